@@ -1,0 +1,21 @@
+//! Space and time in numbers: integer instants, WGS84 positions, local frames, formations and the
+//! assignment of aircraft to slots.
+//!
+//! Pure: no clock, no IO, no allocation beyond fixed bounds. Every transcendental function goes
+//! through `libm`, so that x86 and ARM compute the same bits.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod assignment;
+pub mod formation;
+pub mod position;
+pub mod time;
+
+pub use assignment::assign;
+pub use formation::{Formation, FormationError};
+pub use glam::{DVec2, DVec3};
+pub use position::{Frame, Position, PositionError};
+pub use time::{Duration, Instant};
+
+/// The largest swarm that one formation holds: the papers fly 81 and 100, the console draws 100.
+pub const AIRCRAFT_MAX: usize = 128;

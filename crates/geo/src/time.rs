@@ -1,0 +1,73 @@
+//! Integer time. Pure code never asks a clock: whoever owns an agent passes the time in.
+
+use core::ops::{Add, Sub};
+pub use core::time::Duration;
+
+/// Microseconds since the owner of the clock started it (an aircraft's agent, a simulated world).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The start of time.
+    pub const ZERO: Self = Self(0);
+    /// Later than any instant that a run reaches: the deadline of something that waits for no time.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// An instant from microseconds since the start.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+    /// An instant from milliseconds since the start.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis * 1_000)
+    }
+    /// An instant from seconds since the start.
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs * 1_000_000)
+    }
+    /// Microseconds since the start.
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+    /// Milliseconds since the start, rounded down.
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000
+    }
+    /// Seconds since the start.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+    /// Time from `earlier` to here; zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    /// Saturates at [`Instant::NEVER`].
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Self;
+    /// Saturates at [`Instant::ZERO`].
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates_at_both_ends() {
+        assert_eq!(Instant::NEVER + Duration::from_secs(1), Instant::NEVER);
+        assert_eq!(Instant::ZERO - Duration::from_secs(1), Instant::ZERO);
+        assert_eq!(Instant::from_millis(1).since(Instant::from_secs(1)), Duration::ZERO);
+        assert_eq!(Instant::from_secs(2).since(Instant::from_millis(500)), Duration::from_millis(1500));
+    }
+}
