@@ -1,0 +1,55 @@
+//! Chance: one seed, one child generator per consumer.
+//!
+//! A draw more in one place changes nothing in another, so two protocols can be compared on the same
+//! placement, the same wind and the same radio luck (design rule 9).
+
+use rand_core::Rng;
+pub use rand_pcg::Pcg64Mcg;
+
+/// The generator of one consumer: `consumer` names it ("wind", "radio", …), `index` tells its
+/// siblings apart (aircraft number, link number).
+pub fn child(seed: u64, consumer: &str, index: u64) -> Pcg64Mcg {
+    // FNV-1a over everything that tells the consumer apart; PCG scrambles the rest.
+    let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    let bytes = seed.to_le_bytes().into_iter().chain(consumer.bytes()).chain([0]).chain(index.to_le_bytes());
+    for byte in bytes {
+        hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+    }
+    let mut generator = Pcg64Mcg::new(hash);
+    generator.next_u64();
+    generator
+}
+
+/// Uniform in 0..1, from the 53 high bits of one draw.
+pub fn uniform(generator: &mut Pcg64Mcg) -> f64 {
+    (generator.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+/// Normal with mean 0 and deviation 1: Irwin and Hall's sum of twelve uniforms, which needs no
+/// logarithm and is bounded by ±6, as a sensor's error is.
+pub fn normal(generator: &mut Pcg64Mcg) -> f64 {
+    (0..12).map(|_| uniform(generator)).sum::<f64>() - 6.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_apart_and_repeat() {
+        let draw = |seed, name, index| child(seed, name, index).next_u64();
+        assert_eq!(draw(1, "wind", 0), draw(1, "wind", 0));
+        let others = [draw(2, "wind", 0), draw(1, "radio", 0), draw(1, "wind", 1)];
+        assert!(others.iter().all(|&d| d != draw(1, "wind", 0)));
+    }
+
+    #[test]
+    fn normal_has_mean_zero_and_deviation_one() {
+        let mut g = child(7, "normal", 0);
+        let n = 20_000;
+        let draws: Vec<f64> = (0..n).map(|_| normal(&mut g)).collect();
+        let mean = draws.iter().sum::<f64>() / f64::from(n);
+        let variance = draws.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / f64::from(n);
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+    }
+}

@@ -1,0 +1,5 @@
+//! The simulated world. No IO and no clock: time and the seed are arguments, and the same seed gives
+//! the same bytes on every machine.
+#![forbid(unsafe_code)]
+
+pub mod chance;
