@@ -1,0 +1,309 @@
+//! The aircraft's own API, served by `wingbeatd`.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A point on the map.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GeoPoint {
+    /// Latitude, degrees, north positive.
+    pub latitude_deg: f64,
+    /// Longitude, degrees, east positive.
+    pub longitude_deg: f64,
+    /// Altitude above mean sea level, metres.
+    pub altitude_m: f64,
+}
+
+/// Who an aircraft is and what runs on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Identity {
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// The name that people use.
+    pub name: String,
+    /// Version of `wingbeatd`.
+    pub version: String,
+    /// Version of the API: 1.
+    pub api_version: u32,
+    /// The coordination protocol that it is configured for.
+    pub protocol: String,
+}
+
+/// Everything that the console shows of one aircraft.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AircraftStatus {
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// The name that people use.
+    pub name: String,
+    /// Milliseconds since the daemon's agent started.
+    pub time_ms: u64,
+    /// The coordination protocol, for example `muscop`.
+    pub protocol: String,
+    /// The protocol's state, in the words of its paper: Start, Setup, ReadyToFly, TakingOff, SetupFinished,
+    /// WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort.
+    pub state: String,
+    /// One line for people: what it is doing or waiting for.
+    pub detail: String,
+    /// False after a pilot's takeover or *Recover control*: the agent commands nothing until engaged again.
+    pub engaged: bool,
+    /// The link to the flight controller and what answers there.
+    pub flight_controller: FlightController,
+    /// Where it is and how it moves; absent before the first position.
+    pub navigation: Option<Navigation>,
+    /// Absent before the first battery report.
+    pub battery: Option<Battery>,
+    /// The mission that it holds.
+    pub mission: Option<MissionSummary>,
+    /// Its place in the swarm, once known.
+    pub swarm: Option<Swarm>,
+    /// What the radio did.
+    pub radio: Radio,
+    /// Preflight checks, in a fixed order.
+    pub checks: Vec<Check>,
+    /// The operator's last commands and what became of them, newest last, at most 8.
+    pub commands: Vec<CommandProgress>,
+}
+
+/// Health of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkState {
+    /// Nothing was ever heard.
+    NeverSeen,
+    /// Heard lately.
+    Up,
+    /// Heard once, silent now.
+    Lost,
+}
+
+/// The flight controller as the companion sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FlightController {
+    /// Health of the serial, TCP or UDP link.
+    pub link: LinkState,
+    /// Milliseconds since its last heartbeat; absent before the first.
+    pub heartbeat_age_ms: Option<u64>,
+    /// For example `ArduCopter 3.5.7`; absent until known.
+    pub firmware: Option<String>,
+    /// ArduCopter's name of the flight mode; absent until known.
+    pub mode: Option<String>,
+    /// Whether motors are armed.
+    pub armed: bool,
+    /// What was dropped of its bytes, by reason.
+    pub refused: Vec<Refusal>,
+}
+
+/// Position and motion.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Navigation {
+    /// Where it is.
+    pub position: GeoPoint,
+    /// Height above home, metres.
+    pub height_m: f64,
+    /// Speed over ground, metres per second.
+    pub ground_speed_m_s: f64,
+    /// Climb rate, metres per second, up positive.
+    pub climb_m_s: f64,
+    /// Heading, degrees clockwise from north, 0..360.
+    pub heading_deg: f64,
+    /// Where it is flying to, if the agent asked for a place.
+    pub target: Option<GeoPoint>,
+}
+
+/// Battery.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Battery {
+    /// Remaining charge, 0..=100 per cent; absent where the autopilot does not estimate it.
+    pub remaining_percent: Option<u8>,
+    /// Volts.
+    pub voltage_v: f64,
+    /// Amperes; absent where not measured.
+    pub current_a: Option<f64>,
+}
+
+/// The mission that an aircraft holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MissionSummary {
+    /// Name, usually of the file.
+    pub name: String,
+    /// The first 8 bytes of the SHA-256 over its items, 16 hexadecimal digits: equal hashes, equal missions.
+    pub hash: String,
+    /// Number of waypoints.
+    pub waypoints: u16,
+    /// The waypoint that was reached last, from 0; absent before the first.
+    pub reached: Option<u16>,
+}
+
+/// Place in the swarm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Swarm {
+    /// Whether this aircraft leads the flight.
+    pub leader: bool,
+    /// Id of the aircraft that leads, 16 hexadecimal digits; absent until known.
+    pub leader_id: Option<String>,
+    /// How many aircraft fly (for the master before setup: how many it has heard, itself included).
+    pub size: u16,
+    /// `linear`, `matrix` or `circular`.
+    pub formation: String,
+    /// This aircraft's slot; absent until assigned.
+    pub slot: Option<u16>,
+}
+
+/// Counters of the radio.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Radio {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams accepted.
+    pub received: u64,
+    /// Datagrams refused, by reason.
+    pub refused: Vec<Refusal>,
+}
+
+/// A reason and how often it occurred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Refusal {
+    /// A stable word.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// One preflight check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Check {
+    /// What is checked.
+    pub name: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// What was found.
+    pub detail: String,
+}
+
+/// What an operator can ask of an aircraft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandKind {
+    /// Form the swarm: distribute the mission, take off, take the slots.
+    Setup,
+    /// Fly the mission.
+    Start,
+    /// Stop and hold position.
+    Hold,
+    /// Return to launch.
+    Return,
+    /// Land where it is.
+    Land,
+    /// Hand the aircraft to the pilot: release every override, command nothing any more.
+    RecoverControl,
+    /// Let the agent command again after a takeover, on the ground.
+    Engage,
+}
+
+/// POST body of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandRequest {
+    /// Chosen by the sender, 1 to 64 characters: the same id is the same command, however often it arrives.
+    pub id: String,
+    /// What to do.
+    pub command: CommandKind,
+}
+
+/// Answer to a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CommandReply {
+    /// The command's id.
+    pub id: String,
+    /// What was decided. 202 accepted, 200 already known, 409 refused.
+    pub outcome: CommandOutcome,
+    /// The protocol's state when it was decided.
+    pub state: String,
+    /// Why it was refused, for people; empty otherwise.
+    pub reason: String,
+}
+
+/// What was decided about a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandOutcome {
+    /// It is being carried out; watch `commands` in the status for its effect.
+    Accepted,
+    /// The same id came before.
+    AlreadyKnown,
+    /// The state forbids it.
+    Refused,
+}
+
+/// How far a command has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandStage {
+    /// Accepted, effect not seen yet.
+    Accepted,
+    /// Its effect was read back from telemetry.
+    EffectSeen,
+    /// It failed or was overtaken by another.
+    Failed,
+}
+
+/// An operator's command and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CommandProgress {
+    /// The command's id.
+    pub id: String,
+    /// What was asked.
+    pub command: CommandKind,
+    /// How far it has come.
+    pub stage: CommandStage,
+    /// One line for people.
+    pub detail: String,
+}
+
+/// One item of a mission.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissionItem {
+    /// Latitude, degrees.
+    pub latitude_deg: f64,
+    /// Longitude, degrees.
+    pub longitude_deg: f64,
+    /// Height above home, metres.
+    pub height_m: f64,
+}
+
+/// PUT body of a mission, and what GET returns: the waypoints, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissionUpload {
+    /// Name, usually of the file; at most 64 characters.
+    pub name: String,
+    /// Waypoints, 1 to 58.
+    pub waypoints: Vec<MissionItem>,
+}
+
+/// How bad a log line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// For the record.
+    Info,
+    /// Look at it.
+    Warning,
+    /// Something that was wanted does not happen.
+    Error,
+}
+
+/// One line of an aircraft's log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LogLine {
+    /// The aircraft, 16 hexadecimal digits.
+    pub id: String,
+    /// Milliseconds since its agent started.
+    pub time_ms: u64,
+    /// How bad.
+    pub severity: Severity,
+    /// What happened.
+    pub text: String,
+}

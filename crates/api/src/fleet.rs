@@ -1,0 +1,148 @@
+//! The ground service's API: one picture of the fleet, commands for many.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::aircraft::{AircraftStatus, CommandKind, GeoPoint, LinkState, MissionUpload};
+
+/// Everything the console needs to draw itself. Sent once when a console connects and again when
+/// missions or the list of aircraft change; between those, [`FleetUpdate`] carries what moved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FleetPicture {
+    /// Milliseconds since the ground service started.
+    pub time_ms: u64,
+    /// Version of the ground service.
+    pub version: String,
+    /// Every aircraft, by id.
+    pub aircraft: Vec<FleetAircraft>,
+    /// The missions that aircraft hold, each once.
+    pub missions: Vec<FleetMission>,
+    /// The last commands, newest last, at most 16.
+    pub commands: Vec<FleetCommand>,
+    /// What the operator can do now.
+    pub actions: Actions,
+}
+
+/// What changed: aircraft whose status or link changed, and the commands and actions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FleetUpdate {
+    /// Milliseconds since the ground service started.
+    pub time_ms: u64,
+    /// Changed aircraft.
+    pub aircraft: Vec<FleetAircraft>,
+    /// The last commands, newest last, at most 16.
+    pub commands: Vec<FleetCommand>,
+    /// What the operator can do now.
+    pub actions: Actions,
+}
+
+/// One aircraft as the ground hears it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FleetAircraft {
+    /// The address of its API, for example `http://10.0.0.7:8080`.
+    pub address: String,
+    /// Health of the link between ground and companion (not of the flight controller's).
+    pub link: LinkState,
+    /// Milliseconds since its last message; absent before the first.
+    pub age_ms: Option<u64>,
+    /// Its last status; absent before the first.
+    pub status: Option<AircraftStatus>,
+}
+
+/// A mission on the map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FleetMission {
+    /// The hash in [`MissionSummary`](crate::MissionSummary).
+    pub hash: String,
+    /// Name, usually of the file.
+    pub name: String,
+    /// Waypoints in order.
+    pub waypoints: Vec<GeoPoint>,
+    /// Ids of the aircraft that hold it.
+    pub holders: Vec<String>,
+}
+
+/// Which buttons work, and why not where they do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Actions {
+    /// *Setup* can be pressed.
+    pub setup: bool,
+    /// Why not, for people; empty if it can.
+    pub setup_blocked: String,
+    /// *Start* can be pressed.
+    pub start: bool,
+    /// Why not, for people; empty if it can.
+    pub start_blocked: String,
+}
+
+/// POST body of a command for many.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetCommandRequest {
+    /// Chosen by the sender, 1 to 64 characters: the same id is the same command.
+    pub id: String,
+    /// What to do.
+    pub command: CommandKind,
+    /// Ids of the aircraft; empty = all.
+    #[serde(default)]
+    pub vehicles: Vec<String>,
+}
+
+/// Answer to a command for many: it is sent until answered or expired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FleetCommandReply {
+    /// The command's id.
+    pub id: String,
+    /// Ids of the aircraft that it is sent to.
+    pub vehicles: Vec<String>,
+}
+
+/// A command for many and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FleetCommand {
+    /// The command's id.
+    pub id: String,
+    /// What was asked.
+    pub command: CommandKind,
+    /// Milliseconds since the ground service started when it was asked.
+    pub time_ms: u64,
+    /// One line per aircraft.
+    pub results: Vec<FleetCommandResult>,
+}
+
+/// A command on its way to one aircraft.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FleetCommandResult {
+    /// The aircraft, 16 hexadecimal digits.
+    pub vehicle: String,
+    /// How far it has come.
+    pub outcome: VehicleOutcome,
+    /// One line for people.
+    pub detail: String,
+}
+
+/// How far a command has come at one aircraft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VehicleOutcome {
+    /// Not answered yet; being repeated.
+    Sending,
+    /// Accepted, effect not seen yet.
+    Accepted,
+    /// Its effect was seen.
+    EffectSeen,
+    /// The aircraft refused it, or it failed there.
+    Failed,
+    /// No answer until it expired.
+    Expired,
+}
+
+/// PUT body: a mission for one aircraft.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetMissionUpload {
+    /// The aircraft, 16 hexadecimal digits.
+    pub vehicle: String,
+    /// The mission.
+    pub mission: MissionUpload,
+}

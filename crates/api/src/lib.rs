@@ -1,0 +1,46 @@
+//! What travels over HTTP: the aircraft's API (`wingbeatd`) and the ground service's API (the PC
+//! Companion). Both ends use these types; the OpenAPI documents and the web console's TypeScript are
+//! generated from them.
+//!
+//! Units: degrees, metres, metres per second, milliseconds; each is the last word of its field. An
+//! aircraft's id is 16 hexadecimal digits (64 bits, which JSON numbers cannot hold).
+#![forbid(unsafe_code)]
+
+pub mod aircraft;
+pub mod error;
+pub mod fleet;
+
+pub use aircraft::{
+    AircraftStatus, Battery, Check, CommandKind, CommandOutcome, CommandProgress, CommandReply,
+    CommandRequest, CommandStage, FlightController, GeoPoint, Identity, LinkState, LogLine, MissionItem,
+    MissionSummary, MissionUpload, Navigation, Radio, Refusal, Severity, Swarm,
+};
+pub use error::ApiError;
+pub use fleet::{
+    Actions, FleetAircraft, FleetCommand, FleetCommandReply, FleetCommandRequest, FleetCommandResult,
+    FleetMission, FleetMissionUpload, FleetPicture, FleetUpdate, VehicleOutcome,
+};
+
+/// The paths of both services.
+pub mod paths {
+    /// Aircraft: who this is ([`Identity`](crate::Identity)).
+    pub const IDENTITY: &str = "/api/v1/identity";
+    /// Aircraft: the state now ([`AircraftStatus`](crate::AircraftStatus)).
+    pub const STATUS: &str = "/api/v1/status";
+    /// Aircraft: server-sent events `status` ([`AircraftStatus`](crate::AircraftStatus)) and `log`
+    /// ([`LogLine`](crate::LogLine)).
+    pub const EVENTS: &str = "/api/v1/events";
+    /// Aircraft: the mission it holds (GET, PUT [`MissionUpload`](crate::MissionUpload)).
+    pub const MISSION: &str = "/api/v1/mission";
+    /// Aircraft: an operator's command (POST [`CommandRequest`](crate::CommandRequest)).
+    pub const COMMANDS: &str = "/api/v1/commands";
+    /// Ground: the picture of the fleet ([`FleetPicture`](crate::FleetPicture)).
+    pub const FLEET: &str = "/api/v1/fleet";
+    /// Ground: server-sent events `picture` ([`FleetPicture`](crate::FleetPicture)), then `update`
+    /// ([`FleetUpdate`](crate::FleetUpdate)) and `log` ([`LogLine`](crate::LogLine)).
+    pub const FLEET_EVENTS: &str = "/api/v1/fleet/events";
+    /// Ground: a command for many (POST [`FleetCommandRequest`](crate::FleetCommandRequest)).
+    pub const FLEET_COMMANDS: &str = "/api/v1/fleet/commands";
+    /// Ground: a mission for one aircraft (PUT [`FleetMissionUpload`](crate::FleetMissionUpload)).
+    pub const FLEET_MISSION: &str = "/api/v1/fleet/mission";
+}
