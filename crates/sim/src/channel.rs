@@ -1,0 +1,216 @@
+//! The virtual radio channel: who hears a broadcast, and when.
+//!
+//! Three published models of reach (thesis section 4.1.3). Chance is drawn per packet, or once per pair
+//! and second and then the same in both directions, as the reference implementation does: a lost second
+//! loses every datagram in it. One child generator per link, so that traffic on one link never changes
+//! the luck of another.
+
+use wingbeat_geo::{DVec3, Duration, Instant};
+
+use crate::chance::{self, Pcg64Mcg};
+
+/// How far radio reaches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Model {
+    /// Everybody hears everything.
+    Unrestricted,
+    /// Everything within a range, nothing beyond.
+    FixedRange {
+        /// The range, metres.
+        range_m: f64,
+    },
+    /// 802.11a with 5 dBi antennas, measured between multicopters: a share of
+    /// 5.335e-7 d² + 3.395e-5 d is lost at d metres, everything beyond 1350 m.
+    Ieee80211a,
+}
+
+/// How often chance decides about a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Draw {
+    /// For every datagram anew.
+    PerPacket,
+    /// Once a second for a pair, both directions alike.
+    PerSecond,
+}
+
+/// Beyond this nothing of 802.11a is heard (thesis section 4.1.3).
+const IEEE80211A_RANGE_M: f64 = 1350.0;
+
+impl Model {
+    /// Share of datagrams lost at a distance, 0..=1.
+    pub fn loss(self, distance_m: f64) -> f64 {
+        match self {
+            Self::Unrestricted => 0.0,
+            Self::FixedRange { range_m } => f64::from(u8::from(distance_m > range_m)),
+            Self::Ieee80211a if distance_m > IEEE80211A_RANGE_M => 1.0,
+            Self::Ieee80211a => (5.335e-7 * distance_m * distance_m + 3.395e-5 * distance_m).min(1.0),
+        }
+    }
+}
+
+impl std::str::FromStr for Model {
+    type Err = String;
+    /// `unrestricted`, `range:METRES` or `802.11a`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "expected unrestricted, range:METRES (more than 0) or 802.11a";
+        match text {
+            "unrestricted" => Ok(Self::Unrestricted),
+            "802.11a" => Ok(Self::Ieee80211a),
+            _ => match text.strip_prefix("range:").map(str::parse::<f64>) {
+                Some(Ok(range_m)) if range_m > 0.0 && range_m.is_finite() => Ok(Self::FixedRange { range_m }),
+                _ => Err(format!("channel: found '{text}', {expected}")),
+            },
+        }
+    }
+}
+
+/// What the channel did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Receptions: one datagram counts once for each that heard it.
+    pub delivered: u64,
+    /// Receptions that distance and chance prevented.
+    pub lost: u64,
+}
+
+/// A datagram on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Index of the receiver.
+    pub to: usize,
+    /// When its last bit has arrived.
+    pub at: Instant,
+}
+
+/// The channel among `count` radios.
+pub struct Channel {
+    model: Model,
+    draw: Draw,
+    seed: u64,
+    count: usize,
+    /// One generator per directed link, `from * count + to`.
+    links: Vec<Pcg64Mcg>,
+    counters: Counters,
+}
+
+impl Channel {
+    /// A channel among `count` radios.
+    pub fn new(model: Model, draw: Draw, seed: u64, count: usize) -> Self {
+        let links = (0..count * count).map(|link| chance::child(seed, "radio packet", link as u64)).collect();
+        Self { model, draw, seed, count, links, counters: Counters::default() }
+    }
+
+    /// Sends `len` bytes from one radio; appends who hears them and when to `out`.
+    ///
+    /// # Panics
+    /// If `positions` does not hold one place per radio.
+    pub fn transmit(
+        &mut self,
+        now: Instant,
+        from: usize,
+        len: usize,
+        positions: &[DVec3],
+        out: &mut Vec<Delivery>,
+    ) {
+        assert_eq!(positions.len(), self.count, "one position per radio");
+        self.counters.sent += 1;
+        let at = now + airtime(len);
+        for to in (0..self.count).filter(|&to| to != from) {
+            // As the reference: distance over the ground.
+            let distance_m = positions[from].truncate().distance(positions[to].truncate());
+            let loss = self.model.loss(distance_m);
+            if self.chance(now, from, to) < loss {
+                self.counters.lost += 1;
+            } else {
+                self.counters.delivered += 1;
+                out.push(Delivery { to, at });
+            }
+        }
+    }
+
+    fn chance(&mut self, now: Instant, from: usize, to: usize) -> f64 {
+        match self.draw {
+            Draw::PerPacket => chance::uniform(&mut self.links[from * self.count + to]),
+            Draw::PerSecond => {
+                let pair = (from.min(to) * self.count + from.max(to)) as u64;
+                let second = now.as_micros() / 1_000_000;
+                chance::uniform(&mut chance::child(self.seed, "radio second", pair << 32 | second))
+            }
+        }
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+/// Time on the air of `len` bytes of UDP payload in 802.11a at 6 Mbit/s: 20 µs of preamble and header,
+/// then 4 µs for every 24 bits of payload and 59 bytes of MAC, LLC, IP and UDP (IEEE 802.11-2016,
+/// clause 17.4.3).
+pub fn airtime(len: usize) -> Duration {
+    Duration::from_micros(20 + 4 * (len as u64 + 59).div_ceil(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(distances_m: &[f64]) -> Vec<DVec3> {
+        distances_m.iter().map(|&x| DVec3::new(x, 0.0, 0.0)).collect()
+    }
+
+    fn share_lost(draw: Draw, distance_m: f64, packets: u64) -> f64 {
+        let mut channel = Channel::new(Model::Ieee80211a, draw, 5, 2);
+        let mut out = Vec::new();
+        for i in 0..packets {
+            channel.transmit(Instant::from_millis(i * 200), 0, 50, &line(&[0.0, distance_m]), &mut out);
+        }
+        channel.counters().lost as f64 / packets as f64
+    }
+
+    #[test]
+    fn loss_is_the_published_polynomial() {
+        assert!((Model::Ieee80211a.loss(1000.0) - 0.56745).abs() < 1e-9);
+        assert_eq!(Model::Ieee80211a.loss(1350.1), 1.0);
+        for draw in [Draw::PerPacket, Draw::PerSecond] {
+            let lost = share_lost(draw, 600.0, 20_000);
+            assert!((lost - Model::Ieee80211a.loss(600.0)).abs() < 0.02, "{draw:?} {lost}");
+        }
+    }
+
+    #[test]
+    fn a_second_is_lost_whole_and_both_ways() {
+        let mut channel = Channel::new(Model::Ieee80211a, Draw::PerSecond, 5, 2);
+        let positions = line(&[0.0, 900.0]);
+        let mut by_second = std::collections::BTreeMap::<u64, Vec<bool>>::new();
+        for ms in (0..60_000).step_by(200) {
+            for from in 0..2 {
+                let mut out = Vec::new();
+                channel.transmit(Instant::from_millis(ms), from, 50, &positions, &mut out);
+                by_second.entry(ms / 1000).or_default().push(out.is_empty());
+            }
+        }
+        assert!(by_second.values().all(|s| s.iter().all(|&lost| lost == s[0])));
+        assert!(by_second.values().any(|s| s[0]) && by_second.values().any(|s| !s[0]));
+    }
+
+    #[test]
+    fn fixed_range_and_airtime() {
+        let mut channel = Channel::new(Model::FixedRange { range_m: 100.0 }, Draw::PerPacket, 1, 3);
+        let mut out = Vec::new();
+        channel.transmit(Instant::ZERO, 0, 705, &line(&[0.0, 99.0, 101.0]), &mut out);
+        // 705 bytes take 1.040 ms (the reference's own example).
+        assert_eq!(out, [Delivery { to: 1, at: Instant::from_micros(1040) }]);
+    }
+
+    #[test]
+    fn a_name_is_parsed_or_explained() {
+        assert_eq!("range:250".parse(), Ok(Model::FixedRange { range_m: 250.0 }));
+        for bad in ["", "range:", "range:NaN", "range:-1", "wifi"] {
+            assert!(bad.parse::<Model>().unwrap_err().contains(bad), "{bad}");
+        }
+    }
+}

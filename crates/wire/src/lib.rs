@@ -1,0 +1,260 @@
+//! What aircraft say to each other, and its bytes.
+//!
+//! A datagram is a version byte and a postcard-encoded [`Datagram`]. Everything in it is bounded and an
+//! integer. [`decode`] turns bytes into a value that cannot be wrong, or names one reason per refused
+//! datagram; it never panics and never allocates. Golden datagrams lie under `vectors/`.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod message;
+
+pub use message::{Message, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
+
+use serde::{Deserialize, Serialize};
+
+/// The longest datagram: what fits an Ethernet frame without fragments (1500 − 20 IP − 8 UDP).
+pub const DATAGRAM_LEN_MAX: usize = 1472;
+
+/// The first byte of every datagram. A change of any message below changes it.
+pub const VERSION: u8 = 1;
+
+/// The bytes of one datagram.
+pub type Bytes = heapless::Vec<u8, DATAGRAM_LEN_MAX>;
+
+/// One datagram.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Datagram {
+    /// Who sent it.
+    pub from: VehicleId,
+    /// The flight it belongs to: drawn by the master at setup, zero before. A message of another
+    /// flight is history or somebody else's swarm.
+    pub flight: u32,
+    /// Counts the sender's datagrams, to recognise doubles and losses.
+    pub sequence: u32,
+    /// What is said.
+    pub message: Message,
+}
+
+/// Why a datagram was dropped. One reason each, counted and shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Refused {
+    /// No byte at all.
+    #[error("empty datagram")]
+    Empty,
+    /// Longer than [`DATAGRAM_LEN_MAX`].
+    #[error("longer than {DATAGRAM_LEN_MAX} bytes")]
+    TooLong,
+    /// The first byte is not [`VERSION`].
+    #[error("unknown protocol version")]
+    Version,
+    /// The bytes are no datagram of this version.
+    #[error("malformed")]
+    Malformed,
+    /// A whole datagram and something after it.
+    #[error("bytes after the end")]
+    TrailingBytes,
+    /// A position that is not on the earth.
+    #[error("position off the earth")]
+    OffEarth,
+    /// A plan whose parts contradict each other.
+    #[error("contradictory plan")]
+    Contradiction,
+    /// Our own datagram came back: a broadcast reaches its sender too.
+    #[error("own datagram")]
+    Own,
+    /// The sender does not belong to this swarm, or claims a role that it does not have.
+    #[error("stranger")]
+    Stranger,
+    /// It belongs to another flight.
+    #[error("other flight")]
+    OtherFlight,
+}
+
+impl Refused {
+    /// Every reason, in the order of the counters.
+    pub const ALL: [Self; 10] = [
+        Self::Empty,
+        Self::TooLong,
+        Self::Version,
+        Self::Malformed,
+        Self::TrailingBytes,
+        Self::OffEarth,
+        Self::Contradiction,
+        Self::Own,
+        Self::Stranger,
+        Self::OtherFlight,
+    ];
+    /// A stable word for counters and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::TooLong => "too_long",
+            Self::Version => "version",
+            Self::Malformed => "malformed",
+            Self::TrailingBytes => "trailing_bytes",
+            Self::OffEarth => "off_earth",
+            Self::Contradiction => "contradiction",
+            Self::Own => "own",
+            Self::Stranger => "stranger",
+            Self::OtherFlight => "other_flight",
+        }
+    }
+}
+
+/// The bytes of a datagram.
+///
+/// # Errors
+/// [`Refused::TooLong`] when it does not fit: the plan has too many waypoints for so large a swarm.
+pub fn encode(datagram: &Datagram) -> Result<Bytes, Refused> {
+    let mut bytes = Bytes::new();
+    bytes.resize(DATAGRAM_LEN_MAX, 0).map_err(|_| Refused::TooLong)?;
+    bytes[0] = VERSION;
+    let used = postcard::to_slice(datagram, &mut bytes[1..]).map_err(|_| Refused::TooLong)?.len();
+    bytes.truncate(1 + used);
+    Ok(bytes)
+}
+
+/// The datagram of some bytes.
+///
+/// # Errors
+/// The one reason why it is not a datagram.
+pub fn decode(bytes: &[u8]) -> Result<Datagram, Refused> {
+    let (&version, rest) = bytes.split_first().ok_or(Refused::Empty)?;
+    if bytes.len() > DATAGRAM_LEN_MAX {
+        return Err(Refused::TooLong);
+    }
+    if version != VERSION {
+        return Err(Refused::Version);
+    }
+    let (datagram, rest) = postcard::take_from_bytes::<Datagram>(rest).map_err(|_| Refused::Malformed)?;
+    if !rest.is_empty() {
+        return Err(Refused::TrailingBytes);
+    }
+    datagram.message.check()?;
+    Ok(datagram)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use proptest::prelude::*;
+    use std::{format, string::String, vec::Vec};
+
+    fn point(n: i32) -> Point {
+        Point { latitude_e7: 394_825_940 + n * 4500, longitude_e7: -3_462_650 - n * 5800, height_mm: 20_000 }
+    }
+
+    fn examples() -> Vec<(&'static str, Message)> {
+        let plan = Plan {
+            layout: 1,
+            distance_mm: 50_000,
+            landing_distance_mm: 10_000,
+            heading_urad: 785_398,
+            slots: [11, 12, 13].map(VehicleId).into_iter().collect(),
+            take_off_order: [2, 0, 1].into_iter().collect(),
+            waypoints: (0..3).map(point).collect(),
+        };
+        std::vec![
+            ("hello", Message::Hello { at: point(0) }),
+            ("data", Message::Data(plan)),
+            ("data_ack", Message::DataAck { hash: 0x0123_4567_89ab_cdef }),
+            ("ready_to_fly", Message::ReadyToFly),
+            ("ready_to_fly_ack", Message::ReadyToFlyAck),
+            ("take_off_now", Message::TakeOffNow { next: VehicleId(12) }),
+            ("target_reached", Message::TargetReached),
+            ("take_off_end", Message::TakeOffEnd),
+            ("take_off_end_ack", Message::TakeOffEndAck),
+            ("reached_waypoint_ack", Message::ReachedWaypointAck { waypoint: 13 }),
+            ("move_to_waypoint", Message::MoveToWaypoint { waypoint: 14 }),
+            ("land", Message::Land { at: point(9) }),
+        ]
+    }
+
+    /// The bytes on the air are a contract: a change of them is a new [`VERSION`], never an accident.
+    #[test]
+    fn golden_datagrams() {
+        for (name, message) in examples() {
+            let datagram = Datagram { from: VehicleId(0x0200_0000_0001), flight: 7, sequence: 300, message };
+            let bytes = encode(&datagram).unwrap();
+            assert_eq!(decode(&bytes), Ok(datagram));
+            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            let path = format!("{}/vectors/{name}.hex", env!("CARGO_MANIFEST_DIR"));
+            if std::env::var_os("WINGBEAT_WRITE_VECTORS").is_some() {
+                std::fs::write(&path, format!("{hex}\n")).unwrap();
+            }
+            let golden = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(
+                hex,
+                golden.trim(),
+                "{name}: to accept new bytes, raise VERSION and set WINGBEAT_WRITE_VECTORS"
+            );
+        }
+    }
+
+    #[test]
+    fn a_plan_for_a_hundred_aircraft_fits_one_datagram() {
+        let plan = Plan {
+            layout: 1,
+            distance_mm: 50_000,
+            landing_distance_mm: 10_000,
+            heading_urad: 1,
+            slots: (0..100).map(|i| VehicleId(0x0200_0000_0000 + i)).collect(),
+            take_off_order: (0..100).collect(),
+            waypoints: (0..30).map(point).collect(),
+        };
+        let datagram = Datagram {
+            from: VehicleId(1),
+            flight: u32::MAX,
+            sequence: u32::MAX,
+            message: Message::Data(plan),
+        };
+        assert!(encode(&datagram).is_ok());
+    }
+
+    #[test]
+    fn each_kind_of_rubbish_has_its_reason() {
+        let good =
+            encode(&Datagram { from: VehicleId(1), flight: 0, sequence: 0, message: Message::ReadyToFly })
+                .unwrap();
+        assert_eq!(decode(&[]), Err(Refused::Empty));
+        assert_eq!(decode(&[VERSION; DATAGRAM_LEN_MAX + 1]), Err(Refused::TooLong));
+        assert_eq!(decode(&[9, 1, 2]), Err(Refused::Version));
+        assert_eq!(decode(&good[..good.len() - 1]), Err(Refused::Malformed));
+        let mut long = good.clone();
+        long.push(0).unwrap();
+        assert_eq!(decode(&long), Err(Refused::TrailingBytes));
+        let away = Point { latitude_e7: 900_000_001, ..point(0) };
+        let bytes = encode(&Datagram {
+            from: VehicleId(1),
+            flight: 0,
+            sequence: 0,
+            message: Message::Hello { at: away },
+        })
+        .unwrap();
+        assert_eq!(decode(&bytes), Err(Refused::OffEarth));
+        for (i, reason) in Refused::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, i, "ALL is in the order of the enum");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
+            let _ = decode(&bytes);
+            if let Some(first) = bytes.first_mut() { *first = VERSION; }
+            if let Ok(datagram) = decode(&bytes) {
+                prop_assert_eq!(decode(&encode(&datagram).unwrap()), Ok(datagram));
+            }
+        }
+
+        #[test]
+        fn a_flipped_bit_is_another_datagram_or_a_refusal(which in 0..12usize, bit in 0..400usize) {
+            let datagram = Datagram { from: VehicleId(5), flight: 9, sequence: 2, message: examples()[which].1.clone() };
+            let mut bytes = encode(&datagram).unwrap();
+            let at = bit / 8 % bytes.len();
+            bytes[at] ^= 1 << (bit % 8);
+            prop_assert_ne!(decode(&bytes), Ok(datagram));
+        }
+    }
+}

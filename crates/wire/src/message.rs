@@ -1,0 +1,151 @@
+//! The messages of the coordination protocols (MUSCOP: thesis figure 6.2).
+
+use heapless::Vec;
+use serde::{Deserialize, Serialize};
+
+use crate::Refused;
+
+/// An aircraft. 64 bits: the MAC address of its radio unless configured; never its MAVLink system id,
+/// which is local to one serial link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct VehicleId(pub u64);
+
+impl core::fmt::Display for VehicleId {
+    /// 16 hexadecimal digits, as in the API.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The largest swarm that a plan can name.
+pub const SWARM_MAX: usize = 128;
+
+/// Waypoints in one plan (thesis section 6.1.3: 58 fit the published message).
+pub const WAYPOINTS_MAX: usize = 58;
+
+/// A place: 1e-7 degree and millimetres above the home of the aircraft that flies there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// Latitude, 1e-7 degree.
+    pub latitude_e7: i32,
+    /// Longitude, 1e-7 degree.
+    pub longitude_e7: i32,
+    /// Height above home, millimetre.
+    pub height_mm: i32,
+}
+
+impl Point {
+    fn check(self) -> Result<(), Refused> {
+        let on_earth = self.latitude_e7.unsigned_abs() <= 900_000_000
+            && self.longitude_e7.unsigned_abs() <= 1_800_000_000;
+        if on_earth { Ok(()) } else { Err(Refused::OffEarth) }
+    }
+}
+
+/// What one swarm flies: the mission of the centre aircraft and everybody's slot. Every aircraft
+/// derives its own waypoints by adding its slot's offset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Formation: 0 linear, 1 matrix, 2 circular.
+    pub layout: u8,
+    /// Distance between slots in flight, millimetre.
+    pub distance_mm: u32,
+    /// Distance between slots when landing, millimetre.
+    pub landing_distance_mm: u32,
+    /// Heading of the formation for the whole flight, 1e-6 radian clockwise from north.
+    pub heading_urad: u32,
+    /// Who flies which slot: the index is the slot.
+    pub slots: Vec<VehicleId, SWARM_MAX>,
+    /// Slots in the order in which they take off.
+    pub take_off_order: Vec<u8, SWARM_MAX>,
+    /// Waypoints of the centre; the first is where the formation assembles.
+    pub waypoints: Vec<Point, WAYPOINTS_MAX>,
+}
+
+impl Plan {
+    fn check(&self) -> Result<(), Refused> {
+        let n = self.slots.len();
+        let mut seen = [false; SWARM_MAX];
+        for &slot in &self.take_off_order {
+            if usize::from(slot) >= n || core::mem::replace(&mut seen[usize::from(slot)], true) {
+                return Err(Refused::Contradiction);
+            }
+        }
+        let doubled = (1..n).any(|i| self.slots[..i].contains(&self.slots[i]));
+        if n == 0 || self.take_off_order.len() != n || doubled || self.layout > 2 || self.waypoints.is_empty()
+        {
+            return Err(Refused::Contradiction);
+        }
+        if self.distance_mm == 0 || self.landing_distance_mm == 0 || self.heading_urad >= 6_283_186 {
+            return Err(Refused::Contradiction);
+        }
+        self.waypoints.iter().try_for_each(|w| w.check())
+    }
+}
+
+/// What is said. Names are those of thesis figures 6.1 and 6.2 and, for the take-off, of the reference
+/// implementation's messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// A slave is here (1).
+    Hello {
+        /// Where it stands.
+        at: Point,
+    },
+    /// The master's plan (2).
+    Data(Plan),
+    /// The plan is held and the flight controller holds its mission (4).
+    DataAck {
+        /// Hash of the plan.
+        hash: u64,
+    },
+    /// Everybody has the plan (3).
+    ReadyToFly,
+    /// A slave is ready (4).
+    ReadyToFlyAck,
+    /// The sender has climbed clear: the next may take off.
+    TakeOffNow {
+        /// Who is next.
+        next: VehicleId,
+    },
+    /// The sender hovers in its slot.
+    TargetReached,
+    /// Everybody hovers in their slot.
+    TakeOffEnd,
+    /// Heard that everybody hovers.
+    TakeOffEndAck,
+    /// The sender reached a waypoint (6).
+    ReachedWaypointAck {
+        /// Which, from 0.
+        waypoint: u16,
+    },
+    /// The centre flies to a waypoint, and so do all (5).
+    MoveToWaypoint {
+        /// Which, from 0.
+        waypoint: u16,
+    },
+    /// The centre lands, and so do all around it (7).
+    Land {
+        /// Where the centre lands.
+        at: Point,
+    },
+}
+
+impl Message {
+    /// What decoding cannot see: values that are well formed and still impossible.
+    pub(crate) fn check(&self) -> Result<(), Refused> {
+        match self {
+            Self::Hello { at } | Self::Land { at } => at.check(),
+            Self::Data(plan) => plan.check(),
+            Self::DataAck { .. }
+            | Self::ReadyToFly
+            | Self::ReadyToFlyAck
+            | Self::TakeOffNow { .. }
+            | Self::TargetReached
+            | Self::TakeOffEnd
+            | Self::TakeOffEndAck
+            | Self::ReachedWaypointAck { .. }
+            | Self::MoveToWaypoint { .. } => Ok(()),
+        }
+    }
+}
