@@ -1,0 +1,186 @@
+//! The coordination protocols, as pure state machines.
+//!
+//! A protocol is handed one [`Input`] at a time together with the time and answers with a bounded list
+//! of [`Action`]s. It knows no MAVLink and no bytes: an order is "fly there", a message is a value. The
+//! agent turns orders into MAVLink and messages into datagrams.
+//!
+//! [`muscop`] flies one mission as a formation (thesis chapter 6).
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod muscop;
+
+pub use muscop::Muscop;
+
+use wingbeat_geo::{DVec3, Instant, Position};
+use wingbeat_wire::{Message, Point, Refused, VehicleId};
+
+/// One line for people.
+pub type Text = heapless::String<120>;
+
+/// A line from a format string; what does not fit is cut off.
+#[macro_export]
+macro_rules! text {
+    ($($argument:tt)*) => {{
+        let mut text = $crate::Text::new();
+        // A line that is too long is cut off, which is all that can fail here.
+        let _ = core::fmt::Write::write_fmt(&mut text, format_args!($($argument)*));
+        text
+    }};
+}
+
+/// What an operator can ask of a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Form the swarm, take off, take the slots.
+    Setup,
+    /// Fly the mission.
+    Start,
+    /// Stop and hold position.
+    Hold,
+    /// Return to launch.
+    Return,
+    /// Land where it is.
+    Land,
+}
+
+/// What a protocol knows of its own aircraft.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Telemetry {
+    /// Where it is.
+    pub position: Position,
+    /// Height above home, metres.
+    pub height_m: f64,
+    /// Velocity east, north, up, metres per second.
+    pub velocity_m_s: DVec3,
+    /// Whether its motors are armed.
+    pub armed: bool,
+}
+
+impl Telemetry {
+    /// The place as it is told to others.
+    pub fn point(&self) -> Point {
+        Point {
+            latitude_e7: self.position.latitude_e7,
+            longitude_e7: self.position.longitude_e7,
+            height_mm: (self.height_m * 1e3) as i32,
+        }
+    }
+}
+
+/// What a protocol asks of its aircraft. A later order replaces an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Put the route ([`Protocol::route`]) into the flight controller and prove that it is there.
+    LoadRoute,
+    /// Arm and climb straight up to this height above home, millimetre.
+    TakeOff {
+        /// Height above home, millimetre.
+        height_mm: i32,
+    },
+    /// Fly straight there and stop.
+    FlyTo(Point),
+    /// Stop and hold position.
+    Hold,
+    /// Return to launch.
+    Return,
+    /// Land where it is.
+    Land,
+}
+
+/// What happens to a protocol.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// Time has passed.
+    Wake,
+    /// The aircraft reported itself.
+    Telemetry(Telemetry),
+    /// Another aircraft spoke. The agent drops its own datagrams before.
+    Message {
+        /// Who.
+        from: VehicleId,
+        /// Which flight it belongs to.
+        flight: u32,
+        /// What.
+        message: &'a Message,
+    },
+    /// The operator commands; asked before with [`Protocol::permits`].
+    Operator(Command),
+    /// An order's effect was seen.
+    Done(Order),
+    /// An order was refused, or never took effect.
+    Failed(Order),
+}
+
+/// How bad a log line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// For the record.
+    Info,
+    /// Look at it.
+    Warning,
+    /// Something that was wanted does not happen.
+    Error,
+}
+
+/// What a protocol wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Command the aircraft.
+    Order(Order),
+    /// Say something to everybody in range.
+    Broadcast {
+        /// Which flight it belongs to.
+        flight: u32,
+        /// What.
+        message: Message,
+    },
+    /// Tell people.
+    Log(Severity, Text),
+    /// The message just handed in was not for us: count it.
+    Refused(Refused),
+}
+
+/// One input asks at most: a refusal, two state changes with an order and a line each, and the two
+/// messages of one talk.
+pub type Actions = heapless::Vec<Action, 8>;
+
+/// A protocol's place in the swarm, for people.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SwarmView {
+    /// Whether this aircraft leads the flight.
+    pub leader: bool,
+    /// Who leads, once known.
+    pub leader_id: Option<VehicleId>,
+    /// How many fly; before setup, how many the master has heard with itself.
+    pub size: usize,
+    /// Name of the formation.
+    pub formation: &'static str,
+    /// Our slot, once assigned.
+    pub slot: Option<usize>,
+}
+
+/// What every coordination protocol offers. To add one: implement this, in one file.
+pub trait Protocol {
+    /// The one way in. When it returns, `out` holds everything to do, in order.
+    fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions);
+    /// When it wants [`Input::Wake`], and why. Earlier is harmless.
+    fn poll_timeout(&self) -> (Instant, &'static str);
+    /// Whether the operator may command this now.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    fn permits(&self, command: Command) -> Result<(), Text>;
+    /// The state, in the words of the protocol's paper.
+    fn state(&self) -> &'static str;
+    /// One line: what it does or waits for.
+    fn detail(&self) -> Text;
+    /// The aircraft's own waypoints; empty before they are known.
+    fn route(&self) -> &[Point];
+    /// The waypoint reached last.
+    fn reached(&self) -> Option<u16>;
+    /// Where it is flying to.
+    fn target(&self) -> Option<Point>;
+    /// Place in the swarm.
+    fn swarm(&self) -> SwarmView;
+}

@@ -1,0 +1,468 @@
+//! A swarm of MUSCOP machines over perfect aircraft: orders take effect by themselves, flight is
+//! straight at 10 m/s. What is tested is the protocol; the agents' tests fly real flight dynamics.
+
+extern crate std;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::string::String;
+use std::vec::Vec as StdVec;
+
+use wingbeat_geo::DVec3;
+
+use super::*;
+
+struct Craft {
+    muscop: Muscop,
+    frame: Frame,
+    at: DVec3,
+    order: Option<Order>,
+    armed: bool,
+    /// Everything it logged.
+    log: StdVec<(Instant, Severity, Text)>,
+    orders: StdVec<(Instant, Order)>,
+}
+
+struct Rig {
+    craft: StdVec<Craft>,
+    now: Instant,
+    /// Whether a datagram (number, from, to) arrives.
+    hears: fn(u64, usize, usize) -> bool,
+    datagrams: u64,
+    states: BTreeMap<usize, StdVec<&'static str>>,
+}
+
+const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+
+fn mission(legs: &[(f64, f64)], height_m: f64) -> Route {
+    let frame = Frame::new(ORIGIN);
+    legs.iter()
+        .map(|&(east, north)| {
+            let p = frame.to_position(DVec3::new(east, north, 0.0));
+            Point {
+                latitude_e7: p.latitude_e7,
+                longitude_e7: p.longitude_e7,
+                height_mm: (height_m * 1e3) as i32,
+            }
+        })
+        .collect()
+}
+
+impl Rig {
+    fn new(count: usize, layout: Layout, seed: u64) -> Self {
+        let frame = Frame::new(ORIGIN);
+        let craft = (0..count)
+            .map(|i| {
+                let mut config = Config::new(VehicleId(10 + i as u64), VehicleId(10), count);
+                config.layout = layout;
+                let mut muscop = Muscop::new(config, seed + i as u64, Instant::ZERO);
+                if i == 0 {
+                    muscop.set_mission(mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0)).unwrap();
+                }
+                Craft {
+                    muscop,
+                    frame,
+                    at: DVec3::new((i as f64 - (count / 2) as f64) * 10.0, 0.0, 0.0),
+                    order: None,
+                    armed: false,
+                    log: StdVec::new(),
+                    orders: StdVec::new(),
+                }
+            })
+            .collect();
+        Self { craft, now: Instant::ZERO, hears: |_, _, _| true, datagrams: 0, states: BTreeMap::new() }
+    }
+
+    fn feed(&mut self, i: usize, input: Input<'_>) {
+        let mut queue = StdVec::new();
+        self.feed_one(i, input, &mut queue);
+        while let Some((from, to, flight, message)) = queue.pop() {
+            let from = self.craft[from].muscop.config.me;
+            self.feed_one(to, Input::Message { from, flight, message: &message }, &mut queue);
+        }
+    }
+
+    fn feed_one(&mut self, i: usize, input: Input<'_>, queue: &mut StdVec<(usize, usize, u32, Message)>) {
+        let (now, count) = (self.now, self.craft.len());
+        let craft = &mut self.craft[i];
+        let mut out = Actions::new();
+        craft.muscop.handle(now, input, &mut out);
+        for action in out {
+            match action {
+                Action::Order(order) => {
+                    craft.order = Some(order);
+                    craft.orders.push((now, order));
+                }
+                Action::Broadcast { flight, message } => {
+                    let bytes = wingbeat_wire::encode(&wingbeat_wire::Datagram {
+                        from: craft.muscop.config.me,
+                        flight,
+                        sequence: 0,
+                        message,
+                    })
+                    .unwrap();
+                    let message = wingbeat_wire::decode(&bytes).unwrap().message;
+                    self.datagrams += 1;
+                    for to in (0..count).filter(|&to| to != i) {
+                        if (self.hears)(self.datagrams, i, to) {
+                            queue.push((i, to, flight, message.clone()));
+                        }
+                    }
+                }
+                Action::Log(severity, line) => craft.log.push((now, severity, line)),
+                Action::Refused(_) => {}
+            }
+        }
+        let state = craft.muscop.state();
+        let states = self.states.entry(i).or_default();
+        if states.last() != Some(&state) {
+            states.push(state);
+        }
+    }
+
+    /// One step of 50 ms: aircraft fly, report and are woken.
+    fn step(&mut self) {
+        self.now = self.now + Duration::from_millis(50);
+        for i in 0..self.craft.len() {
+            let craft = &mut self.craft[i];
+            let mut done = None;
+            match craft.order {
+                Some(Order::LoadRoute) => done = craft.order.take(),
+                Some(Order::TakeOff { height_mm }) => {
+                    craft.armed = true;
+                    craft.at.z = (craft.at.z + 0.1).min(f64::from(height_mm) / 1e3);
+                }
+                Some(Order::FlyTo(place)) => {
+                    let there = craft.frame.to_local(Position {
+                        latitude_e7: place.latitude_e7,
+                        longitude_e7: place.longitude_e7,
+                        altitude_mm: 0,
+                    });
+                    let there = DVec3::new(there.x, there.y, f64::from(place.height_mm) / 1e3);
+                    let way = there - craft.at;
+                    craft.at += way.clamp_length_max(0.5);
+                }
+                Some(Order::Land | Order::Return) => {
+                    craft.at.z = (craft.at.z - 0.1).max(0.0);
+                    craft.armed &= craft.at.z > 0.0;
+                }
+                Some(Order::Hold) | None => {}
+            }
+            let telemetry = Telemetry {
+                position: craft.frame.to_position(craft.at),
+                height_m: craft.at.z,
+                velocity_m_s: DVec3::ZERO,
+                armed: craft.armed,
+            };
+            if let Some(order) = done {
+                self.feed(i, Input::Done(order));
+            }
+            self.feed(i, Input::Telemetry(telemetry));
+            self.feed(i, Input::Wake);
+        }
+    }
+
+    fn until(&mut self, what: &str, seconds: u64, condition: impl Fn(&Self) -> bool) {
+        let end = self.now + Duration::from_secs(seconds);
+        while !condition(self) {
+            assert!(self.now < end, "{what} did not happen in {seconds} s: {:?}", self.details());
+            self.step();
+        }
+    }
+
+    fn details(&self) -> StdVec<(&'static str, Text)> {
+        self.craft.iter().map(|c| (c.muscop.state(), c.muscop.detail())).collect()
+    }
+
+    fn command_all(&mut self, command: Command) {
+        for i in 0..self.craft.len() {
+            self.craft[i].muscop.permits(command).unwrap();
+            self.feed(i, Input::Operator(command));
+        }
+    }
+
+    fn all_in(&self, state: &str) -> bool {
+        self.craft.iter().all(|c| c.muscop.state() == state)
+    }
+
+    fn set_up(&mut self) {
+        self.until("hellos", 5, |r| r.craft[0].muscop.heard.len() + 1 == r.craft.len());
+        self.command_all(Command::Setup);
+        self.until("setup", 300, |r| r.all_in("SetupFinished"));
+    }
+}
+
+#[test]
+fn muscop_01_a_mission_from_setup_to_landing() {
+    for layout in [Layout::Linear, Layout::Matrix, Layout::Circular] {
+        let mut rig = Rig::new(5, layout, 1);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        rig.until("landing", 300, |r| r.all_in("Finished"));
+        let center = rig.craft.iter().position(|c| c.muscop.is_center()).unwrap();
+        let expected_of = |leader: bool| {
+            let mut states = std::vec![
+                "Start",
+                "Setup",
+                "ReadyToFly",
+                "TakingOff",
+                "SetupFinished",
+                "WaypointReached",
+                "MovingToWaypoint",
+                "WaypointReached",
+                "MovingToWaypoint",
+                "WaypointReached",
+            ];
+            if !leader {
+                states.push("MovingToLand");
+            }
+            states.extend(["Landing", "Finished"]);
+            states
+        };
+        for (i, states) in &rig.states {
+            assert_eq!(*states, expected_of(*i == center), "aircraft {i}, {layout:?}");
+        }
+        // They came down in the landing formation around the centre.
+        for a in 0..5 {
+            for b in 0..a {
+                let apart = rig.craft[a].at.distance(rig.craft[b].at);
+                assert!(apart > 8.0 && apart < 60.0, "{layout:?} {a} {b}: {apart} m");
+            }
+        }
+    }
+}
+
+#[test]
+fn muscop_02_nobody_leaves_a_waypoint_before_all_are_there() {
+    let mut rig = Rig::new(4, Layout::Linear, 3);
+    rig.set_up();
+    // Aircraft 3 hangs at the first waypoint: its order to fly is lost in its flight controller.
+    rig.command_all(Command::Start);
+    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    rig.craft[3].order = None;
+    for _ in 0..20 * 60 {
+        rig.step();
+    }
+    for (i, craft) in rig.craft.iter().enumerate() {
+        let expected = if i == 3 { "MovingToWaypoint" } else { "WaypointReached" };
+        assert_eq!(craft.muscop.state(), expected, "aircraft {i}");
+        assert!(craft.muscop.reached() <= Some(1));
+    }
+}
+
+#[test]
+fn muscop_03_eight_of_ten_datagrams_may_be_lost() {
+    for seed in 0..10 {
+        let mut rig = Rig::new(5, Layout::Matrix, seed);
+        rig.hears = |n, from, to| {
+            // A fixed scramble: 20 % arrive, evenly among all pairs.
+            let x = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (from * 31 + to) as u64)
+                .wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (x >> 33) % 10 < 2
+        };
+        rig.until("hellos", 30, |r| r.craft[0].muscop.heard.len() == 4);
+        rig.command_all(Command::Setup);
+        rig.until("setup", 600, |r| r.all_in("SetupFinished"));
+        rig.command_all(Command::Start);
+        rig.until("landing", 900, |r| r.all_in("Finished"));
+    }
+}
+
+#[test]
+fn muscop_04_the_operator_stops_it_in_every_state() {
+    for command in [Command::Hold, Command::Return, Command::Land] {
+        for steps in (20..2_400).step_by(97) {
+            let mut rig = Rig::new(3, Layout::Linear, 9);
+            rig.until("hellos", 5, |r| r.craft[0].muscop.heard.len() == 2);
+            rig.command_all(Command::Setup);
+            for _ in 0..steps {
+                if rig.all_in("SetupFinished") {
+                    rig.command_all(Command::Start);
+                }
+                rig.step();
+            }
+            for i in 0..3 {
+                if rig.craft[i].muscop.permits(command).is_ok() {
+                    rig.feed(i, Input::Operator(command));
+                    let expected = match command {
+                        Command::Hold => Order::Hold,
+                        Command::Return => Order::Return,
+                        _ => Order::Land,
+                    };
+                    let craft = &rig.craft[i];
+                    assert!(!craft.armed || craft.order == Some(expected), "{command:?} after {steps} steps");
+                    assert_eq!(craft.muscop.state(), "Aborted");
+                }
+            }
+            if command != Command::Hold {
+                rig.until("all down", 60, |r| r.craft.iter().all(|c| !c.armed));
+            }
+        }
+    }
+}
+
+#[test]
+fn muscop_05_a_follower_without_its_centre_lands_and_says_why() {
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    let center = rig.craft.iter().position(|c| c.muscop.is_center()).unwrap();
+    assert_eq!(center, 1, "the middle one");
+    rig.hears = |_, from, _| from != 1;
+    rig.until("followers down", 120, |r| [0, 2].iter().all(|&i| !r.craft[i].armed));
+    for i in [0, 2] {
+        assert!(
+            rig.craft[i]
+                .log
+                .iter()
+                .any(|(_, s, l)| *s == Severity::Warning && l.contains("centre is silent"))
+        );
+    }
+}
+
+#[test]
+fn muscop_06_a_failed_order_holds_then_lands() {
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    let failed_at = rig.now;
+    let order = rig.craft[0].order.unwrap();
+    rig.feed(0, Input::Failed(order));
+    assert_eq!(rig.craft[0].order, Some(Order::Hold));
+    rig.until("landed", 120, |r| !r.craft[0].armed);
+    let (landed_at, _) = *rig.craft[0].orders.iter().find(|(_, o)| *o == Order::Land).unwrap();
+    assert!(landed_at.since(failed_at) >= Duration::from_secs(60));
+    assert!(rig.craft[0].log.iter().any(|(_, s, l)| *s == Severity::Error && l.contains("an order failed")));
+}
+
+#[test]
+fn muscop_07_strangers_and_other_flights_are_refused() {
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.set_up();
+    let flight = rig.craft[0].muscop.flight;
+    let refused = |rig: &mut Rig, from: u64, flight: u32, message: Message| {
+        let mut out = Actions::new();
+        let input = Input::Message { from: VehicleId(from), flight, message: &message };
+        rig.craft[2].muscop.handle(rig.now, input, &mut out);
+        out.iter().find_map(|a| if let Action::Refused(r) = a { Some(*r) } else { None })
+    };
+    let go = Message::MoveToWaypoint { waypoint: 1 };
+    assert_eq!(refused(&mut rig, 99, flight, go.clone()), Some(Refused::Stranger));
+    assert_eq!(refused(&mut rig, 11, flight + 1, go.clone()), Some(Refused::OtherFlight));
+    // A member that is not the centre cannot lead.
+    assert_eq!(refused(&mut rig, 10, flight, go.clone()), Some(Refused::Stranger));
+    assert_eq!(refused(&mut rig, 11, flight, go), None);
+    // A plan from anybody but the configured master is nobody's business.
+    let plan = rig.craft[0].muscop.plan.clone();
+    assert_eq!(refused(&mut rig, 11, flight, Message::Data(plan)), Some(Refused::Stranger));
+}
+
+#[test]
+fn muscop_08_setup_is_refused_with_a_reason() {
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    assert_eq!(rig.craft[0].muscop.permits(Command::Setup).unwrap_err().as_str(), "no position yet");
+    rig.step();
+    assert_eq!(rig.craft[0].muscop.permits(Command::Setup).unwrap_err().as_str(), "heard 1 of 3 aircraft");
+    assert!(
+        rig.craft[1].muscop.set_mission(mission(&[(0.0, 0.0), (9.0, 9.0)], 20.0)).is_err(),
+        "not the master"
+    );
+    assert!(rig.craft[0].muscop.set_mission(mission(&[(0.0, 0.0)], 20.0)).is_err(), "one waypoint");
+    // A waypoint above the fence, and one too far away, name the slot and the waypoint.
+    for (legs, height, word) in [(300.0, 130.0, "height 130 m"), (6_000.0, 20.0, "from the start")] {
+        let mut rig = Rig::new(3, Layout::Linear, 4);
+        rig.craft[0].muscop.set_mission(mission(&[(0.0, 0.0), (legs, 0.0)], height)).unwrap();
+        rig.until("hellos", 5, |r| r.craft[0].muscop.heard.len() == 2);
+        rig.command_all(Command::Setup);
+        assert_eq!(rig.craft[0].muscop.state(), "Start");
+        assert!(rig.craft[0].log.iter().any(|(_, _, l)| l.contains(word)), "{:?}", rig.craft[0].log);
+    }
+}
+
+#[test]
+fn muscop_09_a_lone_aircraft_flies_the_same_mission() {
+    let mut rig = Rig::new(1, Layout::Linear, 4);
+    rig.step();
+    rig.command_all(Command::Setup);
+    rig.until("setup", 60, |r| r.all_in("SetupFinished"));
+    rig.command_all(Command::Start);
+    rig.until("landing", 120, |r| r.all_in("Finished"));
+}
+
+/// Every state under everything that can have happened, as followers and as centre.
+#[test]
+fn muscop_10_the_transition_table() {
+    let states = [
+        State::Start,
+        State::Setup,
+        State::ReadyToFly,
+        State::TakingOff(TakeOff::Waiting),
+        State::TakingOff(TakeOff::Climbing),
+        State::TakingOff(TakeOff::MovingToSlot),
+        State::TakingOff(TakeOff::InSlot),
+        State::TakingOff(TakeOff::Confirming),
+        State::SetupFinished,
+        State::WaypointReached { waypoint: 1 },
+        State::WaypointReached { waypoint: 2 },
+        State::MovingToWaypoint { waypoint: 2 },
+        State::MovingToLand,
+        State::Landing,
+        State::Finished,
+        State::Aborted(Abort::Hold),
+        State::Aborted(Abort::Failure { land_at: Instant::from_secs(9) }),
+    ];
+    type Change = (&'static str, fn(&mut Muscop));
+    let changes: [Change; 12] = [
+        ("Setup", |m| m.asked = Some(Command::Setup)),
+        ("Start", |m| m.asked = Some(Command::Start)),
+        ("Hold", |m| m.asked = Some(Command::Hold)),
+        ("Land", |m| m.asked = Some(Command::Land)),
+        ("all answered", |m| m.acks = Slots::MAX),
+        ("all in slots", |m| m.in_slot = Slots::MAX),
+        ("held, then silent", |m| m.held_at = Some(Instant::ZERO)),
+        ("released", |m| m.released = true),
+        ("arrived", |m| m.arrived = true),
+        ("release to 2, landing", |m| (m.move_to, m.land_at) = (Some(2), Some(Point::default()))),
+        ("order failed", |m| m.failed = true),
+        ("disarmed", |m| m.at.as_mut().unwrap().armed = false),
+    ];
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.set_up();
+    let mut table = String::new();
+    for (role, index) in [("follower and master", 0), ("centre", 1)] {
+        writeln!(table, "{role}:").unwrap();
+        for state in states {
+            for (name, change) in changes {
+                let m = &mut rig.craft[index].muscop;
+                let kept = (m.acks, m.in_slot, m.at, m.move_to, m.held_at, m.leader_heard_at);
+                m.state = state;
+                (m.acks, m.in_slot, m.held_at, m.asked) = (0, 0, None, None);
+                (m.released, m.arrived, m.failed, m.move_to, m.land_at) = (false, false, false, None, None);
+                (m.leg_deadline, m.leader_heard_at) = (Instant::NEVER, Instant::from_secs(5));
+                change(m);
+                let next = m.next(Instant::from_secs(8));
+                if next != state {
+                    writeln!(table, "  {state:?} | {name} -> {next:?}").unwrap();
+                }
+                (m.acks, m.in_slot, m.at, m.move_to, m.held_at, m.leader_heard_at) = kept;
+            }
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn a_machine_never_wants_waking_in_the_past() {
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    for _ in 0..4_000 {
+        rig.step();
+        for craft in &mut rig.craft {
+            let mut out = Actions::new();
+            craft.muscop.handle(rig.now, Input::Wake, &mut out);
+            let (at, why) = craft.muscop.poll_timeout();
+            assert!(at > rig.now, "{why} in {}", craft.muscop.state());
+        }
+    }
+}
