@@ -1,12 +1,27 @@
 //! What a companion computer says to an autopilot and hears from it: MAVLink microservices, client
 //! side, without IO, clock or allocation.
 //!
-//! This crate owns the `mavlink` dependency. Others take messages from [`mavlink`] here and frames from
+//! One file per microservice: [`telemetry`] keeps what was heard, [`streams`] sees to it that it is
+//! sent, [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`],
+//! [`mission`]) each want one effect: they send, wait, repeat, and are done when telemetry shows it.
+//!
+//! This crate owns the `mavlink` dependency. Others take messages from [`dialect`] and frames from
 //! [`codec`], so that the library's version is a matter of one crate.
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod arming;
 pub mod codec;
 pub mod copter;
+pub mod heartbeat;
+pub mod job;
+pub mod mission;
+pub mod mode;
+pub mod streams;
+pub mod takeoff;
+pub mod target;
+pub mod telemetry;
 
+pub use job::{Failure, Progress, Transmit};
 pub use mavlink::dialects::ardupilotmega as dialect;
+pub use telemetry::Telemetry;

@@ -85,6 +85,8 @@ impl Plan {
 
 /// What is said. Names are those of thesis figures 6.1 and 6.2 and, for the take-off, of the reference
 /// implementation's messages.
+// Without an allocator a message is as large as its largest kind.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// A slave is here (1).

@@ -1,0 +1,182 @@
+//! What all jobs share: how they send, when they try again, how they end.
+
+use mavlink::{MAVLinkV2MessageRaw, MavHeader};
+use wingbeat_geo::{Duration, Instant};
+
+use crate::codec::BufferFull;
+use crate::dialect::{COMMAND_LONG_DATA, MavCmd, MavMessage, MavResult};
+
+/// Our MAVLink component: an onboard computer (<https://mavlink.io/en/messages/common.html#MAV_COMP_ID_ONBOARD_COMPUTER>).
+pub const COMPONENT_ID: u8 = 191;
+
+/// The autopilot's component on its system.
+pub const AUTOPILOT_COMPONENT_ID: u8 = 1;
+
+/// Bytes for the autopilot that one input may ask for: eight frames of the longest kind.
+pub const TRANSMIT_LEN_MAX: usize = 8 * crate::codec::FRAME_LEN_MAX;
+
+/// Where frames for the autopilot go.
+pub struct Transmit<'a> {
+    /// The autopilot's system id, which is ours too.
+    pub system_id: u8,
+    /// Counts our frames.
+    pub sequence: &'a mut u8,
+    /// Bytes so far.
+    pub bytes: &'a mut heapless::Vec<u8, TRANSMIT_LEN_MAX>,
+}
+
+impl Transmit<'_> {
+    /// Appends one message as a MAVLink 2 frame.
+    ///
+    /// # Errors
+    /// The bytes of this input are full; a job tries again at its next deadline.
+    pub fn send(&mut self, message: &MavMessage) -> Result<(), BufferFull> {
+        let header = MavHeader {
+            system_id: self.system_id.into(),
+            component_id: COMPONENT_ID,
+            sequence: *self.sequence,
+        };
+        let mut raw = MAVLinkV2MessageRaw::new();
+        raw.serialize_message(header, message);
+        self.bytes.extend_from_slice(raw.raw_bytes()).map_err(|_| BufferFull)?;
+        *self.sequence = self.sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Appends a `COMMAND_LONG`.
+    ///
+    /// # Errors
+    /// As [`Transmit::send`].
+    pub fn command(&mut self, command: MavCmd, params: [f32; 7]) -> Result<(), BufferFull> {
+        let [param1, param2, param3, param4, param5, param6, param7] = params;
+        self.send(&MavMessage::COMMAND_LONG(COMMAND_LONG_DATA {
+            param1,
+            param2,
+            param3,
+            param4,
+            param5,
+            param6,
+            param7,
+            command,
+            target_system: self.system_id,
+            target_component: AUTOPILOT_COMPONENT_ID,
+            confirmation: 0,
+        }))
+    }
+}
+
+/// How far a job has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Waiting for an answer or an effect.
+    Pending,
+    /// The effect was seen.
+    Done,
+    /// It will not happen.
+    Failed(Failure),
+}
+
+/// Why a job failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// No answer and no effect after every try.
+    #[error("no answer and no effect after {tries} tries")]
+    Silent {
+        /// How many.
+        tries: u8,
+    },
+    /// The autopilot said no.
+    #[error("the autopilot refused {what}: result {result}")]
+    Refused {
+        /// What was asked.
+        what: &'static str,
+        /// Its MAV_RESULT or MAV_MISSION_RESULT.
+        result: u8,
+    },
+    /// It was accepted, and nothing came of it.
+    #[error("{what} was accepted, and its effect was not seen")]
+    NoEffect {
+        /// What was asked.
+        what: &'static str,
+    },
+    /// What the autopilot holds is not what was sent.
+    #[error("the autopilot holds item {seq} differently from what was sent")]
+    Different {
+        /// The first item that differs.
+        seq: u16,
+    },
+}
+
+/// A number of tries with a fixed time between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Retry {
+    period: Duration,
+    left: Option<u8>,
+    made: u8,
+    due: Instant,
+}
+
+impl Retry {
+    /// `tries` tries, the first at once.
+    pub fn new(now: Instant, period: Duration, tries: u8) -> Self {
+        Self { period, left: Some(tries), made: 0, due: now }
+    }
+    /// Tries for ever: for what must happen.
+    pub fn endless(now: Instant, period: Duration) -> Self {
+        Self { period, left: None, made: 0, due: now }
+    }
+    /// When the next try or the end is due.
+    pub fn due(&self) -> Instant {
+        self.due
+    }
+    /// Whether to try now.
+    ///
+    /// # Errors
+    /// The last try is over and its time has passed.
+    pub fn poll(&mut self, now: Instant) -> Result<bool, Failure> {
+        if now < self.due {
+            return Ok(false);
+        }
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(1).ok_or(Failure::Silent { tries: self.made })?;
+        }
+        self.made = self.made.saturating_add(1);
+        self.due = now + self.period;
+        Ok(true)
+    }
+}
+
+/// What an acknowledgement means for a command that waits for it.
+pub fn acknowledged(message: &MavMessage, command: MavCmd) -> Option<MavResult> {
+    match message {
+        MavMessage::COMMAND_ACK(ack) if ack.command == command => Some(ack.result),
+        _ => None,
+    }
+}
+
+/// Bytes and sequence number for a job's test.
+#[cfg(test)]
+pub(crate) mod testing {
+    extern crate std;
+    use super::*;
+    use crate::codec::Decoder;
+    use std::vec::Vec;
+
+    /// Runs `act` with somewhere to send and returns the messages that it sent.
+    pub(crate) fn sent(act: impl FnOnce(&mut Transmit<'_>)) -> Vec<MavMessage> {
+        let (mut sequence, mut bytes) = (0, heapless::Vec::new());
+        act(&mut Transmit { system_id: 1, sequence: &mut sequence, bytes: &mut bytes });
+        let mut messages = Vec::new();
+        Decoder::default().push(&bytes, |frame| messages.push(frame.message));
+        messages
+    }
+
+    /// An acknowledgement.
+    pub(crate) fn ack(command: MavCmd, result: MavResult) -> MavMessage {
+        MavMessage::COMMAND_ACK(crate::dialect::COMMAND_ACK_DATA {
+            command,
+            result,
+            ..crate::dialect::COMMAND_ACK_DATA::default()
+        })
+    }
+}

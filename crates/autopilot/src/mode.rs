@@ -1,0 +1,97 @@
+//! Flight mode: asked with SET_MODE, proved by the heartbeat.
+//!
+//! SET_MODE is the one way that ArduCopter 3.5.7 and 4.6.2 both obey (3.5.7 refuses
+//! MAV_CMD_DO_SET_MODE, 4.6.2 gives SET_MODE no acknowledgement), and the acknowledgement is not
+//! needed: the heartbeat's mode is the proof.
+
+// MAVLink deprecates SET_MODE for MAV_CMD_DO_SET_MODE, which ArduCopter 3.5.7 does not know.
+#![allow(deprecated)]
+
+use wingbeat_geo::{Duration, Instant};
+
+use crate::copter::Mode;
+use crate::dialect::{MavMessage, MavModeFlag, SET_MODE_DATA};
+use crate::job::{Progress, Retry, Transmit};
+use crate::telemetry::Telemetry;
+
+/// Heartbeats show the mode at 1 Hz: ask again a little later than that.
+const PERIOD: Duration = Duration::from_millis(1_200);
+
+/// Wants a mode.
+#[derive(Clone, Copy, Debug)]
+pub struct SetMode {
+    mode: Mode,
+    retry: Retry,
+}
+
+impl SetMode {
+    /// Tries five times.
+    pub fn new(now: Instant, mode: Mode) -> Self {
+        Self { mode, retry: Retry::new(now, PERIOD, 5) }
+    }
+    /// Tries until it is so: a stop, a landing and a return are not given up.
+    pub fn insist(now: Instant, mode: Mode) -> Self {
+        Self { mode, retry: Retry::endless(now, PERIOD) }
+    }
+    /// Which.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+    /// When it wants polling.
+    pub fn due(&self) -> Instant {
+        self.retry.due()
+    }
+    /// Sends when due; done when the heartbeat shows the mode.
+    pub fn poll(&mut self, now: Instant, telemetry: &Telemetry, transmit: &mut Transmit<'_>) -> Progress {
+        if telemetry.mode_number == Some(self.mode.number()) {
+            return Progress::Done;
+        }
+        match self.retry.poll(now) {
+            Err(failure) => return Progress::Failed(failure),
+            Ok(false) => {}
+            Ok(true) => {
+                // No room is a lost frame: the next try makes up for it.
+                let _ = transmit.send(&MavMessage::SET_MODE(SET_MODE_DATA {
+                    custom_mode: self.mode.number(),
+                    target_system: transmit.system_id,
+                    base_mode: MavModeFlag::MAV_MODE_FLAG_CUSTOM_MODE_ENABLED,
+                }));
+            }
+        }
+        Progress::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Failure;
+    use crate::job::testing::sent;
+
+    #[test]
+    fn repeats_until_the_heartbeat_shows_it_and_gives_up_after_five() {
+        let mut job = SetMode::new(Instant::ZERO, Mode::Guided);
+        let mut telemetry = Telemetry::default();
+        let (mut frames, mut progress) = (0, Progress::Pending);
+        for ms in (0..=7_200).step_by(100) {
+            frames += sent(|t| progress = job.poll(Instant::from_millis(ms), &telemetry, t)).len();
+        }
+        assert_eq!((frames, progress), (5, Progress::Failed(Failure::Silent { tries: 5 })));
+        telemetry.mode_number = Some(Mode::Guided.number());
+        sent(|t| progress = SetMode::new(Instant::ZERO, Mode::Guided).poll(Instant::ZERO, &telemetry, t));
+        assert_eq!(progress, Progress::Done);
+    }
+
+    #[test]
+    fn a_stop_is_never_given_up() {
+        let mut job = SetMode::insist(Instant::ZERO, Mode::Brake);
+        let mut frames = 0;
+        for s in 0..600 {
+            frames += sent(|t| {
+                assert_eq!(job.poll(Instant::from_secs(s), &Telemetry::default(), t), Progress::Pending);
+            })
+            .len();
+        }
+        assert!(frames >= 300, "{frames}");
+    }
+}

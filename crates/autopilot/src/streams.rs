@@ -1,0 +1,156 @@
+//! Seeing to it that telemetry comes: each message is asked for with MAV_CMD_SET_MESSAGE_INTERVAL and
+//! asked for again when it stays away. ArduCopter 4.6 sends little but heartbeats until asked.
+
+// MAVLink deprecates REQUEST_AUTOPILOT_CAPABILITIES, which 3.5.7 needs.
+#![allow(deprecated)]
+
+use wingbeat_geo::{Duration, Instant};
+
+use crate::codec::BufferFull;
+use crate::dialect::{MavCmd, MavMessage};
+use crate::job::Transmit;
+
+/// A message that we need.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// MAVLink message id.
+    id: u32,
+    interval: Duration,
+    heard_at: Option<Instant>,
+    asked_at: Option<Instant>,
+}
+
+/// The messages that the agent relies on.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    streams: [Stream; 5],
+    version_asked_at: Option<Instant>,
+    version_known: bool,
+    due: Instant,
+}
+
+const GLOBAL_POSITION_INT: u32 = 33;
+const SYS_STATUS: u32 = 1;
+const GPS_RAW_INT: u32 = 24;
+const POSITION_TARGET_GLOBAL_INT: u32 = 87;
+const EKF_STATUS_REPORT: u32 = 193;
+
+/// How often the books are looked through; at most one request leaves each time, so that a slow line
+/// is not flooded.
+const LOOK_PERIOD: Duration = Duration::from_millis(200);
+/// A request is repeated when nothing came of it for so long.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+impl Streams {
+    /// Position every `position_interval`, the rest each second or faster as needed.
+    pub fn new(now: Instant, position_interval: Duration) -> Self {
+        let stream = |id, interval| Stream { id, interval, heard_at: None, asked_at: None };
+        let second = Duration::from_secs(1);
+        Self {
+            streams: [
+                stream(GLOBAL_POSITION_INT, position_interval),
+                stream(SYS_STATUS, second),
+                stream(EKF_STATUS_REPORT, second),
+                stream(GPS_RAW_INT, second),
+                stream(POSITION_TARGET_GLOBAL_INT, Duration::from_millis(500)),
+            ],
+            version_asked_at: None,
+            version_known: false,
+            due: now,
+        }
+    }
+    /// When the books want looking through.
+    pub fn due(&self) -> Instant {
+        self.due
+    }
+    /// Notes what came.
+    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+        let id = match message {
+            MavMessage::GLOBAL_POSITION_INT(_) => GLOBAL_POSITION_INT,
+            MavMessage::SYS_STATUS(_) => SYS_STATUS,
+            MavMessage::GPS_RAW_INT(_) => GPS_RAW_INT,
+            MavMessage::POSITION_TARGET_GLOBAL_INT(_) => POSITION_TARGET_GLOBAL_INT,
+            MavMessage::EKF_STATUS_REPORT(_) => EKF_STATUS_REPORT,
+            MavMessage::AUTOPILOT_VERSION(_) => {
+                self.version_known = true;
+                return;
+            }
+            _ => return,
+        };
+        if let Some(stream) = self.streams.iter_mut().find(|s| s.id == id) {
+            stream.heard_at = Some(now);
+        }
+    }
+    /// Forgets that anything was asked: the autopilot has started anew.
+    pub fn restart(&mut self, now: Instant) {
+        for stream in &mut self.streams {
+            (stream.heard_at, stream.asked_at) = (None, None);
+        }
+        (self.version_asked_at, self.version_known, self.due) = (None, false, now);
+    }
+    /// Asks for the first message that stays away.
+    ///
+    /// # Errors
+    /// No room; it is asked at the next look.
+    pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Result<(), BufferFull> {
+        if now < self.due {
+            return Ok(());
+        }
+        self.due = now + LOOK_PERIOD;
+        let long_ago = |at: Option<Instant>| at.is_none_or(|at| now.since(at) >= PATIENCE);
+        for stream in &mut self.streams {
+            // A target is reported only while there is one: silence is no reason to ask again.
+            let silent = long_ago(stream.heard_at) && stream.id != POSITION_TARGET_GLOBAL_INT;
+            if stream.asked_at.is_none() || (silent && long_ago(stream.asked_at)) {
+                transmit.command(
+                    MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL,
+                    [stream.id as f32, stream.interval.as_micros() as f32, 0.0, 0.0, 0.0, 0.0, 0.0],
+                )?;
+                stream.asked_at = Some(now);
+                return Ok(());
+            }
+        }
+        if !self.version_known && long_ago(self.version_asked_at) {
+            // 3.5.7 does not know REQUEST_MESSAGE; every version answers this one.
+            let params = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+            transmit.command(MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES, params)?;
+            self.version_asked_at = Some(now);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::dialect::GLOBAL_POSITION_INT_DATA;
+    use crate::job::testing::sent;
+
+    fn asked(message: &MavMessage) -> Option<u32> {
+        match message {
+            MavMessage::COMMAND_LONG(c) if c.command == MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL => {
+                Some(c.param1 as u32)
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn asks_one_at_a_time_and_again_only_for_what_stays_away() {
+        let mut streams = Streams::new(Instant::ZERO, Duration::from_millis(250));
+        let mut requests = std::vec::Vec::new();
+        for ms in (0..10_000).step_by(100) {
+            let now = Instant::from_millis(ms);
+            let position = MavMessage::GLOBAL_POSITION_INT(GLOBAL_POSITION_INT_DATA::default());
+            streams.hear(now, &position);
+            let messages = sent(|t| streams.poll(now, t).unwrap());
+            assert!(messages.len() <= 1);
+            requests.extend(messages.iter().filter_map(asked));
+        }
+        let count = |id| requests.iter().filter(|&&r| r == id).count();
+        assert_eq!(count(GLOBAL_POSITION_INT), 1, "it came, so it is asked for once");
+        assert_eq!(count(POSITION_TARGET_GLOBAL_INT), 1);
+        assert!(count(SYS_STATUS) >= 3, "it stayed away: {requests:?}");
+    }
+}
