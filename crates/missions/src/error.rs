@@ -75,8 +75,10 @@ pub enum Problem {
         expected: &'static str,
     },
     /// More bytes than the limit.
-    #[error("found more than {limit_bytes} bytes, expected at most that")]
+    #[error("found {found_bytes} bytes, expected at most {limit_bytes}")]
     TooLarge {
+        /// Its size, or as much of it as was read.
+        found_bytes: u64,
         /// [`crate::Limits::file_bytes_max`].
         limit_bytes: u64,
     },
@@ -97,9 +99,9 @@ pub enum Problem {
         /// What is read.
         expected: &'static str,
     },
-    /// Not JSON, not XML, or cut off.
+    /// Not JSON, not XML, cut off, or another kind of thing than belongs there.
     #[error("found {found}, expected {expected}")]
-    Syntax {
+    Unexpected {
         /// What stands there.
         found: Box<str>,
         /// What should.
@@ -119,7 +121,7 @@ pub enum Problem {
         /// One more than the last.
         expected: u32,
     },
-    /// A value that is missing, of the wrong kind, not finite, or out of its range.
+    /// A value that is missing, not a finite number, or out of its range.
     #[error("{what}: found {found}, expected {expected}")]
     Value {
         /// Its name.
@@ -193,7 +195,7 @@ pub enum Problem {
         found: usize,
     },
     /// More than an autopilot holds.
-    #[error("found more than {limit} {what}, expected at most that")]
+    #[error("found more than {limit} {what}, expected at most {limit}")]
     TooMany {
         /// Items or missions.
         what: &'static str,
@@ -234,16 +236,23 @@ impl Fault {
 
 /// Text from a file as a message may show it: quoted, on one line, of a length to read.
 pub(crate) fn shown(text: &str) -> Box<str> {
-    const CHARS_MAX: usize = 40;
-    match text.char_indices().nth(CHARS_MAX) {
-        None => format!("\"{}\"", escaped(text)),
-        Some((end, _)) => format!("\"{}…\"", escaped(&text[..end])),
+    format!("\"{}\"", cut(&escaped(text), 40)).into()
+}
+
+/// What a parser says about a file, which may quote all of it.
+pub(crate) fn said(text: &str) -> String {
+    cut(&escaped(text), 120)
+}
+
+fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]),
     }
-    .into()
 }
 
 /// Without the characters that would break the line or steer a terminal.
-pub(crate) fn escaped(text: &str) -> String {
+fn escaped(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { '\u{fffd}' } else { c })
         .collect()

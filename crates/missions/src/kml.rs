@@ -14,7 +14,7 @@ use wingbeat_geo::Position;
 use crate::{
     Altitude, Datum, Item, Limits, Location, Mission, Note, Problem,
     command::position_problem,
-    error::{Fault, escaped, shown, title},
+    error::{Fault, said, shown, title},
 };
 
 /// Google Earth nests folders; nobody nests them so deep.
@@ -42,7 +42,7 @@ pub(crate) fn parse(stem: &str, text: &str, limits: &Limits) -> Result<Vec<Missi
     let paths = || placemarks.iter().flat_map(|p| p.paths.iter().map(move |path| (p.name.trim(), path)));
     let several = paths().count() > 1;
     if paths().next().is_none() {
-        return Err(Fault::file(Problem::Syntax {
+        return Err(Fault::file(Problem::Unexpected {
             found: "no LineString".into(),
             expected: "at least one (a path)".into(),
         }));
@@ -87,7 +87,7 @@ impl<'a> Document<'a> {
                 Ok(event) => event,
                 Err(error) => {
                     let line = self.line(self.reader.error_position().max(start));
-                    let found = format!("broken XML ({})", escaped(&error.to_string()));
+                    let found = format!("broken XML ({})", said(&error.to_string()));
                     return Err(xml(line, found, "well-formed XML"));
                 }
             };
@@ -233,7 +233,7 @@ impl<'a> Document<'a> {
 }
 
 fn xml(line: usize, found: String, expected: &str) -> Fault {
-    Fault::line(line, Problem::Syntax { found: found.into(), expected: expected.into() })
+    Fault::line(line, Problem::Unexpected { found: found.into(), expected: expected.into() })
 }
 
 /// A character reference or one of XML's five entities.

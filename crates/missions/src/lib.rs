@@ -91,6 +91,7 @@ fn load(path: &Path, limits: &Limits) -> Result<Vec<u8>, Fault> {
         let found = if metadata.is_dir() { "a directory" } else { "a device or pipe" };
         return Err(Fault::file(Problem::NotAFile { found }));
     }
+    fits(metadata.len(), limits)?;
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     // One byte more than allowed shows that a file that grows meanwhile is too large.
@@ -98,10 +99,16 @@ fn load(path: &Path, limits: &Limits) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-fn missions_of(path: &Path, bytes: &[u8], limits: &Limits) -> Result<Vec<Mission>, Fault> {
-    if bytes.len() as u64 > limits.file_bytes_max {
-        return Err(Fault::file(Problem::TooLarge { limit_bytes: limits.file_bytes_max }));
+fn fits(found_bytes: u64, limits: &Limits) -> Result<(), Fault> {
+    let limit_bytes = limits.file_bytes_max;
+    if found_bytes <= limit_bytes {
+        return Ok(());
     }
+    Err(Fault::file(Problem::TooLarge { found_bytes, limit_bytes }))
+}
+
+fn missions_of(path: &Path, bytes: &[u8], limits: &Limits) -> Result<Vec<Mission>, Fault> {
+    fits(bytes.len() as u64, limits)?;
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
         Fault::line(line, Problem::NotUtf8)

@@ -63,22 +63,24 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
 fn syntax(text: &str, error: &serde_json::Error) -> Fault {
     let (line, column) = (error.line(), error.column());
     if error.is_eof() {
-        let problem = Problem::Syntax {
+        let problem = Problem::Unexpected {
             found: "the end of the file".into(),
             expected: format!("the rest of {JSON}").into(),
         };
         return Fault::line(line, problem);
     }
-    // The parser counts bytes, and points at the byte after a token that it refuses whole.
+    // The parser counts bytes and stops at the end of what it refuses: show what led there. A plan may
+    // be a single line, so not all of it.
     let row = text.lines().nth(line.saturating_sub(1)).unwrap_or("");
-    let from = (0..column.min(row.len())).rev().find(|&at| row.is_char_boundary(at)).unwrap_or(0);
+    let from = column.min(row.len()).saturating_sub(30);
+    let from = (0..=from).rev().find(|&at| row.is_char_boundary(at)).unwrap_or(0);
     let message = error.to_string();
     // "… at line 3 column 7": the place is said by the location already.
     let reason = message.split(" at line ").next().unwrap_or("");
-    let found = format!("{} ({reason})", shown(row[from..].trim_end()));
+    let found = format!("{} ({reason})", shown(row[from..].trim()));
     Fault::new(
         Location::Column { line, column },
-        Problem::Syntax { found: found.into(), expected: JSON.into() },
+        Problem::Unexpected { found: found.into(), expected: JSON.into() },
     )
 }
 
@@ -102,32 +104,31 @@ impl Items<'_> {
                     None => None,
                 };
                 let Some(inner) = inner else {
-                    let name = node.find("complexItemType")?.map_or("null".into(), |n| n.shown());
-                    return Err(node.fault(Problem::Syntax {
+                    let name = node.find("complexItemType")?.map_or("of no type".into(), |n| n.shown());
+                    return Err(node.fault(Problem::Unexpected {
                         found: format!("a complex item ({name}) without TransectStyleComplexItem.Items")
                             .into(),
                         expected: "a simple item, or a survey that was saved with its items".into(),
                     }));
                 };
-                inner.elements()?.iter().try_for_each(|item| self.add_simple(item))
+                inner.elements()?.try_for_each(|item| self.add_simple(&item))
             }
-            _ => Err(kind.value("type of item", "\"SimpleItem\" or \"ComplexItem\"")),
+            _ => Err(kind.unexpected("\"SimpleItem\" or \"ComplexItem\"")),
         }
     }
 
     fn add_simple(&mut self, node: &Node<'_>) -> Result<(), Fault> {
         let params = node.get("params")?;
-        let elements = params.elements()?;
-        if elements.len() != 7 {
-            let found = format!("{} of them", elements.len()).into();
-            return Err(params.fault(Problem::Value { what: "params", found, expected: "7 numbers" }));
+        if params.list()?.len() != 7 {
+            let found = format!("{} values", params.list()?.len()).into();
+            return Err(params.fault(Problem::Unexpected { found, expected: "7".into() }));
         }
         let mut raw = Raw {
             command: node.get("command")?.integer()?,
             frame: node.get("frame")?.integer()?,
             params: [None; 7],
         };
-        for (param, element) in raw.params.iter_mut().zip(&elements) {
+        for (param, element) in raw.params.iter_mut().zip(params.elements()?) {
             *param = if element.value.is_null() { None } else { Some(element.number()?) };
         }
         match raw.item(self.limits) {
@@ -161,8 +162,8 @@ impl<'a> Node<'a> {
             if self.path.is_empty() { Location::File } else { Location::Field(self.path.as_str().into()) };
         Fault::new(at, problem)
     }
-    fn value(&self, what: &'static str, expected: &'static str) -> Fault {
-        self.fault(Problem::Value { what, found: self.shown(), expected })
+    fn unexpected(&self, expected: &str) -> Fault {
+        self.fault(Problem::Unexpected { found: self.shown(), expected: expected.into() })
     }
     fn version(&self, expected: &'static str) -> Fault {
         self.fault(Problem::Version { found: self.shown(), expected })
@@ -181,7 +182,7 @@ impl<'a> Node<'a> {
         Self { value, path }
     }
     fn object(&self) -> Result<&'a Map<String, Value>, Fault> {
-        self.value.as_object().ok_or_else(|| self.value("value", "an object"))
+        self.value.as_object().ok_or_else(|| self.unexpected("an object"))
     }
     /// A field that may be missing or null.
     fn find(&self, key: &str) -> Result<Option<Self>, Fault> {
@@ -191,43 +192,46 @@ impl<'a> Node<'a> {
     /// A field that must be there.
     fn get(&self, key: &'static str) -> Result<Self, Fault> {
         self.find(key)?.ok_or_else(|| {
-            self.child(key, self.value).fault(Problem::Syntax {
+            self.child(key, self.value).fault(Problem::Unexpected {
                 found: "nothing".into(),
                 expected: format!("the field {key}").into(),
             })
         })
     }
-    fn elements(&self) -> Result<Vec<Self>, Fault> {
-        let list = self.value.as_array().ok_or_else(|| self.value("value", "a list"))?;
+    fn list(&self) -> Result<&'a [Value], Fault> {
+        self.value.as_array().map(Vec::as_slice).ok_or_else(|| self.unexpected("a list"))
+    }
+    /// The elements of a list, each made when it is asked for: a file may hold millions.
+    fn elements(&self) -> Result<impl Iterator<Item = Self>, Fault> {
         let node = |(index, value)| Self { value, path: format!("{}[{index}]", self.path) };
-        Ok(list.iter().enumerate().map(node).collect())
+        Ok(self.list()?.iter().enumerate().map(node))
     }
     /// How many elements a list has that may be missing.
     fn count(&self, key: &'static str) -> Result<usize, Fault> {
         match self.find(key)? {
-            Some(list) => Ok(list.value.as_array().ok_or_else(|| list.value("value", "a list"))?.len()),
+            Some(node) => Ok(node.list()?.len()),
             None => Ok(0),
         }
     }
     fn text(&self) -> Result<&'a str, Fault> {
-        self.value.as_str().ok_or_else(|| self.value("value", "a text"))
+        self.value.as_str().ok_or_else(|| self.unexpected("a text"))
     }
     fn number(&self) -> Result<f64, Fault> {
         let value = self.value.as_f64().filter(|value| value.is_finite());
-        value.ok_or_else(|| self.value("value", "a finite number"))
+        value.ok_or_else(|| self.unexpected("a finite number"))
     }
     fn integer(&self) -> Result<u32, Fault> {
         let value = self.value.as_u64().and_then(|value| u32::try_from(value).ok());
-        value.ok_or_else(|| self.value("value", "a whole number from 0"))
+        value.ok_or_else(|| self.unexpected("a whole number from 0"))
     }
     fn expect_version(&self, version: u64, expected: &'static str) -> Result<(), Fault> {
         if self.value.as_u64() == Some(version) { Ok(()) } else { Err(self.version(expected)) }
     }
     /// Latitude, longitude, altitude above sea level.
     fn position(&self) -> Result<Position, Fault> {
-        let elements = self.elements()?;
+        let elements: Vec<Self> = self.elements()?.take(4).collect();
         let [latitude, longitude, altitude] = elements.as_slice() else {
-            return Err(self.value("value", "[latitude, longitude, altitude]"));
+            return Err(self.unexpected("[latitude, longitude, altitude]"));
         };
         Position::from_degrees(latitude.number()?, longitude.number()?, altitude.number()?)
             .map_err(|error| self.fault(position_problem(error)))
