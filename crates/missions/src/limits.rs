@@ -40,7 +40,7 @@ impl Default for Limits {
             kml_altitude_min_m: 5.0,
             home: None,
             leave_out_payload: false,
-            // Every autopilot board with storage for parameters holds as many.
+            // What a Pixhawk holds (ArduPilot issue 2391).
             items_max: 700,
             missions_max: wingbeat_geo::AIRCRAFT_MAX,
             file_bytes_max: 5_000_000,
