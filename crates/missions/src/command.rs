@@ -1,0 +1,234 @@
+//! MAVLink mission items as the two formats of ground stations carry them: a command, a frame and seven
+//! parameters become an [`Item`], or a problem at one of them.
+//!
+//! Numbers and meanings: MAVLink common message set, MAV_CMD and MAV_FRAME
+//! (<https://mavlink.io/en/messages/common.html>), and what ArduCopter does with them
+//! (<https://ardupilot.org/copter/docs/mission-command-list.html>). ArduCopter flies with its own
+//! acceptance radius and yaw behaviour, so those parameters of a waypoint are read and not used.
+
+use wingbeat_geo::{Position, PositionError};
+
+use crate::{Altitude, Datum, Item, Limits, Place, Problem, error::shown};
+
+pub(crate) const WAYPOINT: u32 = 16;
+pub(crate) const RETURN_TO_LAUNCH: u32 = 20;
+pub(crate) const LAND: u32 = 21;
+pub(crate) const TAKE_OFF: u32 = 22;
+pub(crate) const CHANGE_SPEED: u32 = 178;
+
+/// MAV_FRAME_GLOBAL: altitude above sea level.
+pub(crate) const FRAME_SEA_LEVEL: u32 = 0;
+/// MAV_FRAME_GLOBAL_RELATIVE_ALT: altitude above home.
+pub(crate) const FRAME_HOME: u32 = 3;
+
+/// The longest hold: ArduPilot stores it in 16 bits.
+const HOLD_MAX_S: f64 = 65_535.0;
+
+/// A mission item as a file states it. Every parameter is a finite number, or absent (null in a plan).
+pub(crate) struct Raw {
+    pub(crate) command: u32,
+    pub(crate) frame: u32,
+    pub(crate) params: [Option<f64>; 7],
+}
+
+/// Which part of a mission item is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Command,
+    Frame,
+    /// A parameter, from 0.
+    Param(usize),
+}
+
+impl Raw {
+    /// The item, or `None` for a camera or gimbal command that the limits allow to leave out.
+    pub(crate) fn item(&self, limits: &Limits) -> Result<Option<Item>, (Part, Problem)> {
+        let item = match self.command {
+            TAKE_OFF => {
+                // Not used, as ArduCopter does not; but what stands there must be a position.
+                self.place()?;
+                Item::TakeOff { altitude: self.altitude()? }
+            }
+            WAYPOINT => {
+                let altitude = self.altitude()?;
+                let Some(place) = self.place()? else {
+                    return Err((
+                        Part::Param(4),
+                        Problem::Value {
+                            what: "position of the waypoint",
+                            found: "latitude 0, longitude 0 (for ArduCopter: wherever it is)".into(),
+                            expected: "coordinates",
+                        },
+                    ));
+                };
+                Item::Waypoint { place, altitude, hold_s: self.hold_s()? }
+            }
+            LAND => {
+                // The altitude of a landing is where the ground is thought to be: nothing flies there.
+                self.datum()?;
+                Item::Land { place: self.place()? }
+            }
+            RETURN_TO_LAUNCH => Item::ReturnToLaunch,
+            CHANGE_SPEED => self.change_speed(limits)?,
+            number if limits.leave_out_payload && is_payload(number) => return Ok(None),
+            number => return Err((Part::Command, Problem::Command { number, name: command_name(number) })),
+        };
+        Ok(Some(item))
+    }
+
+    fn datum(&self) -> Result<Datum, (Part, Problem)> {
+        match self.frame {
+            // The _INT frames differ only in how a message carries the position.
+            0 | 5 => Ok(Datum::SeaLevel),
+            3 | 6 => Ok(Datum::Home),
+            number => Err((Part::Frame, Problem::Frame { number, name: frame_name(number) })),
+        }
+    }
+
+    fn altitude(&self) -> Result<Altitude, (Part, Problem)> {
+        let datum = self.datum()?;
+        let altitude_m = self.required(6, "altitude")?;
+        let value_mm = Position::from_degrees(0.0, 0.0, altitude_m).map_err(coordinate)?.altitude_mm;
+        Ok(Altitude { value_mm, datum })
+    }
+
+    /// Where, or `None` for 0, 0, which every ArduPilot takes for wherever the aircraft is.
+    fn place(&self) -> Result<Option<Place>, (Part, Problem)> {
+        let (latitude_deg, longitude_deg) = match (self.params[4], self.params[5]) {
+            (None, None) => return Ok(None),
+            _ => (self.required(4, "latitude")?, self.required(5, "longitude")?),
+        };
+        let place =
+            Place::from(Position::from_degrees(latitude_deg, longitude_deg, 0.0).map_err(coordinate)?);
+        Ok(Some(place).filter(|place| (place.latitude_e7, place.longitude_e7) != (0, 0)))
+    }
+
+    fn hold_s(&self) -> Result<f64, (Part, Problem)> {
+        let hold_s = self.params[0].unwrap_or(0.0);
+        if (0.0..=HOLD_MAX_S).contains(&hold_s) {
+            // Not -0, which would not be the same after writing it.
+            return Ok(hold_s.abs());
+        }
+        let found = format!("{hold_s} s").into();
+        Err((Part::Param(0), Problem::Value { what: "hold time", found, expected: "0 to 65535 s" }))
+    }
+
+    fn change_speed(&self, limits: &Limits) -> Result<Item, (Part, Problem)> {
+        let kind = self.params[0].unwrap_or(0.0);
+        // Airspeed or ground speed: a multicopter knows the latter only and takes both for it.
+        if kind != 0.0 && kind != 1.0 {
+            let found = shown(&kind.to_string());
+            let expected = "0 or 1 (horizontal speed)";
+            return Err((Part::Param(0), Problem::Value { what: "kind of speed", found, expected }));
+        }
+        let speed_m_s = self.required(1, "speed")?;
+        let speed_m_s = limits.speed(speed_m_s).map_err(|problem| (Part::Param(1), problem))?;
+        Ok(Item::ChangeSpeed { speed_m_s })
+    }
+
+    fn required(&self, index: usize, what: &'static str) -> Result<f64, (Part, Problem)> {
+        let missing = Problem::Value { what, found: "nothing".into(), expected: "a number" };
+        self.params[index].ok_or((Part::Param(index), missing))
+    }
+}
+
+/// A coordinate off the earth, at the parameter that holds it.
+fn coordinate(error: PositionError) -> (Part, Problem) {
+    let (index, what, value, expected) = match error {
+        PositionError::Latitude(value) => (4, "latitude", value, "-90 to 90 degrees"),
+        PositionError::Longitude(value) => (5, "longitude", value, "-180 to 180 degrees"),
+        PositionError::Altitude(value) => (6, "altitude", value, "-1000 to 100000 m"),
+    };
+    (Part::Param(index), Problem::Value { what, found: value.to_string().into(), expected })
+}
+
+/// The same, where there are no parameters to point at.
+pub(crate) fn position_problem(error: PositionError) -> Problem {
+    coordinate(error).1
+}
+
+/// Cameras and gimbals: commands that do not move the aircraft.
+fn is_payload(command: u32) -> bool {
+    matches!(command, 195 | 197 | 201 | 202 | 203 | 204 | 205 | 206 | 214 | 530..=534 | 1000 | 1001 | 2000..=2003 | 2500 | 2501)
+}
+
+/// The MAVLink name of a command that mission files are known to hold.
+fn command_name(command: u32) -> &'static str {
+    match command {
+        16 => "MAV_CMD_NAV_WAYPOINT",
+        17 => "MAV_CMD_NAV_LOITER_UNLIM",
+        18 => "MAV_CMD_NAV_LOITER_TURNS",
+        19 => "MAV_CMD_NAV_LOITER_TIME",
+        20 => "MAV_CMD_NAV_RETURN_TO_LAUNCH",
+        21 => "MAV_CMD_NAV_LAND",
+        22 => "MAV_CMD_NAV_TAKEOFF",
+        31 => "MAV_CMD_NAV_LOITER_TO_ALT",
+        80 => "MAV_CMD_NAV_ROI",
+        82 => "MAV_CMD_NAV_SPLINE_WAYPOINT",
+        84 => "MAV_CMD_NAV_VTOL_TAKEOFF",
+        85 => "MAV_CMD_NAV_VTOL_LAND",
+        92 => "MAV_CMD_NAV_GUIDED_ENABLE",
+        93 => "MAV_CMD_NAV_DELAY",
+        94 => "MAV_CMD_NAV_PAYLOAD_PLACE",
+        112 => "MAV_CMD_CONDITION_DELAY",
+        113 => "MAV_CMD_CONDITION_CHANGE_ALT",
+        114 => "MAV_CMD_CONDITION_DISTANCE",
+        115 => "MAV_CMD_CONDITION_YAW",
+        176 => "MAV_CMD_DO_SET_MODE",
+        177 => "MAV_CMD_DO_JUMP",
+        178 => "MAV_CMD_DO_CHANGE_SPEED",
+        179 => "MAV_CMD_DO_SET_HOME",
+        181 => "MAV_CMD_DO_SET_RELAY",
+        182 => "MAV_CMD_DO_REPEAT_RELAY",
+        183 => "MAV_CMD_DO_SET_SERVO",
+        184 => "MAV_CMD_DO_REPEAT_SERVO",
+        189 => "MAV_CMD_DO_LAND_START",
+        195 => "MAV_CMD_DO_SET_ROI_LOCATION",
+        197 => "MAV_CMD_DO_SET_ROI_NONE",
+        201 => "MAV_CMD_DO_SET_ROI",
+        202 => "MAV_CMD_DO_DIGICAM_CONFIGURE",
+        203 => "MAV_CMD_DO_DIGICAM_CONTROL",
+        204 => "MAV_CMD_DO_MOUNT_CONFIGURE",
+        205 => "MAV_CMD_DO_MOUNT_CONTROL",
+        206 => "MAV_CMD_DO_SET_CAM_TRIGG_DIST",
+        207 => "MAV_CMD_DO_FENCE_ENABLE",
+        208 => "MAV_CMD_DO_PARACHUTE",
+        211 => "MAV_CMD_DO_GRIPPER",
+        212 => "MAV_CMD_DO_AUTOTUNE_ENABLE",
+        214 => "MAV_CMD_DO_SET_CAM_TRIGG_INTERVAL",
+        222 => "MAV_CMD_DO_GUIDED_LIMITS",
+        223 => "MAV_CMD_DO_ENGINE_CONTROL",
+        530 => "MAV_CMD_SET_CAMERA_MODE",
+        531 => "MAV_CMD_SET_CAMERA_ZOOM",
+        532 => "MAV_CMD_SET_CAMERA_FOCUS",
+        534 => "MAV_CMD_SET_CAMERA_SOURCE",
+        600 => "MAV_CMD_JUMP_TAG",
+        601 => "MAV_CMD_DO_JUMP_TAG",
+        1000 => "MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW",
+        1001 => "MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE",
+        2000 => "MAV_CMD_IMAGE_START_CAPTURE",
+        2001 => "MAV_CMD_IMAGE_STOP_CAPTURE",
+        2003 => "MAV_CMD_DO_TRIGGER_CONTROL",
+        2500 => "MAV_CMD_VIDEO_START_CAPTURE",
+        2501 => "MAV_CMD_VIDEO_STOP_CAPTURE",
+        _ => "no name known to Wingbeat",
+    }
+}
+
+/// The MAVLink name of a frame that cannot be flown.
+fn frame_name(frame: u32) -> &'static str {
+    match frame {
+        1 => "MAV_FRAME_LOCAL_NED",
+        2 => "MAV_FRAME_MISSION",
+        4 => "MAV_FRAME_LOCAL_ENU",
+        7 => "MAV_FRAME_LOCAL_OFFSET_NED",
+        8 => "MAV_FRAME_BODY_NED",
+        9 => "MAV_FRAME_BODY_OFFSET_NED",
+        10 => "MAV_FRAME_GLOBAL_TERRAIN_ALT",
+        11 => "MAV_FRAME_GLOBAL_TERRAIN_ALT_INT",
+        12 => "MAV_FRAME_BODY_FRD",
+        20 => "MAV_FRAME_LOCAL_FRD",
+        21 => "MAV_FRAME_LOCAL_FLU",
+        _ => "no name known to Wingbeat",
+    }
+}

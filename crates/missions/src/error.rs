@@ -1,0 +1,265 @@
+//! One message per bad file: what, where, found, expected, on one line.
+
+use std::{fmt, io, path::Path};
+
+/// Why a file is not a mission. Its text is one line: file, place, found, expected.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{at}: {problem}", escaped(&path.to_string_lossy()))]
+pub struct Error {
+    /// The file, as the caller named it.
+    pub path: Box<Path>,
+    /// Where in it.
+    pub at: Location,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// A place in a file. Its text starts with a comma, or is empty for the whole file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// The file as a whole.
+    File,
+    /// A line, from 1.
+    Line(usize),
+    /// A column of a QGC WPL line, both from 1.
+    Column {
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// A field of a JSON document: `mission.items[3].params[6]`.
+    Field(Box<str>),
+    /// A KML placemark, by its name (possibly empty) and the line of its LineString.
+    Placemark {
+        /// The placemark's name.
+        name: Box<str>,
+        /// Line of the LineString, from 1.
+        line: usize,
+        /// Point of the LineString, from 1.
+        point: Option<usize>,
+    },
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => Ok(()),
+            Self::Line(line) => write!(f, ", line {line}"),
+            Self::Column { line, column } => write!(f, ", line {line}, column {column}"),
+            Self::Field(path) => write!(f, ", {path}"),
+            Self::Placemark { name, line, point } => {
+                write!(f, ", placemark {} (line {line})", shown(name))?;
+                point.map_or(Ok(()), |point| write!(f, ", point {point}"))
+            }
+        }
+    }
+}
+
+/// What can be wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The operating system did not hand the file out.
+    #[error("found a file that cannot be read ({0}), expected a readable file")]
+    Unreadable(io::Error),
+    /// A directory, a device, a pipe.
+    #[error("found {found}, expected a regular file")]
+    NotAFile {
+        /// What it is.
+        found: &'static str,
+    },
+    /// Nothing but white space.
+    #[error("found an empty file, expected {expected}")]
+    Empty {
+        /// The format that the name promises.
+        expected: &'static str,
+    },
+    /// More bytes than the limit.
+    #[error("found {found_bytes} bytes, expected at most {limit_bytes}")]
+    TooLarge {
+        /// Its size, or as much of it as was read.
+        found_bytes: u64,
+        /// [`crate::Limits::file_bytes_max`].
+        limit_bytes: u64,
+    },
+    /// Not text.
+    #[error("found bytes that are not UTF-8, expected text in UTF-8")]
+    NotUtf8,
+    /// Neither the name nor the content tells a format.
+    #[error("found {found}, expected QGC WPL 110, a QGroundControl plan (JSON) or KML")]
+    UnknownFormat {
+        /// Its first line.
+        found: Box<str>,
+    },
+    /// Another file type, or another version of the right one.
+    #[error("found {found}, expected {expected}")]
+    Version {
+        /// What stands there.
+        found: Box<str>,
+        /// What is read.
+        expected: &'static str,
+    },
+    /// Not JSON, not XML, cut off, or another kind of thing than belongs there.
+    #[error("found {found}, expected {expected}")]
+    Unexpected {
+        /// What stands there.
+        found: Box<str>,
+        /// What should.
+        expected: Box<str>,
+    },
+    /// A QGC WPL line without its twelve columns.
+    #[error("found {found} columns, expected 12")]
+    Columns {
+        /// How many there are.
+        found: usize,
+    },
+    /// A QGC WPL item out of turn.
+    #[error("found sequence number {found}, expected {expected}")]
+    Sequence {
+        /// What stands there.
+        found: u32,
+        /// One more than the last.
+        expected: u32,
+    },
+    /// A value that is missing, not a finite number, or out of its range.
+    #[error("{what}: found {found}, expected {expected}")]
+    Value {
+        /// Its name.
+        what: &'static str,
+        /// What stands there.
+        found: Box<str>,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// A speed beyond the limit.
+    #[error("speed: found {found_m_s} m/s, expected more than 0 and at most {limit_m_s} m/s")]
+    Speed {
+        /// What stands there.
+        found_m_s: f64,
+        /// [`crate::Limits::speed_m_s`].
+        limit_m_s: f64,
+    },
+    /// A MAVLink command that is not flown.
+    #[error(
+        "found command {number} ({name}), expected one of 16 (waypoint), 20 (return to launch), \
+         21 (land), 22 (take-off), 178 (change speed)"
+    )]
+    Command {
+        /// MAV_CMD.
+        number: u32,
+        /// Its MAVLink name, or that it has none that we know.
+        name: &'static str,
+    },
+    /// A coordinate frame whose altitudes cannot be flown.
+    #[error("found frame {number} ({name}), expected 0 or 5 (above sea level), 3 or 6 (above home)")]
+    Frame {
+        /// MAV_FRAME.
+        number: u32,
+        /// Its MAVLink name.
+        name: &'static str,
+    },
+    /// Higher than the fence.
+    #[error("found altitude {found_m} m above home, expected at most {fence_m} m (the fence)")]
+    AboveFence {
+        /// Height above home.
+        found_m: f64,
+        /// [`crate::Limits::fence_altitude_m`].
+        fence_m: f64,
+    },
+    /// On the ground or under it.
+    #[error("found altitude {found_m} m above home, expected more than 0 m")]
+    NotAboveHome {
+        /// Height above home.
+        found_m: f64,
+    },
+    /// An altitude above sea level and nothing to compare it with.
+    #[error("found an altitude above sea level and no home, expected a home to measure its height from")]
+    NoHome,
+    /// Too far away.
+    #[error("found a point {distance_m:.0} m from {from}, expected at most {limit_m} m")]
+    TooFar {
+        /// Distance on the ground.
+        distance_m: f64,
+        /// What it was measured from.
+        from: &'static str,
+        /// [`crate::Limits::distance_from_home_m`].
+        limit_m: f64,
+    },
+    /// Nothing to fly to.
+    #[error("found no waypoint, expected at least 1")]
+    NoWaypoints,
+    /// A KML path that leads nowhere.
+    #[error("found a LineString of {found} points, expected at least 2")]
+    NoPath {
+        /// How many there are.
+        found: usize,
+    },
+    /// More than an autopilot holds.
+    #[error("found more than {limit} {what}, expected at most {limit}")]
+    TooMany {
+        /// Items or missions.
+        what: &'static str,
+        /// How many may be.
+        limit: usize,
+    },
+    /// An item that cannot be flown where it stands.
+    #[error("found {found}, expected {expected}")]
+    Order {
+        /// What stands there.
+        found: &'static str,
+        /// What should.
+        expected: &'static str,
+    },
+}
+
+/// A problem and its place, before the file is known.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    at: Location,
+    problem: Problem,
+}
+
+impl Fault {
+    pub(crate) fn new(at: Location, problem: Problem) -> Self {
+        Self { at, problem }
+    }
+    pub(crate) fn file(problem: Problem) -> Self {
+        Self::new(Location::File, problem)
+    }
+    pub(crate) fn line(line: usize, problem: Problem) -> Self {
+        Self::new(Location::Line(line), problem)
+    }
+    pub(crate) fn of(self, path: &Path) -> Error {
+        Error { path: path.into(), at: self.at, problem: self.problem }
+    }
+}
+
+/// Text from a file as a message may show it: quoted, on one line, of a length to read.
+pub(crate) fn shown(text: &str) -> Box<str> {
+    format!("\"{}\"", cut(&escaped(text), 40)).into()
+}
+
+/// What a parser says about a file, which may quote all of it.
+pub(crate) fn said(text: &str) -> String {
+    cut(&escaped(text), 120)
+}
+
+fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Without the characters that would break the line or steer a terminal.
+fn escaped(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// A mission's name: one line of a length that a table shows.
+pub(crate) fn title(text: &str) -> String {
+    const CHARS_MAX: usize = 100;
+    escaped(text).chars().take(CHARS_MAX).collect()
+}

@@ -1,0 +1,177 @@
+//! What a mission is once it has been read: the items that an aircraft can fly, and nothing else.
+
+use std::fmt;
+
+use wingbeat_geo::Position;
+
+/// A mission, as an operator drew it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mission {
+    /// The placemark's name (KML) or the file's name without extension.
+    pub name: String,
+    /// What to fly, in order.
+    pub items: Vec<Item>,
+    /// The speed the mission was planned for (a plan's `hoverSpeed`); a [`Item::ChangeSpeed`] comes on
+    /// top when its turn comes.
+    pub speed_m_s: Option<f64>,
+    /// Where its author expected the aircraft to start. Altitude above sea level.
+    pub planned_home: Option<Position>,
+    /// What the file said and nobody will fly: tell the operator.
+    pub notes: Vec<Note>,
+}
+
+impl Mission {
+    /// The navigation waypoints: where, how high, and how long to hold there in seconds.
+    pub fn waypoints(&self) -> impl Iterator<Item = (Place, Altitude, f64)> + '_ {
+        self.items.iter().filter_map(|item| match *item {
+            Item::Waypoint { place, altitude, hold_s } => Some((place, altitude, hold_s)),
+            _ => None,
+        })
+    }
+}
+
+/// One step of a mission.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Item {
+    /// Climb straight up from wherever the aircraft stands (ArduCopter ignores the item's position).
+    TakeOff {
+        /// Where the climb ends.
+        altitude: Altitude,
+    },
+    /// Fly to a point and hold there.
+    Waypoint {
+        /// Where.
+        place: Place,
+        /// How high.
+        altitude: Altitude,
+        /// How long to stay, in seconds. In AUTO ArduCopter counts whole seconds and drops the rest.
+        hold_s: f64,
+    },
+    /// Land, there, or where the aircraft is.
+    Land {
+        /// Where; `None` is straight down.
+        place: Option<Place>,
+    },
+    /// Fly home and land, at the height that the autopilot is configured for.
+    ReturnToLaunch,
+    /// From here on fly at this ground speed.
+    ChangeSpeed {
+        /// Ground speed.
+        speed_m_s: f64,
+    },
+}
+
+/// A point on the map: latitude and longitude in 1e-7 degree, on the earth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Latitude, 1e-7 degree, north positive.
+    pub latitude_e7: i32,
+    /// Longitude, 1e-7 degree, east positive.
+    pub longitude_e7: i32,
+}
+
+impl Place {
+    /// The position at a height over this place. `home_altitude_mm` is home's altitude above sea level.
+    pub fn at(self, altitude: Altitude, home_altitude_mm: i32) -> Position {
+        Position {
+            latitude_e7: self.latitude_e7,
+            longitude_e7: self.longitude_e7,
+            altitude_mm: altitude.above_sea_level_mm(home_altitude_mm),
+        }
+    }
+}
+
+impl From<Position> for Place {
+    fn from(position: Position) -> Self {
+        Self { latitude_e7: position.latitude_e7, longitude_e7: position.longitude_e7 }
+    }
+}
+
+/// A height and where it is measured from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Altitude {
+    /// Millimetres above the datum.
+    pub value_mm: i32,
+    /// What it is measured from.
+    pub datum: Datum,
+}
+
+/// What a height is measured from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Datum {
+    /// Where the aircraft was armed (MAV_FRAME_GLOBAL_RELATIVE_ALT).
+    Home,
+    /// Mean sea level (MAV_FRAME_GLOBAL).
+    SeaLevel,
+}
+
+impl Altitude {
+    /// Millimetres above home, for a home at `home_altitude_mm` above sea level.
+    pub fn above_home_mm(self, home_altitude_mm: i32) -> i32 {
+        match self.datum {
+            Datum::Home => self.value_mm,
+            Datum::SeaLevel => self.value_mm.saturating_sub(home_altitude_mm),
+        }
+    }
+    /// Millimetres above sea level, for a home at `home_altitude_mm` above sea level.
+    pub fn above_sea_level_mm(self, home_altitude_mm: i32) -> i32 {
+        match self.datum {
+            Datum::Home => self.value_mm.saturating_add(home_altitude_mm),
+            Datum::SeaLevel => self.value_mm,
+        }
+    }
+}
+
+/// Something in the file that is not part of the flight. Its text is one line for the operator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Note {
+    /// The plan holds a fence of its own.
+    FenceNotUsed {
+        /// How many circles and polygons.
+        shapes: usize,
+    },
+    /// The plan holds rally points.
+    RallyPointsNotUsed {
+        /// How many.
+        points: usize,
+    },
+    /// Camera and gimbal commands were left out, as [`crate::Limits::leave_out_payload`] allows.
+    PayloadLeftOut {
+        /// How many.
+        commands: usize,
+    },
+    /// KML points lay below the least height and were raised to it.
+    AltitudeRaised {
+        /// How many.
+        points: usize,
+        /// The height that they got.
+        altitude_m: f64,
+    },
+    /// A KML path lies on the ground (`clampToGround`), so it has no heights.
+    AltitudeFromLimits {
+        /// The height that all its points got.
+        altitude_m: f64,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FenceNotUsed { shapes } => {
+                write!(f, "the plan's fence is not used: {shapes} circles or polygons")
+            }
+            Self::RallyPointsNotUsed { points } => {
+                write!(f, "the plan's rally points are not used: {points}")
+            }
+            Self::PayloadLeftOut { commands } => {
+                write!(f, "camera and gimbal commands are left out: {commands}")
+            }
+            Self::AltitudeRaised { points, altitude_m } => {
+                write!(f, "points raised to {altitude_m} m above home: {points}")
+            }
+            Self::AltitudeFromLimits { altitude_m } => {
+                write!(f, "the path is clamped to the ground: flown at {altitude_m} m above home")
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What is read from the richer corners of the formats.
+
+use std::path::Path;
+
+use wingbeat_geo::Position;
+use wingbeat_missions::{Altitude, Datum, Item, Limits, Mission, Note, Place, parse};
+
+fn parsed(name: &str, text: &str, limits: &Limits) -> Vec<Mission> {
+    parse(Path::new(name), text.as_bytes(), limits).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A plan with these items, a fence and a rally point.
+fn plan(items: &str) -> String {
+    format!(
+        r#"{{"fileType": "Plan", "version": 1, "groundStation": "QGroundControl",
+        "geoFence": {{"version": 2, "circles": [{{"circle": {{}}}}], "polygons": [{{}}, {{}}]}},
+        "rallyPoints": {{"version": 2, "points": [[39.48, -0.34, 30]]}},
+        "mission": {{"version": 2, "plannedHomePosition": [39.4825, -0.3462, 50.5], "items": [{items}]}}}}"#
+    )
+}
+
+const TAKE_OFF: &str =
+    r#"{"type": "SimpleItem", "command": 22, "frame": 3, "params": [15, 0, 0, null, null, null, 30]}"#;
+const SURVEY: &str = r#"{"type": "ComplexItem", "complexItemType": "survey", "version": 5, "polygon": [],
+    "TransectStyleComplexItem": {"version": 2, "Items": [
+        {"type": "SimpleItem", "command": 16, "frame": 3, "params": [1.5, 0, 0, null, 39.483, -0.3461, 40]},
+        {"type": "SimpleItem", "command": 206, "frame": 2, "params": [25, 0, 1, 0, 0, 0, 0]},
+        {"type": "SimpleItem", "command": 16, "frame": 0, "params": [0, 0, 0, null, 39.484, -0.3461, 100]}]}}"#;
+const RETURN: &str = r#"{"type": "SimpleItem", "command": 20, "frame": 2, "params": [0, 0, 0, 0, 0, 0, 0]}"#;
+
+#[test]
+fn a_survey_flies_the_items_inside_and_reports_what_it_leaves_out() {
+    let text = plan(&[TAKE_OFF, SURVEY, RETURN].join(","));
+    let error = parse(Path::new("a.plan"), text.as_bytes(), &Limits::default()).unwrap_err();
+    assert!(
+        error.to_string().starts_with(
+            "a.plan, mission.items[1].TransectStyleComplexItem.Items[1].command: found command 206 \
+             (MAV_CMD_DO_SET_CAM_TRIGG_DIST), expected one of 16 "
+        ),
+        "{error}"
+    );
+    let limits = Limits { leave_out_payload: true, ..Limits::default() };
+    let mission = parsed("a.plan", &text, &limits).remove(0);
+    let place = |latitude_e7| Place { latitude_e7, longitude_e7: -3_461_000 };
+    let (home, sea_level) = (Datum::Home, Datum::SeaLevel);
+    assert_eq!(
+        mission.items,
+        [
+            Item::TakeOff { altitude: Altitude { value_mm: 30_000, datum: home } },
+            Item::Waypoint {
+                place: place(394_830_000),
+                altitude: Altitude { value_mm: 40_000, datum: home },
+                hold_s: 1.5
+            },
+            Item::Waypoint {
+                place: place(394_840_000),
+                altitude: Altitude { value_mm: 100_000, datum: sea_level },
+                hold_s: 0.0
+            },
+            Item::ReturnToLaunch,
+        ]
+    );
+    assert_eq!(
+        mission.notes,
+        [
+            Note::PayloadLeftOut { commands: 1 },
+            Note::FenceNotUsed { shapes: 3 },
+            Note::RallyPointsNotUsed { points: 1 },
+        ]
+    );
+    // 100 m above the sea over a home at 50.5 m.
+    let (_, altitude, _) = mission.waypoints().last().unwrap();
+    assert_eq!(altitude.above_home_mm(mission.planned_home.unwrap().altitude_mm), 49_500);
+}
+
+/// Commands that move the aircraft are never left out.
+#[test]
+fn leaving_out_payload_leaves_out_nothing_else() {
+    let limits = Limits { leave_out_payload: true, ..Limits::default() };
+    for command in [17, 19, 82, 93, 177, 179, 183, 207, 208] {
+        let text = plan(&SURVEY.replace("206", &command.to_string()));
+        assert!(parse(Path::new("a.plan"), text.as_bytes(), &limits).is_err(), "{command}");
+    }
+}
+
+#[test]
+fn kml_paths_are_missions_of_their_own() {
+    let line = |mode: &str, points: &str| {
+        format!(
+            "<LineString><altitudeMode>{mode}</altitudeMode><coordinates>{points}</coordinates></LineString>"
+        )
+    };
+    let text = format!(
+        "<?xml version=\"1.0\"?><!DOCTYPE kml><k:kml xmlns:k=\"http://www.opengis.net/kml/2.2\"><Document>\
+         <Folder><name>folder</name><Placemark><name>A &amp; &#66;</name><Style/>{}</Placemark></Folder>\
+         <Placemark><MultiGeometry>{}{}</MultiGeometry><name><![CDATA[two]]></name></Placemark>\
+         <Placemark><Point><coordinates/></Point></Placemark>{}</Document></k:kml>",
+        line("relativeToGround", "-0.34,39.48,2 <!-- low -->\n-0.34,39.481,20"),
+        line("clampToGround", "-0.34,39.48,77 -0.34,39.481"),
+        line("absolute", "-0.34,39.48,60 -0.34,39.481,60.5"),
+        line("relativeToGround", "-0.34,39.48,20 -0.34,39.481,20")
+            .replace("relativeToGround", " relativeToGround\n"),
+    );
+    let home = Position::from_degrees(39.48, -0.34, 40.0).unwrap();
+    let limits = Limits { home: Some(home), ..Limits::default() };
+    let missions = parsed("paths.kml", &text, &limits);
+    let names: Vec<&str> = missions.iter().map(|mission| mission.name.as_str()).collect();
+    assert_eq!(names, ["A & B", "two", "two", "paths-4"]);
+    let heights_mm = |mission: &Mission| -> Vec<(i32, Datum)> {
+        mission.waypoints().map(|(_, altitude, _)| (altitude.value_mm, altitude.datum)).collect()
+    };
+    let (above_home, above_sea) = (Datum::Home, Datum::SeaLevel);
+    assert_eq!(heights_mm(&missions[0]), [(5_000, above_home), (20_000, above_home)]);
+    assert_eq!(missions[0].notes, [Note::AltitudeRaised { points: 1, altitude_m: 5.0 }]);
+    assert_eq!(heights_mm(&missions[1]), [(5_000, above_home); 2]);
+    assert_eq!(missions[1].notes, [Note::AltitudeFromLimits { altitude_m: 5.0 }]);
+    assert_eq!(heights_mm(&missions[2]), [(60_000, above_sea), (60_500, above_sea)]);
+    assert!(missions[2].notes.is_empty() && missions[3].notes.is_empty());
+    for mission in &missions {
+        let (_, altitude, _) = mission.waypoints().next().unwrap();
+        assert_eq!(mission.items[0], Item::TakeOff { altitude });
+    }
+}
+
+#[test]
+fn speed_changes_and_holds_are_kept_in_order() {
+    let text = "QGC WPL 110\n0 1 0 16 0 0 0 0 0 0 0 1\n1 0 3 178 1 7.5 -1 0 0 0 0 1\n\
+                2 0 6 22 0 0 0 0 0 0 20 1\n3 0 6 16 12 2 0 90 39.48 -0.34 20 1\n4 0 3 21 0 0 0 0 0 0 0 1\n";
+    let mission = parsed("a.txt", text, &Limits::default()).remove(0);
+    let altitude = Altitude { value_mm: 20_000, datum: Datum::Home };
+    let place = Place { latitude_e7: 394_800_000, longitude_e7: -3_400_000 };
+    assert_eq!(mission.planned_home, None);
+    assert_eq!(
+        mission.items,
+        [
+            Item::ChangeSpeed { speed_m_s: 7.5 },
+            Item::TakeOff { altitude },
+            Item::Waypoint { place, altitude, hold_s: 12.0 },
+            Item::Land { place: None },
+        ]
+    );
+}
