@@ -16,7 +16,7 @@ use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 /// One line for people.
-pub type Text = heapless::String<120>;
+pub type Text = heapless::String<112>;
 
 /// A line from a format string; what does not fit is cut off.
 #[macro_export]
@@ -124,6 +124,8 @@ pub enum Severity {
 }
 
 /// What a protocol wants done.
+// As large as its largest message: there is no allocator to put that elsewhere.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Command the aircraft.

@@ -9,10 +9,10 @@ use crate::{Action, Actions, Input};
 
 impl Muscop {
     pub(super) fn talk(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
-        if let Input::Message { message, .. } = input {
-            if let Some(answer) = self.late_answer(message) {
-                self.say(answer, out);
-            }
+        if let Input::Message { message, .. } = input
+            && let Some(answer) = self.late_answer(message)
+        {
+            self.say(answer, out);
         }
         if now < self.talk_at {
             return;
