@@ -1,0 +1,71 @@
+//! Preflight: what must hold before setup, each with what was found.
+
+use heapless::Vec;
+use wingbeat_autopilot::Telemetry;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_protocol::{Text, text};
+
+use crate::Config;
+use crate::status::{CHECKS_MAX, Check};
+
+/// A report of the EKF older than this says nothing.
+const EKF_FRESH: Duration = Duration::from_secs(5);
+
+pub(crate) fn preflight(config: &Config, t: &Telemetry, now: Instant) -> Vec<Check, CHECKS_MAX> {
+    let mut checks = Vec::new();
+    let mut check = |name, passed, detail: Text| {
+        let _ = checks.push(Check { name, passed, detail });
+    };
+    check(
+        "flight controller",
+        t.is_up(now),
+        match t.frame_at {
+            None => text!("never heard"),
+            Some(at) if !t.is_up(now) => text!("silent for {} ms", now.since(at).as_millis()),
+            Some(_) => text!("heard"),
+        },
+    );
+    check(
+        "ArduCopter",
+        t.is_copter == Some(true),
+        match (t.is_copter, t.version) {
+            (None, _) => text!("unknown"),
+            (Some(false), _) => text!("another autopilot or vehicle answers"),
+            (Some(true), None) => text!("version unknown"),
+            (Some(true), Some(v)) => text!("{}.{}.{}", v.major, v.minor, v.patch),
+        },
+    );
+    let satellites = t.satellites.map_or(text!("satellites unknown"), |n| text!("{n} satellites"));
+    check(
+        "GNSS fix",
+        t.fix_type.is_some_and(|f| f >= 3),
+        match t.fix_type {
+            None => text!("unknown"),
+            Some(f) if f < 3 => text!("no three-dimensional fix, {satellites}"),
+            Some(_) => satellites,
+        },
+    );
+    let fresh = t.ekf_at.is_some_and(|at| now.since(at) < EKF_FRESH);
+    check(
+        "position",
+        t.position.is_some() && fresh && t.ekf_position == Some(true),
+        match (t.position, fresh, t.ekf_position) {
+            (None, _, _) => text!("unknown"),
+            (_, false, _) => text!("no report of the EKF"),
+            (_, _, Some(true)) => text!("known"),
+            _ => text!("the EKF does not know it yet"),
+        },
+    );
+    let least = config.battery_least_percent;
+    check(
+        "battery",
+        t.voltage_v.is_some() && t.remaining_percent.is_none_or(|p| p >= least),
+        match (t.voltage_v, t.remaining_percent) {
+            (None, _) => text!("unknown"),
+            (Some(v), None) => text!("{v:.1} V, charge not estimated"),
+            (Some(v), Some(p)) => text!("{p} %, {v:.1} V, least {least} %"),
+        },
+    );
+    check("disarmed", !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
+    checks
+}

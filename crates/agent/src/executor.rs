@@ -1,0 +1,201 @@
+//! Turns a protocol's orders into jobs for the autopilot, one order at a time: a later order replaces
+//! an earlier one. An order is done when its effect was seen, failed when it will not be.
+
+use heapless::Deque;
+use wingbeat_autopilot::arming::Arm;
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::dialect::MavMessage;
+use wingbeat_autopilot::mission::{self, Upload};
+use wingbeat_autopilot::mode::SetMode;
+use wingbeat_autopilot::takeoff::TakeOff;
+use wingbeat_autopilot::target::{FlyTo, Place};
+use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit};
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_protocol::Order;
+use wingbeat_wire::Point;
+
+/// What is to be done, in order.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Mode(Mode),
+    Arm,
+    Climb { height_mm: i32 },
+    Fly(Point),
+    Load,
+}
+
+/// What is being done.
+// One job lives at a time; the upload holds the mission that it compares with.
+#[allow(clippy::large_enum_variant)]
+enum Job {
+    Mode(SetMode),
+    Arm(Arm),
+    Climb(TakeOff),
+    Fly(FlyTo),
+    Load(Upload),
+}
+
+/// The place of a point.
+pub(crate) fn place(point: Point) -> Place {
+    Place { latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7, height_mm: point.height_mm }
+}
+
+/// Carries out one order.
+#[derive(Default)]
+pub(crate) struct Executor {
+    order: Option<Order>,
+    steps: Deque<Step, 4>,
+    job: Option<Job>,
+    /// Modes that we asked for, newest last: a heartbeat that shows one of them is our own doing.
+    asked: Deque<(Mode, Instant), 4>,
+}
+
+/// A mode that we asked for may show this late: the heartbeat that was on its way, and one that is lost.
+const OWN_MODE_WITHIN: Duration = Duration::from_secs(5);
+
+impl Executor {
+    /// Takes a new order.
+    pub(crate) fn begin(&mut self, order: Order) {
+        self.clear();
+        self.order = Some(order);
+        let steps: &[Step] = match order {
+            Order::LoadRoute => &[Step::Load],
+            Order::TakeOff { height_mm } => &[Step::Mode(Mode::Guided), Step::Arm, Step::Climb { height_mm }],
+            Order::FlyTo(point) => &[Step::Fly(point)],
+            Order::Hold => &[Step::Mode(Mode::Brake)],
+            Order::Return => &[Step::Mode(Mode::Rtl)],
+            Order::Land => &[Step::Mode(Mode::Land)],
+        };
+        for step in steps {
+            // Four steps fit.
+            let _ = self.steps.push_back(*step);
+        }
+    }
+
+    /// Drops whatever is being done.
+    pub(crate) fn clear(&mut self) {
+        (self.order, self.job) = (None, None);
+        self.steps.clear();
+    }
+
+    /// Whether an order that must not be given up is being carried out.
+    fn insists(&self) -> bool {
+        matches!(self.order, Some(Order::Hold | Order::Return | Order::Land))
+    }
+
+    /// Whether a heartbeat that shows this mode is our own doing.
+    pub(crate) fn asked_for(&self, now: Instant, mode_number: u32) -> bool {
+        self.asked.iter().any(|(mode, at)| mode.number() == mode_number && now.since(*at) <= OWN_MODE_WITHIN)
+    }
+
+    /// Whether something is being done.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.order.is_some()
+    }
+
+    /// Hears the autopilot.
+    pub(crate) fn hear(&mut self, now: Instant, message: &MavMessage) {
+        match &mut self.job {
+            Some(Job::Arm(job)) => job.hear(message),
+            Some(Job::Climb(job)) => job.hear(now, message),
+            Some(Job::Load(job)) => job.hear(now, message),
+            Some(Job::Mode(_) | Job::Fly(_)) | None => {}
+        }
+    }
+
+    /// When it wants polling.
+    pub(crate) fn due(&self) -> Instant {
+        match &self.job {
+            Some(Job::Mode(job)) => job.due(),
+            Some(Job::Arm(job)) => job.due(),
+            Some(Job::Climb(job)) => job.due(),
+            Some(Job::Fly(job)) => job.due(),
+            Some(Job::Load(job)) => job.due(),
+            None if self.steps.is_empty() => Instant::NEVER,
+            None => Instant::ZERO,
+        }
+    }
+
+    /// Goes on. Returns the order that ended now, and how.
+    pub(crate) fn poll(
+        &mut self,
+        now: Instant,
+        telemetry: &Telemetry,
+        route: &[Point],
+        transmit: &mut Transmit<'_>,
+    ) -> Option<(Order, Result<(), Failure>)> {
+        let order = self.order?;
+        loop {
+            if self.job.is_none() {
+                let Some(step) = self.steps.pop_front() else {
+                    self.clear();
+                    return Some((order, Ok(())));
+                };
+                match self.start(now, step, telemetry, route) {
+                    Ok(job) => self.job = Some(job),
+                    Err(failure) => {
+                        self.clear();
+                        return Some((order, Err(failure)));
+                    }
+                }
+            }
+            let progress = match self.job.as_mut()? {
+                Job::Mode(job) => {
+                    let due = now >= job.due();
+                    let mode = job.mode();
+                    let progress = job.poll(now, telemetry, transmit);
+                    if due {
+                        note(&mut self.asked, mode, now);
+                    }
+                    progress
+                }
+                Job::Arm(job) => job.poll(now, telemetry, transmit),
+                Job::Climb(job) => job.poll(now, telemetry, transmit),
+                Job::Fly(job) => job.poll(now, telemetry, transmit),
+                Job::Load(job) => job.poll(now, transmit),
+            };
+            match progress {
+                Progress::Pending => return None,
+                Progress::Done => self.job = None,
+                Progress::Failed(failure) => {
+                    self.clear();
+                    return Some((order, Err(failure)));
+                }
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        now: Instant,
+        step: Step,
+        telemetry: &Telemetry,
+        route: &[Point],
+    ) -> Result<Job, Failure> {
+        Ok(match step {
+            Step::Mode(mode) if self.insists() => Job::Mode(SetMode::insist(now, mode)),
+            Step::Mode(mode) => Job::Mode(SetMode::new(now, mode)),
+            Step::Arm => Job::Arm(Arm::new(now)),
+            Step::Climb { height_mm } => {
+                Job::Climb(TakeOff::new(now, f64::from(height_mm) * 1e-3, telemetry))
+            }
+            Step::Fly(point) => Job::Fly(FlyTo::new(now, place(point))),
+            Step::Load => {
+                let items = mission::items_of(route.iter().map(|p| place(*p)))
+                    .map_err(|_| Failure::NoEffect { what: "a route that is too long" })?;
+                Job::Load(Upload::new(now, items))
+            }
+        })
+    }
+}
+
+fn note(asked: &mut Deque<(Mode, Instant), 4>, mode: Mode, now: Instant) {
+    if let Some((_, at)) = asked.iter_mut().find(|(m, _)| *m == mode) {
+        *at = now;
+        return;
+    }
+    if asked.is_full() {
+        asked.pop_front();
+    }
+    let _ = asked.push_back((mode, now));
+}

@@ -1,0 +1,567 @@
+//! One aircraft: its coordination protocol, its autopilot and its radio messages behind one door.
+//!
+//! An [`Agent`] is handed one [`Input`] at a time together with the time, and fills a bounded
+//! [`Outputs`]. It has no clock, no socket, no thread and no hidden chance: the same inputs at the same
+//! times give the same bytes. Whoever owns it (the daemon, the bench, a replay) owns the world.
+//!
+//! The arbiter's order is pilot, then failsafe, then swarm: a change of flight mode that the agent did
+//! not ask for is a pilot's takeover (or the autopilot's own failsafe). The agent then stops commanding
+//! and talking at once and stays silent until it is engaged again, on the ground.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod checks;
+mod command;
+mod executor;
+mod status;
+
+#[cfg(test)]
+mod tests;
+
+pub use command::{Command, CommandId, Reply, Stage};
+pub use status::{
+    Battery, CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation,
+    Status,
+};
+pub use wingbeat_protocol::{Severity, Text};
+
+use command::{Commands, Seen};
+use executor::Executor;
+use heapless::Vec;
+use wingbeat_autopilot::codec::{Decoder, Frame};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::dialect::{MavMessage, RC_CHANNELS_OVERRIDE_DATA};
+use wingbeat_autopilot::heartbeat::Heartbeat;
+use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
+use wingbeat_autopilot::streams::Streams;
+use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
+use wingbeat_autopilot::{Telemetry, Transmit, mission};
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_protocol::muscop::plan::Route;
+use wingbeat_protocol::{Action, Actions, Muscop, Protocol, muscop, text};
+use wingbeat_wire::{Bytes, Datagram, Point, Refused};
+
+/// What one aircraft is configured with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The protocol and its numbers, with who we are.
+    pub muscop: muscop::Config,
+    /// How often the autopilot reports the position (the reference asks for 4 Hz).
+    pub position_interval: Duration,
+    /// The least battery, per cent, that setup asks for.
+    pub battery_least_percent: u8,
+}
+
+impl Config {
+    /// The published numbers around `muscop`.
+    pub fn new(muscop: muscop::Config) -> Self {
+        Self { muscop, position_interval: Duration::from_millis(250), battery_least_percent: 30 }
+    }
+}
+
+/// Why a configuration cannot be flown.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// The number of aircraft is impossible.
+    #[error("aircraft: found {0}, expected 1 to {max}", max = wingbeat_wire::SWARM_MAX)]
+    Aircraft(usize),
+    /// A distance is not a positive number.
+    #[error("{name}: found {found} m, expected more than 0 and at most 10000 m")]
+    Distance {
+        /// Which.
+        name: &'static str,
+        /// Found.
+        found: f64,
+    },
+    /// Heights contradict each other.
+    #[error("heights: found {least} m to {most} m, expected 0 < least < most")]
+    Heights {
+        /// Least.
+        least: f64,
+        /// Most.
+        most: f64,
+    },
+    /// A period is out of its range.
+    #[error("{name}: found {found_ms} ms, expected {least_ms} to {most_ms} ms")]
+    Period {
+        /// Which.
+        name: &'static str,
+        /// Found.
+        found_ms: u64,
+        /// Least.
+        least_ms: u64,
+        /// Most.
+        most_ms: u64,
+    },
+}
+
+impl Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        let m = &self.muscop;
+        if m.aircraft == 0 || m.aircraft > wingbeat_wire::SWARM_MAX {
+            return Err(ConfigError::Aircraft(m.aircraft));
+        }
+        for (name, found) in [("distance_m", m.distance_m), ("landing_distance_m", m.landing_distance_m)] {
+            if !(found > 0.0 && found <= 10_000.0) {
+                return Err(ConfigError::Distance { name, found });
+            }
+        }
+        let (least, most) = (m.height_least_m, m.height_most_m);
+        if !(least > 0.0 && least < most) {
+            return Err(ConfigError::Heights { least, most });
+        }
+        let periods = [
+            ("position_interval_ms", self.position_interval, 20, 2_000),
+            ("send_period_ms", m.send_period, 20, 5_000),
+            ("arrival_period_ms", m.arrival_period, 0, 5_000),
+        ];
+        for (name, found, least_ms, most_ms) in periods {
+            let found_ms = found.as_millis() as u64;
+            if !(least_ms..=most_ms).contains(&found_ms) {
+                return Err(ConfigError::Period { name, found_ms, least_ms, most_ms });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What happens to an aircraft.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// Time has passed.
+    Wake,
+    /// Bytes from the autopilot, in pieces of any size.
+    Autopilot(&'a [u8]),
+    /// The port to the autopilot opened (true) or closed.
+    AutopilotLink(bool),
+    /// A datagram from the radio.
+    Datagram(&'a [u8]),
+    /// The operator commands.
+    Operator {
+        /// The sender's id of this command.
+        id: &'a str,
+        /// What.
+        command: Command,
+    },
+    /// The operator hands over a mission: waypoints, heights above home.
+    Mission(&'a [Point]),
+}
+
+/// One line for the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// How bad.
+    pub severity: Severity,
+    /// What happened.
+    pub text: Text,
+}
+
+/// Everything to do after one input, in order.
+#[derive(Default)]
+pub struct Outputs {
+    /// Bytes for the autopilot: whole frames.
+    pub autopilot: Vec<u8, TRANSMIT_LEN_MAX>,
+    /// Datagrams to broadcast: an input asks for two at most, its consequences for two more.
+    pub datagrams: Vec<Bytes, 4>,
+    /// Lines for the log.
+    pub events: Vec<Event, 16>,
+    /// The answer to [`Input::Operator`] and [`Input::Mission`].
+    pub reply: Option<Reply>,
+}
+
+impl Outputs {
+    fn clear(&mut self) {
+        self.autopilot.clear();
+        self.datagrams.clear();
+        self.events.clear();
+        self.reply = None;
+    }
+    fn log(&mut self, severity: Severity, text: Text) {
+        // A flood of lines is cut off; the status shows the state in any case.
+        let _ = self.events.push(Event { severity, text });
+    }
+}
+
+/// One aircraft.
+pub struct Agent {
+    config: Config,
+    seed: u64,
+    protocol: Muscop,
+    mission: Route,
+    decoder: Decoder,
+    telemetry: Telemetry,
+    heartbeat: Heartbeat,
+    streams: Streams,
+    executor: Executor,
+    commands: Commands,
+    engaged: bool,
+    /// Why it is not engaged.
+    disengaged_by: Text,
+    link_was_up: bool,
+    mavlink_sequence: u8,
+    datagram_sequence: u32,
+    sent: u64,
+    received: u64,
+    refused: [u64; Refused::ALL.len()],
+}
+
+impl Agent {
+    /// An aircraft that waits for its autopilot and its operator.
+    ///
+    /// # Errors
+    /// Names the first number of the configuration that cannot be flown.
+    pub fn new(config: Config, seed: u64, now: Instant) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            protocol: Muscop::new(config.muscop.clone(), seed, now),
+            seed,
+            mission: Route::new(),
+            decoder: Decoder::default(),
+            telemetry: Telemetry::default(),
+            heartbeat: Heartbeat::new(now),
+            streams: Streams::new(now, config.position_interval),
+            executor: Executor::default(),
+            commands: Commands::default(),
+            engaged: true,
+            disengaged_by: Text::new(),
+            link_was_up: false,
+            mavlink_sequence: 0,
+            datagram_sequence: 0,
+            sent: 0,
+            received: 0,
+            refused: [0; Refused::ALL.len()],
+            config,
+        })
+    }
+
+    /// The one way in. When it returns, `out` holds everything to do, in order; what it held before is
+    /// gone.
+    pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        out.clear();
+        match input {
+            Input::Wake => self.protocol_input(now, wingbeat_protocol::Input::Wake, out),
+            Input::Autopilot(bytes) => self.hear_autopilot(now, bytes, out),
+            Input::AutopilotLink(true) => self.streams.restart(now),
+            Input::AutopilotLink(false) => {
+                out.log(Severity::Warning, text!("the port to the flight controller closed"));
+            }
+            Input::Datagram(bytes) => self.hear_radio(now, bytes, out),
+            Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
+            Input::Mission(points) => out.reply = Some(self.take_mission(points)),
+        }
+        self.work(now, out);
+        self.commands.look(Seen {
+            mode: self.telemetry.mode(),
+            armed: self.telemetry.armed,
+            state: self.protocol.state(),
+        });
+    }
+
+    /// When it wants [`Input::Wake`], and why. Earlier is harmless.
+    pub fn poll_timeout(&self) -> (Instant, &'static str) {
+        let mut next = (Instant::NEVER, "nothing");
+        let mut consider = |at: Instant, why| {
+            if at < next.0 {
+                next = (at, why);
+            }
+        };
+        if self.engaged {
+            let (at, why) = self.protocol.poll_timeout();
+            consider(at, why);
+        }
+        if self.telemetry.system_id.is_some() {
+            consider(self.heartbeat.due(), "heartbeat due");
+            consider(self.streams.due(), "look after telemetry");
+            consider(self.executor.due(), "order not yet effective");
+        }
+        if let Some(at) = self.telemetry.frame_at.filter(|_| self.link_was_up) {
+            consider(at + LINK_TIMEOUT, "flight controller silent");
+        }
+        next
+    }
+
+    /// The aircraft's own waypoints (the master's mission before setup).
+    pub fn route(&self) -> &[Point] {
+        self.protocol.route()
+    }
+
+    /// Everything that people see.
+    pub fn status(&self, now: Instant) -> Status {
+        let t = &self.telemetry;
+        let route = self.protocol.route();
+        Status {
+            id: self.config.muscop.me,
+            at: now,
+            protocol: "muscop",
+            state: self.protocol.state(),
+            detail: if self.engaged { self.protocol.detail() } else { self.disengaged_by.clone() },
+            engaged: self.engaged,
+            flight_controller: FlightControllerStatus {
+                link: match t.frame_at {
+                    None => LinkState::NeverSeen,
+                    Some(_) if t.is_up(now) => LinkState::Up,
+                    Some(_) => LinkState::Lost,
+                },
+                heartbeat_at: t.heartbeat_at,
+                is_copter: t.is_copter,
+                version: t.version,
+                mode_number: t.mode_number,
+                armed: t.armed,
+                garbage_bytes: self.decoder.refused().garbage_bytes,
+                unknown_content: self.decoder.refused().unknown_content,
+            },
+            navigation: t.position.map(|position| Navigation {
+                position,
+                height_m: t.height_m,
+                velocity_m_s: t.velocity_m_s,
+                heading_rad: t.heading_rad,
+            }),
+            target: self.protocol.target(),
+            battery: t.voltage_v.map(|voltage_v| Battery {
+                voltage_v,
+                current_a: t.current_a,
+                remaining_percent: t.remaining_percent,
+            }),
+            route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
+            route_len: route.len() as u16,
+            reached: self.protocol.reached(),
+            swarm: self.protocol.swarm(),
+            sent: self.sent,
+            received: self.received,
+            refused: self.refused,
+            checks: checks::preflight(&self.config, t, now),
+            commands: self.commands.list().clone(),
+        }
+    }
+
+    fn hear_autopilot(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
+        let mut decoder = core::mem::take(&mut self.decoder);
+        decoder.push(bytes, |frame| self.hear_frame(now, &frame, out));
+        self.decoder = decoder;
+    }
+
+    fn hear_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
+        match self.telemetry.absorb(now, frame) {
+            Heard::Position => {
+                if let Some(position) = self.telemetry.position {
+                    let report = wingbeat_protocol::Telemetry {
+                        position,
+                        height_m: self.telemetry.height_m,
+                        velocity_m_s: self.telemetry.velocity_m_s,
+                        armed: self.telemetry.armed,
+                    };
+                    self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
+                }
+            }
+            Heard::Heartbeat { changed_from: Some(_) } => self.judge_mode(now, out),
+            Heard::Heartbeat { changed_from: None } => {}
+            Heard::StatusText { severe, text: line } => {
+                let severity = if severe { Severity::Warning } else { Severity::Info };
+                out.log(severity, text!("flight controller: {line}"));
+            }
+            Heard::Other => {}
+        }
+        if frame.header.component_id == AUTOPILOT_COMPONENT_ID {
+            self.streams.hear(now, &frame.message);
+            self.executor.hear(now, &frame.message);
+        }
+    }
+
+    /// A mode that we did not ask for, while we fly or are about to, is the pilot's or the autopilot's
+    /// own failsafe: both outrank us.
+    fn judge_mode(&mut self, now: Instant, out: &mut Outputs) {
+        let Some(number) = self.telemetry.mode_number else { return };
+        let ours = self.executor.asked_for(now, number);
+        let at_stake = self.telemetry.armed || self.executor.is_busy();
+        if ours || !self.engaged || !at_stake {
+            return;
+        }
+        let mode = Mode::from_number(number);
+        let why = match mode {
+            Some(mode) => text!("pilot or failsafe took over: mode {}", mode.name()),
+            None => text!("pilot or failsafe took over: mode number {number}"),
+        };
+        self.disengage(why, out);
+    }
+
+    fn disengage(&mut self, why: Text, out: &mut Outputs) {
+        self.engaged = false;
+        self.executor.clear();
+        out.log(Severity::Warning, text!("{why}; silent until engaged again"));
+        self.disengaged_by = why;
+    }
+
+    fn hear_radio(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
+        let datagram = match wingbeat_wire::decode(bytes) {
+            Ok(d) if d.from == self.config.muscop.me => return self.refuse(Refused::Own),
+            Ok(d) => d,
+            Err(reason) => return self.refuse(reason),
+        };
+        self.received += 1;
+        let Datagram { from, flight, message, .. } = &datagram;
+        let input = wingbeat_protocol::Input::Message { from: *from, flight: *flight, message };
+        self.protocol_input(now, input, out);
+    }
+
+    fn refuse(&mut self, reason: Refused) {
+        self.refused[reason as usize] += 1;
+    }
+
+    fn obey(&mut self, now: Instant, id: &str, command: Command, out: &mut Outputs) -> Reply {
+        let Some(id) = CommandId::try_from(id).ok().filter(|id| !id.is_empty()) else {
+            return Reply::Refused(text!("command id: found {} characters, expected 1 to 64", id.len()));
+        };
+        if self.commands.knows(&id) {
+            return Reply::AlreadyKnown;
+        }
+        let asked = match command {
+            Command::Setup => wingbeat_protocol::Command::Setup,
+            Command::Start => wingbeat_protocol::Command::Start,
+            Command::Hold => wingbeat_protocol::Command::Hold,
+            Command::Return => wingbeat_protocol::Command::Return,
+            Command::Land => wingbeat_protocol::Command::Land,
+            Command::RecoverControl => {
+                self.release_override(out);
+                self.disengage(text!("handed to the pilot by the operator"), out);
+                self.commands.accept(id, command);
+                return Reply::Accepted;
+            }
+            Command::Engage if self.telemetry.armed => {
+                return Reply::Refused(text!("engaging is possible on the ground, disarmed"));
+            }
+            Command::Engage => {
+                self.engage(now);
+                self.commands.accept(id, command);
+                return Reply::Accepted;
+            }
+        };
+        if !self.engaged {
+            return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
+        }
+        if command == Command::Setup {
+            let checks = checks::preflight(&self.config, &self.telemetry, now);
+            if let Some(failed) = checks.iter().find(|c| !c.passed) {
+                return Reply::Refused(text!("{}: {}", failed.name, failed.detail));
+            }
+        }
+        if let Err(why) = self.protocol.permits(asked) {
+            return Reply::Refused(why);
+        }
+        self.commands.accept(id, command);
+        self.protocol_input(now, wingbeat_protocol::Input::Operator(asked), out);
+        Reply::Accepted
+    }
+
+    /// Starts anew: a fresh protocol with the same mission.
+    fn engage(&mut self, now: Instant) {
+        // Another flight needs other luck, and the same luck when it is replayed.
+        self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        self.protocol = Muscop::new(self.config.muscop.clone(), self.seed, now);
+        if !self.mission.is_empty() {
+            // It was accepted before, by the same rules.
+            let _ = self.protocol.set_mission(self.mission.clone());
+        }
+        self.executor.clear();
+        self.engaged = true;
+        self.disengaged_by.clear();
+    }
+
+    fn take_mission(&mut self, points: &[Point]) -> Reply {
+        let Ok(mission) = Route::from_slice(points) else {
+            let most = wingbeat_wire::WAYPOINTS_MAX;
+            return Reply::Refused(text!("mission: found {} waypoints, expected 2 to {most}", points.len()));
+        };
+        match self.protocol.set_mission(mission.clone()) {
+            Ok(()) => {
+                self.mission = mission;
+                Reply::Accepted
+            }
+            Err(why) => Reply::Refused(why),
+        }
+    }
+
+    /// Every channel 0: the pilot's sticks count again
+    /// (<https://mavlink.io/en/messages/common.html#RC_CHANNELS_OVERRIDE>).
+    fn release_override(&mut self, out: &mut Outputs) {
+        let Some(mut transmit) = transmit(&self.telemetry, &mut self.mavlink_sequence, out) else { return };
+        let _ = transmit.send(&MavMessage::RC_CHANNELS_OVERRIDE(RC_CHANNELS_OVERRIDE_DATA {
+            target_system: transmit.system_id,
+            target_component: AUTOPILOT_COMPONENT_ID,
+            ..RC_CHANNELS_OVERRIDE_DATA::default()
+        }));
+    }
+
+    /// Hands an input to the protocol and performs what it asks. A protocol that is not engaged sees
+    /// nothing and says nothing.
+    fn protocol_input(&mut self, now: Instant, input: wingbeat_protocol::Input<'_>, out: &mut Outputs) {
+        if !self.engaged {
+            return;
+        }
+        let mut actions = Actions::new();
+        self.protocol.handle(now, input, &mut actions);
+        for action in actions {
+            match action {
+                Action::Order(order) => self.executor.begin(order),
+                Action::Broadcast { flight, message } => {
+                    self.datagram_sequence = self.datagram_sequence.wrapping_add(1);
+                    let sequence = self.datagram_sequence;
+                    let datagram = Datagram { from: self.config.muscop.me, flight, sequence, message };
+                    match wingbeat_wire::encode(&datagram) {
+                        Ok(bytes) => {
+                            self.sent += 1;
+                            let _ = out.datagrams.push(bytes);
+                        }
+                        Err(reason) => {
+                            out.log(Severity::Error, text!("a message does not fit a datagram: {reason}"));
+                        }
+                    }
+                }
+                Action::Log(severity, line) => out.log(severity, line),
+                Action::Refused(reason) => {
+                    self.received -= 1;
+                    self.refuse(reason);
+                }
+            }
+        }
+    }
+
+    /// What is due towards the autopilot: heartbeat, requests, the order.
+    fn work(&mut self, now: Instant, out: &mut Outputs) {
+        let up = self.telemetry.is_up(now);
+        if self.link_was_up && !up {
+            out.log(Severity::Error, text!("the flight controller is silent"));
+        } else if up && !self.link_was_up {
+            out.log(Severity::Info, text!("the flight controller is there"));
+        }
+        self.link_was_up = up;
+        // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
+        // fourth waits for the next input.
+        for _ in 0..3 {
+            let Some(mut transmit) = transmit(&self.telemetry, &mut self.mavlink_sequence, out) else {
+                return;
+            };
+            // A frame without room is a lost frame; every sender tries again.
+            let _ = self.heartbeat.poll(now, &mut transmit);
+            let _ = self.streams.poll(now, &mut transmit);
+            if !self.engaged {
+                return;
+            }
+            let ended = self.executor.poll(now, &self.telemetry, self.protocol.route(), &mut transmit);
+            let Some((order, result)) = ended else { return };
+            let input = match result {
+                Ok(()) => wingbeat_protocol::Input::Done(order),
+                Err(failure) => {
+                    out.log(Severity::Error, text!("{order:?}: {failure}"));
+                    wingbeat_protocol::Input::Failed(order)
+                }
+            };
+            self.protocol_input(now, input, out);
+        }
+    }
+}
+
+/// Where frames go, once it is known to whom.
+fn transmit<'a>(telemetry: &Telemetry, sequence: &'a mut u8, out: &'a mut Outputs) -> Option<Transmit<'a>> {
+    let system_id = telemetry.system_id?;
+    Some(Transmit { system_id, sequence, bytes: &mut out.autopilot })
+}

@@ -1,0 +1,143 @@
+//! What an agent tells of itself: plain data for the API, the bench and the log.
+
+use heapless::Vec;
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::telemetry::Version;
+use wingbeat_geo::{DVec3, Instant, Position};
+use wingbeat_protocol::{SwarmView, Text};
+use wingbeat_wire::{Point, VehicleId};
+
+use crate::command::{Command, CommandId, Stage};
+
+/// Health of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// Nothing was ever heard.
+    NeverSeen,
+    /// Heard lately.
+    Up,
+    /// Heard once, silent now.
+    Lost,
+}
+
+/// The flight controller as the agent sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlightControllerStatus {
+    /// Health of the link.
+    pub link: LinkState,
+    /// When its last heartbeat came.
+    pub heartbeat_at: Option<Instant>,
+    /// Whether it is ArduPilot on a multicopter; absent before the first heartbeat.
+    pub is_copter: Option<bool>,
+    /// Firmware, once known.
+    pub version: Option<Version>,
+    /// Number of its mode.
+    pub mode_number: Option<u32>,
+    /// Whether motors are armed.
+    pub armed: bool,
+    /// Bytes that belonged to no frame.
+    pub garbage_bytes: u32,
+    /// Frames whose content is not of the dialect.
+    pub unknown_content: u32,
+}
+
+impl FlightControllerStatus {
+    /// The mode, if Wingbeat knows it.
+    pub fn mode(&self) -> Option<Mode> {
+        self.mode_number.and_then(Mode::from_number)
+    }
+}
+
+/// Position and motion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Navigation {
+    /// Where it is.
+    pub position: Position,
+    /// Height above home, metres.
+    pub height_m: f64,
+    /// Velocity east, north, up, metres per second.
+    pub velocity_m_s: DVec3,
+    /// Heading, radians clockwise from north.
+    pub heading_rad: f64,
+}
+
+/// Battery.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Battery {
+    /// Volts.
+    pub voltage_v: f64,
+    /// Amperes, where measured.
+    pub current_a: Option<f64>,
+    /// Per cent, where estimated.
+    pub remaining_percent: Option<u8>,
+}
+
+/// One preflight check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// What is checked.
+    pub name: &'static str,
+    /// Whether it passed.
+    pub passed: bool,
+    /// What was found.
+    pub detail: Text,
+}
+
+/// An operator's command and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandProgress {
+    /// The sender's id.
+    pub id: CommandId,
+    /// What was asked.
+    pub command: Command,
+    /// How far it has come.
+    pub stage: Stage,
+}
+
+/// Everything that people see of one aircraft.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// Who.
+    pub id: VehicleId,
+    /// When this was true.
+    pub at: Instant,
+    /// The protocol, `muscop`.
+    pub protocol: &'static str,
+    /// The protocol's state in the words of its paper.
+    pub state: &'static str,
+    /// One line for people.
+    pub detail: Text,
+    /// False after a takeover: the agent commands nothing.
+    pub engaged: bool,
+    /// The flight controller.
+    pub flight_controller: FlightControllerStatus,
+    /// Where it is, once known.
+    pub navigation: Option<Navigation>,
+    /// Where the protocol sends it.
+    pub target: Option<Point>,
+    /// Battery, once reported.
+    pub battery: Option<Battery>,
+    /// Hash of the route, if there is one ([`wingbeat_autopilot::mission::hash`]).
+    pub route_hash: Option<u64>,
+    /// Number of its waypoints.
+    pub route_len: u16,
+    /// Waypoint reached last.
+    pub reached: Option<u16>,
+    /// Place in the swarm.
+    pub swarm: SwarmView,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams accepted.
+    pub received: u64,
+    /// Datagrams refused, in the order of [`wingbeat_wire::Refused::ALL`].
+    pub refused: [u64; wingbeat_wire::Refused::ALL.len()],
+    /// Preflight checks, in a fixed order.
+    pub checks: Vec<Check, CHECKS_MAX>,
+    /// The operator's last commands, newest last.
+    pub commands: Vec<CommandProgress, COMMANDS_MAX>,
+}
+
+/// Number of preflight checks.
+pub const CHECKS_MAX: usize = 6;
+/// Commands that are remembered.
+pub const COMMANDS_MAX: usize = 8;

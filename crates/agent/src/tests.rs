@@ -1,0 +1,278 @@
+//! One agent and an autopilot that is a few lines: what it hears and says, with explicit times. Whole
+//! flights are flown against the simulated flight controller, in the bench's tests.
+
+// SET_MODE and its kin are what ArduCopter 3.5.7 understands.
+#![allow(deprecated)]
+
+extern crate std;
+use std::vec::Vec as StdVec;
+
+use wingbeat_autopilot::codec::{MavHeader, encode_v2};
+use wingbeat_autopilot::dialect::{
+    EKF_STATUS_REPORT_DATA, EkfStatusFlags, GLOBAL_POSITION_INT_DATA, GPS_RAW_INT_DATA, GpsFixType,
+    HEARTBEAT_DATA, MavAutopilot, MavModeFlag, MavType, SYS_STATUS_DATA,
+};
+use wingbeat_wire::{Message, VehicleId};
+
+use super::*;
+
+struct Bench {
+    agent: Agent,
+    now: Instant,
+    mode: u32,
+    armed: bool,
+    height_mm: i32,
+    /// What the agent sent to the autopilot in the last step.
+    sent: StdVec<MavMessage>,
+    datagrams: StdVec<Datagram>,
+    log: StdVec<Event>,
+}
+
+impl Bench {
+    /// A lone aircraft with a mission.
+    fn new() -> Self {
+        let muscop = muscop::Config::new(VehicleId(1), VehicleId(1), 1);
+        let mut bench = Self {
+            agent: Agent::new(Config::new(muscop), 1, Instant::ZERO).unwrap(),
+            now: Instant::ZERO,
+            mode: 0,
+            armed: false,
+            height_mm: 0,
+            sent: StdVec::new(),
+            datagrams: StdVec::new(),
+            log: StdVec::new(),
+        };
+        let point =
+            |n| Point { latitude_e7: 394_825_940 + n * 9_000, longitude_e7: -3_462_650, height_mm: 20_000 };
+        assert_eq!(bench.feed(Input::Mission(&[point(0), point(1)])), Some(Reply::Accepted));
+        bench
+    }
+
+    fn feed(&mut self, input: Input<'_>) -> Option<Reply> {
+        let mut out = Outputs::default();
+        self.agent.handle(self.now, input, &mut out);
+        Decoder::default().push(&out.autopilot, |f| self.sent.push(f.message));
+        self.datagrams.extend(out.datagrams.iter().map(|b| wingbeat_wire::decode(b).unwrap()));
+        self.log.extend(out.events);
+        out.reply
+    }
+
+    /// A second passes: the autopilot reports, the agent is woken.
+    fn second(&mut self) {
+        self.sent.clear();
+        let armed = if self.armed { MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED } else { MavModeFlag::empty() };
+        let messages = [
+            MavMessage::HEARTBEAT(HEARTBEAT_DATA {
+                custom_mode: self.mode,
+                mavtype: MavType::MAV_TYPE_QUADROTOR,
+                autopilot: MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA,
+                base_mode: MavModeFlag::MAV_MODE_FLAG_CUSTOM_MODE_ENABLED | armed,
+                ..HEARTBEAT_DATA::default()
+            }),
+            MavMessage::EKF_STATUS_REPORT(EKF_STATUS_REPORT_DATA {
+                flags: EkfStatusFlags::EKF_POS_HORIZ_ABS,
+                ..Default::default()
+            }),
+            MavMessage::GPS_RAW_INT(GPS_RAW_INT_DATA {
+                fix_type: GpsFixType::GPS_FIX_TYPE_3D_FIX,
+                satellites_visible: 12,
+                ..Default::default()
+            }),
+            MavMessage::SYS_STATUS(SYS_STATUS_DATA {
+                voltage_battery: 12_400,
+                battery_remaining: 95,
+                ..Default::default()
+            }),
+            MavMessage::GLOBAL_POSITION_INT(GLOBAL_POSITION_INT_DATA {
+                lat: 394_825_940,
+                lon: -3_462_650,
+                relative_alt: self.height_mm,
+                ..Default::default()
+            }),
+        ];
+        let mut bytes = Vec::<u8, 512>::new();
+        for (i, message) in messages.iter().enumerate() {
+            let header = MavHeader { system_id: 1, component_id: 1, sequence: i as u8 };
+            encode_v2(header, message, &mut bytes).unwrap();
+        }
+        self.feed(Input::Autopilot(&bytes));
+        for _ in 0..5 {
+            self.now = self.now + Duration::from_millis(200);
+            self.feed(Input::Wake);
+        }
+    }
+
+    fn asked_for_mode(&self, mode: Mode) -> bool {
+        self.sent.iter().any(|m| matches!(m, MavMessage::SET_MODE(s) if s.custom_mode == mode.number()))
+    }
+
+    fn commands_vehicle(&self) -> bool {
+        let housekeeping = |m: &MavMessage| match m {
+            MavMessage::HEARTBEAT(_) => true,
+            MavMessage::COMMAND_LONG(c) => {
+                use wingbeat_autopilot::dialect::MavCmd;
+                let asks = MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES;
+                c.command == MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL || c.command == asks
+            }
+            _ => false,
+        };
+        self.sent.iter().any(|m| !housekeeping(m))
+    }
+
+    /// Until it climbs in guided mode.
+    fn climbing() -> Self {
+        let mut bench = Self::new();
+        bench.second();
+        assert_eq!(bench.feed(Input::Operator { id: "s", command: Command::Setup }), Some(Reply::Accepted));
+        // Skip the upload, which has tests of its own: the route counts as loaded.
+        let done = wingbeat_protocol::Input::Done(wingbeat_protocol::Order::LoadRoute);
+        bench.agent.executor.clear();
+        let mut out = Outputs::default();
+        bench.agent.protocol_input(bench.now, done, &mut out);
+        for _ in 0..4 {
+            bench.second();
+            if bench.asked_for_mode(Mode::Guided) {
+                bench.mode = Mode::Guided.number();
+            }
+            bench.armed |= bench.mode == Mode::Guided.number();
+        }
+        assert!(bench.armed && bench.agent.status(bench.now).state == "TakingOff", "{:?}", bench.log);
+        bench
+    }
+}
+
+#[test]
+fn says_nothing_to_an_autopilot_that_it_has_not_heard() {
+    let mut bench = Bench::new();
+    for _ in 0..20 {
+        bench.now = bench.now + Duration::from_secs(1);
+        bench.feed(Input::Wake);
+    }
+    assert!(bench.sent.is_empty());
+    let status = bench.agent.status(bench.now);
+    assert_eq!(status.flight_controller.link, LinkState::NeverSeen);
+    assert_eq!(
+        bench.feed(Input::Operator { id: "a", command: Command::Setup }),
+        Some(Reply::Refused(text!("flight controller: never heard")))
+    );
+}
+
+#[test]
+fn a_mode_that_we_did_not_ask_for_silences_us_at_once() {
+    let mut bench = Bench::climbing();
+    bench.mode = Mode::Loiter.number();
+    bench.second();
+    let status = bench.agent.status(bench.now);
+    assert!(!status.engaged && status.detail.contains("LOITER"), "{}", status.detail);
+    // From then on: housekeeping only, no datagram, whatever happens.
+    bench.datagrams.clear();
+    for _ in 0..60 {
+        bench.second();
+        assert!(!bench.commands_vehicle(), "{:?}", bench.sent);
+    }
+    assert!(bench.datagrams.is_empty());
+    let refused = bench.feed(Input::Operator { id: "r", command: Command::Land });
+    assert!(matches!(refused, Some(Reply::Refused(why)) if why.contains("not engaged")));
+    // Engaging needs the ground.
+    let refused = bench.feed(Input::Operator { id: "e", command: Command::Engage });
+    assert!(matches!(refused, Some(Reply::Refused(_))));
+    bench.armed = false;
+    bench.second();
+    assert_eq!(bench.feed(Input::Operator { id: "f", command: Command::Engage }), Some(Reply::Accepted));
+    let status = bench.agent.status(bench.now);
+    assert!(status.engaged && status.state == "Start" && status.route_len == 2);
+}
+
+#[test]
+fn our_own_mode_changes_are_no_takeover() {
+    let mut bench = Bench::climbing();
+    assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
+    assert!(bench.asked_for_mode(Mode::Land), "at once");
+    bench.mode = Mode::Land.number();
+    bench.second();
+    let status = bench.agent.status(bench.now);
+    assert!(status.engaged);
+    assert_eq!(status.commands.last().unwrap().stage, Stage::EffectSeen);
+}
+
+#[test]
+fn a_landing_is_asked_for_until_it_is_seen() {
+    let mut bench = Bench::climbing();
+    bench.feed(Input::Operator { id: "l", command: Command::Land });
+    let mut asked = 0;
+    for _ in 0..60 {
+        bench.second();
+        asked += usize::from(bench.asked_for_mode(Mode::Land));
+    }
+    assert!(asked > 30, "{asked}");
+    assert_eq!(bench.agent.status(bench.now).commands.last().unwrap().stage, Stage::Accepted);
+}
+
+#[test]
+fn the_same_command_twice_is_one_command() {
+    let mut bench = Bench::climbing();
+    assert_eq!(bench.feed(Input::Operator { id: "h", command: Command::Hold }), Some(Reply::Accepted));
+    assert_eq!(bench.feed(Input::Operator { id: "h", command: Command::Hold }), Some(Reply::AlreadyKnown));
+    let long = "x".repeat(65);
+    for id in ["", &long] {
+        let reply = bench.feed(Input::Operator { id, command: Command::Hold });
+        assert!(matches!(reply, Some(Reply::Refused(_))), "{id}");
+    }
+}
+
+#[test]
+fn recover_control_releases_the_sticks() {
+    let mut bench = Bench::climbing();
+    bench.sent.clear();
+    assert_eq!(
+        bench.feed(Input::Operator { id: "c", command: Command::RecoverControl }),
+        Some(Reply::Accepted)
+    );
+    let released = |m: &MavMessage| matches!(m, MavMessage::RC_CHANNELS_OVERRIDE(r) if r.chan1_raw == 0 && r.chan3_raw == 0);
+    assert!(bench.sent.iter().any(released));
+    assert!(!bench.agent.status(bench.now).engaged);
+}
+
+#[test]
+fn rubbish_is_counted_and_a_silent_autopilot_is_noticed() {
+    let mut bench = Bench::new();
+    bench.second();
+    bench.feed(Input::Autopilot(&[0x55; 4000]));
+    for bytes in [&[][..], &[9, 9, 9], &[1, 2, 3]] {
+        bench.feed(Input::Datagram(bytes));
+    }
+    let own = wingbeat_wire::encode(&Datagram {
+        from: VehicleId(1),
+        flight: 0,
+        sequence: 0,
+        message: Message::ReadyToFly,
+    });
+    bench.feed(Input::Datagram(&own.unwrap()));
+    let status = bench.agent.status(bench.now);
+    assert!(status.flight_controller.garbage_bytes > 3000);
+    let count = |r: Refused| status.refused[r as usize];
+    assert_eq!(
+        [count(Refused::Empty), count(Refused::Version), count(Refused::Malformed), count(Refused::Own)],
+        [1; 4]
+    );
+    for _ in 0..3 {
+        bench.now = bench.now + Duration::from_secs(1);
+        bench.feed(Input::Wake);
+    }
+    assert_eq!(bench.agent.status(bench.now).flight_controller.link, LinkState::Lost);
+    assert!(bench.log.iter().any(|e| e.severity == Severity::Error && e.text.contains("silent")));
+}
+
+#[test]
+fn a_configuration_that_cannot_be_flown_is_named() {
+    let config = |change: fn(&mut Config)| {
+        let mut c = Config::new(muscop::Config::new(VehicleId(1), VehicleId(1), 3));
+        change(&mut c);
+        Agent::new(c, 1, Instant::ZERO).err().map(|e| std::format!("{e}"))
+    };
+    assert_eq!(config(|_| {}), None);
+    assert_eq!(config(|c| c.muscop.aircraft = 0).unwrap(), "aircraft: found 0, expected 1 to 128");
+    assert!(config(|c| c.muscop.distance_m = f64::NAN).unwrap().starts_with("distance_m: found NaN"));
+    assert!(config(|c| c.muscop.height_most_m = 1.0).unwrap().starts_with("heights"));
+    assert!(config(|c| c.position_interval = Duration::ZERO).unwrap().starts_with("position_interval_ms"));
+}
