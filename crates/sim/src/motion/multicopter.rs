@@ -281,6 +281,16 @@ impl Multicopter {
         }
     }
 
+    /// Where it would come to rest if it were told to stop now, as ArduCopter reckons it: where it
+    /// loiters when a mission ends under way.
+    pub fn stopping_point(&self) -> DVec3 {
+        let at = self.estimate();
+        let velocity = self.airframe.velocity;
+        self.horizontal
+            .stopping_point(flat(at), flat(velocity))
+            .extend(self.vertical.stopping_altitude_m(at.z, velocity.z))
+    }
+
     // Starting a task.
 
     /// Where navigation believes to be.
@@ -295,14 +305,6 @@ impl Multicopter {
             up_m: self.vertical.leash_up_m(),
             down_m: self.vertical.leash_down_m(),
         }
-    }
-
-    fn stopping_point(&self) -> DVec3 {
-        let at = self.estimate();
-        let velocity = self.airframe.velocity;
-        self.horizontal
-            .stopping_point(flat(at), flat(velocity))
-            .extend(self.vertical.stopping_altitude_m(at.z, velocity.z))
     }
 
     fn set_navigation_limits(&mut self, p: &NavParameters) {
