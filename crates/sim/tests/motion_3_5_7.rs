@@ -46,17 +46,20 @@ fn rows() -> Vec<Row> {
 #[test]
 fn flies_as_3_5_7_flew() {
     let ours: BTreeMap<String, f64> = motion_3_5_7::measure::everything().into_iter().collect();
-    let mut table =
-        String::from("quantity                                                       |  reference |       ours |   error | allowed\n");
+    let mut table = String::from(
+        "quantity                                                       |  reference |       ours |   error | allowed\n",
+    );
     let mut failures = String::new();
     let (mut passed, mut missed) = (0, 0);
     for row in rows() {
         let our = *ours.get(&row.quantity).unwrap_or_else(|| panic!("not measured: {}", row.quantity));
         let error = our - row.value;
         let (inside, shown, allowed) = match row.tolerance {
-            Some(tolerance) => {
-                (error.abs() <= tolerance, format!("{error:+.2} {}", row.unit), format!("{tolerance} {}", row.unit))
-            }
+            Some(tolerance) => (
+                error.abs() <= tolerance,
+                format!("{error:+.2} {}", row.unit),
+                format!("{tolerance} {}", row.unit),
+            ),
             None => {
                 let part = error / row.value.abs();
                 (part.abs() <= TOLERANCE, format!("{:+.1} %", 100.0 * part), String::from("15 %"))
@@ -68,7 +71,8 @@ fn flies_as_3_5_7_flew() {
                 String::new()
             }
             (None, false) => {
-                writeln!(failures, "{}: {} expected, {our:.3} found", row.quantity, row.value).expect("a string");
+                writeln!(failures, "{}: {} expected, {our:.3} found", row.quantity, row.value)
+                    .expect("a string");
                 String::from(" FAILED")
             }
             (Some(why), false) => {
@@ -82,8 +86,12 @@ fn flies_as_3_5_7_flew() {
             }
         };
         let quantity = format!("{} [{}]", row.quantity, row.unit);
-        writeln!(table, "{quantity:<62} | {:>10.3} | {our:>10.3} | {shown:>7} | {allowed}{verdict}", row.value)
-            .expect("a string");
+        writeln!(
+            table,
+            "{quantity:<62} | {:>10.3} | {our:>10.3} | {shown:>7} | {allowed}{verdict}",
+            row.value
+        )
+        .expect("a string");
     }
     writeln!(table, "{passed} rows inside, {missed} missed").expect("a string");
     println!("{table}");

@@ -10,10 +10,10 @@ use wingbeat_geo::{DVec2, DVec3};
 use super::horizontal::length;
 use super::{GRAVITY_M_S2, sqrt3};
 
-/// Time constant of the smoothed attitude target (smoothing gain 7 per second: RC_FEEL_RP 50).
-const TARGET_LAG_S: f64 = 1.0 / 7.0;
-/// Time constant of the attitude behind its target.
-const ATTITUDE_LAG_S: f64 = 0.05;
+/// Time constant of the smoothed attitude target, fitted to the brakes of 3.5.7.
+const TARGET_LAG_S: f64 = 0.125;
+/// Time constant of the attitude behind its target, likewise.
+const ATTITUDE_LAG_S: f64 = 0.02;
 
 /// Air drag per mass: `-(linear + quadratic·|v|)·v`.
 #[derive(Clone, Copy, Debug)]

@@ -20,6 +20,9 @@ const AIRFRAME_PERIOD_S: f64 = 0.005;
 const STEP_MAX_S: f64 = 10.0;
 /// Full throttle over hover thrust of the simulated quad.
 const HOVER_THROTTLE: f64 = 0.51;
+/// Part of the weight that the motors carry when a take-off hands over to the controllers; with the
+/// spool time fitted to the 3.5.7 take-offs.
+const TAKE_OFF_THRUST: f64 = 0.4;
 /// Thrust of idling motors as a part of the weight.
 const IDLE_THROTTLE: f64 = 0.08;
 /// BRAKE_MODE_DECEL_RATE and BRAKE_MODE_SPEED_Z.
@@ -68,7 +71,7 @@ impl Character {
                     derivative_feedforward: true,
                 },
                 drag: Drag { linear_per_s: GRAVITY_M_S2 / 15.0, quadratic_per_m: 0.0 },
-                spool_s: 1.55,
+                spool_s: 1.1,
                 loiter: LoiterLimits { acceleration_m_s2: 2.5, braking_min_m_s2: 0.25, jerk_m_s3: 10.0 },
                 height_drifts: true,
             },
@@ -81,7 +84,7 @@ impl Character {
                     derivative_feedforward: false,
                 },
                 drag: Drag { linear_per_s: 0.3996, quadratic_per_m: 0.01664 },
-                spool_s: 2.2,
+                spool_s: 1.85,
                 loiter: LoiterLimits { acceleration_m_s2: 5.0, braking_min_m_s2: 2.5, jerk_m_s3: 5.0 },
                 height_drifts: false,
             },
@@ -332,7 +335,6 @@ impl Multicopter {
         self.reached = false;
         if self.landed {
             self.spooled_s = 0.0;
-            self.vertical.relax(self.estimate().z, 0.0);
         }
     }
 
@@ -553,7 +555,12 @@ impl Multicopter {
         if !self.track_started {
             self.track_started = true;
             let (velocity, leashes) = (self.airframe.velocity, self.leashes());
-            let origin = if self.landed { at } else { self.stopping_point() };
+            let origin = if self.landed {
+                self.vertical.relax(at.z, TAKE_OFF_THRUST * GRAVITY_M_S2);
+                at
+            } else {
+                self.stopping_point()
+            };
             let destination = DVec3::new(origin.x, origin.y, altitude_m);
             self.horizontal.target = flat(origin);
             self.track.start(origin, destination, false, velocity, p, leashes);

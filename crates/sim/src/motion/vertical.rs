@@ -200,8 +200,8 @@ pub(super) struct HeightError {
 
 impl HeightError {
     const RATE_FROM_M_S: f64 = 2.2;
-    const GROWTH_PER_S: f64 = 1.25;
-    const SHOW_RATE_M_S: f64 = 0.05;
+    const GROWTH_PER_S: f64 = 1.05;
+    const SHOW_RATE_M_S: f64 = 0.04;
     const DESCENT_FROM_M_S: f64 = -1.0;
     const DESCENT_RATE_M_S: f64 = 0.09;
 

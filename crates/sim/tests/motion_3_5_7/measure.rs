@@ -283,13 +283,13 @@ enum Stream {
     Position,
 }
 
-/// A 10 Hz stream at 5 m/s for 15.3 s, then silence.
+/// A 5 Hz stream at 5 m/s for 15.3 s, then silence.
 fn time_out(name: &str, stream: Stream, found: &mut Found) {
-    let mut flight = Flight::guided(10.0);
+    let mut flight = Flight::guided(5.0);
     let start = flight.t_s;
     let velocity = DVec3::new(0.0, 5.0, 0.0);
     let mut stop = start;
-    for _ in 0..153 {
+    for _ in 0..77 {
         let position = velocity * (flight.t_s - start) + DVec3::new(0.0, 0.0, 20.0);
         match stream {
             Stream::Velocity => flight.set(Task::Velocity { velocity }),
@@ -297,7 +297,7 @@ fn time_out(name: &str, stream: Stream, found: &mut Found) {
             Stream::Position => flight.leg(position, false),
         }
         stop = flight.t_s;
-        flight.run(0.1);
+        flight.run(0.2);
     }
     flight.run(25.0);
     let r = flight.since(start);
@@ -348,14 +348,19 @@ fn altitude_steps(found: &mut Found) {
         let r = flight.since(start);
         let sign = if up > 30.0 { 1.0 } else { -1.0 };
         let top = max(r, |s| sign * s.velocity.z);
-        let after = |condition: &dyn Fn(&Sample) -> bool| first(r, condition).map_or(f64::NAN, |s| s.t_s - start);
-        let mut put = |quantity: &str, value| found.push((format!("guided_alt_step {name} {quantity}"), value));
+        let after =
+            |condition: &dyn Fn(&Sample) -> bool| first(r, condition).map_or(f64::NAN, |s| s.t_s - start);
+        let mut put =
+            |quantity: &str, value| found.push((format!("guided_alt_step {name} {quantity}"), value));
         put("max vertical speed", sign * top);
         put("command to 0.3 m/s", after(&|s| sign * s.velocity.z > 0.3));
         put("command to 90 % vertical speed", after(&|s| sign * s.velocity.z > 0.9 * top));
         let height = 0.95 * (up - from).abs();
         put("command to 95 % of height", after(&|s| sign * (s.position.z - from) > height));
-        put("overshoot", sign * (if sign > 0.0 { max(r, |s| s.position.z) } else { -max(r, |s| -s.position.z) } - up));
+        put(
+            "overshoot",
+            sign * (if sign > 0.0 { max(r, |s| s.position.z) } else { -max(r, |s| -s.position.z) } - up),
+        );
     }
 }
 
