@@ -4,7 +4,7 @@
 //! autopilot, then the legs, brakes or guided targets), measured with the reference's definitions and
 //! compared row by row with `data/motion_3_5_7.csv`. The table is a snapshot: a change of behaviour is
 //! a diff to read. A row passes within 15 %, or within the absolute tolerance that its row states
-//! (quantities near zero); a row that is known to miss says why and by how much it may.
+//! (quantities near zero). A row that is known to miss says why, and the snapshot pins by how much.
 
 mod motion_3_5_7 {
     pub(crate) mod fly;
