@@ -152,6 +152,23 @@ fn guided_targets_leave_a_landed_aircraft_on_the_ground() {
 }
 
 #[test]
+fn the_same_take_off_again_changes_nothing() {
+    let parameters = NavParameters::new(Profile::Copter357);
+    let climb = |again: bool| {
+        let mut aircraft = Multicopter::new(Profile::Copter357, DVec3::ZERO, 0.0);
+        for i in 0..500 {
+            if i == 0 || again {
+                aircraft.set_task(Task::TakeOff { altitude_m: 10.0 }, &parameters);
+            }
+            aircraft.step(DT_S, &parameters, CALM);
+        }
+        assert!(aircraft.destination_reached());
+        *aircraft.state()
+    };
+    assert_eq!(climb(false), climb(true));
+}
+
+#[test]
 fn stopped_motors_in_the_air_fall() {
     let (mut aircraft, parameters) = hovering(Profile::Copter357, CALM);
     aircraft.set_task(Task::Stopped, &parameters);

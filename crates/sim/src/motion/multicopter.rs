@@ -190,8 +190,9 @@ impl Multicopter {
         new
     }
 
-    /// Asks for something else, or for the same with new numbers. A task with a target that is not
-    /// finite is refused: the aircraft keeps the one it has.
+    /// Asks for something else, or for the same with new numbers: once per command or message, since
+    /// every call counts as one (a waypoint restarts its track, a velocity its time-out). A task with a
+    /// target that is not finite is refused: the aircraft keeps the one it has.
     pub fn set_task(&mut self, task: Task, parameters: &NavParameters) {
         let finite = match task {
             Task::TakeOff { altitude_m } => altitude_m.is_finite(),
@@ -210,6 +211,8 @@ impl Multicopter {
         let same = core::mem::discriminant(&before) == core::mem::discriminant(&task);
         match task {
             Task::Stopped | Task::Idle => {}
+            // Saying the same again does not run the motors up again.
+            Task::TakeOff { .. } if before == task => {}
             Task::TakeOff { .. } => self.start_take_off(parameters),
             Task::Waypoint { destination, fast, .. } => {
                 self.start_waypoint(before, destination, fast, parameters);

@@ -19,6 +19,8 @@ pub(crate) fn everything() -> Found {
     }
     auto("auto_turn45_v10", 10.0, corner / 2.0, false, &mut found);
     auto("auto_lastwp_v10", 10.0, corner, true, &mut found);
+    auto("auto_turn135_v10", 10.0, 1.5 * corner, false, &mut found);
+    short_leg(&mut found);
     // The speed set, and where the reference gave the command.
     for (name, speed, at_m) in [
         ("brake_v1", 1.0, 78.2),
@@ -160,6 +162,17 @@ fn auto(name: &str, speed: f64, turn_rad: f64, last_is_fast: bool, found: &mut F
     put("distance from last WP at 90 % speed when braking", braking.distance(end));
 }
 
+/// On a 60 m leg the speed never gets high and the leash stays short.
+fn short_leg(found: &mut Found) {
+    let mut flight = Flight::new(10.0);
+    flight.take_off();
+    let corner = DVec3::new(0.0, 60.0, 20.0);
+    flight.leg(corner, true);
+    flight.run_until(100.0, |f| f.aircraft.destination_reached());
+    let reached = flight.record.last().expect("flown").distance(corner);
+    found.push((String::from("auto_legs60_v10 distance to WP reached2 msg (+-1 sample)"), reached));
+}
+
 fn brake(name: &str, speed: f64, at_m: f64, found: &mut Found) {
     let mut flight = Flight::new(speed);
     flight.take_off();
@@ -210,18 +223,15 @@ fn chase(name: &str, speed: f64, found: &mut Found) {
     let mut flight = Flight::guided(speed);
     let start = flight.t_s;
     let target = |t_s: f64| 5.0 * (t_s - start);
-    let mut sent = 0.0;
     let mut lags = Vec::new();
     for _ in 0..60 {
-        sent = target(flight.t_s);
-        flight.leg(DVec3::new(0.0, sent, 20.0), false);
+        flight.leg(DVec3::new(0.0, target(flight.t_s), 20.0), false);
         for _ in 0..(1.0 / DT_S) as usize {
             flight.step();
             lags.push((flight.t_s - start, target(flight.t_s) - flight.aircraft.state().position.y));
         }
     }
     let stop = flight.t_s;
-    let _ = sent;
     let last_target = target(stop);
     flight.leg(DVec3::new(0.0, last_target, 20.0), false);
     flight.run(25.0);
