@@ -4,3 +4,4 @@
 
 pub mod chance;
 pub mod channel;
+pub mod motion;

@@ -1,0 +1,101 @@
+//! The airframe of ArduPilot's simulation: thrust along a leaning body, air drag, a flat ground.
+//!
+//! The attitude is kept as the horizontal acceleration that it gives while the thrust carries the
+//! weight (`g·tan(lean)`, east and north), which needs no trigonometry; its lag is that of
+//! ArduCopter's attitude controller. Drag is linear for 3.5.7 (`g/15` per second: 15 m/s at 45
+//! degrees), linear and quadratic for 4.6.2 (10.0 m/s at 30 degrees, 15.08 at 45, as measured).
+
+use wingbeat_geo::{DVec2, DVec3};
+
+use super::horizontal::length;
+use super::{GRAVITY_M_S2, sqrt3};
+
+/// Time constant of the smoothed attitude target, fitted to the brakes of 3.5.7.
+const TARGET_LAG_S: f64 = 0.125;
+/// Time constant of the attitude behind its target, likewise.
+const ATTITUDE_LAG_S: f64 = 0.02;
+
+/// Air drag per mass: `-(linear + quadratic·|v|)·v`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drag {
+    pub(super) linear_per_s: f64,
+    pub(super) quadratic_per_m: f64,
+}
+
+/// What moves.
+#[derive(Clone, Debug)]
+pub(super) struct Airframe {
+    drag: Drag,
+    /// Altitude of the ground under the aircraft: it stands there at the start.
+    ground_m: f64,
+    pub(super) position: DVec3,
+    pub(super) velocity: DVec3,
+    pub(super) acceleration: DVec3,
+    lean_target: DVec2,
+    /// Horizontal acceleration of the present lean.
+    pub(super) lean: DVec2,
+    pub(super) on_ground: bool,
+    /// Length of the thrust vector per mass.
+    pub(super) thrust_m_s2: f64,
+}
+
+impl Airframe {
+    pub(super) fn new(drag: Drag, position: DVec3) -> Self {
+        Self {
+            drag,
+            ground_m: position.z,
+            position,
+            velocity: DVec3::ZERO,
+            acceleration: DVec3::ZERO,
+            lean_target: DVec2::ZERO,
+            lean: DVec2::ZERO,
+            on_ground: true,
+            thrust_m_s2: 0.0,
+        }
+    }
+
+    /// Height above the ground.
+    pub(super) fn height_m(&self) -> f64 {
+        self.position.z - self.ground_m
+    }
+
+    /// Moves on by `dt_s` with the lean asked for and the vertical force per mass that the motors
+    /// give (the autopilot adds thrust for the lean, so the vertical part is what it asked for).
+    pub(super) fn step(&mut self, lean: DVec2, lift_m_s2: f64, wind_m_s: DVec3, dt_s: f64) {
+        self.lean_target += (lean - self.lean_target) * (dt_s / (dt_s + TARGET_LAG_S));
+        self.lean += (self.lean_target - self.lean) * (dt_s / (dt_s + ATTITUDE_LAG_S));
+        let push = self.lean * (lift_m_s2 / GRAVITY_M_S2);
+        self.thrust_m_s2 = sqrt3(DVec3::new(push.x, push.y, lift_m_s2));
+        let air = self.velocity - wind_m_s;
+        let drag = self.drag.linear_per_s + self.drag.quadratic_per_m * sqrt3(air);
+        let acceleration = DVec3::new(push.x, push.y, lift_m_s2 - GRAVITY_M_S2) - air * drag;
+        if self.on_ground && acceleration.z <= 0.0 {
+            self.velocity = DVec3::ZERO;
+            self.acceleration = DVec3::ZERO;
+            return;
+        }
+        self.on_ground = false;
+        self.acceleration = acceleration;
+        // Implicit in the drag: stable for any step and any wind.
+        let before = self.velocity;
+        self.velocity =
+            (before + (acceleration + air * drag) * dt_s + wind_m_s * (drag * dt_s)) / (1.0 + drag * dt_s);
+        self.position += (before + self.velocity) * (0.5 * dt_s);
+        if self.position.z <= self.ground_m && self.velocity.z <= 0.0 {
+            self.position.z = self.ground_m;
+            self.velocity = DVec3::ZERO;
+            self.acceleration = DVec3::ZERO;
+            self.on_ground = true;
+        }
+    }
+
+    /// Roll and pitch for a heading whose sine and cosine are given.
+    pub(super) fn roll_pitch_rad(&self, sin_yaw: f64, cos_yaw: f64) -> (f64, f64) {
+        let forward = self.lean.x * sin_yaw + self.lean.y * cos_yaw;
+        let right = self.lean.x * cos_yaw - self.lean.y * sin_yaw;
+        let pitch_rad = -libm::atan2(forward, GRAVITY_M_S2);
+        // cos(pitch) = g / |(g, forward)|
+        let cos_pitch = GRAVITY_M_S2 / length(DVec2::new(GRAVITY_M_S2, forward));
+        (libm::atan2(right * cos_pitch, GRAVITY_M_S2), pitch_rad)
+    }
+}

@@ -1,0 +1,679 @@
+//! The aircraft: the task in force, the controllers that fly it, the airframe that they fly.
+//! How a task begins is in `start.rs`.
+
+mod start;
+
+use core::f64::consts::{PI, TAU};
+
+use wingbeat_geo::{DVec2, DVec3};
+
+use super::airframe::{Airframe, Drag};
+use super::horizontal::{Blend, Gains, Horizontal, clamp_length, length, response};
+use super::pilot::{LoiterLimits, LoiterPilot};
+use super::smooth::{Limits, Smooth};
+use super::track::Track;
+use super::vertical::{HeightError, Vertical};
+use super::{GRAVITY_M_S2, NavParameters, Profile, State, Sticks, Task, bounded, sqrt3};
+
+/// The period of the navigation controllers (50 Hz in the 3.5 generation).
+const CONTROL_PERIOD_S: f64 = 0.02;
+/// The airframe and the vertical controller run at least this fast.
+const AIRFRAME_PERIOD_S: f64 = 0.005;
+/// One call of `step` moves no further than this, so that a wild argument cannot hang the caller.
+const STEP_MAX_S: f64 = 10.0;
+/// Full throttle over hover thrust of the simulated quad.
+const HOVER_THROTTLE: f64 = 0.51;
+/// Part of the weight that the motors carry when a take-off hands over to the controllers; with the
+/// spool time fitted to the 3.5.7 take-offs.
+const TAKE_OFF_THRUST: f64 = 0.4;
+/// Thrust of idling motors as a part of the weight.
+const IDLE_THROTTLE: f64 = 0.08;
+/// BRAKE_MODE_DECEL_RATE and BRAKE_MODE_SPEED_Z.
+const BRAKE_ACCELERATION_M_S2: f64 = 7.5;
+const BRAKE_CLIMB_M_S: f64 = 2.5;
+/// PILOT_ACCEL_Z.
+const PILOT_ACCELERATION_Z_M_S2: f64 = 2.5;
+/// Above this height LAND comes down fast (LAND_ALT_LOW).
+const LAND_SLOW_BELOW_M: f64 = 10.0;
+/// The land detector wants this long with the motors at their lower limit (LAND_DETECTOR_TRIGGER_SEC).
+const LAND_DETECTOR_S: f64 = 1.0;
+/// Thrust that counts as the motors' lower limit.
+const LOW_THRUST_M_S2: f64 = 0.05 * GRAVITY_M_S2;
+/// ATC_SLEW_YAW, yaw angle gain and yaw acceleration limit (ATC_ACCEL_Y_MAX 27000).
+const YAW_SLEW_RAD_S: f64 = 60.0 * PI / 180.0;
+const YAW_P: f64 = 4.5;
+const YAW_ACCELERATION_RAD_S2: f64 = 270.0 * PI / 180.0;
+/// The course gives the heading (WP_YAW_BEHAVIOR 3) above this speed.
+const COURSE_SPEED_MIN_M_S: f64 = 2.0;
+/// PosHold brakes with up to this lean (PHLD_BRAKE_ANGLE) and holds below this speed.
+const POSHOLD_BRAKE_RAD: f64 = 30.0 * PI / 180.0;
+const POSHOLD_HOLD_BELOW_M_S: f64 = 0.5;
+const POSHOLD_BRAKE_GAIN_PER_S: f64 = 1.6;
+
+/// What differs between the profiles besides the navigation itself.
+#[derive(Clone, Copy, Debug)]
+struct Character {
+    gains: Gains,
+    drag: Drag,
+    /// From the command to fly until the motors may give full thrust.
+    spool_s: f64,
+    loiter: LoiterLimits,
+    /// Whether the height estimate drifts in a climb.
+    height_drifts: bool,
+}
+
+impl Character {
+    fn new(profile: Profile) -> Self {
+        match profile {
+            Profile::Copter357 => Self {
+                gains: Gains {
+                    position_p: 1.0,
+                    velocity_p: 1.0,
+                    velocity_i: 0.5,
+                    acceleration_filter_hz: 2.0,
+                    derivative_feedforward: true,
+                },
+                drag: Drag { linear_per_s: GRAVITY_M_S2 / 15.0, quadratic_per_m: 0.0 },
+                spool_s: 1.1,
+                loiter: LoiterLimits { acceleration_m_s2: 2.5, braking_min_m_s2: 0.25, jerk_m_s3: 10.0 },
+                height_drifts: true,
+            },
+            Profile::Copter462 => Self {
+                gains: Gains {
+                    position_p: 1.0,
+                    velocity_p: 2.0,
+                    velocity_i: 1.0,
+                    acceleration_filter_hz: 5.0,
+                    derivative_feedforward: false,
+                },
+                drag: Drag { linear_per_s: 0.3996, quadratic_per_m: 0.01664 },
+                spool_s: 1.85,
+                loiter: LoiterLimits { acceleration_m_s2: 5.0, braking_min_m_s2: 2.5, jerk_m_s3: 5.0 },
+                height_drifts: false,
+            },
+        }
+    }
+}
+
+/// What the motors do in this control period.
+#[derive(Clone, Copy, Debug)]
+enum Lift {
+    /// A fixed vertical force per mass: motors off, idling, or the throttle stick.
+    Fixed(f64),
+    /// The vertical controller goes for its target.
+    Altitude,
+    /// The vertical controller follows a climb rate; `force` presses on into the ground.
+    Climb { rate_m_s: f64, force: bool },
+}
+
+/// Where the nose goes in this control period.
+#[derive(Clone, Copy, Debug)]
+enum Yaw {
+    Hold,
+    Heading(f64),
+    Rate(f64),
+}
+
+/// One aircraft.
+#[derive(Clone, Debug)]
+pub struct Multicopter {
+    profile: Profile,
+    character: Character,
+    task: Task,
+    /// Since the task was last set.
+    since_task_s: f64,
+    /// Since the motors were asked to fly off the ground.
+    spooled_s: f64,
+    /// With thrust at its lower limit on the ground.
+    grounded_s: f64,
+    landed: bool,
+    airframe: Airframe,
+    horizontal: Horizontal,
+    vertical: Vertical,
+    track: Track,
+    /// The track has begun (a take-off waits for the motors first).
+    track_started: bool,
+    smooth: Smooth,
+    reached: bool,
+    streamed_position: DVec3,
+    loiter: LoiterPilot,
+    poshold_holds: bool,
+    height_error: HeightError,
+    yaw_rad: f64,
+    yaw_rate_rad_s: f64,
+    yaw_hold_rad: f64,
+    state: State,
+}
+
+impl Multicopter {
+    /// An aircraft that stands on the ground at `position` with its motors stopped. The ground is
+    /// flat, at that altitude.
+    pub fn new(profile: Profile, position: DVec3, yaw_rad: f64) -> Self {
+        let position = if position.is_finite() { position } else { DVec3::ZERO };
+        let yaw_rad = wrap(if yaw_rad.is_finite() { yaw_rad } else { 0.0 });
+        let character = Character::new(profile);
+        let mut new = Self {
+            profile,
+            character,
+            task: Task::Stopped,
+            since_task_s: 0.0,
+            spooled_s: 0.0,
+            grounded_s: 0.0,
+            landed: true,
+            airframe: Airframe::new(character.drag, position),
+            horizontal: Horizontal::new(character.gains, flat(position)),
+            vertical: Vertical::new(position.z),
+            track: Track::new(position),
+            track_started: false,
+            smooth: Smooth::new(position, DVec3::ZERO),
+            reached: false,
+            streamed_position: position,
+            loiter: LoiterPilot::default(),
+            poshold_holds: false,
+            height_error: HeightError::default(),
+            yaw_rad,
+            yaw_rate_rad_s: 0.0,
+            yaw_hold_rad: yaw_rad,
+            state: State {
+                position,
+                velocity: DVec3::ZERO,
+                acceleration: DVec3::ZERO,
+                roll_rad: 0.0,
+                pitch_rad: 0.0,
+                yaw_rad,
+                yaw_rate_rad_s: 0.0,
+                throttle: 0.0,
+                landed: true,
+            },
+        };
+        new.publish();
+        new
+    }
+
+    /// Asks for something else, or for the same with new numbers: once per command or message, since
+    /// every call counts as one (a waypoint restarts its track, a velocity its time-out). A task with a
+    /// target that is not finite is refused: the aircraft keeps the one it has.
+    pub fn set_task(&mut self, task: Task, parameters: &NavParameters) {
+        let finite = match task {
+            Task::TakeOff { altitude_m } => altitude_m.is_finite(),
+            Task::Waypoint { destination, yaw, .. } => {
+                destination.is_finite() && yaw.is_none_or(f64::is_finite)
+            }
+            Task::PositionVelocity { position, velocity } => position.is_finite() && velocity.is_finite(),
+            Task::Velocity { velocity } => velocity.is_finite(),
+            _ => true,
+        };
+        if !finite {
+            return;
+        }
+        let before = core::mem::replace(&mut self.task, task);
+        self.since_task_s = 0.0;
+        let same = core::mem::discriminant(&before) == core::mem::discriminant(&task);
+        match task {
+            Task::Stopped | Task::Idle => {}
+            // Saying the same again does not run the motors up again.
+            Task::TakeOff { .. } if before == task => {}
+            Task::TakeOff { .. } => self.start_take_off(parameters),
+            Task::Waypoint { destination, fast, .. } => {
+                self.start_waypoint(before, destination, fast, parameters);
+            }
+            Task::PositionVelocity { position, .. } => {
+                if !same {
+                    self.engage_navigation(parameters);
+                    self.smooth = Smooth::new(self.estimate(), self.airframe.velocity);
+                }
+                self.streamed_position = position;
+            }
+            Task::Velocity { .. } if !same => self.start_velocity(parameters),
+            Task::Brake if !same => self.start_brake(parameters),
+            Task::Land if !same => self.start_land(parameters),
+            Task::AltHold(_) if !same => self.engage_climb(parameters),
+            Task::Loiter(_) if !same => {
+                self.engage_climb(parameters);
+                self.start_loiter(parameters);
+            }
+            Task::PosHold(_) if !same => {
+                self.engage_climb(parameters);
+                self.poshold_holds = false;
+            }
+            _ => {}
+        }
+        if !same {
+            self.yaw_hold_rad = self.yaw_rad;
+        }
+    }
+
+    /// Moves on by `dt_s` in this wind (the air's velocity). Time that is no number or negative does
+    /// nothing; more than 10 s at once counts as 10 s.
+    pub fn step(&mut self, dt_s: f64, parameters: &NavParameters, wind_m_s: DVec3) {
+        let wind_m_s = if wind_m_s.is_finite() { wind_m_s } else { DVec3::ZERO };
+        let mut left_s = bounded(dt_s, 0.0, STEP_MAX_S);
+        while left_s > 1e-9 {
+            let dt_s = if left_s > CONTROL_PERIOD_S * 1.5 { CONTROL_PERIOD_S } else { left_s };
+            left_s -= dt_s;
+            self.control_period(dt_s, parameters, wind_m_s);
+        }
+        self.publish();
+    }
+
+    /// How it moves now.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What it was asked to do.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// As ArduCopter's "reached": a fast waypoint once the intermediate target is there (on 3.5.7 up
+    /// to a leash early), another within WPNAV_RADIUS, a take-off likewise. False for other tasks.
+    pub fn destination_reached(&self) -> bool {
+        self.reached && matches!(self.task, Task::TakeOff { .. } | Task::Waypoint { .. })
+    }
+
+    /// The destination that navigation holds now.
+    pub fn target(&self) -> Option<DVec3> {
+        match self.task {
+            Task::TakeOff { altitude_m } => {
+                Some(DVec3::new(self.horizontal.target.x, self.horizontal.target.y, altitude_m))
+            }
+            Task::Waypoint { destination, .. } => Some(destination),
+            Task::PositionVelocity { .. } => Some(self.streamed_position),
+            Task::Brake | Task::Land | Task::Loiter(_) => {
+                Some(self.horizontal.target.extend(self.vertical.target_m))
+            }
+            Task::PosHold(_) if self.poshold_holds => {
+                Some(self.horizontal.target.extend(self.vertical.target_m))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where it would come to rest if it were told to stop now, as ArduCopter reckons it: where it
+    /// loiters when a mission ends under way.
+    pub fn stopping_point(&self) -> DVec3 {
+        let at = self.estimate();
+        let velocity = self.airframe.velocity;
+        self.horizontal
+            .stopping_point(flat(at), flat(velocity))
+            .extend(self.vertical.stopping_altitude_m(at.z, velocity.z))
+    }
+
+    fn control_period(&mut self, dt_s: f64, parameters: &NavParameters, wind_m_s: DVec3) {
+        self.since_task_s += dt_s;
+        let (lean, lift, yaw) = self.control(dt_s, parameters);
+        let steps = libm::ceil(dt_s / AIRFRAME_PERIOD_S - 1e-9).max(1.0);
+        let step_s = dt_s / steps;
+        let low = self.vertical_low(lift);
+        for _ in 0..steps as usize {
+            let altitude_m = self.estimate().z;
+            let climb = self.airframe.velocity.z;
+            let lift_m_s2 = match lift {
+                Lift::Fixed(lift_m_s2) => {
+                    self.vertical.relax(altitude_m, lift_m_s2);
+                    lift_m_s2
+                }
+                Lift::Altitude => self.lift(altitude_m, climb, step_s),
+                Lift::Climb { rate_m_s, force } => {
+                    self.vertical.climb(rate_m_s, altitude_m, step_s, force);
+                    self.lift(altitude_m, climb, step_s)
+                }
+            };
+            self.airframe.step(lean, lift_m_s2, wind_m_s, step_s);
+        }
+        if self.character.height_drifts {
+            self.height_error.step(self.airframe.velocity.z, dt_s);
+        }
+        self.turn(yaw, dt_s);
+        self.detect_landing(low, dt_s);
+    }
+
+    fn lift(&mut self, altitude_m: f64, climb_m_s: f64, dt_s: f64) -> f64 {
+        self.vertical.update(altitude_m, climb_m_s, self.airframe.acceleration.z, f64::INFINITY, dt_s)
+    }
+
+    fn vertical_low(&self, lift: Lift) -> bool {
+        match lift {
+            Lift::Fixed(lift_m_s2) => lift_m_s2 < 0.3 * GRAVITY_M_S2,
+            _ => self.airframe.thrust_m_s2 < LOW_THRUST_M_S2,
+        }
+    }
+
+    fn detect_landing(&mut self, low_thrust: bool, dt_s: f64) {
+        if !self.airframe.on_ground {
+            self.landed = false;
+        }
+        if self.airframe.on_ground && low_thrust {
+            self.grounded_s += dt_s;
+            self.landed |= self.grounded_s >= LAND_DETECTOR_S;
+        } else {
+            self.grounded_s = 0.0;
+        }
+    }
+
+    /// The controllers' answer to the task: lean, lift, heading.
+    fn control(&mut self, dt_s: f64, p: &NavParameters) -> (DVec2, Lift, Yaw) {
+        const IDLE: Lift = Lift::Fixed(IDLE_THROTTLE * GRAVITY_M_S2);
+        let still = (DVec2::ZERO, IDLE, Yaw::Hold);
+        match self.task {
+            Task::Stopped => (DVec2::ZERO, Lift::Fixed(0.0), Yaw::Hold),
+            Task::TakeOff { altitude_m } => {
+                if self.spool(dt_s) {
+                    self.fly_take_off(altitude_m, p, dt_s)
+                } else {
+                    still
+                }
+            }
+            Task::Stabilize(sticks) => {
+                let sticks = sticks.bounded();
+                let lift = (sticks.throttle * 2.0).min(1.0 / HOVER_THROTTLE) * GRAVITY_M_S2;
+                (sticks.lean(self.yaw_rad, p.angle_max_rad), Lift::Fixed(lift), rate(sticks))
+            }
+            Task::AltHold(sticks) | Task::Loiter(sticks) | Task::PosHold(sticks) => {
+                let sticks = sticks.bounded();
+                let climb = sticks.climb_m_s(p.pilot_velocity_z_m_s);
+                if self.landed && (climb <= 0.0 || !self.spool(dt_s)) {
+                    if climb <= 0.0 {
+                        self.spooled_s = 0.0;
+                    }
+                    self.settle();
+                    return still;
+                }
+                let lift = Lift::Climb { rate_m_s: climb, force: true };
+                (self.fly_by_sticks(sticks, p, dt_s), lift, rate(sticks))
+            }
+            // Guided targets and BRAKE leave a landed aircraft idling.
+            _ if self.landed => {
+                self.settle();
+                still
+            }
+            Task::Idle => still,
+            Task::Waypoint { destination, fast, yaw } => self.fly_waypoint(destination, fast, yaw, p, dt_s),
+            Task::PositionVelocity { velocity, .. } => self.fly_position_velocity(velocity, p, dt_s),
+            Task::Velocity { velocity } => self.fly_velocity(velocity, p, dt_s),
+            Task::Brake => self.fly_brake(p, dt_s),
+            Task::Land => {
+                let lean = self.hold_place(dt_s, p);
+                (lean, Lift::Climb { rate_m_s: self.land_rate_m_s(p), force: true }, Yaw::Hold)
+            }
+        }
+    }
+
+    /// Runs the motors up; true once they may lift.
+    fn spool(&mut self, dt_s: f64) -> bool {
+        if !self.landed || !self.airframe.on_ground {
+            return true;
+        }
+        self.spooled_s += dt_s;
+        self.spooled_s >= self.character.spool_s
+    }
+
+    /// On the ground nothing winds up and nothing is aimed at.
+    fn settle(&mut self) {
+        let at = self.estimate();
+        self.horizontal.engage(DVec2::ZERO);
+        self.horizontal.target = flat(at);
+        self.horizontal.desired_velocity = DVec2::ZERO;
+        self.track = Track::new(at);
+        self.smooth = Smooth::new(at, DVec3::ZERO);
+        self.streamed_position = at;
+    }
+
+    fn lean(&mut self, blend: Blend, p: &NavParameters, dt_s: f64) -> DVec2 {
+        let limit = GRAVITY_M_S2 * libm::tan(bounded(p.angle_max_rad, 0.0, 1.3));
+        let (at, velocity) = (self.airframe.position, self.airframe.velocity);
+        let lean = self.horizontal.update(blend, flat(at), flat(velocity), limit, dt_s);
+        clamp_length(lean, limit)
+    }
+
+    fn hold_place(&mut self, dt_s: f64, p: &NavParameters) -> DVec2 {
+        self.lean(Blend::LimitedPositionAndVelocity, p, dt_s)
+    }
+
+    fn fly_take_off(&mut self, altitude_m: f64, p: &NavParameters, dt_s: f64) -> (DVec2, Lift, Yaw) {
+        let at = self.estimate();
+        if !self.track_started {
+            self.track_started = true;
+            let (velocity, leashes) = (self.airframe.velocity, self.leashes());
+            let origin = if self.landed {
+                self.vertical.relax(at.z, TAKE_OFF_THRUST * GRAVITY_M_S2);
+                at
+            } else {
+                self.stopping_point()
+            };
+            let destination = DVec3::new(origin.x, origin.y, altitude_m);
+            self.horizontal.target = flat(origin);
+            self.track.start(origin, destination, false, velocity, p, leashes);
+            self.smooth = Smooth::new(at, velocity);
+        }
+        let destination = self.track.destination();
+        let (lean, lift, _) = self.fly_waypoint(destination, false, Some(self.yaw_hold_rad), p, dt_s);
+        (lean, lift, Yaw::Hold)
+    }
+
+    fn fly_waypoint(
+        &mut self,
+        destination: DVec3,
+        fast: bool,
+        yaw: Option<f64>,
+        p: &NavParameters,
+        dt_s: f64,
+    ) -> (DVec2, Lift, Yaw) {
+        self.set_navigation_limits(p);
+        let at = self.estimate();
+        let heading;
+        let blend;
+        if self.profile == Profile::Copter357 {
+            let leashes = self.leashes();
+            let target = self.track.advance(at, self.airframe.velocity, p, leashes, dt_s);
+            self.horizontal.target = flat(target);
+            self.vertical.follow_target(target.z);
+            self.reached |= self.track.reached();
+            heading = self.track.heading(at, leashes.horizontal_m);
+            blend = Blend::Position;
+        } else {
+            let there = self.smooth.approach(destination, fast, smooth_limits(p, 2.5), dt_s);
+            self.follow_smooth();
+            let near = sqrt3(at - destination) <= p.wpnav_radius_m.max(0.1);
+            self.reached |= there && (fast || near);
+            let way = destination - at;
+            heading = (length(flat(way)) > 2.0).then(|| libm::atan2(way.x, way.y));
+            blend = Blend::LimitedPositionAndVelocity;
+        }
+        let lean = self.lean(blend, p, dt_s);
+        (lean, Lift::Altitude, self.waypoint_yaw(yaw, heading, p))
+    }
+
+    fn waypoint_yaw(&self, yaw: Option<f64>, heading: Option<f64>, p: &NavParameters) -> Yaw {
+        let velocity = flat(self.airframe.velocity);
+        match (yaw, p.yaw_behavior) {
+            (Some(heading), _) => Yaw::Heading(heading),
+            (None, 1 | 2) => heading.map_or(Yaw::Hold, Yaw::Heading),
+            (None, 3) if length(velocity) > COURSE_SPEED_MIN_M_S => {
+                Yaw::Heading(libm::atan2(velocity.x, velocity.y))
+            }
+            _ => Yaw::Hold,
+        }
+    }
+
+    fn follow_smooth(&mut self) {
+        let smooth = self.smooth;
+        self.horizontal.target = flat(smooth.position);
+        self.horizontal.desired_velocity = flat(smooth.velocity);
+        self.horizontal.desired_acceleration = flat(smooth.acceleration);
+        self.vertical.follow_smooth(smooth.position.z, smooth.velocity.z, smooth.acceleration.z);
+    }
+
+    fn fly_position_velocity(&mut self, velocity: DVec3, p: &NavParameters, dt_s: f64) -> (DVec2, Lift, Yaw) {
+        self.set_navigation_limits(p);
+        let velocity = if self.timed_out(p) { DVec3::ZERO } else { velocity };
+        self.streamed_position += velocity * dt_s;
+        let target = self.streamed_position;
+        let blend;
+        if self.profile == Profile::Copter357 {
+            self.horizontal.target = flat(target);
+            self.horizontal.desired_velocity = flat(velocity);
+            self.vertical.follow_target(target.z);
+            blend = Blend::PositionAndVelocity;
+        } else {
+            let way = target - self.smooth.position;
+            let distance_m = sqrt3(way);
+            let catch_up =
+                way * (response(distance_m, 1.0, 0.5 * p.wpnav_accel_m_s2.max(0.1)).0 / distance_m.max(1e-9));
+            self.smooth.follow_velocity(velocity + catch_up, smooth_limits(p, 5.0), dt_s);
+            self.follow_smooth();
+            blend = Blend::LimitedPositionAndVelocity;
+        }
+        (self.lean(blend, p, dt_s), Lift::Altitude, Yaw::Hold)
+    }
+
+    fn fly_velocity(&mut self, velocity: DVec3, p: &NavParameters, dt_s: f64) -> (DVec2, Lift, Yaw) {
+        let velocity = if self.timed_out(p) { DVec3::ZERO } else { velocity };
+        if self.profile == Profile::Copter357 {
+            let desired = self.horizontal.desired_velocity;
+            let step = clamp_length(flat(velocity) - desired, self.horizontal.acceleration_m_s2() * dt_s);
+            if step != DVec2::ZERO {
+                self.horizontal.desired_velocity = desired + step;
+                self.horizontal.freeze_feedforward = true;
+            }
+            let lean = self.lean(Blend::LimitedPositionAndVelocity, p, dt_s);
+            return (lean, Lift::Climb { rate_m_s: velocity.z, force: false }, Yaw::Hold);
+        }
+        self.smooth.follow_velocity(velocity, smooth_limits(p, 5.0), dt_s);
+        self.follow_smooth();
+        (self.lean(Blend::LimitedPositionAndVelocity, p, dt_s), Lift::Altitude, Yaw::Hold)
+    }
+
+    fn fly_brake(&mut self, p: &NavParameters, dt_s: f64) -> (DVec2, Lift, Yaw) {
+        if self.profile == Profile::Copter357 {
+            let lean = self.hold_place(dt_s, p);
+            return (lean, Lift::Climb { rate_m_s: 0.0, force: false }, Yaw::Hold);
+        }
+        let limits = Limits {
+            acceleration_m_s2: BRAKE_ACCELERATION_M_S2,
+            acceleration_z_m_s2: BRAKE_ACCELERATION_M_S2,
+            ..smooth_limits(p, 5.0)
+        };
+        self.smooth.follow_velocity(DVec3::ZERO, limits, dt_s);
+        self.follow_smooth();
+        (self.lean(Blend::LimitedPositionAndVelocity, p, dt_s), Lift::Altitude, Yaw::Hold)
+    }
+
+    fn timed_out(&self, p: &NavParameters) -> bool {
+        self.since_task_s > p.guided_timeout_s
+    }
+
+    /// LAND's climb rate: fast above 10 m, LAND_SPEED below, a square root law between.
+    fn land_rate_m_s(&self, p: &NavParameters) -> f64 {
+        let fast = if p.land_speed_high_m_s > 0.0 { p.land_speed_high_m_s } else { p.wpnav_speed_down_m_s };
+        let slow = libm::fabs(p.land_speed_m_s).max(0.01);
+        let above_m = self.airframe.height_m() - LAND_SLOW_BELOW_M;
+        let speed = response(above_m.max(0.0), 1.0, bounded(p.wpnav_accel_z_m_s2, 0.1, 50.0)).0;
+        -bounded(speed, slow, libm::fabs(fast).max(slow))
+    }
+
+    fn fly_by_sticks(&mut self, sticks: Sticks, p: &NavParameters, dt_s: f64) -> DVec2 {
+        let by_stick = sticks.lean(self.yaw_rad, p.angle_max_rad);
+        match self.task {
+            Task::Loiter(_) => {
+                self.set_loiter_limits(p);
+                let desired = self.horizontal.desired_velocity;
+                self.horizontal.desired_velocity =
+                    self.loiter.step(desired, sticks, self.yaw_rad, p, self.character.loiter, dt_s);
+                self.hold_place(dt_s, p)
+            }
+            Task::PosHold(_) if sticks.centred() => {
+                let velocity = flat(self.airframe.velocity);
+                if !self.poshold_holds && length(velocity) < POSHOLD_HOLD_BELOW_M_S {
+                    self.poshold_holds = true;
+                    self.start_loiter(p);
+                    self.horizontal.desired_velocity = DVec2::ZERO;
+                }
+                if self.poshold_holds {
+                    return self.hold_place(dt_s, p);
+                }
+                // Lean against the motion, less as it dies away.
+                let limit = GRAVITY_M_S2 * libm::tan(POSHOLD_BRAKE_RAD);
+                clamp_length(velocity * -POSHOLD_BRAKE_GAIN_PER_S, limit)
+            }
+            _ => {
+                self.poshold_holds = false;
+                by_stick
+            }
+        }
+    }
+
+    fn turn(&mut self, yaw: Yaw, dt_s: f64) {
+        let wanted = match yaw {
+            Yaw::Hold => YAW_P * turn_to(self.yaw_rad, self.yaw_hold_rad),
+            Yaw::Heading(heading) => {
+                self.yaw_hold_rad = wrap(heading);
+                YAW_P * turn_to(self.yaw_rad, self.yaw_hold_rad)
+            }
+            Yaw::Rate(rate) => {
+                self.yaw_hold_rad = self.yaw_rad;
+                rate
+            }
+        };
+        let slewed = match yaw {
+            Yaw::Rate(_) => wanted,
+            _ => bounded(wanted, -YAW_SLEW_RAD_S, YAW_SLEW_RAD_S),
+        };
+        let still = self.airframe.on_ground && self.airframe.thrust_m_s2 < 0.3 * GRAVITY_M_S2;
+        let slewed = if still { 0.0 } else { slewed };
+        let step = YAW_ACCELERATION_RAD_S2 * dt_s;
+        self.yaw_rate_rad_s = bounded(slewed, self.yaw_rate_rad_s - step, self.yaw_rate_rad_s + step);
+        self.yaw_rad = wrap(self.yaw_rad + self.yaw_rate_rad_s * dt_s);
+    }
+
+    fn publish(&mut self) {
+        let (sin, cos) = (libm::sin(self.yaw_rad), libm::cos(self.yaw_rad));
+        let (roll_rad, pitch_rad) = self.airframe.roll_pitch_rad(sin, cos);
+        self.state = State {
+            position: self.airframe.position,
+            velocity: self.airframe.velocity,
+            acceleration: self.airframe.acceleration,
+            roll_rad,
+            pitch_rad,
+            yaw_rad: self.yaw_rad,
+            yaw_rate_rad_s: self.yaw_rate_rad_s,
+            throttle: bounded(self.airframe.thrust_m_s2 * HOVER_THROTTLE / GRAVITY_M_S2, 0.0, 1.0),
+            landed: self.landed,
+        };
+    }
+}
+
+fn rate(sticks: Sticks) -> Yaw {
+    let rate = sticks.yaw_rate_rad_s();
+    if rate == 0.0 { Yaw::Hold } else { Yaw::Rate(rate) }
+}
+
+fn smooth_limits(p: &NavParameters, jerk_m_s3: f64) -> Limits {
+    Limits {
+        speed_m_s: bounded(p.wpnav_speed_m_s, 0.0, 1e3),
+        up_m_s: bounded(libm::fabs(p.wpnav_speed_up_m_s), 0.0, 100.0),
+        down_m_s: bounded(libm::fabs(p.wpnav_speed_down_m_s), 0.0, 100.0),
+        acceleration_m_s2: bounded(p.wpnav_accel_m_s2, 0.1, 50.0),
+        acceleration_z_m_s2: bounded(p.wpnav_accel_z_m_s2, 0.1, 50.0),
+        jerk_m_s3,
+    }
+}
+
+fn flat(v: DVec3) -> DVec2 {
+    DVec2::new(v.x, v.y)
+}
+
+/// An angle in 0 to 2π.
+fn wrap(angle_rad: f64) -> f64 {
+    if (0.0..TAU).contains(&angle_rad) {
+        return angle_rad;
+    }
+    let wrapped = angle_rad - TAU * libm::floor(angle_rad / TAU);
+    if wrapped < TAU { wrapped } else { 0.0 }
+}
+
+/// The shorter turn from one heading to another, -π to π.
+fn turn_to(from_rad: f64, to_rad: f64) -> f64 {
+    wrap(to_rad - from_rad + PI) - PI
+}

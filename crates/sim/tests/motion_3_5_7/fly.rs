@@ -1,0 +1,101 @@
+//! Flies the manoeuvres of the reference runs and records them.
+
+use wingbeat_geo::DVec3;
+use wingbeat_sim::motion::{Multicopter, NavParameters, Profile, Task};
+
+/// The flight controller's step.
+pub(crate) const DT_S: f64 = 0.02;
+
+/// One recorded instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub(crate) t_s: f64,
+    pub(crate) position: DVec3,
+    pub(crate) velocity: DVec3,
+    pub(crate) landed: bool,
+}
+
+impl Sample {
+    /// Horizontal speed.
+    pub(crate) fn speed(&self) -> f64 {
+        self.velocity.x.hypot(self.velocity.y)
+    }
+
+    /// Horizontal distance from a point.
+    pub(crate) fn distance(&self, to: DVec3) -> f64 {
+        (self.position.x - to.x).hypot(self.position.y - to.y)
+    }
+}
+
+/// An aircraft in still air and its record.
+pub(crate) struct Flight {
+    pub(crate) aircraft: Multicopter,
+    pub(crate) parameters: NavParameters,
+    pub(crate) t_s: f64,
+    pub(crate) record: Vec<Sample>,
+}
+
+impl Flight {
+    pub(crate) fn new(wpnav_speed_m_s: f64) -> Self {
+        let parameters = NavParameters { wpnav_speed_m_s, ..NavParameters::new(Profile::Copter357) };
+        let aircraft = Multicopter::new(Profile::Copter357, DVec3::ZERO, 0.0);
+        Self { aircraft, parameters, t_s: 0.0, record: Vec::new() }
+    }
+
+    pub(crate) fn set(&mut self, task: Task) {
+        self.aircraft.set_task(task, &self.parameters);
+    }
+
+    pub(crate) fn step(&mut self) {
+        self.aircraft.step(DT_S, &self.parameters, DVec3::ZERO);
+        self.t_s += DT_S;
+        let state = self.aircraft.state();
+        self.record.push(Sample {
+            t_s: self.t_s,
+            position: state.position,
+            velocity: state.velocity,
+            landed: state.landed,
+        });
+    }
+
+    pub(crate) fn run(&mut self, seconds: f64) {
+        for _ in 0..(seconds / DT_S).round() as usize {
+            self.step();
+        }
+    }
+
+    /// Until the condition holds; a manoeuvre that never gets there is a failure.
+    pub(crate) fn run_until(&mut self, limit_s: f64, condition: impl Fn(&Self) -> bool) {
+        for _ in 0..(limit_s / DT_S) as usize {
+            self.step();
+            if condition(self) {
+                return;
+            }
+        }
+        panic!("not within {limit_s} s: {:?}, {:?}", self.aircraft.task(), self.aircraft.state());
+    }
+
+    /// Take-off to 20 m until navigation says it is there.
+    pub(crate) fn take_off(&mut self) {
+        self.set(Task::TakeOff { altitude_m: 20.0 });
+        self.run_until(60.0, |f| f.aircraft.destination_reached());
+    }
+
+    /// As the guided tests: take-off, and 6.4 s more at the top.
+    pub(crate) fn guided(wpnav_speed_m_s: f64) -> Self {
+        let mut flight = Self::new(wpnav_speed_m_s);
+        flight.take_off();
+        flight.run(6.4);
+        flight
+    }
+
+    pub(crate) fn leg(&mut self, destination: DVec3, fast: bool) {
+        self.set(Task::Waypoint { destination, fast, yaw: None });
+    }
+
+    /// The record from an instant on.
+    pub(crate) fn since(&self, t_s: f64) -> &[Sample] {
+        let from = self.record.partition_point(|s| s.t_s < t_s - 1e-9);
+        &self.record[from..]
+    }
+}
