@@ -36,7 +36,7 @@ use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Telemetry, Transmit, mission};
-use wingbeat_geo::{Duration, Instant};
+use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_protocol::muscop::plan::Route;
 use wingbeat_protocol::{Action, Actions, Muscop, Protocol, muscop, text};
 use wingbeat_wire::{Bytes, Datagram, Point, Refused};
@@ -283,6 +283,12 @@ impl Agent {
     /// The aircraft's own waypoints (the master's mission before setup).
     pub fn route(&self) -> &[Point] {
         self.protocol.route()
+    }
+
+    /// State, whether it leads, and where its slot lies from the leader's (east and north, metres): what
+    /// a checker looks at ten times a second.
+    pub fn place_in_swarm(&self) -> (&'static str, bool, Option<DVec2>) {
+        (self.protocol.state(), self.protocol.swarm().leader, self.protocol.slot_offset_m())
     }
 
     /// Everything that people see.

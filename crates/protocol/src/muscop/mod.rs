@@ -260,6 +260,12 @@ impl Muscop {
         Ok(())
     }
 
+    /// Where our slot lies from the centre's, metres east and north; absent before the plan.
+    pub fn slot_offset_m(&self) -> Option<wingbeat_geo::DVec2> {
+        let formation = plan::formation(&self.plan).ok()?;
+        Some(formation.offset_m(self.slot, f64::from(self.plan.heading_urad) / 1e6))
+    }
+
     fn is_master(&self) -> bool {
         self.config.me == self.config.master
     }

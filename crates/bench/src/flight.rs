@@ -1,0 +1,107 @@
+//! A scenario flown in virtual time, as fast as it goes, with an operator who presses *Setup* and
+//! *Start* as soon as they can be pressed.
+
+use anyhow::{Result, bail};
+use wingbeat_agent::{Command, Reply, Severity};
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
+use wingbeat_sim::world::World;
+
+use crate::scenario::{ORIGIN, Scenario};
+
+/// How often the operator looks at the swarm.
+const LOOK_PERIOD: Duration = Duration::from_millis(200);
+
+/// How a flight ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flight {
+    /// Figures of every aircraft.
+    pub aircraft: Vec<AircraftFigures>,
+    /// Figures of the swarm.
+    pub swarm: SwarmFigures,
+    /// Datagrams on the air.
+    pub radio: Radio,
+    /// Virtual time that passed.
+    pub duration: Duration,
+    /// Number over every byte that crossed a border.
+    pub trace_hash: u64,
+    /// Warnings and errors that aircraft logged.
+    pub warnings: Vec<String>,
+}
+
+/// Datagrams of a whole swarm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Radio {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Receptions that happened.
+    pub delivered: u64,
+    /// Receptions that distance and chance prevented.
+    pub lost: u64,
+    /// Datagrams that agents refused.
+    pub refused: u64,
+}
+
+impl Flight {
+    /// Every aircraft completed the mission and landed, and none collided.
+    pub fn succeeded(&self) -> bool {
+        self.aircraft.iter().all(|a| a.completed) && self.swarm.collisions.is_empty()
+    }
+}
+
+/// Flies a scenario.
+///
+/// # Errors
+/// The scenario cannot be flown, or it is not over after `time_limit` of virtual time.
+pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Flight> {
+    scenario.check()?;
+    let mut vehicles = Vec::new();
+    for i in 0..scenario.aircraft {
+        vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
+    }
+    let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m);
+    if let Reply::Refused(why) = world.mission(0, &scenario.mission) {
+        bail!("mission {}: {why}", scenario.mission_name);
+    }
+    operate(&mut world, time_limit);
+    let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
+    let channel = world.channel_counters();
+    let warnings = world
+        .log_from(Severity::Warning)
+        .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.event.text))
+        .collect();
+    Ok(Flight {
+        aircraft: world.observer().aircraft(),
+        swarm: world.observer().swarm().clone(),
+        radio: Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused },
+        duration: world.now().since(Instant::ZERO),
+        trace_hash: world.trace_hash(),
+        warnings,
+    })
+}
+
+/// Presses the buttons until everybody is down or time is up.
+fn operate(world: &mut World, time_limit: Duration) {
+    let end = Instant::ZERO + time_limit;
+    let mut accepted = vec![false; world.count()];
+    let mut started = false;
+    while world.now() < end {
+        world.run_until(world.now() + LOOK_PERIOD);
+        let all_in = |world: &World, states: &[&str]| (0..world.count()).all(|i| states.contains(&world.state(i)));
+        for (i, accepted) in accepted.iter_mut().enumerate().filter(|(_, a)| !**a) {
+            // Refused until it is ready; the id differs each time because each press is a new one.
+            let id = format!("setup at {}", world.now().as_millis());
+            *accepted = world.command(i, &id, Command::Setup) == Reply::Accepted;
+        }
+        if !started && all_in(world, &["SetupFinished"]) {
+            started = true;
+            for i in 0..world.count() {
+                world.command(i, "start", Command::Start);
+            }
+        }
+        let down = |i: usize| !world.status(i).flight_controller.armed;
+        if all_in(world, &["Finished", "Aborted"]) && (0..world.count()).all(down) {
+            return;
+        }
+    }
+}

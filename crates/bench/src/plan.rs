@@ -1,0 +1,212 @@
+//! Experiments as TOML files: what is flown, how often, and which table it makes.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde::Deserialize;
+use wingbeat_geo::Duration;
+use wingbeat_missions::Limits;
+use wingbeat_sim::channel::Draw;
+
+use crate::scenario::{Scenario, read_mission, staircase};
+
+/// An experiment.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Short name.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Which table its flights make.
+    pub table: Table,
+    /// Flights per row, each with its own seed.
+    pub repeat: u32,
+    /// Virtual time after which a flight has failed, seconds.
+    pub time_limit_s: u32,
+    /// The swarm.
+    pub swarm: Swarm,
+    /// The mission or missions.
+    pub mission: Mission,
+    /// The radio channel.
+    pub channel: Channel,
+}
+
+/// The tables that a plan can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Table {
+    /// One row per mission: time, offsets, separation, datagrams.
+    Flights,
+    /// Thesis Table 6.2: the swarm's flight time against one aircraft alone.
+    MuscopOverhead,
+}
+
+/// The swarm.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Swarm {
+    /// Number of aircraft.
+    pub aircraft: usize,
+    /// `linear`, `matrix` or `circular`.
+    pub formation: String,
+    /// Distance between slots, metres.
+    pub distance_m: f64,
+    /// Speed along the legs, metres per second.
+    pub speed_m_s: f64,
+    /// Standard deviation of the wandering position error, metres.
+    #[serde(default)]
+    pub gps_noise_m: f64,
+}
+
+/// The mission: a file, or the published staircases.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mission {
+    /// A mission file, relative to the plan.
+    pub file: Option<String>,
+    /// The published staircases.
+    pub staircase: Option<Staircase>,
+}
+
+/// Thesis section 6.2.1.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Staircase {
+    /// One mission for each of these numbers of waypoints.
+    pub waypoints: Vec<usize>,
+    /// Length of each mission, metres.
+    pub length_m: f64,
+    /// Height above home, metres.
+    pub height_m: f64,
+}
+
+/// The radio channel.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Channel {
+    /// `unrestricted`, `range:METRES` or `802.11a`.
+    pub model: String,
+    /// `packet` or `second`: how often chance decides about a link.
+    pub draw: String,
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// Names the file, the line, what was found and what was expected.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("plan {}", path.display()))?;
+        // The library's message shows the line with a caret and the keys that it expects.
+        let plan: Self =
+            toml::from_str(&text).map_err(|e| anyhow!("plan {}: {}", path.display(), e.to_string().trim_end()))?;
+        let here = || format!("plan {}", path.display());
+        ensure!((1..=1000).contains(&plan.repeat), "{}: repeat: found {}, expected 1 to 1000", here(), plan.repeat);
+        ensure!(
+            (1..=86_400).contains(&plan.time_limit_s),
+            "{}: time_limit_s: found {}, expected 1 to 86400",
+            here(),
+            plan.time_limit_s
+        );
+        for scenario in plan.scenarios(path.parent().unwrap_or(Path::new("."))).with_context(here)? {
+            scenario.check().with_context(here)?;
+        }
+        Ok(plan)
+    }
+
+    /// The flights of the plan, one per mission.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn scenarios(&self, folder: &Path) -> Result<Vec<Scenario>> {
+        let missions = match (&self.mission.file, &self.mission.staircase) {
+            (Some(file), None) => vec![read_mission(&folder.join(file), &Limits::default())?],
+            (None, Some(stairs)) => {
+                let most = wingbeat_wire::WAYPOINTS_MAX;
+                let bad = stairs.waypoints.iter().find(|n| !(2..=most).contains(*n));
+                ensure!(!stairs.waypoints.is_empty(), "mission.staircase.waypoints: found none, expected one or more");
+                if let Some(n) = bad {
+                    return Err(anyhow!("mission.staircase.waypoints: found {n}, expected 2 to {most}"));
+                }
+                let (length_m, height_m) = (stairs.length_m, stairs.height_m);
+                ensure!(
+                    (10.0..=5_000.0).contains(&length_m),
+                    "mission.staircase.length_m: found {length_m}, expected 10 to 5000"
+                );
+                ensure!(
+                    (2.0..=120.0).contains(&height_m),
+                    "mission.staircase.height_m: found {height_m}, expected 2 to 120"
+                );
+                let make = |&n: &usize| (format!("{n} waypoints"), staircase(n, length_m, height_m));
+                stairs.waypoints.iter().map(make).collect()
+            }
+            _ => return Err(anyhow!("mission: expected either file or staircase")),
+        };
+        let draw = match self.channel.draw.as_str() {
+            "packet" => Draw::PerPacket,
+            "second" => Draw::PerSecond,
+            other => return Err(anyhow!("channel.draw: found '{other}', expected packet or second")),
+        };
+        missions
+            .into_iter()
+            .map(|(name, points)| {
+                let mut scenario = Scenario::muscop(&name, points);
+                scenario.aircraft = self.swarm.aircraft;
+                scenario.layout = self.swarm.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
+                scenario.distance_m = self.swarm.distance_m;
+                scenario.speed_m_s = self.swarm.speed_m_s;
+                scenario.gps_noise_m = self.swarm.gps_noise_m;
+                scenario.channel = self.channel.model.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
+                scenario.draw = draw;
+                Ok(scenario)
+            })
+            .collect()
+    }
+
+    /// The time limit of one flight.
+    pub fn time_limit(&self) -> Duration {
+        Duration::from_secs(self.time_limit_s.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = include_str!("../plans/muscop-overhead.toml");
+
+    fn read(text: &str) -> Result<Plan> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("plan.toml");
+        std::fs::write(&path, text).unwrap();
+        Plan::read(&path)
+    }
+
+    #[test]
+    fn bad_plans_name_the_line_or_the_key() {
+        read(GOOD).unwrap();
+        for (from, to, words) in [
+            ("repeat = 5", "repeat = 5\nrepaet = 6", &["unknown field `repaet`", "expected one of"][..]),
+            ("aircraft = 9", "aircraft = 0", &["aircraft: found 0", "expected 1 to"]),
+            ("aircraft = 9", "aircraft = \"nine\"", &["invalid type", "line"]),
+            ("\"linear\"", "\"wedge\"", &["swarm.formation", "linear, matrix, circular"]),
+            ("\"unrestricted\"", "\"wifi\"", &["channel.model", "found 'wifi'"]),
+            ("\"second\"", "\"hour\"", &["channel.draw", "found 'hour'"]),
+            ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),
+            ("height_m = 10.0", "height_m = 500.0", &["height_m: found 500"]),
+            ("[2, ", "[1, ", &["found 1, expected 2 to 58"]),
+            ("repeat = 5", "repeat = 0", &["repeat: found 0"]),
+            ("[swarm]", "[swarm", &["line"]),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let message = format!("{:#}", read(&GOOD.replacen(from, to, 1)).unwrap_err());
+            for word in words {
+                assert!(message.contains(word), "{to}: {message}");
+            }
+            assert!(message.contains("plan.toml"), "{message}");
+        }
+        let message = format!("{:#}", Plan::read(Path::new("/nowhere/x.toml")).unwrap_err());
+        assert!(message.contains("/nowhere/x.toml"), "{message}");
+    }
+}

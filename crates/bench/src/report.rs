@@ -1,0 +1,162 @@
+//! Tables for people: one flight in full, and the tables of plans with the published figures beside
+//! ours.
+
+use std::fmt::Write as _;
+
+use crate::flight::{Flight, Radio};
+use wingbeat_sim::observer::{AircraftFigures, SwarmFigures, Spread};
+
+/// Thesis Table 6.2 as data.
+const PUBLISHED_OVERHEAD: &str = include_str!("../published/muscop-overhead.csv");
+
+/// The figures of one flight: a row per aircraft, then the swarm.
+pub fn flight(aircraft: &[AircraftFigures], swarm: &SwarmFigures, radio: &Radio) -> String {
+    let mut t = String::new();
+    line(&mut t, "aircraft   flight time   distance   formation error mean / max   completed");
+    for (i, a) in aircraft.iter().enumerate() {
+        let completed = if a.completed { "yes" } else { "NO" };
+        line(
+            &mut t,
+            &format!(
+                "{:>8}  {:>10.1} s  {:>7.0} m  {:>12.2} m / {:>6.2} m  {completed:>12}",
+                i + 1,
+                a.flight_time_s,
+                a.distance_m,
+                a.error_mean_m,
+                a.error_max_m
+            ),
+        );
+    }
+    line(&mut t, &format!("mission time        {:.1} s", swarm.mission_time_s));
+    line(&mut t, &format!("minimum separation  {}", metres(swarm.separation_min_m)));
+    line(&mut t, &format!("collisions          {}", swarm.collisions.len()));
+    for c in &swarm.collisions {
+        let (a, b) = (c.pair.0 + 1, c.pair.1 + 1);
+        line(&mut t, &format!("  at {:.1} s aircraft {a} and {b}: {:.2} m", c.at.as_secs_f64(), c.distance_m));
+    }
+    let Radio { sent, delivered, lost, refused } = *radio;
+    line(&mut t, &format!("datagrams           {sent} sent, {delivered} heard, {lost} lost, {refused} refused"));
+    t
+}
+
+fn metres(m: f64) -> String {
+    if m.is_finite() { format!("{m:.2} m") } else { "nobody flew".to_owned() }
+}
+
+fn line(t: &mut String, text: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(t, "{}", text.trim_end());
+}
+
+/// One mission's flights with one swarm.
+pub struct Row {
+    /// Name of the mission.
+    pub mission: String,
+    /// Number of waypoints.
+    pub waypoints: usize,
+    /// One flight per repeat.
+    pub flights: Vec<Flight>,
+    /// The same flown by one aircraft alone, where the table asks for it.
+    pub alone: Vec<Flight>,
+}
+
+/// One row per mission: times, offsets, separation, datagrams.
+pub fn flights(rows: &[Row]) -> String {
+    let mut t = String::new();
+    line(&mut t, "mission          flights  failed  mission time  offset mean / max      separation  sent  lost");
+    for row in rows {
+        let n = row.flights.len();
+        let failed = row.flights.iter().filter(|f| !f.succeeded()).count();
+        let time = mean(row.flights.iter().map(|f| f.swarm.mission_time_s));
+        let offset = mean(row.flights.iter().map(|f| f.swarm.distance_offset.mean()));
+        let offset_max = row.flights.iter().map(|f| f.swarm.distance_offset.max()).fold(0.0, f64::max);
+        let separation = row.flights.iter().map(|f| f.swarm.separation_min_m).fold(f64::INFINITY, f64::min);
+        let sent: u64 = row.flights.iter().map(|f| f.radio.sent).sum();
+        let lost: u64 = row.flights.iter().map(|f| f.radio.lost).sum();
+        line(
+            &mut t,
+            &format!(
+                "{:<16} {n:>7}  {failed:>6}  {time:>10.1} s  {offset:>8.2} / {offset_max:>6.2} m  {:>12}  {sent}  {lost}",
+                row.mission,
+                metres(separation)
+            ),
+        );
+    }
+    t
+}
+
+/// Thesis Table 6.2 beside ours.
+pub fn muscop_overhead(rows: &[Row]) -> String {
+    let published: Vec<Vec<f64>> = PUBLISHED_OVERHEAD
+        .lines()
+        .skip(1)
+        .map(|l| l.split(',').filter_map(|v| v.parse().ok()).collect())
+        .collect();
+    let mut t = String::new();
+    line(&mut t, "           alone (s)           swarm (s)           overhead (s)        per waypoint (s)");
+    line(&mut t, "waypoints  published     ours  published     ours  published     ours  published     ours");
+    for row in rows {
+        let n = row.waypoints as f64;
+        let alone = mean(row.alone.iter().map(|f| f.swarm.mission_time_s));
+        let swarm = mean(row.flights.iter().map(|f| f.swarm.mission_time_s));
+        let of = |column: usize| {
+            let found = published.iter().find(|p| p.first() == Some(&n)).and_then(|p| p.get(column));
+            found.copied()
+        };
+        let show = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
+        line(
+            &mut t,
+            &format!(
+                "{:>9}  {:>9} {:>8.2}  {:>9} {:>8.2}  {:>9} {:>8.2}  {:>9} {:>8.2}",
+                row.waypoints,
+                show(of(1)),
+                alone,
+                show(of(2)),
+                swarm,
+                show(of(3)),
+                swarm - alone,
+                show(of(3).map(|v| v / n)),
+                (swarm - alone) / n
+            ),
+        );
+    }
+    let mut distance = Vec::new();
+    let mut time = Vec::new();
+    for flight in rows.iter().flat_map(|r| &r.flights) {
+        distance.push(&flight.swarm.distance_offset);
+        time.push(&flight.swarm.time_offset);
+    }
+    let spread = |all: &[&Spread]| {
+        let mean = mean(all.iter().map(|s| s.mean()));
+        let max = all.iter().map(|s| s.max()).fold(0.0, f64::max);
+        let deviation = self::mean(all.iter().map(|s| s.deviation()));
+        format!("mean {mean:.3}, max {max:.2}, deviation {deviation:.3}")
+    };
+    line(&mut t, &format!("distance offset of followers (m): {}", spread(&distance)));
+    line(&mut t, &format!("time offset of followers (s):     {}", spread(&time)));
+    let failed = rows.iter().flat_map(|r| r.flights.iter().chain(&r.alone)).filter(|f| !f.succeeded()).count();
+    line(&mut t, &format!("flights that failed: {failed}"));
+    t
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut n, mut sum) = (0.0, 0.0);
+    for v in values {
+        n += 1.0;
+        sum += v;
+    }
+    if n == 0.0 { 0.0 } else { sum / n }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_table_is_all_there() {
+        assert_eq!(PUBLISHED_OVERHEAD.lines().count(), 8);
+        let row = Row { mission: "14 waypoints".into(), waypoints: 14, flights: vec![], alone: vec![] };
+        let table = muscop_overhead(&[row]);
+        assert!(table.contains("326.00") && table.contains("334.33") && table.contains("8.33"), "{table}");
+    }
+}

@@ -1,0 +1,103 @@
+//! A whole plan in virtual time. Flights are independent, so they go over threads; results are put
+//! back in order, so the number of threads changes nothing but the time it takes.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use wingbeat_geo::Duration;
+
+use crate::flight::{Flight, fly};
+use crate::plan::{Plan, Table};
+use crate::report::{self, Row};
+use crate::scenario::Scenario;
+
+/// What a plan came to.
+pub struct Outcome {
+    /// The table.
+    pub table: String,
+    /// Warnings and errors of all flights.
+    pub warnings: Vec<String>,
+    /// One number over all flights' bytes: equal for equal runs.
+    pub trace_hash: u64,
+    /// Flights that did not succeed, each with the seed that repeats it.
+    pub failed: Vec<String>,
+    /// Virtual time flown, all flights together.
+    pub virtual_time: Duration,
+}
+
+/// Flies a plan whose files are relative to `folder`. The same seed flies the same flights.
+///
+/// # Errors
+/// A scenario cannot be flown.
+pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> Result<Outcome> {
+    let scenarios = plan.scenarios(folder)?;
+    let with_reference = plan.table == Table::MuscopOverhead;
+    let mut jobs: Vec<(Scenario, u64)> = Vec::new();
+    for scenario in &scenarios {
+        for repeat in 0..u64::from(plan.repeat) {
+            let flight_seed = seed.wrapping_mul(1_000).wrapping_add(repeat);
+            jobs.push((scenario.clone(), flight_seed));
+            if with_reference {
+                jobs.push((alone(scenario), flight_seed));
+            }
+        }
+    }
+    let flights = fly_all(&jobs, plan.time_limit(), threads)?;
+    let (mut trace_hash, mut failed, mut warnings) = (0u64, Vec::new(), Vec::new());
+    let mut virtual_time = Duration::ZERO;
+    for ((scenario, flight_seed), flight) in jobs.iter().zip(&flights) {
+        trace_hash = trace_hash.rotate_left(7) ^ flight.trace_hash;
+        virtual_time += flight.duration;
+        let name = format!("{}, {} aircraft, flight seed {flight_seed}", scenario.mission_name, scenario.aircraft);
+        if !flight.succeeded() {
+            failed.push(name.clone());
+        }
+        warnings.extend(flight.warnings.iter().map(|w| format!("{name}: {w}")));
+    }
+    let per_scenario = plan.repeat as usize * if with_reference { 2 } else { 1 };
+    let rows: Vec<Row> = scenarios
+        .iter()
+        .zip(flights.chunks(per_scenario))
+        .map(|(scenario, flights)| {
+            let lone = |(i, f): (usize, &Flight)| (with_reference && i % 2 == 1).then(|| f.clone());
+            let swarm = |(i, f): (usize, &Flight)| (!with_reference || i % 2 == 0).then(|| f.clone());
+            Row {
+                mission: scenario.mission_name.clone(),
+                waypoints: scenario.mission.len(),
+                flights: flights.iter().enumerate().filter_map(swarm).collect(),
+                alone: flights.iter().enumerate().filter_map(lone).collect(),
+            }
+        })
+        .collect();
+    let table = match plan.table {
+        Table::Flights => report::flights(&rows),
+        Table::MuscopOverhead => report::muscop_overhead(&rows),
+    };
+    Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
+}
+
+/// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each as long as
+/// it takes to see that it is there; there is nobody to wait for.
+fn alone(scenario: &Scenario) -> Scenario {
+    Scenario { aircraft: 1, arrival_period: Duration::ZERO, ..scenario.clone() }
+}
+
+fn fly_all(jobs: &[(Scenario, u64)], time_limit: Duration, threads: usize) -> Result<Vec<Flight>> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Result<Flight>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((scenario, seed)) = jobs.get(i) else { return };
+                    let flight = fly(scenario, *seed, time_limit);
+                    results.lock().expect("no flight panics while it holds the list")[i] = Some(flight);
+                }
+            });
+        }
+    });
+    let results = results.into_inner().expect("all threads are done");
+    results.into_iter().map(|r| r.context("a flight was not flown")?).collect()
+}

@@ -1,0 +1,279 @@
+//! The deterministic world: agents, their simulated flight controllers and the radio channel between
+//! them, on a clock that jumps to the next event. Real MAVLink bytes and real datagrams cross it.
+//!
+//! One seed makes one child generator per consumer, and events of one instant happen in a fixed order,
+//! so the same seed gives the same bytes; [`World::trace_hash`] tells.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use wingbeat_agent::{Agent, Command, Event, Input, Outputs, Reply, Severity, Status};
+use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_wire::Point;
+
+use crate::channel::{Channel, Counters, Delivery};
+use crate::flight_controller::FlightController;
+use crate::observer::{Observer, Sample};
+
+/// How often the checkers look.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+
+/// One aircraft: its companion and its flight controller.
+struct Vehicle {
+    agent: Agent,
+    controller: FlightController,
+    /// The wake-up that is in the queue; others that come are stale.
+    wake_at: Instant,
+}
+
+/// What happens at an instant. The order of the variants is the order within it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    /// Flight controllers tick.
+    Tick,
+    /// The checkers look.
+    Look,
+    /// A datagram arrives.
+    Arrival { to: usize, bytes: Arc<[u8]> },
+    /// An agent wanted waking.
+    Wake { vehicle: usize },
+}
+
+/// A line that an agent logged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logged {
+    /// When.
+    pub at: Instant,
+    /// Which aircraft.
+    pub vehicle: usize,
+    /// What.
+    pub event: Event,
+}
+
+/// The world.
+pub struct World {
+    now: Instant,
+    frame: Frame,
+    vehicles: Vec<Vehicle>,
+    channel: Channel,
+    queue: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
+    serial: u64,
+    observer: Observer,
+    positions: Vec<DVec3>,
+    trace: u64,
+    log: Vec<Logged>,
+    outputs: Outputs,
+    bytes: Vec<u8>,
+    deliveries: Vec<Delivery>,
+}
+
+impl World {
+    /// A world with these aircraft, at time zero. Distances are measured in the frame of `origin`.
+    pub fn new(
+        origin: Position,
+        vehicles: Vec<(Agent, FlightController)>,
+        channel: Channel,
+        collision_distance_m: f64,
+    ) -> Self {
+        let count = vehicles.len();
+        let vehicles: Vec<Vehicle> = vehicles
+            .into_iter()
+            .map(|(agent, controller)| Vehicle { agent, controller, wake_at: Instant::NEVER })
+            .collect();
+        let mut world = Self {
+            now: Instant::ZERO,
+            frame: Frame::new(origin),
+            vehicles,
+            channel,
+            queue: BinaryHeap::new(),
+            serial: 0,
+            observer: Observer::new(count, collision_distance_m),
+            positions: vec![DVec3::ZERO; count],
+            trace: 0xcbf2_9ce4_8422_2325,
+            log: Vec::new(),
+            outputs: Outputs::default(),
+            bytes: Vec::new(),
+            deliveries: Vec::new(),
+        };
+        world.push(Instant::ZERO, Happening::Tick);
+        world.push(Instant::ZERO, Happening::Look);
+        for vehicle in 0..count {
+            world.rearm(vehicle);
+        }
+        world
+    }
+
+    fn push(&mut self, at: Instant, happening: Happening) {
+        self.serial += 1;
+        self.queue.push(Reverse((at, self.serial, happening)));
+    }
+
+    /// Puts the agent's next wake-up into the queue.
+    fn rearm(&mut self, vehicle: usize) {
+        let (at, _) = self.vehicles[vehicle].agent.poll_timeout();
+        if at < self.vehicles[vehicle].wake_at && at != Instant::NEVER {
+            let at = at.max(self.now);
+            self.vehicles[vehicle].wake_at = at;
+            self.push(at, Happening::Wake { vehicle });
+        }
+    }
+
+    /// Lets everything happen that happens until `end`, and `end` with it.
+    pub fn run_until(&mut self, end: Instant) {
+        while let Some(Reverse((at, _, _))) = self.queue.peek() {
+            if *at > end {
+                break;
+            }
+            let Some(Reverse((at, _, happening))) = self.queue.pop() else { break };
+            self.now = at;
+            match happening {
+                Happening::Tick => self.tick(),
+                Happening::Look => self.look(),
+                Happening::Arrival { to, bytes } => {
+                    self.agent(to, Input::Datagram(&bytes));
+                }
+                Happening::Wake { vehicle } => {
+                    if self.vehicles[vehicle].wake_at != at {
+                        continue;
+                    }
+                    self.vehicles[vehicle].wake_at = Instant::NEVER;
+                    self.agent(vehicle, Input::Wake);
+                    let (next, why) = self.vehicles[vehicle].agent.poll_timeout();
+                    assert!(next > at, "aircraft {vehicle} wants waking now, for ever: {why}");
+                }
+            }
+        }
+        self.now = end;
+    }
+
+    fn tick(&mut self) {
+        let mut next = Instant::NEVER;
+        for i in 0..self.vehicles.len() {
+            let mut bytes = std::mem::take(&mut self.bytes);
+            bytes.clear();
+            let controller = &mut self.vehicles[i].controller;
+            controller.advance(self.now, &mut bytes);
+            next = next.min(controller.poll_timeout());
+            if !bytes.is_empty() {
+                self.note(i, 1, &bytes);
+                self.agent(i, Input::Autopilot(&bytes));
+            }
+            self.bytes = bytes;
+        }
+        self.push(next, Happening::Tick);
+    }
+
+    fn look(&mut self) {
+        let samples: Vec<Sample> = (0..self.vehicles.len()).map(|i| self.sample(i)).collect();
+        self.observer.look(self.now, &samples);
+        self.push(self.now + LOOK_PERIOD, Happening::Look);
+    }
+
+    fn sample(&self, i: usize) -> Sample {
+        let truth = self.vehicles[i].controller.truth();
+        let (state, leader, slot_offset) = self.vehicles[i].agent.place_in_swarm();
+        Sample {
+            local: self.frame.to_local(truth.position),
+            velocity: truth.velocity,
+            armed: truth.armed,
+            landed: truth.landed,
+            state,
+            leader,
+            slot_offset: slot_offset.map(|o| o.extend(0.0)),
+        }
+    }
+
+    /// One input for one agent, and everything that it asks for.
+    fn agent(&mut self, i: usize, input: Input<'_>) -> Option<Reply> {
+        let mut out = std::mem::take(&mut self.outputs);
+        let vehicle = &mut self.vehicles[i];
+        vehicle.agent.handle(self.now, input, &mut out);
+        if !out.autopilot.is_empty() {
+            vehicle.controller.receive(&out.autopilot);
+            self.note(i, 2, &out.autopilot);
+        }
+        for event in out.events.drain(..) {
+            self.log.push(Logged { at: self.now, vehicle: i, event });
+        }
+        if !out.datagrams.is_empty() {
+            for v in 0..self.vehicles.len() {
+                self.positions[v] = self.frame.to_local(self.vehicles[v].controller.truth().position);
+            }
+        }
+        for datagram in &out.datagrams {
+            self.note(i, 3, datagram);
+            let bytes: Arc<[u8]> = Arc::from(datagram.as_slice());
+            let mut deliveries = std::mem::take(&mut self.deliveries);
+            deliveries.clear();
+            self.channel.transmit(self.now, i, bytes.len(), &self.positions, &mut deliveries);
+            for delivery in &deliveries {
+                self.push(delivery.at, Happening::Arrival { to: delivery.to, bytes: Arc::clone(&bytes) });
+            }
+            self.deliveries = deliveries;
+        }
+        let reply = out.reply.take();
+        self.outputs = out;
+        self.rearm(i);
+        reply
+    }
+
+    /// Mixes what crossed a border into the trace (FNV-1a).
+    fn note(&mut self, vehicle: usize, border: u8, bytes: &[u8]) {
+        let head = self.now.as_micros().to_le_bytes();
+        let all = head.iter().chain([vehicle as u8, border].iter()).chain(bytes);
+        self.trace = all.fold(self.trace, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+    /// Number of aircraft.
+    pub fn count(&self) -> usize {
+        self.vehicles.len()
+    }
+    /// The operator commands one aircraft.
+    pub fn command(&mut self, vehicle: usize, id: &str, command: Command) -> Reply {
+        self.answered(vehicle, Input::Operator { id, command })
+    }
+    /// The operator hands one aircraft a mission.
+    pub fn mission(&mut self, vehicle: usize, points: &[Point]) -> Reply {
+        self.answered(vehicle, Input::Mission(points))
+    }
+    fn answered(&mut self, vehicle: usize, input: Input<'_>) -> Reply {
+        self.agent(vehicle, input).expect("the agent answers commands and missions")
+    }
+    /// What people see of one aircraft.
+    pub fn status(&self, vehicle: usize) -> Status {
+        self.vehicles[vehicle].agent.status(self.now)
+    }
+    /// The protocol's state of one aircraft.
+    pub fn state(&self, vehicle: usize) -> &'static str {
+        self.vehicles[vehicle].agent.place_in_swarm().0
+    }
+    /// One aircraft's flight controller, to make it fail.
+    pub fn controller(&mut self, vehicle: usize) -> &mut FlightController {
+        &mut self.vehicles[vehicle].controller
+    }
+    /// The checkers.
+    pub fn observer(&self) -> &Observer {
+        &self.observer
+    }
+    /// What the channel did.
+    pub fn channel_counters(&self) -> Counters {
+        self.channel.counters()
+    }
+    /// What agents logged.
+    pub fn log(&self) -> &[Logged] {
+        &self.log
+    }
+    /// Lines of at least this severity.
+    pub fn log_from(&self, severity: Severity) -> impl Iterator<Item = &Logged> {
+        self.log.iter().filter(move |l| l.event.severity >= severity)
+    }
+    /// A number over every byte that crossed a border, with its time: equal for equal runs.
+    pub fn trace_hash(&self) -> u64 {
+        self.trace
+    }
+}
