@@ -4,4 +4,5 @@
 
 pub mod chance;
 pub mod channel;
+pub mod flight_controller;
 pub mod motion;

@@ -1,0 +1,204 @@
+//! The position estimate: when it comes after boot, how it wanders, and how it is lost.
+
+use wingbeat_autopilot::dialect::{
+    EkfStatusFlags, GPS_GLOBAL_ORIGIN_DATA, HOME_POSITION_DATA, MavMessage, MavSeverity,
+};
+use wingbeat_geo::{DVec3, Duration, Instant};
+
+use super::{Boot, FlightController};
+use crate::chance::{Pcg64Mcg, normal};
+use crate::motion::Profile;
+
+/// How long the error of the position estimate takes to wander off.
+const WANDER_TIME_S: f64 = 30.0;
+/// Time between two steps of the wandering error: the failsafe tick.
+const WANDER_STEP_S: f64 = 0.1;
+/// The estimate lives on without position fixes for so long before it gives up the position.
+const DEAD_RECKONING: Duration = Duration::from_secs(5);
+
+/// Seconds after power-on, one flight each (the shared reference of the autopilot, "Times"); the gyros
+/// settle between the refusal at 8.3 s and the acceptance at 11.9 s of 3.5.7 in SITL.
+struct Times {
+    heartbeat_ms: u64,
+    gyros_ms: u64,
+    fix_ms: u64,
+    origin_ms: u64,
+    position_ms: u64,
+}
+
+const TIMES_357: Times =
+    Times { heartbeat_ms: 2_300, gyros_ms: 10_000, fix_ms: 9_300, origin_ms: 19_100, position_ms: 40_900 };
+const TIMES_462: Times =
+    Times { heartbeat_ms: 1_800, gyros_ms: 12_000, fix_ms: 10_800, origin_ms: 20_800, position_ms: 42_300 };
+const TIMES_WARM: Times = Times { heartbeat_ms: 0, gyros_ms: 0, fix_ms: 0, origin_ms: 0, position_ms: 0 };
+
+/// A step of getting ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Dark,
+    Talking,
+    Fixed,
+    Origin,
+    Positioned,
+}
+
+#[derive(Debug)]
+pub(super) struct Estimate {
+    generator: Pcg64Mcg,
+    error: DVec3,
+    speaks_at: Instant,
+    gyros_at: Instant,
+    fix_at: Instant,
+    origin_at: Instant,
+    position_at: Instant,
+    told: Stage,
+    lost_at: Option<Instant>,
+}
+
+impl Estimate {
+    pub(super) fn new(generator: Pcg64Mcg) -> Self {
+        Self {
+            generator,
+            error: DVec3::ZERO,
+            speaks_at: Instant::NEVER,
+            gyros_at: Instant::NEVER,
+            fix_at: Instant::NEVER,
+            origin_at: Instant::NEVER,
+            position_at: Instant::NEVER,
+            told: Stage::Dark,
+            lost_at: None,
+        }
+    }
+    pub(super) fn boot(&mut self, profile: Profile, boot: Boot, now: Instant) {
+        let times = match (boot, profile) {
+            (Boot::Warm, _) => TIMES_WARM,
+            (Boot::Cold, Profile::Copter357) => TIMES_357,
+            (Boot::Cold, Profile::Copter462) => TIMES_462,
+        };
+        let at = |ms| now + Duration::from_millis(ms);
+        self.speaks_at = at(times.heartbeat_ms);
+        self.gyros_at = at(times.gyros_ms);
+        self.fix_at = at(times.fix_ms);
+        self.origin_at = at(times.origin_ms);
+        self.position_at = at(times.position_ms);
+        self.told = Stage::Dark;
+    }
+    /// What the estimate is off by.
+    pub(super) fn error(&self) -> DVec3 {
+        self.error
+    }
+    /// One step of a first-order Gauss-Markov process; half as much upwards, where a barometer helps.
+    pub(super) fn wander(&mut self, deviation_m: f64, flying: bool) {
+        if deviation_m <= 0.0 || !flying {
+            return;
+        }
+        let keep = 1.0 - WANDER_STEP_S / WANDER_TIME_S;
+        let kick = deviation_m * libm::sqrt(1.0 - keep * keep);
+        let mut draw = || normal(&mut self.generator);
+        let noise = DVec3::new(draw(), draw(), 0.5 * draw());
+        self.error = self.error * keep + noise * kick;
+    }
+    pub(super) fn lose(&mut self, lost: bool, now: Instant) {
+        self.lost_at = match (lost, self.lost_at) {
+            (false, _) => None,
+            (true, None) => Some(now),
+            (true, earlier) => earlier,
+        };
+    }
+    pub(super) fn has_fix(&self, now: Instant) -> bool {
+        now >= self.fix_at && self.lost_at.is_none()
+    }
+    pub(super) fn gyros_settled(&self, now: Instant) -> bool {
+        now >= self.gyros_at
+    }
+    pub(super) fn has_origin(&self, now: Instant) -> bool {
+        now >= self.origin_at
+    }
+    pub(super) fn has_position(&self, now: Instant) -> bool {
+        now >= self.position_at && self.lost_at.is_none_or(|at| now.since(at) < DEAD_RECKONING)
+    }
+    /// `EKF_STATUS_REPORT.flags` as 3.5.7 shows them: 0, then 229, then 895.
+    pub(super) fn flags(&self, now: Instant) -> EkfStatusFlags {
+        if self.has_position(now) {
+            EkfStatusFlags::from_bits_truncate(895)
+        } else if self.gyros_settled(now) {
+            EkfStatusFlags::from_bits_truncate(229)
+        } else {
+            EkfStatusFlags::empty()
+        }
+    }
+}
+
+impl FlightController {
+    /// Whether it has booted far enough to read and speak.
+    pub(super) fn speaks(&self) -> bool {
+        self.now >= self.estimate.speaks_at
+    }
+    pub(super) fn position_ok(&self) -> bool {
+        self.estimate.has_position(self.now)
+    }
+
+    /// Says what an operator sees as the estimate gets ready.
+    pub(super) fn note_estimate_events(&mut self) {
+        if self.estimate.told == Stage::Positioned {
+            return;
+        }
+        let (old, filter) = match self.profile() {
+            Profile::Copter357 => (true, "EKF2"),
+            Profile::Copter462 => (false, "EKF3"),
+        };
+        let info = MavSeverity::MAV_SEVERITY_INFO;
+        if self.estimate.told < Stage::Talking && self.speaks() {
+            self.estimate.told = Stage::Talking;
+            self.say(info, format_args!("{filter} IMU0 initial yaw alignment complete"));
+        }
+        if self.estimate.told < Stage::Fixed && self.now >= self.estimate.fix_at {
+            self.estimate.told = Stage::Fixed;
+            self.say(info, format_args!("GPS 1: detected as u-blox at 115200 baud"));
+            self.say(info, format_args!("{filter} IMU0 tilt alignment complete"));
+        }
+        if self.estimate.told < Stage::Origin && self.now >= self.estimate.origin_at {
+            self.estimate.told = Stage::Origin;
+            for imu in 0..2 {
+                let text = if old { "Origin set to GPS" } else { "origin set" };
+                self.say(info, format_args!("{filter} IMU{imu} {text}"));
+            }
+            self.set_home(self.vehicle.state().position);
+        }
+        if self.estimate.told < Stage::Positioned && self.now >= self.estimate.position_at {
+            self.estimate.told = Stage::Positioned;
+            for imu in 0..2 {
+                self.say(info, format_args!("{filter} IMU{imu} is using GPS"));
+            }
+        }
+    }
+
+    /// Sets home and says so.
+    pub(super) fn set_home(&mut self, local: DVec3) {
+        self.home = Some(local);
+        self.send_home();
+    }
+
+    /// Says where home and the origin of the estimate are, if they are.
+    pub(super) fn send_home(&mut self) -> bool {
+        let Some(home) = self.home else { return false };
+        let position = self.frame.to_position(home);
+        let origin = self.config.home;
+        let time_usec = self.uptime().as_micros() as u64;
+        self.send(&MavMessage::HOME_POSITION(HOME_POSITION_DATA {
+            latitude: position.latitude_e7,
+            longitude: position.longitude_e7,
+            altitude: position.altitude_mm,
+            q: [1.0, 0.0, 0.0, 0.0],
+            time_usec,
+            ..HOME_POSITION_DATA::DEFAULT
+        }));
+        self.send(&MavMessage::GPS_GLOBAL_ORIGIN(GPS_GLOBAL_ORIGIN_DATA {
+            latitude: origin.latitude_e7,
+            longitude: origin.longitude_e7,
+            altitude: origin.altitude_mm,
+            time_usec,
+        }));
+        true
+    }
+}

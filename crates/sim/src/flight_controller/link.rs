@@ -1,0 +1,289 @@
+//! The link to the companion: frames out of bytes, who is addressed, who may speak, and what goes back.
+
+use core::fmt::Write as _;
+
+use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Refused, encode_v1, encode_v2};
+use wingbeat_autopilot::dialect::{
+    COMMAND_ACK_DATA, MavCmd, MavMessage, MavResult, MavSeverity, PING_DATA, STATUSTEXT_DATA, TIMESYNC_DATA,
+};
+
+use super::{FlightController, Parameter};
+use crate::motion::Profile;
+
+/// The autopilot's MAVLink component id.
+pub(super) const COMPONENT: u8 = 1;
+
+/// What happened on the link since boot. Saturating where a stranger can count them up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Whole frames of the dialect that arrived.
+    pub frames_in: u32,
+    /// Frames that were sent.
+    pub frames_out: u32,
+    /// What the decoder dropped.
+    pub refused: Refused,
+    /// Frames that are addressed to somebody else.
+    pub other_target: u32,
+    /// Frames that `SYSID_ENFORCE` keeps out.
+    pub other_sender: u32,
+    /// Frames whose message has no meaning for a flight controller.
+    pub ignored: u32,
+    /// Parameters asked for or set that this version does not have, or set to no number.
+    pub unknown_parameters: u32,
+    /// Guided targets that were not taken: not in GUIDED, a mask or frame that is not flown, no number.
+    pub targets_refused: u32,
+    /// Commands accepted.
+    pub commands_accepted: u32,
+    /// Commands that are known and were refused.
+    pub commands_failed: u32,
+    /// Commands that this version does not know.
+    pub commands_unsupported: u32,
+}
+
+/// First byte of a MAVLink 1 frame.
+const MAGIC_V1: u8 = 0xfe;
+/// The message number of `SET_MODE`.
+const SET_MODE_NUMBER: u8 = 11;
+/// What the checksum of a `COMMAND_ACK` ends with
+/// (<https://mavlink.io/en/guide/serialization.html#crc_extra>).
+const COMMAND_ACK_EXTRA: u8 = 143;
+
+/// MAVLink's checksum, CRC-16/MCRF4XX, of `bytes` and then `extra`.
+fn checksum(bytes: &[u8], extra: u8) -> u16 {
+    bytes.iter().chain([&extra]).fold(0xffff, |crc, &byte| {
+        let mut t = byte ^ (crc & 0xff) as u8;
+        t ^= t << 4;
+        let t = u16::from(t);
+        (crc >> 8) ^ (t << 8) ^ (t << 3) ^ (t >> 4)
+    })
+}
+
+/// Who sent a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sender {
+    pub(super) system: u8,
+    pub(super) component: u8,
+}
+
+#[derive(Default)]
+pub(super) struct Link {
+    decoder: Decoder,
+    /// Frames between arriving and being read.
+    inbox: Vec<Frame>,
+    outbox: Vec<u8>,
+    sequence: u8,
+    pub(super) system_id: u8,
+    pub(super) muted: bool,
+}
+
+impl core::fmt::Debug for Link {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Link").field("system_id", &self.system_id).finish_non_exhaustive()
+    }
+}
+
+/// Frames that wait for one tick; what comes on top is lost, as in a receive buffer that runs over.
+const INBOX_MAX: usize = 256;
+
+impl Link {
+    pub(super) fn new(system_id: u8) -> Self {
+        Self { system_id, ..Self::default() }
+    }
+    pub(super) fn receive(&mut self, bytes: &[u8]) {
+        let inbox = &mut self.inbox;
+        self.decoder.push(bytes, |frame| {
+            if inbox.len() < INBOX_MAX {
+                inbox.push(frame);
+            }
+        });
+    }
+    pub(super) fn refused(&self) -> Refused {
+        self.decoder.refused()
+    }
+    pub(super) fn drain(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.outbox);
+        self.outbox.clear();
+    }
+    /// Appends a frame in the version that the companion's last frame had; version 2 before that.
+    fn send(&mut self, message: &MavMessage) {
+        let header = MavHeader {
+            system_id: u32::from(self.system_id),
+            component_id: COMPONENT,
+            sequence: self.sequence,
+        };
+        self.sequence = self.sequence.wrapping_add(1);
+        if self.muted {
+            return;
+        }
+        let mut frame = heapless::Vec::<u8, FRAME_LEN_MAX>::new();
+        let written = match self.decoder.version() {
+            Some(1) => encode_v1(header, message, &mut frame),
+            _ => encode_v2(header, message, &mut frame),
+        };
+        written.expect("a buffer of FRAME_LEN_MAX holds every frame");
+        self.outbox.extend_from_slice(&frame);
+    }
+}
+
+impl FlightController {
+    pub(super) fn send(&mut self, message: &MavMessage) {
+        if self.speaks() {
+            self.counters.frames_out = self.counters.frames_out.wrapping_add(1);
+            self.link.send(message);
+        }
+    }
+
+    /// A text for the operator; what is longer than a STATUSTEXT holds is cut.
+    pub(super) fn say(&mut self, severity: MavSeverity, text: core::fmt::Arguments<'_>) {
+        let mut buffer = heapless::String::<64>::new();
+        // A text that does not fit is cut where the buffer ends.
+        let _ = buffer.write_fmt(text);
+        self.send(&MavMessage::STATUSTEXT(STATUSTEXT_DATA {
+            severity,
+            text: buffer.as_str().into(),
+            id: 0,
+            chunk_seq: 0,
+        }));
+    }
+
+    /// Acknowledges a command. 3.5.7 leaves the target fields empty, 4.x names the sender.
+    pub(super) fn acknowledge(&mut self, command: MavCmd, result: MavResult, to: Sender) {
+        match result {
+            MavResult::MAV_RESULT_ACCEPTED => self.counters.commands_accepted += 1,
+            MavResult::MAV_RESULT_UNSUPPORTED => self.counters.commands_unsupported += 1,
+            _ => self.counters.commands_failed += 1,
+        }
+        let to = match self.profile() {
+            Profile::Copter357 => Sender::default(),
+            Profile::Copter462 => to,
+        };
+        self.send(&MavMessage::COMMAND_ACK(COMMAND_ACK_DATA {
+            command,
+            result,
+            progress: 0,
+            result_param2: 0,
+            target_system: to.system,
+            target_component: to.component,
+        }));
+    }
+
+    /// Acknowledges `SET_MODE` as 3.5.7 does: as the command whose number is the message's, 11. The
+    /// dialect has no such command, so the number is written into a finished frame.
+    pub(super) fn acknowledge_set_mode(&mut self, result: MavResult) {
+        let start = self.link.outbox.len();
+        self.acknowledge(MavCmd::MAV_CMD_NAV_WAYPOINT, result, Sender::default());
+        let Some(frame) = self.link.outbox.get_mut(start..).filter(|f| !f.is_empty()) else { return };
+        let header_len = if frame[0] == MAGIC_V1 { 6 } else { 10 };
+        frame[header_len] = SET_MODE_NUMBER;
+        let end = frame.len() - 2;
+        let checksum = checksum(&frame[1..end], COMMAND_ACK_EXTRA).to_le_bytes();
+        frame[end..].copy_from_slice(&checksum);
+    }
+
+    /// Reads what arrived since the last tick.
+    pub(super) fn read_link(&mut self) {
+        if self.link.inbox.is_empty() {
+            return;
+        }
+        let mut inbox = core::mem::take(&mut self.link.inbox);
+        for frame in inbox.drain(..) {
+            self.counters.frames_in = self.counters.frames_in.saturating_add(1);
+            // Before it has booted nobody reads.
+            if self.speaks() {
+                self.handle(&frame);
+            }
+        }
+        self.link.inbox = inbox;
+    }
+
+    /// Whether a frame is meant for this autopilot: its system, its component, or everyone.
+    fn addressed(&mut self, system: u8, component: u8) -> bool {
+        let mine =
+            (system == 0 || system == self.link.system_id) && (component == 0 || component == COMPONENT);
+        if !mine {
+            self.counters.other_target = self.counters.other_target.saturating_add(1);
+        }
+        mine
+    }
+
+    fn handle(&mut self, frame: &Frame) {
+        // A system id beyond a byte cannot be answered and is nobody that a parameter names.
+        let system = u8::try_from(frame.header.system_id).unwrap_or(0);
+        let from = Sender { system, component: frame.header.component_id };
+        let ground = self.parameters.get(Parameter::SYSID_MYGCS) as u8;
+        if self.parameters.flag(Parameter::SYSID_ENFORCE) == 1 && from.system != ground {
+            self.counters.other_sender = self.counters.other_sender.saturating_add(1);
+            return;
+        }
+        let from_ground = from.system == ground;
+        macro_rules! mine {
+            ($m:ident) => {
+                self.addressed($m.target_system, $m.target_component)
+            };
+        }
+        match &frame.message {
+            MavMessage::HEARTBEAT(_) => {
+                if from_ground {
+                    self.failsafes.ground_heard(self.now);
+                }
+            }
+            MavMessage::COMMAND_LONG(m) if mine!(m) => self.handle_command_long(m, from),
+            MavMessage::COMMAND_INT(m) if mine!(m) => self.handle_command_int(m, from),
+            MavMessage::SET_MODE(m) if self.addressed(m.target_system, 0) => self.handle_set_mode(m),
+            MavMessage::PARAM_REQUEST_LIST(m) if mine!(m) => {
+                self.send_banner();
+                self.handle_param_request_list();
+            }
+            MavMessage::PARAM_REQUEST_READ(m) if mine!(m) => self.handle_param_request_read(m),
+            MavMessage::PARAM_SET(m) if mine!(m) => self.handle_param_set(m),
+            MavMessage::MISSION_COUNT(m) if mine!(m) => self.handle_mission_count(m, from),
+            MavMessage::MISSION_ITEM(m) if mine!(m) => self.handle_mission_item(m, from),
+            MavMessage::MISSION_ITEM_INT(m) if mine!(m) => self.handle_mission_item_int(m, from),
+            MavMessage::MISSION_REQUEST_LIST(m) if mine!(m) => self.handle_mission_request_list(m, from),
+            MavMessage::MISSION_REQUEST(m) if mine!(m) => {
+                self.handle_mission_request(m.seq, m.mission_type, false, from);
+            }
+            MavMessage::MISSION_REQUEST_INT(m) if mine!(m) => {
+                self.handle_mission_request(m.seq, m.mission_type, true, from);
+            }
+            MavMessage::MISSION_CLEAR_ALL(m) if mine!(m) => self.handle_mission_clear_all(m, from),
+            MavMessage::MISSION_SET_CURRENT(m) if mine!(m) => self.handle_mission_set_current(m.seq),
+            // The end of a download: nothing is owed for it.
+            MavMessage::MISSION_ACK(m) if mine!(m) => {}
+            MavMessage::SET_POSITION_TARGET_GLOBAL_INT(m) if mine!(m) => self.handle_target_global(m),
+            MavMessage::SET_POSITION_TARGET_LOCAL_NED(m) if mine!(m) => self.handle_target_local(m),
+            MavMessage::RC_CHANNELS_OVERRIDE(m) if mine!(m) => {
+                if from_ground {
+                    self.handle_rc_override(m);
+                } else {
+                    self.counters.other_sender = self.counters.other_sender.saturating_add(1);
+                }
+            }
+            MavMessage::REQUEST_DATA_STREAM(m) if mine!(m) => self.handle_request_data_stream(m),
+            MavMessage::TIMESYNC(m) => {
+                // A question has no answer in it yet.
+                if m.tc1 == 0 {
+                    self.send(&MavMessage::TIMESYNC(TIMESYNC_DATA {
+                        tc1: (self.uptime().as_micros() as i64).saturating_mul(1_000),
+                        ts1: m.ts1,
+                        target_system: from.system,
+                        target_component: from.component,
+                    }));
+                }
+            }
+            // 3.5.7 leaves a broadcast ping unanswered.
+            MavMessage::PING(m) if self.profile() == Profile::Copter462 => {
+                if m.target_system == 0 && m.target_component == 0 {
+                    self.send(&MavMessage::PING(PING_DATA {
+                        time_usec: m.time_usec,
+                        seq: m.seq,
+                        target_system: from.system,
+                        target_component: from.component,
+                    }));
+                }
+            }
+            MavMessage::AUTOPILOT_VERSION_REQUEST(m) if mine!(m) => self.send_version(),
+            _ => self.counters.ignored = self.counters.ignored.saturating_add(1),
+        }
+    }
+}

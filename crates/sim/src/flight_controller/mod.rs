@@ -1,0 +1,405 @@
+//! The simulated flight controller: ArduCopter as a companion computer meets it. MAVLink bytes in,
+//! MAVLink bytes out, twenty milliseconds a tick.
+//!
+//! It answers as ArduCopter 3.5.7 or 4.6.2 answers (acknowledgements, refusals, their texts), flies what
+//! `crate::motion` flies, and keeps the failsafes that bring an aircraft down when a companion dies. It
+//! has no clock, no socket and no hidden chance: the same configuration, seed and input give the same
+//! bytes. Bad bytes are counted and harmless. One file holds one microservice; [`FlightController`]'s
+//! methods are spread over them.
+//!
+//! Three answers are kinder than 3.5.7's own, because the companion's protocols are specified with them:
+//! `MAV_CMD_SET_MESSAGE_INTERVAL` is accepted (3.5.7 in SITL: UNSUPPORTED), COMMAND_INT carries the same
+//! commands as COMMAND_LONG (3.5.7: UNSUPPORTED for arming), and an override of the pilot's sticks ends
+//! after `RC_OVERRIDE_TIME`, 3 s (3.5.7 has no such parameter: overrides stay until the ground station
+//! falls silent for 5 s; −1 flies that).
+//!
+//! Where the estimate differs from the truth: navigation flies on the estimate, so [`Truth`] is the
+//! estimate without the wandering error of the position sensor. On the ground the error stands still.
+
+#![allow(deprecated, reason = "ArduCopter 3.5.7 speaks what MAVLink has superseded since")]
+
+mod arming;
+mod auto;
+mod commands;
+mod estimate;
+mod failsafe;
+mod fence;
+mod guided;
+mod link;
+mod mission;
+mod modes;
+mod parameters;
+mod rc;
+mod returning;
+mod telemetry;
+#[cfg(test)]
+mod tests;
+
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+
+pub use link::Counters;
+pub use parameters::Parameter;
+pub use rc::RcChannels;
+pub use telemetry::Group;
+
+use rand_core::Rng;
+
+use crate::chance::child;
+use crate::motion::{
+    Battery, BatteryParameters, Multicopter, NavParameters, Profile, State, Task, Wind, WindParameters,
+};
+
+/// One tick: ArduCopter's 50 Hz loop, which reads the link and runs navigation.
+pub const TICK: Duration = Duration::from_millis(20);
+/// One tick in seconds.
+const TICK_S: f64 = 0.02;
+/// A failsafe, a fence or the battery is looked at every fifth tick (10 Hz), as ArduCopter does.
+const SLOW_TICKS: u64 = 5;
+/// The same in seconds.
+const SLOW_S: f64 = 0.1;
+
+/// No battery lasts longer in a hover than this many hours.
+const DRAIN_HOURS_MAX: usize = 100;
+
+/// How long the flight controller takes until it can fly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boot {
+    /// First heartbeat, position fix and position estimate come after the seconds that were measured
+    /// with SITL (2.3, 9.3 and 40.9 s on 3.5.7).
+    Cold,
+    /// Ready at once.
+    Warm,
+}
+
+/// What a simulated flight controller is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// MAVLink system id (`SYSID_THISMAV`).
+    pub system_id: u8,
+    /// Where it stands when it boots.
+    pub home: Position,
+    /// Where its nose points, clockwise from north.
+    pub heading_rad: f64,
+    /// Whose answers and navigation it has.
+    pub profile: Profile,
+    /// The wind around it.
+    pub wind: WindParameters,
+    /// Standard deviation of the wandering error of its position estimate.
+    pub gps_noise_m: f64,
+    /// Its battery and what hovering draws; `BATT_CAPACITY` follows the capacity.
+    pub battery: BatteryParameters,
+    /// How long it takes to get ready.
+    pub boot: Boot,
+    /// Which serial port the companion is on: its `SRn_*` parameters set the telemetry (SERIAL0 is the
+    /// port that SITL offers on TCP 5760, SERIAL2 is TELEM2).
+    pub serial: u8,
+    /// Universal time of the boot, microseconds since 1970, as the position sensor tells it.
+    pub utc_at_boot_us: u64,
+    /// What the pilot's receiver delivers, if one is connected and switched on.
+    pub rc: Option<RcChannels>,
+    /// Parameters that differ from the defaults, as a defaults file would set them before boot.
+    pub parameters: Vec<(Parameter, f32)>,
+}
+
+impl Config {
+    /// ArduCopter 3.5.7 at `home`, nose to the north, ready at once, in calm air and without noise, with
+    /// a pilot's transmitter that is switched on and left alone (throttle down, mode STABILIZE).
+    pub fn new(system_id: u8, home: Position) -> Self {
+        Self {
+            system_id,
+            home,
+            heading_rad: 0.0,
+            profile: Profile::Copter357,
+            wind: WindParameters::default(),
+            gps_noise_m: 0.0,
+            battery: BatteryParameters::default(),
+            boot: Boot::Warm,
+            serial: 0,
+            // 2026-01-01T00:00:00Z.
+            utc_at_boot_us: 1_767_225_600_000_000,
+            rc: Some(RcChannels::IDLE),
+            parameters: Vec::new(),
+        }
+    }
+}
+
+/// What is really so. For checkers, never for the agent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Truth {
+    /// Where the aircraft is.
+    pub position: Position,
+    /// The same in metres east, north and up of [`Config::home`].
+    pub local: DVec3,
+    /// Metres a second east, north and up.
+    pub velocity: DVec3,
+    /// Where its nose points, clockwise from north.
+    pub heading_rad: f64,
+    /// Whether the motors may turn.
+    pub armed: bool,
+    /// The flight mode.
+    pub mode: Mode,
+    /// Whether it stands on the ground.
+    pub landed: bool,
+    /// How long it has been in the air since boot.
+    pub flight_time: Duration,
+    /// The speed at which it last met the ground; above about 2 m/s it is wreckage.
+    pub touchdown_m_s: f64,
+}
+
+/// A simulated flight controller with its aircraft.
+#[derive(Debug)]
+pub struct FlightController {
+    config: Config,
+    frame: Frame,
+    now: Instant,
+    next_tick: Instant,
+    ticks: u64,
+    booted_at: Instant,
+    link: link::Link,
+    counters: Counters,
+    parameters: parameters::Parameters,
+    nav: NavParameters,
+    vehicle: Multicopter,
+    wind: Wind,
+    wind_m_s: DVec3,
+    battery: Battery,
+    estimate: estimate::Estimate,
+    streams: telemetry::Streams,
+    rc: rc::Rc,
+    mode: Mode,
+    arming: arming::Arming,
+    home: Option<DVec3>,
+    mission: mission::Mission,
+    auto: auto::Auto,
+    guided: guided::Guided,
+    returning: returning::Returning,
+    failsafes: failsafe::Failsafes,
+    fence: fence::Fence,
+    motor_failed: bool,
+    flight_time: Duration,
+    touchdown_m_s: f64,
+}
+
+impl FlightController {
+    /// A flight controller that is switched on at `now`.
+    pub fn new(config: Config, seed: u64, now: Instant) -> Self {
+        let index = u64::from(config.system_id);
+        let mut parameters = parameters::Parameters::new(config.profile);
+        parameters.set(Parameter::SYSID_THISMAV, f32::from(config.system_id));
+        parameters.set(Parameter::BATT_CAPACITY, config.battery.capacity_mah as f32);
+        for &(parameter, value) in &config.parameters {
+            parameters.set(parameter, value);
+        }
+        let wind = Wind::new(config.wind, child(seed, "wind", index).next_u64());
+        let mut fc = Self {
+            frame: Frame::new(config.home),
+            now,
+            next_tick: now,
+            ticks: 0,
+            booted_at: now,
+            link: link::Link::new(config.system_id),
+            counters: Counters::default(),
+            nav: parameters.nav(config.profile),
+            parameters,
+            vehicle: Multicopter::new(config.profile, DVec3::ZERO, config.heading_rad),
+            wind,
+            wind_m_s: DVec3::ZERO,
+            battery: Battery::new(config.battery),
+            estimate: estimate::Estimate::new(child(seed, "position noise", index)),
+            streams: telemetry::Streams::default(),
+            rc: rc::Rc::new(config.rc),
+            mode: Mode::Stabilize,
+            arming: arming::Arming::default(),
+            home: None,
+            mission: mission::Mission::default(),
+            auto: auto::Auto::default(),
+            guided: guided::Guided::default(),
+            returning: returning::Returning::default(),
+            failsafes: failsafe::Failsafes::default(),
+            fence: fence::Fence::default(),
+            motor_failed: false,
+            flight_time: Duration::ZERO,
+            touchdown_m_s: 0.0,
+            config,
+        };
+        fc.boot(now);
+        fc
+    }
+
+    /// What a power cycle forgets: everything but parameters, mission, battery and the place.
+    fn boot(&mut self, now: Instant) {
+        self.booted_at = now;
+        self.mode = self.rc.boot_mode(&self.parameters);
+        self.arming = arming::Arming::default();
+        self.home = None;
+        self.auto = auto::Auto::default();
+        self.guided = guided::Guided::default();
+        self.returning = returning::Returning::default();
+        self.failsafes = failsafe::Failsafes::default();
+        self.fence = fence::Fence::default();
+        self.estimate.boot(self.config.profile, self.config.boot, now);
+        self.nav = self.parameters.nav(self.config.profile);
+        self.link.system_id = self.parameters.get(Parameter::SYSID_THISMAV).clamp(1.0, 255.0) as u8;
+        self.streams = telemetry::Streams::default();
+        for group in Group::ALL {
+            let rate = parameters::Parameters::stream_rate(self.config.serial, group);
+            self.set_stream_rate(group, self.parameters.get(rate));
+        }
+        self.vehicle.set_task(Task::Stopped, &self.nav);
+    }
+
+    /// Bytes from the companion. They are read at the next tick, as ArduCopter's loop does.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.link.receive(bytes);
+    }
+
+    /// Lets time pass to `now`, one tick after the other; appends what the flight controller says to
+    /// `out`, whole MAVLink frames.
+    pub fn advance(&mut self, now: Instant, out: &mut Vec<u8>) {
+        while self.next_tick <= now {
+            self.now = self.next_tick;
+            self.next_tick = self.next_tick + TICK;
+            self.tick();
+        }
+        self.link.drain(out);
+    }
+
+    /// When the next tick is due.
+    pub fn poll_timeout(&self) -> Instant {
+        self.next_tick
+    }
+
+    fn tick(&mut self) {
+        self.ticks += 1;
+        self.read_link();
+        self.note_estimate_events();
+        self.update_rc();
+        if self.ticks.is_multiple_of(SLOW_TICKS) {
+            self.check_failsafes();
+            self.check_fence();
+        }
+        self.run_mission_transfer();
+        self.run_mode();
+        self.fly();
+        self.check_arming_timers();
+        self.send_listed_parameters();
+        self.send_telemetry();
+    }
+
+    /// Moves the aircraft and what hangs on its motion.
+    fn fly(&mut self) {
+        let was_landed = self.vehicle.state().landed;
+        let fall_m_s = -self.vehicle.state().velocity.z;
+        let was_high = self.vehicle.state().position.z > 0.0;
+        let slow = self.ticks.is_multiple_of(SLOW_TICKS);
+        if slow {
+            self.wind_m_s = self.wind.step(SLOW_S);
+        }
+        self.vehicle.step(TICK_S, &self.nav, self.wind_m_s);
+        let state = self.vehicle.state();
+        if was_high && state.position.z <= 0.0 {
+            self.touchdown_m_s = fall_m_s;
+        }
+        if !was_landed || !state.landed {
+            self.flight_time += TICK;
+        }
+        if slow {
+            self.battery.step(SLOW_S, state);
+            self.estimate.wander(self.config.gps_noise_m, !state.landed);
+            self.record_way_back();
+        }
+    }
+
+    fn profile(&self) -> Profile {
+        self.config.profile
+    }
+    fn landed(&self) -> bool {
+        self.vehicle.state().landed
+    }
+    /// Time since boot.
+    fn uptime(&self) -> Duration {
+        self.now.since(self.booted_at)
+    }
+    /// Home in the local frame; the launch point until one is set.
+    fn home_or_origin(&self) -> DVec3 {
+        self.home.unwrap_or(DVec3::ZERO)
+    }
+    /// Asks the vehicle for a task unless it is at it.
+    fn ensure(&mut self, task: Task) {
+        if *self.vehicle.task() != task {
+            self.vehicle.set_task(task, &self.nav);
+        }
+    }
+
+    /// What is really so. For checkers, never for the agent.
+    pub fn truth(&self) -> Truth {
+        let state = self.vehicle.state();
+        let local = state.position - self.estimate.error();
+        Truth {
+            position: self.frame.to_position(local),
+            local,
+            velocity: state.velocity,
+            heading_rad: state.yaw_rad,
+            armed: self.arming.armed(),
+            mode: self.mode,
+            landed: state.landed,
+            flight_time: self.flight_time,
+            touchdown_m_s: self.touchdown_m_s,
+        }
+    }
+
+    /// What arrived, what was refused, what was answered.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.counters;
+        counters.refused = self.link.refused();
+        counters
+    }
+
+    /// Takes the position sensor away, or gives it back.
+    pub fn gps_loss(&mut self, lost: bool) {
+        self.estimate.lose(lost, self.now);
+    }
+    /// Silences what the flight controller says (a broken transmit wire), or lets it speak again.
+    pub fn mute(&mut self, on: bool) {
+        self.link.muted = on;
+    }
+    /// Stops the motors for good: the aircraft falls.
+    pub fn fail_motors(&mut self) {
+        self.motor_failed = true;
+    }
+    /// Sets the state of charge of the battery.
+    pub fn set_battery_percent(&mut self, percent: f64) {
+        let wanted_mah = self.config.battery.capacity_mah * (1.0 - percent.clamp(0.0, 100.0) / 100.0);
+        self.battery = Battery::new(self.config.battery);
+        // A hover of just the length that takes the charge.
+        let hover = State {
+            throttle: 0.5,
+            landed: false,
+            velocity: DVec3::ZERO,
+            acceleration: DVec3::ZERO,
+            ..*self.vehicle.state()
+        };
+        for _ in 0..DRAIN_HOURS_MAX {
+            let left_mah = wanted_mah - self.battery.used_mah();
+            if left_mah <= 0.0 {
+                break;
+            }
+            self.battery.step(0.0, &hover);
+            let hours = left_mah / (self.battery.current_a() * 1e3).max(1e-3);
+            self.battery.step((hours * 3600.0).min(3600.0), &hover);
+        }
+    }
+    /// What the pilot's receiver delivers from now on; `None` is a lost radio link.
+    pub fn set_rc(&mut self, channels: Option<RcChannels>) {
+        self.rc.receiver(channels, self.now);
+    }
+    /// The pilot turns the mode switch. Returns whether the mode was taken.
+    pub fn set_mode_by_pilot(&mut self, mode: Mode) -> bool {
+        self.set_mode(mode)
+    }
+    /// A value of a parameter, `None` if this version does not have it.
+    pub fn parameter(&self, parameter: Parameter) -> Option<f64> {
+        self.parameters.has(parameter).then(|| self.parameters.get(parameter))
+    }
+}

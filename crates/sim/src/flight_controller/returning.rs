@@ -1,0 +1,206 @@
+//! RTL and SMART_RTL: climb, home, wait, come down; and the remembered way that SMART_RTL flies back.
+
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{DVec3, Duration, Instant};
+
+use super::{FlightController, Parameter};
+use crate::motion::{Profile, Task};
+
+/// RTL climbs at least to this height (3.5.7, `RTL_ALT_MIN`).
+const RETURN_ALTITUDE_MIN_M: f64 = 2.0;
+/// The cone near home asks for at least this climb (3.5.7, `RTL_ABS_MIN_CLIMB`).
+const CLIMB_MIN_M: f64 = 2.5;
+/// A cone shallower than this is no cone (3.5.7, `RTL_MIN_CONE_SLOPE`).
+const CONE_SLOPE_MIN: f64 = 0.5;
+/// Points that the way back holds at most (ArduCopter: SRTL_POINTS up to 500).
+const POINTS_MAX: usize = 500;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Climb,
+    /// Back along the remembered way; the number of points that are left.
+    Retrace,
+    Home,
+    Wait {
+        until: Instant,
+    },
+    Descend,
+    Land,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Returning {
+    phase: Option<Phase>,
+    /// Where the flight has been since arming, home first.
+    way: Vec<DVec3>,
+    /// The way ran over its bound: SMART_RTL is not offered until the next arming.
+    lost: bool,
+}
+
+impl Returning {
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+    /// Stops returning, remembers the way.
+    pub(super) fn stop(&mut self) {
+        self.phase = None;
+    }
+    pub(super) fn knows_way_back(&self) -> bool {
+        !self.lost && !self.way.is_empty()
+    }
+}
+
+/// Distance of `b` from the line segment between `a` and `c`.
+fn off_line(a: DVec3, b: DVec3, c: DVec3) -> f64 {
+    let line = c - a;
+    let part = if line.length_squared() > 0.0 { (b - a).dot(line) / line.length_squared() } else { 0.0 };
+    (a + line * part.clamp(0.0, 1.0) - b).length()
+}
+
+impl FlightController {
+    /// Arming: the way back starts here.
+    pub(super) fn start_way_back(&mut self) {
+        self.returning.reset();
+        self.returning.way.push(self.vehicle.state().position);
+    }
+
+    /// Remembers a point of the way, when it is `SRTL_ACCURACY` from the last; straight stretches need
+    /// their ends only.
+    pub(super) fn record_way_back(&mut self) {
+        if self.profile() == Profile::Copter357
+            || !self.armed()
+            || self.landed()
+            || self.mode == Mode::SmartRtl
+            || self.returning.lost
+        {
+            return;
+        }
+        let here = self.vehicle.state().position;
+        let accuracy_m = self.parameters.get(Parameter::SRTL_ACCURACY).clamp(0.1, 10.0);
+        let way = &mut self.returning.way;
+        if way.last().is_some_and(|&last| (here - last).length() < accuracy_m) {
+            return;
+        }
+        let on_a_line = match way[..] {
+            [.., before, last] => off_line(before, last, here) < accuracy_m / 2.0,
+            _ => false,
+        };
+        if on_a_line {
+            way.pop();
+        }
+        let bound = (self.parameters.flag(Parameter::SRTL_POINTS) as usize).min(POINTS_MAX);
+        if self.returning.way.len() >= bound {
+            self.returning.lost = true;
+            self.returning.way.clear();
+        } else {
+            self.returning.way.push(here);
+        }
+    }
+
+    fn return_altitude_m(&self, distance_m: f64) -> f64 {
+        let cm = |p| self.parameters.get(p) / 100.0;
+        let now_m = self.vehicle.state().position.z;
+        let home_m = self.home_or_origin().z;
+        let wanted_m = cm(Parameter::RTL_ALT).max(RETURN_ALTITUDE_MIN_M) + home_m;
+        let target_m = wanted_m.max(now_m + cm(Parameter::RTL_CLIMB_MIN).max(0.0));
+        let slope = self.parameters.get(Parameter::RTL_CONE_SLOPE);
+        let coned_m = if slope >= CONE_SLOPE_MIN {
+            target_m.min((home_m + distance_m * slope).max(now_m + CLIMB_MIN_M))
+        } else {
+            target_m
+        };
+        // Never down on the way out, never through the fence's ceiling.
+        self.below_ceiling(coned_m.max(now_m)).max(now_m)
+    }
+
+    /// Starts RTL where the aircraft is.
+    pub(super) fn start_return(&mut self) {
+        if !self.armed() || self.landed() {
+            self.returning.phase = Some(Phase::Climb);
+            return;
+        }
+        let speed_m_s = self.parameters.get(Parameter::RTL_SPEED) / 100.0;
+        self.nav = self.parameters.nav(self.config.profile);
+        if speed_m_s > 0.0 {
+            self.nav.wpnav_speed_m_s = speed_m_s;
+        }
+        let here = self.vehicle.state().position;
+        let home = self.home_or_origin();
+        let distance_m = libm::hypot(here.x - home.x, here.y - home.y);
+        let altitude_m = self.return_altitude_m(distance_m);
+        self.returning.phase = Some(Phase::Climb);
+        self.hold_stopping_point();
+        let stop = self.vehicle.target().unwrap_or(here);
+        self.waypoint(DVec3::new(stop.x, stop.y, altitude_m), false);
+    }
+
+    /// Starts SMART_RTL: back along the way that was flown.
+    pub(super) fn start_smart_return(&mut self) {
+        if self.armed() && !self.landed() {
+            self.returning.phase = Some(Phase::Retrace);
+            self.hold_stopping_point();
+        }
+    }
+
+    fn waypoint(&mut self, destination: DVec3, fast: bool) {
+        self.vehicle.set_task(Task::Waypoint { destination, fast, yaw: None }, &self.nav);
+    }
+
+    /// One tick of RTL, SMART_RTL or AUTO's return.
+    pub(super) fn run_return(&mut self) {
+        // 3.5.7 leaves the ground in RTL no more than in any other mode that flies by itself.
+        if self.landed() && self.returning.phase != Some(Phase::Land) {
+            return self.ensure(Task::Idle);
+        }
+        let Some(phase) = self.returning.phase else { return self.start_return() };
+        let reached = self.vehicle.destination_reached();
+        let home = self.home_or_origin();
+        match phase {
+            Phase::Climb if reached => {
+                let target = self.vehicle.target().unwrap_or(self.vehicle.state().position);
+                self.returning.phase = Some(Phase::Home);
+                self.waypoint(DVec3::new(home.x, home.y, target.z), false);
+            }
+            Phase::Retrace if reached => match self.returning.way.pop() {
+                // The first point is the ground that it was armed on: come down above it.
+                Some(point) if !self.returning.way.is_empty() => self.waypoint(point, true),
+                _ => self.wait_at_home(),
+            },
+            Phase::Home if reached => self.wait_at_home(),
+            Phase::Wait { until } if self.now >= until => self.leave_home_point(),
+            Phase::Descend if reached => self.returning.phase = Some(Phase::Descend),
+            Phase::Land => self.run_landing(),
+            Phase::Climb | Phase::Retrace | Phase::Home | Phase::Wait { .. } | Phase::Descend => {}
+        }
+    }
+
+    fn wait_at_home(&mut self) {
+        let wait_ms = self.parameters.get(Parameter::RTL_LOIT_TIME).max(0.0) as u64;
+        self.returning.phase = Some(Phase::Wait { until: self.now + Duration::from_millis(wait_ms) });
+    }
+
+    /// Down to `RTL_ALT_FINAL` and stay, or to the ground. A lost radio always lands (3.5.7).
+    fn leave_home_point(&mut self) {
+        let final_m = self.parameters.get(Parameter::RTL_ALT_FINAL) / 100.0;
+        if final_m > 0.0 && !self.failsafes.radio() {
+            let home = self.home_or_origin();
+            self.returning.phase = Some(Phase::Descend);
+            self.waypoint(DVec3::new(home.x, home.y, home.z + final_m), false);
+        } else {
+            self.returning.phase = Some(Phase::Land);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_on_the_line_is_off_it_by_nothing() {
+        let (a, c) = (DVec3::ZERO, DVec3::new(10.0, 0.0, 0.0));
+        assert_eq!(off_line(a, DVec3::new(5.0, 0.0, 0.0), c), 0.0);
+        assert_eq!(off_line(a, DVec3::new(5.0, 3.0, 0.0), c), 3.0);
+        assert_eq!(off_line(a, DVec3::new(-4.0, 3.0, 0.0), c), 5.0);
+    }
+}
