@@ -101,7 +101,31 @@ fn operate(world: &mut World, time_limit: Duration) {
         }
         let down = |i: usize| !world.status(i).flight_controller.armed;
         if all_in(world, &["Finished", "Aborted"]) && (0..world.count()).all(down) {
+            // The checkers look once more.
+            world.run_until(world.now() + Duration::from_secs(1));
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::staircase;
+    use wingbeat_sim::channel::Model;
+
+    #[test]
+    fn a_swarm_flies_its_mission_and_a_second_run_is_the_same_byte_for_byte() {
+        let mut scenario = Scenario::muscop("stairs", staircase(4, 600.0, 10.0));
+        scenario.aircraft = 5;
+        scenario.channel = Model::Ieee80211a;
+        scenario.gps_noise_m = 0.3;
+        let limit = Duration::from_secs(900);
+        let flight = fly(&scenario, 7, limit).unwrap();
+        assert!(flight.succeeded(), "{}", crate::report::flight(&flight.aircraft, &flight.swarm, &flight.radio));
+        assert_eq!(flight, fly(&scenario, 7, limit).unwrap());
+        assert_ne!(flight.trace_hash, fly(&scenario, 8, limit).unwrap().trace_hash);
+        assert!(flight.swarm.separation_min_m > 5.0);
+        assert!((1..=4).all(|i| flight.aircraft[i].distance_m > 500.0));
     }
 }

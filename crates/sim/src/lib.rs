@@ -6,3 +6,5 @@ pub mod chance;
 pub mod channel;
 pub mod flight_controller;
 pub mod motion;
+pub mod observer;
+pub mod world;

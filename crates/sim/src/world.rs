@@ -220,8 +220,9 @@ impl World {
 
     /// Mixes what crossed a border into the trace (FNV-1a).
     fn note(&mut self, vehicle: usize, border: u8, bytes: &[u8]) {
-        let head = self.now.as_micros().to_le_bytes();
-        let all = head.iter().chain([vehicle as u8, border].iter()).chain(bytes);
+        let time = self.now.as_micros().to_le_bytes();
+        let border = [vehicle as u8, border];
+        let all = time.iter().chain(&border).chain(bytes);
         self.trace = all.fold(self.trace, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
     }
 

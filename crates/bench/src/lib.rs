@@ -1,0 +1,9 @@
+//! Benches: experiments as plans, flown deterministically in virtual time or in real time against
+//! simulated flight controllers, and the tables that they make.
+#![forbid(unsafe_code)]
+
+pub mod flight;
+pub mod plan;
+pub mod report;
+pub mod run;
+pub mod scenario;
