@@ -1,0 +1,4 @@
+//! Benches of Wingbeat.
+#![forbid(unsafe_code)]
+
+pub mod serve;
