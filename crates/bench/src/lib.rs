@@ -7,3 +7,4 @@ pub mod plan;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod serve;

@@ -1,0 +1,173 @@
+//! `wingbeat sim` seen from outside: by pymavlink, and by somebody who starts it wrongly.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+const PYMAVLINK: &str = "pymavlink==2.4.50";
+const SET_UP_LIMIT: Duration = Duration::from_secs(240);
+const FLIGHT_LIMIT: Duration = Duration::from_secs(240);
+const END_LIMIT: Duration = Duration::from_secs(30);
+
+/// A process that does not outlive the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// Whether it ended well, `None` if not within `limit`.
+    fn succeeds(&mut self, limit: Duration) -> Option<bool> {
+        let end = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.0.try_wait().expect("a child can be waited for") {
+                return Some(status.success());
+            }
+            if Instant::now() > end {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A virtual environment with pymavlink, made once per target directory by whichever test comes first; or
+/// why there is none.
+fn python() -> Result<PathBuf, String> {
+    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    PYTHON.get_or_init(set_up_python).clone()
+}
+
+fn set_up_python() -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pymavlink");
+    let python = folder.join("bin/python");
+    let run = |command: &mut Command, what: &str| {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = child.map_err(|error| format!("{what}: {error}"))?;
+        match Running(child).succeeds(SET_UP_LIMIT) {
+            Some(true) => Ok(()),
+            Some(false) => Err(format!("{what} failed")),
+            None => Err(format!("{what} took longer than {} s", SET_UP_LIMIT.as_secs())),
+        }
+    };
+    let works = |python: &Path| run(Command::new(python).args(["-c", "import pymavlink"]), "import").is_ok();
+    if works(&python) {
+        return Ok(python);
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&folder), "python3 -m venv")?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYMAVLINK];
+    run(Command::new(&python).args(pip), "pip install pymavlink")?;
+    if works(&python) { Ok(python) } else { Err("pymavlink does not import".to_owned()) }
+}
+
+fn wingbeat() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Starts `wingbeat sim` with ports that the system chooses; the process and its first address.
+fn sim(arguments: &[&str]) -> (Running, String) {
+    let mut child = wingbeat().args(["sim", "--tcp", "0"]).args(arguments).spawn().expect("wingbeat starts");
+    let stdout = child.stdout.take().expect("stdout is piped");
+    let running = Running(child);
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).expect("wingbeat prints where it listens");
+    let address = line.trim().strip_prefix("aircraft 1: ").unwrap_or_else(|| panic!("found {line:?}"));
+    (running, address.to_owned())
+}
+
+fn fly(profile: &str) {
+    let python = match python() {
+        Ok(python) => python,
+        Err(why) => {
+            eprintln!("skipped: no pymavlink here ({why})");
+            return;
+        }
+    };
+    let (_sim, address) = sim(&["--speedup", "10", "--profile", profile]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/pymavlink/fly.py");
+    let child = Command::new(python)
+        .arg(script)
+        .arg(&address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("python starts");
+    let mut script = Running(child);
+    let ended = script.succeeds(FLIGHT_LIMIT);
+    if ended.is_none() {
+        // Its pipes end with it.
+        let _ = script.0.kill();
+    }
+    let mut said = String::new();
+    for pipe in [
+        script.0.stdout.take().map(|p| Box::new(p) as Box<dyn Read>),
+        script.0.stderr.take().map(|p| Box::new(p) as Box<dyn Read>),
+    ] {
+        pipe.expect("both are piped").read_to_string(&mut said).expect("the script speaks UTF-8");
+    }
+    assert_eq!(ended, Some(true), "{profile}: {said}");
+    assert!(said.contains("landed"), "{profile}: {said}");
+}
+
+#[test]
+fn pymavlink_flies_3_5_7() {
+    fly("3.5.7");
+}
+
+#[test]
+fn pymavlink_flies_4_6_2() {
+    fly("4.6.2");
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } =
+        wingbeat().arg("sim").args(arguments).output().expect("wingbeat runs");
+    let said = String::from_utf8(stderr).expect("UTF-8");
+    assert_eq!(status.code(), Some(2), "{arguments:?}: {said}");
+    assert!(stdout.is_empty(), "something flew: {}", String::from_utf8_lossy(&stdout));
+    said
+}
+
+#[test]
+fn a_port_in_use_is_one_message_and_nothing_flies() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let said = refused(&["--tcp", &port]);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(&port) && said.contains("in use"), "{said}");
+}
+
+#[test]
+fn bad_arguments_are_refused_by_name() {
+    for (arguments, what) in [
+        (["--home", "39,0"], "expected 4"),
+        (["--speedup", "0"], "--speedup: 0 found, expected 0.1 to 100"),
+        (["--uavs", "0"], "--uavs"),
+        (["--profile", "3.6"], "3.5.7"),
+        (["--tcp", "70000"], "--tcp"),
+    ] {
+        let said = refused(&arguments);
+        assert!(said.contains(what), "{arguments:?}: {said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupting_ends_it_cleanly() {
+    let (mut running, _) = sim(&["--uavs", "3"]);
+    let id = running.0.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
+    assert!(sent.success());
+    assert_eq!(running.succeeds(END_LIMIT), Some(true), "exit code 0");
+}
