@@ -1,0 +1,186 @@
+// A stand-in for the ground service while the page is worked on: it serves web/dist and the fleet's API,
+// with aircraft that fly circles. It knows nothing of real aircraft and is never shipped.
+//
+//   node dev/fake-ground.mjs [--uavs 9] [--port 8700] [--trouble]
+//
+// --trouble: one aircraft falls silent, one loses its flight controller, one holds another mission, one
+// refuses commands, one is taken over by its pilot, one address never answers.
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { values: options } = parseArgs({
+  options: { uavs: { type: 'string', default: '9' }, port: { type: 'string', default: '8700' }, trouble: { type: 'boolean', default: false } },
+});
+const count = Number(options.uavs);
+const dist = fileURLToPath(new URL('../dist', import.meta.url));
+const [homeLat, homeLon] = [39.482594, -0.346265];
+const startedAt = Date.now();
+const timeMs = () => Date.now() - startedAt;
+const is = (index, which) => options.trouble && index === which % count;
+
+const place = (east, north, height) => ({
+  latitude_deg: homeLat + north / 111_132,
+  longitude_deg: homeLon + east / (111_320 * Math.cos((homeLat * Math.PI) / 180)),
+  altitude_m: 12 + height,
+});
+// A lawn-mower of 14 waypoints.
+const waypoints = Array.from({ length: 14 }, (_, i) => place((i >> 1) * 40 - 120, ((i + 1) >> 1) % 2 ? 180 : 60, 25));
+const missions = [
+  { hash: '5f1c9a02be77d310', name: 'field-survey', waypoints },
+  { hash: '0badc0de0badc0de', name: 'square', waypoints: [place(-60, -60, 20), place(60, -60, 20), place(60, -140, 20), place(-60, -140, 20)] },
+];
+
+const side = Math.ceil(Math.sqrt(count));
+const fleet = Array.from({ length: count }, (_, index) => ({
+  index,
+  id: (0xb827eb000000 + index + 1).toString(16).padStart(16, '0'),
+  address: `http://10.0.0.${index + 1}:8080`,
+  slot: { east: ((index % side) - (side - 1) / 2) * 25, north: -Math.floor(index / side) * 25 },
+  state: 'Start', mode: 'LOITER', armed: false, engaged: true, height: 0, angle: index, commands: [], sent: 0, received: 0,
+}));
+const commands = [];
+
+function status(uav) {
+  const flying = uav.height > 0.5;
+  const radius = flying ? 9 : 0;
+  const heading = ((-uav.angle * 180) / Math.PI + 360 * 9) % 360;
+  const at = place(uav.slot.east + radius * Math.cos(uav.angle), uav.slot.north + radius * Math.sin(uav.angle), uav.height);
+  const mission = missions[is(uav.index, 3) ? 1 : 0];
+  const holds = uav.index === 0 || uav.state !== 'Start' || is(uav.index, 3);
+  return {
+    id: uav.id, name: `UAV ${uav.index + 1}`, time_ms: timeMs(), protocol: 'muscop', state: uav.state,
+    detail: uav.state === 'Start' ? 'waiting for Setup' : flying ? 'flying in formation' : 'on the ground',
+    engaged: uav.engaged,
+    flight_controller: {
+      link: is(uav.index, 2) && timeMs() > 6000 ? 'lost' : 'up', heartbeat_age_ms: is(uav.index, 2) ? Math.max(0, timeMs() - 6000) : 300,
+      firmware: 'ArduCopter 3.5.7', mode: uav.mode, armed: uav.armed, refused: [{ reason: 'bad_crc', count: 3 }],
+    },
+    navigation: {
+      position: at, height_m: uav.height, ground_speed_m_s: flying ? 3.6 : 0, climb_m_s: 0, heading_deg: heading,
+      target: flying && uav.index > 0 ? place(uav.slot.east, uav.slot.north, uav.height) : null,
+    },
+    battery: { remaining_percent: Math.max(5, 97 - uav.index * 9 % 90), voltage_v: 11.9, current_a: flying ? 14.2 : 0.6 },
+    mission: holds ? { name: mission.name, hash: mission.hash, waypoints: mission.waypoints.length, reached: uav.state === 'MovingToWaypoint' ? 4 : null } : null,
+    swarm: { leader: uav.index === 0, leader_id: fleet[0].id, size: count, formation: 'matrix', slot: uav.state === 'Start' ? null : uav.index },
+    radio: { sent: uav.sent, received: uav.received, refused: [{ reason: 'other_version', count: 2 }, { reason: 'too_old', count: uav.index }] },
+    checks: [
+      { name: 'GPS', passed: true, detail: '3D fix, 14 satellites' }, { name: 'Battery', passed: true, detail: '11.9 V' },
+      { name: 'Failsafe', passed: !is(uav.index, 5), detail: is(uav.index, 5) ? 'FS_GCS_ENABLE is 0, expected 1' : 'FS_GCS_ENABLE 1' },
+      { name: 'Home', passed: true, detail: 'set' },
+    ],
+    commands: uav.commands.slice(-8),
+  };
+}
+
+const silent = (uav) => is(uav.index, 1) && timeMs() > 8000;
+function aircraft(uav) {
+  if (silent(uav)) return { address: uav.address, link: 'lost', age_ms: timeMs() - 8000, status: uav.last };
+  uav.last = status(uav);
+  return { address: uav.address, link: 'up', age_ms: 40, status: uav.last };
+}
+const all = () => [
+  ...fleet.map(aircraft),
+  ...(options.trouble ? [{ address: 'http://10.0.0.250:8080', link: 'never_seen', age_ms: null, status: null }] : []),
+];
+const every = (state) => fleet.every((uav) => uav.state === state);
+function actions() {
+  const [setup, start] = [every('Start'), every('SetupFinished')];
+  return {
+    setup, setup_blocked: setup ? '' : `${fleet[0].id.slice(-4)} is in state ${fleet[0].state}: Setup needs state Start.`,
+    start, start_blocked: start ? '' : 'Every aircraft must have finished its setup first.',
+  };
+}
+const changing = () => ({ time_ms: timeMs(), commands, actions: actions() });
+const picture = () => ({
+  ...changing(), version: '0.0.0-fake', aircraft: all(),
+  missions: missions.map((mission) => ({ ...mission, holders: fleet.filter((uav) => status(uav).mission?.hash === mission.hash).map(({ id }) => id) }))
+    .filter(({ holders }) => holders.length > 0),
+});
+
+const consoles = new Set();
+const emit = (event, value) => consoles.forEach((response) => response.write(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`));
+const log = (uav, severity, text) => emit('log', { id: uav.id, time_ms: timeMs(), severity, text });
+
+function enter(uav, state, mode) {
+  if (uav.state !== state) log(uav, state === 'Aborted' ? 'warning' : 'info', `state ${uav.state} → ${state}`);
+  Object.assign(uav, { state, mode });
+  emit('picture', picture());
+}
+
+const EFFECTS = {
+  setup: (uav) => { uav.armed = true; enter(uav, 'TakingOff', 'GUIDED'); },
+  start: (uav) => enter(uav, 'MovingToWaypoint', 'GUIDED'),
+  hold: (uav) => enter(uav, 'Aborted', 'BRAKE'),
+  return: (uav) => enter(uav, 'Aborted', 'RTL'),
+  land: (uav) => enter(uav, 'Aborted', 'LAND'),
+  recover_control: (uav) => { uav.engaged = false; enter(uav, 'Aborted', 'LOITER'); },
+  engage: (uav) => { uav.engaged = true; enter(uav, 'Start', uav.mode); },
+};
+
+function command({ id, command, vehicles = [] }) {
+  const known = commands.find((one) => one.id === id);
+  const targets = fleet.filter((uav) => vehicles.length === 0 || vehicles.includes(uav.id));
+  if (!known) {
+    const results = targets.map((uav) => ({ vehicle: uav.id, outcome: 'sending', detail: '' }));
+    commands.push({ id, command, time_ms: timeMs(), results });
+    commands.splice(0, commands.length - 16);
+    targets.forEach((uav, i) => {
+      const set = (outcome, detail) => Object.assign(results[i], { outcome, detail });
+      setTimeout(() => {
+        if (silent(uav)) return setTimeout(() => set('expired', 'no answer for 10 s'), 5000);
+        if (is(uav.index, 4)) {
+          log(uav, 'error', `${command} refused: arming refused`);
+          return set('failed', 'refused: PreArm: compass not calibrated');
+        }
+        set('accepted', 'waiting for the effect');
+        uav.commands.push({ id, command, stage: 'effect_seen', detail: '' });
+        setTimeout(() => { EFFECTS[command](uav); set('effect_seen', `mode ${uav.mode}`); }, 600 + 40 * (i % 20));
+      }, 200 + 15 * i);
+    });
+  }
+  return { id, vehicles: targets.map(({ id }) => id) };
+}
+
+setInterval(() => {
+  for (const uav of fleet) {
+    uav.angle += 0.08;
+    uav.sent += 1;
+    uav.received += count - 1;
+    if (uav.state === 'TakingOff' && (uav.height += 1) >= 20) enter(uav, 'SetupFinished', 'GUIDED');
+    if (uav.mode === 'LAND' || uav.mode === 'RTL') {
+      uav.height = Math.max(0, uav.height - 0.6);
+      if (uav.height === 0 && uav.armed) { uav.armed = false; log(uav, 'info', 'disarmed'); }
+    }
+  }
+  emit('update', { ...changing(), aircraft: all() });
+}, 200);
+if (options.trouble) setTimeout(() => { fleet[6 % count].engaged = false; log(fleet[6 % count], 'warning', 'the pilot took over: mode LOITER'); }, 7000);
+
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.css': 'text/css' };
+function file(path, response) {
+  const found = join(dist, normalize(path === '/' ? '/index.html' : path));
+  if (!existsSync(found) || !statSync(found).isFile()) return response.writeHead(404).end('npm run build first');
+  response.writeHead(200, { 'content-type': TYPES[extname(found)] ?? 'application/octet-stream' });
+  return createReadStream(found).pipe(response);
+}
+const json = (response, code, value) => response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+
+createServer((request, response) => {
+  const { pathname } = new URL(request.url, 'http://localhost');
+  if (pathname === '/api/v1/fleet') return json(response, 200, picture());
+  if (pathname === '/api/v1/fleet/events') {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+    response.write(`event: picture\ndata: ${JSON.stringify(picture())}\n\n`);
+    consoles.add(response);
+    return request.on('close', () => consoles.delete(response));
+  }
+  if (pathname === '/api/v1/fleet/commands' && request.method === 'POST') {
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    return request.on('end', () => json(response, 202, command(JSON.parse(body))));
+  }
+  return file(pathname, response);
+}).listen(Number(options.port), '127.0.0.1', () => console.log(`fake ground service: http://127.0.0.1:${options.port}`));

@@ -1,0 +1,26 @@
+/**
+ * Names for the types that `npm run generate` makes from `docs/openapi/ground.json`.
+ * Nothing is declared here by hand: when the service changes, the compiler says where the page must.
+ */
+import type { components } from './types';
+
+type Schemas = components['schemas'];
+
+export type Actions = Schemas['Actions'];
+export type AircraftStatus = Schemas['AircraftStatus'];
+export type ApiError = Schemas['ApiError'];
+export type CommandKind = Schemas['CommandKind'];
+export type CommandStage = Schemas['CommandStage'];
+export type FleetAircraft = Schemas['FleetAircraft'];
+export type FleetCommand = Schemas['FleetCommand'];
+export type FleetCommandReply = Schemas['FleetCommandReply'];
+export type FleetCommandRequest = Schemas['FleetCommandRequest'];
+export type FleetCommandResult = Schemas['FleetCommandResult'];
+export type FleetMission = Schemas['FleetMission'];
+export type FleetPicture = Schemas['FleetPicture'];
+export type FleetUpdate = Schemas['FleetUpdate'];
+export type GeoPoint = Schemas['GeoPoint'];
+export type LinkState = Schemas['LinkState'];
+export type LogLine = Schemas['LogLine'];
+export type Severity = Schemas['Severity'];
+export type VehicleOutcome = Schemas['VehicleOutcome'];

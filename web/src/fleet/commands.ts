@@ -1,0 +1,71 @@
+/** What became of a command: the failures first, and one line for the whole. */
+import type { CommandKind, FleetCommand, FleetCommandResult, VehicleOutcome } from '../api/model';
+import { plural } from './format';
+
+/** Worst first. */
+export const OUTCOMES: readonly VehicleOutcome[] = ['failed', 'expired', 'sending', 'accepted', 'effect_seen'];
+
+export interface CommandSummary {
+  readonly counts: Readonly<Record<VehicleOutcome, number>>;
+  /** Worst outcome first, then as the service lists them. */
+  readonly results: readonly FleetCommandResult[];
+  /** `bad`: somebody failed; `busy`: not everybody is done; `done`: the effect was seen everywhere. */
+  readonly verdict: 'bad' | 'busy' | 'done';
+  /** "2 failed, 7 effect seen". */
+  readonly text: string;
+}
+
+export function summarizeCommand(command: FleetCommand): CommandSummary {
+  const counts: Record<VehicleOutcome, number> = { failed: 0, expired: 0, sending: 0, accepted: 0, effect_seen: 0 };
+  for (const { outcome } of command.results) counts[outcome] += 1;
+  const results = command.results.toSorted((a, b) => OUTCOMES.indexOf(a.outcome) - OUTCOMES.indexOf(b.outcome));
+  const busy = counts.sending + counts.accepted > 0 || results.length === 0;
+  const verdict = counts.failed + counts.expired > 0 ? 'bad' : busy ? 'busy' : 'done';
+  const words: Record<VehicleOutcome, string> = {
+    failed: 'failed',
+    expired: 'without answer',
+    sending: 'sending',
+    accepted: 'accepted',
+    effect_seen: 'effect seen',
+  };
+  const text = OUTCOMES.filter((outcome) => counts[outcome] > 0)
+    .map((outcome) => `${counts[outcome]} ${words[outcome]}`)
+    .join(', ');
+  return { counts, results, verdict, text: text || 'no aircraft addressed' };
+}
+
+/** A command as the page sent it, from the key press until the ground service shows it. */
+export interface Sending {
+  readonly id: string;
+  readonly command: CommandKind;
+  readonly vehicles: readonly string[];
+  /** Whom it addresses, in words. */
+  readonly scope: string;
+  readonly state: 'sending' | 'sent' | 'failed';
+  /** What the last attempt met; empty if nothing yet. */
+  readonly reason: string;
+}
+
+export interface HistoryItem {
+  readonly id: string;
+  readonly command: CommandKind;
+  readonly local: Sending | undefined;
+  readonly remote: FleetCommand | undefined;
+}
+
+/** Newest first: what the service knows, and what only the page knows so far. */
+export function history(remote: readonly FleetCommand[], local: readonly Sending[]): HistoryItem[] {
+  const known = new Set(remote.map(({ id }) => id));
+  const unanswered = local.filter(({ id }) => !known.has(id));
+  const locals = new Map(local.map((sending) => [sending.id, sending]));
+  return [
+    ...remote.map((command) => ({ id: command.id, command: command.command, local: locals.get(command.id), remote: command })),
+    ...unanswered.map((sending) => ({ id: sending.id, command: sending.command, local: sending, remote: undefined })),
+  ].reverse();
+}
+
+/** Whom a command of the service went to, in words. */
+export function addressed(command: FleetCommand, fleetSize: number): string {
+  const count = command.results.length;
+  return count === fleetSize && count > 1 ? `all ${count}` : plural(count, 'aircraft', 'aircraft');
+}

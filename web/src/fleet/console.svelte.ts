@@ -1,0 +1,164 @@
+/**
+ * What the page shows: the one place where the stream, the operator's selection and the commands under
+ * way meet. Components read it and call its methods; they keep no copy of the fleet.
+ */
+import type { CommandKind } from '../api/model';
+import { isRecovery, newCommandId, sendCommand } from '../api/send';
+import { FleetStream } from '../api/stream';
+import { colourOf } from '../map/features';
+import { announcements } from './announce';
+import type { Sending } from './commands';
+import { covers, scopeOf, type Scope } from './scope';
+import { applyLog, applyPicture, applyUpdate, EMPTY, type FleetState } from './state';
+import { summarize, trackFlight, type FlightClock } from './summary';
+
+/** At most ten redraws a second, however fast the events come. */
+const PUBLISH_MS = 100;
+/** Ages are whole seconds: twice a second is often enough. */
+const TICK_MS = 500;
+/** A screen reader is given time to finish its sentence. */
+const ANNOUNCE_MS = 1_500;
+const SENDINGS_MAX = 16;
+
+/** The page's clock: it never jumps. */
+export const pageNowMs = (): number => performance.now();
+
+export class FleetConsole {
+  fleet = $state.raw<FleetState>(EMPTY);
+  /** Whether the ground service answers; undefined before the first attempt has ended. */
+  live = $state<boolean | undefined>(undefined);
+  /** The page's clock, advancing in ticks. */
+  nowMs = $state(pageNowMs());
+  flight = $state.raw<FlightClock>(undefined);
+  /** Addresses of the selected aircraft. */
+  selected = $state.raw<ReadonlySet<string>>(new Set());
+  /** Address of the aircraft whose details are shown: the one selected last. */
+  focus = $state<string | undefined>(undefined);
+  /** Commands of this page, oldest first. */
+  sendings = $state.raw<readonly Sending[]>([]);
+  /** For the screen reader. */
+  announcement = $state('');
+  /** By address: the colour that an aircraft keeps for as long as it is in the fleet. */
+  colours = $state.raw<ReadonlyMap<string, number>>(new Map());
+
+  readonly summary = $derived(summarize(this.fleet.aircraft));
+  readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
+
+  #next: FleetState = EMPTY;
+  #publishing: ReturnType<typeof setTimeout> | undefined;
+  #sentences: string[] = [];
+  #announcing: ReturnType<typeof setTimeout> | undefined;
+  readonly #aborts = new Map<string, AbortController>();
+
+  readonly #stream = new FleetStream({
+    picture: (picture) => this.#change(applyPicture(this.#next, picture, pageNowMs())),
+    update: (update) => this.#change(applyUpdate(this.#next, update, pageNowMs())),
+    log: (line) => this.#change(applyLog(this.#next, line)),
+    live: (live) => this.#setLive(live),
+    problem: (text) => console.error(text),
+  });
+
+  /** Connects, and returns what disconnects. */
+  start(): () => void {
+    this.#stream.start();
+    const ticking = setInterval(() => (this.nowMs = pageNowMs()), TICK_MS);
+    return () => {
+      this.#stream.stop();
+      clearInterval(ticking);
+      clearTimeout(this.#publishing);
+      clearTimeout(this.#announcing);
+    };
+  }
+
+  /** Selects this aircraft alone, or nobody if it was selected alone. */
+  selectOnly(address: string): void {
+    const again = this.selected.size === 1 && this.selected.has(address);
+    this.#select(again ? [] : [address], address);
+  }
+
+  /** Adds this aircraft to the selection or takes it out. */
+  toggle(address: string): void {
+    const selected = new Set(this.selected);
+    if (!selected.delete(address)) selected.add(address);
+    this.#select(selected, address);
+  }
+
+  selectAll(addresses: readonly string[]): void {
+    this.#select(addresses, addresses.at(-1));
+  }
+
+  clearSelection(): void {
+    this.#select([], undefined);
+  }
+
+  #select(addresses: Iterable<string>, focus: string | undefined): void {
+    this.selected = new Set(addresses);
+    this.focus = focus !== undefined && this.selected.has(focus) ? focus : [...this.selected].at(-1);
+  }
+
+  /** Setup and Start go to everybody, the others to the scope that the operator saw on the button. */
+  async send(command: CommandKind, scope: Scope): Promise<void> {
+    const body = { id: newCommandId(), command, vehicles: [...scope.vehicles] };
+    if (isRecovery(command)) this.#replaceBy(body.vehicles);
+    const abort = new AbortController();
+    this.#aborts.set(body.id, abort);
+    const sending: Sending = { ...body, scope: scope.short, state: 'sending', reason: '' };
+    this.sendings = [...this.sendings.slice(1 - SENDINGS_MAX), sending];
+    const result = await sendCommand(body, {
+      signal: abort.signal,
+      retrying: (reason) => this.#changeSending(body.id, { reason }),
+    });
+    this.#aborts.delete(body.id);
+    this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '' } : { state: 'failed', reason: result.reason });
+    if (!result.ok) this.#announce([`${command} was not sent: ${result.reason}.`]);
+  }
+
+  /** An older command must not get through late, after the newer one. */
+  #replaceBy(vehicles: readonly string[]): void {
+    for (const sending of this.sendings) {
+      if (covers(vehicles, sending.vehicles)) this.#aborts.get(sending.id)?.abort();
+    }
+  }
+
+  #changeSending(id: string, change: Partial<Sending>): void {
+    this.sendings = this.sendings.map((sending) => (sending.id === id ? { ...sending, ...change } : sending));
+  }
+
+  #setLive(live: boolean): void {
+    if (live === this.live) return;
+    if (!live) this.#announce(['Ground service not reachable.']);
+    else if (this.live === false) this.#announce(['Ground service reachable again.']);
+    this.live = live;
+  }
+
+  #change(next: FleetState): void {
+    this.#next = next;
+    this.#publishing ??= setTimeout(() => {
+      this.#publishing = undefined;
+      this.#publish();
+    }, PUBLISH_MS);
+  }
+
+  #publish(): void {
+    this.#announce(announcements(this.fleet, this.#next));
+    this.fleet = this.#next;
+    this.flight = trackFlight(this.flight, this.#next);
+    this.#colour();
+  }
+
+  #colour(): void {
+    const addresses = this.fleet.aircraft.map(({ fleet }) => fleet.address);
+    if (addresses.length === this.colours.size && addresses.every((address) => this.colours.has(address))) return;
+    this.colours = new Map(addresses.map((address, index) => [address, colourOf(index)]));
+  }
+
+  #announce(sentences: readonly string[]): void {
+    if (sentences.length === 0) return;
+    this.#sentences.push(...sentences);
+    this.#announcing ??= setTimeout(() => {
+      this.#announcing = undefined;
+      this.announcement = this.#sentences.slice(-6).join(' ');
+      this.#sentences = [];
+    }, ANNOUNCE_MS);
+  }
+}

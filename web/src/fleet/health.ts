@@ -1,0 +1,43 @@
+/**
+ * How old what the page shows is, and which of three links is broken: page to ground service, ground
+ * service to companion computer, companion computer to flight controller. Each hides those behind it.
+ */
+import type { LinkState } from '../api/model';
+import type { Aircraft } from './state';
+
+/** `unknown`: a link in front of it is broken, so nobody can tell. */
+export type LinkHealth = LinkState | 'unknown';
+
+export interface Health {
+  readonly companion: LinkHealth;
+  /** Since the ground service last heard the companion computer; undefined if never. */
+  readonly companionAgeMs: number | undefined;
+  readonly flightController: LinkHealth;
+  /** Since the flight controller's last heartbeat; undefined if never. */
+  readonly flightControllerAgeMs: number | undefined;
+}
+
+/** Ages go on growing between updates, by the page's clock. */
+export function health(aircraft: Aircraft, nowMs: number, groundLive: boolean): Health {
+  const { fleet, receivedAtMs } = aircraft;
+  const sinceMs = Math.max(0, nowMs - receivedAtMs);
+  const companion: LinkHealth = groundLive ? fleet.link : 'unknown';
+  const controller = fleet.status?.flight_controller;
+  return {
+    companion,
+    companionAgeMs: fleet.age_ms == null ? undefined : fleet.age_ms + sinceMs,
+    flightController: companion === 'up' && controller ? controller.link : companion === 'never_seen' ? 'never_seen' : 'unknown',
+    flightControllerAgeMs:
+      controller?.heartbeat_age_ms == null ? undefined : controller.heartbeat_age_ms + sinceMs + staleMs(aircraft),
+  };
+}
+
+/** A heartbeat's age was true when the companion sent it: what the link lost since then counts too. */
+function staleMs(aircraft: Aircraft): number {
+  return aircraft.fleet.age_ms ?? 0;
+}
+
+/** Whether the shown values are old news. */
+export function isStale(health: Health): boolean {
+  return health.companion !== 'up';
+}

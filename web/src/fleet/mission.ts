@@ -1,0 +1,34 @@
+/**
+ * Whether an aircraft holds the mission that it should: a mission is known by its hash, never by its name.
+ * In a swarm with a leader everybody flies the leader's mission; without one, each may fly its own.
+ */
+import type { Aircraft } from './state';
+
+export type MissionMatch =
+  /** Holds no mission. */
+  | 'none'
+  /** Holds the leader's mission. */
+  | 'same'
+  /** Holds another than the leader's. */
+  | 'differs'
+  /** Nobody to compare with. */
+  | 'own';
+
+/** By id, the hash of the mission that each aircraft holds; `null` for none. */
+export type Holdings = ReadonlyMap<string, string | null>;
+
+export function holdings(fleet: readonly Aircraft[]): Holdings {
+  return new Map(
+    fleet.flatMap(({ fleet: { status } }) => (status ? [[status.id, status.mission?.hash ?? null] as const] : [])),
+  );
+}
+
+export function missionMatch(aircraft: Aircraft, held: Holdings): MissionMatch {
+  const status = aircraft.fleet.status;
+  const hash = status?.mission?.hash;
+  if (!status || hash == null) return 'none';
+  const leader = status.swarm?.leader ? status.id : status.swarm?.leader_id;
+  const expected = leader == null ? null : held.get(leader);
+  if (expected == null) return 'own';
+  return expected === hash ? 'same' : 'differs';
+}

@@ -1,0 +1,56 @@
+/** Draws the graticule under the map, which is transparent: meridians, parallels, their labels. */
+import type { Map as MapLibreMap } from 'maplibre-gl';
+import { cellMetres, latitudeLabel, lines, longitudeLabel, spacingDeg } from './graticule';
+import type { MapTokens } from './style';
+
+/** Lines closer than this are noise, and their labels would touch. */
+const LINE_PX = 90;
+const FONT = '10.5px system-ui, sans-serif';
+
+/** What is drawn now, so that a frame in which only aircraft moved costs nothing here. */
+const drawn = new WeakMap<HTMLCanvasElement, string>();
+
+export function drawGraticule(canvas: HTMLCanvasElement, map: MapLibreMap, tokens: MapTokens): void {
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const ratio = window.devicePixelRatio || 1;
+  const bounds = map.getBounds();
+  const [west, east, south, north] = [bounds.getWest(), bounds.getEast(), bounds.getSouth(), bounds.getNorth()];
+  const key = [width, height, ratio, west, east, south, north, tokens.grid].join();
+  if (drawn.get(canvas) === key || width === 0 || height === 0) return;
+  drawn.set(canvas, key);
+
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext('2d');
+  if (!context) return;
+  context.scale(ratio, ratio);
+  context.font = FONT;
+  context.strokeStyle = tokens.grid;
+  context.fillStyle = tokens.gridText;
+  context.lineWidth = 1;
+
+  const acrossDeg = spacingDeg((east - west) / width, LINE_PX);
+  const upDeg = spacingDeg((north - south) / height, LINE_PX);
+  context.beginPath();
+  const meridians = lines(west, east, acrossDeg).map((at) => ({ at, x: Math.round(map.project([at, south]).x) + 0.5 }));
+  const parallels = lines(south, north, upDeg).map((at) => ({ at, y: Math.round(map.project([west, at]).y) + 0.5 }));
+  for (const { x } of meridians) {
+    context.moveTo(x, 0);
+    context.lineTo(x, height);
+  }
+  for (const { y } of parallels) {
+    context.moveTo(0, y);
+    context.lineTo(width, y);
+  }
+  context.stroke();
+
+  context.textBaseline = 'top';
+  for (const { at, x } of meridians) context.fillText(longitudeLabel(at, acrossDeg), x + 4, 4);
+  context.textBaseline = 'bottom';
+  // The top row belongs to the meridians, the bottom one to the scale.
+  for (const { at, y } of parallels) if (y > 34 && y < height - 30) context.fillText(latitudeLabel(at, upDeg), 4, y - 2);
+
+  const middle = (north + south) / 2;
+  const cell = `grid ${cellMetres(acrossDeg, middle, 'parallel')} × ${cellMetres(upDeg, middle, 'meridian')}`;
+  context.fillText(cell, 10, height - 30);
+}

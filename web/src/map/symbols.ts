@@ -1,0 +1,109 @@
+/**
+ * The map's symbols and texts, drawn on the spot: the page loads no glyphs and no sprites. An image's
+ * name says all there is to draw, so the map asks for images as it needs them.
+ */
+import type { Map as MapLibreMap } from 'maplibre-gl';
+import type { MapTokens } from './style';
+
+/** Images are drawn larger than shown, for sharp displays. */
+const RATIO = 2;
+const FONT = '600 11px system-ui, sans-serif';
+const SIZE = 30;
+
+export interface SymbolState {
+  /** Old news: hollow and grey. */
+  readonly stale: boolean;
+  /** The companion answers, its flight controller does not: crossed out. */
+  readonly controllerLost: boolean;
+  /** Filled when armed, outlined on the ground. */
+  readonly armed: boolean;
+}
+
+export function symbolId(colour: number, state: SymbolState): string {
+  const flags = `${state.stale ? 's' : ''}${state.controllerLost ? 'c' : ''}${state.armed ? 'a' : ''}`;
+  return `aircraft/${colour}/${flags}`;
+}
+
+export const labelId = (name: string, leader: boolean): string => `label/${leader ? '★ ' : ''}${name}`;
+
+export const numberId = (index: number): string => `number/${index + 1}`;
+
+/** Draws the image of that name and gives it to the map; a name of none of ours is left alone. */
+export function addSymbol(map: MapLibreMap, id: string, tokens: MapTokens): void {
+  const slash = id.indexOf('/');
+  const [kind, rest] = [id.slice(0, slash), id.slice(slash + 1)];
+  let image: ImageData | undefined;
+  if (kind === 'aircraft') {
+    const [colour = '0', flags = ''] = rest.split('/');
+    image = drawAircraft(tokens, Number(colour), {
+      stale: flags.includes('s'),
+      controllerLost: flags.includes('c'),
+      armed: flags.includes('a'),
+    });
+  } else if (kind === 'label') {
+    image = drawText(rest, tokens.text, tokens.halo);
+  } else if (kind === 'number') {
+    image = drawText(rest, tokens.mission, tokens.halo);
+  }
+  if (image && !map.hasImage(id)) map.addImage(id, image, { pixelRatio: RATIO });
+}
+
+function canvas(width: number, height: number): CanvasRenderingContext2D {
+  const element = document.createElement('canvas');
+  element.width = Math.ceil(width * RATIO);
+  element.height = Math.ceil(height * RATIO);
+  const context = element.getContext('2d', { willReadFrequently: true });
+  if (!context) throw new Error('map symbols: this browser gives no 2D canvas');
+  context.scale(RATIO, RATIO);
+  context.lineJoin = 'round';
+  context.lineCap = 'round';
+  return context;
+}
+
+const pixels = (context: CanvasRenderingContext2D): ImageData =>
+  context.getImageData(0, 0, context.canvas.width, context.canvas.height);
+
+/** A dart that points north. */
+function drawAircraft(tokens: MapTokens, colour: number, state: SymbolState): ImageData {
+  const context = canvas(SIZE, SIZE);
+  const paint = state.stale ? tokens.stale : (tokens.aircraft[colour] ?? tokens.text);
+  context.translate(SIZE / 2, SIZE / 2);
+  const dart = new Path2D('M0 -11 L8 9 L0 4.5 L-8 9 Z');
+  context.lineWidth = 4;
+  context.strokeStyle = tokens.halo;
+  context.stroke(dart);
+  const hollow = state.stale || !state.armed;
+  context.fillStyle = hollow ? tokens.halo : paint;
+  context.fill(dart);
+  if (hollow) {
+    if (state.stale) context.setLineDash([2.5, 3]);
+    context.lineWidth = 1.8;
+    context.strokeStyle = paint;
+    context.stroke(dart);
+    context.setLineDash([]);
+  }
+  if (state.controllerLost) {
+    const cross = new Path2D('M-7 -7 L7 7 M7 -7 L-7 7');
+    context.lineWidth = 5;
+    context.strokeStyle = tokens.halo;
+    context.stroke(cross);
+    context.lineWidth = 2.4;
+    context.strokeStyle = tokens.bad;
+    context.stroke(cross);
+  }
+  return pixels(context);
+}
+
+function drawText(text: string, colour: string, halo: string): ImageData {
+  const ruler = canvas(1, 1);
+  ruler.font = FONT;
+  const context = canvas(ruler.measureText(text).width + 6, 16);
+  context.font = FONT;
+  context.textBaseline = 'middle';
+  context.lineWidth = 3;
+  context.strokeStyle = halo;
+  context.strokeText(text, 3, 8.5);
+  context.fillStyle = colour;
+  context.fillText(text, 3, 8.5);
+  return pixels(context);
+}
