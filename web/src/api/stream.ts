@@ -63,16 +63,13 @@ export class FleetStream {
   #read<T>(source: EventSourceLike, name: string, handle: (value: T) => void): void {
     source.addEventListener(name, (event) => {
       if (source !== this.#source) return;
-      let value: T;
-      try {
-        value = JSON.parse((event as MessageEvent<string>).data) as T;
-      } catch (error) {
-        this.handlers.problem(`fleet stream: event "${name}" is not JSON: ${String(error)}`);
-        return;
-      }
       this.handlers.live(true);
       this.#wake(SILENCE_MS, () => this.#reopen());
-      handle(value);
+      try {
+        handle(JSON.parse((event as MessageEvent<string>).data) as T);
+      } catch (error) {
+        this.handlers.problem(`fleet stream: event "${name}" cannot be read: ${String(error)}`);
+      }
     });
   }
 

@@ -36,6 +36,8 @@ export class FleetConsole {
   focus = $state<string | undefined>(undefined);
   /** Commands of this page, oldest first. */
   sendings = $state.raw<readonly Sending[]>([]);
+  /** Events of the stream that could not be read. */
+  unreadable = $state(0);
   /** For the screen reader. */
   announcement = $state('');
   /** By address: the colour that an aircraft keeps for as long as it is in the fleet. */
@@ -55,7 +57,10 @@ export class FleetConsole {
     update: (update) => this.#change(applyUpdate(this.#next, update, pageNowMs())),
     log: (line) => this.#change(applyLog(this.#next, line)),
     live: (live) => this.#setLive(live),
-    problem: (text) => console.error(text),
+    problem: (text) => {
+      console.error(text);
+      this.unreadable += 1;
+    },
   });
 
   /** Connects, and returns what disconnects. */
@@ -98,6 +103,8 @@ export class FleetConsole {
 
   /** Setup and Start go to everybody, the others to the scope that the operator saw on the button. */
   async send(command: CommandKind, scope: Scope): Promise<void> {
+    // An empty list means all in a request: nobody must never become everybody.
+    if (scope.kind === 'nobody') return;
     const body = { id: newCommandId(), command, vehicles: [...scope.vehicles] };
     if (isRecovery(command)) this.#replaceBy(body.vehicles);
     const abort = new AbortController();

@@ -8,8 +8,11 @@ function number(value: number | null | undefined, decimals: number, unit: string
   const text = value.toFixed(decimals);
   // -0.0 reads like a small descent; it is none.
   const clean = Number(text) === 0 ? text.replace('-', '') : text;
-  return `${clean.replace('-', '\u2212')}\u202f${unit}`;
+  return clean.replace('-', '\u2212') + (unit && `\u202f${unit}`);
 }
+
+/** For a table column whose heading carries the unit. */
+export const decimal = (value: number | null | undefined): string => number(value, 1, '');
 
 export const metres = (value: number | null | undefined): string => number(value, 1, 'm');
 export const metresPerSecond = (value: number | null | undefined): string => number(value, 1, 'm/s');

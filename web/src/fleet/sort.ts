@@ -1,5 +1,5 @@
 /** The order of the fleet table. What is absent comes last in both directions; ties go by name. */
-import { ABSENT } from './format';
+import { ABSENT, shortAddress } from './format';
 import { missionMatch, type Holdings } from './mission';
 import type { Aircraft } from './state';
 
@@ -19,7 +19,7 @@ const natural = new Intl.Collator('en', { numeric: true });
 const LINK_RANK = { lost: 0, never_seen: 1, up: 2 } as const;
 
 export function displayName(aircraft: Aircraft): string {
-  return aircraft.fleet.status?.name || aircraft.fleet.status?.id || aircraft.fleet.address;
+  return aircraft.fleet.status?.name || aircraft.fleet.status?.id || shortAddress(aircraft.fleet.address);
 }
 
 /** Leader first, then by slot, then those without a slot. */

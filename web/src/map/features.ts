@@ -50,9 +50,9 @@ export function aircraftFeatures(
         address,
         heading: navigation.heading_deg,
         selected: selected.has(address),
+        crossed: links.flightController === 'lost',
         symbol: symbolId(colour, {
           stale: links.companion !== 'up',
-          controllerLost: links.flightController === 'lost',
           armed: status.flight_controller.armed,
         }),
         label: labelId(displayName(aircraft), leader),

@@ -1,6 +1,7 @@
 /** The map's style, made from the page's design tokens: no tiles, no sprites, no glyphs, no network. */
 import type { ExpressionSpecification, SourceSpecification, StyleSpecification } from 'maplibre-gl';
 import { COLOURS } from './features';
+import { CROSS_ID } from './symbols';
 
 export interface MapTokens {
   readonly text: string;
@@ -87,15 +88,19 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
         },
       },
       {
-        id: 'labels', type: 'symbol', source: 'aircraft', filter: ['!', ['get', 'selected']],
-        layout: { 'icon-image': ['get', 'label'], 'icon-anchor': 'top', 'icon-offset': [0, 13], 'icon-padding': 0 },
-      },
-      {
         id: 'aircraft', type: 'symbol', source: 'aircraft',
         layout: {
           'icon-image': ['get', 'symbol'], 'icon-rotate': ['get', 'heading'], 'icon-rotation-alignment': 'map',
           'symbol-sort-key': ['case', ['get', 'selected'], 1, 0], ...always,
         },
+      },
+      {
+        id: 'crosses', type: 'symbol', source: 'aircraft', filter: ['get', 'crossed'],
+        layout: { 'icon-image': CROSS_ID, ...always },
+      },
+      {
+        id: 'labels', type: 'symbol', source: 'aircraft', filter: ['!', ['get', 'selected']],
+        layout: { 'icon-image': ['get', 'label'], 'icon-anchor': 'top', 'icon-offset': [0, 13], 'icon-padding': 0 },
       },
       {
         id: 'selected-labels', type: 'symbol', source: 'aircraft', filter: ['get', 'selected'],

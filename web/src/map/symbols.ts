@@ -13,18 +13,19 @@ const SIZE = 30;
 export interface SymbolState {
   /** Old news: hollow and grey. */
   readonly stale: boolean;
-  /** The companion answers, its flight controller does not: crossed out. */
-  readonly controllerLost: boolean;
   /** Filled when armed, outlined on the ground. */
   readonly armed: boolean;
 }
 
 export function symbolId(colour: number, state: SymbolState): string {
-  const flags = `${state.stale ? 's' : ''}${state.controllerLost ? 'c' : ''}${state.armed ? 'a' : ''}`;
+  const flags = `${state.stale ? 's' : ''}${state.armed ? 'a' : ''}`;
   return `aircraft/${colour}/${flags}`;
 }
 
 export const labelId = (name: string, leader: boolean): string => `label/${leader ? '★ ' : ''}${name}`;
+
+/** Over an aircraft whose companion answers while its flight controller is silent. */
+export const CROSS_ID = 'mark/cross';
 
 export const numberId = (index: number): string => `number/${index + 1}`;
 
@@ -37,9 +38,10 @@ export function addSymbol(map: MapLibreMap, id: string, tokens: MapTokens): void
     const [colour = '0', flags = ''] = rest.split('/');
     image = drawAircraft(tokens, Number(colour), {
       stale: flags.includes('s'),
-      controllerLost: flags.includes('c'),
       armed: flags.includes('a'),
     });
+  } else if (id === CROSS_ID) {
+    image = drawCross(tokens);
   } else if (kind === 'label') {
     image = drawText(rest, tokens.text, tokens.halo);
   } else if (kind === 'number') {
@@ -82,15 +84,19 @@ function drawAircraft(tokens: MapTokens, colour: number, state: SymbolState): Im
     context.stroke(dart);
     context.setLineDash([]);
   }
-  if (state.controllerLost) {
-    const cross = new Path2D('M-7 -7 L7 7 M7 -7 L-7 7');
-    context.lineWidth = 5;
-    context.strokeStyle = tokens.halo;
-    context.stroke(cross);
-    context.lineWidth = 2.4;
-    context.strokeStyle = tokens.bad;
-    context.stroke(cross);
-  }
+  return pixels(context);
+}
+
+function drawCross(tokens: MapTokens): ImageData {
+  const context = canvas(SIZE, SIZE);
+  context.translate(SIZE / 2, SIZE / 2);
+  const cross = new Path2D('M-8 -8 L8 8 M8 -8 L-8 8');
+  context.lineWidth = 5.5;
+  context.strokeStyle = tokens.halo;
+  context.stroke(cross);
+  context.lineWidth = 2.6;
+  context.strokeStyle = tokens.bad;
+  context.stroke(cross);
   return pixels(context);
 }
 

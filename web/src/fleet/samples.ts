@@ -1,0 +1,62 @@
+/** Values for the unit tests: one healthy aircraft, and changes to it. */
+import type { AircraftStatus, FleetAircraft, FleetCommand, FleetPicture, FleetUpdate, VehicleOutcome } from '../api/model';
+import { applyPicture, EMPTY, type FleetState } from './state';
+
+export const ACTIONS = { setup: true, setup_blocked: '', start: false, start_blocked: 'Setup comes first.' };
+
+export function status(index: number, change: Partial<AircraftStatus> = {}): AircraftStatus {
+  return {
+    id: index.toString(16).padStart(16, '0'),
+    name: `UAV ${index}`,
+    time_ms: 1000,
+    protocol: 'muscop',
+    state: 'Start',
+    detail: 'waiting for Setup',
+    engaged: true,
+    flight_controller: { link: 'up', heartbeat_age_ms: 200, firmware: 'ArduCopter 3.5.7', mode: 'LOITER', armed: false, refused: [] },
+    navigation: {
+      position: { latitude_deg: 39.48 + index / 10_000, longitude_deg: -0.34, altitude_m: 20 },
+      height_m: 0, ground_speed_m_s: 0, climb_m_s: 0, heading_deg: 90, target: null,
+    },
+    battery: { remaining_percent: 80, voltage_v: 12, current_a: 1 },
+    mission: null,
+    swarm: null,
+    radio: { sent: 0, received: 0, refused: [] },
+    checks: [],
+    commands: [],
+    ...change,
+  };
+}
+
+export function aircraft(index: number, change: Partial<AircraftStatus> = {}, link: Partial<FleetAircraft> = {}): FleetAircraft {
+  return { address: `http://10.0.0.${index}:8080`, link: 'up', age_ms: 100, status: status(index, change), ...link };
+}
+
+export const neverSeen = (index: number): FleetAircraft => ({
+  address: `http://10.0.0.${index}:8080`, link: 'never_seen', age_ms: null, status: null,
+});
+
+export function flying(index: number, heightM = 20): FleetAircraft {
+  const calm = status(index);
+  return aircraft(index, {
+    state: 'MovingToWaypoint',
+    flight_controller: { ...calm.flight_controller, mode: 'GUIDED', armed: true },
+    navigation: calm.navigation ? { ...calm.navigation, height_m: heightM } : null,
+  });
+}
+
+export function picture(list: FleetAircraft[], change: Partial<FleetPicture> = {}): FleetPicture {
+  return { time_ms: 1000, version: '1.0.0', aircraft: list, missions: [], commands: [], actions: ACTIONS, ...change };
+}
+
+export function update(list: FleetAircraft[], change: Partial<FleetUpdate> = {}): FleetUpdate {
+  return { time_ms: 2000, aircraft: list, commands: [], actions: ACTIONS, ...change };
+}
+
+export function command(outcomes: VehicleOutcome[], change: Partial<FleetCommand> = {}): FleetCommand {
+  const results = outcomes.map((outcome, index) => ({ vehicle: status(index + 1).id, outcome, detail: '' }));
+  return { id: 'c1', command: 'land', time_ms: 500, results, ...change };
+}
+
+export const stateOf = (list: FleetAircraft[], change: Partial<FleetPicture> = {}): FleetState =>
+  applyPicture(EMPTY, picture(list, change), 0);
