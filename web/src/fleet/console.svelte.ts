@@ -49,6 +49,7 @@ export class FleetConsole {
   #next: FleetState = EMPTY;
   #publishing: ReturnType<typeof setTimeout> | undefined;
   #sentences: string[] = [];
+  #announced: FleetState = EMPTY;
   #announcing: ReturnType<typeof setTimeout> | undefined;
   readonly #aborts = new Map<string, AbortController>();
 
@@ -147,8 +148,8 @@ export class FleetConsole {
   }
 
   #publish(): void {
-    this.#announce(announcements(this.fleet, this.#next));
     this.fleet = this.#next;
+    this.#announce([]);
     this.flight = trackFlight(this.flight, this.#next);
     this.#colour();
   }
@@ -159,13 +160,16 @@ export class FleetConsole {
     this.colours = new Map(addresses.map((address, index) => [address, colourOf(index)]));
   }
 
+  /** Says these sentences and what has changed in the fleet since the last time, together and not too often. */
   #announce(sentences: readonly string[]): void {
-    if (sentences.length === 0) return;
     this.#sentences.push(...sentences);
     this.#announcing ??= setTimeout(() => {
       this.#announcing = undefined;
-      this.announcement = this.#sentences.slice(-6).join(' ');
+      const text = [...this.#sentences, ...announcements(this.#announced, this.fleet)].join(' ');
+      this.#announced = this.fleet;
       this.#sentences = [];
+      // Silence between two sentences leaves the last one standing; an empty text would say nothing.
+      if (text) this.announcement = text;
     }, ANNOUNCE_MS);
   }
 }
