@@ -6,8 +6,6 @@ const api = { '/api': 'http://127.0.0.1:8700' };
 
 export default defineConfig({
   plugins: [svelte()],
-  // Relative addresses: the page works under any path of whatever serves it.
-  base: './',
   server: { proxy: api },
   preview: { proxy: api },
   // MapLibre alone is above the default limit of 500 kB, and it is loaded from the same machine.

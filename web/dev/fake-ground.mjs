@@ -77,13 +77,13 @@ function status(uav) {
 
 const silent = (uav) => is(uav.index, 1) && timeMs() > 8000;
 function aircraft(uav) {
-  if (silent(uav)) return { address: uav.address, link: 'lost', age_ms: timeMs() - 8000, status: uav.last };
+  if (silent(uav)) return { address: uav.address, link: 'lost', age_ms: timeMs() - 8000, status: uav.last, problem: 'its event stream was silent for 3 s' };
   uav.last = status(uav);
   return { address: uav.address, link: 'up', age_ms: 40, status: uav.last };
 }
 const all = () => [
   ...fleet.map(aircraft),
-  ...(options.trouble ? [{ address: 'http://10.0.0.250:8080', link: 'never_seen', age_ms: null, status: null }] : []),
+  ...(options.trouble ? [{ address: 'http://10.0.0.250:8080', link: 'never_seen', age_ms: null, status: null, problem: 'connection refused' }] : []),
 ];
 const every = (state) => fleet.every((uav) => uav.state === state);
 function actions() {

@@ -10,8 +10,8 @@ export const FLEET_EVENTS = '/api/v1/fleet/events';
 
 /** From an error to the next attempt. */
 export const REOPEN_MS = 1_000;
-/** A fleet with one aircraft in contact is never silent for so long; an empty one is merely asked again. */
-export const SILENCE_MS = 6_000;
+/** The service sends something every second: after four without, the connection is opened anew. */
+export const SILENCE_MS = 4_000;
 /** After reopening because of silence: how long the picture may take before the service counts as gone. */
 export const ANSWER_MS = 3_000;
 

@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The fleet now. */
+        /** The fleet as it is now. */
         get: operations["fleet"];
         put?: never;
         post?: never;
@@ -30,8 +30,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A command for many. */
-        post: operations["commands"];
+        /**
+         * A command for one, several or all aircraft.
+         * @description It is sent to each until it is answered or expires; what became of it stands in the picture. The same
+         *     id is the same command, however often it is posted.
+         */
+        post: operations["command"];
         delete?: never;
         options?: never;
         head?: never;
@@ -45,7 +49,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Server-sent events: `picture`, then `update` and `log`. */
+        /**
+         * The fleet as it changes: server-sent events.
+         * @description First a `picture` (FleetPicture); then `update` (FleetUpdate, changed aircraft only) at most every
+         *     200 ms and at least every second, `log` (LogLine), and a new `picture` whenever missions or the set of
+         *     aircraft change or the reader has fallen behind.
+         */
         get: operations["events"];
         put?: never;
         post?: never;
@@ -63,7 +72,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** A mission for one aircraft. */
+        /** A mission for one aircraft; the answer is the aircraft's own. */
         put: operations["mission"];
         post?: never;
         delete?: never;
@@ -188,6 +197,8 @@ export interface components {
             age_ms?: number | null;
             /** @description Health of the link between ground and companion (not of the flight controller's). */
             link: components["schemas"]["LinkState"];
+            /** @description Why it is not heard or cannot be commanded, for people; absent if nothing is wrong. */
+            problem?: string | null;
             status?: components["schemas"]["AircraftStatus"] | null;
         };
         /** @description A command for many and what became of it. */
@@ -477,6 +488,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The picture */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -485,9 +497,18 @@ export interface operations {
                     "application/json": components["schemas"]["FleetPicture"];
                 };
             };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
         };
     };
-    commands: {
+    command: {
         parameters: {
             query?: never;
             header?: never;
@@ -500,6 +521,16 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The same command came before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetCommandReply"];
+                };
+            };
+            /** @description It is being sent */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -508,6 +539,7 @@ export interface operations {
                     "application/json": components["schemas"]["FleetCommandReply"];
                 };
             };
+            /** @description The request is wrong */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -516,7 +548,17 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
+            /** @description No such aircraft */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It cannot be done now */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -535,12 +577,22 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The event stream */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description Too many consoles */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -558,6 +610,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The aircraft took it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -566,6 +619,7 @@ export interface operations {
                     "application/json": components["schemas"]["MissionSummary"];
                 };
             };
+            /** @description The request or the mission is wrong */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -574,7 +628,26 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
+            /** @description No such aircraft */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The aircraft cannot take it now */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The aircraft does not answer */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };
