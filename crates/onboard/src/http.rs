@@ -312,3 +312,7 @@ pub(crate) fn router(front: Front) -> Router {
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))
         .with_state(front)
 }
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;
