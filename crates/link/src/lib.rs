@@ -1,0 +1,19 @@
+//! Bytes to and from the autopilot over a serial line, TCP or UDP.
+//!
+//! An [`Endpoint`] is parsed from one word of the configuration (`serial:/dev/ttyAMA0:921600`). A [`Link`]
+//! is a task that opens it, reports [`LinkEvent::Up`], carries bytes both ways, reports
+//! [`LinkEvent::Down`] with the reason, and opens it again, for ever, with a bounded back-off. Nothing
+//! here knows MAVLink: what the bytes mean is the agent's business.
+//!
+//! Promises: no byte that was queued before a port opened is written to it (an order that waited out a
+//! disconnection is an order that nobody wants any more); every queue is bounded; a reason names the
+//! endpoint, what was found and what was expected.
+#![forbid(unsafe_code)]
+
+mod endpoint;
+mod port;
+mod task;
+
+pub use endpoint::{Endpoint, EndpointError};
+pub use port::{OpenError, OpenErrorKind, check};
+pub use task::{BACKOFF_MAX, BACKOFF_MIN, Link, LinkEvent, SendError};

@@ -1,0 +1,165 @@
+//! The task that keeps an endpoint open.
+
+use std::{io, time::Duration};
+
+use tokio::{
+    sync::mpsc::{self, error::TrySendError},
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    Endpoint,
+    port::{self, Reader, Writer},
+};
+
+/// The first wait before opening again.
+pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
+/// The longest wait before opening again: a flight controller that boots is heard within 2 s of its port.
+pub const BACKOFF_MAX: Duration = Duration::from_secs(2);
+/// Chunks read and not yet taken. When it is full the task stops reading and the kernel buffers: late
+/// telemetry is better than telemetry with a hole, and a driver that is 128 reads behind has other problems.
+const EVENTS_MAX: usize = 128;
+/// Chunks queued to be written. At 10 orders per second and 57600 baud the line drains faster than they come.
+const WRITES_MAX: usize = 64;
+/// The longest read: 15 of the longest MAVLink 2 frames.
+const READ_MAX: usize = 4_096;
+
+/// What happened on the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// The port opened.
+    Up,
+    /// Bytes from the autopilot, in order.
+    Bytes(Vec<u8>),
+    /// The port closed, or could not be opened; said once per reason.
+    Down {
+        /// One line: endpoint, found, expected.
+        reason: String,
+    },
+}
+
+/// Why bytes were not queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The port takes bytes slower than they come.
+    #[error("the autopilot link's queue of {WRITES_MAX} writes is full")]
+    Full,
+    /// The task has ended, which it does only when the link is dropped or the runtime stops.
+    #[error("the autopilot link's task has ended")]
+    Ended,
+}
+
+/// A link to the autopilot. Dropping it closes the port.
+#[derive(Debug)]
+pub struct Link {
+    events: mpsc::Receiver<LinkEvent>,
+    writes: mpsc::Sender<Vec<u8>>,
+    task: JoinHandle<()>,
+}
+
+impl Link {
+    /// Starts the task. It opens the endpoint and reports by [`Link::recv`]; it never gives up.
+    pub fn spawn(endpoint: Endpoint) -> Self {
+        let (event_sender, events) = mpsc::channel(EVENTS_MAX);
+        let (writes, write_receiver) = mpsc::channel(WRITES_MAX);
+        let task = tokio::spawn(run(endpoint, event_sender, write_receiver));
+        Self { events, writes, task }
+    }
+
+    /// The next event. Dropping the future loses nothing.
+    pub async fn recv(&mut self) -> Option<LinkEvent> {
+        self.events.recv().await
+    }
+
+    /// Queues whole frames to be written, without waiting. What is queued when the port closes is discarded.
+    ///
+    /// # Errors
+    /// The queue is full, or the task has ended.
+    pub fn send(&self, bytes: Vec<u8>) -> Result<(), SendError> {
+        self.writes.try_send(bytes).map_err(|error| match error {
+            TrySendError::Full(_) => SendError::Full,
+            TrySendError::Closed(_) => SendError::Ended,
+        })
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Nobody listens any more: the task ends.
+struct Unheard;
+
+async fn run(endpoint: Endpoint, events: mpsc::Sender<LinkEvent>, mut writes: mpsc::Receiver<Vec<u8>>) {
+    let mut backoff = BACKOFF_MIN;
+    let mut last_reason = None;
+    loop {
+        let reason = match port::open(&endpoint).await {
+            Ok((reader, writer)) => {
+                while writes.try_recv().is_ok() {} // what waited out the disconnection is stale
+                if events.send(LinkEvent::Up).await.is_err() {
+                    return;
+                }
+                last_reason = None;
+                let opened = Instant::now();
+                let Ok(found) = carry(reader, writer, &events, &mut writes).await else { return };
+                // A server that accepts and hangs up at once must not be asked ten times a second.
+                if opened.elapsed() >= BACKOFF_MAX {
+                    backoff = BACKOFF_MIN;
+                }
+                format!("autopilot {endpoint}: found {found}, expected an open connection")
+            }
+            Err(error) => error.to_string(),
+        };
+        if last_reason.as_ref() != Some(&reason) {
+            tracing::debug!(reason, "the autopilot link is down");
+            last_reason = Some(reason.clone());
+            if events.send(LinkEvent::Down { reason }).await.is_err() {
+                return;
+            }
+        }
+        tokio::select! {
+            () = sleep(backoff) => backoff = (backoff * 2).min(BACKOFF_MAX),
+            () = events.closed() => return,
+        }
+    }
+}
+
+/// Carries bytes both ways until one way breaks, and says how it broke.
+async fn carry(
+    mut reader: Reader,
+    mut writer: Writer,
+    events: &mpsc::Sender<LinkEvent>,
+    writes: &mut mpsc::Receiver<Vec<u8>>,
+) -> Result<String, Unheard> {
+    // Two futures, so that a port that takes no bytes can still be read and the other way round.
+    let reading = async {
+        let mut buffer = vec![0; READ_MAX];
+        loop {
+            match reader.read(&mut buffer).await {
+                Ok(0) => return Ok("that the far end closed it".to_owned()),
+                Ok(length) => {
+                    let bytes = buffer.get(..length).unwrap_or_default().to_vec();
+                    events.send(LinkEvent::Bytes(bytes)).await.map_err(|_| Unheard)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Ok(format!("a failing read ({error})")),
+            }
+        }
+    };
+    let writing = async {
+        loop {
+            let bytes = writes.recv().await.ok_or(Unheard)?;
+            if let Err(error) = writer.write(&bytes).await {
+                return Ok(format!("a failing write ({error})"));
+            }
+        }
+    };
+    tokio::select! {
+        ended = reading => ended,
+        ended = writing => ended,
+    }
+}

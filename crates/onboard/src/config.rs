@@ -1,0 +1,359 @@
+//! The daemon's configuration: one TOML file, overridden by the environment.
+//!
+//! The file is read twice. First strictly, by `toml`, which refuses unknown keys and wrong types and shows
+//! the line; then merged with `WINGBEAT_` variables by `config` (`WINGBEAT_RADIO__PORT=14601` is
+//! `radio.port`), which is lenient about types and knows no lines. Either way a mistake is one message that
+//! names the key, what was found and what was expected, and nothing is flown.
+
+use std::{
+    fmt::Display,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use wingbeat_geo::formation::Layout;
+use wingbeat_link::Endpoint;
+use wingbeat_protocol::muscop;
+use wingbeat_radio::UdpConfig;
+use wingbeat_wire::VehicleId;
+
+use crate::Config;
+
+/// Where the file is unless the command line says otherwise.
+pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
+/// The API's address unless configured: this machine only. The API has no authentication yet, so serving
+/// it to a whole network is a decision that somebody takes, and not a default.
+const HTTP_BIND: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+/// The beacons' UDP port unless configured: beside MAVLink's 14550 to 14559, which ground stations take.
+const RADIO_PORT: u16 = 14_600;
+/// Nothing that a daemon is configured with is longer; a device or an endless pipe is not read to its end.
+const FILE_MAX: u64 = 64 * 1024;
+/// The longest name of an aircraft, characters.
+const NAME_MAX: usize = 64;
+
+/// Why a configuration is not taken: one line, or the lines that show the place in the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{path}: found {found}, expected a readable configuration file of at most {FILE_MAX} bytes")]
+    File {
+        /// Which.
+        path: String,
+        /// What was found.
+        found: String,
+    },
+    /// The file is not this configuration.
+    #[error("{path}: {message}")]
+    Toml {
+        /// Which.
+        path: String,
+        /// Line, caret, found and expected.
+        message: String,
+    },
+    /// A variable of the environment does not fit.
+    #[error("environment (WINGBEAT_...): {0}")]
+    Environment(String),
+    /// A value that cannot be flown.
+    #[error("{key}: found {found}, expected {expected}")]
+    Value {
+        /// The key, for example `radio.port`.
+        key: &'static str,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// A number that the agent refuses.
+    #[error("muscop: {0}")]
+    Agent(String),
+}
+
+/// A configuration that can be flown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// What [`crate::start`] takes, but for the seed, which is zero here.
+    pub daemon: Config,
+    /// The aircraft's radio.
+    pub radio: UdpConfig,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    id: Option<String>,
+    name: Option<String>,
+    autopilot: Autopilot,
+    #[serde(default)]
+    radio: Radio,
+    #[serde(default)]
+    http: Http,
+    #[serde(default)]
+    fence: Fence,
+    #[serde(default)]
+    preflight: Preflight,
+    muscop: Muscop,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Autopilot {
+    endpoint: String,
+    position_interval_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Radio {
+    interface: Option<String>,
+    port: Option<u16>,
+    broadcast: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Http {
+    bind: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fence {
+    height_least_m: Option<f64>,
+    height_most_m: Option<f64>,
+    distance_most_m: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Preflight {
+    battery_least_percent: Option<u8>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Muscop {
+    master: String,
+    aircraft: u16,
+    formation: Option<String>,
+    distance_m: Option<f64>,
+    landing_distance_m: Option<f64>,
+    send_period_ms: Option<u64>,
+    silence_ms: Option<u64>,
+    arrival_period_ms: Option<u64>,
+    arrival_m: Option<f64>,
+    leader_timeout_ms: Option<u64>,
+    hold_before_landing_ms: Option<u64>,
+}
+
+/// Reads the file and the process's environment.
+///
+/// # Errors
+/// The first mistake.
+pub fn read(path: &Path) -> Result<Settings, ConfigError> {
+    let environment = std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
+    let text = load(path)?;
+    parse(&path.display().to_string(), &text, environment, &mac_address)
+}
+
+fn load(path: &Path) -> Result<String, ConfigError> {
+    use std::io::Read as _;
+    let error = |found: String| ConfigError::File { path: path.display().to_string(), found };
+    let file = std::fs::File::open(path).map_err(|cause| error(cause.to_string()))?;
+    let mut text = String::new();
+    let length =
+        file.take(FILE_MAX + 1).read_to_string(&mut text).map_err(|cause| error(cause.to_string()))?;
+    if length as u64 > FILE_MAX { Err(error("a longer one".into())) } else { Ok(text) }
+}
+
+/// Reads a configuration from a text and variables. `mac_address` answers for an interface.
+///
+/// # Errors
+/// The first mistake; `path` is the file's name in it.
+pub fn parse(
+    path: &str,
+    text: &str,
+    environment: impl IntoIterator<Item = (String, String)>,
+    mac_address: &dyn Fn(&str) -> Result<u64, String>,
+) -> Result<Settings, ConfigError> {
+    let strict: File = toml::from_str(text).map_err(|error| ConfigError::Toml {
+        path: path.into(),
+        message: error.to_string().trim_end().into(),
+    })?;
+    let overrides: std::collections::BTreeMap<String, String> =
+        environment.into_iter().filter(|(key, _)| key.starts_with("WINGBEAT_")).collect();
+    if overrides.is_empty() {
+        return strict.settings(mac_address);
+    }
+    // No `try_parsing`: it would turn an id of digits into a number and lose its zeros.
+    let source = config::Environment::with_prefix("WINGBEAT")
+        .prefix_separator("_")
+        .separator("__")
+        .source(Some(overrides.into_iter().collect()));
+    config::Config::builder()
+        .add_source(config::File::from_str(text, config::FileFormat::Toml))
+        .add_source(source)
+        .build()
+        .and_then(config::Config::try_deserialize::<File>)
+        // The file alone was fine.
+        .map_err(|error| ConfigError::Environment(error.to_string()))?
+        .settings(mac_address)
+}
+
+impl File {
+    fn settings(self, mac_address: &dyn Fn(&str) -> Result<u64, String>) -> Result<Settings, ConfigError> {
+        let me = self.me(mac_address)?;
+        let name = match self.name {
+            None => format!("uav-{:04x}", me.0 & 0xffff),
+            Some(name)
+                if !name.is_empty()
+                    && name.chars().count() <= NAME_MAX
+                    && !name.chars().any(char::is_control) =>
+            {
+                name
+            }
+            Some(name) => {
+                let expected = format!("1 to {NAME_MAX} characters without control characters");
+                return Err(value("name", &format!("{name:?}"), expected));
+            }
+        };
+        let autopilot: Endpoint =
+            self.autopilot.endpoint.parse().map_err(|error: wingbeat_link::EndpointError| {
+                let found = format!("\"{}\" ({})", error.found, error.problem);
+                value("autopilot.endpoint", &found, error.expected)
+            })?;
+        let http = match &self.http.bind {
+            None => HTTP_BIND,
+            Some(bind) => bind
+                .parse()
+                .map_err(|_| quoted("http.bind", bind, "an address and a port, for example 0.0.0.0:8080"))?,
+        };
+        let broadcast = match &self.radio.broadcast {
+            None => Ipv4Addr::BROADCAST,
+            Some(address) => address.parse().map_err(|_| {
+                quoted("radio.broadcast", address, "a broadcast address, for example 255.255.255.255")
+            })?,
+        };
+        let port = self.radio.port.unwrap_or(RADIO_PORT);
+        if port == 0 {
+            return Err(value("radio.port", &port, "1 to 65535, the same on every aircraft"));
+        }
+        let agent = agent(me, &self.autopilot, &self.fence, &self.preflight, &self.muscop)?;
+        // The agent judges its own numbers; here it is only asked, and flies nothing.
+        wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)
+            .map_err(|error| ConfigError::Agent(error.to_string()))?;
+        Ok(Settings {
+            daemon: Config { name, autopilot, http, agent, seed: 0 },
+            radio: UdpConfig { interface: self.radio.interface, port, broadcast },
+        })
+    }
+
+    /// The configured id, else the radio's MAC address.
+    fn me(&self, mac_address: &dyn Fn(&str) -> Result<u64, String>) -> Result<VehicleId, ConfigError> {
+        match (&self.id, &self.radio.interface) {
+            (Some(id), _) => vehicle("id", id),
+            (None, Some(interface)) => mac_address(interface).map(VehicleId).map_err(|found| {
+                value(
+                    "id",
+                    &format!("none, and {found}"),
+                    "16 hexadecimal digits, or a radio.interface that has a MAC address",
+                )
+            }),
+            (None, None) => {
+                Err(value("id", &"none, and no radio.interface", "16 hexadecimal digits, or radio.interface"))
+            }
+        }
+    }
+}
+
+fn agent(
+    me: VehicleId,
+    autopilot: &Autopilot,
+    fence: &Fence,
+    preflight: &Preflight,
+    m: &Muscop,
+) -> Result<wingbeat_agent::Config, ConfigError> {
+    let master = vehicle("muscop.master", &m.master)?;
+    let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
+    if let Some(name) = &m.formation {
+        muscop.layout = name
+            .parse::<Layout>()
+            .map_err(|_| quoted("muscop.formation", name, "linear, matrix or circular"))?;
+    }
+    let numbers = [
+        (&mut muscop.distance_m, "muscop.distance_m", m.distance_m),
+        (&mut muscop.landing_distance_m, "muscop.landing_distance_m", m.landing_distance_m),
+        (&mut muscop.arrival_m, "muscop.arrival_m", m.arrival_m),
+        (&mut muscop.height_least_m, "fence.height_least_m", fence.height_least_m),
+        (&mut muscop.height_most_m, "fence.height_most_m", fence.height_most_m),
+        (&mut muscop.distance_most_m, "fence.distance_most_m", fence.distance_most_m),
+    ];
+    for (target, key, found) in numbers {
+        let Some(found) = found else { continue };
+        if !(found > 0.0 && found <= 100_000.0) {
+            return Err(value(key, &found, "more than 0 and at most 100000 m"));
+        }
+        *target = found;
+    }
+    let periods = [
+        (&mut muscop.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
+        (&mut muscop.silence, "muscop.silence_ms", m.silence_ms, 100),
+        (&mut muscop.arrival_period, "muscop.arrival_period_ms", m.arrival_period_ms, 0),
+        (&mut muscop.leader_timeout, "muscop.leader_timeout_ms", m.leader_timeout_ms, 1_000),
+        (&mut muscop.hold_before_landing, "muscop.hold_before_landing_ms", m.hold_before_landing_ms, 0),
+    ];
+    for (target, key, found, least_ms) in periods {
+        let Some(found) = found else { continue };
+        if !(least_ms..=3_600_000).contains(&found) {
+            return Err(value(key, &found, format!("{least_ms} to 3600000 ms")));
+        }
+        *target = Duration::from_millis(found);
+    }
+    let mut agent = wingbeat_agent::Config::new(muscop);
+    if let Some(interval_ms) = autopilot.position_interval_ms {
+        if !(20..=2_000).contains(&interval_ms) {
+            return Err(value("autopilot.position_interval_ms", &interval_ms, "20 to 2000 ms"));
+        }
+        agent.position_interval = Duration::from_millis(interval_ms);
+    }
+    if let Some(percent) = preflight.battery_least_percent {
+        if percent > 100 {
+            return Err(value("preflight.battery_least_percent", &percent, "0 to 100 per cent"));
+        }
+        agent.battery_least_percent = percent;
+    }
+    Ok(agent)
+}
+
+fn value(key: &'static str, found: &dyn Display, expected: impl Into<String>) -> ConfigError {
+    ConfigError::Value { key, found: found.to_string(), expected: expected.into() }
+}
+
+fn quoted(key: &'static str, found: &str, expected: &str) -> ConfigError {
+    value(key, &format!("{found:?}"), expected)
+}
+
+fn vehicle(key: &'static str, text: &str) -> Result<VehicleId, ConfigError> {
+    let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match u64::from_str_radix(text, 16) {
+        Ok(id) if digits && id != 0 => Ok(VehicleId(id)),
+        _ => Err(quoted(key, text, "16 hexadecimal digits, not all zero")),
+    }
+}
+
+/// The MAC address of an interface, from the kernel.
+fn mac_address(interface: &str) -> Result<u64, String> {
+    let path = PathBuf::from("/sys/class/net").join(interface).join("address");
+    let text = std::fs::read_to_string(path).map_err(|_| format!("no interface {interface}"))?;
+    let digits: String = text.trim().split(':').collect();
+    match u64::from_str_radix(&digits, 16) {
+        Ok(address) if address != 0 && digits.len() == 12 => Ok(address),
+        _ => Err(format!("no MAC address on {interface}")),
+    }
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,178 @@
+use super::*;
+
+const LEAST: &str = r#"
+id = "00b827eb01020304"
+[autopilot]
+endpoint = "tcp:127.0.0.1:5760"
+[muscop]
+master = "00b827eb01020304"
+aircraft = 3
+"#;
+
+fn no_mac(interface: &str) -> Result<u64, String> {
+    Err(format!("no interface {interface}"))
+}
+
+fn from_file(text: &str) -> Result<Settings, ConfigError> {
+    parse("wingbeatd.toml", text, [], &no_mac)
+}
+
+fn with_environment(text: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+    let variables = variables.iter().map(|(key, value)| ((*key).into(), (*value).into()));
+    parse("wingbeatd.toml", text, variables, &no_mac)
+}
+
+#[test]
+fn the_least_file_takes_the_published_numbers() {
+    let settings = from_file(LEAST).unwrap();
+    let me = VehicleId(0x00b8_27eb_0102_0304);
+    assert_eq!(settings.daemon.agent, wingbeat_agent::Config::new(muscop::Config::new(me, me, 3)));
+    assert_eq!(settings.daemon.name, "uav-0304");
+    assert!(settings.daemon.http.ip().is_loopback(), "nobody else may command an aircraft by default");
+    assert_eq!(settings.radio.broadcast, Ipv4Addr::BROADCAST);
+}
+
+#[test]
+fn the_example_that_is_installed_is_read_and_says_what_the_defaults_are() {
+    let text = include_str!("../../../deploy/wingbeatd.toml");
+    let mac = |interface: &str| {
+        assert_eq!(interface, "wlan0");
+        Ok(0xb827_eb01_0203)
+    };
+    let settings = parse("wingbeatd.toml", text, [], &mac).unwrap();
+    assert_eq!(settings.daemon.agent.muscop.me, VehicleId(0xb827_eb01_0203));
+    assert_eq!(settings.daemon.autopilot.to_string(), "serial:/dev/ttyAMA0:921600");
+
+    // Every key that is shown as a comment is a key, and its value is the default.
+    let uncommented: String = text
+        .lines()
+        .map(|line| match line.strip_prefix("#") {
+            Some(key) if key.starts_with(|c: char| c.is_ascii_lowercase()) => format!("{key}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let shown = parse("wingbeatd.toml", &uncommented, [], &mac).unwrap();
+    assert_eq!(shown, settings, "a commented value is not the default");
+}
+
+#[test]
+fn every_mistake_names_its_key() {
+    let long = "x".repeat(65);
+    for (change, expected) in [
+        // (what is added, what the message must say)
+        ("colour = \"red\"", "unknown field `colour`"),
+        ("name = \"\"", "name: found \"\""),
+        (&format!("name = {long:?}"), "name: found"),
+        ("[radio]\nport = 0", "radio.port: found 0"),
+        ("[radio]\nport = 70000", "port = 70000"),
+        ("[radio]\nport = 5.7", "port = 5.7"),
+        ("[radio]\nport = '5'", "port = '5'"),
+        ("[radio]\nbroadcast = \"everybody\"", "radio.broadcast: found \"everybody\""),
+        ("[radio]\nchannel = 36", "unknown field `channel`"),
+        ("[http]\nbind = \"8080\"", "http.bind: found \"8080\""),
+        ("[fence]\nheight_most_m = nan", "fence.height_most_m: found NaN"),
+        ("[fence]\nheight_most_m = -5.0", "fence.height_most_m: found -5"),
+        ("[fence]\nheight_most_m = 1.0", "heights: found 2 m to 1 m"),
+        ("[fence]\ndistance_most_m = inf", "fence.distance_most_m: found inf"),
+        ("[preflight]\nbattery_least_percent = 101", "preflight.battery_least_percent: found 101"),
+        ("[preflight]\nbattery_least_percent = 300", "battery_least_percent = 300"),
+    ] {
+        // A section's keys end the top level, so the change comes last and a bare key comes first.
+        let text =
+            if change.starts_with('[') { format!("{LEAST}{change}\n") } else { format!("{change}\n{LEAST}") };
+        let error = from_file(&text).expect_err(change).to_string();
+        assert!(error.contains(expected), "{change}: {error}");
+    }
+    for (from, to, expected) in [
+        ("00b827eb01020304", "b827eb", "id: found \"b827eb\", expected 16 hexadecimal digits"),
+        ("00b827eb01020304", "+0b827eb01020304", "id: found"),
+        ("00b827eb01020304", "0000000000000000", "id: found"),
+        ("tcp:127.0.0.1:5760", "usb:0", "autopilot.endpoint: found \"usb:0\""),
+        ("aircraft = 3", "aircraft = 0", "aircraft: found 0, expected 1 to 128"),
+        ("aircraft = 3", "aircraft = -1", "aircraft = -1"),
+        ("aircraft = 3", "aircraft = 129", "aircraft: found 129"),
+        ("aircraft = 3", "", "missing field `aircraft`"),
+        (
+            "aircraft = 3",
+            "aircraft = 3\nformation = \"vee\"",
+            "muscop.formation: found \"vee\", expected linear",
+        ),
+        ("aircraft = 3", "aircraft = 3\ndistance_m = 0.0", "muscop.distance_m: found 0"),
+        (
+            "aircraft = 3",
+            "aircraft = 3\nsend_period_ms = 1",
+            "muscop.send_period_ms: found 1, expected 20 to",
+        ),
+        ("aircraft = 3", "aircraft = 3\nsend_period_ms = 60000", "send_period_ms: found 60000"),
+        ("5760\"", "5760\"\nposition_interval_ms = 5", "autopilot.position_interval_ms: found 5"),
+        ("master = \"00b827eb01020304\"", "master = \"?\"", "muscop.master: found \"?\""),
+        ("id = \"00b827eb01020304\"\n", "", "id: found none, and no radio.interface"),
+        (
+            "id = \"00b827eb01020304\"\n",
+            "[radio]\ninterface = \"wlan7\"\n",
+            "id: found none, and no interface wlan7",
+        ),
+        ("[muscop]", "[muscop", "wingbeatd.toml: TOML parse error at line"),
+    ] {
+        assert!(LEAST.contains(from), "{from}");
+        let error = from_file(&LEAST.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+}
+
+#[test]
+fn a_wrong_type_shows_its_line() {
+    let error = from_file(&format!("{LEAST}[radio]\nport = \"x\"\n")).unwrap_err().to_string();
+    assert!(error.contains("line 9") && error.contains('^'), "{error}");
+}
+
+#[test]
+fn the_environment_overrides_the_file() {
+    let settings = with_environment(
+        LEAST,
+        &[
+            ("WINGBEAT_ID", "0123456789012345"),
+            ("WINGBEAT_NAME", "0123"),
+            ("WINGBEAT_RADIO__PORT", "14601"),
+            ("WINGBEAT_MUSCOP__DISTANCE_M", "12.5"),
+            ("WINGBEAT_HTTP__BIND", "0.0.0.0:9000"),
+            ("HOME", "/root"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(settings.daemon.agent.muscop.me, VehicleId(0x0123_4567_8901_2345), "digits stay text");
+    assert_eq!(settings.daemon.name, "0123");
+    assert_eq!(settings.radio.port, 14_601);
+    assert_eq!(settings.daemon.agent.muscop.distance_m, 12.5);
+    assert_eq!(settings.daemon.http.port(), 9_000);
+}
+
+#[test]
+fn a_mistake_in_the_environment_names_its_key() {
+    for (key, found, expected) in [
+        ("WINGBEAT_RADIO__PORT", "70000", "radio.port"),
+        ("WINGBEAT_RADIO__PORT", "5.7", "radio.port"),
+        ("WINGBEAT_RADIO__PORT", "many", "radio.port"),
+        ("WINGBEAT_RADIO__PORT", "0", "radio.port: found 0"),
+        ("WINGBEAT_PREFLIGHT__BATTERY_LEAST_PERCENT", "300", "preflight.battery_least_percent"),
+        ("WINGBEAT_COLOUR", "red", "colour"),
+        ("WINGBEAT_MUSCOP__FORMATION", "vee", "muscop.formation: found \"vee\""),
+        ("WINGBEAT_AUTOPILOT__ENDPOINT", "", "autopilot.endpoint"),
+    ] {
+        let error = with_environment(LEAST, &[(key, found)]).expect_err(key).to_string();
+        assert!(error.contains(expected), "{key}={found}: {error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_a_folder_or_endless_is_one_message() {
+    for path in ["/nonexistent/wingbeatd.toml", "/", "/dev/zero"] {
+        let error = read(Path::new(path)).unwrap_err();
+        assert!(matches!(error, ConfigError::File { .. }), "{error}");
+        let message = error.to_string();
+        assert!(
+            message.starts_with(path) && message.contains("found") && message.contains("expected"),
+            "{message}"
+        );
+    }
+}

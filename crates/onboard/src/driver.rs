@@ -1,0 +1,336 @@
+//! The driver: one task that owns the agent, its clock, its link and its radio.
+//!
+//! It waits for one thing at a time (bytes, a datagram, a request, the agent's deadline), hands it in,
+//! and does what comes out, in order: bytes to the autopilot, datagrams, log lines, the answer. Nobody
+//! else touches the agent. The status is published whenever something was logged or answered and at most
+//! every 100 ms of agent time otherwise; readers never hold it up.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{broadcast, mpsc, oneshot, watch},
+    time::{Instant as KernelInstant, sleep_until},
+};
+use wingbeat_agent::{Agent, Input, Outputs, Reply, Severity, Status};
+use wingbeat_api::{
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LogLine, MissionSummary,
+    MissionUpload,
+};
+use wingbeat_geo::Instant;
+use wingbeat_link::{Link, LinkEvent};
+use wingbeat_radio::{Clock, Radio, RadioEvent};
+
+use crate::{
+    http::Request,
+    status::{self, Beside},
+};
+
+/// Between two published states while things move, in agent time.
+const PUBLISH_PERIOD: Duration = Duration::from_millis(100);
+/// Between two published states of an aircraft at rest: ages still grow, and the watchdog is fed by it.
+const PUBLISH_IDLE: Duration = Duration::from_millis(500);
+/// However fast agent time runs, no more than 50 states a second are made.
+const PUBLISH_LEAST: Duration = Duration::from_millis(20);
+/// The kernel's timers tick in milliseconds. An agent that wants waking now, again and again, is woken in
+/// this rhythm and cannot keep everybody else from being heard.
+const TICK: Duration = Duration::from_millis(1);
+/// The longest piece handed to the agent at once: one MAVLink 2 frame. The agent's outputs are bounded for
+/// one input, and a read may hold fifteen frames that each ask for an answer.
+const PIECE_MAX: usize = 280;
+/// Woken later than this after a deadline, the machine is too slow and people should know.
+const STALL: Duration = Duration::from_millis(500);
+
+/// Who the driver flies for.
+pub(crate) struct Publisher {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) status: watch::Sender<Arc<AircraftStatus>>,
+    pub(crate) mission: watch::Sender<Option<Arc<MissionUpload>>>,
+    pub(crate) log: broadcast::Sender<LogLine>,
+}
+
+/// The mission that an operator gave, by the name that people know it by.
+#[derive(Clone, Debug, Default)]
+struct Given {
+    name: String,
+    hash: Option<u64>,
+}
+
+pub(crate) struct Driver<R> {
+    agent: Box<Agent>,
+    out: Box<Outputs>,
+    clock: Clock,
+    link: Link,
+    link_open: bool,
+    radio: R,
+    requests: mpsc::Receiver<Request>,
+    publisher: Publisher,
+    given: Given,
+    /// Hash and name of the mission that was published last.
+    held: Option<(u64, String)>,
+    beside: Beside,
+    published_at: KernelInstant,
+    dirty: bool,
+    woken_at: KernelInstant,
+}
+
+/// What ended a wait.
+enum Woken {
+    Time,
+    Link(Option<LinkEvent>),
+    Radio(Option<RadioEvent>),
+    Request(Option<Request>),
+    Stop,
+}
+
+/// The state of an agent before anything happened.
+pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
+    status::aircraft(&agent.status(clock.now()), name, "", &Beside::default())
+}
+
+impl<R: Radio> Driver<R> {
+    pub(crate) fn new(
+        agent: Box<Agent>,
+        clock: Clock,
+        link: Link,
+        radio: R,
+        requests: mpsc::Receiver<Request>,
+        publisher: Publisher,
+    ) -> Self {
+        let now = KernelInstant::now();
+        Self {
+            agent,
+            out: Box::default(),
+            clock,
+            link,
+            link_open: false,
+            radio,
+            requests,
+            publisher,
+            given: Given::default(),
+            held: None,
+            beside: Beside::default(),
+            published_at: now,
+            dirty: false,
+            woken_at: now,
+        }
+    }
+
+    /// Flies until told to stop.
+    pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        let (mut radio_ended, mut requests_ended) = (false, false);
+        loop {
+            let (deadline, why) = self.agent.poll_timeout();
+            let wake_at = self.clock.kernel(deadline).max(self.woken_at + TICK);
+            let publish_at = self.publish_at();
+            let woken = tokio::select! {
+                event = self.link.recv() => Woken::Link(event),
+                event = self.radio.recv(), if !radio_ended => Woken::Radio(event),
+                request = self.requests.recv(), if !requests_ended => Woken::Request(request),
+                () = sleep_until(wake_at.min(publish_at)) => Woken::Time,
+                _ = stop.wait_for(|&stop| stop) => Woken::Stop,
+            };
+            match woken {
+                Woken::Time if KernelInstant::now() >= wake_at => {
+                    self.notice_stall(wake_at, why);
+                    self.woken_at = KernelInstant::now();
+                    self.feed(Input::Wake);
+                }
+                Woken::Time => {}
+                Woken::Link(Some(event)) => self.link_event(event),
+                Woken::Radio(Some(RadioEvent::Datagram(datagram))) => {
+                    self.feed(Input::Datagram(&datagram));
+                }
+                Woken::Radio(Some(RadioEvent::Up)) => self.log(Severity::Info, "the radio is up".into()),
+                Woken::Radio(Some(RadioEvent::Down { reason })) => self.log(Severity::Warning, reason),
+                Woken::Radio(None) => {
+                    radio_ended = true;
+                    self.log(Severity::Error, "the radio has ended: found no task, expected one".into());
+                }
+                Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
+                Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
+                Woken::Request(None) => requests_ended = true,
+                // Without its link's task the driver is of no use: the process ends, and is started again.
+                Woken::Link(None) | Woken::Stop => return,
+            }
+            if KernelInstant::now() >= self.publish_at() {
+                self.publish();
+            }
+        }
+    }
+
+    /// Hands an input in and does what comes out, but for the answer, which is returned.
+    fn feed(&mut self, input: Input<'_>) -> Option<Reply> {
+        let now = self.clock.now();
+        self.agent.handle(now, input, &mut self.out);
+        self.dirty = true;
+        // A closed port has nobody to read it, and what waits for it to open would be stale.
+        if !self.out.autopilot.is_empty()
+            && self.link_open
+            && self.link.send(self.out.autopilot.to_vec()).is_err()
+        {
+            self.beside.unwritten += 1;
+        }
+        for datagram in &self.out.datagrams {
+            if let Err(error) = self.radio.send(datagram) {
+                tracing::trace!(%error, "a datagram did not leave");
+                let name = error.name();
+                match self.beside.unsent.iter_mut().find(|(reason, _)| *reason == name) {
+                    Some((_, count)) => *count += 1,
+                    None => self.beside.unsent.push((name, 1)),
+                }
+            }
+        }
+        let events = std::mem::take(&mut self.out.events);
+        let loud = !events.is_empty();
+        for event in events {
+            self.log(event.severity, event.text.as_str().into());
+        }
+        let reply = self.out.reply.take();
+        if loud || reply.is_some() {
+            self.publish();
+        }
+        reply
+    }
+
+    fn link_event(&mut self, event: LinkEvent) {
+        match event {
+            LinkEvent::Up => {
+                self.link_open = true;
+                self.log(Severity::Info, "the port to the flight controller opened".into());
+                self.feed(Input::AutopilotLink(true));
+            }
+            LinkEvent::Bytes(bytes) => {
+                for piece in bytes.chunks(PIECE_MAX) {
+                    self.feed(Input::Autopilot(piece));
+                }
+            }
+            LinkEvent::Down { reason } => {
+                self.log(Severity::Warning, reason);
+                if std::mem::take(&mut self.link_open) {
+                    self.feed(Input::AutopilotLink(false));
+                }
+            }
+        }
+    }
+
+    fn command(&mut self, request: CommandRequest, reply: oneshot::Sender<CommandReply>) {
+        let command = status::command(request.command);
+        let answer = self.feed(Input::Operator { id: &request.id, command });
+        let (outcome, reason) = match answer {
+            Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
+            Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
+            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.as_str().into()),
+            None => (CommandOutcome::Refused, "the agent did not answer".into()),
+        };
+        let word = match outcome {
+            CommandOutcome::Accepted => "accepted",
+            CommandOutcome::AlreadyKnown => "already known",
+            CommandOutcome::Refused => "refused",
+        };
+        let separator = if reason.is_empty() { "" } else { ": " };
+        self.log(Severity::Info, format!("command {:?} {word}{separator}{reason}", request.command));
+        let state = self.publisher.status.borrow().state.clone();
+        // An operator who hung up does not read the answer.
+        let _ = reply.send(CommandReply { id: request.id, outcome, state, reason });
+    }
+
+    fn mission(&mut self, mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>>) {
+        let previous = std::mem::replace(&mut self.given, Given { name: mission.name, hash: None });
+        let answer = self.feed(Input::Mission(&status::route(&mission.waypoints)));
+        let now = self.agent.status(self.clock.now());
+        let conflict = |message: String| Err(ApiError { code: "conflict".into(), message });
+        let answer = match answer {
+            Some(Reply::Accepted | Reply::AlreadyKnown) => {
+                self.given.hash = now.route_hash;
+                self.publish();
+                match status::mission(&now, &self.mission_name(&now)) {
+                    Some(summary) => Ok(summary),
+                    None => {
+                        conflict(format!("state {}: the mission was accepted and is not held", now.state))
+                    }
+                }
+            }
+            refused => {
+                self.given = previous;
+                let why = match &refused {
+                    Some(Reply::Refused(why)) => why.as_str(),
+                    _ => "the agent did not answer",
+                };
+                conflict(format!("state {}: {why}", now.state))
+            }
+        };
+        match &answer {
+            Ok(held) => {
+                let text =
+                    format!("holds mission {:?}, {} waypoints, {}", held.name, held.waypoints, held.hash);
+                self.log(Severity::Info, text);
+            }
+            Err(error) => self.log(Severity::Warning, format!("mission refused: {}", error.message)),
+        }
+        let _ = reply.send(answer);
+    }
+
+    /// What people call the mission that the agent flies: the file that an operator gave, the part of it
+    /// that falls to our slot, or the plan that came by radio.
+    fn mission_name(&self, status: &Status) -> String {
+        let given = &self.given;
+        if status.route_hash == given.hash || given.hash.is_none() && status.swarm.slot.is_none() {
+            return given.name.clone();
+        }
+        match (given.hash, status.swarm.slot, status.swarm.leader_id) {
+            (Some(_), Some(slot), _) => format!("{}, slot {slot}", given.name),
+            (_, _, Some(leader)) => format!("plan of {leader}"),
+            _ => given.name.clone(),
+        }
+    }
+
+    fn publish_at(&self) -> KernelInstant {
+        let period = if self.dirty { PUBLISH_PERIOD } else { PUBLISH_IDLE };
+        self.published_at + period.div_f64(self.clock.speed()).clamp(PUBLISH_LEAST, PUBLISH_IDLE)
+    }
+
+    fn publish(&mut self) {
+        self.beside.overflows = self.radio.overflows();
+        let now = self.agent.status(self.clock.now());
+        let name = self.mission_name(&now);
+        let held = now.route_hash.map(|hash| (hash, name.clone()));
+        if held != self.held {
+            let mission = held.as_ref().map(|(_, name)| {
+                Arc::new(MissionUpload { name: name.clone(), waypoints: status::items(self.agent.route()) })
+            });
+            self.publisher.mission.send_replace(mission);
+            self.held = held;
+        }
+        let status = status::aircraft(&now, &self.publisher.name, &name, &self.beside);
+        self.publisher.status.send_replace(Arc::new(status));
+        self.published_at = KernelInstant::now();
+        self.dirty = false;
+    }
+
+    fn notice_stall(&mut self, wake_at: KernelInstant, why: &str) {
+        let late = KernelInstant::now().saturating_duration_since(wake_at);
+        if late > STALL {
+            let text = format!("woken {} ms late ({why}): this machine is too slow", late.as_millis());
+            self.log(Severity::Warning, text);
+        }
+    }
+
+    fn log(&self, severity: Severity, text: String) {
+        let now: Instant = self.clock.now();
+        let aircraft = &self.publisher.name;
+        match severity {
+            Severity::Info => tracing::info!(aircraft, "{text}"),
+            Severity::Warning => tracing::warn!(aircraft, "{text}"),
+            Severity::Error => tracing::error!(aircraft, "{text}"),
+        }
+        let line = LogLine {
+            id: self.publisher.id.clone(),
+            time_ms: now.as_millis(),
+            severity: status::severity(severity),
+            text,
+        };
+        // Nobody may be listening.
+        let _ = self.publisher.log.send(line);
+    }
+}

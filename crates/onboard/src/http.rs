@@ -1,0 +1,318 @@
+//! The aircraft's HTTP API: what a console may see of the aircraft and ask of it.
+//!
+//! A handler never touches the agent. It reads the last published status, or puts a [`Request`] into the
+//! driver's bounded queue and waits for its answer. Every answer that is not a success is an [`ApiError`]
+//! that says what, where, found and expected.
+//!
+//! A body must be declared as JSON: a web page of somebody else's cannot send that to an aircraft without
+//! asking it first (CORS), and the aircraft never says yes.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, FromRequest, State, rejection::JsonRejection},
+    http::{Method, StatusCode, Uri},
+    response::{
+        IntoResponse, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
+};
+use futures_util::Stream;
+use serde::de::DeserializeOwned;
+use tokio::{
+    sync::{Semaphore, broadcast, mpsc, oneshot, watch},
+    time::timeout,
+};
+use tower_http::timeout::TimeoutLayer;
+use utoipa::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use wingbeat_api::{
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, LogLine,
+    MissionSummary, MissionUpload,
+};
+
+use crate::{
+    mission::{self, Limits},
+    stream,
+};
+
+/// The longest body: 58 waypoints are 6 kB.
+const BODY_MAX: usize = 64 * 1024;
+/// Consoles that follow the events at the same time. Each is a socket and a task.
+const STREAMS_MAX: usize = 16;
+/// The driver answers within a wake-up; when it does not, the machine is in trouble and the console must know.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// A request that takes longer than this is given up, whatever it waits for.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// A comment line that keeps an idle stream open, and tells a console that the link is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// The longest id of a command.
+const COMMAND_ID_MAX: usize = 64;
+
+/// What is asked of the driver, with where to answer.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// An operator's command.
+    Command { request: CommandRequest, reply: oneshot::Sender<CommandReply> },
+    /// A mission to hold; checked.
+    Mission { mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>> },
+}
+
+/// What the handlers know: the driver's front.
+#[derive(Clone, Debug)]
+pub(crate) struct Front {
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) limits: Limits,
+    pub(crate) status: watch::Receiver<Arc<AircraftStatus>>,
+    pub(crate) mission: watch::Receiver<Option<Arc<MissionUpload>>>,
+    pub(crate) log: broadcast::Sender<LogLine>,
+    pub(crate) requests: mpsc::Sender<Request>,
+    streams: Arc<Semaphore>,
+}
+
+impl Front {
+    pub(crate) fn new(
+        identity: Identity,
+        limits: Limits,
+        status: watch::Receiver<Arc<AircraftStatus>>,
+        mission: watch::Receiver<Option<Arc<MissionUpload>>>,
+        log: broadcast::Sender<LogLine>,
+        requests: mpsc::Sender<Request>,
+    ) -> Self {
+        let streams = Arc::new(Semaphore::new(STREAMS_MAX));
+        Self { identity: Arc::new(identity), limits, status, mission, log, requests, streams }
+    }
+
+    /// Asks the driver and waits for its answer.
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.try_send(request(reply)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => {
+                unavailable("busy", "the aircraft has more requests waiting than it takes, try again")
+            }
+            mpsc::error::TrySendError::Closed(_) => {
+                unavailable("unavailable", "the aircraft's daemon is stopping")
+            }
+        })?;
+        match timeout(ANSWER_TIMEOUT, answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(unavailable("unavailable", "the aircraft's daemon is stopping")),
+            Err(_) => Err(unavailable("unavailable", "the aircraft's daemon did not answer within 2 s")),
+        }
+    }
+}
+
+/// A status code and its reason.
+#[derive(Debug)]
+pub(crate) struct Refusal(StatusCode, ApiError);
+
+impl Refusal {
+    fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+        Self(status, ApiError { code: code.into(), message: message.into() })
+    }
+}
+
+fn unavailable(code: &str, message: &str) -> Refusal {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.0, Json(self.1)).into_response()
+    }
+}
+
+/// A JSON body, or the reason why it is none.
+struct Body<T>(T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: axum::extract::Request, state: &S) -> Result<Self, Refusal> {
+        let path = request.uri().path().to_owned();
+        match Json::<T>::from_request(request, state).await {
+            Ok(Json(body)) => Ok(Self(body)),
+            Err(JsonRejection::MissingJsonContentType(_)) => Err(Refusal::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "bad_request",
+                format!("{path}: found another content type, expected application/json"),
+            )),
+            Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Refusal::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "bad_request",
+                format!("{path}: found a longer body, expected at most {BODY_MAX} bytes"),
+            )),
+            // A well-formed body of the wrong shape is as bad as a malformed one: both are 400.
+            Err(rejection) => Err(Refusal::new(
+                StatusCode::BAD_REQUEST,
+                "bad_request",
+                format!("{path}: {}", rejection.body_text()),
+            )),
+        }
+    }
+}
+
+/// Who this is.
+#[utoipa::path(get, path = "/api/v1/identity", operation_id = "identity", tag = "aircraft",
+    responses((status = 200, description = "Who this is and what runs on it", body = Identity)))]
+async fn identity(State(front): State<Front>) -> Json<Identity> {
+    Json(front.identity.as_ref().clone())
+}
+
+/// The state now.
+#[utoipa::path(get, path = "/api/v1/status", operation_id = "status", tag = "aircraft",
+    responses((status = 200, description = "The state now", body = AircraftStatus)))]
+async fn status(State(front): State<Front>) -> Json<AircraftStatus> {
+    let status = front.status.borrow().clone();
+    Json(status.as_ref().clone())
+}
+
+/// The state and the log as they change.
+#[utoipa::path(get, path = "/api/v1/events", operation_id = "events", tag = "aircraft",
+    responses(
+        (status = 200, content_type = "text/event-stream", body = AircraftStatus, description =
+            "Server-sent events: `status` (AircraftStatus) at once, on every change of state and otherwise at most \
+             five times a second; `log` (LogLine) per line. A comment line every second keeps the stream open."),
+        (status = 503, description = "Too many consoles follow the events", body = ApiError)))]
+async fn events(
+    State(front): State<Front>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    let Ok(permit) = front.streams.clone().try_acquire_owned() else {
+        return Err(unavailable(
+            "busy",
+            &format!("found {STREAMS_MAX} consoles that follow the events, expected fewer"),
+        ));
+    };
+    let id = front.identity.id.clone();
+    let stream = stream::events(id, front.status.clone(), front.log.subscribe(), permit);
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+}
+
+/// The mission that was given to this aircraft.
+#[utoipa::path(get, path = "/api/v1/mission", operation_id = "mission", tag = "aircraft",
+    responses(
+        (status = 200, description = "The mission that it holds", body = MissionUpload),
+        (status = 404, description = "It was given none", body = ApiError)))]
+async fn get_mission(State(front): State<Front>) -> Result<Json<MissionUpload>, Refusal> {
+    let mission = front.mission.borrow().clone();
+    match mission {
+        Some(mission) => Ok(Json(mission.as_ref().clone())),
+        None => Err(Refusal::new(StatusCode::NOT_FOUND, "not_found", "this aircraft was given no mission")),
+    }
+}
+
+/// Gives this aircraft a mission. Giving the same one again changes nothing.
+#[utoipa::path(put, path = "/api/v1/mission", operation_id = "put_mission", tag = "aircraft",
+    request_body = MissionUpload,
+    responses(
+        (status = 200, description = "It holds this mission now", body = MissionSummary),
+        (status = 400, description = "Not a mission that may be flown", body = ApiError),
+        (status = 409, description = "The state forbids it", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not JSON", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn put_mission(
+    State(front): State<Front>,
+    Body(mission): Body<MissionUpload>,
+) -> Result<Json<MissionSummary>, Refusal> {
+    mission::check(&mission, &front.limits)
+        .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem.to_string()))?;
+    match front.ask(|reply| Request::Mission { mission, reply }).await? {
+        Ok(summary) => Ok(Json(summary)),
+        Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
+    }
+}
+
+/// An operator's command. The same id is the same command, however often it arrives.
+#[utoipa::path(post, path = "/api/v1/commands", operation_id = "command", tag = "aircraft",
+    request_body = CommandRequest,
+    responses(
+        (status = 202, description = "Accepted; its effect shows in the status", body = CommandReply),
+        (status = 200, description = "The same id came before", body = CommandReply),
+        (status = 409, description = "The state forbids it", body = CommandReply),
+        (status = 400, description = "Not a command", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not JSON", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn post_command(
+    State(front): State<Front>,
+    Body(request): Body<CommandRequest>,
+) -> Result<(StatusCode, Json<CommandReply>), Refusal> {
+    let id = &request.id;
+    if id.is_empty() || id.len() > COMMAND_ID_MAX || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let found: String = id.chars().take(COMMAND_ID_MAX).collect();
+        return Err(Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "bad_request",
+            format!(
+                "id: found {found:?} ({} bytes), expected 1 to {COMMAND_ID_MAX} visible ASCII characters",
+                id.len()
+            ),
+        ));
+    }
+    let reply = front.ask(|reply| Request::Command { request, reply }).await?;
+    let status = match reply.outcome {
+        CommandOutcome::Accepted => StatusCode::ACCEPTED,
+        CommandOutcome::AlreadyKnown => StatusCode::OK,
+        CommandOutcome::Refused => StatusCode::CONFLICT,
+    };
+    Ok((status, Json(reply)))
+}
+
+async fn not_found(uri: Uri) -> Refusal {
+    let path: String = uri.path().chars().take(100).collect();
+    Refusal::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        format!("found the path {path}, expected one of the API's, such as /api/v1/status"),
+    )
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Refusal {
+    Refusal::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "bad_request",
+        format!("{}: found {method}, expected a method that this path has", uri.path()),
+    )
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Wingbeat aircraft",
+        description = "What wingbeatd serves on each aircraft.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    components(schemas(LogLine))
+)]
+struct Document;
+
+fn open_router() -> OpenApiRouter<Front> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(identity))
+        .routes(routes!(status))
+        .routes(routes!(events))
+        .routes(routes!(get_mission, put_mission))
+        .routes(routes!(post_command))
+}
+
+/// The API's description.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    open_router().into_openapi()
+}
+
+/// The service.
+pub(crate) fn router(front: Front) -> Router {
+    let (router, _) = open_router().split_for_parts();
+    router
+        .fallback(not_found)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))
+        .with_state(front)
+}
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

@@ -1,0 +1,337 @@
+use axum::{
+    body::{Body as HttpBody, to_bytes},
+    http::{Request as HttpRequest, header::CONTENT_TYPE},
+};
+use futures_util::StreamExt as _;
+use tower::ServiceExt as _;
+use wingbeat_api::{CommandKind, MissionItem, Severity, paths};
+
+use super::*;
+
+/// A service whose driver is the test.
+struct Bench {
+    front: Front,
+    requests: mpsc::Receiver<Request>,
+    status: watch::Sender<Arc<AircraftStatus>>,
+    mission: watch::Sender<Option<Arc<MissionUpload>>>,
+}
+
+fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
+    Arc::new(AircraftStatus {
+        id: "00b827eb01020304".into(),
+        name: "one".into(),
+        time_ms,
+        protocol: "muscop".into(),
+        state: state.into(),
+        detail: String::new(),
+        engaged: true,
+        flight_controller: wingbeat_api::FlightController {
+            link: wingbeat_api::LinkState::NeverSeen,
+            heartbeat_age_ms: None,
+            firmware: None,
+            mode: None,
+            armed: false,
+            refused: vec![],
+        },
+        navigation: None,
+        battery: None,
+        mission: None,
+        swarm: None,
+        radio: wingbeat_api::Radio::default(),
+        checks: vec![],
+        commands: vec![],
+    })
+}
+
+fn bench(queue: usize) -> Bench {
+    let identity = Identity {
+        id: "00b827eb01020304".into(),
+        name: "one".into(),
+        version: "0".into(),
+        api_version: 1,
+        protocol: "muscop".into(),
+    };
+    let limits = Limits { height_least_m: 2.0, height_most_m: 120.0 };
+    let (status, status_receiver) = watch::channel(aircraft("Start", 0));
+    let (mission, mission_receiver) = watch::channel(None);
+    let (log, _) = broadcast::channel(4);
+    let (sender, requests) = mpsc::channel(queue);
+    let front = Front::new(identity, limits, status_receiver, mission_receiver, log, sender);
+    Bench { front, requests, status, mission }
+}
+
+impl Bench {
+    async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: impl Into<HttpBody>,
+    ) -> (u16, String) {
+        ask(&self.front, method, path, content_type, body).await
+    }
+}
+
+async fn ask(
+    front: &Front,
+    method: &str,
+    path: &str,
+    content_type: &str,
+    body: impl Into<HttpBody>,
+) -> (u16, String) {
+    let request = HttpRequest::builder()
+        .method(method)
+        .uri(path)
+        .header(CONTENT_TYPE, content_type)
+        .body(body.into())
+        .unwrap();
+    let response = router(front.clone()).oneshot(request).await.unwrap();
+    let code = response.status().as_u16();
+    let bytes = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    (code, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+const JSON: &str = "application/json";
+
+fn error_of(body: &str) -> ApiError {
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("not an ApiError: {body:?}"))
+}
+
+#[tokio::test]
+async fn identity_and_status_are_told() {
+    let bench = bench(1);
+    let (code, body) = bench.ask("GET", paths::IDENTITY, JSON, "").await;
+    assert_eq!((code, serde_json::from_str::<Identity>(&body).unwrap().name.as_str()), (200, "one"));
+    bench.status.send_replace(aircraft("Setup", 7));
+    let (code, body) = bench.ask("GET", paths::STATUS, JSON, "").await;
+    let status: AircraftStatus = serde_json::from_str(&body).unwrap();
+    assert_eq!((code, status), (200, aircraft("Setup", 7).as_ref().clone()));
+}
+
+#[tokio::test]
+async fn a_command_is_answered_by_the_driver_and_the_code_says_how() {
+    let mut bench = bench(1);
+    for (outcome, expected) in
+        [(CommandOutcome::Accepted, 202), (CommandOutcome::AlreadyKnown, 200), (CommandOutcome::Refused, 409)]
+    {
+        let front = bench.front.clone();
+        let asked = tokio::spawn(async move {
+            ask(&front, "POST", paths::COMMANDS, JSON, r#"{"id":"a","command":"recover_control"}"#).await
+        });
+        let Some(Request::Command { request, reply }) = bench.requests.recv().await else {
+            panic!("a command")
+        };
+        assert_eq!((request.id.as_str(), request.command), ("a", CommandKind::RecoverControl));
+        let answer = CommandReply { id: request.id, outcome, state: "Start".into(), reason: "why".into() };
+        reply.send(answer.clone()).unwrap();
+        let (code, body) = asked.await.unwrap();
+        assert_eq!((code, serde_json::from_str::<CommandReply>(&body).unwrap()), (expected, answer));
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_none_is_refused_before_the_driver_sees_it() {
+    let mut bench = bench(1);
+    let long = format!(r#"{{"id":"{}","command":"land"}}"#, "x".repeat(65));
+    for (body, found) in [
+        ("", "EOF"),
+        ("{", "EOF"),
+        ("[]", "expected"),
+        (r#"{"id":"a"}"#, "missing field `command`"),
+        (r#"{"id":"a","command":"explode"}"#, "unknown variant `explode`"),
+        (r#"{"id":"a","command":"land","now":true}"#, "unknown field `now`"),
+        (r#"{"id":7,"command":"land"}"#, "expected a string"),
+        (r#"{"id":"","command":"land"}"#, "id: found \"\" (0 bytes), expected 1 to 64"),
+        (r#"{"id":"a b","command":"land"}"#, "id: found \"a b\""),
+        (r#"{"id":"ä","command":"land"}"#, "id: found \"ä\""),
+        (&long, "(65 bytes), expected 1 to 64"),
+    ] {
+        let (code, answer) = bench.ask("POST", paths::COMMANDS, JSON, body.to_owned()).await;
+        let error = error_of(&answer);
+        assert_eq!((code, error.code.as_str()), (400, "bad_request"), "{body}");
+        assert!(error.message.contains(found), "{body}: {}", error.message);
+    }
+    assert!(bench.requests.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_body_of_another_kind_or_length_is_refused() {
+    let bench = bench(1);
+    // What a form on somebody else's web page can send without asking.
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
+        let (code, body) = bench.ask("POST", paths::COMMANDS, kind, r#"{"id":"a","command":"land"}"#).await;
+        assert_eq!((code, error_of(&body).code.as_str()), (415, "bad_request"), "{kind}");
+    }
+    let (code, body) = bench.ask("PUT", paths::MISSION, JSON, " ".repeat(BODY_MAX + 1)).await;
+    assert_eq!(code, 413);
+    assert!(error_of(&body).message.contains("65536"), "{body}");
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_are_answered_in_json() {
+    let bench = bench(1);
+    for path in ["/", "/api", "/api/v2/status", "/api/v1/status/", "/../../etc/passwd"] {
+        let (code, body) = bench.ask("GET", path, JSON, "").await;
+        assert_eq!((code, error_of(&body).code.as_str()), (404, "not_found"), "{path}");
+    }
+    for (method, path) in [("DELETE", paths::MISSION), ("GET", paths::COMMANDS), ("POST", paths::STATUS)] {
+        let (code, body) = bench.ask(method, path, JSON, "").await;
+        assert!(code == 405 && error_of(&body).message.contains(method), "{method} {path}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_mission_is_checked_given_and_read_back() {
+    let mut bench = bench(1);
+    assert_eq!(bench.ask("GET", paths::MISSION, JSON, "").await.0, 404);
+    let item = MissionItem { latitude_deg: 39.48, longitude_deg: -0.34, height_m: 20.0 };
+    let upload = MissionUpload { name: "square".into(), waypoints: vec![item; 2] };
+    let high =
+        MissionUpload { waypoints: vec![item, MissionItem { height_m: 121.0, ..item }], ..upload.clone() };
+    let (code, body) = bench.ask("PUT", paths::MISSION, JSON, serde_json::to_string(&high).unwrap()).await;
+    let message = error_of(&body).message;
+    assert!(
+        code == 400 && message.starts_with("waypoints[1].height_m: found 121, expected 2 to 120"),
+        "{message}"
+    );
+    // JSON has no NaN, and 1e999 is none either.
+    for number in ["NaN", "1e999", "null", "\"20\""] {
+        let text = serde_json::to_string(&upload).unwrap().replace("20.0", number);
+        let (code, body) = bench.ask("PUT", paths::MISSION, JSON, text).await;
+        assert_eq!((code, error_of(&body).code.as_str()), (400, "bad_request"), "{number}");
+    }
+    assert!(bench.requests.try_recv().is_err());
+
+    let summary = MissionSummary { name: "square".into(), hash: "0".repeat(16), waypoints: 2, reached: None };
+    let conflict = ApiError { code: "conflict".into(), message: "state Setup: too late".into() };
+    for (answer, expected) in [(Ok(summary.clone()), 200), (Err(conflict), 409)] {
+        let (front, text) = (bench.front.clone(), serde_json::to_string(&upload).unwrap());
+        let asked = tokio::spawn(async move { ask(&front, "PUT", paths::MISSION, JSON, text).await });
+        let Some(Request::Mission { mission, reply }) = bench.requests.recv().await else {
+            panic!("a mission")
+        };
+        assert_eq!(mission, upload);
+        reply.send(answer).unwrap();
+        assert_eq!(asked.await.unwrap().0, expected);
+    }
+    bench.mission.send_replace(Some(Arc::new(upload.clone())));
+    let (code, body) = bench.ask("GET", paths::MISSION, JSON, "").await;
+    assert_eq!((code, serde_json::from_str::<MissionUpload>(&body).unwrap()), (200, upload));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_is_stuck_busy_or_gone_is_told_apart() {
+    let Bench { front, mut requests, .. } = bench(1);
+    let land = r#"{"id":"a","command":"land"}"#;
+    // Stuck: it took the request and does not answer.
+    let first = tokio::spawn({
+        let front = front.clone();
+        async move { ask(&front, "POST", paths::COMMANDS, JSON, land).await }
+    });
+    let held = requests.recv().await;
+    let (code, body) = first.await.unwrap();
+    assert!(code == 503 && error_of(&body).message.contains("did not answer"), "{body}");
+    drop(held);
+    // Busy: the queue is full.
+    let waiting = tokio::spawn({
+        let front = front.clone();
+        async move { ask(&front, "POST", paths::COMMANDS, JSON, land).await }
+    });
+    tokio::task::yield_now().await;
+    let (code, body) = ask(&front, "POST", paths::COMMANDS, JSON, land).await;
+    assert_eq!((code, error_of(&body).code.as_str()), (503, "busy"));
+    // Gone, with a request in its queue and with none.
+    drop(requests);
+    assert_eq!(waiting.await.unwrap().0, 503);
+    let (code, body) = ask(&front, "POST", paths::COMMANDS, JSON, land).await;
+    assert_eq!((code, error_of(&body).code.as_str()), (503, "unavailable"));
+}
+
+/// Every event that is sent within a time.
+async fn events_within(body: &mut axum::body::BodyDataStream, time: Duration) -> Vec<String> {
+    let mut events = vec![];
+    let _ = timeout(time, async {
+        while let Some(Ok(bytes)) = body.next().await {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            if !text.starts_with(':') {
+                events.push(text);
+            }
+        }
+        events.push("end".into());
+    })
+    .await;
+    events
+}
+
+async fn follow(front: &Front) -> axum::body::BodyDataStream {
+    let request = HttpRequest::builder().uri(paths::EVENTS).body(HttpBody::empty()).unwrap();
+    let response = router(front.clone()).oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
+    response.into_body().into_data_stream()
+}
+
+#[tokio::test(start_paused = true)]
+async fn numbers_are_streamed_five_times_a_second_and_changes_at_once() {
+    let bench = bench(1);
+    let mut body = follow(&bench.front).await;
+    let first = events_within(&mut body, Duration::from_millis(10)).await;
+    assert!(first.len() == 1 && first[0].contains("event: status"), "at once: {first:?}");
+
+    // A hundred states a second that differ in a number, for two seconds.
+    let sender = bench.status.clone();
+    let numbers = tokio::spawn(async move {
+        for time_ms in 1..=200 {
+            sender.send_replace(aircraft("Start", time_ms));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let streamed = events_within(&mut body, Duration::from_millis(2_300)).await;
+    numbers.await.unwrap();
+    assert!((9..=12).contains(&streamed.len()), "{}", streamed.len());
+    assert!(streamed.last().unwrap().contains("\"time_ms\":200"), "the last state arrives");
+
+    bench.status.send_replace(aircraft("Start", 201));
+    bench.status.send_replace(aircraft("Landing", 202));
+    let change = events_within(&mut body, Duration::from_millis(1)).await;
+    assert!(change.len() == 1 && change[0].contains("Landing"), "{change:?}");
+    drop(bench.status);
+    assert_eq!(events_within(&mut body, Duration::from_secs(1)).await, ["end"], "the driver is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_console_is_told_what_it_missed_and_too_many_are_refused() {
+    let bench = bench(1);
+    let mut body = follow(&bench.front).await;
+    assert_eq!(events_within(&mut body, Duration::from_millis(10)).await.len(), 1);
+    for number in 0..10 {
+        let text = format!("line {number}");
+        let line = LogLine { id: String::new(), time_ms: 0, severity: Severity::Info, text };
+        bench.front.log.send(line).unwrap();
+    }
+    let lines = events_within(&mut body, Duration::from_secs(1)).await;
+    assert!(lines[0].contains("6 log lines were skipped") && lines[4].contains("line 9"), "{lines:?}");
+
+    let mut others = vec![];
+    for _ in 1..STREAMS_MAX {
+        others.push(follow(&bench.front).await);
+    }
+    assert_eq!(bench.ask("GET", paths::EVENTS, JSON, "").await.0, 503);
+    drop(others.pop());
+    drop(follow(&bench.front).await);
+}
+
+#[test]
+fn the_document_has_every_path_and_every_type() {
+    let document = serde_json::to_value(openapi()).unwrap();
+    let mut paths_found: Vec<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    paths_found.sort_unstable();
+    let mut expected = [paths::IDENTITY, paths::STATUS, paths::EVENTS, paths::MISSION, paths::COMMANDS];
+    expected.sort_unstable();
+    assert_eq!(paths_found, expected);
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for name in ["AircraftStatus", "LogLine", "CommandRequest", "CommandReply", "MissionUpload", "ApiError"] {
+        assert!(schemas.contains_key(name), "{name}");
+    }
+    assert_eq!(document["info"]["license"]["name"], "MIT OR Apache-2.0");
+}

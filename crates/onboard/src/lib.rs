@@ -1,0 +1,218 @@
+//! The aircraft's daemon as a library.
+//!
+//! [`start`] joins one agent to a link, a radio and an HTTP API, and returns a [`Handle`]. The binary
+//! `wingbeatd` is this with a configuration file around it; a bench starts one per simulated aircraft, with
+//! radios of a hub, and flies exactly what the aircraft flies.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`config`] | file and environment become values that can be flown, or one line that names the key |
+//! | `driver` | the one task that owns the agent, its clock, its link and its radio |
+//! | `http`, `stream` | the API: reads published states, asks the driver |
+//! | [`mission`] | which missions are taken over HTTP |
+//! | `status` | from the agent's status to the API's |
+#![forbid(unsafe_code)]
+
+pub mod config;
+mod driver;
+mod http;
+pub mod mission;
+mod status;
+mod stream;
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::serve::ListenerExt as _;
+pub use http::openapi;
+use tokio::{
+    net::TcpListener,
+    sync::{broadcast, mpsc, watch},
+    task::JoinHandle,
+    time::timeout,
+};
+use wingbeat_agent::Agent;
+use wingbeat_api::{AircraftStatus, Identity, LogLine};
+use wingbeat_link::{Endpoint, Link};
+pub use wingbeat_radio::{Clock, ClockError, Radio};
+
+use crate::{
+    driver::{Driver, Publisher},
+    http::Front,
+};
+
+/// Version of the HTTP API.
+pub const API_VERSION: u32 = 1;
+/// Requests that wait for the driver. It answers thousands a second; more than this wait only when it is stuck.
+const REQUESTS_MAX: usize = 32;
+/// Log lines that a slow console may be behind.
+const LOG_MAX: usize = 256;
+/// How long consoles may take to hang up when the daemon stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What one daemon is started with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The name that people use.
+    pub name: String,
+    /// Where the autopilot is.
+    pub autopilot: Endpoint,
+    /// Where the API is served; port 0 takes a free one.
+    pub http: SocketAddr,
+    /// The agent's numbers, with who we are.
+    pub agent: wingbeat_agent::Config,
+    /// The seed of the agent's chance.
+    pub seed: u64,
+}
+
+/// Why a daemon did not start. Nothing is flown.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StartError {
+    /// The API cannot be served there.
+    #[error("http {address}: found {found}, expected a free port on an address of this machine")]
+    Http {
+        /// Where.
+        address: SocketAddr,
+        /// What the kernel said.
+        found: String,
+    },
+    /// The agent's numbers cannot be flown.
+    #[error(transparent)]
+    Agent(#[from] wingbeat_agent::ConfigError),
+    /// The serial line cannot be used and waiting will not mend it.
+    #[error(transparent)]
+    Link(#[from] wingbeat_link::OpenError),
+}
+
+/// A running daemon. Dropping it stops it too, without waiting.
+#[derive(Debug)]
+pub struct Handle {
+    address: SocketAddr,
+    identity: Identity,
+    status: watch::Receiver<Arc<AircraftStatus>>,
+    log: broadcast::Sender<LogLine>,
+    stop: watch::Sender<bool>,
+    driver: JoinHandle<()>,
+    server: JoinHandle<io::Result<()>>,
+}
+
+/// Starts a daemon: joins an agent to its link, its radio and its API.
+///
+/// A device that is missing or a server that does not answer is waited for, for ever. A serial device that
+/// is busy or forbidden is an error, because only a person can mend it.
+///
+/// # Errors
+/// The agent's numbers, the HTTP address or the serial line; nothing runs then.
+pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
+    let Config { name, autopilot, http, agent, seed } = config;
+    let muscop = &agent.muscop;
+    let limits =
+        mission::Limits { height_least_m: muscop.height_least_m, height_most_m: muscop.height_most_m };
+    let id = muscop.me.to_string();
+    let agent = Box::new(Agent::new(agent, seed, clock.now())?);
+
+    let refused = |found| StartError::Http { address: http, found };
+    let listener = TcpListener::bind(http).await.map_err(|error| {
+        refused(match error.kind() {
+            io::ErrorKind::AddrInUse => "the port in use".into(),
+            _ => error.to_string(),
+        })
+    })?;
+    let address = listener.local_addr().map_err(|error| refused(error.to_string()))?;
+    if matches!(autopilot, Endpoint::Serial { .. }) {
+        match wingbeat_link::check(&autopilot).await {
+            Err(error) if error.kind.needs_a_person() => return Err(error.into()),
+            // Whatever comes and goes with a cable is the link's to wait for.
+            Ok(()) | Err(_) => {}
+        }
+    }
+
+    let first = driver::first_status(&agent, &clock, &name);
+    let identity = Identity {
+        id: id.clone(),
+        name: name.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        api_version: API_VERSION,
+        protocol: first.protocol.clone(),
+    };
+    let (status_sender, status) = watch::channel(Arc::new(first));
+    let (mission_sender, mission) = watch::channel(None);
+    let (log, _) = broadcast::channel(LOG_MAX);
+    let (requests, request_receiver) = mpsc::channel(REQUESTS_MAX);
+    let (stop, stopped) = watch::channel(false);
+
+    let publisher = Publisher { id, name, status: status_sender, mission: mission_sender, log: log.clone() };
+    let link = Link::spawn(autopilot);
+    let driver = Driver::new(agent, clock, link, radio, request_receiver, publisher);
+    let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
+
+    let front = Front::new(identity.clone(), limits, status.clone(), mission, log.clone(), requests);
+    // Answers and events are small and somebody waits for them.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+    let mut server_stopped = stopped;
+    let serve = axum::serve(listener, http::router(front)).with_graceful_shutdown(async move {
+        // An error is a handle that is gone: stop as well.
+        let _ = server_stopped.wait_for(|&stop| stop).await;
+    });
+    let server = tokio::spawn(async move { serve.await });
+    Ok(Handle { address, identity, status, log, stop, driver, server })
+}
+
+impl Handle {
+    /// Where the API is served.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Who this is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The published states: the last one, and when a new one is there. It closes when the driver ends.
+    pub fn status(&self) -> watch::Receiver<Arc<AircraftStatus>> {
+        self.status.clone()
+    }
+
+    /// The log from now on.
+    pub fn log(&self) -> broadcast::Receiver<LogLine> {
+        self.log.subscribe()
+    }
+
+    /// Waits until the driver or the server has ended by itself, which neither does while all is well.
+    pub async fn ended(&mut self) -> String {
+        tokio::select! {
+            ended = &mut self.driver => match ended {
+                Ok(()) => "the driver ended: found no link task, expected one".into(),
+                Err(error) => format!("the driver ended: {error}"),
+            },
+            ended = &mut self.server => match ended {
+                Ok(Ok(())) => "the HTTP server ended".into(),
+                Ok(Err(error)) => format!("the HTTP server ended: {error}"),
+                Err(error) => format!("the HTTP server ended: {error}"),
+            },
+        }
+    }
+
+    /// Stops the driver, then lets running requests finish, for two seconds at most.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        let both = async {
+            // How they ended does not matter any more.
+            if !self.driver.is_finished() {
+                let _ = (&mut self.driver).await;
+            }
+            if !self.server.is_finished() {
+                let _ = (&mut self.server).await;
+            }
+        };
+        // Dropping the handle ends whatever is left.
+        let _ = timeout(STOP_TIMEOUT, both).await;
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.driver.abort();
+        self.server.abort();
+    }
+}

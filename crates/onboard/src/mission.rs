@@ -1,0 +1,126 @@
+//! Which missions an aircraft takes over HTTP. The ground reads files and checks them against its own
+//! limits; the aircraft trusts nobody and checks again against its own.
+
+use wingbeat_api::MissionUpload;
+use wingbeat_geo::{Position, PositionError};
+use wingbeat_wire::WAYPOINTS_MAX;
+
+/// The longest name, in characters.
+const NAME_MAX: usize = 64;
+
+/// The heights that this aircraft may fly at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Lowest waypoint, metres above home.
+    pub height_least_m: f64,
+    /// Highest waypoint, metres above home: the fence.
+    pub height_most_m: f64,
+}
+
+/// Why a mission is not taken. The message names the field, what was found and what was expected.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// The name is too long, empty, or holds control characters.
+    #[error("name: found {0:?}, expected 1 to {NAME_MAX} characters without control characters")]
+    Name(String),
+    /// No waypoint, or too many.
+    #[error("waypoints: found {0}, expected 1 to {WAYPOINTS_MAX}")]
+    Count(usize),
+    /// Not on earth.
+    #[error("waypoints[{index}]: found {cause}, expected a place on earth")]
+    Place {
+        /// Which waypoint, from 0.
+        index: usize,
+        /// Which coordinate.
+        cause: PositionError,
+    },
+    /// Outside the fence.
+    #[error("waypoints[{index}].height_m: found {found}, expected {least} to {most} (the fence)")]
+    Height {
+        /// Which waypoint, from 0.
+        index: usize,
+        /// What was found.
+        found: f64,
+        /// Lowest.
+        least: f64,
+        /// Highest.
+        most: f64,
+    },
+}
+
+/// Checks everything that needs no home position; how far a waypoint is from home is the agent's to judge.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(mission: &MissionUpload, limits: &Limits) -> Result<(), Problem> {
+    let name = &mission.name;
+    if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
+        return Err(Problem::Name(name.chars().take(NAME_MAX + 1).collect()));
+    }
+    if mission.waypoints.is_empty() || mission.waypoints.len() > WAYPOINTS_MAX {
+        return Err(Problem::Count(mission.waypoints.len()));
+    }
+    for (index, item) in mission.waypoints.iter().enumerate() {
+        Position::from_degrees(item.latitude_deg, item.longitude_deg, 0.0)
+            .map_err(|cause| Problem::Place { index, cause })?;
+        let (least, most) = (limits.height_least_m, limits.height_most_m);
+        // A height that is not a number is in no range.
+        if !(least..=most).contains(&item.height_m) {
+            return Err(Problem::Height { index, found: item.height_m, least, most });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use wingbeat_api::MissionItem;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits { height_least_m: 2.0, height_most_m: 120.0 };
+
+    fn with(latitude_deg: f64, longitude_deg: f64, height_m: f64) -> MissionUpload {
+        let good = MissionItem { latitude_deg: 39.48, longitude_deg: -0.34, height_m: 20.0 };
+        let waypoints = vec![good, MissionItem { latitude_deg, longitude_deg, height_m }];
+        MissionUpload { name: "square".into(), waypoints }
+    }
+
+    #[test]
+    fn a_mission_within_the_limits_is_taken() {
+        for height_m in [2.0, 20.0, 120.0] {
+            assert_eq!(check(&with(-90.0, 180.0, height_m), &LIMITS), Ok(()));
+        }
+    }
+
+    #[test]
+    fn every_bad_number_is_named() {
+        for (mission, expected) in [
+            (with(90.1, 0.0, 20.0), "waypoints[1]: found latitude 90.1"),
+            (with(0.0, -180.5, 20.0), "waypoints[1]: found longitude -180.5"),
+            (with(f64::NAN, 0.0, 20.0), "waypoints[1]: found latitude NaN"),
+            (with(0.0, f64::INFINITY, 20.0), "waypoints[1]: found longitude inf"),
+            (with(0.0, 0.0, 120.1), "waypoints[1].height_m: found 120.1, expected 2 to 120"),
+            (with(0.0, 0.0, 1.9), "waypoints[1].height_m: found 1.9"),
+            (with(0.0, 0.0, f64::NAN), "waypoints[1].height_m: found NaN"),
+            (with(0.0, 0.0, f64::NEG_INFINITY), "waypoints[1].height_m: found -inf"),
+            (
+                MissionUpload { waypoints: vec![], ..with(0.0, 0.0, 20.0) },
+                "waypoints: found 0, expected 1 to 58",
+            ),
+            (
+                MissionUpload {
+                    waypoints: vec![with(0.0, 0.0, 20.0).waypoints[0]; 59],
+                    ..with(0.0, 0.0, 20.0)
+                },
+                "waypoints: found 59",
+            ),
+            (MissionUpload { name: String::new(), ..with(0.0, 0.0, 20.0) }, "name: found \"\""),
+            (MissionUpload { name: "x".repeat(65), ..with(0.0, 0.0, 20.0) }, "name: found"),
+            (MissionUpload { name: "a\nb".into(), ..with(0.0, 0.0, 20.0) }, "name: found \"a\\nb\""),
+        ] {
+            let message = check(&mission, &LIMITS).expect_err(expected).to_string();
+            assert!(message.starts_with(expected) && message.contains("expected"), "{message}");
+        }
+    }
+}

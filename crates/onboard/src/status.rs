@@ -1,0 +1,258 @@
+//! From an agent's status to the API's: the one place where radians become degrees and ids become text.
+
+use wingbeat_agent::{
+    Command, CommandProgress, FlightControllerStatus, LinkState, Navigation, Severity, Stage, Status,
+};
+use wingbeat_api as api;
+use wingbeat_geo::Instant;
+use wingbeat_wire::{Point, Refused};
+
+/// What the daemon knows beside its agent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Beside {
+    /// Datagrams that the agent wrote and the radio did not take, by reason.
+    pub(crate) unsent: Vec<(&'static str, u64)>,
+    /// Datagrams that arrived and were thrown away before the agent saw them.
+    pub(crate) overflows: u64,
+    /// Chunks for the flight controller that the link did not take.
+    pub(crate) unwritten: u64,
+}
+
+/// The API's picture of an aircraft.
+pub(crate) fn aircraft(
+    status: &Status,
+    name: &str,
+    mission_name: &str,
+    beside: &Beside,
+) -> api::AircraftStatus {
+    let unsent: u64 = beside.unsent.iter().map(|(_, count)| count).sum();
+    let radio_refused = Refused::ALL
+        .iter()
+        .zip(status.refused)
+        .map(|(reason, count)| (reason.name(), count))
+        .chain(beside.unsent.iter().copied())
+        .chain([("overflow", beside.overflows)]);
+    api::AircraftStatus {
+        id: status.id.to_string(),
+        name: name.into(),
+        time_ms: status.at.as_millis(),
+        protocol: status.protocol.into(),
+        state: status.state.into(),
+        detail: status.detail.as_str().into(),
+        engaged: status.engaged,
+        flight_controller: flight_controller(&status.flight_controller, status.at, beside),
+        navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
+        battery: status.battery.map(|b| api::Battery {
+            remaining_percent: b.remaining_percent,
+            voltage_v: b.voltage_v,
+            current_a: b.current_a,
+        }),
+        mission: mission(status, mission_name),
+        swarm: Some(api::Swarm {
+            leader: status.swarm.leader,
+            leader_id: status.swarm.leader_id.map(|id| id.to_string()),
+            size: status.swarm.size.try_into().unwrap_or(u16::MAX),
+            formation: status.swarm.formation.into(),
+            slot: status.swarm.slot.and_then(|slot| slot.try_into().ok()),
+        }),
+        radio: api::Radio {
+            sent: status.sent.saturating_sub(unsent),
+            received: status.received,
+            refused: refusals(radio_refused),
+        },
+        checks: status
+            .checks
+            .iter()
+            .map(|c| api::Check { name: c.name.into(), passed: c.passed, detail: c.detail.as_str().into() })
+            .collect(),
+        commands: status.commands.iter().map(progress).collect(),
+    }
+}
+
+/// The mission that it holds.
+pub(crate) fn mission(status: &Status, name: &str) -> Option<api::MissionSummary> {
+    let hash = status.route_hash?;
+    Some(api::MissionSummary {
+        name: name.into(),
+        hash: format!("{hash:016x}"),
+        waypoints: status.route_len,
+        reached: status.reached,
+    })
+}
+
+/// The waypoints of a route.
+pub(crate) fn items(route: &[Point]) -> Vec<api::MissionItem> {
+    route
+        .iter()
+        .map(|p| api::MissionItem {
+            latitude_deg: f64::from(p.latitude_e7) / 1e7,
+            longitude_deg: f64::from(p.longitude_e7) / 1e7,
+            height_m: f64::from(p.height_mm) / 1e3,
+        })
+        .collect()
+}
+
+/// The route of checked waypoints. What is not on earth or does not fit would be cut to the nearest that
+/// is: [`crate::mission::check`] lets neither through.
+pub(crate) fn route(items: &[api::MissionItem]) -> Vec<Point> {
+    items
+        .iter()
+        .map(|item| Point {
+            latitude_e7: (item.latitude_deg * 1e7).round() as i32,
+            longitude_e7: (item.longitude_deg * 1e7).round() as i32,
+            height_mm: (item.height_m * 1e3).round() as i32,
+        })
+        .collect()
+}
+
+/// The agent's word for an operator's command.
+pub(crate) fn command(kind: api::CommandKind) -> Command {
+    match kind {
+        api::CommandKind::Setup => Command::Setup,
+        api::CommandKind::Start => Command::Start,
+        api::CommandKind::Hold => Command::Hold,
+        api::CommandKind::Return => Command::Return,
+        api::CommandKind::Land => Command::Land,
+        api::CommandKind::RecoverControl => Command::RecoverControl,
+        api::CommandKind::Engage => Command::Engage,
+    }
+}
+
+/// The API's word for how bad a line is.
+pub(crate) fn severity(severity: Severity) -> api::Severity {
+    match severity {
+        Severity::Info => api::Severity::Info,
+        Severity::Warning => api::Severity::Warning,
+        Severity::Error => api::Severity::Error,
+    }
+}
+
+fn flight_controller(f: &FlightControllerStatus, now: Instant, beside: &Beside) -> api::FlightController {
+    api::FlightController {
+        link: match f.link {
+            LinkState::NeverSeen => api::LinkState::NeverSeen,
+            LinkState::Up => api::LinkState::Up,
+            LinkState::Lost => api::LinkState::Lost,
+        },
+        heartbeat_age_ms: f.heartbeat_at.map(|at| now.since(at).as_millis() as u64),
+        firmware: f.version.map(|v| {
+            let vehicle = if f.is_copter == Some(true) { "ArduCopter" } else { "not ArduCopter" };
+            format!("{vehicle} {}.{}.{}", v.major, v.minor, v.patch)
+        }),
+        mode: f.mode_number.map(|number| match f.mode() {
+            Some(mode) => mode.name().into(),
+            None => format!("mode {number}"),
+        }),
+        armed: f.armed,
+        refused: refusals([
+            ("garbage_bytes", u64::from(f.garbage_bytes)),
+            ("unknown_content", u64::from(f.unknown_content)),
+            ("unwritten", beside.unwritten),
+        ]),
+    }
+}
+
+fn navigation(n: &Navigation, target: Option<Point>) -> api::Navigation {
+    let altitude_m = n.position.altitude_m();
+    let home_altitude_m = altitude_m - n.height_m;
+    api::Navigation {
+        position: api::GeoPoint {
+            latitude_deg: n.position.latitude_deg(),
+            longitude_deg: n.position.longitude_deg(),
+            altitude_m,
+        },
+        height_m: n.height_m,
+        ground_speed_m_s: n.velocity_m_s.truncate().length(),
+        climb_m_s: n.velocity_m_s.z,
+        heading_deg: n.heading_rad.to_degrees().rem_euclid(360.0),
+        target: target.map(|p| api::GeoPoint {
+            latitude_deg: f64::from(p.latitude_e7) / 1e7,
+            longitude_deg: f64::from(p.longitude_e7) / 1e7,
+            altitude_m: home_altitude_m + f64::from(p.height_mm) / 1e3,
+        }),
+    }
+}
+
+fn progress(c: &CommandProgress) -> api::CommandProgress {
+    let (stage, detail) = match c.stage {
+        Stage::Accepted => (api::CommandStage::Accepted, "accepted, its effect is not seen yet"),
+        Stage::EffectSeen => (api::CommandStage::EffectSeen, "its effect was seen"),
+        Stage::Failed => (api::CommandStage::Failed, "failed, or overtaken by a later command"),
+    };
+    let command = match c.command {
+        Command::Setup => api::CommandKind::Setup,
+        Command::Start => api::CommandKind::Start,
+        Command::Hold => api::CommandKind::Hold,
+        Command::Return => api::CommandKind::Return,
+        Command::Land => api::CommandKind::Land,
+        Command::RecoverControl => api::CommandKind::RecoverControl,
+        Command::Engage => api::CommandKind::Engage,
+    };
+    api::CommandProgress { id: c.id.as_str().into(), command, stage, detail: detail.into() }
+}
+
+/// What occurred; reasons that never did are left out.
+fn refusals(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<api::Refusal> {
+    counts
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(reason, count)| api::Refusal { reason: reason.into(), count })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use wingbeat_agent::{Agent, Config, Input, Outputs};
+    use wingbeat_geo::{DVec3, Position};
+    use wingbeat_protocol::muscop;
+    use wingbeat_wire::VehicleId;
+
+    use super::*;
+
+    fn status() -> Status {
+        let me = VehicleId(0x00b8_27eb_0102_0304);
+        let mut agent = Agent::new(Config::new(muscop::Config::new(me, me, 1)), 1, Instant::ZERO).unwrap();
+        agent.handle(Instant::from_secs(3), Input::Datagram(&[9]), &mut Outputs::default());
+        agent.status(Instant::from_secs(3))
+    }
+
+    #[test]
+    fn an_aircraft_that_knows_nothing_claims_nothing() {
+        let api = aircraft(&status(), "one", "", &Beside::default());
+        assert_eq!((api.id.as_str(), api.time_ms), ("00b827eb01020304", 3_000));
+        assert_eq!(api.flight_controller.link, api::LinkState::NeverSeen);
+        assert!(api.navigation.is_none() && api.battery.is_none() && api.mission.is_none());
+        assert!(api.flight_controller.mode.is_none() && api.flight_controller.heartbeat_age_ms.is_none());
+        assert_eq!(api.radio.refused, [api::Refusal { reason: "version".into(), count: 1 }]);
+        assert!(api.checks.iter().any(|c| !c.passed));
+    }
+
+    #[test]
+    fn angles_heights_and_counters_are_converted() {
+        let mut status = status();
+        status.sent = 10;
+        status.navigation = Some(Navigation {
+            position: Position::from_degrees(39.5, -0.35, 130.0).unwrap(),
+            height_m: 30.0,
+            velocity_m_s: DVec3::new(3.0, 4.0, -1.5),
+            heading_rad: -core::f64::consts::FRAC_PI_2,
+        });
+        status.target = Some(Point { latitude_e7: 395_000_000, longitude_e7: -3_500_000, height_mm: 20_000 });
+        status.flight_controller.mode_number = Some(99);
+        let beside = Beside { unsent: vec![("radio_down", 4)], overflows: 2, unwritten: 1 };
+        let api = aircraft(&status, "one", "", &beside);
+        let n = api.navigation.unwrap();
+        assert_eq!((n.ground_speed_m_s, n.climb_m_s, n.heading_deg), (5.0, -1.5, 270.0));
+        assert_eq!(n.target.unwrap().altitude_m, 120.0, "home is at 100 m");
+        assert_eq!(api.flight_controller.mode.as_deref(), Some("mode 99"));
+        assert_eq!(api.radio.sent, 6);
+        let reasons: Vec<_> = api.radio.refused.iter().map(|r| (r.reason.as_str(), r.count)).collect();
+        assert_eq!(reasons, [("version", 1), ("radio_down", 4), ("overflow", 2)]);
+    }
+
+    #[test]
+    fn a_route_survives_the_way_there_and_back() {
+        let there = [Point { latitude_e7: 395_000_001, longitude_e7: -3_499_999, height_mm: 20_001 }];
+        assert_eq!(route(&items(&there)), there);
+    }
+}

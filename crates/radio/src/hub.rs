@@ -1,0 +1,291 @@
+//! The simulated channel in real time: N radios in one process, joined by `wingbeat_sim::channel`.
+//!
+//! The channel decides who hears a datagram and when; the hub waits until then and hands it over. Time is
+//! a [`Clock`]'s, so a demo that runs ten times as fast has a channel that runs ten times as fast. The
+//! kernel's timers tick in milliseconds: a delivery is up to a millisecond of kernel time late, which the
+//! deterministic bench, with its own clock, is not.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::{
+    sync::mpsc::{self, error::TrySendError},
+    task::JoinHandle,
+    time::sleep_until,
+};
+use wingbeat_geo::{DVec3, Instant};
+use wingbeat_sim::channel::{Channel, Counters, Delivery};
+
+use crate::{Clock, RECEIVED_MAX, Radio, RadioEvent, SendError, fits};
+
+/// Datagrams sent and not yet on the channel, of all radios together.
+const SENT_MAX: usize = 4_096;
+/// Datagrams on their way, of all radios together: 128 aircraft that all send at once are 16 256.
+const FLYING_MAX: usize = 65_536;
+
+/// Where every aircraft is, in metres east, north and up of a common origin. Whoever owns the simulated
+/// flight controllers writes it; the hub reads it when a datagram is sent.
+#[derive(Clone, Debug)]
+pub struct Positions(Arc<Mutex<Vec<DVec3>>>);
+
+impl Positions {
+    /// `count` aircraft, all at the origin.
+    fn new(count: usize) -> Self {
+        Self(Arc::new(Mutex::new(vec![DVec3::ZERO; count])))
+    }
+
+    /// Moves one aircraft; an index that no radio has is ignored.
+    pub fn set(&self, aircraft: usize, position: DVec3) {
+        if let Some(place) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(aircraft) {
+            *place = position;
+        }
+    }
+
+    /// Where everybody is now.
+    pub fn get(&self) -> Vec<DVec3> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What the hub did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HubCounters {
+    /// What the channel did.
+    pub channel: Counters,
+    /// Receptions that the channel granted and a full queue prevented: the machine is too slow for the flight.
+    pub overflows: u64,
+}
+
+/// The hub. Dropping it ends every radio.
+#[derive(Debug)]
+pub struct Hub {
+    positions: Positions,
+    counters: Arc<Mutex<HubCounters>>,
+    task: JoinHandle<()>,
+}
+
+/// One radio on a hub.
+#[derive(Debug)]
+pub struct HubRadio {
+    index: usize,
+    clock: Clock,
+    sent: mpsc::Sender<Transmission>,
+    events: mpsc::Receiver<RadioEvent>,
+    overflows: Arc<AtomicU64>,
+}
+
+struct Transmission {
+    at: Instant,
+    from: usize,
+    datagram: Arc<[u8]>,
+}
+
+/// The hub's end of a radio.
+struct Ear {
+    events: mpsc::Sender<RadioEvent>,
+    overflows: Arc<AtomicU64>,
+}
+
+impl Hub {
+    /// Starts `count` radios on a channel that was made for as many.
+    pub fn spawn(channel: Channel, count: usize, clock: Clock) -> (Self, Vec<HubRadio>) {
+        let (sent, transmissions) = mpsc::channel(SENT_MAX);
+        let mut radios = vec![];
+        let mut ears = vec![];
+        for index in 0..count {
+            let (sender, events) = mpsc::channel(RECEIVED_MAX);
+            // The queue is new and empty.
+            let _ = sender.try_send(RadioEvent::Up);
+            let overflows = Arc::new(AtomicU64::new(0));
+            ears.push(Ear { events: sender, overflows: overflows.clone() });
+            radios.push(HubRadio { index, clock, sent: sent.clone(), events, overflows });
+        }
+        let positions = Positions::new(count);
+        let counters = Arc::new(Mutex::new(HubCounters::default()));
+        let task =
+            tokio::spawn(run(channel, clock, positions.clone(), counters.clone(), transmissions, ears));
+        (Self { positions, counters, task }, radios)
+    }
+
+    /// The slot that the owner of the simulated flight controllers writes.
+    pub fn positions(&self) -> Positions {
+        self.positions.clone()
+    }
+
+    /// What the hub did so far.
+    pub fn counters(&self) -> HubCounters {
+        *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Radio for HubRadio {
+    fn send(&self, datagram: &[u8]) -> Result<(), SendError> {
+        fits(datagram)?;
+        let transmission = Transmission { at: self.clock.now(), from: self.index, datagram: datagram.into() };
+        self.sent.try_send(transmission).map_err(|error| match error {
+            TrySendError::Full(_) => SendError::Busy,
+            TrySendError::Closed(_) => SendError::Down,
+        })
+    }
+
+    async fn recv(&mut self) -> Option<RadioEvent> {
+        self.events.recv().await
+    }
+
+    fn overflows(&self) -> u64 {
+        self.overflows.load(Ordering::Relaxed)
+    }
+}
+
+async fn run(
+    mut channel: Channel,
+    clock: Clock,
+    positions: Positions,
+    counters: Arc<Mutex<HubCounters>>,
+    mut transmissions: mpsc::Receiver<Transmission>,
+    ears: Vec<Ear>,
+) {
+    // By arrival, then by the order of sending.
+    let mut flying = BTreeMap::<(Instant, u64), (usize, Arc<[u8]>)>::new();
+    let mut serial = 0;
+    let mut deliveries: Vec<Delivery> = vec![];
+    let mut overflows = 0;
+    loop {
+        let next = flying.first_key_value().map(|((at, _), _)| *at);
+        tokio::select! {
+            transmission = transmissions.recv() => {
+                let Some(Transmission { at, from, datagram }) = transmission else { return };
+                deliveries.clear();
+                channel.transmit(at, from, datagram.len(), &positions.get(), &mut deliveries);
+                for delivery in &deliveries {
+                    if flying.len() >= FLYING_MAX {
+                        overflows += 1;
+                        continue;
+                    }
+                    flying.insert((delivery.at, serial), (delivery.to, datagram.clone()));
+                    serial += 1;
+                }
+            }
+            () = sleep_until(clock.kernel(next.unwrap_or(Instant::NEVER))), if next.is_some() => {
+                let now = clock.now();
+                while let Some(entry) = flying.first_entry().filter(|entry| entry.key().0 <= now) {
+                    let (to, datagram) = entry.remove();
+                    let Some(ear) = ears.get(to) else { continue };
+                    // A radio whose owner has ended hears nothing: an aircraft that is switched off.
+                    if let Err(TrySendError::Full(_)) =
+                        ear.events.try_send(RadioEvent::Datagram(datagram.to_vec()))
+                    {
+                        ear.overflows.fetch_add(1, Ordering::Relaxed);
+                        overflows += 1;
+                    }
+                }
+            }
+        }
+        *counters.lock().unwrap_or_else(PoisonError::into_inner) =
+            HubCounters { channel: channel.counters(), overflows };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wingbeat_geo::Duration;
+    use wingbeat_sim::channel::{Draw, Model, airtime};
+
+    use super::*;
+
+    fn hub(model: Model, count: usize, clock: Clock) -> (Hub, Vec<HubRadio>) {
+        Hub::spawn(Channel::new(model, Draw::PerPacket, 7, count), count, clock)
+    }
+
+    async fn up(radios: &mut [HubRadio]) {
+        for radio in radios {
+            assert_eq!(radio.recv().await, Some(RadioEvent::Up));
+        }
+    }
+
+    /// What is in a radio's queue once nothing is in flight any more.
+    async fn heard(radio: &mut HubRadio) -> Vec<RadioEvent> {
+        let mut all = vec![];
+        while let Ok(Some(event)) = tokio::time::timeout(Duration::from_secs(1), radio.recv()).await {
+            all.push(event);
+        }
+        all
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_others_hear_a_datagram_after_its_time_on_the_air() {
+        for speed in [1.0, 10.0] {
+            let clock = Clock::start(speed).unwrap();
+            let (hub, mut radios) = hub(Model::Unrestricted, 3, clock);
+            up(&mut radios).await;
+            let sent = clock.now();
+            radios[1].send(&[9; 705]).unwrap();
+            for to in [0, 2] {
+                assert_eq!(radios[to].recv().await, Some(RadioEvent::Datagram(vec![9; 705])));
+                let took = clock.now().since(sent);
+                let late = took.saturating_sub(airtime(705)).as_secs_f64();
+                assert!(took >= airtime(705) && late <= 0.002 * speed, "{took:?} at speed {speed}");
+            }
+            assert!(heard(&mut radios[1]).await.is_empty(), "not the sender");
+            assert_eq!((hub.counters().channel.sent, hub.counters().channel.delivered), (1, 2));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_out_of_range_hears_nothing_until_it_comes_back() {
+        let (hub, mut radios) = hub(Model::FixedRange { range_m: 100.0 }, 2, Clock::real_time());
+        up(&mut radios).await;
+        let positions = hub.positions();
+        positions.set(1, DVec3::new(150.0, 0.0, 10.0));
+        positions.set(7, DVec3::ZERO);
+        radios[0].send(b"far").unwrap();
+        assert!(heard(&mut radios[1]).await.is_empty());
+        assert_eq!(hub.counters().channel.lost, 1);
+        positions.set(1, DVec3::new(50.0, 0.0, 10.0));
+        radios[0].send(b"near").unwrap();
+        assert_eq!(heard(&mut radios[1]).await, [RadioEvent::Datagram(b"near".to_vec())]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_radio_that_is_not_listened_to_overflows_and_the_others_go_on() {
+        let (hub, mut radios) = hub(Model::Unrestricted, 3, Clock::real_time());
+        up(&mut radios).await;
+        let total = RECEIVED_MAX as u64 + 50;
+        for number in 0..total {
+            radios[0].send(&number.to_le_bytes()).unwrap();
+            assert_eq!(radios[1].recv().await, Some(RadioEvent::Datagram(number.to_le_bytes().to_vec())));
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!((radios[1].overflows(), radios[2].overflows(), hub.counters().overflows), (0, 50, 50));
+        assert_eq!(heard(&mut radios[2]).await.len(), RECEIVED_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_hundred_radios_hear_each_other_and_a_dead_one_disturbs_nobody() {
+        let (hub, mut radios) = hub(Model::Unrestricted, 100, Clock::real_time());
+        up(&mut radios).await;
+        drop(radios.remove(0));
+        for radio in &radios {
+            radio.send(b"beacon").unwrap();
+        }
+        for radio in &mut radios {
+            assert_eq!(heard(radio).await.len(), 98);
+        }
+        let counters = hub.counters();
+        assert_eq!((counters.channel.sent, counters.channel.delivered, counters.overflows), (99, 99 * 99, 0));
+        drop(hub);
+        assert_eq!(radios[0].recv().await, None, "without a hub there is no radio");
+        assert_eq!(radios[0].send(b"beacon"), Err(SendError::Down));
+    }
+}
