@@ -3,7 +3,6 @@
 
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavModeFlag, MavResult, MavSeverity, MavState, SET_MODE_DATA};
-use wingbeat_geo::DVec3;
 
 use super::{FlightController, Parameter};
 use crate::motion::{Profile, Task};
@@ -118,22 +117,10 @@ impl FlightController {
         }
     }
 
-    /// Where the aircraft comes to rest if it brakes as ArduCopter plans it: the square root controller's
-    /// distance for `POS_XY_P` 1 and the track's acceleration (3.5.7, AC_PosControl.cpp).
-    fn stopping_point(&self) -> DVec3 {
-        let state = self.vehicle.state();
-        let horizontal = DVec3::new(state.velocity.x, state.velocity.y, 0.0);
-        let (speed, accel) = (horizontal.length(), self.nav.wpnav_accel_m_s2);
-        let linear = accel; // metres; also the speed in m/s below which the controller is linear
-        let distance = if speed < linear { speed } else { 0.5 * linear + speed * speed / (2.0 * accel) };
-        let stop = state.position + horizontal.normalize_or_zero() * distance;
-        DVec3::new(stop.x, stop.y, stop.z + state.velocity.z * 0.5)
-    }
-
     /// Goes to the stopping point and stays there. Does nothing on the ground.
     pub(super) fn hold_stopping_point(&mut self) {
         if self.armed() && !self.landed() {
-            let destination = self.stopping_point();
+            let destination = self.vehicle.stopping_point();
             self.ensure(Task::Waypoint { destination, fast: false, yaw: None });
         }
     }

@@ -261,3 +261,75 @@ fn the_same_seed_gives_the_same_bytes() {
     assert!(one == again, "two runs of one seed differ");
     assert!(one != other, "another seed gave the same flight");
 }
+
+#[test]
+fn auto_changes_speed_waits_and_lands_at_a_place() {
+    let mut bench = Bench::warm();
+    bench.run(1.0);
+    let mut speed = item(2, MavCmd::MAV_CMD_DO_CHANGE_SPEED, 0.0, 0.0, 0.0, 0.0);
+    speed.param2 = 8.0;
+    let items = [
+        item(0, MavCmd::MAV_CMD_NAV_WAYPOINT, 0.0, 0.0, 0.0, 0.0),
+        item(1, MavCmd::MAV_CMD_NAV_TAKEOFF, 0.0, 0.0, 0.0, 8.0),
+        speed,
+        item(3, MavCmd::MAV_CMD_NAV_LOITER_TIME, 3.0, 150.0, 0.0, 8.0),
+        item(4, MavCmd::MAV_CMD_NAV_LAND, 0.0, 150.0, 20.0, 0.0),
+    ];
+    bench.upload(&items);
+    bench.arm();
+    bench.command(MavCmd::MAV_CMD_MISSION_START, [0.0; 7]);
+    let mut fastest: f64 = 0.0;
+    bench.until(150.0, "the landing", |b| {
+        let v = b.fc.truth().velocity;
+        fastest = fastest.max(v.x.hypot(v.y));
+        !b.fc.truth().armed
+    });
+    assert!((6.5..8.8).contains(&fastest), "{fastest} m/s");
+    let truth = bench.fc.truth();
+    assert!((truth.local - DVec3::new(20.0, 150.0, 0.0)).length() < 2.0, "{truth:?}");
+    assert_eq!(bench.reached(), [1, 3, 4]);
+}
+
+#[test]
+fn a_mission_is_left_paused_resumed_and_jumped_in() {
+    let mut config = Config::new(1, home());
+    config.profile = Profile::Copter462;
+    let mut bench = Bench::new(config);
+    bench.run(1.0);
+    bench.upload(&triangle());
+    bench.mode(Mode::Guided);
+    assert_eq!(bench.arm(), OK);
+    assert_eq!(bench.command(MavCmd::MAV_CMD_MISSION_START, [0.0; 7]), OK);
+    bench.until(40.0, "the take-off", |b| b.reached().contains(&1));
+    bench.run(4.0);
+    let pause = MavCmd::MAV_CMD_DO_PAUSE_CONTINUE;
+    assert_eq!(bench.command(pause, [0.0; 7]), OK);
+    // Limited in jerk, it runs beyond its stopping point and comes back.
+    bench.run(20.0);
+    assert!(bench.fc.truth().velocity.length() < 0.3, "{:?}", bench.fc.truth());
+    assert_eq!(bench.reached(), [1]);
+    assert_eq!(bench.command(pause, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), OK);
+    bench.until(40.0, "the first waypoint", |b| b.reached().contains(&2));
+    // Another mode, then AUTO again: it goes on where it was.
+    bench.mode(Mode::Brake);
+    bench.run(5.0);
+    assert!(bench.mode(Mode::Auto));
+    bench.until(60.0, "the second waypoint", |b| b.reached().contains(&3));
+    bench.say(&MavMessage::MISSION_SET_CURRENT(wingbeat_autopilot::dialect::MISSION_SET_CURRENT_DATA {
+        seq: 2,
+        target_system: 1,
+        target_component: 1,
+    }));
+    bench.until(60.0, "the first waypoint again", |b| b.reached() == [1, 2, 3, 2]);
+}
+
+#[test]
+fn a_landing_takes_the_time_that_was_measured() {
+    let mut bench = Bench::hovering();
+    let started = bench.now;
+    bench.command(MavCmd::MAV_CMD_NAV_LAND, [0.0; 7]);
+    bench.until(60.0, "disarming", |b| !b.fc.truth().armed);
+    let seconds = bench.now.since(started).as_secs_f64();
+    // Both versions: 23 s from 10 m, the land detector's pause included.
+    assert!((23.0 - seconds).abs() < 23.0 * 0.15, "{seconds} s");
+}

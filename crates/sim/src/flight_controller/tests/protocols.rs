@@ -373,3 +373,31 @@ proptest! {
         prop_assert!(bench.fc.counters().frames_in > 0);
     }
 }
+
+#[test]
+fn a_reboot_forgets_the_mode_and_keeps_parameters_and_mission() {
+    let mut bench = cold(Profile::Copter357);
+    bench.run(45.0);
+    bench.upload(&triangle());
+    bench.set("RTL_ALT", 2000.0);
+    bench.mode(Mode::Guided);
+    let reboot = MavCmd::MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN;
+    assert_eq!(bench.command(reboot, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), OK);
+    assert_eq!(bench.fc.truth().mode, Mode::Stabilize);
+    let from = bench.heard.len();
+    bench.run(2.0);
+    assert_eq!(bench.heard.len(), from, "silent while it boots");
+    bench.run(3.0);
+    bench.mode(Mode::Guided);
+    assert_eq!(bench.arm(), FAILED, "no position yet");
+    assert_eq!(bench.fc.parameter(Parameter::RTL_ALT), Some(2000.0));
+    assert_eq!(bench.fc.parameter(Parameter::MIS_TOTAL), Some(6.0));
+    // Milliseconds since boot start again.
+    bench.command(MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL, [30.0, 2e5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    bench.run(1.0);
+    let boot_ms = bench.heard.iter().rev().find_map(|(_, m)| match m {
+        MavMessage::ATTITUDE(a) => Some(a.time_boot_ms),
+        _ => None,
+    });
+    assert!(boot_ms.is_some_and(|ms| ms < 10_000), "{boot_ms:?}");
+}
