@@ -26,6 +26,8 @@ pub(crate) struct Delivery {
     pub(crate) vehicle: String,
     pub(crate) id: String,
     pub(crate) command: CommandKind,
+    /// How long before it expires.
+    pub(crate) limit: Duration,
     pub(crate) owner: mpsc::Sender<Message>,
 }
 
@@ -40,8 +42,7 @@ enum Answer {
 impl Delivery {
     /// Delivers; ends by itself when answered for good or expired.
     pub(crate) async fn run(self) {
-        let limit = ledger::time_to_live(self.command);
-        let end = Instant::now() + limit;
+        let end = Instant::now() + self.limit;
         let recovery = ledger::lane(self.command) == Lane::Recovery;
         let mut last = "no answer".to_owned();
         let mut accepted = false;
@@ -68,7 +69,7 @@ impl Delivery {
             };
             let _ = timeout_at(end, sleep(wait)).await;
         }
-        let seconds = limit.as_secs();
+        let seconds = self.limit.as_secs();
         let detail = if accepted {
             format!("accepted, but its effect was not seen within {seconds} s")
         } else {
@@ -115,5 +116,69 @@ impl Delivery {
         let (id, vehicle) = (self.id.clone(), self.vehicle.clone());
         // The owner being gone means that the service ends: nobody is left to tell.
         let _ = self.owner.send(Message::Delivered { id, vehicle, outcome, detail }).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Delivers to whoever listens there and returns the reports.
+    async fn deliver(
+        address: String,
+        command: CommandKind,
+        limit: Duration,
+    ) -> Vec<(VehicleOutcome, String)> {
+        let (owner, mut reports) = mpsc::channel(64);
+        let (vehicle, id) = ("000000000000000a".to_owned(), "c".to_owned());
+        let client = client::new().expect("a client");
+        Delivery { client, address, vehicle, id, command, limit, owner }.run().await;
+        let mut out = Vec::new();
+        while let Some(message) = reports.recv().await {
+            if let Message::Delivered { outcome, detail, .. } = message {
+                out.push((outcome, detail));
+            }
+        }
+        out
+    }
+
+    #[tokio::test]
+    async fn what_nobody_answers_expires_with_the_last_reason() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = format!("http://{}", listener.local_addr().expect("bound"));
+        drop(listener);
+        let reports = deliver(address, CommandKind::Setup, Duration::from_secs(1)).await;
+        let expected = [
+            (VehicleOutcome::Sending, "repeating: connection refused"),
+            (VehicleOutcome::Expired, "not answered within 1 s: connection refused"),
+        ];
+        assert_eq!(reports, expected.map(|(outcome, detail)| (outcome, detail.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_recovery_command_without_an_effect_expires_after_its_acceptance() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = format!("http://{}", listener.local_addr().expect("bound"));
+        let aircraft = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                let body = r#"{"id":"c","outcome":"accepted","state":"MovingToWaypoint","reason":""}"#;
+                let answer = format!(
+                    "HTTP/1.1 202 Accepted\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                    body.len()
+                );
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        let reports = deliver(address, CommandKind::Land, Duration::from_secs(1)).await;
+        aircraft.abort();
+        let expected = [
+            (VehicleOutcome::Accepted, "accepted in state MovingToWaypoint"),
+            (VehicleOutcome::Expired, "accepted, but its effect was not seen within 1 s"),
+        ];
+        assert_eq!(reports, expected.map(|(outcome, detail)| (outcome, detail.to_owned())));
     }
 }

@@ -234,13 +234,15 @@ impl Fleet {
     }
 
     /// Hashes of missions whose waypoints are not known, each with the aircraft that hold it and are
-    /// heard, in order.
+    /// heard: the leader first, who was given it over HTTP; the others may have it from the air only.
     pub(crate) fn missing_missions(&self) -> BTreeMap<String, Vec<usize>> {
         let mut missing: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, aircraft) in self.aircraft.iter().enumerate().filter(|(_, a)| a.link == LinkState::Up) {
             let held = aircraft.status.as_ref().and_then(|status| status.mission.as_ref());
             if let Some(held) = held.filter(|held| !self.missions.contains_key(&held.hash)) {
-                missing.entry(held.hash.clone()).or_default().push(index);
+                let holders = missing.entry(held.hash.clone()).or_default();
+                let leads = aircraft.status.as_ref().and_then(|s| s.swarm.as_ref()).is_some_and(|s| s.leader);
+                holders.insert(if leads { 0 } else { holders.len() }, index);
             }
         }
         missing

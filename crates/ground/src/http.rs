@@ -16,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetCommandReply, FleetCommandRequest, FleetMissionUpload, FleetPicture, FleetUpdate, LogLine,
-    paths,
+    MissionSummary, paths,
 };
 
 use crate::client;
@@ -161,7 +161,7 @@ async fn command(
 
 /// A mission for one aircraft; the answer is the aircraft's own.
 #[utoipa::path(put, path = paths::FLEET_MISSION, tag = "fleet", request_body = FleetMissionUpload, responses(
-    (status = 200, description = "The aircraft took it"),
+    (status = 200, description = "The aircraft took it", body = MissionSummary),
     (status = 400, description = "The request or the mission is wrong", body = ApiError),
     (status = 404, description = "No such aircraft", body = ApiError),
     (status = 409, description = "The aircraft cannot take it now", body = ApiError),

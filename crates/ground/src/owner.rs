@@ -27,8 +27,10 @@ const TICK: Duration = Duration::from_millis(100);
 const PUSH_EVERY: Duration = Duration::from_millis(200);
 /// Without any change a console still hears this often that the service is there.
 const PULSE_EVERY: Duration = Duration::from_secs(1);
-/// Before a mission that could not be read is asked for again.
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// Before a mission is asked for again while there is no answer.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
+/// Before it is asked for at the next holder when one cannot give it.
+const NEXT_HOLDER_AFTER: Duration = Duration::from_millis(300);
 /// Pushes that a console may be behind: ten seconds and some log lines.
 const PUSHES_KEPT: usize = 128;
 /// Consoles at once.
@@ -188,6 +190,10 @@ impl Owner {
             }
             Message::Mission { hash, answer: Err(reason) } => {
                 tracing::debug!(hash, reason, "a mission could not be read");
+                // The next holder, soon: it may be the one that was given it.
+                if let Some((_, again)) = self.asked.get_mut(&hash) {
+                    *again = now + NEXT_HOLDER_AFTER;
+                }
             }
             Message::Delivered { id, vehicle, outcome, detail } => {
                 self.commands_changed |= self.ledger.delivered(&id, &vehicle, outcome, detail);
@@ -346,8 +352,9 @@ impl Owner {
                 Order::Send { id, command, vehicle } => {
                     let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
                     let (client, address) = (self.client.clone(), address.to_owned());
-                    let owner = self.messages.clone();
-                    let delivery = Delivery { client, address, vehicle: vehicle.clone(), id, command, owner };
+                    let (limit, owner) = (ledger::time_to_live(command), self.messages.clone());
+                    let delivery =
+                        Delivery { client, address, vehicle: vehicle.clone(), id, command, limit, owner };
                     let task = self.tasks.spawn(delivery.run());
                     if let Some(older) = self.sending.insert((vehicle, ledger::lane(command)), task) {
                         older.abort();
@@ -371,7 +378,7 @@ impl Owner {
                 continue;
             }
             let (client, address, owner) = (self.client.clone(), address.to_owned(), self.messages.clone());
-            // Each attempt ends on its own before the next one begins, or its answer counts as well.
+            // An attempt takes two answers at most and so ends before the next one begins.
             self.asked.insert(hash.clone(), (times + 1, now + ASK_AGAIN_AFTER));
             self.tasks.spawn(async move {
                 let answer = client::mission(&client, &address, &hash).await;

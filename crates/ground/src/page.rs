@@ -24,19 +24,18 @@ pub(crate) async fn serve(State(service): State<Service>, request: Request) -> R
     }
     let route = Request::builder().method(request.method().clone()).uri("/").body(()).unwrap_or_default();
     let mut response = match ServeDir::new(folder).try_call(request).await {
-        Ok(response) => response.into_response(),
-        Err(error) => return Refused::unavailable(format!("{path}: {error}")).into_response(),
-    };
-    if response.status() == StatusCode::NOT_FOUND {
+        Ok(response) if response.status() != StatusCode::NOT_FOUND => response.into_response(),
         // A file that is missing is missing; anything else is a place inside the page.
-        if path.rsplit('/').next().is_some_and(|last| last.contains('.')) {
+        Ok(_) | Err(_) if path.rsplit('/').next().is_some_and(|last| last.contains('.')) => {
             return Refused::not_found(format!("no such file: {path}")).into_response();
         }
-        response = match ServeFile::new(&index).try_call(route).await {
+        Ok(_) | Err(_) => match ServeFile::new(&index).try_call(route).await {
             Ok(response) => response.into_response(),
-            Err(error) => return Refused::unavailable(format!("{path}: {error}")).into_response(),
-        };
-    }
+            Err(error) => {
+                return Refused::unavailable(format!("{}: {error}", index.display())).into_response();
+            }
+        },
+    };
     // Names under assets/ carry a hash of their content; the rest must be asked for again, or a console
     // shows yesterday's page.
     let caching =
