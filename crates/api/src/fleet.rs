@@ -47,6 +47,9 @@ pub struct FleetAircraft {
     pub age_ms: Option<u64>,
     /// Its last status; absent before the first.
     pub status: Option<AircraftStatus>,
+    /// Why it is not heard or cannot be commanded, for people; absent if nothing is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// A mission on the map.

@@ -1,0 +1,107 @@
+//! Asking one aircraft over HTTP. Every call ends: in an answer of bounded size or a reason for people.
+
+use std::error::Error;
+use std::time::Duration;
+
+use reqwest::{Client, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use wingbeat_api::{AircraftStatus, ApiError, Identity, MissionUpload, paths};
+
+/// A radio link to an aircraft either answers soon or is tried again.
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// For a small answer, the connection included.
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+/// For a mission: the aircraft answers once it has taken it.
+const MISSION_LIMIT: Duration = Duration::from_secs(10);
+/// More than any answer of an aircraft needs.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// The client for all aircraft: plain HTTP, and straight to the aircraft whatever proxy the operator's
+/// computer has.
+pub(crate) fn new() -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .no_proxy()
+        .connect_timeout(CONNECT_LIMIT)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+}
+
+/// Who answers at the address.
+pub(crate) async fn identity(client: &Client, address: &str) -> Result<Identity, String> {
+    let identity: Identity = get(client, address, paths::IDENTITY).await?;
+    if identity.id.len() == 16 && identity.id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+        return Ok(identity);
+    }
+    let found: String = identity.id.chars().take(64).collect();
+    Err(format!("its identity has the id {found:?}, expected 16 lower-case hexadecimal digits"))
+}
+
+/// The mission that the aircraft holds, if its hash is the one wanted before and after reading it.
+pub(crate) async fn mission(client: &Client, address: &str, hash: &str) -> Result<MissionUpload, String> {
+    let mission = get(client, address, paths::MISSION).await?;
+    let status: AircraftStatus = get(client, address, paths::STATUS).await?;
+    match status.mission {
+        Some(held) if held.hash == hash => Ok(mission),
+        _ => Err("its mission changed while it was read".to_owned()),
+    }
+}
+
+/// Gives an aircraft a mission; the answer is the aircraft's own.
+pub(crate) async fn put_mission(
+    client: &Client,
+    address: &str,
+    mission: &MissionUpload,
+) -> Result<(StatusCode, Vec<u8>), String> {
+    let request = client.put(format!("{address}{}", paths::MISSION)).json(mission).timeout(MISSION_LIMIT);
+    let mut response = request.send().await.map_err(|error| reason(&error))?;
+    let body = body(&mut response).await?;
+    Ok((response.status(), body))
+}
+
+async fn get<T: DeserializeOwned>(client: &Client, address: &str, path: &str) -> Result<T, String> {
+    let request = client.get(format!("{address}{path}")).timeout(ANSWER_LIMIT);
+    let mut response = request.send().await.map_err(|error| reason(&error))?;
+    let body = body(&mut response).await?;
+    if !response.status().is_success() {
+        return Err(format!("{path} answers {}", refusal(response.status(), &body)));
+    }
+    serde_json::from_slice(&body).map_err(|error| format!("{path} is not what was expected: {error}"))
+}
+
+/// The whole answer, up to a bound.
+pub(crate) async fn body(response: &mut Response) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| reason(&error))? {
+        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            return Err(format!("its answer has more than {MAX_ANSWER_BYTES} bytes"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// An unsuccessful answer for people: the aircraft's sentence where it sent one.
+pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> String {
+    match serde_json::from_slice::<ApiError>(body) {
+        Ok(error) => format!("{}: {}", status.as_u16(), error.message),
+        Err(_) => format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or("without a reason")),
+    }
+}
+
+/// The cause of a failed request in few words, without the address, which is shown beside it.
+pub(crate) fn reason(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "no answer in time".to_owned();
+    }
+    let mut cause: &dyn Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    match cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+        Some(std::io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
+        Some(std::io::ErrorKind::ConnectionReset) => "connection reset".to_owned(),
+        Some(std::io::ErrorKind::HostUnreachable) => "no route to it".to_owned(),
+        Some(std::io::ErrorKind::NetworkUnreachable) => "its network is not reachable".to_owned(),
+        _ => cause.to_string(),
+    }
+}

@@ -1,0 +1,574 @@
+//! The picture of the fleet: what was last heard from each aircraft, how long ago, and what the operator
+//! can do now. It has no clock and no socket: the owner hands it what arrived together with the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wingbeat_api::{
+    Actions, AircraftStatus, FleetAircraft, FleetMission, GeoPoint, Identity, LinkState, MissionUpload,
+};
+
+use crate::ledger::{self, Ledger};
+
+/// Silent for longer than this, the link is lost: seven of the five messages a second that an aircraft
+/// sends.
+pub(crate) const LOST_AFTER: Duration = Duration::from_millis(1500);
+
+/// The version of the aircraft's API that this service speaks.
+const API_VERSION: u32 = 1;
+
+/// One configured address and what answers there.
+struct Aircraft {
+    address: String,
+    identity: Option<Identity>,
+    status: Option<AircraftStatus>,
+    heard: Option<Instant>,
+    link: LinkState,
+    /// Why nothing is heard, from the connection.
+    trouble: Option<String>,
+    /// Its identity or status makes no sense.
+    mismatch: Option<String>,
+    changed: bool,
+}
+
+impl Aircraft {
+    fn id(&self) -> Option<&str> {
+        self.identity.as_ref().map(|identity| identity.id.as_str())
+    }
+
+    fn name(&self) -> &str {
+        let name =
+            self.status.as_ref().map(|status| &status.name).or(self.identity.as_ref().map(|i| &i.name));
+        name.filter(|name| !name.is_empty()).unwrap_or(&self.address)
+    }
+}
+
+/// A mission whose waypoints are known.
+struct Mission {
+    upload: MissionUpload,
+    /// Altitude of the take-off point that its heights count from; known with a holder's position.
+    home_altitude_m: Option<f64>,
+}
+
+/// What changed when something was heard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// The aircraft has an id that it did not have before.
+    pub(crate) newcomer: Option<String>,
+    /// Ids that answer at two addresses since now.
+    pub(crate) duplicate: Option<String>,
+    /// Log lines about links: index of the aircraft, and whether the link came up.
+    pub(crate) link_up: bool,
+}
+
+/// Every configured aircraft.
+pub(crate) struct Fleet {
+    started: Instant,
+    aircraft: Vec<Aircraft>,
+    /// Which addresses answer with an id: more than one is a mistake in somebody's configuration.
+    by_id: BTreeMap<String, BTreeSet<usize>>,
+    missions: BTreeMap<String, Mission>,
+    /// Missions or their holders changed since the last picture, or the set of aircraft did.
+    redraw: bool,
+}
+
+impl Fleet {
+    /// A fleet of which nothing was heard yet.
+    pub(crate) fn new(addresses: impl IntoIterator<Item = String>, now: Instant) -> Self {
+        let aircraft = addresses.into_iter().map(|address| Aircraft {
+            address,
+            identity: None,
+            status: None,
+            heard: None,
+            link: LinkState::NeverSeen,
+            trouble: None,
+            mismatch: None,
+            changed: true,
+        });
+        let (aircraft, by_id, missions) = (aircraft.collect(), BTreeMap::new(), BTreeMap::new());
+        Self { started: now, aircraft, by_id, missions, redraw: true }
+    }
+
+    /// Milliseconds since the service started.
+    pub(crate) fn time_ms(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.started).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// An aircraft said who it is.
+    pub(crate) fn identified(&mut self, index: usize, identity: Identity) -> Heard {
+        let mut heard = Heard::default();
+        let Some(aircraft) = self.aircraft.get_mut(index) else { return heard };
+        aircraft.changed = true;
+        aircraft.mismatch = (identity.api_version != API_VERSION).then(|| {
+            format!(
+                "{} speaks version {} of the API, expected {API_VERSION}",
+                aircraft.address, identity.api_version
+            )
+        });
+        let old = aircraft.id().map(str::to_owned);
+        let id = identity.id.clone();
+        aircraft.identity = Some(identity);
+        if old.as_deref() == Some(id.as_str()) {
+            return heard;
+        }
+        // Another aircraft has taken the address: what the old one last said is not about this one.
+        aircraft.status = None;
+        aircraft.heard = None;
+        aircraft.link = LinkState::NeverSeen;
+        self.redraw = true;
+        if let Some(old) = old
+            && let Some(addresses) = self.by_id.get_mut(&old)
+        {
+            addresses.remove(&index);
+            addresses.iter().for_each(|i| self.aircraft[*i].changed = true);
+        }
+        let addresses = self.by_id.entry(id.clone()).or_default();
+        addresses.insert(index);
+        if addresses.len() > 1 {
+            addresses.iter().for_each(|i| self.aircraft[*i].changed = true);
+            heard.duplicate = Some(id);
+        } else {
+            heard.newcomer = Some(id);
+        }
+        heard
+    }
+
+    /// A status arrived.
+    pub(crate) fn status(&mut self, index: usize, status: AircraftStatus, now: Instant) -> Heard {
+        let mut heard = Heard::default();
+        let Some(aircraft) = self.aircraft.get_mut(index) else { return heard };
+        if let Some(id) = aircraft.id()
+            && status.id != id
+        {
+            let found =
+                format!("{}: found a status of {}, expected one of {id}", aircraft.address, status.id);
+            aircraft.changed = aircraft.changed || aircraft.mismatch.as_ref() != Some(&found);
+            aircraft.mismatch = Some(found);
+            return heard;
+        }
+        let mission = |status: &Option<AircraftStatus>| {
+            status.as_ref().and_then(|s| s.mission.as_ref()).map(|m| (m.hash.clone(), m.name.clone()))
+        };
+        let had = mission(&aircraft.status);
+        aircraft.status = Some(status);
+        self.redraw = self.redraw || mission(&aircraft.status) != had;
+        heard.link_up = aircraft.link != LinkState::Up;
+        self.listened(index, now);
+        heard
+    }
+
+    /// Anything arrived: the link is up.
+    pub(crate) fn listened(&mut self, index: usize, now: Instant) {
+        let Some(aircraft) = self.aircraft.get_mut(index) else { return };
+        aircraft.heard = Some(now);
+        aircraft.link = LinkState::Up;
+        aircraft.trouble = None;
+        aircraft.changed = true;
+    }
+
+    /// The connection says why nothing is heard.
+    pub(crate) fn troubled(&mut self, index: usize, reason: String) {
+        let Some(aircraft) = self.aircraft.get_mut(index) else { return };
+        aircraft.changed = aircraft.changed || aircraft.trouble.as_ref() != Some(&reason);
+        aircraft.trouble = Some(reason);
+    }
+
+    /// Finds the aircraft that have been silent for too long; returns those that were up until now.
+    pub(crate) fn age(&mut self, now: Instant) -> Vec<usize> {
+        let mut lost = Vec::new();
+        for (index, aircraft) in self.aircraft.iter_mut().enumerate() {
+            let silent =
+                aircraft.heard.is_some_and(|heard| now.saturating_duration_since(heard) > LOST_AFTER);
+            if silent && aircraft.link == LinkState::Up {
+                aircraft.link = LinkState::Lost;
+                aircraft.changed = true;
+                lost.push(index);
+            }
+        }
+        lost
+    }
+
+    /// Marks the silent ones as changed, so that the consoles see their age grow.
+    pub(crate) fn show_ages(&mut self) {
+        self.aircraft.iter_mut().filter(|a| a.link == LinkState::Lost).for_each(|a| a.changed = true);
+    }
+
+    /// Id, name and time of the last status of an aircraft, for a log line about it.
+    pub(crate) fn introduce(&self, index: usize) -> Option<(String, String, u64)> {
+        let aircraft = self.aircraft.get(index)?;
+        let time_ms = aircraft.status.as_ref().map_or(0, |status| status.time_ms);
+        Some((aircraft.id()?.to_owned(), aircraft.name().to_owned(), time_ms))
+    }
+
+    /// Every id that was heard.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.by_id.iter().filter(|(_, addresses)| !addresses.is_empty()).map(|(id, _)| id.as_str())
+    }
+
+    /// The id that answers at this index now.
+    pub(crate) fn id_at(&self, index: usize) -> Option<&str> {
+        self.aircraft.get(index)?.id()
+    }
+
+    /// Where to send a command for an id: its address, or why it cannot be commanded; `None` if no
+    /// aircraft has this id.
+    pub(crate) fn find(&self, id: &str) -> Option<Result<&str, String>> {
+        let addresses = self.by_id.get(id)?;
+        let first = *addresses.first()?;
+        if let Some(problem) = self.duplicate_problem(id) {
+            return Some(Err(problem));
+        }
+        let aircraft = &self.aircraft[first];
+        Some(match &aircraft.mismatch {
+            Some(mismatch) => Err(mismatch.clone()),
+            None => Ok(&aircraft.address),
+        })
+    }
+
+    /// The sentence about an id that answers at two addresses.
+    fn duplicate_problem(&self, id: &str) -> Option<String> {
+        let addresses = self.by_id.get(id).filter(|addresses| addresses.len() > 1)?;
+        let names: Vec<_> = addresses.iter().map(|index| self.aircraft[*index].address.as_str()).collect();
+        Some(format!("id {id} answers at {}: none of them is commanded", names.join(" and ")))
+    }
+
+    /// Hashes of missions whose waypoints are not known, each with the aircraft that hold it and are
+    /// heard: the leader first, who was given it over HTTP; the others may have it from the air only.
+    pub(crate) fn missing_missions(&self) -> BTreeMap<String, Vec<usize>> {
+        let mut missing: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, aircraft) in self.aircraft.iter().enumerate().filter(|(_, a)| a.link == LinkState::Up) {
+            let held = aircraft.status.as_ref().and_then(|status| status.mission.as_ref());
+            if let Some(held) = held.filter(|held| !self.missions.contains_key(&held.hash)) {
+                let holders = missing.entry(held.hash.clone()).or_default();
+                let leads = aircraft.status.as_ref().and_then(|s| s.swarm.as_ref()).is_some_and(|s| s.leader);
+                holders.insert(if leads { 0 } else { holders.len() }, index);
+            }
+        }
+        missing
+    }
+
+    /// The address of an aircraft.
+    pub(crate) fn address(&self, index: usize) -> Option<&str> {
+        self.aircraft.get(index).map(|aircraft| aircraft.address.as_str())
+    }
+
+    /// The waypoints of a mission were read from a holder.
+    pub(crate) fn mission(&mut self, hash: String, upload: MissionUpload) {
+        self.missions.insert(hash, Mission { upload, home_altitude_m: None });
+        self.redraw = true;
+    }
+
+    /// Forgets missions that nobody holds, and finds the home altitude of new ones. True if the whole
+    /// picture must be drawn anew.
+    pub(crate) fn take_redraw(&mut self) -> bool {
+        let aircraft = &self.aircraft;
+        self.missions.retain(|hash, mission| {
+            let mut holders = holders(aircraft, hash).peekable();
+            let held = holders.peek().is_some();
+            if mission.home_altitude_m.is_none() {
+                let navigation = holders.find_map(|status| status.navigation);
+                mission.home_altitude_m = navigation.map(|n| n.position.altitude_m - n.height_m);
+                self.redraw = self.redraw || mission.home_altitude_m.is_some();
+            }
+            self.redraw = self.redraw || !held;
+            held
+        });
+        std::mem::take(&mut self.redraw)
+    }
+
+    /// Every mission with known waypoints and altitude, each once.
+    pub(crate) fn missions(&self) -> Vec<FleetMission> {
+        let known = self
+            .missions
+            .iter()
+            .filter_map(|(hash, mission)| Some((hash, mission, mission.home_altitude_m?)));
+        let drawn = known.map(|(hash, mission, home_altitude_m)| FleetMission {
+            hash: hash.clone(),
+            name: mission.upload.name.clone(),
+            waypoints: mission
+                .upload
+                .waypoints
+                .iter()
+                .map(|item| GeoPoint {
+                    latitude_deg: item.latitude_deg,
+                    longitude_deg: item.longitude_deg,
+                    altitude_m: home_altitude_m + item.height_m,
+                })
+                .collect(),
+            holders: holders(&self.aircraft, hash).map(|status| status.id.clone()).collect(),
+        });
+        drawn.collect()
+    }
+
+    /// Every aircraft: those with an id by id, then the others by address.
+    pub(crate) fn all(&self, now: Instant) -> Vec<FleetAircraft> {
+        self.in_order().into_iter().map(|index| self.shown(index, now)).collect()
+    }
+
+    /// The aircraft that changed since the last call.
+    pub(crate) fn take_changed(&mut self, now: Instant) -> Vec<FleetAircraft> {
+        let changed: Vec<_> =
+            self.in_order().into_iter().filter(|index| self.aircraft[*index].changed).collect();
+        self.aircraft.iter_mut().for_each(|aircraft| aircraft.changed = false);
+        changed.into_iter().map(|index| self.shown(index, now)).collect()
+    }
+
+    fn in_order(&self) -> Vec<usize> {
+        let named = self.by_id.values().flatten().copied();
+        let unnamed = (0..self.aircraft.len()).filter(|index| self.aircraft[*index].identity.is_none());
+        named.chain(unnamed).collect()
+    }
+
+    fn shown(&self, index: usize, now: Instant) -> FleetAircraft {
+        let aircraft = &self.aircraft[index];
+        let age = aircraft.heard.map(|heard| now.saturating_duration_since(heard).as_millis());
+        FleetAircraft {
+            address: aircraft.address.clone(),
+            link: aircraft.link,
+            age_ms: age.map(|age| u64::try_from(age).unwrap_or(u64::MAX)),
+            status: aircraft.status.clone(),
+            problem: self.problem(aircraft),
+        }
+    }
+
+    fn problem(&self, aircraft: &Aircraft) -> Option<String> {
+        let duplicate = aircraft.id().and_then(|id| self.duplicate_problem(id));
+        // While messages arrive, what the connection last complained about is over.
+        let trouble = aircraft.trouble.clone().filter(|_| aircraft.link != LinkState::Up);
+        duplicate.or_else(|| aircraft.mismatch.clone()).or(trouble)
+    }
+
+    /// What the operator can do now. A blocked action names the first aircraft and its reason.
+    pub(crate) fn actions(&self, ledger: &Ledger) -> Actions {
+        let setup_blocked = self.first_blocked(ledger, "Start", |status| {
+            let failed = status.checks.iter().find(|check| !check.passed)?;
+            Some(format!("check {} has not passed: {}", failed.name, failed.detail))
+        });
+        let start_blocked = self.first_blocked(ledger, "SetupFinished", |_| None);
+        Actions {
+            setup: setup_blocked.is_empty(),
+            setup_blocked,
+            start: start_blocked.is_empty(),
+            start_blocked,
+        }
+    }
+
+    fn first_blocked(
+        &self,
+        ledger: &Ledger,
+        wanted_state: &str,
+        more: impl Fn(&AircraftStatus) -> Option<String>,
+    ) -> String {
+        if self.aircraft.is_empty() {
+            return "no aircraft is configured".to_owned();
+        }
+        let reason = |aircraft: &Aircraft| -> Option<String> {
+            if let Some(problem) = self.problem(aircraft) {
+                return Some(problem);
+            }
+            let Some(status) = aircraft.status.as_ref() else { return Some("not heard yet".to_owned()) };
+            match aircraft.link {
+                LinkState::NeverSeen => return Some("not heard yet".to_owned()),
+                LinkState::Lost => return Some("its link is lost".to_owned()),
+                LinkState::Up => {}
+            }
+            if status.state != wanted_state {
+                return Some(format!("its state is {}, expected {wanted_state}", status.state));
+            }
+            if let Some(recovery) = ledger.recovering(&status.id) {
+                return Some(format!("{} is still being sent", ledger::name(recovery)));
+            }
+            more(status)
+        };
+        let mut aircraft = self.in_order().into_iter().map(|index| &self.aircraft[index]);
+        let blocked = aircraft.find_map(|a| reason(a).map(|reason| format!("{}: {reason}", a.name())));
+        blocked.unwrap_or_default()
+    }
+}
+
+fn holders<'a>(aircraft: &'a [Aircraft], hash: &'a str) -> impl Iterator<Item = &'a AircraftStatus> {
+    let holds =
+        move |status: &&AircraftStatus| status.mission.as_ref().is_some_and(|mission| mission.hash == hash);
+    aircraft.iter().filter_map(|a| a.status.as_ref()).filter(holds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wingbeat_api::{Check, FlightController, MissionItem, MissionSummary, Navigation, Radio};
+
+    const A: &str = "000000000000000a";
+    const B: &str = "000000000000000b";
+
+    fn identity(id: &str) -> Identity {
+        let (name, version, protocol) = (format!("UAV {id}"), "0.1.0".to_owned(), "muscop".to_owned());
+        Identity { id: id.to_owned(), name, version, api_version: 1, protocol }
+    }
+
+    fn status(id: &str, state: &str) -> AircraftStatus {
+        AircraftStatus {
+            id: id.to_owned(),
+            name: format!("UAV {id}"),
+            time_ms: 7,
+            protocol: "muscop".to_owned(),
+            state: state.to_owned(),
+            detail: String::new(),
+            engaged: true,
+            flight_controller: FlightController {
+                link: LinkState::Up,
+                heartbeat_age_ms: Some(1),
+                firmware: None,
+                mode: None,
+                armed: false,
+                refused: Vec::new(),
+            },
+            navigation: Some(Navigation {
+                position: GeoPoint { latitude_deg: 39.5, longitude_deg: -0.3, altitude_m: 62.0 },
+                height_m: 12.0,
+                ground_speed_m_s: 0.0,
+                climb_m_s: 0.0,
+                heading_deg: 0.0,
+                target: None,
+            }),
+            battery: None,
+            mission: None,
+            swarm: None,
+            radio: Radio::default(),
+            checks: vec![Check { name: "gps".to_owned(), passed: true, detail: String::new() }],
+            commands: Vec::new(),
+        }
+    }
+
+    fn two(now: Instant) -> Fleet {
+        Fleet::new(["http://a".to_owned(), "http://b".to_owned()], now)
+    }
+
+    #[test]
+    fn a_silent_aircraft_is_lost_and_stays_in_the_picture() {
+        let start = Instant::now();
+        let mut fleet = two(start);
+        fleet.identified(0, identity(A));
+        assert!(fleet.status(0, status(A, "Start"), start).link_up);
+        assert!(!fleet.status(0, status(A, "Start"), start).link_up);
+        assert_eq!(fleet.age(start + LOST_AFTER), [] as [usize; 0]);
+        let later = start + LOST_AFTER + Duration::from_millis(1);
+        assert_eq!(fleet.age(later), [0]);
+        assert_eq!(fleet.age(later), [] as [usize; 0], "told once");
+        let all = fleet.all(later);
+        assert_eq!((all[0].link, all[0].age_ms), (LinkState::Lost, Some(1501)));
+        assert_eq!(all[0].status, Some(status(A, "Start")), "stale data is shown as stale, never dropped");
+        assert_eq!((all[1].link, all[1].age_ms, &all[1].status), (LinkState::NeverSeen, None, &None));
+        assert!(fleet.status(0, status(A, "Start"), later).link_up);
+    }
+
+    #[test]
+    fn only_what_changed_is_taken() {
+        let now = Instant::now();
+        let mut fleet = two(now);
+        assert_eq!(fleet.take_changed(now).len(), 2);
+        assert_eq!(fleet.take_changed(now), []);
+        fleet.identified(1, identity(B));
+        fleet.status(1, status(B, "Start"), now);
+        let changed = fleet.take_changed(now);
+        assert_eq!(changed.iter().map(|a| a.address.as_str()).collect::<Vec<_>>(), ["http://b"]);
+        fleet.troubled(0, "connection refused".to_owned());
+        assert_eq!(fleet.take_changed(now)[0].problem.as_deref(), Some("connection refused"));
+        fleet.troubled(0, "connection refused".to_owned());
+        assert_eq!(fleet.take_changed(now), [], "the same trouble again is no change");
+    }
+
+    #[test]
+    fn an_id_at_two_addresses_is_flagged_and_commanded_at_neither() {
+        let now = Instant::now();
+        let mut fleet = two(now);
+        assert_eq!(fleet.identified(0, identity(A)).newcomer.as_deref(), Some(A));
+        assert_eq!(fleet.find(A), Some(Ok("http://a")));
+        assert_eq!(fleet.identified(1, identity(A)).duplicate.as_deref(), Some(A));
+        let problem = format!("id {A} answers at http://a and http://b: none of them is commanded");
+        assert_eq!(fleet.find(A), Some(Err(problem.clone())));
+        assert!(fleet.all(now).iter().all(|aircraft| aircraft.problem.as_ref() == Some(&problem)));
+        // The mistake is mended: the second address answers with its own id.
+        assert_eq!(fleet.identified(1, identity(B)).newcomer.as_deref(), Some(B));
+        assert_eq!((fleet.find(A), fleet.find(B)), (Some(Ok("http://a")), Some(Ok("http://b"))));
+        assert_eq!(fleet.find("0"), None);
+    }
+
+    #[test]
+    fn a_status_of_another_aircraft_is_not_taken() {
+        let now = Instant::now();
+        let mut fleet = two(now);
+        fleet.identified(0, identity(A));
+        fleet.status(0, status(B, "Start"), now);
+        let all = fleet.all(now);
+        assert_eq!(all[0].status, None);
+        assert!(all[0].problem.as_ref().is_some_and(|problem| problem.contains("expected one of")));
+        assert!(fleet.find(A).is_some_and(|found| found.is_err()));
+    }
+
+    #[test]
+    fn another_version_of_the_api_is_named() {
+        let mut fleet = two(Instant::now());
+        fleet.identified(0, Identity { api_version: 2, ..identity(A) });
+        assert_eq!(fleet.find(A), Some(Err("http://a speaks version 2 of the API, expected 1".to_owned())));
+    }
+
+    #[test]
+    fn actions_name_the_first_aircraft_and_its_reason() {
+        let now = Instant::now();
+        let ledger = Ledger::default();
+        assert_eq!(Fleet::new([], now).actions(&ledger).setup_blocked, "no aircraft is configured");
+        let mut fleet = two(now);
+        assert_eq!(fleet.actions(&ledger).setup_blocked, "http://a: not heard yet");
+        fleet.identified(0, identity(A));
+        fleet.identified(1, identity(B));
+        fleet.status(0, status(A, "Start"), now);
+        assert_eq!(fleet.actions(&ledger).setup_blocked, format!("UAV {B}: not heard yet"));
+        let mut unready = status(B, "Start");
+        unready.checks[0].passed = false;
+        "no position fix".clone_into(&mut unready.checks[0].detail);
+        fleet.status(1, unready, now);
+        let blocked = format!("UAV {B}: check gps has not passed: no position fix");
+        assert_eq!(fleet.actions(&ledger).setup_blocked, blocked);
+        fleet.status(1, status(B, "Start"), now);
+        let actions = fleet.actions(&ledger);
+        assert_eq!((actions.setup, actions.setup_blocked.as_str(), actions.start), (true, "", false));
+        assert_eq!(actions.start_blocked, format!("UAV {A}: its state is Start, expected SetupFinished"));
+        fleet.status(0, status(A, "SetupFinished"), now);
+        fleet.status(1, status(B, "SetupFinished"), now);
+        let actions = fleet.actions(&ledger);
+        assert_eq!((actions.setup, actions.start, actions.start_blocked.as_str()), (false, true, ""));
+        fleet.age(now + Duration::from_secs(2));
+        assert_eq!(fleet.actions(&ledger).start_blocked, format!("UAV {A}: its link is lost"));
+    }
+
+    #[test]
+    fn missions_are_asked_for_once_and_drawn_above_sea_level() {
+        let now = Instant::now();
+        let mut fleet = two(now);
+        for (index, id) in [A, B].into_iter().enumerate() {
+            fleet.identified(index, identity(id));
+            let mut status = status(id, "Start");
+            let (name, hash) = ("square".to_owned(), "00000000000000ff".to_owned());
+            status.mission = Some(MissionSummary { name, hash, waypoints: 1, reached: None });
+            fleet.status(index, status, now);
+        }
+        assert!(fleet.take_redraw());
+        assert_eq!(fleet.missing_missions(), BTreeMap::from([("00000000000000ff".to_owned(), vec![0, 1])]));
+        let waypoints = vec![MissionItem { latitude_deg: 39.0, longitude_deg: -0.5, height_m: 20.0 }];
+        fleet.mission("00000000000000ff".to_owned(), MissionUpload { name: "square".to_owned(), waypoints });
+        assert!(fleet.take_redraw() && fleet.missing_missions().is_empty());
+        let missions = fleet.missions();
+        assert_eq!(
+            (missions.len(), missions[0].holders.as_slice()),
+            (1, [A.to_owned(), B.to_owned()].as_slice())
+        );
+        assert_eq!(missions[0].waypoints[0].altitude_m, 70.0);
+        assert!(!fleet.take_redraw(), "nothing changed");
+        fleet.status(0, status(A, "Start"), now);
+        assert!(fleet.take_redraw(), "a holder less");
+        assert_eq!(fleet.missions()[0].holders, [B]);
+        fleet.status(1, status(B, "Start"), now);
+        assert!(fleet.take_redraw() && fleet.missions().is_empty(), "nobody holds it");
+    }
+}

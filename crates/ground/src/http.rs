@@ -1,0 +1,179 @@
+//! The service's own API over HTTP. Every refusal, of a path, a method, a body or a command, has the same
+//! JSON shape.
+
+use std::convert::Infallible;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, FromRequest, State};
+use axum::http::{StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use futures_util::stream::{self, Stream};
+use tokio::sync::broadcast::error::RecvError;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use wingbeat_api::{
+    ApiError, FleetCommandReply, FleetCommandRequest, FleetMissionUpload, FleetPicture, FleetUpdate, LogLine,
+    MissionSummary, paths,
+};
+
+use crate::client;
+use crate::owner::{Push, Subscription};
+use crate::page;
+use crate::refused::Refused;
+use crate::service::Service;
+
+/// More than a mission of the largest size needs.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Wingbeat ground service",
+        description = "One picture of the fleet, commands for many aircraft. Served by the PC Companion.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    components(schemas(FleetUpdate, LogLine))
+)]
+struct Document;
+
+/// The description of the API, as committed under docs/openapi.
+#[must_use]
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    api().split_for_parts().1
+}
+
+fn api() -> OpenApiRouter<Service> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(fleet))
+        .routes(routes!(events))
+        .routes(routes!(command))
+        .routes(routes!(mission))
+}
+
+/// The whole service as a router.
+pub(crate) fn router(service: Service) -> Router {
+    let (router, _) = api().split_for_parts();
+    router
+        .fallback(page::serve)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .with_state(service)
+}
+
+async fn method_not_allowed(request: axum::extract::Request) -> Refused {
+    let message =
+        format!("{} {}: this path does not take this method", request.method(), request.uri().path());
+    Refused::bad_request(message).with_status(StatusCode::METHOD_NOT_ALLOWED)
+}
+
+/// A JSON body; what is wrong with it is told like every other refusal.
+struct Body<T>(T);
+
+impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: axum::extract::Request, state: &S) -> Result<Self, Refused> {
+        match Json::<T>::from_request(request, state).await {
+            Ok(Json(value)) => Ok(Self(value)),
+            Err(rejection) => {
+                let refused = Refused::bad_request(rejection.body_text());
+                Err(match rejection {
+                    JsonRejection::BytesRejection(_) | JsonRejection::MissingJsonContentType(_) => {
+                        refused.with_status(rejection.status())
+                    }
+                    _ => refused,
+                })
+            }
+        }
+    }
+}
+
+/// The fleet as it is now.
+#[utoipa::path(get, path = paths::FLEET, tag = "fleet", responses(
+    (status = 200, description = "The picture", body = FleetPicture),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn fleet(State(service): State<Service>) -> Result<Json<FleetPicture>, Refused> {
+    service.picture().await.map(Json)
+}
+
+/// The fleet as it changes: server-sent events.
+///
+/// First a `picture` (FleetPicture); then `update` (FleetUpdate, changed aircraft only) at most every
+/// 200 ms and at least every second, `log` (LogLine), and a new `picture` whenever missions or the set of
+/// aircraft change or the reader has fallen behind.
+#[utoipa::path(get, path = paths::FLEET_EVENTS, tag = "fleet", responses(
+    (status = 200, description = "The event stream", body = String, content_type = "text/event-stream"),
+    (status = 503, description = "Too many consoles", body = ApiError),
+))]
+async fn events(State(service): State<Service>) -> Result<Response, Refused> {
+    let subscription = service.subscribe().await?;
+    let events = Sse::new(console(service, subscription)).keep_alive(KeepAlive::default());
+    Ok(([(header::CACHE_CONTROL, "no-store")], events).into_response())
+}
+
+/// What one console is sent. It ends with the service.
+fn console(service: Service, start: Subscription) -> impl Stream<Item = Result<Event, Infallible>> {
+    let state = (service, start.pushes, Some(start.picture));
+    stream::unfold(state, async |(service, mut pushes, first)| {
+        if let Some(picture) = first {
+            return Some((Ok(event(&picture)), (service, pushes, None)));
+        }
+        match pushes.recv().await {
+            Ok(push) => Some((Ok(event(&push)), (service, pushes, None))),
+            Err(RecvError::Closed) => None,
+            Err(RecvError::Lagged(_)) => {
+                // Its place is given back first, so that a full house does not lock it out.
+                drop(pushes);
+                let Subscription { picture, pushes } = service.subscribe().await.ok()?;
+                Some((Ok(event(&picture)), (service, pushes, None)))
+            }
+        }
+    })
+}
+
+fn event(push: &Push) -> Event {
+    Event::default().event(push.event).data(&push.data)
+}
+
+/// A command for one, several or all aircraft.
+///
+/// It is sent to each until it is answered or expires; what became of it stands in the picture. The same
+/// id is the same command, however often it is posted.
+#[utoipa::path(post, path = paths::FLEET_COMMANDS, tag = "fleet", request_body = FleetCommandRequest, responses(
+    (status = 202, description = "It is being sent", body = FleetCommandReply),
+    (status = 200, description = "The same command came before", body = FleetCommandReply),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 409, description = "It cannot be done now", body = ApiError),
+))]
+async fn command(
+    State(service): State<Service>,
+    Body(request): Body<FleetCommandRequest>,
+) -> Result<(StatusCode, Json<FleetCommandReply>), Refused> {
+    let admitted = service.admit(request).await?;
+    let status = if admitted.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, Json(admitted.reply)))
+}
+
+/// A mission for one aircraft; the answer is the aircraft's own.
+#[utoipa::path(put, path = paths::FLEET_MISSION, tag = "fleet", request_body = FleetMissionUpload, responses(
+    (status = 200, description = "The aircraft took it", body = MissionSummary),
+    (status = 400, description = "The request or the mission is wrong", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 409, description = "The aircraft cannot take it now", body = ApiError),
+    (status = 502, description = "The aircraft does not answer", body = ApiError),
+))]
+async fn mission(
+    State(service): State<Service>,
+    Body(upload): Body<FleetMissionUpload>,
+) -> Result<Response, Refused> {
+    let address = service.locate(upload.vehicle).await?;
+    let answer = client::put_mission(service.client(), &address, &upload.mission).await;
+    let (status, body) = answer.map_err(|reason| Refused::unavailable(format!("{address}: {reason}")))?;
+    let status = StatusCode::from_u16(status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
+    Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
+}

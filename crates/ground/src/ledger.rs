@@ -1,0 +1,469 @@
+//! The operator's commands and what became of them, per aircraft. It decides, nothing more: what is to
+//! be sent or given up is returned as [`Order`]s for the owner to carry out.
+//!
+//! Two lanes per aircraft. In each the newest command wins; a recovery command also ends what is still
+//! being sent in the other lane, so that nothing older can arrive after it.
+//!
+//! ```text
+//! Sending ──accepted──▶ Accepted ──effect read back──▶ EffectSeen
+//!    │  └──no answer in time──▶ Expired ─ ─ seen later ─ ─ ▶ EffectSeen
+//!    └──refused, overtaken, not commandable──▶ Failed
+//! ```
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use wingbeat_api::{
+    CommandKind, CommandProgress, CommandStage, FleetCommand, FleetCommandRequest, FleetCommandResult,
+    VehicleOutcome,
+};
+
+/// Shown to the consoles.
+const SHOWN: usize = 16;
+/// Ids that are remembered so that a repeated request is not a second command.
+const REMEMBERED: usize = 256;
+
+/// Which of an aircraft's two queues a command takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lane {
+    /// Setup, start, engage: sent until answered.
+    Normal,
+    /// Hold, return, land, recover control: sent until the effect is seen.
+    Recovery,
+}
+
+/// The lane of a command.
+pub(crate) fn lane(command: CommandKind) -> Lane {
+    match command {
+        CommandKind::Setup | CommandKind::Start | CommandKind::Engage => Lane::Normal,
+        CommandKind::Hold | CommandKind::Return | CommandKind::Land | CommandKind::RecoverControl => {
+            Lane::Recovery
+        }
+    }
+}
+
+/// How long a command is sent before it expires. An operator who presses *Start* must not be surprised
+/// by it half a minute later; one who presses *Land* wants it to arrive as long as there is hope.
+pub(crate) fn time_to_live(command: CommandKind) -> Duration {
+    match lane(command) {
+        Lane::Normal => Duration::from_secs(10),
+        Lane::Recovery => Duration::from_secs(60),
+    }
+}
+
+/// The command's name for people.
+pub(crate) fn name(command: CommandKind) -> &'static str {
+    match command {
+        CommandKind::Setup => "setup",
+        CommandKind::Start => "start",
+        CommandKind::Hold => "hold",
+        CommandKind::Return => "return",
+        CommandKind::Land => "land",
+        CommandKind::RecoverControl => "recover control",
+        CommandKind::Engage => "engage",
+    }
+}
+
+/// What the owner has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Begin to send the command to the aircraft.
+    Send { id: String, command: CommandKind, vehicle: String },
+    /// Stop sending what is in that lane of the aircraft.
+    Stop { vehicle: String, lane: Lane },
+}
+
+/// A command that came before under the same id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// The same command: answer as the first time.
+    Same { vehicles: Vec<String> },
+    /// Another one under the same id.
+    Different { command: CommandKind },
+}
+
+struct Seen {
+    id: String,
+    command: CommandKind,
+    asked: Vec<String>,
+    vehicles: Vec<String>,
+}
+
+/// Every command that is remembered.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    commands: Vec<FleetCommand>,
+    seen: VecDeque<Seen>,
+}
+
+impl Ledger {
+    /// What came before under this id.
+    pub(crate) fn known(&self, request: &FleetCommandRequest) -> Option<Known> {
+        let seen = self.seen.iter().find(|seen| seen.id == request.id)?;
+        Some(if seen.command == request.command && seen.asked == request.vehicles {
+            Known::Same { vehicles: seen.vehicles.clone() }
+        } else {
+            Known::Different { command: seen.command }
+        })
+    }
+
+    /// Takes a new command. `targets` are the aircraft in question, each with the reason why it cannot
+    /// be commanded, if there is one.
+    pub(crate) fn admit(
+        &mut self,
+        request: &FleetCommandRequest,
+        time_ms: u64,
+        targets: Vec<(String, Result<(), String>)>,
+    ) -> Vec<Order> {
+        if self.seen.len() == REMEMBERED {
+            self.seen.pop_front();
+        }
+        self.seen.push_back(Seen {
+            id: request.id.clone(),
+            command: request.command,
+            asked: request.vehicles.clone(),
+            vehicles: targets.iter().map(|(vehicle, _)| vehicle.clone()).collect(),
+        });
+        let mut orders = Vec::new();
+        let results = targets.into_iter().map(|target| self.aim(request, target, &mut orders)).collect();
+        self.commands.push(FleetCommand {
+            id: request.id.clone(),
+            command: request.command,
+            time_ms,
+            results,
+        });
+        self.forget_finished();
+        orders
+    }
+
+    /// The first line about one aircraft of a new command, after making way for it.
+    fn aim(
+        &mut self,
+        request: &FleetCommandRequest,
+        (vehicle, commandable): (String, Result<(), String>),
+        orders: &mut Vec<Order>,
+    ) -> FleetCommandResult {
+        let command = request.command;
+        let failed = |detail: String| (VehicleOutcome::Failed, detail);
+        let (outcome, detail) = match (commandable, lane(command), self.recovering(&vehicle)) {
+            (Err(reason), _, _) => failed(reason),
+            (Ok(()), Lane::Normal, Some(recovery)) => {
+                failed(format!("{} is still being sent", name(recovery)))
+            }
+            (Ok(()), mine, _) => {
+                for overtaken in [Lane::Normal, Lane::Recovery].into_iter().filter(|lane| *lane <= mine) {
+                    if self.overtake(&vehicle, overtaken, command) {
+                        orders.push(Order::Stop { vehicle: vehicle.clone(), lane: overtaken });
+                    }
+                }
+                orders.push(Order::Send { id: request.id.clone(), command, vehicle: vehicle.clone() });
+                (VehicleOutcome::Sending, "sending".to_owned())
+            }
+        };
+        FleetCommandResult { vehicle, outcome, detail }
+    }
+
+    /// Ends what is being sent in a lane; true if there was something.
+    fn overtake(&mut self, vehicle: &str, which: Lane, by: CommandKind) -> bool {
+        self.end_sending(vehicle, which, &format!("overtaken by {}", name(by)))
+    }
+
+    fn end_sending(&mut self, vehicle: &str, which: Lane, reason: &str) -> bool {
+        let mut any = false;
+        for entry in self.commands.iter_mut().filter(|entry| lane(entry.command) == which) {
+            for result in entry.results.iter_mut().filter(|result| result.vehicle == vehicle) {
+                if is_being_sent(which, result.outcome) {
+                    result.outcome = VehicleOutcome::Failed;
+                    reason.clone_into(&mut result.detail);
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    /// The aircraft must not be commanded any more: ends both its lanes.
+    pub(crate) fn give_up(&mut self, vehicle: &str, reason: &str) -> Vec<Order> {
+        [Lane::Normal, Lane::Recovery]
+            .into_iter()
+            .filter(|lane| self.end_sending(vehicle, *lane, reason))
+            .map(|lane| Order::Stop { vehicle: vehicle.to_owned(), lane })
+            .collect()
+    }
+
+    /// The recovery command that is still being sent to an aircraft.
+    pub(crate) fn recovering(&self, vehicle: &str) -> Option<CommandKind> {
+        let entries = self.commands.iter().rev().filter(|entry| lane(entry.command) == Lane::Recovery);
+        entries.into_iter().find_map(|entry| {
+            let mut results = entry.results.iter();
+            let sent = results.any(|r| r.vehicle == vehicle && is_being_sent(Lane::Recovery, r.outcome));
+            sent.then_some(entry.command)
+        })
+    }
+
+    /// The newest recovery command that was for every aircraft and is younger than its time to live: an
+    /// aircraft that is first heard only now is meant too.
+    pub(crate) fn for_newcomer(&mut self, vehicle: &str, time_ms: u64) -> Option<Order> {
+        let entry = self.commands.iter_mut().rfind(|entry| lane(entry.command) == Lane::Recovery)?;
+        let to_all = self.seen.iter().any(|seen| seen.id == entry.id && seen.asked.is_empty());
+        let age = Duration::from_millis(time_ms.saturating_sub(entry.time_ms));
+        if !to_all || age >= time_to_live(entry.command) || entry.results.iter().any(|r| r.vehicle == vehicle)
+        {
+            return None;
+        }
+        let (outcome, detail) = (VehicleOutcome::Sending, "sending, heard only after the command".to_owned());
+        entry.results.push(FleetCommandResult { vehicle: vehicle.to_owned(), outcome, detail });
+        Some(Order::Send { id: entry.id.clone(), command: entry.command, vehicle: vehicle.to_owned() })
+    }
+
+    /// What a delivery reports. True if it changed something.
+    pub(crate) fn delivered(
+        &mut self,
+        id: &str,
+        vehicle: &str,
+        outcome: VehicleOutcome,
+        detail: String,
+    ) -> bool {
+        let Some(result) = self.result(id, vehicle) else { return false };
+        let may = match result.outcome {
+            VehicleOutcome::Sending => true,
+            // A recovery command goes on after its first acceptance; what comes then is only its end.
+            VehicleOutcome::Accepted => matches!(outcome, VehicleOutcome::Failed | VehicleOutcome::Expired),
+            VehicleOutcome::EffectSeen | VehicleOutcome::Failed | VehicleOutcome::Expired => false,
+        };
+        if may {
+            *result = FleetCommandResult { vehicle: vehicle.to_owned(), outcome, detail };
+        }
+        may
+    }
+
+    /// What the aircraft's status says about its last commands. A status that knows the command proves
+    /// that it arrived, even where the answer was lost.
+    pub(crate) fn progressed(
+        &mut self,
+        vehicle: &str,
+        progress: &[CommandProgress],
+        orders: &mut Vec<Order>,
+    ) -> bool {
+        let mut changed = false;
+        for step in progress {
+            let Some(result) = self.result(&step.id, vehicle) else { continue };
+            let outcome = match step.stage {
+                CommandStage::Accepted => VehicleOutcome::Accepted,
+                CommandStage::EffectSeen => VehicleOutcome::EffectSeen,
+                CommandStage::Failed => VehicleOutcome::Failed,
+            };
+            let may = match result.outcome {
+                VehicleOutcome::Sending | VehicleOutcome::Accepted => true,
+                VehicleOutcome::Expired => outcome == VehicleOutcome::EffectSeen,
+                VehicleOutcome::EffectSeen | VehicleOutcome::Failed => false,
+            };
+            if !may || (result.outcome == outcome && result.detail == step.detail) {
+                continue;
+            }
+            let was_sent = is_being_sent(lane(step.command), result.outcome);
+            result.outcome = outcome;
+            step.detail.clone_into(&mut result.detail);
+            if was_sent && !is_being_sent(lane(step.command), outcome) {
+                orders.push(Order::Stop { vehicle: vehicle.to_owned(), lane: lane(step.command) });
+            }
+            changed = true;
+        }
+        changed
+    }
+
+    /// The last commands, newest last.
+    pub(crate) fn shown(&self) -> Vec<FleetCommand> {
+        self.commands[self.commands.len().saturating_sub(SHOWN)..].to_vec()
+    }
+
+    fn result(&mut self, id: &str, vehicle: &str) -> Option<&mut FleetCommandResult> {
+        let entry = self.commands.iter_mut().find(|entry| entry.id == id)?;
+        entry.results.iter_mut().find(|result| result.vehicle == vehicle)
+    }
+
+    /// Drops the oldest commands that nothing is being sent of. What is being sent is at most one per
+    /// lane and aircraft, so that the list is bounded by the fleet.
+    fn forget_finished(&mut self) {
+        let mut too_many = self.commands.len().saturating_sub(SHOWN);
+        self.commands.retain(|entry| {
+            let sent = entry.results.iter().any(|result| is_being_sent(lane(entry.command), result.outcome));
+            let drop = too_many > 0 && !sent;
+            too_many -= usize::from(drop);
+            !drop
+        });
+    }
+}
+
+/// Whether a delivery is still at work: a recovery command is repeated after it was accepted.
+fn is_being_sent(lane: Lane, outcome: VehicleOutcome) -> bool {
+    outcome == VehicleOutcome::Sending || (lane == Lane::Recovery && outcome == VehicleOutcome::Accepted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(id: &str, command: CommandKind) -> FleetCommandRequest {
+        FleetCommandRequest { id: id.to_owned(), command, vehicles: Vec::new() }
+    }
+
+    fn all(names: &[&str]) -> Vec<(String, Result<(), String>)> {
+        names.iter().map(|name| ((*name).to_owned(), Ok(()))).collect()
+    }
+
+    fn outcome(ledger: &Ledger, id: &str, vehicle: &str) -> (VehicleOutcome, String) {
+        let shown = ledger.shown();
+        let entry = shown.iter().find(|entry| entry.id == id).expect("the command is shown");
+        let result =
+            entry.results.iter().find(|result| result.vehicle == vehicle).expect("the aircraft is in it");
+        (result.outcome, result.detail.clone())
+    }
+
+    fn progress(id: &str, command: CommandKind, stage: CommandStage) -> CommandProgress {
+        CommandProgress { id: id.to_owned(), command, stage, detail: "from the aircraft".to_owned() }
+    }
+
+    fn send(id: &str, command: CommandKind, vehicle: &str) -> Order {
+        Order::Send { id: id.to_owned(), command, vehicle: vehicle.to_owned() }
+    }
+
+    fn stop(vehicle: &str, lane: Lane) -> Order {
+        Order::Stop { vehicle: vehicle.to_owned(), lane }
+    }
+
+    #[test]
+    fn the_newest_recovery_command_wins_and_ends_what_is_still_sent() {
+        let mut ledger = Ledger::default();
+        assert_eq!(
+            ledger.admit(&request("s", CommandKind::Start), 0, all(&["a"])),
+            [send("s", CommandKind::Start, "a")]
+        );
+        let orders = ledger.admit(&request("h", CommandKind::Hold), 1, all(&["a"]));
+        assert_eq!(orders, [stop("a", Lane::Normal), send("h", CommandKind::Hold, "a")]);
+        ledger.delivered("h", "a", VehicleOutcome::Accepted, String::new());
+        let orders = ledger.admit(&request("l", CommandKind::Land), 2, all(&["a"]));
+        assert_eq!(orders, [stop("a", Lane::Recovery), send("l", CommandKind::Land, "a")]);
+        assert_eq!(outcome(&ledger, "s", "a"), (VehicleOutcome::Failed, "overtaken by hold".to_owned()));
+        assert_eq!(outcome(&ledger, "h", "a"), (VehicleOutcome::Failed, "overtaken by land".to_owned()));
+        assert_eq!(outcome(&ledger, "l", "a").0, VehicleOutcome::Sending);
+        assert!(
+            !ledger.delivered("h", "a", VehicleOutcome::Accepted, String::new()),
+            "a late answer changes nothing"
+        );
+    }
+
+    #[test]
+    fn nothing_is_engaged_while_a_recovery_is_being_sent() {
+        let mut ledger = Ledger::default();
+        ledger.admit(&request("r", CommandKind::RecoverControl), 0, all(&["a"]));
+        assert_eq!(ledger.admit(&request("e", CommandKind::Engage), 1, all(&["a"])), []);
+        assert_eq!(
+            outcome(&ledger, "e", "a"),
+            (VehicleOutcome::Failed, "recover control is still being sent".to_owned())
+        );
+        assert_eq!(outcome(&ledger, "r", "a").0, VehicleOutcome::Sending);
+    }
+
+    #[test]
+    fn a_recovery_command_is_sent_until_its_effect_is_seen() {
+        let mut ledger = Ledger::default();
+        ledger.admit(&request("l", CommandKind::Land), 0, all(&["a"]));
+        let mut orders = Vec::new();
+        assert!(ledger.progressed(
+            "a",
+            &[progress("l", CommandKind::Land, CommandStage::Accepted)],
+            &mut orders
+        ));
+        assert_eq!((orders.as_slice(), ledger.recovering("a")), ([].as_slice(), Some(CommandKind::Land)));
+        assert!(ledger.progressed(
+            "a",
+            &[progress("l", CommandKind::Land, CommandStage::EffectSeen)],
+            &mut orders
+        ));
+        assert_eq!((orders, ledger.recovering("a")), (vec![stop("a", Lane::Recovery)], None));
+        assert_eq!(outcome(&ledger, "l", "a"), (VehicleOutcome::EffectSeen, "from the aircraft".to_owned()));
+    }
+
+    #[test]
+    fn an_accepted_setup_is_not_sent_again_and_ends_with_its_effect() {
+        let mut ledger = Ledger::default();
+        ledger.admit(&request("s", CommandKind::Setup), 0, all(&["a"]));
+        let mut orders = Vec::new();
+        ledger.progressed("a", &[progress("s", CommandKind::Setup, CommandStage::Accepted)], &mut orders);
+        assert_eq!(orders, [stop("a", Lane::Normal)], "the answer was lost, the status proves the arrival");
+        orders.clear();
+        ledger.progressed("a", &[progress("s", CommandKind::Setup, CommandStage::EffectSeen)], &mut orders);
+        assert_eq!((orders.len(), outcome(&ledger, "s", "a").0), (0, VehicleOutcome::EffectSeen));
+    }
+
+    #[test]
+    fn expired_is_final_but_for_an_effect_seen_late() {
+        let mut ledger = Ledger::default();
+        ledger.admit(&request("l", CommandKind::Land), 0, all(&["a"]));
+        assert!(ledger.delivered("l", "a", VehicleOutcome::Expired, "no answer".to_owned()));
+        let mut orders = Vec::new();
+        assert!(!ledger.progressed(
+            "a",
+            &[progress("l", CommandKind::Land, CommandStage::Failed)],
+            &mut orders
+        ));
+        assert!(ledger.progressed(
+            "a",
+            &[progress("l", CommandKind::Land, CommandStage::EffectSeen)],
+            &mut orders
+        ));
+        assert_eq!(orders, [], "nothing was being sent");
+    }
+
+    #[test]
+    fn the_same_id_is_the_same_command() {
+        let mut ledger = Ledger::default();
+        assert_eq!(ledger.known(&request("x", CommandKind::Hold)), None);
+        ledger.admit(&request("x", CommandKind::Hold), 0, all(&["a"]));
+        let same = Known::Same { vehicles: vec!["a".to_owned()] };
+        assert_eq!(ledger.known(&request("x", CommandKind::Hold)), Some(same));
+        let different = Known::Different { command: CommandKind::Hold };
+        assert_eq!(ledger.known(&request("x", CommandKind::Land)), Some(different));
+    }
+
+    #[test]
+    fn an_aircraft_first_heard_after_land_all_is_meant_too() {
+        let mut ledger = Ledger::default();
+        ledger.admit(&request("l", CommandKind::Land), 1000, all(&["a"]));
+        assert_eq!(ledger.for_newcomer("a", 2000), None, "it has it");
+        assert_eq!(ledger.for_newcomer("b", 60_999), Some(send("l", CommandKind::Land, "b")));
+        assert_eq!(ledger.for_newcomer("c", 61_000), None, "expired");
+        let only_a =
+            FleetCommandRequest { vehicles: vec!["a".to_owned()], ..request("r", CommandKind::Return) };
+        ledger.admit(&only_a, 3000, all(&["a"]));
+        assert_eq!(ledger.for_newcomer("d", 4000), None, "the newest was for one");
+    }
+
+    #[test]
+    fn what_is_being_sent_is_never_forgotten() {
+        let mut ledger = Ledger::default();
+        ledger.admit(&request("land a", CommandKind::Land), 0, all(&["a"]));
+        for i in 0..100 {
+            ledger.admit(&request(&format!("hold b {i}"), CommandKind::Hold), 1, all(&["b"]));
+        }
+        assert_eq!(ledger.recovering("a"), Some(CommandKind::Land));
+        assert_eq!(ledger.shown().len(), SHOWN);
+        assert_eq!(ledger.commands.len(), SHOWN, "finished ones are dropped first");
+        assert!(ledger.delivered("land a", "a", VehicleOutcome::Accepted, String::new()));
+    }
+
+    #[test]
+    fn a_duplicate_is_given_up_in_both_lanes() {
+        let mut ledger = Ledger::default();
+        let reason = "two aircraft";
+        ledger.admit(
+            &request("l", CommandKind::Land),
+            0,
+            vec![("a".to_owned(), Err(reason.to_owned())), ("b".to_owned(), Ok(()))],
+        );
+        assert_eq!(outcome(&ledger, "l", "a"), (VehicleOutcome::Failed, reason.to_owned()));
+        assert_eq!(ledger.give_up("b", reason), [stop("b", Lane::Recovery)]);
+        assert_eq!(outcome(&ledger, "l", "b"), (VehicleOutcome::Failed, reason.to_owned()));
+    }
+}

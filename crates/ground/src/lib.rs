@@ -1,0 +1,268 @@
+//! The ground service of the PC Companion: it follows every aircraft's API, keeps one picture of the
+//! fleet, passes the operator's commands on until their effect is seen, and serves the web page.
+//!
+//! ```text
+//! aircraft ──events──▶ follow ─┐                    ┌─▶ picture, update, log ──▶ consoles
+//! aircraft ◀─commands─ deliver ┼──▶ owner (fleet, ledger)
+//! aircraft ◀─mission── http ───┘                    └─◀ command, mission ◀────── consoles
+//! ```
+//!
+//! What it promises: an aircraft that falls silent is shown as lost with its last data, never dropped;
+//! *hold*, *return*, *land* and *recover control* are repeated until the aircraft's own status shows their
+//! effect, and never wait behind anything else; a slow console delays nobody. It knows an aircraft by its
+//! API only.
+#![forbid(unsafe_code)]
+
+mod client;
+mod deliver;
+mod fleet;
+mod follow;
+mod http;
+mod ledger;
+mod owner;
+mod page;
+mod refused;
+mod service;
+mod sse;
+
+use std::future::IntoFuture;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::Url;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetPicture};
+
+pub use http::openapi;
+pub use refused::Refused;
+
+/// Aircraft that one service follows.
+pub const MAX_AIRCRAFT: usize = 512;
+
+/// Messages that wait for the owner.
+const QUEUE: usize = 1024;
+
+/// Before a console that does not hang up is cut off at the end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What the service needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where it listens; port 0 takes a free one.
+    pub bind: SocketAddr,
+    /// The aircraft's APIs: `10.0.0.7:8080` or `http://10.0.0.7:8080`.
+    pub aircraft: Vec<String>,
+    /// The built web page; without it only the API is served.
+    pub web_dir: Option<PathBuf>,
+}
+
+/// Why the service cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address in the configuration is not one.
+    #[error("aircraft address {found:?}: {why}; expected HOST:PORT or http://HOST:PORT")]
+    Address {
+        /// What was found.
+        found: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The same address is configured twice.
+    #[error("aircraft address {0}: found it twice, expected each once")]
+    Twice(String),
+    /// Too many aircraft.
+    #[error("aircraft: found {0} addresses, expected at most {MAX_AIRCRAFT}")]
+    TooMany(usize),
+    /// The port cannot be listened on.
+    #[error("ground service: cannot listen on {address}: {}", bind_reason(.source))]
+    Bind {
+        /// Where it should have listened.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The HTTP client cannot be made.
+    #[error("ground service: no HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+fn bind_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "found the port in use, expected a free one".to_owned(),
+        io::ErrorKind::AddrNotAvailable => {
+            "found no such address on this machine, expected one of its own".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "found no permission for it, expected a port above 1023".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// The service.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground;
+
+impl Ground {
+    /// Binds the port and starts to follow every aircraft. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// An address that is none or stands twice, and a port that cannot be listened on.
+    pub async fn start(config: Config) -> Result<Handle, StartError> {
+        let addresses = addresses(&config.aircraft)?;
+        let client = client::new()?;
+        let bind = config.bind;
+        let listener =
+            TcpListener::bind(bind).await.map_err(|source| StartError::Bind { address: bind, source })?;
+        let address = listener.local_addr().map_err(|source| StartError::Bind { address: bind, source })?;
+
+        let (requests, request_queue) = mpsc::channel(QUEUE);
+        let (messages, message_queue) = mpsc::channel(QUEUE);
+        let now = Instant::now();
+        let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
+        let service = service::Service::new(requests, client.clone(), config.web_dir);
+        let (stop, stopped) = watch::channel(false);
+
+        let mut tasks = JoinSet::new();
+        for (index, address) in addresses.into_iter().enumerate() {
+            tasks.spawn(follow::follow(client.clone(), index, address, messages.clone()));
+        }
+        let owner = owner::Owner::new(fleet, client, messages, now);
+        let mut ending = stopped.clone();
+        tasks.spawn(async move {
+            // When the owner ends, so do the consoles' streams and every delivery.
+            tokio::select! {
+                () = owner.run(request_queue, message_queue) => {}
+                _ = ending.wait_for(|stop| *stop) => {}
+            }
+        });
+        let router = http::router(service.clone());
+        let mut ending = stopped;
+        let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+            // The sender's end means the same.
+            let _ = ending.wait_for(|stop| *stop).await;
+        });
+        let server = tokio::spawn(server.into_future());
+        tracing::info!(%address, "ground service");
+        Ok(Handle { address, service, stop, server, _tasks: tasks })
+    }
+}
+
+/// A running service. Dropping it stops it.
+#[derive(Debug)]
+pub struct Handle {
+    address: SocketAddr,
+    service: service::Service,
+    stop: watch::Sender<bool>,
+    server: tokio::task::JoinHandle<io::Result<()>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Handle {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The fleet as it is now; what GET `/api/v1/fleet` answers.
+    ///
+    /// # Errors
+    ///
+    /// Only while the service is ending.
+    pub async fn picture(&self) -> Result<FleetPicture, Refused> {
+        self.service.picture().await
+    }
+
+    /// An operator's command; what POST `/api/v1/fleet/commands` does.
+    ///
+    /// # Errors
+    ///
+    /// The request is wrong, or the command cannot be done now.
+    pub async fn command(&self, request: FleetCommandRequest) -> Result<FleetCommandReply, Refused> {
+        Ok(self.service.admit(request).await?.reply)
+    }
+
+    /// Stops following, delivering and serving; returns when the port is free.
+    pub async fn stop(mut self) {
+        // Nobody listening means that it has ended already.
+        let _ = self.stop.send(true);
+        if timeout(FAREWELL, &mut self.server).await.is_err() {
+            self.server.abort();
+            let _ = (&mut self.server).await;
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// Base addresses without a trailing slash, each once.
+fn addresses(configured: &[String]) -> Result<Vec<String>, StartError> {
+    if configured.len() > MAX_AIRCRAFT {
+        return Err(StartError::TooMany(configured.len()));
+    }
+    let mut addresses = Vec::with_capacity(configured.len());
+    for found in configured {
+        let address = base_address(found).map_err(|why| StartError::Address { found: found.clone(), why })?;
+        if addresses.contains(&address) {
+            return Err(StartError::Twice(address));
+        }
+        addresses.push(address);
+    }
+    Ok(addresses)
+}
+
+fn base_address(found: &str) -> Result<String, String> {
+    let full = if found.contains("://") { found.to_owned() } else { format!("http://{found}") };
+    let url = Url::parse(&full).map_err(|error| error.to_string())?;
+    if url.scheme() != "http" {
+        return Err(format!("found the scheme {:?}", url.scheme()));
+    }
+    if !url.username().is_empty() || url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+        return Err("found more than a host and a port".to_owned());
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_brought_to_one_form() {
+        let configured = ["10.0.0.7:8080", "http://10.0.0.8:8080/", "drone-3.local:80"].map(str::to_owned);
+        let expected = ["http://10.0.0.7:8080", "http://10.0.0.8:8080", "http://drone-3.local"];
+        assert_eq!(addresses(&configured).expect("good addresses"), expected);
+    }
+
+    #[test]
+    fn a_bad_address_is_named() {
+        for bad in [
+            "",
+            "https://10.0.0.7",
+            "http://10.0.0.7/api",
+            "http://",
+            "10.0.0.7:99999",
+            "ftp://x",
+            "http://u@h",
+        ] {
+            let error = addresses(&[bad.to_owned()]).expect_err(bad).to_string();
+            assert!(error.starts_with(&format!("aircraft address {bad:?}: ")), "{error}");
+        }
+        let twice = ["10.0.0.7:80", "http://10.0.0.7/"].map(str::to_owned);
+        assert_eq!(
+            addresses(&twice).expect_err("twice").to_string(),
+            "aircraft address http://10.0.0.7: found it twice, expected each once"
+        );
+    }
+}

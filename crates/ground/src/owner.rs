@@ -1,0 +1,414 @@
+//! The one owner of the fleet's picture. Aircraft, deliveries and consoles send it messages; it answers
+//! and pushes. It never waits for any of them: consoles read from a bounded broadcast, and one that falls
+//! behind is given a fresh picture.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Client;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use wingbeat_api::{
+    AircraftStatus, CommandKind, FleetCommandReply, FleetCommandRequest, FleetPicture, FleetUpdate, Identity,
+    LogLine, MissionUpload, Severity, VehicleOutcome,
+};
+
+use crate::client;
+use crate::deliver::Delivery;
+use crate::fleet::Fleet;
+use crate::ledger::{self, Known, Lane, Ledger, Order};
+use crate::refused::Refused;
+
+/// How often links are aged.
+const TICK: Duration = Duration::from_millis(100);
+/// Between two updates to the consoles.
+const PUSH_EVERY: Duration = Duration::from_millis(200);
+/// Without any change a console still hears this often that the service is there.
+const PULSE_EVERY: Duration = Duration::from_secs(1);
+/// Before a mission is asked for again while there is no answer.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
+/// Before it is asked for at the next holder when one cannot give it.
+const NEXT_HOLDER_AFTER: Duration = Duration::from_millis(300);
+/// Pushes that a console may be behind: ten seconds and some log lines.
+const PUSHES_KEPT: usize = 128;
+/// Consoles at once.
+const MAX_CONSOLES: usize = 64;
+/// A command's id.
+const MAX_ID_CHARACTERS: usize = 64;
+
+/// What aircraft and deliveries report.
+pub(crate) enum Message {
+    Identified { index: usize, identity: Identity },
+    Status { index: usize, status: Box<AircraftStatus> },
+    Log { index: usize, line: LogLine },
+    Troubled { index: usize, reason: String },
+    Mission { hash: String, answer: Result<MissionUpload, String> },
+    Delivered { id: String, vehicle: String, outcome: VehicleOutcome, detail: String },
+}
+
+/// What consoles ask.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Picture(oneshot::Sender<FleetPicture>),
+    Subscribe(oneshot::Sender<Result<Subscription, Refused>>),
+    Command(FleetCommandRequest, oneshot::Sender<Result<Admitted, Refused>>),
+    Locate(String, oneshot::Sender<Result<String, Refused>>),
+}
+
+/// One event for every console, already in its bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Push {
+    pub(crate) event: &'static str,
+    pub(crate) data: Arc<str>,
+}
+
+/// A console's start: the picture, and everything after it.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    pub(crate) picture: Push,
+    pub(crate) pushes: broadcast::Receiver<Push>,
+}
+
+/// A command that was taken, or had been before.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(crate) reply: FleetCommandReply,
+    pub(crate) repeated: bool,
+}
+
+/// The owner's state.
+pub(crate) struct Owner {
+    fleet: Fleet,
+    ledger: Ledger,
+    client: Client,
+    pushes: broadcast::Sender<Push>,
+    /// For the tasks that the owner starts.
+    messages: mpsc::Sender<Message>,
+    tasks: JoinSet<()>,
+    sending: BTreeMap<(String, Lane), AbortHandle>,
+    /// Missions that were asked for: how often, and when again.
+    asked: BTreeMap<String, (usize, Instant)>,
+    commands_changed: bool,
+    last_push: Instant,
+    last_pulse: Instant,
+}
+
+impl Owner {
+    /// An owner of a fleet of which nothing was heard yet.
+    pub(crate) fn new(fleet: Fleet, client: Client, messages: mpsc::Sender<Message>, now: Instant) -> Self {
+        Self {
+            fleet,
+            ledger: Ledger::default(),
+            client,
+            pushes: broadcast::Sender::new(PUSHES_KEPT),
+            messages,
+            tasks: JoinSet::new(),
+            sending: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            commands_changed: false,
+            last_push: now,
+            last_pulse: now,
+        }
+    }
+
+    /// Serves until every console's handle is gone.
+    pub(crate) async fn run(
+        mut self,
+        mut requests: mpsc::Receiver<Request>,
+        mut messages: mpsc::Receiver<Message>,
+    ) {
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            // The operator first, then time, then the stream of statuses, which never ends.
+            tokio::select! {
+                biased;
+                request = requests.recv() => match request {
+                    Some(request) => self.answer(request, Instant::now()),
+                    None => return,
+                },
+                _ = tick.tick() => self.tick(Instant::now()),
+                Some(message) = messages.recv() => self.take(message, Instant::now()),
+                Some(_) = self.tasks.join_next() => {}
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request, now: Instant) {
+        // An asker that has gone away needs no answer.
+        match request {
+            Request::Picture(reply) => drop(reply.send(self.picture(now))),
+            Request::Subscribe(reply) => drop(reply.send(self.subscribe(now))),
+            Request::Command(request, reply) => drop(reply.send(self.command(&request, now))),
+            Request::Locate(id, reply) => drop(reply.send(self.locate(&id).map(str::to_owned))),
+        }
+    }
+
+    fn take(&mut self, message: Message, now: Instant) {
+        match message {
+            Message::Identified { index, identity } => {
+                let heard = self.fleet.identified(index, identity);
+                if let Some(id) = heard.duplicate
+                    && let Some(Err(problem)) = self.fleet.find(&id)
+                {
+                    self.log(index, Severity::Error, &problem);
+                    let orders = self.ledger.give_up(&id, &problem);
+                    self.carry_out(orders);
+                }
+                if let Some(id) = heard.newcomer {
+                    let order = self.ledger.for_newcomer(&id, self.fleet.time_ms(now));
+                    self.carry_out(order);
+                }
+            }
+            Message::Status { index, status } => {
+                let (vehicle, progress) = (status.id.clone(), status.commands.clone());
+                let heard = self.fleet.status(index, *status, now);
+                // Only from the aircraft that the command was sent to.
+                if self.fleet.id_at(index) == Some(vehicle.as_str())
+                    && matches!(self.fleet.find(&vehicle), Some(Ok(_)))
+                {
+                    let mut orders = Vec::new();
+                    self.commands_changed |= self.ledger.progressed(&vehicle, &progress, &mut orders);
+                    self.carry_out(orders);
+                }
+                if heard.link_up {
+                    self.log(index, Severity::Info, "link between ground and aircraft is up");
+                }
+            }
+            Message::Log { index, line } => {
+                self.fleet.listened(index, now);
+                if let Some(id) = self.fleet.id_at(index).map(str::to_owned) {
+                    self.push("log", &LogLine { id, ..line });
+                }
+            }
+            Message::Troubled { index, reason } => self.fleet.troubled(index, reason),
+            Message::Mission { hash, answer: Ok(mission) } => {
+                self.asked.remove(&hash);
+                self.fleet.mission(hash, mission);
+            }
+            Message::Mission { hash, answer: Err(reason) } => {
+                tracing::debug!(hash, reason, "a mission could not be read");
+                // The next holder, soon: it may be the one that was given it.
+                if let Some((_, again)) = self.asked.get_mut(&hash) {
+                    *again = now + NEXT_HOLDER_AFTER;
+                }
+            }
+            Message::Delivered { id, vehicle, outcome, detail } => {
+                self.commands_changed |= self.ledger.delivered(&id, &vehicle, outcome, detail);
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        for index in self.fleet.age(now) {
+            self.log(index, Severity::Warning, "link between ground and aircraft is lost");
+        }
+        self.ask_for_missions(now);
+        if now.saturating_duration_since(self.last_push) < PUSH_EVERY {
+            return;
+        }
+        self.last_push = now;
+        let pulse = now.saturating_duration_since(self.last_pulse) >= PULSE_EVERY;
+        if pulse {
+            self.last_pulse = now;
+            self.fleet.show_ages();
+        }
+        let redraw = self.fleet.take_redraw();
+        let aircraft = self.fleet.take_changed(now);
+        let changed = std::mem::take(&mut self.commands_changed) || !aircraft.is_empty();
+        if self.pushes.receiver_count() == 0 {
+            return;
+        }
+        if redraw {
+            let picture = self.picture(now);
+            self.push("picture", &picture);
+        } else if changed || pulse {
+            let (commands, actions) = (self.ledger.shown(), self.fleet.actions(&self.ledger));
+            self.push(
+                "update",
+                &FleetUpdate { time_ms: self.fleet.time_ms(now), aircraft, commands, actions },
+            );
+        }
+    }
+
+    fn picture(&self, now: Instant) -> FleetPicture {
+        FleetPicture {
+            time_ms: self.fleet.time_ms(now),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            aircraft: self.fleet.all(now),
+            missions: self.fleet.missions(),
+            commands: self.ledger.shown(),
+            actions: self.fleet.actions(&self.ledger),
+        }
+    }
+
+    fn subscribe(&mut self, now: Instant) -> Result<Subscription, Refused> {
+        let consoles = self.pushes.receiver_count();
+        if consoles >= MAX_CONSOLES {
+            return Err(Refused::busy(format!(
+                "{consoles} consoles are connected, expected at most {MAX_CONSOLES}"
+            )));
+        }
+        let pushes = self.pushes.subscribe();
+        // A picture is due anyway if the missions changed: it is this one and, for the others, the next.
+        let picture =
+            encode("picture", &self.picture(now)).ok_or_else(|| Refused::busy("no picture".to_owned()))?;
+        Ok(Subscription { picture, pushes })
+    }
+
+    fn command(&mut self, request: &FleetCommandRequest, now: Instant) -> Result<Admitted, Refused> {
+        let characters = request.id.chars().count();
+        if characters == 0 || characters > MAX_ID_CHARACTERS {
+            return Err(Refused::bad_request(format!(
+                "id: found {characters} characters, expected 1 to {MAX_ID_CHARACTERS}"
+            )));
+        }
+        match self.ledger.known(request) {
+            Some(Known::Same { vehicles }) => {
+                return Ok(Admitted {
+                    reply: FleetCommandReply { id: request.id.clone(), vehicles },
+                    repeated: true,
+                });
+            }
+            Some(Known::Different { command }) => {
+                return Err(Refused::conflict(format!(
+                    "id {:?} was {} for other aircraft or another command; expected a new id for a new command",
+                    request.id,
+                    ledger::name(command)
+                )));
+            }
+            None => {}
+        }
+        let known: Vec<String> = self.fleet.ids().map(str::to_owned).collect();
+        let mut vehicles = request.vehicles.clone();
+        vehicles.sort();
+        vehicles.dedup();
+        let together = matches!(request.command, CommandKind::Setup | CommandKind::Start);
+        if together && !vehicles.is_empty() && vehicles != known {
+            return Err(Refused::bad_request(format!(
+                "vehicles: found {} of {} aircraft, expected none or all: {} is for the whole swarm",
+                vehicles.len(),
+                known.len(),
+                ledger::name(request.command)
+            )));
+        }
+        let actions = self.fleet.actions(&self.ledger);
+        let blocked = match request.command {
+            CommandKind::Setup => actions.setup_blocked,
+            CommandKind::Start => actions.start_blocked,
+            _ => String::new(),
+        };
+        if !blocked.is_empty() {
+            return Err(Refused::conflict(blocked));
+        }
+        if vehicles.is_empty() {
+            vehicles = known;
+        }
+        if vehicles.is_empty() {
+            return Err(Refused::conflict("no aircraft was heard yet, expected at least one".to_owned()));
+        }
+        // Those that are there are commanded even if others are not: in an emergency that is what counts.
+        let unknown = |id: &str| format!("no aircraft with the id {id:?} was heard");
+        if let [id, ..] = vehicles.as_slice()
+            && vehicles.iter().all(|id| self.fleet.find(id).is_none())
+        {
+            return Err(Refused::not_found(unknown(id)));
+        }
+        let targets = vehicles.iter().map(|id| {
+            let commandable = self.fleet.find(id).unwrap_or_else(|| Err(unknown(id)));
+            (id.clone(), commandable.map(|_| ()))
+        });
+        let targets: Vec<_> = targets.collect();
+        let orders = self.ledger.admit(request, self.fleet.time_ms(now), targets);
+        tracing::info!(
+            id = request.id,
+            command = ledger::name(request.command),
+            vehicles = vehicles.len(),
+            "command"
+        );
+        self.carry_out(orders);
+        Ok(Admitted { reply: FleetCommandReply { id: request.id.clone(), vehicles }, repeated: false })
+    }
+
+    fn locate(&self, id: &str) -> Result<&str, Refused> {
+        match self.fleet.find(id) {
+            None => Err(Refused::not_found(format!("vehicle: no aircraft with the id {id:?} was heard"))),
+            Some(Err(problem)) => Err(Refused::conflict(problem)),
+            Some(Ok(address)) => Ok(address),
+        }
+    }
+
+    fn carry_out(&mut self, orders: impl IntoIterator<Item = Order>) {
+        for order in orders {
+            self.commands_changed = true;
+            match order {
+                Order::Stop { vehicle, lane } => {
+                    if let Some(delivery) = self.sending.remove(&(vehicle, lane)) {
+                        delivery.abort();
+                    }
+                }
+                Order::Send { id, command, vehicle } => {
+                    let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
+                    let (client, address) = (self.client.clone(), address.to_owned());
+                    let (limit, owner) = (ledger::time_to_live(command), self.messages.clone());
+                    let delivery =
+                        Delivery { client, address, vehicle: vehicle.clone(), id, command, limit, owner };
+                    let task = self.tasks.spawn(delivery.run());
+                    if let Some(older) = self.sending.insert((vehicle, ledger::lane(command)), task) {
+                        older.abort();
+                    }
+                }
+            }
+        }
+    }
+
+    fn ask_for_missions(&mut self, now: Instant) {
+        let missing = self.fleet.missing_missions();
+        self.asked.retain(|hash, _| missing.contains_key(hash));
+        for (hash, holders) in missing {
+            let (times, again) = self.asked.get(&hash).copied().unwrap_or((0, now));
+            let Some(address) =
+                holders.get(times % holders.len()).and_then(|index| self.fleet.address(*index))
+            else {
+                continue;
+            };
+            if now < again {
+                continue;
+            }
+            let (client, address, owner) = (self.client.clone(), address.to_owned(), self.messages.clone());
+            // An attempt takes two answers at most and so ends before the next one begins.
+            self.asked.insert(hash.clone(), (times + 1, now + ASK_AGAIN_AFTER));
+            self.tasks.spawn(async move {
+                let answer = client::mission(&client, &address, &hash).await;
+                let _ = owner.send(Message::Mission { hash, answer }).await;
+            });
+        }
+    }
+
+    /// A line of the ground service about an aircraft.
+    fn log(&mut self, index: usize, severity: Severity, text: &str) {
+        let Some((id, name, time_ms)) = self.fleet.introduce(index) else { return };
+        tracing::info!(id, name, text, "aircraft");
+        self.push("log", &LogLine { id, time_ms, severity, text: format!("{name}: {text}") });
+    }
+
+    fn push(&self, event: &'static str, value: &impl serde::Serialize) {
+        if let Some(push) = encode(event, value) {
+            // No console is no error.
+            let _ = self.pushes.send(push);
+        }
+    }
+}
+
+/// Our own types always have a JSON form; if one should not, a console misses a push and nothing falls.
+fn encode(event: &'static str, value: &impl serde::Serialize) -> Option<Push> {
+    match serde_json::to_string(value) {
+        Ok(data) => Some(Push { event, data: data.into() }),
+        Err(error) => {
+            tracing::error!(event, %error, "cannot be written as JSON");
+            None
+        }
+    }
+}

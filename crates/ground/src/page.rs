@@ -1,0 +1,59 @@
+//! The web page: files from a folder, and the page itself for every other path that is not the API's.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use tower_http::services::{ServeDir, ServeFile};
+
+use crate::refused::Refused;
+use crate::service::Service;
+
+/// What is not the API.
+pub(crate) async fn serve(State(service): State<Service>, request: Request) -> Response {
+    let path = request.uri().path().to_owned();
+    if path == "/api" || path.starts_with("/api/") {
+        return Refused::not_found(format!("no such path: {path}")).into_response();
+    }
+    let Some(folder) = service.web_dir() else {
+        return Refused::not_found(format!("{path}: this service has no web page, only its API"))
+            .into_response();
+    };
+    let index = folder.join("index.html");
+    if !tokio::fs::metadata(&index).await.is_ok_and(|facts| facts.is_file()) {
+        return (StatusCode::SERVICE_UNAVAILABLE, Html(help(&index.display().to_string()))).into_response();
+    }
+    let route = Request::builder().method(request.method().clone()).uri("/").body(()).unwrap_or_default();
+    let mut response = match ServeDir::new(folder).try_call(request).await {
+        Ok(response) if response.status() != StatusCode::NOT_FOUND => response.into_response(),
+        // A file that is missing is missing; anything else is a place inside the page.
+        Ok(_) | Err(_) if path.rsplit('/').next().is_some_and(|last| last.contains('.')) => {
+            return Refused::not_found(format!("no such file: {path}")).into_response();
+        }
+        Ok(_) | Err(_) => match ServeFile::new(&index).try_call(route).await {
+            Ok(response) => response.into_response(),
+            Err(error) => {
+                return Refused::unavailable(format!("{}: {error}", index.display())).into_response();
+            }
+        },
+    };
+    // Names under assets/ carry a hash of their content; the rest must be asked for again, or a console
+    // shows yesterday's page.
+    let caching =
+        if path.starts_with("/assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    response
+}
+
+/// A page for the person who forgot to build the page.
+fn help(index: &str) -> String {
+    let index = index.replace('&', "&amp;").replace('<', "&lt;");
+    format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Wingbeat: page not built</title>\
+         <body style=\"font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem\">\
+         <h1>The web page is not built</h1>\
+         <p>The ground service runs, but it found no <code>{index}</code>.</p>\
+         <p>Build it with <code>npm ci &amp;&amp; npm run build</code> in <code>web/</code>, or let \
+         <code>cargo xtask demo</code> do it, then reload. The API answers meanwhile: \
+         <a href=\"/api/v1/fleet\">/api/v1/fleet</a>.</p>\n"
+    )
+}

@@ -1,0 +1,57 @@
+//! What the HTTP handlers and the handle share: the way to the owner.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use reqwest::Client;
+use tokio::sync::{mpsc, oneshot};
+use wingbeat_api::{FleetCommandRequest, FleetPicture};
+
+use crate::owner::{Admitted, Request, Subscription};
+use crate::refused::Refused;
+
+/// The owner's front.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    owner: mpsc::Sender<Request>,
+    client: Client,
+    web_dir: Option<Arc<Path>>,
+}
+
+impl Service {
+    pub(crate) fn new(owner: mpsc::Sender<Request>, client: Client, web_dir: Option<PathBuf>) -> Self {
+        Self { owner, client, web_dir: web_dir.map(Arc::from) }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn web_dir(&self) -> Option<&Path> {
+        self.web_dir.as_deref()
+    }
+
+    pub(crate) async fn picture(&self) -> Result<FleetPicture, Refused> {
+        self.ask(Request::Picture).await
+    }
+
+    pub(crate) async fn subscribe(&self) -> Result<Subscription, Refused> {
+        self.ask(Request::Subscribe).await?
+    }
+
+    pub(crate) async fn admit(&self, request: FleetCommandRequest) -> Result<Admitted, Refused> {
+        self.ask(|reply| Request::Command(request, reply)).await?
+    }
+
+    /// The address of the one aircraft that has this id.
+    pub(crate) async fn locate(&self, id: String) -> Result<String, Refused> {
+        self.ask(|reply| Request::Locate(id, reply)).await?
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Refused> {
+        let ending = || Refused::busy("the ground service is ending".to_owned());
+        let (reply, answer) = oneshot::channel();
+        self.owner.send(request(reply)).await.map_err(|_| ending())?;
+        answer.await.map_err(|_| ending())
+    }
+}

@@ -1,0 +1,155 @@
+//! Commands for many, against fake aircraft over real sockets.
+
+mod support;
+
+use std::time::Duration;
+
+use support::{Answers, Fake, all_up, eventually, ground, id, picture, request, result};
+use wingbeat_api::{CommandKind, CommandProgress, CommandStage, VehicleOutcome};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_repeated_with_the_same_id_until_it_is_accepted() {
+    let fake = Fake::start(1).await;
+    fake.lock().answers = Answers::BusyFor(3);
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    handle.command(request("s", CommandKind::Setup, &[])).await.expect("setup is possible");
+    picture(&handle, "its effect is seen", |p| result(p, "s", &id(1)).0 == VehicleOutcome::EffectSeen).await;
+    let received = fake.received();
+    assert_eq!(received.len(), 4);
+    assert!(received.iter().all(|r| r.id == "s" && r.command == CommandKind::Setup), "{received:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_command_is_repeated_until_its_effect_is_seen() {
+    let fake = Fake::start(1).await;
+    fake.lock().effect = false;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
+    picture(&handle, "it is accepted", |p| result(p, "l", &id(1)).0 == VehicleOutcome::Accepted).await;
+    eventually("it is repeated after it was accepted", async || (fake.received().len() >= 3).then_some(()))
+        .await;
+    // The daemon restarts and has forgotten: the repetition makes it known again.
+    fake.lock().status.commands.clear();
+    eventually("it is known again", async || (!fake.lock().status.commands.is_empty()).then_some(())).await;
+    fake.lock().status.commands[0].stage = CommandStage::EffectSeen;
+    picture(&handle, "its effect is seen", |p| result(p, "l", &id(1)).0 == VehicleOutcome::EffectSeen).await;
+    let received = fake.received().len();
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(fake.received().len(), received, "nothing is sent after the effect was seen");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_command_never_waits_for_a_slow_setup() {
+    let fake = Fake::start(1).await;
+    fake.lock().answers = Answers::Never;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    handle.command(request("s", CommandKind::Setup, &[])).await.expect("setup is possible");
+    eventually("setup hangs at the aircraft", async || (!fake.received().is_empty()).then_some(())).await;
+    fake.lock().answers = Answers::Accept;
+    handle.command(request("h", CommandKind::Hold, &[id(1)])).await.expect("holding is always possible");
+    let seen =
+        picture(&handle, "hold is seen", |p| result(p, "h", &id(1)).0 == VehicleOutcome::EffectSeen).await;
+    let overtaken = (VehicleOutcome::Failed, "overtaken by hold".to_owned());
+    assert_eq!(result(&seen, "s", &id(1)), overtaken);
+    let order: Vec<_> = fake.received().iter().map(|r| r.command).collect();
+    assert_eq!(order.last(), Some(&CommandKind::Hold), "nothing older comes after it: {order:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_shown_with_its_reason_and_not_repeated() {
+    let fakes = [Fake::start(1).await, Fake::start(2).await];
+    fakes[0].lock().answers = Answers::Refuse("the pilot has control");
+    let handle = ground(&fakes).await;
+    picture(&handle, "both are heard", all_up).await;
+    handle.command(request("r", CommandKind::Return, &[])).await.expect("returning is always possible");
+    let shown = picture(&handle, "both are answered", |p| {
+        result(p, "r", &id(1)).0 == VehicleOutcome::Failed
+            && result(p, "r", &id(2)).0 == VehicleOutcome::EffectSeen
+    })
+    .await;
+    assert_eq!(result(&shown, "r", &id(1)).1, "refused in state Start: the pilot has control");
+    assert_eq!(fakes[0].received().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lost_answer_of_a_command_is_made_up_for_by_the_status() {
+    let fake = Fake::start(1).await;
+    fake.lock().answers = Answers::Never;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    handle.command(request("e", CommandKind::Engage, &[id(1)])).await.expect("it is heard");
+    eventually("it arrived", async || (!fake.received().is_empty()).then_some(())).await;
+    let (command, stage, detail) = (CommandKind::Engage, CommandStage::EffectSeen, "engaged".to_owned());
+    fake.lock().status.commands.push(CommandProgress { id: "e".to_owned(), command, stage, detail });
+    let shown = picture(&handle, "it is seen", |p| result(p, "e", &id(1)).0 != VehicleOutcome::Sending).await;
+    assert_eq!(result(&shown, "e", &id(1)), (VehicleOutcome::EffectSeen, "engaged".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn land_waits_for_an_aircraft_that_is_out_of_reach() {
+    let fake = Fake::start(1).await;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    fake.die().await;
+    handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
+    let shown = picture(&handle, "it is being repeated", |p| result(p, "l", &id(1)).1 != "sending").await;
+    assert_eq!(
+        result(&shown, "l", &id(1)),
+        (VehicleOutcome::Sending, "repeating: connection refused".to_owned())
+    );
+    fake.revive().await;
+    picture(&handle, "its effect is seen", |p| result(p, "l", &id(1)).0 == VehicleOutcome::EffectSeen).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn land_all_is_also_for_an_aircraft_that_is_first_heard_afterwards() {
+    let fakes = [Fake::start(1).await, Fake::start(2).await];
+    fakes[1].die().await;
+    let handle = ground(&fakes).await;
+    picture(&handle, "the first is heard", |p| p.aircraft.iter().any(|a| a.status.is_some())).await;
+    let reply =
+        handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
+    assert_eq!(reply.vehicles, [id(1)]);
+    fakes[1].revive().await;
+    eventually("the second lands too", async || (!fakes[1].received().is_empty()).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn setup_and_start_are_for_all_and_only_when_all_are_ready() {
+    let fakes = [Fake::start(1).await, Fake::start(2).await];
+    let handle = ground(&fakes).await;
+    picture(&handle, "both are heard", all_up).await;
+    let refused = handle.command(request("s1", CommandKind::Start, &[])).await.expect_err("not set up");
+    assert_eq!(
+        (refused.status(), refused.to_string().as_str()),
+        (409, "UAV 1: its state is Start, expected SetupFinished")
+    );
+    let refused = handle.command(request("s2", CommandKind::Setup, &[id(1)])).await.expect_err("one of two");
+    assert_eq!(refused.status(), 400);
+    let both = [id(2), id(1)];
+    let reply = handle.command(request("s3", CommandKind::Setup, &both)).await.expect("both are named");
+    assert_eq!(reply.vehicles, [id(1), id(2)]);
+    for fake in &fakes {
+        "SetupFinished".clone_into(&mut fake.lock().status.state);
+    }
+    picture(&handle, "start is possible", |p| p.actions.start && !p.actions.setup).await;
+    handle.command(request("s4", CommandKind::Start, &[])).await.expect("all are ready");
+    eventually("both have it", async || fakes.iter().all(|fake| fake.received().len() == 2).then_some(()))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_id_is_carried_out_once() {
+    let fake = Fake::start(1).await;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    let first = handle.command(request("h", CommandKind::Hold, &[])).await.expect("possible");
+    picture(&handle, "its effect is seen", |p| result(p, "h", &id(1)).0 == VehicleOutcome::EffectSeen).await;
+    assert_eq!(handle.command(request("h", CommandKind::Hold, &[])).await.expect("the same"), first);
+    let other = handle.command(request("h", CommandKind::Land, &[])).await.expect_err("another command");
+    assert_eq!(other.status(), 409);
+    assert_eq!((fake.received().len(), handle.picture().await.expect("running").commands.len()), (1, 1));
+}

@@ -1,0 +1,176 @@
+//! The HTTP surface: refusals have one shape, missions are passed on, the page is served.
+
+mod support;
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use support::{Fake, all_up, ground, id, picture};
+use wingbeat_api::{ApiError, paths};
+use wingbeat_ground::{Config, Ground, Handle};
+
+async fn ask(handle: &Handle, method: Method, path: &str, body: Option<&str>) -> (u16, String) {
+    let mut request = Client::new().request(method, format!("http://{}{path}", handle.address()));
+    if let Some(body) = body {
+        request = request.header("content-type", "application/json").body(body.to_owned());
+    }
+    let response = request.send().await.expect("it answers");
+    (response.status().as_u16(), response.text().await.expect("text"))
+}
+
+async fn refused(handle: &Handle, method: Method, path: &str, body: Option<&str>) -> (u16, ApiError) {
+    let (status, text) = ask(handle, method, path, body).await;
+    (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{status} {text:?}: {error}")))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_refusal_is_one_json_shape() {
+    let fake = Fake::start(1).await;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    let long = format!(r#"{{"id":"{}","command":"land"}}"#, "x".repeat(65));
+    let huge = format!(r#"{{"id":"x","command":"land","vehicles":["{}"]}}"#, "x".repeat(100_000));
+    let cases = [
+        (Method::GET, "/api/v1/nothing", None, 404, "not_found", "/api/v1/nothing"),
+        (Method::GET, "/api", None, 404, "not_found", "/api"),
+        (Method::DELETE, paths::FLEET, None, 405, "bad_request", "DELETE"),
+        (Method::POST, paths::FLEET_COMMANDS, None, 415, "bad_request", "application/json"),
+        (Method::POST, paths::FLEET_COMMANDS, Some("{"), 400, "bad_request", "EOF"),
+        (
+            Method::POST,
+            paths::FLEET_COMMANDS,
+            Some(r#"{"id":"x","command":"jump"}"#),
+            400,
+            "bad_request",
+            "jump",
+        ),
+        (
+            Method::POST,
+            paths::FLEET_COMMANDS,
+            Some(r#"{"id":"x","command":"land","who":1}"#),
+            400,
+            "bad_request",
+            "who",
+        ),
+        (
+            Method::POST,
+            paths::FLEET_COMMANDS,
+            Some(r#"{"id":"","command":"land"}"#),
+            400,
+            "bad_request",
+            "id: found 0",
+        ),
+        (Method::POST, paths::FLEET_COMMANDS, Some(&long), 400, "bad_request", "id: found 65"),
+        (Method::POST, paths::FLEET_COMMANDS, Some(&huge), 413, "bad_request", "limit"),
+        (
+            Method::POST,
+            paths::FLEET_COMMANDS,
+            Some(r#"{"id":"x","command":"land","vehicles":["7"]}"#),
+            404,
+            "not_found",
+            "\"7\"",
+        ),
+        (
+            Method::PUT,
+            paths::FLEET_MISSION,
+            Some(r#"{"vehicle":"7","mission":{"name":"m","waypoints":[]}}"#),
+            404,
+            "not_found",
+            "\"7\"",
+        ),
+    ];
+    for (method, path, body, status, code, contains) in cases {
+        let (found, error) = refused(&handle, method.clone(), path, body).await;
+        assert_eq!((found, error.code.as_str()), (status, code), "{method} {path}: {error:?}");
+        assert!(error.message.contains(contains), "{method} {path}: {error:?}");
+    }
+    assert!(fake.received().is_empty(), "none of it reached an aircraft");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_and_the_picture_over_http() {
+    let fake = Fake::start(1).await;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    let body = r#"{"id":"h1","command":"hold"}"#;
+    let (status, text) = ask(&handle, Method::POST, paths::FLEET_COMMANDS, Some(body)).await;
+    let reply: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((status, reply), (202, json!({"id": "h1", "vehicles": [id(1)]})));
+    assert_eq!(ask(&handle, Method::POST, paths::FLEET_COMMANDS, Some(body)).await.0, 200, "the same again");
+    let (status, text) = ask(&handle, Method::GET, paths::FLEET, None).await;
+    let picture: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((status, &picture["commands"][0]["command"]), (200, &json!("hold")));
+    assert!(picture["aircraft"][0].get("problem").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mission_is_passed_on_and_the_answer_is_the_aircrafts() {
+    let fake = Fake::start(1).await;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    let waypoint = json!({"latitude_deg": 39.5, "longitude_deg": -0.3, "height_m": 20.0});
+    let upload = |waypoints: Value| {
+        json!({"vehicle": id(1), "mission": {"name": "m", "waypoints": waypoints}}).to_string()
+    };
+    let good = upload(json!([waypoint, waypoint]));
+    let (status, text) = ask(&handle, Method::PUT, paths::FLEET_MISSION, Some(&good)).await;
+    let summary: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((status, &summary["waypoints"]), (200, &json!(2)));
+    picture(&handle, "it is drawn", |p| p.missions.iter().any(|m| m.holders == [id(1)])).await;
+    let short = upload(json!([waypoint]));
+    let (status, error) = refused(&handle, Method::PUT, paths::FLEET_MISSION, Some(&short)).await;
+    assert_eq!((status, error.message.as_str()), (400, "waypoints: found 1"));
+    fake.die().await;
+    let (status, error) = refused(&handle, Method::PUT, paths::FLEET_MISSION, Some(&good)).await;
+    assert_eq!((status, error.code.as_str()), (502, "unavailable"));
+    assert_eq!(error.message, format!("http://{}: connection refused", fake.address));
+}
+
+async fn with_page(folder: &Path) -> Handle {
+    let bind = SocketAddr::from(([127, 0, 0, 1], 0));
+    let config = Config { bind, aircraft: Vec::new(), web_dir: Some(folder.to_path_buf()) };
+    Ground::start(config).await.expect("it starts")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_is_served_and_every_place_inside_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("assets")).expect("a folder");
+    std::fs::write(folder.path().join("index.html"), "the page").expect("a file");
+    std::fs::write(folder.path().join("assets/a.js"), "the script").expect("a file");
+    let handle = with_page(folder.path()).await;
+    for (path, status, body) in [
+        ("/", 200, "the page"),
+        ("/index.html", 200, "the page"),
+        ("/aircraft/7", 200, "the page"),
+        ("/assets/a.js", 200, "the script"),
+    ] {
+        assert_eq!(ask(&handle, Method::GET, path, None).await, (status, body.to_owned()), "{path}");
+    }
+    for path in ["/assets/b.js", "/../Cargo.toml", "/%2e%2e/Cargo.toml", "/api/v1/x"] {
+        let (status, _) = ask(&handle, Method::GET, path, None).await;
+        assert_eq!(status, 404, "{path}");
+    }
+    let url = |path: &str| format!("http://{}{path}", handle.address());
+    let caching = async |path: &str| {
+        let response = reqwest::get(url(path)).await.expect("it answers");
+        response.headers()["cache-control"].to_str().expect("text").to_owned()
+    };
+    assert_eq!(caching("/").await, "no-cache");
+    assert_eq!(caching("/assets/a.js").await, "public, max-age=31536000, immutable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_not_built_says_how_to_build_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let missing = folder.path().join("dist");
+    let handle = with_page(&missing).await;
+    let (status, text) = ask(&handle, Method::GET, "/", None).await;
+    assert_eq!(status, 503);
+    assert!(text.contains("npm run build") && text.contains("dist/index.html"), "{text}");
+    std::fs::create_dir(&missing).expect("a folder");
+    std::fs::write(missing.join("index.html"), "built").expect("a file");
+    assert_eq!(ask(&handle, Method::GET, "/", None).await, (200, "built".to_owned()), "without a restart");
+}

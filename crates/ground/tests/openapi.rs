@@ -1,0 +1,26 @@
+//! The committed OpenAPI document is what the service serves.
+
+use std::path::Path;
+
+#[test]
+fn the_committed_document_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi/ground.json");
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    let served = wingbeat_ground::openapi().to_pretty_json().expect("JSON");
+    assert!(
+        committed.trim_end() == served,
+        "docs/openapi/ground.json differs from the service; run `cargo xtask openapi` and commit it"
+    );
+}
+
+#[test]
+fn it_describes_every_path_of_the_service() {
+    let document = wingbeat_ground::openapi();
+    let paths: Vec<_> = document.paths.paths.keys().map(String::as_str).collect();
+    use wingbeat_api::paths::{FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_MISSION};
+    assert_eq!(paths, [FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_MISSION]);
+    let schemas = document.components.expect("components").schemas;
+    for name in ["FleetPicture", "FleetUpdate", "LogLine", "AircraftStatus", "ApiError"] {
+        assert!(schemas.contains_key(name), "{name}");
+    }
+}

@@ -1,0 +1,79 @@
+//! `cargo xtask`: the repository's own commands. It needs the standard library only, so that it builds
+//! in seconds; what knows our crates runs as a program of theirs.
+#![forbid(unsafe_code)]
+
+mod chip;
+mod counts;
+mod demo;
+mod layers;
+mod openapi;
+mod process;
+mod suite;
+mod web;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The repository's own commands")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run everything that must pass; the last line is `N passed, M failed`
+    Test {
+        /// Also the tests that need SITL, network namespaces or QEMU
+        #[arg(long)]
+        full: bool,
+    },
+    /// Build what is needed and fly a simulated fleet with the PC Companion on http://127.0.0.1:8700
+    Demo {
+        /// Passed on to `wingbeat bench fleet`: --auto, --headless, --speed N, --uavs N, --mission FILE,
+        /// --formation NAME, --channel NAME
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Check which crate may depend on which, and that the pure crates declare their purity
+    Layers,
+    /// Check that the pure crates compile without the standard library
+    Chip {
+        /// Take the host's check even where the chip's target is installed
+        #[arg(long)]
+        host: bool,
+    },
+    /// Write the OpenAPI documents under docs/openapi
+    Openapi {
+        /// Write nothing; fail where a committed document differs
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let root = root();
+    let outcome = match Arguments::parse().command {
+        Command::Test { full } => return suite::run(&root, full),
+        Command::Demo { arguments } => demo::run(&root, &arguments),
+        Command::Layers => layers::run(&root).map(|line| println!("{line}")),
+        Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
+        Command::Openapi { check } => openapi::run(&root, check),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The top of the repository: two above this crate.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}

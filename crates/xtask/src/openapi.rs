@@ -1,0 +1,46 @@
+//! The OpenAPI documents under docs/openapi, printed by the crates that serve what they describe.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// Crate, and the document that its example `openapi` prints.
+const DOCUMENTS: &[(&str, &str)] = &[("ground", "ground.json"), ("onboard", "wingbeatd.json")];
+
+/// Writes every document whose crate prints one, or compares it.
+pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
+    let folder = root.join("docs/openapi");
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    for (name, file) in DOCUMENTS {
+        if !root.join("crates").join(name).join("examples/openapi.rs").is_file() {
+            println!("openapi: crates/{name} prints no document");
+            continue;
+        }
+        let mut print = process::cargo();
+        print.current_dir(root).args([
+            "run",
+            "--quiet",
+            "--package",
+            &format!("wingbeat-{name}"),
+            "--example",
+            "openapi",
+        ]);
+        let document = process::output(&mut print)?;
+        let path = folder.join(file);
+        let committed = fs::read(&path).unwrap_or_default();
+        if committed == document {
+            println!("openapi: docs/openapi/{file} stands");
+        } else if check {
+            bail!(
+                "docs/openapi/{file} differs from what crates/{name} serves; run `cargo xtask openapi` and commit it"
+            );
+        } else {
+            fs::write(&path, document).with_context(|| format!("writing {}", path.display()))?;
+            println!("openapi: docs/openapi/{file} written");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Running other programs: output goes to the terminal line by line and is kept for counting; a program
+//! that is not installed gives one message that says what to install.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// What a program printed, both streams in the order in which lines arrived, and how it ended.
+pub(crate) struct Finished {
+    pub(crate) status: ExitStatus,
+    pub(crate) text: String,
+}
+
+/// Runs a program, showing its output and keeping it.
+pub(crate) fn tee(command: &mut Command) -> Result<Finished> {
+    let mut child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let text = Arc::new(Mutex::new(String::new()));
+    let streams: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|s| Box::new(s) as Box<dyn Read + Send>),
+        child.stderr.take().map(|s| Box::new(s) as Box<dyn Read + Send>),
+    ];
+    let copies: Vec<_> = streams
+        .into_iter()
+        .flatten()
+        .map(|stream| {
+            let text = Arc::clone(&text);
+            thread::spawn(move || copy_lines(stream, &text))
+        })
+        .collect();
+    let status = child.wait().with_context(|| format!("waiting for {}", show(command)))?;
+    for copy in copies {
+        // A copy ends with the stream; a panic in it would only have lost lines for the count.
+        let _ = copy.join();
+    }
+    let text = std::mem::take(&mut *text.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Finished { status, text })
+}
+
+fn copy_lines(stream: Box<dyn Read + Send>, text: &Mutex<String>) {
+    let mut lines = BufReader::new(stream);
+    let mut line = Vec::new();
+    while matches!(lines.read_until(b'\n', &mut line), Ok(n) if n > 0) {
+        // Nobody to show it to is no reason to stop counting.
+        let _ = std::io::stdout().write_all(&line);
+        text.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+}
+
+/// Runs a program that must succeed, its output going straight to the terminal.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = spawn(command)?.wait().with_context(|| format!("waiting for {}", show(command)))?;
+    if !status.success() {
+        bail!("`{}` failed: found {status}, expected exit code 0", show(command));
+    }
+    Ok(())
+}
+
+/// Runs a program that must succeed, for what it prints on standard output.
+pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+    let finished = child.wait_with_output().with_context(|| format!("waiting for {}", show(command)))?;
+    if !finished.status.success() {
+        bail!("`{}` failed: found {}, expected exit code 0", show(command), finished.status);
+    }
+    Ok(finished.stdout)
+}
+
+/// Runs a program quietly; true if it succeeded within `limit`, false if it failed, was not there, or
+/// was stopped.
+pub(crate) fn succeeds_within(command: &mut Command, limit: Duration) -> bool {
+    let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = silent.spawn() else { return false };
+    let end = Instant::now() + limit;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < end => thread::sleep(Duration::from_millis(50)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return false;
+            }
+        }
+    }
+}
+
+/// Whether a program can be started at all.
+pub(crate) fn is_installed(program: &str) -> bool {
+    succeeds_within(Command::new(program).arg("--version"), Duration::from_secs(20))
+}
+
+/// The cargo that runs us, else the one on the path.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn spawn(command: &mut Command) -> Result<Child> {
+    let program = command.get_program().to_os_string();
+    command.spawn().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => missing(&program),
+        _ => anyhow::Error::new(error).context(format!("starting {}", show(command))),
+    })
+}
+
+fn missing(program: &OsStr) -> anyhow::Error {
+    let name = program.to_string_lossy();
+    let cure = match name.as_ref() {
+        "node" | "npm" => "expected Node.js 20.19 or newer with npm on the PATH",
+        "cargo" => "expected rustup's cargo on the PATH",
+        _ => "expected it on the PATH",
+    };
+    anyhow::anyhow!("{name}: not found; {cure}")
+}
+
+/// A command as one would type it.
+pub(crate) fn show(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_streams_are_kept_and_the_status_is_told() {
+        let finished =
+            tee(Command::new("sh").args(["-c", "echo one; echo two >&2; exit 3"])).expect("sh runs");
+        assert_eq!(finished.status.code(), Some(3));
+        assert!(finished.text.contains("one\n") && finished.text.contains("two\n"), "{}", finished.text);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let error = run(&mut Command::new("wingbeat-no-such-program")).expect_err("it does not exist");
+        assert_eq!(error.to_string(), "wingbeat-no-such-program: not found; expected it on the PATH");
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_stopped() {
+        assert!(!succeeds_within(Command::new("sleep").arg("600"), Duration::from_millis(100)));
+        assert!(succeeds_within(&mut Command::new("true"), Duration::from_secs(60)));
+        assert!(!succeeds_within(&mut Command::new("false"), Duration::from_secs(60)));
+    }
+}
