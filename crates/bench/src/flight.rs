@@ -87,7 +87,8 @@ fn operate(world: &mut World, time_limit: Duration) {
     let mut started = false;
     while world.now() < end {
         world.run_until(world.now() + LOOK_PERIOD);
-        let all_in = |world: &World, states: &[&str]| (0..world.count()).all(|i| states.contains(&world.state(i)));
+        let all_in =
+            |world: &World, states: &[&str]| (0..world.count()).all(|i| states.contains(&world.state(i)));
         for (i, accepted) in accepted.iter_mut().enumerate().filter(|(_, a)| !**a) {
             // Refused until it is ready; the id differs each time because each press is a new one.
             let id = format!("setup at {}", world.now().as_millis());
@@ -122,7 +123,11 @@ mod tests {
         scenario.gps_noise_m = 0.3;
         let limit = Duration::from_secs(900);
         let flight = fly(&scenario, 7, limit).unwrap();
-        assert!(flight.succeeded(), "{}", crate::report::flight(&flight.aircraft, &flight.swarm, &flight.radio));
+        assert!(
+            flight.succeeded(),
+            "{}",
+            crate::report::flight(&flight.aircraft, &flight.swarm, &flight.radio)
+        );
         assert_eq!(flight, fly(&scenario, 7, limit).unwrap());
         assert_ne!(flight.trace_hash, fly(&scenario, 8, limit).unwrap().trace_hash);
         assert!(flight.swarm.separation_min_m > 5.0);

@@ -99,10 +99,15 @@ impl Plan {
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("plan {}", path.display()))?;
         // The library's message shows the line with a caret and the keys that it expects.
-        let plan: Self =
-            toml::from_str(&text).map_err(|e| anyhow!("plan {}: {}", path.display(), e.to_string().trim_end()))?;
+        let plan: Self = toml::from_str(&text)
+            .map_err(|e| anyhow!("plan {}: {}", path.display(), e.to_string().trim_end()))?;
         let here = || format!("plan {}", path.display());
-        ensure!((1..=1000).contains(&plan.repeat), "{}: repeat: found {}, expected 1 to 1000", here(), plan.repeat);
+        ensure!(
+            (1..=1000).contains(&plan.repeat),
+            "{}: repeat: found {}, expected 1 to 1000",
+            here(),
+            plan.repeat
+        );
         ensure!(
             (1..=86_400).contains(&plan.time_limit_s),
             "{}: time_limit_s: found {}, expected 1 to 86400",
@@ -125,7 +130,10 @@ impl Plan {
             (None, Some(stairs)) => {
                 let most = wingbeat_wire::WAYPOINTS_MAX;
                 let bad = stairs.waypoints.iter().find(|n| !(2..=most).contains(*n));
-                ensure!(!stairs.waypoints.is_empty(), "mission.staircase.waypoints: found none, expected one or more");
+                ensure!(
+                    !stairs.waypoints.is_empty(),
+                    "mission.staircase.waypoints: found none, expected one or more"
+                );
                 if let Some(n) = bad {
                     return Err(anyhow!("mission.staircase.waypoints: found {n}, expected 2 to {most}"));
                 }
@@ -153,7 +161,8 @@ impl Plan {
             .map(|(name, points)| {
                 let mut scenario = Scenario::muscop(&name, points);
                 scenario.aircraft = self.swarm.aircraft;
-                scenario.layout = self.swarm.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
+                scenario.layout =
+                    self.swarm.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
                 scenario.distance_m = self.swarm.distance_m;
                 scenario.speed_m_s = self.swarm.speed_m_s;
                 scenario.gps_noise_m = self.swarm.gps_noise_m;

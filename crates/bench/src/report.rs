@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::flight::{Flight, Radio};
-use wingbeat_sim::observer::{AircraftFigures, SwarmFigures, Spread};
+use wingbeat_sim::observer::{AircraftFigures, Spread, SwarmFigures};
 
 /// Thesis Table 6.2 as data.
 const PUBLISHED_OVERHEAD: &str = include_str!("../published/muscop-overhead.csv");
@@ -32,10 +32,16 @@ pub fn flight(aircraft: &[AircraftFigures], swarm: &SwarmFigures, radio: &Radio)
     line(&mut t, &format!("collisions          {}", swarm.collisions.len()));
     for c in &swarm.collisions {
         let (a, b) = (c.pair.0 + 1, c.pair.1 + 1);
-        line(&mut t, &format!("  at {:.1} s aircraft {a} and {b}: {:.2} m", c.at.as_secs_f64(), c.distance_m));
+        line(
+            &mut t,
+            &format!("  at {:.1} s aircraft {a} and {b}: {:.2} m", c.at.as_secs_f64(), c.distance_m),
+        );
     }
     let Radio { sent, delivered, lost, refused } = *radio;
-    line(&mut t, &format!("datagrams           {sent} sent, {delivered} heard, {lost} lost, {refused} refused"));
+    line(
+        &mut t,
+        &format!("datagrams           {sent} sent, {delivered} heard, {lost} lost, {refused} refused"),
+    );
     t
 }
 
@@ -63,7 +69,10 @@ pub struct Row {
 /// One row per mission: times, offsets, separation, datagrams.
 pub fn flights(rows: &[Row]) -> String {
     let mut t = String::new();
-    line(&mut t, "mission          flights  failed  mission time  offset mean / max      separation  sent  lost");
+    line(
+        &mut t,
+        "mission          flights  failed  mission time  offset mean / max      separation  sent  lost",
+    );
     for row in rows {
         let n = row.flights.len();
         let failed = row.flights.iter().filter(|f| !f.succeeded()).count();
@@ -134,7 +143,8 @@ pub fn muscop_overhead(rows: &[Row]) -> String {
     };
     line(&mut t, &format!("distance offset of followers (m): {}", spread(&distance)));
     line(&mut t, &format!("time offset of followers (s):     {}", spread(&time)));
-    let failed = rows.iter().flat_map(|r| r.flights.iter().chain(&r.alone)).filter(|f| !f.succeeded()).count();
+    let failed =
+        rows.iter().flat_map(|r| r.flights.iter().chain(&r.alone)).filter(|f| !f.succeeded()).count();
     line(&mut t, &format!("flights that failed: {failed}"));
     t
 }

@@ -49,7 +49,8 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
     for ((scenario, flight_seed), flight) in jobs.iter().zip(&flights) {
         trace_hash = trace_hash.rotate_left(7) ^ flight.trace_hash;
         virtual_time += flight.duration;
-        let name = format!("{}, {} aircraft, flight seed {flight_seed}", scenario.mission_name, scenario.aircraft);
+        let name =
+            format!("{}, {} aircraft, flight seed {flight_seed}", scenario.mission_name, scenario.aircraft);
         if !flight.succeeded() {
             failed.push(name.clone());
         }

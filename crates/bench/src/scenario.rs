@@ -10,14 +10,17 @@ use wingbeat_missions::{Limits, Mission};
 use wingbeat_protocol::muscop;
 use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
-use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter};
+use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
 use wingbeat_wire::{Point, VehicleId};
 
 /// Where missions made from numbers begin (Valencia, as the sample missions).
-pub const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+pub const ORIGIN: Position =
+    Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 
 /// Aircraft stand this far apart on the ground (the reference's ground formation: linear, 10 m).
 const GROUND_DISTANCE_M: f64 = 10.0;
+/// Flight controllers boot within one second of each other.
+const BOOT_SPREAD_TICKS: f64 = 50.0;
 /// Nobody sets an aircraft down to the centimetre.
 const PLACEMENT_ERROR_M: f64 = 0.3;
 
@@ -78,13 +81,26 @@ impl Scenario {
     /// Names what was found and what was expected.
     pub fn check(&self) -> Result<()> {
         let most = wingbeat_wire::SWARM_MAX;
-        ensure!((1..=most).contains(&self.aircraft), "aircraft: found {}, expected 1 to {most}", self.aircraft);
+        ensure!(
+            (1..=most).contains(&self.aircraft),
+            "aircraft: found {}, expected 1 to {most}",
+            self.aircraft
+        );
         let speed = self.speed_m_s;
         ensure!((0.5..=20.0).contains(&speed), "speed_m_s: found {speed}, expected 0.5 to 20");
-        ensure!(self.mission.len() >= 2, "mission {}: found {} waypoints, expected 2 or more", self.mission_name, self.mission.len());
+        ensure!(
+            self.mission.len() >= 2,
+            "mission {}: found {} waypoints, expected 2 or more",
+            self.mission_name,
+            self.mission.len()
+        );
         let (first, second) = (position(self.mission[0]), position(self.mission[1]));
         let leg_m = Frame::new(first).to_local(second).truncate().length();
-        ensure!(leg_m >= 1.0, "mission {}: the first leg is {leg_m:.1} m long, expected 1 m or more", self.mission_name);
+        ensure!(
+            leg_m >= 1.0,
+            "mission {}: the first leg is {leg_m:.1} m long, expected 1 m or more",
+            self.mission_name
+        );
         Formation::new(self.layout, self.aircraft, self.distance_m).context("formation")?;
         Agent::new(self.agent_config(0), 0, Instant::ZERO).map(|_| ()).context("aircraft")
     }
@@ -125,13 +141,27 @@ impl Scenario {
         frame.to_position(DVec3::new(slot.x + error(), slot.y + error(), 0.0))
     }
 
+    /// Where a slot lies from the leader's, metres east and north, in the plan that the master makes.
+    pub fn slot_offset(&self, slot: usize, seed: u64) -> Option<DVec2> {
+        let frame = Frame::new(position(self.mission[0]));
+        let local = |p: Position| frame.to_local(p).truncate();
+        let homes: DVec2 = (0..self.aircraft).map(|i| local(self.home(i, seed))).sum();
+        let heading = heading_rad(homes / self.aircraft as f64, local(position(self.mission[1])));
+        let formation = Formation::new(self.layout, self.aircraft, self.distance_m).ok()?;
+        (slot < self.aircraft).then(|| formation.offset_m(slot, heading))
+    }
+
     /// An aircraft's simulated flight controller.
     pub fn controller(&self, index: usize, seed: u64) -> FlightController {
         let mut config = ControllerConfig::new((index % 250 + 1) as u8, self.home(index, seed));
         config.boot = self.boot;
         config.gps_noise_m = self.gps_noise_m;
         config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s * 100.0) as f32));
-        FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), Instant::ZERO)
+        // Nobody switches all aircraft on in the same instant: their telemetry comes at different times.
+        let mut luck = chance::child(seed, "boot", index as u64);
+        let ticks = (chance::uniform(&mut luck) * BOOT_SPREAD_TICKS) as u64;
+        let booted = Instant::from_millis(ticks * TICK.as_millis() as u64);
+        FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted)
     }
 
     /// The radio channel among them.

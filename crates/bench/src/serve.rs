@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Instant as RealInstant, sleep_until, timeout};
-use wingbeat_geo::Instant;
+use tokio::time::{sleep_until, timeout};
+use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::FlightController;
 
 /// A client that takes nothing for so long is dropped: it would hold up the flight.
@@ -16,31 +16,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// A shortage of the system (file descriptors) is waited out for this time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Simulated time that runs with the real one, perhaps faster.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    started: RealInstant,
-    speedup: f64,
-}
-
-impl Clock {
-    /// A clock that starts at zero now and runs `speedup` times as fast as the real one; a speed that is
-    /// no positive number counts as 1.
-    pub fn start(speedup: f64) -> Self {
-        let speedup = if speedup.is_finite() && speedup > 0.0 { speedup } else { 1.0 };
-        Self { started: RealInstant::now(), speedup }
-    }
-    /// The simulated time.
-    pub fn now(&self) -> Instant {
-        Instant::from_micros((self.started.elapsed().as_secs_f64() * self.speedup * 1e6) as u64)
-    }
-    /// When the simulated time will be `at`.
-    pub fn real(&self, at: Instant) -> RealInstant {
-        self.started + Duration::from_micros((at.as_micros() as f64 / self.speedup).ceil() as u64)
-    }
-}
-
-/// Serves `fc` on `listener` until the future is dropped.
+/// Serves `fc` on `listener` until the future is dropped; `watch` sees it after every tick.
 ///
 /// # Errors
 /// The listener itself broke. A client's errors only end that client.
@@ -48,15 +24,17 @@ pub async fn flight_controller(
     listener: TcpListener,
     mut fc: FlightController,
     clock: Clock,
+    mut watch: impl FnMut(&FlightController),
 ) -> io::Result<()> {
     let mut client: Option<TcpStream> = None;
     let mut out = Vec::new();
     let mut buffer = [0; 4096];
     loop {
         tokio::select! {
-            () = sleep_until(clock.real(fc.poll_timeout())) => {
+            () = sleep_until(clock.kernel(fc.poll_timeout())) => {
                 out.clear();
                 fc.advance(clock.now(), &mut out);
+                watch(&fc);
                 if let Some(stream) = &mut client
                     && !out.is_empty()
                     && !matches!(timeout(WRITE_TIMEOUT, stream.write_all(&out)).await, Ok(Ok(())))
@@ -99,7 +77,7 @@ async fn read(client: &mut Option<TcpStream>, buffer: &mut [u8]) -> io::Result<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wingbeat_geo::Position;
+    use wingbeat_geo::{Instant, Position};
     use wingbeat_sim::flight_controller::Config;
 
     async fn served() -> (std::net::SocketAddr, tokio::task::JoinHandle<io::Result<()>>) {
@@ -107,7 +85,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let home = Position::from_degrees(39.48, -0.34, 10.0).unwrap();
         let fc = FlightController::new(Config::new(7, home), 1, Instant::ZERO);
-        (address, tokio::spawn(flight_controller(listener, fc, Clock::start(20.0))))
+        (address, tokio::spawn(flight_controller(listener, fc, Clock::start(20.0).unwrap(), |_| {})))
     }
 
     /// Whether a heartbeat of system 7 comes before the test gives up.

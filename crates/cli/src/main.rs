@@ -1,12 +1,16 @@
 //! `wingbeat`: what an operator and a developer run on the ground.
 //!
-//! Bad input (an argument, a file, a port in use) gives one message on standard error and exit code 2.
+//! Bad input (an argument, a file, a port in use) gives one message on standard error and exit code 2;
+//! a flight that was flown and did not succeed gives exit code 1.
 #![forbid(unsafe_code)]
 
+mod bench;
+mod ground;
 mod sim;
 
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 /// Swarms of multicopters: ground side, benches and tools.
@@ -21,17 +25,43 @@ struct Arguments {
 enum Command {
     /// Serve simulated flight controllers on TCP ports, for any ground station or MAVLink library.
     Sim(sim::Arguments),
+    /// Fly plans in virtual time, or a fleet in real time.
+    #[command(subcommand)]
+    Bench(bench::Command),
+    /// Serve the PC Companion: the console of a fleet.
+    Ground(ground::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Sim(arguments) => sim::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Bench(command) => bench::run(&command),
+        Command::Ground(arguments) => ground::run(&arguments),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("wingbeat: {error:#}");
-            ExitCode::from(2)
-        }
+    result.unwrap_or_else(|error| {
+        eprintln!("wingbeat: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+/// Ctrl-C, or the signal with which a service manager ends a process: caught from the call on, awaited
+/// with what it returns.
+fn end_signal() -> Result<impl Future<Output = ()>> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        Ok(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        })
     }
+    #[cfg(not(unix))]
+    Ok(async {
+        // Without a way to hear of the end there is none but being killed.
+        let _ = tokio::signal::ctrl_c().await;
+    })
 }

@@ -7,8 +7,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use wingbeat_bench::serve::{self, Clock};
+use wingbeat_bench::serve;
 use wingbeat_geo::{DVec3, Frame, Instant, Position};
+use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::{Boot, Config, FlightController};
 use wingbeat_sim::motion::Profile;
 
@@ -116,9 +117,9 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         listeners.push(listener);
     }
     // Before anything is printed: whoever reads that may already want it to end.
-    let end = end_signal()?;
+    let end = crate::end_signal()?;
     let frame = Frame::new(arguments.home.position);
-    let clock = Clock::start(arguments.speedup);
+    let clock = Clock::start(arguments.speedup)?;
     let mut flights = JoinSet::new();
     for (index, listener) in listeners.into_iter().enumerate() {
         let offset = DVec3::new(arguments.spacing * index as f64, 0.0, 0.0);
@@ -135,7 +136,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         // Nobody has to read where the aircraft are.
         let _ = writeln!(std::io::stdout(), "aircraft {}: tcp:{}", config.system_id, listener.local_addr()?);
         let fc = FlightController::new(config, arguments.seed, Instant::ZERO);
-        flights.spawn(serve::flight_controller(listener, fc, clock));
+        flights.spawn(serve::flight_controller(listener, fc, clock, |_| {}));
     }
     tokio::select! {
         ended = flights.join_next() => match ended {
@@ -143,28 +144,8 @@ async fn serve(arguments: &Arguments) -> Result<()> {
             Some(Err(error)) => Err(error).context("an aircraft's task ended"),
             Some(Ok(Ok(()))) | None => Ok(()),
         },
-        signal = end => signal,
+        () = end => Ok(()),
     }
-}
-
-/// Ctrl-C, or the signal with which a service manager ends a process: caught from the call on, awaited
-/// with what it returns.
-fn end_signal() -> Result<impl Future<Output = Result<()>>> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        Ok(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            Ok(())
-        })
-    }
-    #[cfg(not(unix))]
-    Ok(async { Ok(tokio::signal::ctrl_c().await?) })
 }
 
 #[cfg(test)]

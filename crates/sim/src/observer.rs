@@ -6,6 +6,31 @@
 
 use wingbeat_geo::{DVec3, Duration, Instant};
 
+/// How far an aircraft's protocol has come, as far as figures care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Before the mission.
+    Preparing,
+    /// At or between waypoints.
+    Mission,
+    /// Coming down, or stopped.
+    Ending,
+    /// Mission completed, landed.
+    Finished,
+}
+
+impl Phase {
+    /// From the protocol's own state.
+    pub fn of(state: &str) -> Self {
+        match state {
+            "WaypointReached" | "MovingToWaypoint" => Self::Mission,
+            "MovingToLand" | "Landing" | "Aborted" => Self::Ending,
+            "Finished" => Self::Finished,
+            _ => Self::Preparing,
+        }
+    }
+}
+
 /// The truth of one aircraft at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
@@ -17,8 +42,8 @@ pub struct Sample {
     pub armed: bool,
     /// On the ground.
     pub landed: bool,
-    /// The protocol's state, as the agent tells it.
-    pub state: &'static str,
+    /// How far its protocol has come, as the agent tells it.
+    pub phase: Phase,
     /// Whether it leads the flight.
     pub leader: bool,
     /// Where it should be from the leader, east and north, metres.
@@ -150,16 +175,12 @@ impl Observer {
 
     fn follow_mission(&mut self, now: Instant, samples: &[Sample]) {
         let Some(leader) = samples.iter().find(|s| s.leader) else { return };
-        match leader.state {
-            "WaypointReached" | "MovingToWaypoint" if !self.mission_over => {
-                let began = *self.mission.get_or_insert(now);
-                self.swarm.mission_time_s = now.since(began).as_secs_f64();
-            }
-            _ => {
-                self.mission_over |= self.mission.is_some();
-                return;
-            }
+        if leader.phase != Phase::Mission || self.mission_over {
+            self.mission_over |= self.mission.is_some();
+            return;
         }
+        let began = *self.mission.get_or_insert(now);
+        self.swarm.mission_time_s = now.since(began).as_secs_f64();
         for (i, s) in samples.iter().enumerate() {
             let Some(offset) = s.slot_offset.filter(|_| !s.leader) else { continue };
             let error_m = (leader.local + offset - s.local).truncate().length();
@@ -178,7 +199,7 @@ impl Observer {
                 figures.flight_time_s += step.as_secs_f64();
                 figures.distance_m += a.local.distance(b.local);
             }
-            figures.completed = b.state == "Finished" && !b.armed && b.landed;
+            figures.completed = b.phase == Phase::Finished && !b.armed && b.landed;
         }
     }
 
@@ -189,8 +210,7 @@ impl Observer {
                 if !flies(a) && !flies(b) {
                     continue;
                 }
-                let distance_m =
-                    closest(last[a].local - last[b].local, samples[a].local - samples[b].local);
+                let distance_m = closest(last[a].local - last[b].local, samples[a].local - samples[b].local);
                 self.swarm.separation_min_m = self.swarm.separation_min_m.min(distance_m);
                 let known = |c: &Collision| c.pair == (a, b);
                 if distance_m < self.collision_distance_m && !self.swarm.collisions.iter().any(known) {
@@ -231,13 +251,13 @@ fn closest(before: DVec3, after: DVec3) -> f64 {
 mod tests {
     use super::*;
 
-    fn flying(x: f64, vx: f64, state: &'static str, leader: bool) -> Sample {
+    fn flying(x: f64, vx: f64, state: &str, leader: bool) -> Sample {
         Sample {
             local: DVec3::new(x, 0.0, 20.0),
             velocity: DVec3::new(vx, 0.0, 0.0),
             armed: true,
             landed: false,
-            state,
+            phase: Phase::of(state),
             leader,
             slot_offset: Some(DVec3::new(if leader { 0.0 } else { 50.0 }, 0.0, 0.0)),
         }
@@ -246,8 +266,12 @@ mod tests {
     #[test]
     fn a_pass_between_two_looks_is_seen() {
         let mut observer = Observer::new(2, 5.0);
-        observer.look(Instant::ZERO, &[flying(0.0, 10.0, "Start", true), flying(30.0, -10.0, "Start", false)]);
-        observer.look(Instant::from_secs(3), &[flying(30.0, 10.0, "Start", true), flying(0.0, -10.0, "Start", false)]);
+        observer
+            .look(Instant::ZERO, &[flying(0.0, 10.0, "Start", true), flying(30.0, -10.0, "Start", false)]);
+        observer.look(
+            Instant::from_secs(3),
+            &[flying(30.0, 10.0, "Start", true), flying(0.0, -10.0, "Start", false)],
+        );
         assert_eq!(observer.swarm().separation_min_m, 0.0);
         assert_eq!(observer.swarm().collisions.len(), 1);
         assert_eq!(observer.aircraft()[0].distance_m, 30.0);
@@ -256,9 +280,12 @@ mod tests {
     #[test]
     fn errors_count_during_the_mission_only() {
         let mut observer = Observer::new(2, 5.0);
-        for (second, state, follower_m) in
-            [(0, "SetupFinished", 90.0), (1, "MovingToWaypoint", 52.0), (2, "WaypointReached", 54.0), (3, "Landing", 99.0)]
-        {
+        for (second, state, follower_m) in [
+            (0, "SetupFinished", 90.0),
+            (1, "MovingToWaypoint", 52.0),
+            (2, "WaypointReached", 54.0),
+            (3, "Landing", 99.0),
+        ] {
             let samples = [flying(0.0, 2.0, state, true), flying(follower_m, 2.0, state, false)];
             observer.look(Instant::from_secs(second), &samples);
         }

@@ -14,7 +14,7 @@ use wingbeat_wire::Point;
 
 use crate::channel::{Channel, Counters, Delivery};
 use crate::flight_controller::FlightController;
-use crate::observer::{Observer, Sample};
+use crate::observer::{Observer, Phase, Sample};
 
 /// How often the checkers look.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
@@ -178,7 +178,7 @@ impl World {
             velocity: truth.velocity,
             armed: truth.armed,
             landed: truth.landed,
-            state,
+            phase: Phase::of(state),
             leader,
             slot_offset: slot_offset.map(|o| o.extend(0.0)),
         }
@@ -223,7 +223,8 @@ impl World {
         let time = self.now.as_micros().to_le_bytes();
         let border = [vehicle as u8, border];
         let all = time.iter().chain(&border).chain(bytes);
-        self.trace = all.fold(self.trace, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
+        self.trace =
+            all.fold(self.trace, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
     }
 
     /// The time now.

@@ -1,0 +1,301 @@
+//! A scenario flown in real time (or N times as fast): one daemon per aircraft, each on its own loopback
+//! port and exactly the library that `wingbeatd` runs, against simulated flight controllers on TCP and
+//! the simulated channel; and the ground service with the console in front of them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, ensure};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+use wingbeat_api::{
+    AircraftStatus, CommandKind, FleetCommandRequest, LinkState, MissionItem, MissionUpload, paths,
+};
+use wingbeat_geo::{DVec3, Duration, Frame};
+use wingbeat_ground::Ground;
+use wingbeat_link::Endpoint;
+use wingbeat_radio::{Clock, Hub};
+use wingbeat_sim::flight_controller::Truth;
+use wingbeat_sim::observer::{Observer, Phase, Sample};
+
+use crate::flight::Radio;
+use crate::report;
+use crate::scenario::{ORIGIN, Scenario};
+use crate::serve;
+
+/// How often the checkers look, in simulated time.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// A mission that is not over after so much simulated time has failed.
+const TIME_LIMIT: Duration = Duration::from_secs(3_600);
+
+/// How a fleet is flown.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What is flown.
+    pub scenario: Scenario,
+    /// What chance is drawn from.
+    pub seed: u64,
+    /// How much faster than the clock on the wall.
+    pub speed: f64,
+    /// Where the console is served.
+    pub ground: SocketAddr,
+    /// The built page.
+    pub web_dir: Option<PathBuf>,
+    /// Press *Setup* and *Start* without waiting for an operator.
+    pub auto: bool,
+    /// End when the flight ends.
+    pub headless: bool,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every aircraft completed the mission and landed, and none collided.
+    Succeeded,
+    /// Something of that is not so; the table tells.
+    Failed,
+    /// Stopped by Ctrl-C before the flight was over.
+    Stopped,
+}
+
+/// Flies until the flight is over (headless) or until `stop` completes. Prints the console's address,
+/// a line per phase, and the table of results.
+///
+/// # Errors
+/// A port that is taken, a scenario that cannot be flown: one message, and nothing flies.
+pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended> {
+    let Config { scenario, seed, speed, ground, web_dir, auto, headless } = config;
+    scenario.check()?;
+    let clock = Clock::start(speed)?;
+    let fleet = Fleet::start(scenario, seed, clock).await?;
+    let ground =
+        Ground::start(wingbeat_ground::Config { bind: ground, aircraft: fleet.addresses(), web_dir }).await?;
+    println!("PC Companion: http://{}", ground.address());
+    fleet.give_mission().await?;
+    let scenario = &fleet.scenario;
+    println!(
+        "{} aircraft, mission {} ({} waypoints), formation {}, {} m/s, {} times real time, seed {seed}",
+        scenario.aircraft,
+        scenario.mission_name,
+        scenario.mission.len(),
+        scenario.layout.name(),
+        scenario.speed_m_s,
+        clock.speed()
+    );
+    let ended = tokio::select! {
+        ended = fleet.watch(auto.then_some(&ground), headless) => ended?,
+        () = stop => Ended::Stopped,
+    };
+    if ended == Ended::Stopped {
+        println!("stopped");
+    }
+    ground.stop().await;
+    fleet.stop().await;
+    Ok(ended)
+}
+
+struct Fleet {
+    scenario: Scenario,
+    seed: u64,
+    clock: Clock,
+    hub: Hub,
+    daemons: Vec<wingbeat_onboard::Handle>,
+    truths: Arc<Mutex<Vec<Truth>>>,
+    controllers: JoinSet<std::io::Result<()>>,
+}
+
+impl Fleet {
+    async fn start(scenario: Scenario, seed: u64, clock: Clock) -> Result<Self> {
+        let frame = Frame::new(ORIGIN);
+        let (hub, radios) = Hub::spawn(scenario.radio(seed), scenario.aircraft, clock);
+        let mut controllers = JoinSet::new();
+        let flight_controllers: Vec<_> =
+            (0..scenario.aircraft).map(|i| scenario.controller(i, seed)).collect();
+        let truths = Arc::new(Mutex::new(flight_controllers.iter().map(|c| c.truth()).collect::<Vec<_>>()));
+        let mut daemons = Vec::new();
+        for (i, (radio, controller)) in radios.into_iter().zip(flight_controllers).enumerate() {
+            let listener = TcpListener::bind("127.0.0.1:0").await.context("flight controller's port")?;
+            let port = listener.local_addr()?;
+            let (truths, positions) = (Arc::clone(&truths), hub.positions());
+            controllers.spawn(serve::flight_controller(listener, controller, clock, move |controller| {
+                let truth = controller.truth();
+                positions.set(i, frame.to_local(truth.position));
+                truths.lock().unwrap_or_else(PoisonError::into_inner)[i] = truth;
+            }));
+            let daemon = wingbeat_onboard::Config {
+                name: format!("UAV {}", i + 1),
+                autopilot: format!("tcp:{port}").parse::<Endpoint>()?,
+                http: SocketAddr::from(([127, 0, 0, 1], 0)),
+                agent: scenario.agent_config(i),
+                seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),
+            };
+            daemons.push(wingbeat_onboard::start(daemon, clock, radio).await?);
+        }
+        Ok(Self { scenario, seed, clock, hub, daemons, truths, controllers })
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        self.daemons.iter().map(|d| d.address().to_string()).collect()
+    }
+
+    /// Uploads the mission to the master, as an operator would.
+    async fn give_mission(&self) -> Result<()> {
+        let waypoints = self.scenario.mission.iter().map(|w| MissionItem {
+            latitude_deg: f64::from(w.latitude_e7) * 1e-7,
+            longitude_deg: f64::from(w.longitude_e7) * 1e-7,
+            height_m: f64::from(w.height_mm) * 1e-3,
+        });
+        let upload =
+            MissionUpload { name: self.scenario.mission_name.clone(), waypoints: waypoints.collect() };
+        let url = format!("http://{}{}", self.daemons[0].address(), paths::MISSION);
+        let answer = reqwest::Client::new().put(url).json(&upload).send().await?;
+        let status = answer.status();
+        ensure!(status.is_success(), "mission {}: {}", self.scenario.mission_name, answer.text().await?);
+        Ok(())
+    }
+
+    fn status(&self, i: usize) -> Arc<AircraftStatus> {
+        self.daemons[i].status().borrow().clone()
+    }
+
+    /// Looks until the flight is over; then, unless headless, for ever, so that the page stays.
+    async fn watch(&self, press: Option<&wingbeat_ground::Handle>, headless: bool) -> Result<Ended> {
+        let mut observer = Observer::new(self.scenario.aircraft, self.scenario.collision_distance_m);
+        let mut progress = Progress::default();
+        let mut at = self.clock.now();
+        loop {
+            at = at + LOOK_PERIOD;
+            sleep_until(self.clock.kernel(at)).await;
+            let statuses: Vec<_> = (0..self.scenario.aircraft).map(|i| self.status(i)).collect();
+            let now = self.clock.now();
+            observer.look(now, &self.samples(&statuses));
+            progress.tell(now.as_secs_f64(), &statuses);
+            if let Some(ground) = press {
+                progress.press(ground).await;
+            }
+            let over = statuses.iter().all(|s| is_over(s)) && progress.flew;
+            if over || now.since(wingbeat_geo::Instant::ZERO) > TIME_LIMIT {
+                let succeeded = self.report(&observer, &statuses);
+                if headless {
+                    return Ok(if succeeded { Ended::Succeeded } else { Ended::Failed });
+                }
+                println!("the page stays until Ctrl-C");
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    fn samples(&self, statuses: &[Arc<AircraftStatus>]) -> Vec<Sample> {
+        let frame = Frame::new(ORIGIN);
+        let truths = self.truths.lock().unwrap_or_else(PoisonError::into_inner);
+        let sample = |(truth, status): (&Truth, &Arc<AircraftStatus>)| {
+            let swarm = status.swarm.as_ref();
+            let slot = swarm.and_then(|s| s.slot).map(usize::from);
+            let offset = slot.and_then(|slot| self.scenario.slot_offset(slot, self.seed));
+            Sample {
+                local: frame.to_local(truth.position),
+                velocity: truth.velocity,
+                armed: truth.armed,
+                landed: truth.landed,
+                phase: Phase::of(&status.state),
+                leader: swarm.is_some_and(|s| s.leader),
+                slot_offset: offset.map(|o| DVec3::new(o.x, o.y, 0.0)),
+            }
+        };
+        truths.iter().zip(statuses).map(sample).collect()
+    }
+
+    fn report(&self, observer: &Observer, statuses: &[Arc<AircraftStatus>]) -> bool {
+        let counters = self.hub.counters();
+        let refused = statuses.iter().flat_map(|s| &s.radio.refused).map(|r| r.count).sum();
+        let channel = counters.channel;
+        let radio = Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused };
+        let (aircraft, swarm) = (observer.aircraft(), observer.swarm());
+        print!("{}", report::flight(&aircraft, swarm, &radio));
+        if counters.overflows > 0 {
+            println!("this machine was too slow: {} receptions did not fit a queue", counters.overflows);
+        }
+        aircraft.iter().all(|a| a.completed) && swarm.collisions.is_empty()
+    }
+
+    async fn stop(mut self) {
+        for daemon in self.daemons {
+            daemon.stop().await;
+        }
+        self.controllers.shutdown().await;
+    }
+}
+
+/// Down for good: finished or stopped, and disarmed.
+fn is_over(status: &AircraftStatus) -> bool {
+    matches!(status.state.as_str(), "Finished" | "Aborted") && !status.flight_controller.armed
+}
+
+/// The swarm's progress as people hear of it.
+#[derive(Default)]
+struct Progress {
+    told: String,
+    flew: bool,
+    setup_pressed: bool,
+    start_pressed: bool,
+}
+
+impl Progress {
+    /// A line when the swarm has entered another phase: the phase of the aircraft that is behind.
+    fn tell(&mut self, now_s: f64, statuses: &[Arc<AircraftStatus>]) {
+        self.flew |= statuses.iter().any(|s| s.flight_controller.armed);
+        const ORDER: [&str; 11] = [
+            "Start",
+            "Setup",
+            "ReadyToFly",
+            "TakingOff",
+            "SetupFinished",
+            "WaypointReached",
+            "MovingToWaypoint",
+            "MovingToLand",
+            "Landing",
+            "Finished",
+            "Aborted",
+        ];
+        let rank = |s: &Arc<AircraftStatus>| ORDER.iter().position(|o| *o == s.state).unwrap_or(ORDER.len());
+        let Some(behind) = statuses.iter().min_by_key(|s| rank(s)) else { return };
+        let lead = statuses.iter().find(|s| s.swarm.as_ref().is_some_and(|w| w.leader)).unwrap_or(behind);
+        let mut phase = match behind.state.as_str() {
+            "WaypointReached" | "MovingToWaypoint" => {
+                let reached = lead.mission.as_ref().and_then(|m| m.reached.map(|r| (r, m.waypoints)));
+                match reached {
+                    Some((reached, waypoints)) => {
+                        format!("mission, waypoint {} of {waypoints} reached", reached + 1)
+                    }
+                    None => "mission".to_owned(),
+                }
+            }
+            "MovingToLand" | "Landing" => "landing".to_owned(),
+            other => other.to_owned(),
+        };
+        if let Some(lost) = statuses.iter().find(|s| s.flight_controller.link == LinkState::Lost) {
+            phase = format!("{phase}; {}: flight controller silent", lost.name);
+        }
+        if phase != self.told {
+            println!("{now_s:8.1} s  {phase}");
+            self.told = phase;
+        }
+    }
+
+    /// Presses *Setup*, then *Start*, as soon as the console would let an operator do it.
+    async fn press(&mut self, ground: &wingbeat_ground::Handle) {
+        if self.start_pressed {
+            return;
+        }
+        let Ok(picture) = ground.picture().await else { return };
+        let (command, pressed) = match (picture.actions.setup, picture.actions.start) {
+            (true, _) if !self.setup_pressed => (CommandKind::Setup, &mut self.setup_pressed),
+            (_, true) => (CommandKind::Start, &mut self.start_pressed),
+            _ => return,
+        };
+        let request = FleetCommandRequest { id: format!("auto {command:?}"), command, vehicles: Vec::new() };
+        *pressed = ground.command(request).await.is_ok();
+    }
+}

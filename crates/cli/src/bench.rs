@@ -1,0 +1,168 @@
+//! `wingbeat bench`: plans in virtual time, and a fleet in real time.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, anyhow, ensure};
+use clap::{Args, Subcommand};
+use wingbeat_bench::fleet::{self, Ended};
+use wingbeat_bench::plan::Plan;
+use wingbeat_bench::run;
+use wingbeat_bench::scenario::{Scenario, read_mission};
+use wingbeat_missions::Limits;
+
+/// Benches.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Fly a plan in virtual time, as fast as it goes. The same seed gives the same flights, bit for bit.
+    Run(RunArguments),
+    /// Fly one mission in real time: a daemon per simulated aircraft, and the console in front of them.
+    Fleet(FleetArguments),
+}
+
+/// Arguments of `wingbeat bench run`.
+#[derive(Args)]
+pub(crate) struct RunArguments {
+    /// The plan, a TOML file.
+    plan: PathBuf,
+    /// What chance is drawn from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; the figures do not depend on them.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Flights per row, instead of the plan's number.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: Option<u32>,
+}
+
+/// Arguments of `wingbeat bench fleet`.
+#[derive(Args)]
+pub(crate) struct FleetArguments {
+    /// How many aircraft.
+    #[arg(long, default_value_t = 9)]
+    uavs: usize,
+    /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML.
+    #[arg(long, default_value = "deploy/missions/survey.plan")]
+    mission: PathBuf,
+    /// linear, matrix or circular.
+    #[arg(long, default_value = "linear")]
+    formation: String,
+    /// Distance between slots in flight, metres.
+    #[arg(long, default_value_t = 50.0)]
+    distance_m: f64,
+    /// Speed along the legs, metres per second.
+    #[arg(long, default_value_t = 10.0)]
+    speed_m_s: f64,
+    /// unrestricted, range:METRES or 802.11a.
+    #[arg(long, default_value = "802.11a")]
+    channel: String,
+    /// Standard deviation of the wandering position error, metres.
+    #[arg(long, default_value_t = 0.3)]
+    gps_noise_m: f64,
+    /// Simulated time runs so many times faster than the clock on the wall.
+    #[arg(long, default_value_t = 1.0)]
+    speed: f64,
+    /// Highest waypoint above home that is accepted, metres.
+    #[arg(long, default_value_t = 120.0)]
+    fence_altitude_m: f64,
+    /// Farthest waypoint from home that is accepted, metres.
+    #[arg(long, default_value_t = 5_000.0)]
+    distance_from_home_m: f64,
+    /// What chance is drawn from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where the console is served.
+    #[arg(long, default_value = "127.0.0.1:8700")]
+    ground: SocketAddr,
+    /// The built page.
+    #[arg(long, value_name = "DIR")]
+    web: Option<PathBuf>,
+    /// Press Setup and Start without waiting for an operator.
+    #[arg(long)]
+    auto: bool,
+    /// End with the flight, and fail if not every aircraft completed it. Presses Setup and Start too:
+    /// there is no page to press them on.
+    #[arg(long)]
+    headless: bool,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::Run(arguments) => run_plan(arguments),
+        Command::Fleet(arguments) => fly_fleet(arguments),
+    }
+}
+
+fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
+    let mut plan = Plan::read(&arguments.plan)?;
+    plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
+    let folder = arguments.plan.parent().unwrap_or(Path::new("."));
+    let began = Instant::now();
+    let outcome = run::run(&plan, folder, arguments.seed, arguments.threads.into())?;
+    let wall_s = began.elapsed().as_secs_f64();
+    println!("{}", plan.title);
+    println!("{} aircraft, {} flights per row, seed {}", plan.swarm.aircraft, plan.repeat, arguments.seed);
+    print!("{}", outcome.table);
+    println!("trace {:016x}", outcome.trace_hash);
+    let virtual_s = outcome.virtual_time.as_secs_f64();
+    // How fast this machine was is no part of the result.
+    eprintln!("{virtual_s:.0} s flown in {wall_s:.2} s: {:.0} times real time", virtual_s / wall_s);
+    for line in &outcome.warnings {
+        eprintln!("{line}");
+    }
+    for flight in &outcome.failed {
+        eprintln!("failed: {flight}");
+    }
+    Ok(if outcome.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
+    let (fence, farthest) = (arguments.fence_altitude_m, arguments.distance_from_home_m);
+    ensure!((2.0..=120.0).contains(&fence), "--fence-altitude-m: found {fence}, expected 2 to 120");
+    ensure!(
+        (10.0..=5_000.0).contains(&farthest),
+        "--distance-from-home-m: found {farthest}, expected 10 to 5000"
+    );
+    let limits = Limits { fence_altitude_m: fence, distance_from_home_m: farthest, ..Limits::default() };
+    let (name, points) = read_mission(&arguments.mission, &limits)?;
+    let mut scenario = Scenario::muscop(&name, points);
+    scenario.aircraft = arguments.uavs;
+    scenario.layout = arguments
+        .formation
+        .parse()
+        .map_err(|e| anyhow!("--formation: found '{}', {e}", arguments.formation))?;
+    scenario.distance_m = arguments.distance_m;
+    scenario.speed_m_s = arguments.speed_m_s;
+    scenario.gps_noise_m = arguments.gps_noise_m;
+    scenario.channel = arguments.channel.parse().map_err(|e| anyhow!("--channel: {e}"))?;
+    ensure!(
+        (0.0..=10.0).contains(&arguments.gps_noise_m),
+        "--gps-noise-m: found {}, expected 0 to 10",
+        arguments.gps_noise_m
+    );
+    let config = fleet::Config {
+        scenario,
+        seed: arguments.seed,
+        speed: arguments.speed,
+        ground: arguments.ground,
+        web_dir: arguments.web.clone(),
+        auto: arguments.auto || arguments.headless,
+        headless: arguments.headless,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
+        let end = crate::end_signal()?;
+        fleet::fly(config, end).await
+    })?;
+    Ok(match ended {
+        Ended::Succeeded => ExitCode::SUCCESS,
+        Ended::Failed => ExitCode::FAILURE,
+        // Headless, a flight was asked for and did not take place; with a page, this is how it ends.
+        Ended::Stopped if arguments.headless => ExitCode::FAILURE,
+        Ended::Stopped => ExitCode::SUCCESS,
+    })
+}
