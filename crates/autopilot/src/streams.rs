@@ -1,5 +1,9 @@
-//! Seeing to it that telemetry comes: each message is asked for with MAV_CMD_SET_MESSAGE_INTERVAL and
-//! asked for again when it stays away. ArduCopter 4.6 sends little but heartbeats until asked.
+//! Seeing to it that telemetry comes: each message is asked for, and asked for again when it stays away.
+//! ArduCopter 4.6 sends little but heartbeats until asked.
+//!
+//! The first question is MAV_CMD_SET_MESSAGE_INTERVAL. ArduCopter 3.5.7 refuses that; to it (and to
+//! whoever does not answer) the second is REQUEST_DATA_STREAM for the group that the message is in, and
+//! so on in turn.
 
 // MAVLink deprecates REQUEST_AUTOPILOT_CAPABILITIES, which 3.5.7 needs.
 #![allow(deprecated)]
@@ -7,15 +11,19 @@
 use wingbeat_geo::{Duration, Instant};
 
 use crate::codec::BufferFull;
-use crate::dialect::{MavCmd, MavMessage};
-use crate::job::Transmit;
+use crate::dialect::{MavCmd, MavDataStream, MavMessage, REQUEST_DATA_STREAM_DATA};
+use crate::job::{AUTOPILOT_COMPONENT_ID, Transmit};
 
 /// A message that we need.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     /// MAVLink message id.
     id: u32,
+    /// Its group in REQUEST_DATA_STREAM
+    /// (<https://mavlink.io/en/messages/common.html#MAV_DATA_STREAM>).
+    group: MavDataStream,
     interval: Duration,
+    asked: u8,
     heard_at: Option<Instant>,
     asked_at: Option<Instant>,
 }
@@ -29,6 +37,10 @@ pub struct Streams {
     due: Instant,
 }
 
+const EXTENDED_STATUS: MavDataStream = MavDataStream::MAV_DATA_STREAM_EXTENDED_STATUS;
+const POSITION: MavDataStream = MavDataStream::MAV_DATA_STREAM_POSITION;
+const EXTRA3: MavDataStream = MavDataStream::MAV_DATA_STREAM_EXTRA3;
+
 const GLOBAL_POSITION_INT: u32 = 33;
 const SYS_STATUS: u32 = 1;
 const GPS_RAW_INT: u32 = 24;
@@ -38,21 +50,22 @@ const EKF_STATUS_REPORT: u32 = 193;
 /// How often the books are looked through; at most one request leaves each time, so that a slow line
 /// is not flooded.
 const LOOK_PERIOD: Duration = Duration::from_millis(200);
-/// A request is repeated when nothing came of it for so long.
+/// A request is repeated, the other way, when nothing came of it for so long.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Streams {
     /// Position every `position_interval`, the rest each second or faster as needed.
     pub fn new(now: Instant, position_interval: Duration) -> Self {
-        let stream = |id, interval| Stream { id, interval, heard_at: None, asked_at: None };
+        let stream =
+            |id, group, interval| Stream { id, group, interval, asked: 0, heard_at: None, asked_at: None };
         let second = Duration::from_secs(1);
         Self {
             streams: [
-                stream(GLOBAL_POSITION_INT, position_interval),
-                stream(SYS_STATUS, second),
-                stream(EKF_STATUS_REPORT, second),
-                stream(GPS_RAW_INT, second),
-                stream(POSITION_TARGET_GLOBAL_INT, Duration::from_millis(500)),
+                stream(GLOBAL_POSITION_INT, POSITION, position_interval),
+                stream(SYS_STATUS, EXTENDED_STATUS, second),
+                stream(EKF_STATUS_REPORT, EXTRA3, second),
+                stream(GPS_RAW_INT, EXTENDED_STATUS, second),
+                stream(POSITION_TARGET_GLOBAL_INT, EXTENDED_STATUS, Duration::from_millis(500)),
             ],
             version_asked_at: None,
             version_known: false,
@@ -84,7 +97,7 @@ impl Streams {
     /// Forgets that anything was asked: the autopilot has started anew.
     pub fn restart(&mut self, now: Instant) {
         for stream in &mut self.streams {
-            (stream.heard_at, stream.asked_at) = (None, None);
+            (stream.asked, stream.heard_at, stream.asked_at) = (0, None, None);
         }
         (self.version_asked_at, self.version_known, self.due) = (None, false, now);
     }
@@ -102,10 +115,23 @@ impl Streams {
             // A target is reported only while there is one: silence is no reason to ask again.
             let silent = long_ago(stream.heard_at) && stream.id != POSITION_TARGET_GLOBAL_INT;
             if stream.asked_at.is_none() || (silent && long_ago(stream.asked_at)) {
-                transmit.command(
-                    MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL,
-                    [stream.id as f32, stream.interval.as_micros() as f32, 0.0, 0.0, 0.0, 0.0, 0.0],
-                )?;
+                if stream.asked.is_multiple_of(2) {
+                    let interval_us = stream.interval.as_micros() as f32;
+                    transmit.command(
+                        MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL,
+                        [stream.id as f32, interval_us, 0.0, 0.0, 0.0, 0.0, 0.0],
+                    )?;
+                } else {
+                    let period_ms = stream.interval.as_millis().max(1) as u16;
+                    transmit.send(&MavMessage::REQUEST_DATA_STREAM(REQUEST_DATA_STREAM_DATA {
+                        req_message_rate: 1000_u16.div_ceil(period_ms).max(2),
+                        target_system: transmit.system_id,
+                        target_component: AUTOPILOT_COMPONENT_ID,
+                        req_stream_id: stream.group,
+                        start_stop: 1,
+                    }))?;
+                }
+                stream.asked = stream.asked.wrapping_add(1);
                 stream.asked_at = Some(now);
                 return Ok(());
             }
@@ -151,6 +177,7 @@ mod tests {
         let count = |id| requests.iter().filter(|&&r| r == id).count();
         assert_eq!(count(GLOBAL_POSITION_INT), 1, "it came, so it is asked for once");
         assert_eq!(count(POSITION_TARGET_GLOBAL_INT), 1);
-        assert!(count(SYS_STATUS) >= 3, "it stayed away: {requests:?}");
+        assert_eq!(count(SYS_STATUS), 2, "it stayed away: {requests:?}");
+        assert!(count(1000 + EXTENDED_STATUS as u32) >= 2, "asked the old way in between: {requests:?}");
     }
 }

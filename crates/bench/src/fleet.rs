@@ -295,7 +295,10 @@ impl Progress {
             (_, true) => (CommandKind::Start, &mut self.start_pressed),
             _ => return,
         };
-        let request = FleetCommandRequest { id: format!("auto {command:?}"), command, vehicles: Vec::new() };
-        *pressed = ground.command(request).await.is_ok();
+        let request = FleetCommandRequest { id: format!("auto-{command:?}"), command, vehicles: Vec::new() };
+        match ground.command(request).await {
+            Ok(_) => *pressed = true,
+            Err(refused) => println!("{command:?} refused: {refused}"),
+        }
     }
 }
