@@ -123,6 +123,15 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         assert_eq!((setup.id.as_str(), setup.stage), ("setup-1", CommandStage::EffectSeen));
         assert!(status.flight_controller.armed && status.navigation.unwrap().height_m > 5.0);
     }
+    // The follower flies its own part of the master's plan, and shows which.
+    let part = status(follower).await.mission.unwrap();
+    let (_, answer) = ask(follower.address(), "GET", paths::MISSION, "").await;
+    let flown: MissionUpload = serde_json::from_str(&answer).unwrap();
+    assert_eq!((part.name.as_str(), part.waypoints), (flown.name.as_str(), 2));
+    assert_eq!(flown.name, format!("plan of {MASTER}"));
+    let (_, answer) = ask(master.address(), "GET", paths::MISSION, "").await;
+    let masters: MissionUpload = serde_json::from_str(&answer).unwrap();
+    assert_ne!(flown.waypoints, masters.waypoints, "side by side, not in one place");
     for handle in &fleet {
         command(handle, "start-1", "start").await;
     }
