@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::{TcpStream, UdpSocket},
@@ -23,6 +24,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// A port that takes no byte for this long is broken. The longest chunk (a few frames) takes 0.3 s at
 /// 57600 baud.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
+/// A TCP peer that is silent, or does not confirm what was sent, is asked so often and given up after so
+/// many times: 5 s.
+const ALIVE_PERIOD: Duration = Duration::from_secs(1);
+const ALIVE_RETRIES: u32 = 5;
 /// After this much silence from its peer a listening UDP port takes the next sender as the autopilot. Until
 /// then a second sender is ignored: two autopilots on one port would fly each other's orders.
 const PEER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -108,8 +113,7 @@ pub(crate) async fn open(endpoint: &Endpoint) -> Result<(Reader, Writer), OpenEr
                 .await
                 .map_err(|_| unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())))?
                 .map_err(|error| unreachable(error.to_string()))?;
-            // Frames are small and urgent: never wait to fill a segment. A stack without the option still works.
-            let _ = stream.set_nodelay(true);
+            tune(&stream);
             Ok(halves(stream))
         }
         Endpoint::UdpListen(address) => bind(name, *address, None).await,
@@ -122,6 +126,18 @@ pub(crate) async fn open(endpoint: &Endpoint) -> Result<(Reader, Writer), OpenEr
             bind(name, any, Some(*peer)).await
         }
     }
+}
+
+/// Frames are small and urgent: never wait to fill a segment. A bridge that lost its power does not hang
+/// up: ask it whether it lives, so that a dead connection ends and is opened anew. A stack without these
+/// options still works.
+fn tune(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let socket = SockRef::from(stream);
+    let keepalive =
+        TcpKeepalive::new().with_time(ALIVE_PERIOD).with_interval(ALIVE_PERIOD).with_retries(ALIVE_RETRIES);
+    let _ = socket.set_tcp_keepalive(&keepalive);
+    let _ = socket.set_tcp_user_timeout(Some(ALIVE_PERIOD * ALIVE_RETRIES));
 }
 
 async fn bind(

@@ -44,6 +44,8 @@ const STALL: Duration = Duration::from_millis(500);
 pub(crate) struct Publisher {
     pub(crate) id: String,
     pub(crate) name: String,
+    /// Whose missions this aircraft flies, beside those that it is given.
+    pub(crate) master: String,
     pub(crate) status: watch::Sender<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Sender<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
@@ -278,10 +280,10 @@ impl<R: Radio> Driver<R> {
         if status.route_hash == given.hash || given.hash.is_none() && status.swarm.slot.is_none() {
             return given.name.clone();
         }
-        match (given.hash, status.swarm.slot, status.swarm.leader_id) {
-            (Some(_), Some(slot), _) => format!("{}, slot {slot}", given.name),
-            (_, _, Some(leader)) => format!("plan of {leader}"),
-            _ => given.name.clone(),
+        match (given.hash, status.swarm.slot) {
+            (Some(_), Some(slot)) => format!("{}, slot {slot}", given.name),
+            (Some(_), None) => given.name.clone(),
+            (None, _) => format!("plan of {}", self.publisher.master),
         }
     }
 

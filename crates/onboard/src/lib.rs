@@ -107,7 +107,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let muscop = &agent.muscop;
     let limits =
         mission::Limits { height_least_m: muscop.height_least_m, height_most_m: muscop.height_most_m };
-    let id = muscop.me.to_string();
+    let (id, master) = (muscop.me.to_string(), muscop.master.to_string());
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
     let refused = |found| StartError::Http { address: http, found };
@@ -140,7 +140,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let (requests, request_receiver) = mpsc::channel(REQUESTS_MAX);
     let (stop, stopped) = watch::channel(false);
 
-    let publisher = Publisher { id, name, status: status_sender, mission: mission_sender, log: log.clone() };
+    let publisher =
+        Publisher { id, name, master, status: status_sender, mission: mission_sender, log: log.clone() };
     let link = Link::spawn(autopilot);
     let driver = Driver::new(agent, clock, link, radio, request_receiver, publisher);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));

@@ -1,0 +1,268 @@
+//! Whole daemons from outside: simulated flight controllers on TCP, a hub for a radio, HTTP on loopback.
+
+#[path = "common/aircraft.rs"]
+mod aircraft;
+#[path = "common/client.rs"]
+mod client;
+
+use aircraft::{flight_controller, home, until};
+use client::{ask, raw};
+use tokio::sync::watch;
+use tokio_serial::{SerialPort as _, SerialStream};
+use wingbeat_api::{
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandStage, Identity, LinkState, MissionItem,
+    MissionSummary, MissionUpload, Severity, paths,
+};
+use wingbeat_geo::{DVec3, Frame};
+use wingbeat_link::{Endpoint, OpenErrorKind};
+use wingbeat_onboard::{Clock, Config, Handle, StartError, start};
+use wingbeat_protocol::muscop;
+use wingbeat_radio::{Hub, HubRadio};
+use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_wire::VehicleId;
+
+const MASTER: VehicleId = VehicleId(0xa1);
+
+fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
+    let mut muscop = muscop::Config::new(VehicleId(id), MASTER, aircraft);
+    muscop.distance_m = 10.0;
+    Config {
+        name: format!("uav-{id:x}"),
+        autopilot,
+        http: ([127, 0, 0, 1], 0).into(),
+        agent: wingbeat_agent::Config::new(muscop),
+        seed: id,
+    }
+}
+
+fn tcp(address: std::net::SocketAddr) -> Endpoint {
+    Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() }
+}
+
+fn hub(count: usize, clock: Clock) -> (Hub, Vec<HubRadio>) {
+    Hub::spawn(Channel::new(Model::Unrestricted, Draw::PerPacket, 1, count), count, clock)
+}
+
+/// A daemon without an autopilot: its endpoint is a port that nobody listens on.
+async fn alone() -> (Handle, Hub) {
+    let clock = Clock::real_time();
+    let (hub, mut radios) = hub(1, clock);
+    let nobody = Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 };
+    (start(config(MASTER.0, 1, nobody), clock, radios.remove(0)).await.unwrap(), hub)
+}
+
+/// A leg of 30 m, 8 m above home.
+fn mission() -> MissionUpload {
+    let frame = Frame::new(home());
+    let item = |east_m, north_m| {
+        let place = frame.to_position(DVec3::new(east_m, north_m, 0.0));
+        MissionItem {
+            latitude_deg: place.latitude_deg(),
+            longitude_deg: place.longitude_deg(),
+            height_m: 8.0,
+        }
+    };
+    MissionUpload { name: "leg".into(), waypoints: vec![item(0.0, 10.0), item(0.0, 40.0)] }
+}
+
+async fn status(handle: &Handle) -> AircraftStatus {
+    serde_json::from_str(&ask(handle.address(), "GET", paths::STATUS, "").await.1).unwrap()
+}
+
+async fn command(handle: &Handle, id: &str, command: &str) -> (u16, CommandReply) {
+    let body = format!(r#"{{"id":"{id}","command":"{command}"}}"#);
+    let (code, answer) = ask(handle.address(), "POST", paths::COMMANDS, &body).await;
+    (code, serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{code} {answer}")))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_daemons_fly_a_mission_from_setup_to_landing() {
+    let clock = Clock::start(5.0).unwrap();
+    let (hub, radios) = hub(2, clock);
+    let (_online, online) = watch::channel(true);
+    let mut fleet = vec![];
+    for (index, radio) in radios.into_iter().enumerate() {
+        let index = index as u8;
+        let address = flight_controller(index, clock, Some(hub.positions()), online.clone()).await;
+        let config = config(MASTER.0 + u64::from(index), 2, tcp(address));
+        fleet.push(start(config, clock, radio).await.unwrap());
+    }
+    let mut logs: Vec<_> = fleet.iter().map(Handle::log).collect();
+    let (master, follower) = (&fleet[0], &fleet[1]);
+
+    // Before anybody was heard, setup is refused and says why.
+    let body = serde_json::to_string(&mission()).unwrap();
+    let (code, answer) = ask(master.address(), "PUT", paths::MISSION, &body).await;
+    let held: MissionSummary = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{code} {answer}"));
+    assert_eq!((code, held.name.as_str(), held.waypoints), (200, "leg", 2));
+    let (code, answer) = ask(follower.address(), "PUT", paths::MISSION, &body).await;
+    let error: ApiError = serde_json::from_str(&answer).unwrap();
+    assert!(code == 409 && error.message.contains("belongs to the master"), "{error:?}");
+    let (_, answer) = ask(master.address(), "GET", paths::MISSION, "").await;
+    let read_back: MissionUpload = serde_json::from_str(&answer).unwrap();
+    assert_eq!((read_back.name.as_str(), read_back.waypoints.len()), ("leg", 2));
+
+    for handle in &fleet {
+        until(handle, "checks passed", |s| s.checks.iter().all(|check| check.passed)).await;
+    }
+    until(master, "two in the swarm", |s| s.swarm.as_ref().is_some_and(|swarm| swarm.size == 2)).await;
+    for handle in &fleet {
+        let (code, reply) = command(handle, "setup-1", "setup").await;
+        assert_eq!((code, reply.outcome), (202, CommandOutcome::Accepted), "{reply:?}");
+        let (code, reply) = command(handle, "setup-1", "setup").await;
+        assert_eq!(
+            (code, reply.outcome),
+            (200, CommandOutcome::AlreadyKnown),
+            "the same id is the same command"
+        );
+    }
+    for handle in &fleet {
+        until(handle, "SetupFinished", |s| s.state == "SetupFinished").await;
+        let status = status(handle).await;
+        let setup = &status.commands[0];
+        assert_eq!((setup.id.as_str(), setup.stage), ("setup-1", CommandStage::EffectSeen));
+        assert!(status.flight_controller.armed && status.navigation.unwrap().height_m > 5.0);
+    }
+    // The follower flies its own part of the master's plan, and shows which.
+    let part = status(follower).await.mission.unwrap();
+    let (_, answer) = ask(follower.address(), "GET", paths::MISSION, "").await;
+    let flown: MissionUpload = serde_json::from_str(&answer).unwrap();
+    assert_eq!((part.name.as_str(), part.waypoints), (flown.name.as_str(), 2));
+    assert_eq!(flown.name, format!("plan of {MASTER}"));
+    let (_, answer) = ask(master.address(), "GET", paths::MISSION, "").await;
+    let masters: MissionUpload = serde_json::from_str(&answer).unwrap();
+    assert_ne!(flown.waypoints, masters.waypoints, "side by side, not in one place");
+    for handle in &fleet {
+        command(handle, "start-1", "start").await;
+    }
+    for handle in &fleet {
+        let last = until(handle, "Finished", |s| s.state == "Finished").await;
+        assert!(!last.flight_controller.armed && last.engaged);
+        assert_eq!(last.mission.as_ref().unwrap().reached, Some(1), "the last waypoint");
+        assert!(last.radio.sent > 0 && last.radio.received > 0);
+    }
+    assert!(hub.counters().channel.delivered > 100 && hub.counters().overflows == 0);
+    for log in &mut logs {
+        while let Ok(line) = log.try_recv() {
+            assert_ne!(line.severity, Severity::Error, "{}", line.text);
+        }
+    }
+    for handle in fleet {
+        handle.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flight_controller_that_leaves_and_returns_is_told_and_found_again() {
+    let clock = Clock::start(5.0).unwrap();
+    let (_hub, mut radios) = hub(1, clock);
+    let (switch, online) = watch::channel(true);
+    let address = flight_controller(0, clock, None, online).await;
+    let handle = start(config(MASTER.0, 1, tcp(address)), clock, radios.remove(0)).await.unwrap();
+    let mut log = handle.log();
+    until(&handle, "up", |s| s.flight_controller.link == LinkState::Up).await;
+    switch.send_replace(false);
+    until(&handle, "lost", |s| s.flight_controller.link == LinkState::Lost).await;
+    let mut text = String::new();
+    while let Ok(line) = log.try_recv() {
+        text += &line.text;
+        text += "\n";
+    }
+    assert!(text.contains(&format!("autopilot tcp:{address}: found")), "{text}");
+    let (code, reply) = command(&handle, "setup-1", "setup").await;
+    assert!(code == 409 && reply.reason.contains("flight controller: silent"), "{reply:?}");
+    switch.send_replace(true);
+    until(&handle, "up again", |s| s.flight_controller.link == LinkState::Up).await;
+    handle.stop().await;
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> bool {
+    bytes.windows(wanted.len()).any(|window| window == wanted)
+}
+
+#[tokio::test]
+async fn a_hundred_requests_of_rubbish_leave_the_daemon_well() {
+    let (handle, _hub) = alone().await;
+    let mut rubbish: Vec<Vec<u8>> = vec![
+        b"".to_vec(),
+        b"\r\n\r\n".to_vec(),
+        b"GET".to_vec(),
+        b"GET / HTTP/9.9\r\n\r\n".to_vec(),
+        b"GET /api/v1/status HTTP/1.1\r\n\r\n".to_vec(),
+        b"POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999999999999999\r\n\r\n".to_vec(),
+        b"POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{".to_vec(),
+        b"POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".to_vec(),
+        b"PUT /api/v1/mission HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnull".to_vec(),
+        [&b"GET /"[..], &[b'a'; 70_000], b" HTTP/1.1\r\n\r\n"].concat(),
+        [&b"GET / HTTP/1.1\r\nX: "[..], &[b'a'; 700_000], b"\r\n\r\n"].concat(),
+    ];
+    // Well-formed requests with bodies that are not, from a fixed sequence.
+    let mut state = 1_u32;
+    while rubbish.len() < 100 {
+        let mut bytes = vec![];
+        for _ in 0..rubbish.len() * 3 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            bytes.push((state >> 24) as u8);
+        }
+        if rubbish.len().is_multiple_of(2) {
+            let head = format!(
+                "POST {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                if rubbish.len().is_multiple_of(4) { paths::COMMANDS } else { paths::EVENTS },
+                bytes.len()
+            );
+            bytes = [head.as_bytes(), &bytes].concat();
+        }
+        rubbish.push(bytes);
+    }
+    for request in &rubbish {
+        let answer = raw(handle.address(), request, find(request, b"Connection: close")).await;
+        let well_formed = answer.is_empty() || answer.starts_with("HTTP/1.");
+        assert!(well_formed, "{answer:?}");
+        assert!(!answer.starts_with("HTTP/1.1 202") && !answer.contains(" 500 "), "{answer:?}");
+    }
+    let (code, body) = ask(handle.address(), "GET", paths::IDENTITY, "").await;
+    let identity: Identity = serde_json::from_str(&body).unwrap();
+    assert_eq!((code, identity), (200, handle.identity().clone()));
+    assert!(status(&handle).await.commands.is_empty());
+    handle.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_ends_streams_and_frees_the_port() {
+    let (handle, _hub) = alone().await;
+    let address = handle.address();
+    let stream = tokio::spawn(async move {
+        raw(address, format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", paths::EVENTS).as_bytes(), true).await
+    });
+    until(&handle, "time passes", |s| s.time_ms > 600).await;
+    handle.stop().await;
+    let followed = stream.await.unwrap();
+    assert!(followed.contains("event: status") && followed.matches("data: ").count() >= 2, "{followed}");
+    tokio::net::TcpListener::bind(address).await.expect("the port is free");
+}
+
+#[tokio::test]
+async fn what_only_a_person_can_mend_is_an_error_and_nothing_runs() {
+    let (running, _hub) = alone().await;
+    let clock = Clock::real_time();
+    let (_hub2, mut radios) = hub(3, clock);
+
+    let nobody = Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 };
+    let taken = Config { http: running.address(), ..config(1, 1, nobody.clone()) };
+    let error = start(taken, clock, radios.remove(0)).await.unwrap_err();
+    let message = error.to_string();
+    assert!(matches!(error, StartError::Http { .. }), "{error:?}");
+    assert!(
+        message.contains(&running.address().to_string()) && message.contains("found the port in use"),
+        "{message}"
+    );
+
+    let (_far, near) = SerialStream::pair().unwrap();
+    let serial = Endpoint::Serial { path: near.name().unwrap().into(), baud: 57_600 };
+    let error = start(config(1, 1, serial), clock, radios.remove(0)).await.unwrap_err();
+    assert!(matches!(&error, StartError::Link(e) if e.kind == OpenErrorKind::Busy), "{error:?}");
+
+    let error = start(config(1, 0, nobody), clock, radios.remove(0)).await.unwrap_err();
+    assert_eq!(error.to_string(), "aircraft: found 0, expected 1 to 128");
+    running.stop().await;
+}

@@ -1,0 +1,192 @@
+//! The binary from outside: what it says and how it exits.
+
+#[path = "common/client.rs"]
+mod client;
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    net::{SocketAddr, TcpListener},
+    os::unix::net::UnixDatagram,
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+use tokio_serial::{SerialPort as _, SerialStream};
+use wingbeat_api::{Identity, paths};
+
+/// A configuration file in a folder of its own, with the HTTP port for the system to choose.
+struct Files {
+    folder: TempDir,
+    config: PathBuf,
+}
+
+fn files(endpoint: &str, more: &str) -> Files {
+    let folder = TempDir::new().unwrap();
+    let config = folder.path().join("wingbeatd.toml");
+    let text = format!(
+        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"{endpoint}\"\n[muscop]\nmaster = \"00b827eb01020304\"\n\
+         aircraft = 1\n[http]\nbind = \"127.0.0.1:0\"\n[radio]\nbroadcast = \"127.255.255.255\"\nport = {}\n{more}",
+        radio_port()
+    );
+    std::fs::write(&config, text).unwrap();
+    Files { folder, config }
+}
+
+fn radio_port() -> u16 {
+    std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn wingbeatd(config: &PathBuf) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeatd"));
+    command
+        .arg("--config")
+        .arg(config)
+        .env_remove("NOTIFY_SOCKET")
+        .env_remove("JOURNAL_STREAM")
+        .env_remove("RUST_LOG");
+    command
+}
+
+/// It must end by itself; a daemon that runs instead is ended after a while, and that is a failure.
+fn ended(command: &mut Command) -> Output {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let since = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if since.elapsed() > Duration::from_secs(30) {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Exit code 2, and a message with these parts.
+fn refused(command: &mut Command, parts: &[&str]) {
+    let output = ended(command);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.starts_with("wingbeatd: "), "{message}");
+    for part in parts {
+        assert!(message.contains(part), "expected {part:?} in {message}");
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_flown_is_one_message_and_code_2() {
+    refused(
+        &mut wingbeatd(&"/nonexistent.toml".into()),
+        &["/nonexistent.toml", "found No such file", "expected"],
+    );
+    let unknown = files("tcp:127.0.0.1:1", "colour = 1\n");
+    refused(
+        &mut wingbeatd(&unknown.config),
+        &["wingbeatd.toml", "line", "unknown field `colour`", "expected"],
+    );
+    let fence = files("tcp:127.0.0.1:1", "[fence]\nheight_most_m = nan\n");
+    refused(&mut wingbeatd(&fence.config), &["fence.height_most_m: found NaN, expected"]);
+    let good = files("tcp:127.0.0.1:1", "");
+    refused(
+        wingbeatd(&good.config).env("WINGBEAT_MUSCOP__AIRCRAFT", "many"),
+        &["environment", "muscop.aircraft"],
+    );
+    refused(wingbeatd(&good.config).env("RUST_LOG", "a=b=c"), &["RUST_LOG: found \"a=b=c\", expected"]);
+}
+
+#[test]
+fn a_port_in_use_is_one_message_and_code_2() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let files = files("tcp:127.0.0.1:1", "");
+    refused(
+        wingbeatd(&files.config).env("WINGBEAT_HTTP__BIND", &address),
+        &[&format!("http {address}: found the port in use, expected a free port")],
+    );
+    let radio = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    let port = radio.local_addr().unwrap().port().to_string();
+    refused(
+        wingbeatd(&files.config).env("WINGBEAT_RADIO__PORT", &port),
+        &[&port, "found the port refused", "expected"],
+    );
+}
+
+#[tokio::test]
+async fn a_busy_serial_device_is_one_message_and_code_2() {
+    let (_far, near) = SerialStream::pair().unwrap();
+    let path = near.name().unwrap();
+    let files = files(&format!("serial:{path}:57600"), "");
+    for arguments in [&[][..], &["--check"]] {
+        let command = &mut wingbeatd(&files.config);
+        refused(
+            command.args(arguments),
+            &[
+                &format!("serial:{path}:57600: found the device open in process"),
+                "expected a device that nobody else",
+            ],
+        );
+    }
+    drop(near);
+    let output = ended(wingbeatd(&files.config).arg("--check"));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains(&format!("autopilot serial:{path}:57600: fine")), "{said}");
+}
+
+/// A running daemon and where its API is.
+fn running(command: &mut Command) -> (Child, SocketAddr, std::thread::JoinHandle<String>) {
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut text = String::new();
+    let address = loop {
+        let from = text.len();
+        assert!(lines.read_line(&mut text).unwrap() > 0, "it ended: {text}");
+        if let Some((_, rest)) = text[from..].split_once("API http://") {
+            break rest.split(',').next().unwrap().trim().parse().unwrap();
+        }
+    };
+    let rest = std::thread::spawn(move || {
+        lines.read_to_string(&mut text).unwrap();
+        text
+    });
+    (child, address, rest)
+}
+
+#[tokio::test]
+async fn it_serves_tells_systemd_and_ends_when_asked() {
+    let files = files("serial:/dev/ttyWINGBEAT:57600", "");
+    let path = files.folder.path().join("notify");
+    let systemd = UnixDatagram::bind(&path).unwrap();
+    systemd.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut command = wingbeatd(&files.config);
+    let (mut child, address, rest) = running(
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "1000000").env("WINGBEAT_NAME", "one"),
+    );
+
+    let (code, body) = client::ask(address, "GET", paths::IDENTITY, "").await;
+    let identity: Identity = serde_json::from_str(&body).unwrap();
+    assert_eq!((code, identity.id.as_str(), identity.name.as_str()), (200, "00b827eb01020304", "one"));
+
+    let told = |wanted: &str| {
+        let mut buffer = [0; 256];
+        let mut all = String::new();
+        while !all.contains(wanted) {
+            let length = systemd.recv(&mut buffer).unwrap_or_else(|_| panic!("never {wanted}: {all}"));
+            all += &String::from_utf8_lossy(&buffer[..length]);
+            all += "\n";
+        }
+        all
+    };
+    let first = told("READY=1");
+    assert!(!first.contains("WATCHDOG"), "not before it is ready: {first}");
+    told("WATCHDOG=1");
+    told("WATCHDOG=1");
+
+    let killed = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    told("STOPPING=1");
+    let status = child.wait().unwrap();
+    let text = rest.join().unwrap();
+    assert_eq!(status.code(), Some(0), "{text}");
+    assert!(text.contains("no such device") && text.contains("stopping: SIGTERM"), "{text}");
+}
