@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -102,7 +103,12 @@ pub(crate) fn cargo() -> Command {
 
 fn spawn(command: &mut Command) -> Result<Child> {
     let program = command.get_program().to_os_string();
+    let folder = command.get_current_dir().map(Path::to_path_buf);
     command.spawn().map_err(|error| match error.kind() {
+        // The system says the same of a program that is missing and of a folder to run it in.
+        std::io::ErrorKind::NotFound if folder.as_ref().is_some_and(|folder| !folder.is_dir()) => {
+            anyhow::anyhow!("{}: not found; expected this folder", folder.unwrap_or_default().display())
+        }
         std::io::ErrorKind::NotFound => missing(&program),
         _ => anyhow::Error::new(error).context(format!("starting {}", show(command))),
     })
@@ -140,6 +146,12 @@ mod tests {
     fn a_program_that_is_not_there_is_named() {
         let error = run(&mut Command::new("wingbeat-no-such-program")).expect_err("it does not exist");
         assert_eq!(error.to_string(), "wingbeat-no-such-program: not found; expected it on the PATH");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_not_taken_for_the_program() {
+        let error = run(Command::new("true").current_dir("no-such-folder")).expect_err("it does not exist");
+        assert_eq!(error.to_string(), "no-such-folder: not found; expected this folder");
     }
 
     #[test]
