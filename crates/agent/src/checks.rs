@@ -3,7 +3,7 @@
 use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_protocol::{Text, text};
+use wingbeat_protocol::{Command, Protocol, Text, text};
 
 use crate::Config;
 use crate::status::{CHECKS_MAX, Check};
@@ -11,7 +11,12 @@ use crate::status::{CHECKS_MAX, Check};
 /// A report of the EKF older than this says nothing.
 const EKF_FRESH: Duration = Duration::from_secs(5);
 
-pub(crate) fn preflight(config: &Config, t: &Telemetry, now: Instant) -> Vec<Check, CHECKS_MAX> {
+pub(crate) fn preflight(
+    config: &Config,
+    t: &Telemetry,
+    protocol: &impl Protocol,
+    now: Instant,
+) -> Vec<Check, CHECKS_MAX> {
     let mut checks = Vec::new();
     let mut check = |name, passed, detail: Text| {
         let _ = checks.push(Check { name, passed, detail });
@@ -67,5 +72,8 @@ pub(crate) fn preflight(config: &Config, t: &Telemetry, now: Instant) -> Vec<Che
         },
     );
     check("disarmed", !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
+    // The master needs its mission and everybody's call; once under way, the swarm is not asked again.
+    let ready = if protocol.state() == "Start" { protocol.permits(Command::Setup) } else { Ok(()) };
+    check("swarm", ready.is_ok(), ready.err().unwrap_or_else(|| protocol.detail()));
     checks
 }

@@ -335,7 +335,7 @@ impl Agent {
             sent: self.sent,
             received: self.received,
             refused: self.refused,
-            checks: checks::preflight(&self.config, t, now),
+            checks: checks::preflight(&self.config, t, &self.protocol, now),
             commands: self.commands.list().clone(),
         }
     }
@@ -445,7 +445,7 @@ impl Agent {
             return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
         }
         if command == Command::Setup {
-            let checks = checks::preflight(&self.config, &self.telemetry, now);
+            let checks = checks::preflight(&self.config, &self.telemetry, &self.protocol, now);
             if let Some(failed) = checks.iter().find(|c| !c.passed) {
                 return Reply::Refused(text!("{}: {}", failed.name, failed.detail));
             }

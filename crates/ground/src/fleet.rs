@@ -341,11 +341,14 @@ impl Fleet {
 
     /// What the operator can do now. A blocked action names the first aircraft and its reason.
     pub(crate) fn actions(&self, ledger: &Ledger) -> Actions {
-        let setup_blocked = self.first_blocked(ledger, "Start", |status| {
+        // A setup that reached only some is pressed again: those that wait for a plan take it twice.
+        let unreached = self.aircraft.iter().any(|a| a.status.as_ref().is_some_and(|s| s.state == "Start"));
+        let ready: &[&str] = if unreached { &["Start", "Setup"] } else { &["Start"] };
+        let setup_blocked = self.first_blocked(ledger, ready, |status| {
             let failed = status.checks.iter().find(|check| !check.passed)?;
             Some(format!("check {} has not passed: {}", failed.name, failed.detail))
         });
-        let start_blocked = self.first_blocked(ledger, "SetupFinished", |_| None);
+        let start_blocked = self.first_blocked(ledger, &["SetupFinished"], |_| None);
         Actions {
             setup: setup_blocked.is_empty(),
             setup_blocked,
@@ -357,7 +360,7 @@ impl Fleet {
     fn first_blocked(
         &self,
         ledger: &Ledger,
-        wanted_state: &str,
+        wanted_states: &[&str],
         more: impl Fn(&AircraftStatus) -> Option<String>,
     ) -> String {
         if self.aircraft.is_empty() {
@@ -373,8 +376,8 @@ impl Fleet {
                 LinkState::Lost => return Some("its link is lost".to_owned()),
                 LinkState::Up => {}
             }
-            if status.state != wanted_state {
-                return Some(format!("its state is {}, expected {wanted_state}", status.state));
+            if !wanted_states.contains(&status.state.as_str()) {
+                return Some(format!("its state is {}, expected {}", status.state, wanted_states[0]));
             }
             if let Some(recovery) = ledger.recovering(&status.id) {
                 return Some(format!("{} is still being sent", ledger::name(recovery)));

@@ -697,6 +697,8 @@ impl Protocol for Muscop {
 
     fn permits(&self, command: Command) -> Result<(), Text> {
         match command {
+            // A follower that waits for a plan that did not come: the operator presses again.
+            Command::Setup if self.state == State::Setup && !self.is_master() && !self.planned() => Ok(()),
             Command::Setup if self.state != State::Start => {
                 Err(text!("setup is possible in state Start, found {}", self.state()))
             }

@@ -389,6 +389,19 @@ fn muscop_09_a_lone_aircraft_flies_the_same_mission() {
     rig.until("landing", 120, |r| r.all_in("Finished"));
 }
 
+#[test]
+fn muscop_11_a_follower_takes_setup_twice_and_waits_for_the_plan() {
+    let mut rig = Rig::new(2, Layout::Linear, 4);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.heard.len() == 1);
+    for _ in 0..2 {
+        rig.craft[1].muscop.permits(Command::Setup).unwrap();
+        rig.feed(1, Input::Operator(Command::Setup));
+    }
+    assert_eq!(rig.craft[1].muscop.state(), "Setup");
+    rig.feed(0, Input::Operator(Command::Setup));
+    rig.until("setup", 120, |r| r.all_in("SetupFinished"));
+}
+
 /// Every state under everything that can have happened, as followers and as centre.
 #[test]
 fn muscop_10_the_transition_table() {
