@@ -39,7 +39,8 @@ pub(crate) fn run(root: &Path, on_host: bool) -> Result<String> {
                 failed.push(*name);
             }
         }
-        format!("as no_std on the host ({TARGET} is not installed here)")
+        let why = if on_host { "as asked".to_owned() } else { format!("{TARGET} is not to be had here") };
+        format!("as no_std on the host ({why})")
     };
     if !failed.is_empty() {
         bail!("chip: {} do not compile {how}; expected pure crates to need no std", failed.join(", "));
@@ -61,7 +62,7 @@ fn install() -> bool {
     process::succeeds_within(Command::new("rustup").args(["target", "add", TARGET]), INSTALL_LIMIT)
 }
 
-/// Checks one crate below a probe; `extra` stands in the probe for a test.
+/// Checks one crate below a probe.
 fn probe(root: &Path, name: &str) -> Result<()> {
     let package = format!("wingbeat-{name}");
     let path = root.join("crates").join(name);
