@@ -329,6 +329,7 @@ impl Agent {
                 remaining_percent: t.remaining_percent,
             }),
             route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
+            plan_hash: self.protocol.plan_hash(),
             route_len: route.len() as u16,
             reached: self.protocol.reached(),
             swarm: self.protocol.swarm(),

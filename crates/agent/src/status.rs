@@ -119,6 +119,8 @@ pub struct Status {
     pub battery: Option<Battery>,
     /// Hash of the route, if there is one ([`wingbeat_autopilot::mission::hash`]).
     pub route_hash: Option<u64>,
+    /// Hash of the swarm's plan that the route was derived from; absent before setup.
+    pub plan_hash: Option<u64>,
     /// Number of its waypoints.
     pub route_len: u16,
     /// Waypoint reached last.

@@ -127,8 +127,12 @@ pub struct Battery {
 pub struct MissionSummary {
     /// Name, usually of the file.
     pub name: String,
-    /// The first 8 bytes of the SHA-256 over its items, 16 hexadecimal digits: equal hashes, equal missions.
+    /// The first 8 bytes of the SHA-256 over its waypoints, 16 hexadecimal digits: equal hashes, equal
+    /// waypoints.
     pub hash: String,
+    /// In a swarm every aircraft flies waypoints of its own, derived from one plan: the plan's hash, 16
+    /// hexadecimal digits. Equal hashes, equal plans. Absent before setup.
+    pub plan_hash: Option<String>,
     /// Number of waypoints.
     pub waypoints: u16,
     /// The waypoint that was reached last, from 0; absent before the first.

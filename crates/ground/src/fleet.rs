@@ -553,7 +553,8 @@ mod tests {
             fleet.identified(index, identity(id));
             let mut status = status(id, "Start");
             let (name, hash) = ("square".to_owned(), "00000000000000ff".to_owned());
-            status.mission = Some(MissionSummary { name, hash, waypoints: 1, reached: None });
+            status.mission =
+                Some(MissionSummary { name, hash, plan_hash: None, waypoints: 1, reached: None });
             fleet.status(index, status, now);
         }
         assert!(fleet.take_redraw());

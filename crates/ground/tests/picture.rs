@@ -113,7 +113,8 @@ async fn a_mission_is_drawn_once_with_all_its_holders() {
     for (number, fake) in fakes.iter().enumerate() {
         let mut inner = fake.lock();
         let (name, hash) = ("square".to_owned(), "00000000000000aa".to_owned());
-        inner.status.mission = Some(MissionSummary { name, hash, waypoints: 2, reached: None });
+        inner.status.mission =
+            Some(MissionSummary { name, hash, plan_hash: None, waypoints: 2, reached: None });
         // The first has it from the air and gives it to nobody.
         if number == 1 {
             inner.mission =

@@ -202,7 +202,13 @@ async fn a_mission_is_checked_given_and_read_back() {
     }
     assert!(bench.requests.try_recv().is_err());
 
-    let summary = MissionSummary { name: "square".into(), hash: "0".repeat(16), waypoints: 2, reached: None };
+    let summary = MissionSummary {
+        name: "square".into(),
+        hash: "0".repeat(16),
+        plan_hash: None,
+        waypoints: 2,
+        reached: None,
+    };
     let conflict = ApiError { code: "conflict".into(), message: "state Setup: too late".into() };
     for (answer, expected) in [(Ok(summary.clone()), 200), (Err(conflict), 409)] {
         let (front, text) = (bench.front.clone(), serde_json::to_string(&upload).unwrap());

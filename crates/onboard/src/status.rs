@@ -75,6 +75,7 @@ pub(crate) fn mission(status: &Status, name: &str) -> Option<api::MissionSummary
     Some(api::MissionSummary {
         name: name.into(),
         hash: format!("{hash:016x}"),
+        plan_hash: status.plan_hash.map(|hash| format!("{hash:016x}")),
         waypoints: status.route_len,
         reached: status.reached,
     })

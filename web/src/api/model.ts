@@ -22,5 +22,6 @@ export type FleetUpdate = Schemas['FleetUpdate'];
 export type GeoPoint = Schemas['GeoPoint'];
 export type LinkState = Schemas['LinkState'];
 export type LogLine = Schemas['LogLine'];
+export type MissionSummary = Schemas['MissionSummary'];
 export type Severity = Schemas['Severity'];
 export type VehicleOutcome = Schemas['VehicleOutcome'];

@@ -368,10 +368,18 @@ export interface components {
         };
         /** @description The mission that an aircraft holds. */
         MissionSummary: {
-            /** @description The first 8 bytes of the SHA-256 over its items, 16 hexadecimal digits: equal hashes, equal missions. */
+            /**
+             * @description The first 8 bytes of the SHA-256 over its waypoints, 16 hexadecimal digits: equal hashes, equal
+             *     waypoints.
+             */
             hash: string;
             /** @description Name, usually of the file. */
             name: string;
+            /**
+             * @description In a swarm every aircraft flies waypoints of its own, derived from one plan: the plan's hash, 16
+             *     hexadecimal digits. Equal hashes, equal plans. Absent before setup.
+             */
+            plan_hash?: string | null;
             /**
              * Format: int32
              * @description The waypoint that was reached last, from 0; absent before the first.

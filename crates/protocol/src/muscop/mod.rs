@@ -266,6 +266,11 @@ impl Muscop {
         Some(formation.offset_m(self.slot, f64::from(self.plan.heading_urad) / 1e6))
     }
 
+    /// Hash of the plan that is held; absent before setup.
+    pub fn plan_hash(&self) -> Option<u64> {
+        self.planned().then(|| plan::hash(&self.plan))
+    }
+
     fn is_master(&self) -> bool {
         self.config.me == self.config.master
     }
