@@ -102,3 +102,26 @@ fn fly_all(jobs: &[(Scenario, u64)], time_limit: Duration, threads: usize) -> Re
     let results = results.into_inner().expect("all threads are done");
     results.into_iter().map(|r| r.context("a flight was not flown")?).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/plans"));
+        let mut plan = Plan::read(&folder.join("muscop-overhead.toml")).unwrap();
+        plan.repeat = 2;
+        plan.swarm.aircraft = 3;
+        if let Some(stairs) = &mut plan.mission.staircase {
+            stairs.waypoints = vec![2, 3];
+            stairs.length_m = 200.0;
+        }
+        let [one, again, three] = [1, 1, 3].map(|threads| run(&plan, folder, 7, threads).unwrap());
+        assert!(one.failed.is_empty(), "{:?}", one.failed);
+        assert_eq!((&one.table, one.trace_hash), (&again.table, again.trace_hash));
+        assert_eq!((&one.table, one.trace_hash), (&three.table, three.trace_hash));
+        assert_ne!(one.trace_hash, run(&plan, folder, 8, 1).unwrap().trace_hash);
+    }
+}

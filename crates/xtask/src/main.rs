@@ -2,6 +2,7 @@
 //! in seconds; what knows our crates runs as a program of theirs.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod chip;
 mod counts;
 mod demo;
@@ -38,6 +39,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Measure the figures of docs/performance.md and write them there, with this machine's name
+    Bench,
     /// Check which crate may depend on which, and that the pure crates declare their purity
     Layers,
     /// Check that the pure crates compile without the standard library
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test { full } => return suite::run(&root, full),
         Command::Demo { arguments } => demo::run(&root, &arguments),
+        Command::Bench => bench::run(&root),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Openapi { check } => openapi::run(&root, check),

@@ -1,0 +1,83 @@
+//! Bad input to the real program: one message that names the place, what was found and what was
+//! expected, exit code 2, and nothing flown.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn wingbeat(arguments: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_wingbeat")).current_dir(root).args(arguments).output().unwrap()
+}
+
+fn refused(arguments: &[&str], words: &[&str]) {
+    let output = wingbeat(arguments);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty(), "{arguments:?} began to fly: {}", String::from_utf8_lossy(&output.stdout));
+    for word in words {
+        assert!(message.contains(word), "{arguments:?}: '{word}' is missing in: {message}");
+    }
+}
+
+fn mission(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn missions_that_cannot_be_flown() {
+    let folder = tempfile::tempdir().unwrap();
+    let square = include_str!("../../../deploy/missions/square.waypoints");
+    let tab = "\t";
+    let third_height = square.lines().nth(3).unwrap().split(tab).nth(10).unwrap().to_owned();
+    for (name, text, words) in [
+        ("empty.waypoints", String::new(), &["empty"][..]),
+        ("version.waypoints", square.replacen("110", "120", 1), &["110"]),
+        ("nan.waypoints", square.replacen(&format!("{tab}{third_height}{tab}"), "\tNaN\t", 3), &["NaN", "line"]),
+        ("high.waypoints", square.replace(&format!("{tab}{third_height}{tab}"), "\t500.0\t"), &["500"]),
+        ("cut.plan", include_str!("../../../deploy/missions/survey.plan")[..400].to_owned(), &["cut.plan"]),
+    ] {
+        let path = mission(folder.path(), name, &text);
+        let mut all = vec![name];
+        all.extend(words);
+        refused(&["bench", "fleet", "--headless", "--mission", &path, "--ground", "127.0.0.1:0"], &all);
+    }
+    let far = ["bench", "fleet", "--headless", "--distance-from-home-m", "100", "--ground", "127.0.0.1:0"];
+    refused(&far, &["survey.plan", "100"]);
+    refused(&["bench", "fleet", "--headless", "--mission", "nowhere.plan"], &["nowhere.plan"]);
+}
+
+#[test]
+fn flags_that_make_no_flight() {
+    for (flag, value, words) in [
+        ("--uavs", "0", &["aircraft: found 0", "1 to 128"][..]),
+        ("--uavs", "1000", &["found 1000"]),
+        ("--formation", "wedge", &["wedge", "linear, matrix, circular"]),
+        ("--channel", "wifi", &["wifi", "802.11a"]),
+        ("--speed", "0", &["speed: found 0"]),
+        ("--speed-m-s", "NaN", &["NaN"]),
+        ("--distance-m", "-5", &["-5"]),
+        ("--ground", "nowhere", &["nowhere"]),
+    ] {
+        let flag = format!("{flag}={value}");
+        refused(&["bench", "fleet", "--headless", &flag], words);
+    }
+}
+
+#[test]
+fn a_port_in_use() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused(&["bench", "fleet", "--headless", "--uavs", "2", "--ground", &address], &[&address, "in use"]);
+    refused(&["ground", "--bind", &address, "127.0.0.1:1"], &[&address, "in use"]);
+}
+
+#[test]
+fn a_plan_with_an_unknown_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = include_str!("../../bench/plans/muscop-overhead.toml").replacen("repeat", "repaet", 1);
+    let path = mission(folder.path(), "plan.toml", &plan);
+    refused(&["bench", "run", &path], &["plan.toml", "line", "unknown field `repaet`", "expected"]);
+}

@@ -1,0 +1,124 @@
+//! `cargo xtask bench`: measures the figures of `docs/performance.md` and writes them there, with the
+//! machine that they came from. A target that is missed is written down as missed.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+const BEGIN: &str = "<!-- measured: written by cargo xtask bench -->";
+const END: &str = "<!-- end of measured -->";
+
+/// Runs of the deterministic bench.
+const RUNS: usize = 5;
+/// The bench flies nine aircraft at least so many times faster than real time, on one core.
+const SPEED_TARGET: f64 = 200.0;
+/// One aircraft in real time takes at most so much of one core.
+const SHARE_TARGET_PERCENT: f64 = 1.0;
+/// In the air well before this, and still flying well after the measurement.
+const WARM_UP: Duration = Duration::from_secs(25);
+const MEASURE: Duration = Duration::from_secs(60);
+
+/// Measures, prints, and writes into `docs/performance.md`.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    process::run(process::cargo().current_dir(root).args(["build", "--quiet", "--release", "--package", "wingbeat-cli"]))?;
+    let program = root.join("target/release/wingbeat");
+    let speeds = bench_speeds(root, &program)?;
+    let (share_percent, flying) = real_time_share(root, &program)?;
+    let verdict = |met: bool| if met { "met" } else { "**missed**" };
+    let [least, median, most] = [speeds[0], speeds[RUNS / 2], speeds[RUNS - 1]];
+    let measured = format!(
+        "{BEGIN}\n\
+         Machine: {}.\n\n\
+         | figure | target | measured | |\n|---|---|---|---|\n\
+         | `wingbeat bench run crates/bench/plans/nine-fourteen.toml --seed 1`, one thread: nine aircraft, 14 waypoints, \
+         agents, MAVLink bytes both ways, datagrams | at least {SPEED_TARGET:.0} times real time | median {median:.0}, \
+         least {least:.0}, most {most:.0} of {RUNS} runs | {} |\n\
+         | `wingbeat bench fleet --uavs 1 --auto`: one aircraft {flying} in real time: daemon, simulated flight controller over \
+         TCP, radio hub, ground service; CPU over {} s | under {SHARE_TARGET_PERCENT} % of one core | {share_percent:.2} % | {} |\n\
+         {END}",
+        machine(),
+        verdict(median >= SPEED_TARGET),
+        MEASURE.as_secs(),
+        verdict(share_percent < SHARE_TARGET_PERCENT),
+    );
+    println!("{measured}");
+    let path = root.join("docs/performance.md");
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let (Some(begin), Some(end)) = (text.find(BEGIN), text.find(END)) else {
+        bail!("{}: found no lines {BEGIN} and {END}, expected both", path.display());
+    };
+    fs::write(&path, format!("{}{measured}{}", &text[..begin], &text[end + END.len()..]))
+        .with_context(|| format!("writing {}", path.display()))
+}
+
+/// Times real time, sorted, as the program itself reports.
+fn bench_speeds(root: &Path, program: &Path) -> Result<Vec<f64>> {
+    let mut speeds = Vec::new();
+    for _ in 0..RUNS {
+        let mut command = Command::new(program);
+        command.current_dir(root).args(["bench", "run", "crates/bench/plans/nine-fourteen.toml", "--seed", "1"]);
+        let finished = process::tee(&mut command)?;
+        if !finished.status.success() {
+            bail!("the bench failed: found {}, expected exit code 0", finished.status);
+        }
+        let speed = finished.text.lines().find_map(|line| {
+            line.strip_suffix(" times real time")?.rsplit(' ').next()?.parse::<f64>().ok()
+        });
+        speeds.push(speed.context("the bench printed no 'N times real time'")?);
+    }
+    speeds.sort_by(f64::total_cmp);
+    Ok(speeds)
+}
+
+/// Share of one core that a fleet of one takes while it flies, per cent, and what it was doing.
+fn real_time_share(root: &Path, program: &Path) -> Result<(f64, &'static str)> {
+    let mut command = Command::new(program);
+    command.current_dir(root).args(["bench", "fleet", "--uavs", "1", "--auto", "--ground", "127.0.0.1:0"]);
+    let child = command.stdout(Stdio::null()).spawn().with_context(|| format!("starting {}", program.display()))?;
+    let mut fleet = Ended(child);
+    sleep(WARM_UP);
+    let (before, began) = (cpu_time(fleet.0.id())?, Instant::now());
+    sleep(MEASURE);
+    let used = cpu_time(fleet.0.id())? - before;
+    let share = used.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
+    if fleet.0.try_wait()?.is_some() {
+        bail!("the fleet ended before the measurement did");
+    }
+    Ok((share, "on its mission"))
+}
+
+/// A fleet that does not outlive the measurement.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// User and system time of a process (proc(5): fields 14 and 15, in ticks of 10 ms).
+fn cpu_time(pid: u32) -> Result<Duration> {
+    let path = format!("/proc/{pid}/stat");
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+    let after_name = text.rsplit(')').next().unwrap_or_default();
+    let ticks = |field: usize| after_name.split_whitespace().nth(field - 3).and_then(|v| v.parse::<u64>().ok());
+    let total = ticks(14).zip(ticks(15)).map(|(user, system)| user + system);
+    Ok(Duration::from_millis(10 * total.with_context(|| format!("{path}: found no times"))?))
+}
+
+fn machine() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|l| l.strip_prefix("model name").and_then(|l| l.split(": ").nth(1)));
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let rustc = Command::new("rustc").arg("--version").output().ok();
+    let rustc = rustc.and_then(|o| String::from_utf8(o.stdout).ok()).unwrap_or_default();
+    format!("{}, {cores} cores, {}", model.unwrap_or("unknown processor"), rustc.trim())
+}
