@@ -558,7 +558,7 @@ impl Agent {
             let input = match result {
                 Ok(()) => wingbeat_protocol::Input::Done(order),
                 Err(failure) => {
-                    out.log(Severity::Error, text!("{order:?}: {failure}"));
+                    out.log(Severity::Error, text!("{order}: {failure}"));
                     wingbeat_protocol::Input::Failed(order)
                 }
             };

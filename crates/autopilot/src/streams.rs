@@ -31,7 +31,7 @@ struct Stream {
 /// The messages that the agent relies on.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    streams: [Stream; 5],
+    streams: [Stream; 6],
     version_asked_at: Option<Instant>,
     version_known: bool,
     due: Instant,
@@ -45,6 +45,7 @@ const GLOBAL_POSITION_INT: u32 = 33;
 const SYS_STATUS: u32 = 1;
 const GPS_RAW_INT: u32 = 24;
 const POSITION_TARGET_GLOBAL_INT: u32 = 87;
+const NAV_CONTROLLER_OUTPUT: u32 = 62;
 const EKF_STATUS_REPORT: u32 = 193;
 
 /// How often the books are looked through; at most one request leaves each time, so that a slow line
@@ -65,6 +66,7 @@ impl Streams {
                 stream(SYS_STATUS, EXTENDED_STATUS, second),
                 stream(EKF_STATUS_REPORT, EXTRA3, second),
                 stream(GPS_RAW_INT, EXTENDED_STATUS, second),
+                stream(NAV_CONTROLLER_OUTPUT, EXTENDED_STATUS, Duration::from_millis(500)),
                 stream(POSITION_TARGET_GLOBAL_INT, EXTENDED_STATUS, Duration::from_millis(500)),
             ],
             version_asked_at: None,
@@ -82,6 +84,7 @@ impl Streams {
             MavMessage::GLOBAL_POSITION_INT(_) => GLOBAL_POSITION_INT,
             MavMessage::SYS_STATUS(_) => SYS_STATUS,
             MavMessage::GPS_RAW_INT(_) => GPS_RAW_INT,
+            MavMessage::NAV_CONTROLLER_OUTPUT(_) => NAV_CONTROLLER_OUTPUT,
             MavMessage::POSITION_TARGET_GLOBAL_INT(_) => POSITION_TARGET_GLOBAL_INT,
             MavMessage::EKF_STATUS_REPORT(_) => EKF_STATUS_REPORT,
             MavMessage::AUTOPILOT_VERSION(_) => {
@@ -158,6 +161,7 @@ mod tests {
             MavMessage::COMMAND_LONG(c) if c.command == MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL => {
                 Some(c.param1 as u32)
             }
+            MavMessage::REQUEST_DATA_STREAM(r) => Some(1000 + r.req_stream_id as u32),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! A place to fly to: SET_POSITION_TARGET_GLOBAL_INT with the position only, sent once and proved by
-//! the autopilot's own report of where it flies to.
+//! the autopilot's own report of where it flies to (POSITION_TARGET_GLOBAL_INT, or the way to it in
+//! NAV_CONTROLLER_OUTPUT).
 //!
 //! Once, because ArduCopter 3.5.7 begins its track anew at every such message: sent at 4 Hz the
 //! aircraft never reaches its speed.
@@ -7,12 +8,20 @@
 // MAVLink deprecates the _INT frame names, which 3.5.7 needs.
 #![allow(deprecated)]
 
-use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_geo::position::heading_rad;
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 
 use crate::dialect::{MavFrame, MavMessage, PositionTargetTypemask, SET_POSITION_TARGET_GLOBAL_INT_DATA};
 use crate::job::{AUTOPILOT_COMPONENT_ID, Progress, Retry, Transmit};
 use crate::telemetry::Telemetry;
 
+/// The way is reported in whole metres, from where the aircraft was a moment before or after its last
+/// position report.
+const SAME_WAY_M: f64 = 5.0;
+/// Below this a bearing says nothing.
+const BEARING_FROM_M: f64 = 20.0;
+/// The bearing is reported in whole degrees, from a moment before or after.
+const SAME_BEARING_RAD: f64 = 0.25;
 /// The report may come a little rounded.
 const SAME_PLACE_M: f64 = 1.0;
 
@@ -62,7 +71,21 @@ impl FlyTo {
         let there_already = self.asked_at.is_some()
             && telemetry.position.is_some_and(|p| near(p.latitude_e7, p.longitude_e7))
             && (telemetry.height_m - f64::from(self.place.height_mm) * 1e-3).abs() < SAME_PLACE_M;
-        reported || there_already
+        reported || there_already || self.way_is_ours(telemetry, there)
+    }
+
+    /// Whether the way that the autopilot reports is the way to the place. 3.5.7 tells no more: it does
+    /// not know POSITION_TARGET_GLOBAL_INT.
+    fn way_is_ours(&self, telemetry: &Telemetry, there: Position) -> bool {
+        let (Some(way), Some(here), Some(asked)) = (telemetry.way, telemetry.position, self.asked_at) else {
+            return false;
+        };
+        let ours = Frame::new(here).to_local(there).truncate();
+        let distance_m = ours.length();
+        let same_length = (way.distance_m - distance_m).abs() < SAME_WAY_M.max(distance_m * 0.05);
+        let turn = heading_rad(DVec2::ZERO, ours) - way.bearing_rad;
+        let same_bearing = libm::cos(turn) > libm::cos(SAME_BEARING_RAD);
+        way.at > asked && same_length && (same_bearing || distance_m < BEARING_FROM_M)
     }
     /// Sends when due; done when the autopilot reports this place as its target.
     pub fn poll(&mut self, now: Instant, telemetry: &Telemetry, transmit: &mut Transmit<'_>) -> Progress {
@@ -110,7 +133,7 @@ mod tests {
     use super::*;
     use crate::job::Failure;
     use crate::job::testing::sent;
-    use crate::telemetry::TargetReport;
+    use crate::telemetry::{TargetReport, WayReport};
 
     const PLACE: Place = Place { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
 
@@ -134,6 +157,27 @@ mod tests {
             (report(394_825_941, 500), Progress::Done),
         ] {
             telemetry.target = target;
+            sent(|t| assert_eq!(job.poll(Instant::from_millis(600), &telemetry, t), expected));
+        }
+    }
+
+    #[test]
+    fn the_way_proves_it_where_the_target_is_not_told() {
+        let mut job = FlyTo::new(Instant::ZERO, PLACE);
+        // 100 m south of the place.
+        let here = Position { latitude_e7: 394_816_933, longitude_e7: -3_462_650, altitude_mm: 0 };
+        let mut telemetry = Telemetry { position: Some(here), ..Telemetry::default() };
+        sent(|t| assert_eq!(job.poll(Instant::ZERO, &telemetry, t), Progress::Pending));
+        let way = |distance_m, degrees: f64, ms| {
+            Some(WayReport { distance_m, bearing_rad: degrees.to_radians(), at: Instant::from_millis(ms) })
+        };
+        for (report, expected) in [
+            (way(0.0, 0.0, 500), Progress::Pending),
+            (way(100.0, 90.0, 500), Progress::Pending),
+            (way(100.0, -2.0, 0), Progress::Pending),
+            (way(98.0, -2.0, 500), Progress::Done),
+        ] {
+            telemetry.way = report;
             sent(|t| assert_eq!(job.poll(Instant::from_millis(600), &telemetry, t), expected));
         }
     }

@@ -33,6 +33,17 @@ pub struct TargetReport {
     pub at: Instant,
 }
 
+/// How far and in which direction the autopilot says its target is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WayReport {
+    /// Distance over the ground, metres.
+    pub distance_m: f64,
+    /// Bearing, radians clockwise from north.
+    pub bearing_rad: f64,
+    /// When it said so.
+    pub at: Instant,
+}
+
 /// What was heard, each with the time where age matters.
 #[derive(Clone, Debug, Default)]
 pub struct Telemetry {
@@ -74,6 +85,8 @@ pub struct Telemetry {
     pub ekf_at: Option<Instant>,
     /// Where it says it flies to.
     pub target: Option<TargetReport>,
+    /// How far away it says that is: all that 3.5.7 tells of its target.
+    pub way: Option<WayReport>,
     /// Firmware.
     pub version: Option<Version>,
 }
@@ -166,6 +179,14 @@ impl Telemetry {
             }
             MavMessage::POSITION_TARGET_GLOBAL_INT(m) => {
                 self.target = Some(TargetReport { latitude_e7: m.lat_int, longitude_e7: m.lon_int, at: now });
+                Event::Other
+            }
+            MavMessage::NAV_CONTROLLER_OUTPUT(m) => {
+                self.way = Some(WayReport {
+                    distance_m: f64::from(m.wp_dist),
+                    bearing_rad: f64::from(m.target_bearing).to_radians(),
+                    at: now,
+                });
                 Event::Other
             }
             MavMessage::AUTOPILOT_VERSION(m) => {

@@ -117,6 +117,10 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     for flight in &outcome.failed {
         eprintln!("failed: {flight}");
     }
+    if !outcome.failed.is_empty() {
+        let (plan, seed, repeat) = (arguments.plan.display(), arguments.seed, plan.repeat);
+        eprintln!("to see it again: wingbeat bench run {plan} --seed {seed} --repeat {repeat}");
+    }
     Ok(if outcome.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

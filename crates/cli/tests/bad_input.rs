@@ -14,7 +14,11 @@ fn refused(arguments: &[&str], words: &[&str]) {
     let output = wingbeat(arguments);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-    assert!(output.stdout.is_empty(), "{arguments:?} began to fly: {}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.stdout.is_empty(),
+        "{arguments:?} began to fly: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
     for word in words {
         assert!(message.contains(word), "{arguments:?}: '{word}' is missing in: {message}");
     }
@@ -35,7 +39,11 @@ fn missions_that_cannot_be_flown() {
     for (name, text, words) in [
         ("empty.waypoints", String::new(), &["empty"][..]),
         ("version.waypoints", square.replacen("110", "120", 1), &["110"]),
-        ("nan.waypoints", square.replacen(&format!("{tab}{third_height}{tab}"), "\tNaN\t", 3), &["NaN", "line"]),
+        (
+            "nan.waypoints",
+            square.replacen(&format!("{tab}{third_height}{tab}"), "\tNaN\t", 3),
+            &["NaN", "line"],
+        ),
         ("high.waypoints", square.replace(&format!("{tab}{third_height}{tab}"), "\t500.0\t"), &["500"]),
         ("cut.plan", include_str!("../../../deploy/missions/survey.plan")[..400].to_owned(), &["cut.plan"]),
     ] {

@@ -23,10 +23,24 @@ pub type Text = heapless::String<112>;
 macro_rules! text {
     ($($argument:tt)*) => {{
         let mut text = $crate::Text::new();
-        // A line that is too long is cut off, which is all that can fail here.
-        let _ = core::fmt::Write::write_fmt(&mut text, format_args!($($argument)*));
+        // Cutting does not fail.
+        let _ = core::fmt::Write::write_fmt(&mut $crate::Cut(&mut text), format_args!($($argument)*));
         text
     }};
+}
+
+/// Writes as much as fits, character by character.
+pub struct Cut<'a>(pub &'a mut Text);
+
+impl core::fmt::Write for Cut<'_> {
+    fn write_str(&mut self, s: &str) -> core::fmt::Result {
+        for c in s.chars() {
+            if self.0.push(c).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What an operator can ask of a protocol.
@@ -86,6 +100,19 @@ pub enum Order {
     Return,
     /// Land where it is.
     Land,
+}
+
+impl core::fmt::Display for Order {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::LoadRoute => "loading the route",
+            Self::TakeOff { .. } => "taking off",
+            Self::FlyTo(_) => "flying to a place",
+            Self::Hold => "holding",
+            Self::Return => "returning",
+            Self::Land => "landing",
+        })
+    }
 }
 
 /// What happens to a protocol.

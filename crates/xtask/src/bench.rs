@@ -26,7 +26,13 @@ const MEASURE: Duration = Duration::from_secs(60);
 
 /// Measures, prints, and writes into `docs/performance.md`.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    process::run(process::cargo().current_dir(root).args(["build", "--quiet", "--release", "--package", "wingbeat-cli"]))?;
+    process::run(process::cargo().current_dir(root).args([
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "wingbeat-cli",
+    ]))?;
     let program = root.join("target/release/wingbeat");
     let speeds = bench_speeds(root, &program)?;
     let (share_percent, flying) = real_time_share(root, &program)?;
@@ -62,14 +68,21 @@ fn bench_speeds(root: &Path, program: &Path) -> Result<Vec<f64>> {
     let mut speeds = Vec::new();
     for _ in 0..RUNS {
         let mut command = Command::new(program);
-        command.current_dir(root).args(["bench", "run", "crates/bench/plans/nine-fourteen.toml", "--seed", "1"]);
+        command.current_dir(root).args([
+            "bench",
+            "run",
+            "crates/bench/plans/nine-fourteen.toml",
+            "--seed",
+            "1",
+        ]);
         let finished = process::tee(&mut command)?;
         if !finished.status.success() {
             bail!("the bench failed: found {}, expected exit code 0", finished.status);
         }
-        let speed = finished.text.lines().find_map(|line| {
-            line.strip_suffix(" times real time")?.rsplit(' ').next()?.parse::<f64>().ok()
-        });
+        let speed = finished
+            .text
+            .lines()
+            .find_map(|line| line.strip_suffix(" times real time")?.rsplit(' ').next()?.parse::<f64>().ok());
         speeds.push(speed.context("the bench printed no 'N times real time'")?);
     }
     speeds.sort_by(f64::total_cmp);
@@ -80,7 +93,8 @@ fn bench_speeds(root: &Path, program: &Path) -> Result<Vec<f64>> {
 fn real_time_share(root: &Path, program: &Path) -> Result<(f64, &'static str)> {
     let mut command = Command::new(program);
     command.current_dir(root).args(["bench", "fleet", "--uavs", "1", "--auto", "--ground", "127.0.0.1:0"]);
-    let child = command.stdout(Stdio::null()).spawn().with_context(|| format!("starting {}", program.display()))?;
+    let child =
+        command.stdout(Stdio::null()).spawn().with_context(|| format!("starting {}", program.display()))?;
     let mut fleet = Ended(child);
     sleep(WARM_UP);
     let (before, began) = (cpu_time(fleet.0.id())?, Instant::now());
@@ -109,7 +123,8 @@ fn cpu_time(pid: u32) -> Result<Duration> {
     let path = format!("/proc/{pid}/stat");
     let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
     let after_name = text.rsplit(')').next().unwrap_or_default();
-    let ticks = |field: usize| after_name.split_whitespace().nth(field - 3).and_then(|v| v.parse::<u64>().ok());
+    let ticks =
+        |field: usize| after_name.split_whitespace().nth(field - 3).and_then(|v| v.parse::<u64>().ok());
     let total = ticks(14).zip(ticks(15)).map(|(user, system)| user + system);
     Ok(Duration::from_millis(10 * total.with_context(|| format!("{path}: found no times"))?))
 }
