@@ -1,9 +1,8 @@
 //! What all jobs share: how they send, when they try again, how they end.
 
-use mavlink::{MAVLinkV2MessageRaw, MavHeader};
 use wingbeat_geo::{Duration, Instant};
 
-use crate::codec::BufferFull;
+use crate::codec::{BufferFull, MavHeader, encode_v2};
 use crate::dialect::{COMMAND_LONG_DATA, MavCmd, MavMessage, MavResult};
 
 /// Our MAVLink component: an onboard computer (<https://mavlink.io/en/messages/common.html#MAV_COMP_ID_ONBOARD_COMPUTER>).
@@ -36,9 +35,7 @@ impl Transmit<'_> {
             component_id: COMPONENT_ID,
             sequence: *self.sequence,
         };
-        let mut raw = MAVLinkV2MessageRaw::new();
-        raw.serialize_message(header, message);
-        self.bytes.extend_from_slice(raw.raw_bytes()).map_err(|_| BufferFull)?;
+        encode_v2(header, message, self.bytes)?;
         *self.sequence = self.sequence.wrapping_add(1);
         Ok(())
     }

@@ -28,14 +28,7 @@ const FLEET: u32 = 9;
 
 /// Measures, prints, and writes into `docs/performance.md`.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    process::run(process::cargo().current_dir(root).args([
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "wingbeat-cli",
-    ]))?;
-    let program = root.join("target/release/wingbeat");
+    let program = process::build_wingbeat(root)?;
     let speeds = bench_speeds(root, &program)?;
     let share_percent = real_time_share(root, &program, FLEET)? / f64::from(FLEET);
     let alone_percent = real_time_share(root, &program, 1)?;

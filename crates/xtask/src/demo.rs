@@ -16,14 +16,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     if !arguments.iter().any(|argument| argument == "--headless") {
         web::build_when_stale(root)?;
     }
-    process::run(process::cargo().current_dir(root).args([
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "wingbeat-cli",
-    ]))?;
-    let program = root.join("target/release/wingbeat");
+    let program = process::build_wingbeat(root)?;
     let mut fleet = Command::new(&program);
     fleet.args(["bench", "fleet", "--ground", GROUND, "--web"]).arg(root.join("web/dist")).args(arguments);
     become_it(fleet).with_context(|| format!("starting {}", program.display()))

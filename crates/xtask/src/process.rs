@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -51,6 +51,13 @@ fn copy_lines(stream: Box<dyn Read + Send>, text: &Mutex<String>) {
         text.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(&line));
         line.clear();
     }
+}
+
+/// Builds the program `wingbeat` as it is shipped, and says where it is.
+pub(crate) fn build_wingbeat(root: &Path) -> Result<PathBuf> {
+    let arguments = ["build", "--quiet", "--release", "--package", "wingbeat-cli"];
+    run(cargo().current_dir(root).args(arguments))?;
+    Ok(root.join("target/release/wingbeat"))
 }
 
 /// Runs a program that must succeed, its output going straight to the terminal.

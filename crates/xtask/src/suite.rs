@@ -56,9 +56,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
     suite.check("web check", || process::run(&mut web::npm(&page, &["run", "--silent", "check"])));
     suite.tests("web", Runner::Vitest, || Ok(web::npm(&page, &["test", "--silent"])));
     suite.check("web build", || process::run(&mut web::npm(&page, &["run", "--silent", "build"])));
-    suite.check("release build", || {
-        process::run(&mut cargo(&["build", "--quiet", "--release", "--package", "wingbeat-cli"]))
-    });
+    suite.check("release build", || process::build_wingbeat(root).map(drop));
     suite.tests("browser", Runner::Node, || {
         web::install(root, "tests/browser")?;
         let mut test = Command::new("node");
