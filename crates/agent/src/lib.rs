@@ -28,14 +28,17 @@ pub use wingbeat_protocol::{Severity, Text};
 use command::{Commands, Seen};
 use executor::Executor;
 use heapless::Vec;
+use wingbeat_autopilot::codec::framing::Outgoing;
+use wingbeat_autopilot::codec::signing::{Key, Signer, Timestamp, Unsigned, Verifier};
 use wingbeat_autopilot::codec::{Decoder, Frame};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, RC_CHANNELS_OVERRIDE_DATA};
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
+use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
-use wingbeat_autopilot::{Telemetry, Transmit, mission};
+use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission};
 use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_protocol::muscop::plan::Route;
 use wingbeat_protocol::{Action, Actions, Muscop, Protocol, muscop, text};
@@ -50,12 +53,31 @@ pub struct Config {
     pub position_interval: Duration,
     /// The least battery, per cent, that setup asks for.
     pub battery_least_percent: u8,
+    /// Whether frames to and from the autopilot are signed.
+    pub signing: Option<Signing>,
+}
+
+/// How frames to and from the autopilot are signed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signing {
+    /// What both know.
+    pub key: Key,
+    /// Tells our frames from those of another sender with the same key and system id.
+    pub link_id: u8,
+    /// The autopilot is to be given the key: frames without a signature are believed until the first with
+    /// one.
+    pub setup: bool,
 }
 
 impl Config {
     /// The published numbers around `muscop`.
     pub fn new(muscop: muscop::Config) -> Self {
-        Self { muscop, position_interval: Duration::from_millis(250), battery_least_percent: 30 }
+        Self {
+            muscop,
+            position_interval: Duration::from_millis(250),
+            battery_least_percent: 30,
+            signing: None,
+        }
     }
 }
 
@@ -132,6 +154,12 @@ pub enum Input<'a> {
     Wake,
     /// Bytes from the autopilot, in pieces of any size.
     Autopilot(&'a [u8]),
+    /// It is so many microseconds after 1970, UTC: what signatures are stamped with. Said at the start and
+    /// whenever the clock was set.
+    Utc {
+        /// Microseconds since 1970.
+        unix_us: u64,
+    },
     /// The port to the autopilot opened (true) or closed.
     AutopilotLink(bool),
     /// A datagram from the radio.
@@ -198,7 +226,11 @@ pub struct Agent {
     /// Why it is not engaged.
     disengaged_by: Text,
     link_was_up: bool,
-    mavlink_sequence: u8,
+    outgoing: Outgoing,
+    /// The key on its way to the autopilot.
+    setup_signing: Option<SetupSigning>,
+    /// What the clock said, and when it did.
+    utc: Option<(Instant, u64)>,
     datagram_sequence: u32,
     sent: u64,
     received: u64,
@@ -216,7 +248,13 @@ impl Agent {
             protocol: Muscop::new(config.muscop.clone(), seed, now),
             seed,
             mission: Route::new(),
-            decoder: Decoder::default(),
+            decoder: match &config.signing {
+                None => Decoder::default(),
+                Some(Signing { key, setup, .. }) => {
+                    let unsigned = if *setup { Unsigned::UntilSigned } else { Unsigned::Refused };
+                    Decoder::verifying(Verifier::new(key.clone(), unsigned))
+                }
+            },
             telemetry: Telemetry::default(),
             heartbeat: Heartbeat::new(now),
             streams: Streams::new(now, config.position_interval),
@@ -225,7 +263,16 @@ impl Agent {
             engaged: true,
             disengaged_by: Text::new(),
             link_was_up: false,
-            mavlink_sequence: 0,
+            outgoing: Outgoing {
+                signer: config.signing.as_ref().map(|s| Signer::new(s.key.clone(), s.link_id)),
+                ..Outgoing::default()
+            },
+            setup_signing: config
+                .signing
+                .as_ref()
+                .filter(|s| s.setup)
+                .map(|s| SetupSigning::new(now, s.key.clone())),
+            utc: None,
             datagram_sequence: 0,
             sent: 0,
             received: 0,
@@ -238,10 +285,18 @@ impl Agent {
     /// gone.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
         out.clear();
+        if now >= self.decoder.due() {
+            self.decode(|decoder, each| decoder.expire(now, each), now, out);
+        }
         match input {
             Input::Wake => self.protocol_input(now, wingbeat_protocol::Input::Wake, out),
             Input::Autopilot(bytes) => self.hear_autopilot(now, bytes, out),
-            Input::AutopilotLink(true) => self.streams.restart(now),
+            Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
+            Input::AutopilotLink(true) => {
+                self.decoder.restart();
+                self.outgoing.negotiation.restart();
+                self.streams.restart(now);
+            }
             Input::AutopilotLink(false) => {
                 out.log(Severity::Warning, text!("the port to the flight controller closed"));
             }
@@ -249,6 +304,7 @@ impl Agent {
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
         }
+        self.advance_signer(now);
         self.work(now, out);
         self.commands.look(Seen {
             mode: self.telemetry.mode(),
@@ -269,7 +325,11 @@ impl Agent {
             let (at, why) = self.protocol.poll_timeout();
             consider(at, why);
         }
+        consider(self.decoder.due(), "frame not finished");
         if self.telemetry.system_id.is_some() {
+            if let Some(job) = &self.setup_signing {
+                consider(job.due(), "signing key not yet taken");
+            }
             consider(self.heartbeat.due(), "heartbeat due");
             consider(self.streams.due(), "look after telemetry");
             consider(self.executor.due(), "order not yet effective");
@@ -313,8 +373,7 @@ impl Agent {
                 version: t.version,
                 mode_number: t.mode_number,
                 armed: t.armed,
-                garbage_bytes: self.decoder.refused().garbage_bytes,
-                unknown_content: self.decoder.refused().unknown_content,
+                refused: self.decoder.refused(),
             },
             navigation: t.position.map(|position| Navigation {
                 position,
@@ -342,9 +401,30 @@ impl Agent {
     }
 
     fn hear_autopilot(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
+        self.decode(|decoder, each| decoder.push_at(now, bytes, each), now, out);
+    }
+
+    fn decode(
+        &mut self,
+        act: impl FnOnce(&mut Decoder, &mut dyn FnMut(Frame)),
+        now: Instant,
+        out: &mut Outputs,
+    ) {
         let mut decoder = core::mem::take(&mut self.decoder);
-        decoder.push(bytes, |frame| self.hear_frame(now, &frame, out));
+        act(&mut decoder, &mut |frame| self.hear_frame(now, &frame, out));
         self.decoder = decoder;
+    }
+
+    /// What we sign next is not behind our clock, nor behind what the autopilot signed.
+    fn advance_signer(&mut self, now: Instant) {
+        let Some(signer) = &mut self.outgoing.signer else { return };
+        if let Some((at, unix_us)) = self.utc {
+            let passed_us = now.as_micros().saturating_sub(at.as_micros());
+            signer.advance(Timestamp::from_unix_us(unix_us.saturating_add(passed_us)));
+        }
+        if let Some(verifier) = self.decoder.verifier() {
+            signer.advance(verifier.newest());
+        }
     }
 
     fn hear_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
@@ -369,6 +449,7 @@ impl Agent {
             Heard::Other => {}
         }
         if frame.header.component_id == AUTOPILOT_COMPONENT_ID {
+            self.outgoing.negotiation.hear(now, frame);
             self.streams.hear(now, &frame.message);
             self.executor.hear(now, &frame.message);
         }
@@ -490,7 +571,7 @@ impl Agent {
     /// Every channel 0: the pilot's sticks count again
     /// (<https://mavlink.io/en/messages/common.html#RC_CHANNELS_OVERRIDE>).
     fn release_override(&mut self, out: &mut Outputs) {
-        let Some(mut transmit) = transmit(&self.telemetry, &mut self.mavlink_sequence, out) else { return };
+        let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else { return };
         let _ = transmit.send(&MavMessage::RC_CHANNELS_OVERRIDE(RC_CHANNELS_OVERRIDE_DATA {
             target_system: transmit.system_id,
             target_component: AUTOPILOT_COMPONENT_ID,
@@ -532,6 +613,20 @@ impl Agent {
         }
     }
 
+    /// Gives the autopilot the signing key, where that is configured.
+    fn hand_over_key(&mut self, now: Instant, out: &mut Outputs) {
+        let Some(job) = &mut self.setup_signing else { return };
+        let accepted = self.decoder.verifier().is_some_and(|v| v.accepted() > 0);
+        let time = self.outgoing.signer.as_ref().map_or_else(Timestamp::default, Signer::now);
+        let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else { return };
+        match job.poll(now, &self.telemetry, accepted, time, &mut transmit) {
+            Progress::Pending => return,
+            Progress::Done => out.log(Severity::Info, text!("the flight controller signs with our key")),
+            Progress::Failed(failure) => out.log(Severity::Error, text!("signing key: {failure}")),
+        }
+        self.setup_signing = None;
+    }
+
     /// What is due towards the autopilot: heartbeat, requests, the order.
     fn work(&mut self, now: Instant, out: &mut Outputs) {
         let up = self.telemetry.is_up(now);
@@ -541,10 +636,11 @@ impl Agent {
             out.log(Severity::Info, text!("the flight controller is there"));
         }
         self.link_was_up = up;
+        self.hand_over_key(now, out);
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.
         for _ in 0..3 {
-            let Some(mut transmit) = transmit(&self.telemetry, &mut self.mavlink_sequence, out) else {
+            let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else {
                 return;
             };
             // A frame without room is a lost frame; every sender tries again.
@@ -568,7 +664,10 @@ impl Agent {
 }
 
 /// Where frames go, once it is known to whom.
-fn transmit<'a>(telemetry: &Telemetry, sequence: &'a mut u8, out: &'a mut Outputs) -> Option<Transmit<'a>> {
-    let system_id = telemetry.system_id?;
-    Some(Transmit { system_id, sequence, bytes: &mut out.autopilot })
+fn transmit<'a>(
+    telemetry: &Telemetry,
+    outgoing: &'a mut Outgoing,
+    out: &'a mut Outputs,
+) -> Option<Transmit<'a>> {
+    Some(outgoing.transmit(telemetry.system_id?, &mut out.autopilot))
 }

@@ -35,10 +35,8 @@ pub struct FlightControllerStatus {
     pub mode_number: Option<u32>,
     /// Whether motors are armed.
     pub armed: bool,
-    /// Bytes that belonged to no frame.
-    pub garbage_bytes: u32,
-    /// Frames whose content is not of the dialect.
-    pub unknown_content: u32,
+    /// Bytes and frames that were dropped, by reason.
+    pub refused: wingbeat_autopilot::codec::Refused,
 }
 
 impl FlightControllerStatus {

@@ -249,7 +249,7 @@ fn rubbish_is_counted_and_a_silent_autopilot_is_noticed() {
     });
     bench.feed(Input::Datagram(&own.unwrap()));
     let status = bench.agent.status(bench.now);
-    assert!(status.flight_controller.garbage_bytes > 3000);
+    assert!(status.flight_controller.refused.garbage_bytes > 3000);
     let count = |r: Refused| status.refused[r as usize];
     assert_eq!(
         [count(Refused::Empty), count(Refused::Version), count(Refused::Malformed), count(Refused::Own)],

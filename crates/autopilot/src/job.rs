@@ -2,7 +2,8 @@
 
 use wingbeat_geo::{Duration, Instant};
 
-use crate::codec::{BufferFull, MavHeader, encode_v2};
+use crate::codec::framing::Framing;
+use crate::codec::{BufferFull, MavHeader, encode_signed, encode_v1, encode_v2};
 use crate::dialect::{COMMAND_LONG_DATA, MavCmd, MavMessage, MavResult};
 
 /// Our MAVLink component: an onboard computer (<https://mavlink.io/en/messages/common.html#MAV_COMP_ID_ONBOARD_COMPUTER>).
@@ -20,12 +21,14 @@ pub struct Transmit<'a> {
     pub system_id: u8,
     /// Counts our frames.
     pub sequence: &'a mut u8,
+    /// How they leave: no job needs to know.
+    pub framing: Framing<'a>,
     /// Bytes so far.
     pub bytes: &'a mut heapless::Vec<u8, TRANSMIT_LEN_MAX>,
 }
 
 impl Transmit<'_> {
-    /// Appends one message as a MAVLink 2 frame.
+    /// Appends one message as a frame.
     ///
     /// # Errors
     /// The bytes of this input are full; a job tries again at its next deadline.
@@ -35,7 +38,11 @@ impl Transmit<'_> {
             component_id: COMPONENT_ID,
             sequence: *self.sequence,
         };
-        encode_v2(header, message, self.bytes)?;
+        match &mut self.framing {
+            Framing::V1 => encode_v1(header, message, self.bytes)?,
+            Framing::V2 => encode_v2(header, message, self.bytes)?,
+            Framing::Signed(signer) => encode_signed(header, message, signer, self.bytes)?,
+        }
         *self.sequence = self.sequence.wrapping_add(1);
         Ok(())
     }
@@ -94,6 +101,12 @@ pub enum Failure {
     #[error("{what} was accepted, and its effect was not seen")]
     NoEffect {
         /// What was asked.
+        what: &'static str,
+    },
+    /// It is not done in flight.
+    #[error("{what}: found armed motors, expected disarmed ones")]
+    Armed {
+        /// What was to be done.
         what: &'static str,
     },
     /// What the autopilot holds is not what was sent.
@@ -162,7 +175,8 @@ pub(crate) mod testing {
     /// Runs `act` with somewhere to send and returns the messages that it sent.
     pub(crate) fn sent(act: impl FnOnce(&mut Transmit<'_>)) -> Vec<MavMessage> {
         let (mut sequence, mut bytes) = (0, heapless::Vec::new());
-        act(&mut Transmit { system_id: 1, sequence: &mut sequence, bytes: &mut bytes });
+        let framing = Framing::default();
+        act(&mut Transmit { system_id: 1, sequence: &mut sequence, framing, bytes: &mut bytes });
         let mut messages = Vec::new();
         Decoder::default().push(&bytes, |frame| messages.push(frame.message));
         messages

@@ -3,7 +3,7 @@
 //!
 //! One file per microservice: [`telemetry`] keeps what was heard, [`streams`] sees to it that it is
 //! sent, [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`],
-//! [`mission`]) each want one effect: they send, wait, repeat, and are done when telemetry shows it.
+//! [`mission`], [`signing`]) each want one effect: they send, wait, repeat, and are done when telemetry shows it.
 //!
 //! This crate owns the `mavlink` dependency. Others take messages from [`dialect`] and frames from
 //! [`codec`], so that the library's version is a matter of one crate.
@@ -17,6 +17,7 @@ pub mod heartbeat;
 pub mod job;
 pub mod mission;
 pub mod mode;
+pub mod signing;
 pub mod streams;
 pub mod takeoff;
 pub mod target;

@@ -229,7 +229,8 @@ mod tests {
     use crate::dialect::{GLOBAL_POSITION_INT_DATA, HEARTBEAT_DATA};
 
     fn frame(component_id: u8, message: MavMessage) -> Frame {
-        Frame { header: MavHeader { system_id: 7, component_id, sequence: 0 }, message }
+        let header = MavHeader { system_id: 7, component_id, sequence: 0 };
+        Frame { header, version: Default::default(), message }
     }
 
     fn heartbeat(mode: Mode) -> MavMessage {
