@@ -9,12 +9,15 @@ const BAUD: std::ops::RangeInclusive<u32> = 1_200..=4_000_000;
 /// Where the autopilot is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A serial line: 8 data bits, no parity, 1 stop bit, no flow control, exclusive.
+    /// A serial line: 8 data bits, no parity, 1 stop bit, exclusive.
     Serial {
         /// The device, for example `/dev/ttyAMA0`.
         path: PathBuf,
         /// Bits per second.
         baud: u32,
+        /// Flow control by the RTS and CTS wires. Without those wires nothing would ever leave, so it is
+        /// off unless asked for.
+        rtscts: bool,
     },
     /// A TCP server, for example ArduPilot SITL. A name is resolved at every attempt.
     TcpClient {
@@ -43,7 +46,10 @@ pub struct EndpointError {
 
 const EXPECTED: &str = "serial:/dev/ttyAMA0:921600, tcp:127.0.0.1:5760, udp:0.0.0.0:14550 (listen) or \
                         udpout:10.0.0.2:14550 (send)";
-const EXPECTED_SERIAL: &str = "serial:DEVICE:BAUD, for example serial:/dev/ttyAMA0:921600";
+const EXPECTED_SERIAL: &str = "serial:DEVICE:BAUD, for example serial:/dev/ttyAMA0:921600, with :rtscts at its \
+                               end where those wires are connected";
+/// The last word of a serial line with flow control.
+const RTSCTS: &str = "rtscts";
 const EXPECTED_TCP: &str = "tcp:HOST:PORT, for example tcp:127.0.0.1:5760";
 const EXPECTED_UDP: &str = "an address and a port, for example udp:0.0.0.0:14550";
 
@@ -57,6 +63,10 @@ impl FromStr for Endpoint {
         };
         match scheme {
             "serial" => {
+                let (rest, rtscts) = match rest.rsplit_once(':') {
+                    Some((rest, RTSCTS)) => (rest, true),
+                    _ => (rest, false),
+                };
                 let Some((path, baud)) = rest.rsplit_once(':') else {
                     return Err(error("no baud rate".into(), EXPECTED_SERIAL));
                 };
@@ -67,7 +77,7 @@ impl FromStr for Endpoint {
                     ));
                 }
                 match baud.parse() {
-                    Ok(baud) if BAUD.contains(&baud) => Ok(Self::Serial { path: path.into(), baud }),
+                    Ok(baud) if BAUD.contains(&baud) => Ok(Self::Serial { path: path.into(), baud, rtscts }),
                     _ => Err(error(
                         format!("baud rate \"{baud}\" is not within {}..{}", BAUD.start(), BAUD.end()),
                         EXPECTED_SERIAL,
@@ -107,7 +117,10 @@ impl FromStr for Endpoint {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Serial { path, baud } => write!(f, "serial:{}:{baud}", path.display()),
+            Self::Serial { path, baud, rtscts: false } => write!(f, "serial:{}:{baud}", path.display()),
+            Self::Serial { path, baud, rtscts: true } => {
+                write!(f, "serial:{}:{baud}:{RTSCTS}", path.display())
+            }
             Self::TcpClient { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),
             Self::TcpClient { host, port } => write!(f, "tcp:{host}:{port}"),
             Self::UdpListen(address) => write!(f, "udp:{address}"),
@@ -124,6 +137,7 @@ mod tests {
     fn what_is_written_is_read_back() {
         for word in [
             "serial:/dev/ttyAMA0:921600",
+            "serial:/dev/ttyAMA0:921600:rtscts",
             "serial:/dev/serial/by-id/usb-ArduPilot_Pixhawk1_3E-if00:57600",
             "tcp:127.0.0.1:5760",
             "tcp:sitl.local:5760",
@@ -145,6 +159,8 @@ mod tests {
             ("ttyAMA0", "no scheme"),
             ("usb:/dev/ttyACM0:57600", "\"usb\" is not a scheme"),
             ("serial:/dev/ttyAMA0", "no baud rate"),
+            ("serial:/dev/ttyAMA0:rtscts", "no baud rate"),
+            ("serial:/dev/ttyAMA0:57600:xonxoff", "baud rate \"xonxoff\""),
             ("serial:ttyAMA0:57600", "\"ttyAMA0\" is not the absolute path"),
             ("serial:/dev/ttyAMA0:fast", "baud rate \"fast\""),
             ("serial:/dev/ttyAMA0:0", "baud rate \"0\""),

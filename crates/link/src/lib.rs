@@ -11,9 +11,11 @@
 #![forbid(unsafe_code)]
 
 mod endpoint;
+mod holder;
 mod port;
 mod task;
 
 pub use endpoint::{Endpoint, EndpointError};
+pub use holder::{Holder, holder, kernel_console};
 pub use port::{OpenError, OpenErrorKind, check};
-pub use task::{BACKOFF_MAX, BACKOFF_MIN, Link, LinkEvent, SendError};
+pub use task::{Backoff, Link, LinkEvent, SendError};

@@ -3,7 +3,7 @@
 use std::{
     io,
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -16,11 +16,12 @@ use tokio::{
 };
 use tokio_serial::{DataBits, FlowControl, Parity, SerialPortBuilderExt as _, StopBits};
 
-use crate::Endpoint;
+use crate::{Endpoint, holder};
 
 /// A server that does not answer a connection within this is not there: a flight controller's bridge is
-/// one hop away.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// one hop away. Short, because the kernel repeats a question to a host that is gone ever less often, and a
+/// new attempt asks at once: a host that returns is asked within 1.5 s.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// A port that takes no byte for this long is broken. The longest chunk (a few frames) takes 0.3 s at
 /// 57600 baud.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -53,8 +54,10 @@ pub enum OpenErrorKind {
     Missing,
     /// The device exists and this user may not open it.
     Permission,
-    /// Somebody else has it.
+    /// Another program has it.
     Busy,
+    /// A login console or the kernel's console has it.
+    Console,
     /// It is not what the endpoint says (a file that is no serial device, a rate that it cannot do).
     Unsuitable,
     /// Nobody answers there.
@@ -64,7 +67,7 @@ pub enum OpenErrorKind {
 impl OpenErrorKind {
     /// Waiting does not mend it: a person has to. The rest comes and goes with cables and boot order.
     pub fn needs_a_person(self) -> bool {
-        matches!(self, Self::Permission | Self::Busy | Self::Unsuitable)
+        matches!(self, Self::Permission | Self::Busy | Self::Console | Self::Unsuitable)
     }
 }
 
@@ -100,7 +103,7 @@ pub(crate) struct Udp {
 pub(crate) async fn open(endpoint: &Endpoint) -> Result<(Reader, Writer), OpenError> {
     let name = endpoint.to_string();
     match endpoint {
-        Endpoint::Serial { path, baud } => open_serial(name, path, *baud).await,
+        Endpoint::Serial { path, baud, rtscts } => open_serial(name, path, *baud, *rtscts).await,
         Endpoint::TcpClient { host, port } => {
             let expected = "a server that accepts the connection";
             let unreachable = |found| OpenError {
@@ -111,7 +114,7 @@ pub(crate) async fn open(endpoint: &Endpoint) -> Result<(Reader, Writer), OpenEr
             };
             let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect((host.as_str(), *port)))
                 .await
-                .map_err(|_| unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())))?
+                .map_err(|_| unreachable(format!("no answer within {} ms", CONNECT_TIMEOUT.as_millis())))?
                 .map_err(|error| unreachable(error.to_string()))?;
             tune(&stream);
             Ok(halves(stream))
@@ -159,65 +162,66 @@ async fn bind(
     Ok((Reader::Udp(udp.clone()), Writer::Udp(udp)))
 }
 
-async fn open_serial(endpoint: String, path: &Path, baud: u32) -> Result<(Reader, Writer), OpenError> {
+async fn open_serial(
+    endpoint: String,
+    path: &Path,
+    baud: u32,
+    rtscts: bool,
+) -> Result<(Reader, Writer), OpenError> {
     let error = |kind, found, expected| OpenError { endpoint: endpoint.clone(), kind, found, expected };
     let busy = |found| error(OpenErrorKind::Busy, found, "a device that nobody else has open");
     // TIOCEXCL stops those who open later, flock stops those who lock: a terminal program that opened the
     // line before us does neither, and its keys and ours would mix. So ask the kernel who has it.
     let device = path.to_owned();
-    let holder = tokio::task::spawn_blocking(move || holder(&device)).await.ok().flatten();
+    let holder = tokio::task::spawn_blocking(move || {
+        let root = Path::new("/");
+        holder::holder(&device, root).or_else(|| holder::kernel_console(&device, root))
+    });
+    let holder = holder.await.ok().flatten();
     if let Some(holder) = holder {
-        return Err(busy(format!("the device open in {holder}")));
+        return Err(match holder.is_console() {
+            false => busy(format!("the device open in {holder}")),
+            true => error(
+                OpenErrorKind::Console,
+                format!("a console on the device, {holder}"),
+                "a device without a console (no console=DEVICE in cmdline.txt, and systemctl disable --now \
+                 serial-getty@DEVICE)",
+            ),
+        });
     }
-    let stream = tokio_serial::new(path.to_string_lossy(), baud)
+    let opened = tokio_serial::new(path.to_string_lossy(), baud)
         .data_bits(DataBits::Eight)
         .parity(Parity::None)
         .stop_bits(StopBits::One)
-        .flow_control(FlowControl::None)
-        .open_native_async()
-        .map_err(|cause| match cause.kind() {
-            tokio_serial::ErrorKind::Io(io::ErrorKind::NotFound) => {
-                error(OpenErrorKind::Missing, "no such device".into(), "a connected serial device")
-            }
-            tokio_serial::ErrorKind::Io(io::ErrorKind::PermissionDenied) => error(
-                OpenErrorKind::Permission,
-                "permission denied".into(),
-                "a device that this user may read and write (is it in the group dialout?)",
-            ),
-            // The serial crate reports EBUSY and a lock held by another as "no device".
-            tokio_serial::ErrorKind::NoDevice => busy("the device locked by another process".into()),
-            _ => error(
-                OpenErrorKind::Unsuitable,
-                cause.to_string(),
-                "a serial device that can do 8N1 at this baud rate",
-            ),
-        })?;
-    Ok(halves(stream))
+        .flow_control(if rtscts { FlowControl::Hardware } else { FlowControl::None })
+        .open_native_async();
+    opened.map(halves).map_err(|cause| match cause.kind() {
+        tokio_serial::ErrorKind::Io(io::ErrorKind::NotFound) => {
+            error(OpenErrorKind::Missing, "no such device".into(), "a connected serial device")
+        }
+        tokio_serial::ErrorKind::Io(io::ErrorKind::PermissionDenied) => error(
+            OpenErrorKind::Permission,
+            "permission denied".into(),
+            "a device that this user may read and write (usermod --append --groups dialout USER)",
+        ),
+        // The serial crate reports EBUSY, a lock held by another and an unplugged line as "no device".
+        tokio_serial::ErrorKind::NoDevice if path.exists() => {
+            busy("the device locked by another process".into())
+        }
+        tokio_serial::ErrorKind::NoDevice => {
+            error(OpenErrorKind::Missing, "no such device".into(), "a connected serial device")
+        }
+        _ => error(
+            OpenErrorKind::Unsuitable,
+            cause.to_string(),
+            "a serial device that can do 8N1 at this baud rate",
+        ),
+    })
 }
 
 fn halves<S: AsyncRead + AsyncWrite + Send + 'static>(stream: S) -> (Reader, Writer) {
     let (reader, writer) = tokio::io::split(stream);
     (Reader::Stream(Box::new(reader)), Writer::Stream(Box::new(writer)))
-}
-
-/// Who has the device open, as far as this user may see: `/proc/PID/fd` of other users is hidden.
-fn holder(device: &Path) -> Option<String> {
-    let device = device.canonicalize().ok()?;
-    let mut processes: Vec<PathBuf> =
-        std::fs::read_dir("/proc").ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    processes.sort();
-    for process in processes {
-        let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else { continue };
-        let open = descriptors
-            .filter_map(Result::ok)
-            .any(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|target| target == device));
-        if open {
-            let id = process.file_name()?.to_string_lossy().into_owned();
-            let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
-            return Some(format!("process {id} ({})", name.trim()));
-        }
-    }
-    None
 }
 
 impl Reader {

@@ -13,10 +13,24 @@ use crate::{
     port::{self, Reader, Writer},
 };
 
-/// The first wait before opening again.
-pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
-/// The longest wait before opening again: a flight controller that boots is heard within 2 s of its port.
-pub const BACKOFF_MAX: Duration = Duration::from_secs(2);
+/// The first and the longest wait before opening again. Each wait is twice the one before; a connection that
+/// lasted begins anew with the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// The first.
+    pub least: Duration,
+    /// The longest.
+    pub most: Duration,
+}
+
+impl Default for Backoff {
+    /// 100 ms to 1 s: a port that returns is open within a second and telemetry is there within two, while a
+    /// port that stays away costs one attempt a second.
+    fn default() -> Self {
+        Self { least: Duration::from_millis(100), most: Duration::from_secs(1) }
+    }
+}
+
 /// Chunks read and not yet taken. When it is full the task stops reading and the kernel buffers: late
 /// telemetry is better than telemetry with a hole, and a driver that is 128 reads behind has other problems.
 const EVENTS_MAX: usize = 128;
@@ -61,9 +75,14 @@ pub struct Link {
 impl Link {
     /// Starts the task. It opens the endpoint and reports by [`Link::recv`]; it never gives up.
     pub fn spawn(endpoint: Endpoint) -> Self {
+        Self::spawn_with(endpoint, Backoff::default())
+    }
+
+    /// The same, with other waits between attempts.
+    pub fn spawn_with(endpoint: Endpoint, backoff: Backoff) -> Self {
         let (event_sender, events) = mpsc::channel(EVENTS_MAX);
         let (writes, write_receiver) = mpsc::channel(WRITES_MAX);
-        let task = tokio::spawn(run(endpoint, event_sender, write_receiver));
+        let task = tokio::spawn(run(endpoint, backoff, event_sender, write_receiver));
         Self { events, writes, task }
     }
 
@@ -93,8 +112,13 @@ impl Drop for Link {
 /// Nobody listens any more: the task ends.
 struct Unheard;
 
-async fn run(endpoint: Endpoint, events: mpsc::Sender<LinkEvent>, mut writes: mpsc::Receiver<Vec<u8>>) {
-    let mut backoff = BACKOFF_MIN;
+async fn run(
+    endpoint: Endpoint,
+    backoff: Backoff,
+    events: mpsc::Sender<LinkEvent>,
+    mut writes: mpsc::Receiver<Vec<u8>>,
+) {
+    let mut wait = backoff.least;
     let mut last_reason = None;
     loop {
         let reason = match port::open(&endpoint).await {
@@ -107,8 +131,8 @@ async fn run(endpoint: Endpoint, events: mpsc::Sender<LinkEvent>, mut writes: mp
                 let opened = Instant::now();
                 let Ok(found) = carry(reader, writer, &events, &mut writes).await else { return };
                 // A server that accepts and hangs up at once must not be asked ten times a second.
-                if opened.elapsed() >= BACKOFF_MAX {
-                    backoff = BACKOFF_MIN;
+                if opened.elapsed() >= backoff.most {
+                    wait = backoff.least;
                 }
                 format!("autopilot {endpoint}: found {found}, expected an open connection")
             }
@@ -122,7 +146,7 @@ async fn run(endpoint: Endpoint, events: mpsc::Sender<LinkEvent>, mut writes: mp
             }
         }
         tokio::select! {
-            () = sleep(backoff) => backoff = (backoff * 2).min(BACKOFF_MAX),
+            () = sleep(wait) => wait = (wait * 2).min(backoff.most),
             () = events.closed() => return,
         }
     }

@@ -198,7 +198,7 @@ async fn a_busy_a_missing_and_an_unsuitable_device_each_have_their_message() {
     assert!(error.to_string().contains("no such device"), "{error}");
 
     let file = std::env::current_exe().unwrap();
-    let error = check(&Endpoint::Serial { path: file, baud: 57_600 }).await.unwrap_err();
+    let error = check(&Endpoint::Serial { path: file, baud: 57_600, rtscts: false }).await.unwrap_err();
     assert!(error.kind.needs_a_person(), "{error}");
 }
 
@@ -209,4 +209,25 @@ async fn a_link_to_a_missing_device_says_so_once_and_keeps_trying() {
     // Several attempts later the same reason has not been said again.
     let quiet = timeout(Duration::from_millis(800), link.recv()).await;
     assert!(quiet.is_err(), "said again: {quiet:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_returns_is_open_within_two_seconds_however_long_it_was_away() {
+    let folder = std::env::temp_dir().join(format!("wingbeat-return-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("ttyFC");
+    let mut link = Link::spawn(format!("serial:{}:921600", path.display()).parse().unwrap());
+    assert!(down(&mut link).await.contains("no such device"));
+    // Time is the test's own: it passes only while everybody waits.
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    let (mut far, near) = SerialStream::pair().unwrap();
+    std::os::unix::fs::symlink(near.name().unwrap(), &path).unwrap();
+    drop(near);
+    far.write_all(b"telemetry").await.unwrap();
+    let returned = tokio::time::Instant::now();
+    assert_eq!(next(&mut link).await, LinkEvent::Up);
+    assert_eq!(bytes(&mut link, 9).await, b"telemetry");
+    let away = returned.elapsed();
+    std::fs::remove_dir_all(folder).unwrap();
+    assert!(away <= Duration::from_secs(2), "{away:?}");
 }

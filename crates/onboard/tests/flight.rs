@@ -258,7 +258,7 @@ async fn what_only_a_person_can_mend_is_an_error_and_nothing_runs() {
     );
 
     let (_far, near) = SerialStream::pair().unwrap();
-    let serial = Endpoint::Serial { path: near.name().unwrap().into(), baud: 57_600 };
+    let serial = Endpoint::Serial { path: near.name().unwrap().into(), baud: 57_600, rtscts: false };
     let error = start(config(1, 1, serial), clock, radios.remove(0)).await.unwrap_err();
     assert!(matches!(&error, StartError::Link(e) if e.kind == OpenErrorKind::Busy), "{error:?}");
 
