@@ -16,4 +16,4 @@ mod task;
 
 pub use endpoint::{Endpoint, EndpointError};
 pub use port::{OpenError, OpenErrorKind, check};
-pub use task::{BACKOFF_MAX, BACKOFF_MIN, Link, LinkEvent, SendError};
+pub use task::{BACKOFF_MAX, BACKOFF_MIN, Link, LinkEvent, SendError, TURN_MAX};

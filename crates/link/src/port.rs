@@ -20,7 +20,7 @@ use crate::Endpoint;
 
 /// A server that does not answer a connection within this is not there: a flight controller's bridge is
 /// one hop away.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// A port that takes no byte for this long is broken. The longest chunk (a few frames) takes 0.3 s at
 /// 57600 baud.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);

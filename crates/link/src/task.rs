@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     Endpoint,
-    port::{self, Reader, Writer},
+    port::{self, CONNECT_TIMEOUT, Reader, Writer},
 };
 
 /// The first wait before opening again.
@@ -24,6 +24,13 @@ const EVENTS_MAX: usize = 128;
 const WRITES_MAX: usize = 64;
 /// The longest read: 15 of the longest MAVLink 2 frames.
 const READ_MAX: usize = 4_096;
+/// On a silent port the task's loop comes round by itself this often.
+const TURN_PERIOD: Duration = Duration::from_millis(500);
+/// No turn of the task's loop takes longer: the longest step is opening a server that does not answer.
+pub const TURN_MAX: Duration = Duration::from_secs(5);
+const _: () = assert!(
+    TURN_MAX.as_millis() > CONNECT_TIMEOUT.as_millis() && TURN_MAX.as_millis() > BACKOFF_MAX.as_millis()
+);
 
 /// What happened on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,9 +68,15 @@ pub struct Link {
 impl Link {
     /// Starts the task. It opens the endpoint and reports by [`Link::recv`]; it never gives up.
     pub fn spawn(endpoint: Endpoint) -> Self {
+        Self::spawn_watched(endpoint, || {})
+    }
+
+    /// As [`Link::spawn`]; calls `turned` at every turn of the task's loop, within [`TURN_MAX`] of each
+    /// other, whether or not the port is there, so that a task that hangs can be told from a silent port.
+    pub fn spawn_watched(endpoint: Endpoint, turned: impl Fn() + Send + Sync + 'static) -> Self {
         let (event_sender, events) = mpsc::channel(EVENTS_MAX);
         let (writes, write_receiver) = mpsc::channel(WRITES_MAX);
-        let task = tokio::spawn(run(endpoint, event_sender, write_receiver));
+        let task = tokio::spawn(run(endpoint, event_sender, write_receiver, turned));
         Self { events, writes, task }
     }
 
@@ -93,11 +106,19 @@ impl Drop for Link {
 /// Nobody listens any more: the task ends.
 struct Unheard;
 
-async fn run(endpoint: Endpoint, events: mpsc::Sender<LinkEvent>, mut writes: mpsc::Receiver<Vec<u8>>) {
+async fn run(
+    endpoint: Endpoint,
+    events: mpsc::Sender<LinkEvent>,
+    mut writes: mpsc::Receiver<Vec<u8>>,
+    turned: impl Fn() + Send + Sync,
+) {
     let mut backoff = BACKOFF_MIN;
     let mut last_reason = None;
     loop {
-        let reason = match port::open(&endpoint).await {
+        turned();
+        let opened = port::open(&endpoint).await;
+        turned();
+        let reason = match opened {
             Ok((reader, writer)) => {
                 while writes.try_recv().is_ok() {} // what waited out the disconnection is stale
                 if events.send(LinkEvent::Up).await.is_err() {
@@ -105,7 +126,7 @@ async fn run(endpoint: Endpoint, events: mpsc::Sender<LinkEvent>, mut writes: mp
                 }
                 last_reason = None;
                 let opened = Instant::now();
-                let Ok(found) = carry(reader, writer, &events, &mut writes).await else { return };
+                let Ok(found) = carry(reader, writer, &events, &mut writes, &turned).await else { return };
                 // A server that accepts and hangs up at once must not be asked ten times a second.
                 if opened.elapsed() >= BACKOFF_MAX {
                     backoff = BACKOFF_MIN;
@@ -134,6 +155,7 @@ async fn carry(
     mut writer: Writer,
     events: &mpsc::Sender<LinkEvent>,
     writes: &mut mpsc::Receiver<Vec<u8>>,
+    turned: &(impl Fn() + Send + Sync),
 ) -> Result<String, Unheard> {
     // Two futures, so that a port that takes no bytes can still be read and the other way round.
     let reading = async {
@@ -158,8 +180,15 @@ async fn carry(
             }
         }
     };
+    let turning = async {
+        loop {
+            turned();
+            sleep(TURN_PERIOD).await;
+        }
+    };
     tokio::select! {
         ended = reading => ended,
         ended = writing => ended,
+        () = turning => Err(Unheard), // it never ends
     }
 }

@@ -210,3 +210,24 @@ async fn a_link_to_a_missing_device_says_so_once_and_keeps_trying() {
     let quiet = timeout(Duration::from_millis(800), link.recv()).await;
     assert!(quiet.is_err(), "said again: {quiet:?}");
 }
+
+/// A link whose turns are counted.
+fn watched(endpoint: &str) -> (Link, tokio::sync::watch::Receiver<u32>) {
+    let (sender, turns) = tokio::sync::watch::channel(0);
+    let link = Link::spawn_watched(endpoint.parse().unwrap(), move || sender.send_modify(|n| *n += 1));
+    (link, turns)
+}
+
+#[tokio::test]
+async fn the_task_turns_on_a_silent_port_and_on_one_that_is_not_there() {
+    let listener = listen(([127, 0, 0, 1], 0).into());
+    let (mut link, mut turns) = watched(&format!("tcp:{}", listener.local_addr().unwrap()));
+    let (_silent, _) = listener.accept().await.unwrap();
+    assert_eq!(next(&mut link).await, LinkEvent::Up);
+    let before = *turns.borrow_and_update();
+    let more = |n: &u32| *n > before + 2;
+    timeout(PATIENCE, turns.wait_for(more)).await.expect("a silent port turns").unwrap();
+
+    let (_missing, mut turns) = watched("serial:/dev/ttyWINGBEAT:57600");
+    timeout(PATIENCE, turns.wait_for(|n| *n > 4)).await.expect("a missing port turns").unwrap();
+}
