@@ -18,4 +18,4 @@ mod task;
 pub use endpoint::{Endpoint, EndpointError};
 pub use holder::{Holder, holder, kernel_console};
 pub use port::{OpenError, OpenErrorKind, check};
-pub use task::{Backoff, Link, LinkEvent, SendError};
+pub use task::{Backoff, Link, LinkEvent, SendError, TURN_MAX};

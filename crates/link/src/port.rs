@@ -21,7 +21,7 @@ use crate::{Endpoint, holder};
 /// A server that does not answer a connection within this is not there: a flight controller's bridge is
 /// one hop away. Short, because the kernel repeats a question to a host that is gone ever less often, and a
 /// new attempt asks at once: a host that returns is asked within 1.5 s.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// A port that takes no byte for this long is broken. The longest chunk (a few frames) takes 0.3 s at
 /// 57600 baud.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     Endpoint,
-    port::{self, Reader, Writer},
+    port::{self, CONNECT_TIMEOUT, Reader, Writer},
 };
 
 /// The first and the longest wait before opening again. Each wait is twice the one before; a connection that
@@ -38,6 +38,11 @@ const EVENTS_MAX: usize = 128;
 const WRITES_MAX: usize = 64;
 /// The longest read: 15 of the longest MAVLink 2 frames.
 const READ_MAX: usize = 4_096;
+/// On a silent port the task's loop comes round by itself this often.
+const TURN_PERIOD: Duration = Duration::from_millis(500);
+/// No turn of the task's loop takes longer: the longest step is opening a server that does not answer.
+pub const TURN_MAX: Duration = Duration::from_secs(5);
+const _: () = assert!(TURN_MAX.as_millis() > CONNECT_TIMEOUT.as_millis());
 
 /// What happened on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,14 +80,20 @@ pub struct Link {
 impl Link {
     /// Starts the task. It opens the endpoint and reports by [`Link::recv`]; it never gives up.
     pub fn spawn(endpoint: Endpoint) -> Self {
-        Self::spawn_with(endpoint, Backoff::default())
+        Self::spawn_with(endpoint, Backoff::default(), || {})
     }
 
-    /// The same, with other waits between attempts.
-    pub fn spawn_with(endpoint: Endpoint, backoff: Backoff) -> Self {
+    /// The same, with other waits between attempts. `turned` is called at every turn of the task's loop,
+    /// within [`TURN_MAX`] of each other, whether or not the port is there, so that a task that hangs can be
+    /// told from a silent port.
+    pub fn spawn_with(
+        endpoint: Endpoint,
+        backoff: Backoff,
+        turned: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
         let (event_sender, events) = mpsc::channel(EVENTS_MAX);
         let (writes, write_receiver) = mpsc::channel(WRITES_MAX);
-        let task = tokio::spawn(run(endpoint, backoff, event_sender, write_receiver));
+        let task = tokio::spawn(run(endpoint, backoff, event_sender, write_receiver, turned));
         Self { events, writes, task }
     }
 
@@ -117,11 +128,15 @@ async fn run(
     backoff: Backoff,
     events: mpsc::Sender<LinkEvent>,
     mut writes: mpsc::Receiver<Vec<u8>>,
+    turned: impl Fn() + Send + Sync,
 ) {
     let mut wait = backoff.least;
     let mut last_reason = None;
     loop {
-        let reason = match port::open(&endpoint).await {
+        turned();
+        let opened = port::open(&endpoint).await;
+        turned();
+        let reason = match opened {
             Ok((reader, writer)) => {
                 while writes.try_recv().is_ok() {} // what waited out the disconnection is stale
                 if events.send(LinkEvent::Up).await.is_err() {
@@ -129,7 +144,7 @@ async fn run(
                 }
                 last_reason = None;
                 let opened = Instant::now();
-                let Ok(found) = carry(reader, writer, &events, &mut writes).await else { return };
+                let Ok(found) = carry(reader, writer, &events, &mut writes, &turned).await else { return };
                 // A server that accepts and hangs up at once must not be asked ten times a second.
                 if opened.elapsed() >= backoff.most {
                     wait = backoff.least;
@@ -158,6 +173,7 @@ async fn carry(
     mut writer: Writer,
     events: &mpsc::Sender<LinkEvent>,
     writes: &mut mpsc::Receiver<Vec<u8>>,
+    turned: &(impl Fn() + Send + Sync),
 ) -> Result<String, Unheard> {
     // Two futures, so that a port that takes no bytes can still be read and the other way round.
     let reading = async {
@@ -182,8 +198,15 @@ async fn carry(
             }
         }
     };
+    let turning = async {
+        loop {
+            turned();
+            sleep(TURN_PERIOD).await;
+        }
+    };
     tokio::select! {
         ended = reading => ended,
         ended = writing => ended,
+        () = turning => Err(Unheard), // it never ends
     }
 }

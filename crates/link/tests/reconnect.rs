@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_serial::{SerialPort as _, SerialStream};
-use wingbeat_link::{Endpoint, Link, LinkEvent, OpenErrorKind, check};
+use wingbeat_link::{Backoff, Endpoint, Link, LinkEvent, OpenErrorKind, check};
 
 /// Longer than anything here takes on a loaded machine: what misses it hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -230,4 +230,27 @@ async fn a_device_that_returns_is_open_within_two_seconds_however_long_it_was_aw
     let away = returned.elapsed();
     std::fs::remove_dir_all(folder).unwrap();
     assert!(away <= Duration::from_secs(2), "{away:?}");
+}
+
+/// A link whose turns are counted.
+fn watched(endpoint: &str) -> (Link, tokio::sync::watch::Receiver<u32>) {
+    let (sender, turns) = tokio::sync::watch::channel(0);
+    let link = Link::spawn_with(endpoint.parse().unwrap(), Backoff::default(), move || {
+        sender.send_modify(|n| *n += 1)
+    });
+    (link, turns)
+}
+
+#[tokio::test]
+async fn the_task_turns_on_a_silent_port_and_on_one_that_is_not_there() {
+    let listener = listen(([127, 0, 0, 1], 0).into());
+    let (mut link, mut turns) = watched(&format!("tcp:{}", listener.local_addr().unwrap()));
+    let (_silent, _) = listener.accept().await.unwrap();
+    assert_eq!(next(&mut link).await, LinkEvent::Up);
+    let before = *turns.borrow_and_update();
+    let more = |n: &u32| *n > before + 2;
+    timeout(PATIENCE, turns.wait_for(more)).await.expect("a silent port turns").unwrap();
+
+    let (_missing, mut turns) = watched("serial:/dev/ttyWINGBEAT:57600");
+    timeout(PATIENCE, turns.wait_for(|n| *n > 4)).await.expect("a missing port turns").unwrap();
 }

@@ -72,7 +72,8 @@ async fn a_thousand_unplugs_leave_no_descriptor_no_task_no_memory_and_no_exit() 
     let folder = Folder(folder);
     let name = folder.0.join("ttyFC");
     let backoff = Backoff { least: Duration::from_millis(1), most: Duration::from_millis(2) };
-    let mut link = Link::spawn_with(format!("serial:{}:921600", name.display()).parse().unwrap(), backoff);
+    let mut link =
+        Link::spawn_with(format!("serial:{}:921600", name.display()).parse().unwrap(), backoff, || {});
 
     let mut warm = None;
     for cycle in 0..CYCLES {

@@ -355,5 +355,8 @@ fn mac_address(interface: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
+#[path = "config_schema.rs"]
+mod schema;
+#[cfg(test)]
 #[path = "config_tests.rs"]
 mod tests;

@@ -32,27 +32,93 @@ fn the_least_file_takes_the_published_numbers() {
     assert_eq!(settings.radio.broadcast, Ipv4Addr::BROADCAST);
 }
 
-#[test]
-fn the_example_that_is_installed_is_read_and_says_what_the_defaults_are() {
-    let text = include_str!("../../../deploy/wingbeatd.toml");
-    let mac = |interface: &str| {
-        assert_eq!(interface, "wlan0");
-        Ok(0xb827_eb01_0203)
+/// The configuration that is installed.
+const SAMPLE: &str = include_str!("../../../deploy/wingbeatd.toml");
+
+/// The sample's aircraft.
+fn sample_mac(interface: &str) -> Result<u64, String> {
+    assert_eq!(interface, "wlan0");
+    Ok(0xb827_eb01_0203)
+}
+
+/// The sample with every key that is shown as a comment switched on. What explains begins with `# `.
+fn sample_uncommented() -> String {
+    let line = |line: &'static str| match line.strip_prefix('#') {
+        Some(key) if !key.is_empty() && !key.starts_with(' ') => key,
+        _ => line,
     };
-    let settings = parse("wingbeatd.toml", text, [], &mac).unwrap();
+    SAMPLE.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The keys of a table, as `section.key`.
+fn keys_of(table: &toml::Table, parent: &str) -> Vec<String> {
+    let keys = table.iter().flat_map(|(key, value)| {
+        let path = if parent.is_empty() { key.clone() } else { format!("{parent}.{key}") };
+        match value {
+            toml::Value::Table(inner) => keys_of(inner, &path),
+            _ => vec![path],
+        }
+    });
+    keys.collect()
+}
+
+#[test]
+fn the_sample_is_read_and_what_it_shows_as_a_comment_is_the_default() {
+    let settings = parse("wingbeatd.toml", SAMPLE, [], &sample_mac).unwrap();
     assert_eq!(settings.daemon.agent.muscop.me, VehicleId(0xb827_eb01_0203));
     assert_eq!(settings.daemon.autopilot.to_string(), "serial:/dev/ttyAMA0:921600");
-
-    // Every key that is shown as a comment is a key, and its value is the default.
-    let uncommented: String = text
-        .lines()
-        .map(|line| match line.strip_prefix("#") {
-            Some(key) if key.starts_with(|c: char| c.is_ascii_lowercase()) => format!("{key}\n"),
-            _ => format!("{line}\n"),
-        })
-        .collect();
-    let shown = parse("wingbeatd.toml", &uncommented, [], &mac).unwrap();
+    let shown = parse("wingbeatd.toml", &sample_uncommented(), [], &sample_mac).unwrap();
     assert_eq!(shown, settings, "a commented value is not the default");
+}
+
+#[test]
+fn the_sample_has_every_key_and_each_is_explained_there_and_in_the_manual() {
+    let schema = schema::keys::<File>();
+    assert!(schema.contains(&"id".into()) && schema.contains(&"muscop.silence_ms".into()), "{schema:?}");
+    let sample = keys_of(&sample_uncommented().parse().unwrap(), "");
+    let manual = include_str!("../../../docs/operating.md");
+    for key in &schema {
+        assert!(sample.contains(key), "deploy/wingbeatd.toml: found no {key}, expected every key");
+        assert!(
+            manual.contains(&format!("`{key}`")),
+            "docs/operating.md: found no `{key}`, expected every key"
+        );
+    }
+    // And what it says is no more than there is; reading it strictly says so too.
+    assert_eq!(sample.iter().collect::<std::collections::BTreeSet<_>>(), schema.iter().collect());
+
+    let lines: Vec<&str> = SAMPLE.lines().collect();
+    for (above, line) in lines.iter().zip(lines.iter().skip(1)) {
+        let is_key = line.contains(" = ") && !line.starts_with("# ");
+        assert!(
+            !is_key || above.starts_with("# "),
+            "{line}: found no comment above it, expected one per key"
+        );
+    }
+}
+
+#[test]
+fn a_required_key_says_so_and_the_others_can_be_left_out() {
+    for key in schema::keys::<File>() {
+        let mut table: toml::Table = sample_uncommented().parse().unwrap();
+        let (section, name) = key.split_once('.').unwrap_or(("", &key));
+        let removed = match section {
+            "" => table.remove(name),
+            _ => table.get_mut(section).and_then(|inner| inner.as_table_mut()?.remove(name)),
+        };
+        assert!(removed.is_some(), "{key}");
+        // Its explanation is the comment block above the key.
+        let lines: Vec<&str> = SAMPLE.lines().collect();
+        let from = lines.iter().position(|line| *line == format!("[{section}]")).unwrap_or(0);
+        let is_this = |line: &&str| line.trim_start_matches('#').starts_with(&format!("{name} = "));
+        let at = from + lines[from..].iter().position(is_this).unwrap();
+        let text: Vec<&str> =
+            lines[..at].iter().rev().take_while(|line| line.starts_with("# ")).copied().collect();
+        let says_required = text.iter().any(|line| line.contains("Required."));
+        let text = toml::to_string(&table).unwrap();
+        let parsed = parse("wingbeatd.toml", &text, [], &sample_mac);
+        assert_eq!(parsed.is_err(), says_required, "{key}: {parsed:?}");
+    }
 }
 
 #[test]

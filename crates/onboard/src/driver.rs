@@ -22,6 +22,7 @@ use wingbeat_radio::{Clock, Radio, RadioEvent};
 
 use crate::{
     http::Request,
+    liveness::Turn,
     status::{self, Beside},
 };
 
@@ -37,6 +38,9 @@ const TICK: Duration = Duration::from_millis(1);
 /// The longest piece handed to the agent at once: one MAVLink 2 frame. The agent's outputs are bounded for
 /// one input, and a read may hold fifteen frames that each ask for an answer.
 const PIECE_MAX: usize = 280;
+/// No turn of the loop takes longer, whatever its input: it comes round at every published state.
+pub(crate) const TURN_MAX: Duration = Duration::from_secs(2);
+const _: () = assert!(TURN_MAX.as_millis() > PUBLISH_IDLE.as_millis());
 /// Woken later than this after a deadline, the machine is too slow and people should know.
 const STALL: Duration = Duration::from_millis(500);
 
@@ -44,6 +48,8 @@ const STALL: Duration = Duration::from_millis(500);
 pub(crate) struct Publisher {
     pub(crate) id: String,
     pub(crate) name: String,
+    /// The protocol that it flies by.
+    pub(crate) protocol: String,
     /// Whose missions this aircraft flies, beside those that it is given.
     pub(crate) master: String,
     pub(crate) status: watch::Sender<Arc<AircraftStatus>>,
@@ -67,6 +73,7 @@ pub(crate) struct Driver<R> {
     radio: R,
     requests: mpsc::Receiver<Request>,
     publisher: Publisher,
+    turn: Turn,
     given: Given,
     /// Hash and name of the mission that was published last.
     held: Option<(u64, String)>,
@@ -98,6 +105,7 @@ impl<R: Radio> Driver<R> {
         radio: R,
         requests: mpsc::Receiver<Request>,
         publisher: Publisher,
+        turn: Turn,
     ) -> Self {
         let now = KernelInstant::now();
         Self {
@@ -109,6 +117,7 @@ impl<R: Radio> Driver<R> {
             radio,
             requests,
             publisher,
+            turn,
             given: Given::default(),
             held: None,
             beside: Beside::default(),
@@ -122,6 +131,7 @@ impl<R: Radio> Driver<R> {
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let (mut radio_ended, mut requests_ended) = (false, false);
         loop {
+            self.turn.turned();
             let (deadline, why) = self.agent.poll_timeout();
             let wake_at = self.clock.kernel(deadline).max(self.woken_at + TICK);
             let publish_at = self.publish_at();
@@ -320,11 +330,13 @@ impl<R: Radio> Driver<R> {
 
     fn log(&self, severity: Severity, text: String) {
         let now: Instant = self.clock.now();
-        let aircraft = &self.publisher.name;
+        // The agent's own word: the published state may be older than what is told.
+        let (state, ..) = self.agent.place_in_swarm();
+        let (aircraft, protocol) = (&self.publisher.name, &self.publisher.protocol);
         match severity {
-            Severity::Info => tracing::info!(aircraft, "{text}"),
-            Severity::Warning => tracing::warn!(aircraft, "{text}"),
-            Severity::Error => tracing::error!(aircraft, "{text}"),
+            Severity::Info => tracing::info!(aircraft, protocol, state, "{text}"),
+            Severity::Warning => tracing::warn!(aircraft, protocol, state, "{text}"),
+            Severity::Error => tracing::error!(aircraft, protocol, state, "{text}"),
         }
         let line = LogLine {
             id: self.publisher.id.clone(),

@@ -17,12 +17,13 @@ use axum::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
     },
+    serve::Listener,
 };
 use futures_util::Stream;
 use serde::de::DeserializeOwned;
 use tokio::{
     sync::{Semaphore, broadcast, mpsc, oneshot, watch},
-    time::timeout,
+    time::{interval, timeout},
 };
 use tower_http::timeout::TimeoutLayer;
 use utoipa::OpenApi;
@@ -33,6 +34,7 @@ use wingbeat_api::{
 };
 
 use crate::{
+    liveness::Turn,
     mission::{self, Limits},
     stream,
 };
@@ -47,8 +49,47 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// A comment line that keeps an idle stream open, and tells a console that the link is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// While nobody connects, the server's loop comes round by itself this often.
+const TURN_PERIOD: Duration = Duration::from_millis(500);
+/// No turn of the server's loop takes longer: the longest is its pause of one second when the system is
+/// short of file descriptors.
+pub(crate) const TURN_MAX: Duration = Duration::from_secs(3);
 /// The longest id of a command.
 const COMMAND_ID_MAX: usize = 64;
+
+/// A listener whose loop is seen to turn. A request to ourselves would prove more and lie at the worst
+/// time: it fails while the radio's interface, and the address with it, is gone.
+pub(crate) struct Watched<L> {
+    listener: L,
+    turn: Turn,
+}
+
+impl<L> Watched<L> {
+    pub(crate) fn new(listener: L, turn: Turn) -> Self {
+        Self { listener, turn }
+    }
+}
+
+impl<L: Listener> Listener for Watched<L> {
+    type Io = L::Io;
+    type Addr = L::Addr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let mut turns = interval(TURN_PERIOD);
+        let mut accepting = std::pin::pin!(self.listener.accept());
+        loop {
+            self.turn.turned();
+            tokio::select! {
+                accepted = &mut accepting => return accepted,
+                _ = turns.tick() => {}
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
 
 /// What is asked of the driver, with where to answer.
 #[derive(Debug)]

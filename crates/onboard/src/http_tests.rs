@@ -341,3 +341,16 @@ fn the_document_has_every_path_and_every_type() {
     }
     assert_eq!(document["info"]["license"]["name"], "MIT OR Apache-2.0");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_to_which_nobody_connects_turns_and_one_that_hangs_is_late() {
+    let mut tasks = crate::liveness::Liveness::default();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut watched = Watched::new(listener, tasks.task("HTTP server", TURN_MAX));
+    let waiting = timeout(10 * TURN_MAX, watched.accept());
+    assert!(waiting.await.is_err(), "nobody connects");
+    assert_eq!(tasks.late(), None);
+    // Nobody polls it any more: that is what a server that hangs looks like.
+    tokio::time::sleep(2 * TURN_MAX).await;
+    assert_eq!(tasks.late().map(|late| late.name), Some("HTTP server"));
+}

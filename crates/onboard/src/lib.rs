@@ -9,6 +9,8 @@
 //! | [`config`] | file and environment become values that can be flown, or one line that names the key |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
+//! | [`journal`] | tracing's events become the journal's records, with their fields |
+//! | [`liveness`], [`watchdog`] | whether every task still turns, and systemd's watchdog fed only while it does |
 //! | [`mission`] | which missions are taken over HTTP |
 //! | `status` | from the agent's status to the API's |
 #![forbid(unsafe_code)]
@@ -16,9 +18,12 @@
 pub mod config;
 mod driver;
 mod http;
+pub mod journal;
+pub mod liveness;
 pub mod mission;
 mod status;
 mod stream;
+pub mod watchdog;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -38,6 +43,7 @@ pub use wingbeat_radio::{Clock, ClockError, Radio};
 use crate::{
     driver::{Driver, Publisher},
     http::Front,
+    liveness::Liveness,
 };
 
 /// Version of the HTTP API.
@@ -90,6 +96,7 @@ pub struct Handle {
     identity: Identity,
     status: watch::Receiver<Arc<AircraftStatus>>,
     log: broadcast::Sender<LogLine>,
+    liveness: Liveness,
     stop: watch::Sender<bool>,
     driver: JoinHandle<()>,
     server: JoinHandle<io::Result<()>>,
@@ -134,28 +141,40 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         api_version: API_VERSION,
         protocol: first.protocol.clone(),
     };
+    let first_protocol = first.protocol.clone();
     let (status_sender, status) = watch::channel(Arc::new(first));
     let (mission_sender, mission) = watch::channel(None);
     let (log, _) = broadcast::channel(LOG_MAX);
     let (requests, request_receiver) = mpsc::channel(REQUESTS_MAX);
     let (stop, stopped) = watch::channel(false);
 
-    let publisher =
-        Publisher { id, name, master, status: status_sender, mission: mission_sender, log: log.clone() };
-    let link = Link::spawn(autopilot);
-    let driver = Driver::new(agent, clock, link, radio, request_receiver, publisher);
+    let publisher = Publisher {
+        id,
+        name,
+        protocol: first_protocol,
+        master,
+        status: status_sender,
+        mission: mission_sender,
+        log: log.clone(),
+    };
+    let mut liveness = Liveness::default();
+    let link_turn = liveness.task("link", wingbeat_link::TURN_MAX);
+    let link = Link::spawn_with(autopilot, wingbeat_link::Backoff::default(), move || link_turn.turned());
+    let turn = liveness.task("driver", driver::TURN_MAX);
+    let driver = Driver::new(agent, clock, link, radio, request_receiver, publisher, turn);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
     let front = Front::new(identity.clone(), limits, status.clone(), mission, log.clone(), requests);
     // Answers and events are small and somebody waits for them.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+    let listener = http::Watched::new(listener, liveness.task("HTTP server", http::TURN_MAX))
+        .tap_io(|stream| drop(stream.set_nodelay(true)));
     let mut server_stopped = stopped;
     let serve = axum::serve(listener, http::router(front)).with_graceful_shutdown(async move {
         // An error is a handle that is gone: stop as well.
         let _ = server_stopped.wait_for(|&stop| stop).await;
     });
     let server = tokio::spawn(async move { serve.await });
-    Ok(Handle { address, identity, status, log, stop, driver, server })
+    Ok(Handle { address, identity, status, log, liveness, stop, driver, server })
 }
 
 impl Handle {
@@ -177,6 +196,11 @@ impl Handle {
     /// The log from now on.
     pub fn log(&self) -> broadcast::Receiver<LogLine> {
         self.log.subscribe()
+    }
+
+    /// The daemon's tasks: driver, link and HTTP server. The radio's is its maker's to watch.
+    pub fn liveness(&self) -> &Liveness {
+        &self.liveness
     }
 
     /// Waits until the driver or the server has ended by itself, which neither does while all is well.

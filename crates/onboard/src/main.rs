@@ -4,21 +4,19 @@
 //! what was found and what was expected).
 #![forbid(unsafe_code)]
 
-use std::{
-    io::Read as _,
-    path::PathBuf,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use clap::Parser;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 use wingbeat_onboard::{
-    Clock, Handle,
+    Clock,
     config::{self, Settings},
+    journal::Journal,
+    liveness::Liveness,
+    watchdog,
 };
 use wingbeat_radio::UdpBroadcast;
 
@@ -68,9 +66,13 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
     let (id, name, autopilot) = (daemon.agent.muscop.me, daemon.name.clone(), daemon.autopilot.clone());
     let seed = daemon.seed;
-    let radio = UdpBroadcast::spawn(settings.radio);
+    let mut tasks = Liveness::default();
+    let radio_turn = tasks.task("radio", wingbeat_radio::TURN_MAX);
+    let radio = UdpBroadcast::spawn_watched(settings.radio, move || radio_turn.turned());
     let mut handle = wingbeat_onboard::start(daemon, Clock::real_time(), radio).await?;
+    tasks.join(handle.liveness());
     tracing::info!(
+        aircraft = name,
         "wingbeatd {} is {id} ({name}), autopilot {autopilot}, API http://{}, seed {seed:#018x}",
         env!("CARGO_PKG_VERSION"),
         handle.address()
@@ -83,7 +85,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             _ = interrupt.recv() => "SIGINT",
         }
     };
-    let feeding = feed_watchdog(&handle);
+    let feeding = watchdog::run(tasks, handle.status(), sd_notify::watchdog_enabled(), tell_systemd);
     let ended = tokio::select! {
         name = asked => Ok(name),
         why = handle.ended() => Err(why),
@@ -99,29 +101,6 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Err(why) => {
             tracing::error!("{why}");
             Ok(ExitCode::FAILURE)
-        }
-    }
-}
-
-/// Tells systemd that the driver lives: each published state is proof of one turn of its loop, and it
-/// publishes twice a second at least. A driver that hangs is not spoken for, and systemd starts another. It
-/// ends when the driver does.
-fn feed_watchdog(handle: &Handle) -> impl Future<Output = ()> + 'static {
-    let mut status = handle.status();
-    let period = sd_notify::watchdog_enabled().map(|interval| interval / 4);
-    async move {
-        let mut fed = Instant::now();
-        let mut told = String::new();
-        while status.changed().await.is_ok() {
-            let state = status.borrow_and_update().state.clone();
-            if state != told {
-                tell_systemd(&[NotifyState::Status(&state)]);
-                told = state;
-            }
-            if period.is_some_and(|period: Duration| fed.elapsed() >= period) {
-                tell_systemd(&[NotifyState::Watchdog]);
-                fed = Instant::now();
-            }
         }
     }
 }
@@ -158,34 +137,19 @@ async fn check(settings: &Settings) -> ExitCode {
     code
 }
 
-/// To the journal where systemd started us, else to standard error. `RUST_LOG` sets the level.
-///
-/// The journal's logger is one of the crate `log`: tracing hands it every event by its feature `log-always`
-/// (`docs/decisions/0002-journal-logger.md`), and no subscriber is set beside it.
+/// To the journal where systemd started us, else to standard error. `RUST_LOG` sets what is written.
 fn log_somewhere() -> anyhow::Result<()> {
-    let level = std::env::var("RUST_LOG").ok();
+    let filter = match std::env::var("RUST_LOG").as_deref() {
+        Err(_) | Ok("") => EnvFilter::new("info"),
+        Ok(text) => EnvFilter::try_new(text).with_context(|| {
+            format!("RUST_LOG: found {text:?}, expected a level or a list of target=level")
+        })?,
+    };
     if systemd_journal_logger::connected_to_journal() {
-        let level = match level.as_deref().map(str::parse) {
-            None => log::LevelFilter::Info,
-            Some(Ok(level)) => level,
-            Some(Err(_)) => {
-                return Err(anyhow!(
-                    "RUST_LOG: found {:?}, expected off, error, warn, info, debug or trace",
-                    level.unwrap_or_default()
-                ));
-            }
-        };
-        systemd_journal_logger::JournalLog::new()
-            .and_then(|journal| journal.install().map_err(std::io::Error::other))
+        let journal = systemd_journal_logger::JournalLog::new()
             .context("the journal: found no logger, expected systemd's socket")?;
-        log::set_max_level(level);
+        tracing_subscriber::registry().with(filter).with(Journal::new(journal)).init();
     } else {
-        let filter = match level.as_deref() {
-            None | Some("") => EnvFilter::new("info"),
-            Some(text) => EnvFilter::try_new(text).with_context(|| {
-                format!("RUST_LOG: found {text:?}, expected a level or a list of target=level")
-            })?,
-        };
         tracing_subscriber::fmt()
             .with_writer(std::io::stderr)
             .with_env_filter(filter)

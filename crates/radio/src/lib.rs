@@ -16,7 +16,7 @@ use std::future::Future;
 
 pub use clock::{Clock, ClockError};
 pub use hub::{Hub, HubCounters, HubRadio, Positions};
-pub use udp::{OpenError, OpenErrorKind, UdpBroadcast, UdpConfig, check};
+pub use udp::{OpenError, OpenErrorKind, TURN_MAX, UdpBroadcast, UdpConfig, check};
 use wingbeat_wire::DATAGRAM_LEN_MAX;
 
 /// Datagrams received and not yet taken. 128 aircraft that each beacon five times a second fill it in

@@ -16,7 +16,7 @@ use tokio::{
     net::UdpSocket,
     sync::{Notify, mpsc},
     task::JoinHandle,
-    time::sleep,
+    time::{interval, sleep},
 };
 use wingbeat_wire::DATAGRAM_LEN_MAX;
 
@@ -24,6 +24,11 @@ use crate::{RECEIVED_MAX, Radio, RadioEvent, SendError, fits};
 
 /// The first and the longest wait before opening again.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// On a silent radio the task's loop comes round by itself this often.
+const TURN_PERIOD: Duration = Duration::from_millis(500);
+/// No turn of a radio task's loop takes longer: the longest step is the wait before opening again.
+pub const TURN_MAX: Duration = Duration::from_secs(5);
+const _: () = assert!(TURN_MAX.as_millis() > BACKOFF.1.as_millis());
 /// `IFF_UP` in `/sys/class/net/IF/flags` (linux/if.h).
 const INTERFACE_UP: u32 = 1;
 
@@ -156,10 +161,17 @@ struct Shared {
 impl UdpBroadcast {
     /// Starts the task that opens the socket and keeps it open.
     pub fn spawn(config: UdpConfig) -> Self {
+        Self::spawn_watched(config, || {})
+    }
+
+    /// As [`UdpBroadcast::spawn`]; calls `turned` at every turn of the task's loop, within [`TURN_MAX`] of
+    /// each other, whether or not the interface is there, so that a task that hangs can be told from a
+    /// silent radio.
+    pub fn spawn_watched(config: UdpConfig, turned: impl Fn() + Send + Sync + 'static) -> Self {
         let (sender, events) = mpsc::channel(RECEIVED_MAX);
         let shared = Arc::new(Shared::default());
         let destination = SocketAddrV4::new(config.broadcast, config.port);
-        let task = tokio::spawn(run(config, sender, shared.clone()));
+        let task = tokio::spawn(run(config, sender, shared.clone(), turned));
         Self { events, shared, destination, task }
     }
 }
@@ -195,10 +207,16 @@ impl Drop for UdpBroadcast {
     }
 }
 
-async fn run(config: UdpConfig, events: mpsc::Sender<RadioEvent>, shared: Arc<Shared>) {
+async fn run(
+    config: UdpConfig,
+    events: mpsc::Sender<RadioEvent>,
+    shared: Arc<Shared>,
+    turned: impl Fn() + Send + Sync,
+) {
     let mut backoff = BACKOFF.0;
     let mut last_reason = None;
     loop {
+        turned();
         let opened = open(&config).and_then(|socket| {
             split(socket).map_err(|error| OpenError {
                 radio: config.name(),
@@ -215,7 +233,7 @@ async fn run(config: UdpConfig, events: mpsc::Sender<RadioEvent>, shared: Arc<Sh
                 }
                 last_reason = None;
                 backoff = BACKOFF.0;
-                let found = listen(&config, &receiver, &events, &shared).await;
+                let found = listen(&config, &receiver, &events, &shared, &turned).await;
                 shared.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
                 format!("radio {}: found {found}, expected an interface that is up", config.name())
             }
@@ -246,10 +264,13 @@ async fn listen(
     socket: &UdpSocket,
     events: &mpsc::Sender<RadioEvent>,
     shared: &Shared,
+    turned: &(impl Fn() + Send + Sync),
 ) -> String {
     // One byte more than a datagram may have, so that a longer one is seen to be too long and not cut to fit.
     let mut buffer = [0; DATAGRAM_LEN_MAX + 1];
+    let mut turn = interval(TURN_PERIOD);
     loop {
+        turned();
         tokio::select! {
             received = socket.recv_from(&mut buffer) => match received {
                 Ok((length, _)) => {
@@ -266,6 +287,7 @@ async fn listen(
             () = shared.suspect.notified() => if let Err(error) = open(config) {
                 return error.found;
             },
+            _ = turn.tick() => {}
             () = events.closed() => return "nobody listening".into(),
         }
     }
@@ -362,5 +384,16 @@ mod tests {
         assert_eq!(next(&mut radio).await, RadioEvent::Up);
         radio.send(b"beacon").unwrap();
         assert_eq!(next(&mut radio).await, RadioEvent::Datagram(b"beacon".to_vec()));
+    }
+
+    #[tokio::test]
+    async fn the_task_turns_on_a_silent_radio_and_on_one_that_is_not_there() {
+        let missing = UdpConfig { interface: Some("wingbeat9".into()), ..config(port()) };
+        for config in [config(port()), missing] {
+            let (sender, mut turns) = tokio::sync::watch::channel(0);
+            let _radio = UdpBroadcast::spawn_watched(config, move || sender.send_modify(|n| *n += 1));
+            let turned = tokio::time::timeout(PATIENCE, turns.wait_for(|&n| n > 4)).await;
+            turned.expect("it turns").unwrap();
+        }
     }
 }

@@ -1,0 +1,145 @@
+//! Telling systemd how the daemon does.
+//!
+//! The watchdog is fed only while every task turns ([`crate::liveness`]): a driver that flies without its
+//! link, or a server that answers while the driver hangs, is not spoken for, and systemd starts another
+//! daemon. The task that is late is named in the log before that.
+
+use std::{sync::Arc, time::Duration};
+
+use sd_notify::NotifyState;
+use tokio::{
+    sync::watch,
+    time::{MissedTickBehavior, interval},
+};
+use wingbeat_api::AircraftStatus;
+
+use crate::liveness::Liveness;
+
+/// How often the tasks are looked at where no watchdog waits to be fed.
+const LOOK_PERIOD: Duration = Duration::from_secs(1);
+/// However short a period systemd is given, the daemon has other work.
+const LOOK_PERIOD_LEAST: Duration = Duration::from_millis(10);
+/// The watchdog is fed so many times in its period.
+const FEEDS_PER_PERIOD: u32 = 4;
+
+/// Speaks to systemd through `tell` until the driver ends. `watchdog` is the period within which systemd
+/// wants to be told.
+pub async fn run(
+    tasks: Liveness,
+    mut status: watch::Receiver<Arc<AircraftStatus>>,
+    watchdog: Option<Duration>,
+    mut tell: impl FnMut(&[NotifyState<'_>]),
+) {
+    let period = watchdog.map_or(LOOK_PERIOD, |period| period / FEEDS_PER_PERIOD);
+    let mut look = interval(period.max(LOOK_PERIOD_LEAST));
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut state = String::new();
+    let mut late_task = None;
+    loop {
+        tokio::select! {
+            changed = status.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let now = status.borrow_and_update().state.clone();
+                if now != state {
+                    tell(&[NotifyState::Status(&now)]);
+                    state = now;
+                }
+            }
+            _ = look.tick() => match tasks.late() {
+                None => {
+                    late_task = None;
+                    if watchdog.is_some() {
+                        tell(&[NotifyState::Watchdog]);
+                    }
+                }
+                // Said once, not at every look.
+                Some(late) if late_task == Some(late.name) => {}
+                Some(late) => {
+                    late_task = Some(late.name);
+                    tracing::error!(
+                        "task {}: found no turn for {} ms, expected one within {} ms; systemd's watchdog is not fed",
+                        late.name, late.silence.as_millis(), late.limit.as_millis()
+                    );
+                }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::driver;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn a_status() -> AircraftStatus {
+        let me = wingbeat_wire::VehicleId(1);
+        let config = wingbeat_agent::Config::new(wingbeat_protocol::muscop::Config::new(me, me, 1));
+        let clock = crate::Clock::real_time();
+        let agent = wingbeat_agent::Agent::new(config, 1, clock.now()).unwrap();
+        driver::first_status(&agent, &clock, "one")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_watchdog_is_fed_only_while_every_task_turns_and_it_ends_with_the_driver() {
+        let mut tasks = Liveness::default();
+        let one = tasks.task("one", 2 * SECOND);
+        let two = tasks.task("two", 2 * SECOND);
+        let (sender, status) = watch::channel(Arc::new(a_status()));
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = told.clone();
+        let running = tokio::spawn(run(tasks, status, Some(4 * SECOND), move |states| {
+            heard.lock().unwrap().extend(states.iter().map(ToString::to_string));
+        }));
+        let feeds = || {
+            let all = std::mem::take(&mut *told.lock().unwrap());
+            all.iter().filter(|line| *line == "WATCHDOG=1").count()
+        };
+        for _ in 0..10 {
+            one.turned();
+            two.turned();
+            sleep(SECOND).await;
+        }
+        assert!((10..=11).contains(&feeds()), "four times in its period of four seconds");
+
+        // The one that hangs is not spoken for by the one that turns.
+        for _ in 0..10 {
+            one.turned();
+            sleep(SECOND).await;
+        }
+        assert!(feeds() <= 2, "at most until its limit has passed");
+        two.turned();
+        one.turned();
+        sleep(2 * SECOND).await;
+        assert!(feeds() >= 1, "it came back");
+
+        let mut next = a_status();
+        next.state = "Landing".into();
+        sender.send_replace(Arc::new(next));
+        sleep(SECOND).await;
+        assert!(told.lock().unwrap().contains(&"STATUS=Landing".to_owned()));
+        drop(sender);
+        running.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_asked_to_be_fed_is_not_fed() {
+        let mut tasks = Liveness::default();
+        let _one = tasks.task("one", SECOND);
+        let (sender, status) = watch::channel(Arc::new(a_status()));
+        let told = Arc::new(Mutex::new(0));
+        let heard = told.clone();
+        let running = tokio::spawn(run(tasks, status, None, move |_| *heard.lock().unwrap() += 1));
+        sleep(10 * SECOND).await;
+        drop(sender);
+        running.await.unwrap();
+        assert_eq!(*told.lock().unwrap(), 0);
+    }
+}
