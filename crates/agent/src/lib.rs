@@ -13,6 +13,7 @@
 mod checks;
 mod command;
 mod executor;
+pub mod guardian;
 mod status;
 
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use wingbeat_protocol::{Severity, Text};
 
 use command::{Commands, Seen};
 use executor::Executor;
+use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
 use wingbeat_autopilot::codec::{Decoder, Frame};
 use wingbeat_autopilot::copter::Mode;
@@ -50,12 +52,29 @@ pub struct Config {
     pub position_interval: Duration,
     /// The least battery, per cent, that setup asks for.
     pub battery_least_percent: u8,
+    /// What becomes of the aircraft when its companion dies.
+    pub companion_loss: CompanionLoss,
+}
+
+/// What becomes of an aircraft when the process that holds its agent dies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompanionLoss {
+    /// It flies on alone unless a second layer catches it: setup asks for one.
+    #[default]
+    FliesOn,
+    /// The aircraft is simulated by whoever holds the agent, and ends with it. For benches only.
+    EndsWithIt,
 }
 
 impl Config {
     /// The published numbers around `muscop`.
     pub fn new(muscop: muscop::Config) -> Self {
-        Self { muscop, position_interval: Duration::from_millis(250), battery_least_percent: 30 }
+        Self {
+            muscop,
+            position_interval: Duration::from_millis(250),
+            battery_least_percent: 30,
+            companion_loss: CompanionLoss::default(),
+        }
     }
 }
 
@@ -145,6 +164,8 @@ pub enum Input<'a> {
     },
     /// The operator hands over a mission: waypoints, heights above home.
     Mission(&'a [Point]),
+    /// What the guardian answers, or nothing when none does.
+    Guard(Option<guardian::Answer>),
 }
 
 /// One line for the log.
@@ -198,6 +219,7 @@ pub struct Agent {
     /// Why it is not engaged.
     disengaged_by: Text,
     link_was_up: bool,
+    guard: Option<guardian::Answer>,
     mavlink_sequence: u8,
     datagram_sequence: u32,
     sent: u64,
@@ -225,6 +247,7 @@ impl Agent {
             engaged: true,
             disengaged_by: Text::new(),
             link_was_up: false,
+            guard: None,
             mavlink_sequence: 0,
             datagram_sequence: 0,
             sent: 0,
@@ -248,6 +271,7 @@ impl Agent {
             Input::Datagram(bytes) => self.hear_radio(now, bytes, out),
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
+            Input::Guard(answer) => self.hear_guardian(answer, out),
         }
         self.work(now, out);
         self.commands.look(Seen {
@@ -336,9 +360,41 @@ impl Agent {
             sent: self.sent,
             received: self.received,
             refused: self.refused,
-            checks: checks::preflight(&self.config, t, &self.protocol, now),
+            checks: checks::preflight(&self.config, t, &self.protocol, self.guard, now),
             commands: self.commands.list().clone(),
         }
+    }
+
+    /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
+    pub fn pulse(&self, now: Instant) -> Pulse {
+        let flying = self.telemetry.armed && !matches!(self.protocol.state(), "Start" | "Finished");
+        Pulse {
+            activity: match self.engaged {
+                false => Activity::Pilot,
+                true if flying || self.executor.flies() => Activity::Commanding,
+                true => Activity::Idle,
+            },
+            system_id: self.telemetry.system_id.unwrap_or(0),
+            ours: self.executor.own_modes(now),
+            endpoint: 0,
+        }
+    }
+
+    fn hear_guardian(&mut self, answer: Option<guardian::Answer>, out: &mut Outputs) {
+        let watched = |answer: Option<guardian::Answer>| answer.is_some_and(|a| a.stance == Stance::Watches);
+        if watched(answer) && !watched(self.guard) {
+            out.log(Severity::Info, text!("the guardian watches over this aircraft"));
+        } else if watched(self.guard) && !watched(answer) {
+            out.log(
+                Severity::Error,
+                text!("no guardian watches: if this daemon dies, the aircraft flies on"),
+            );
+        }
+        if let Some(answer) = answer.filter(|a| a.stance.holds() && self.guard != Some(*a)) {
+            let (cause, does) = (answer.cause, answer.stance.name());
+            out.log(Severity::Warning, text!("the guardian has the flight controller ({cause}): {does}"));
+        }
+        self.guard = answer;
     }
 
     fn hear_autopilot(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
@@ -378,7 +434,7 @@ impl Agent {
     /// own failsafe: both outrank us.
     fn judge_mode(&mut self, now: Instant, out: &mut Outputs) {
         let Some(number) = self.telemetry.mode_number else { return };
-        let ours = self.executor.asked_for(now, number);
+        let ours = self.executor.expected(now, number);
         let at_stake = self.telemetry.armed || self.executor.is_busy();
         if ours || !self.engaged || !at_stake {
             return;
@@ -394,6 +450,7 @@ impl Agent {
     fn disengage(&mut self, why: Text, out: &mut Outputs) {
         self.engaged = false;
         self.executor.clear();
+        self.executor.expect_nothing();
         out.log(Severity::Warning, text!("{why}; silent until engaged again"));
         self.disengaged_by = why;
     }
@@ -446,7 +503,7 @@ impl Agent {
             return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
         }
         if command == Command::Setup {
-            let checks = checks::preflight(&self.config, &self.telemetry, &self.protocol, now);
+            let checks = checks::preflight(&self.config, &self.telemetry, &self.protocol, self.guard, now);
             if let Some(failed) = checks.iter().find(|c| !c.passed) {
                 return Reply::Refused(text!("{}: {}", failed.name, failed.detail));
             }
@@ -469,6 +526,7 @@ impl Agent {
             let _ = self.protocol.set_mission(self.mission.clone());
         }
         self.executor.clear();
+        self.executor.expect_nothing();
         self.engaged = true;
         self.disengaged_by.clear();
     }
