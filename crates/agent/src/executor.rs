@@ -14,6 +14,8 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::Order;
 use wingbeat_wire::Point;
 
+use crate::guardian::Modes;
+
 /// What is to be done, in order.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -46,8 +48,11 @@ pub(crate) struct Executor {
     order: Option<Order>,
     steps: Deque<Step, 4>,
     job: Option<Job>,
-    /// Modes that we asked for, newest last: a heartbeat that shows one of them is our own doing.
+    /// Modes that we asked for and have not seen, newest last: a heartbeat that shows one of them is our
+    /// own doing, once.
     asked: Deque<(Mode, Instant), 4>,
+    /// The mode of our own doing that was seen last.
+    own: Option<Mode>,
 }
 
 /// A mode that we asked for may show this late: the heartbeat that was on its way, and one that is lost.
@@ -83,9 +88,37 @@ impl Executor {
         matches!(self.order, Some(Order::Hold | Order::Return | Order::Land))
     }
 
-    /// Whether a heartbeat that shows this mode is our own doing.
-    pub(crate) fn asked_for(&self, now: Instant, mode_number: u32) -> bool {
-        self.asked.iter().any(|(mode, at)| mode.number() == mode_number && now.since(*at) <= OWN_MODE_WITHIN)
+    /// Whether a mode that a heartbeat shows anew is our own doing. A mode is expected once for all that it
+    /// was asked: when it has been seen, it and whatever was asked before it are past, and who enters it
+    /// again is the pilot.
+    pub(crate) fn expected(&mut self, now: Instant, mode_number: u32) -> bool {
+        let is_it =
+            |(mode, at): &(Mode, Instant)| mode.number() == mode_number && now.since(*at) <= OWN_MODE_WITHIN;
+        let Some(position) = self.asked.iter().position(is_it) else { return false };
+        for _ in 0..=position {
+            self.own = self.asked.pop_front().map(|(mode, _)| mode);
+        }
+        true
+    }
+
+    /// Forgets every mode that was asked for: from here on each is the pilot's.
+    pub(crate) fn expect_nothing(&mut self) {
+        self.asked.clear();
+        self.own = None;
+    }
+
+    /// Modes that are our own doing, seen or still to be seen.
+    pub(crate) fn own_modes(&self, now: Instant) -> Modes {
+        let pending = self.asked.iter().filter(|(_, at)| now.since(*at) <= OWN_MODE_WITHIN);
+        pending
+            .map(|(mode, _)| mode)
+            .chain(self.own.as_ref())
+            .fold(Modes::default(), |all, mode| all.with(Modes::one(mode.number())))
+    }
+
+    /// Whether an order is under way that moves the aircraft or arms it.
+    pub(crate) fn flies(&self) -> bool {
+        self.order.is_some_and(|order| order != Order::LoadRoute)
     }
 
     /// Whether something is being done.
@@ -141,11 +174,14 @@ impl Executor {
             }
             let progress = match self.job.as_mut()? {
                 Job::Mode(job) => {
-                    let due = now >= job.due();
                     let mode = job.mode();
+                    let sent = transmit.bytes.len();
                     let progress = job.poll(now, telemetry, transmit);
-                    if due {
+                    if transmit.bytes.len() > sent {
                         note(&mut self.asked, mode, now);
+                    }
+                    if progress == Progress::Done {
+                        self.own = Some(mode);
                     }
                     progress
                 }
@@ -190,10 +226,8 @@ impl Executor {
 }
 
 fn note(asked: &mut Deque<(Mode, Instant), 4>, mode: Mode, now: Instant) {
-    if let Some((_, at)) = asked.iter_mut().find(|(m, _)| *m == mode) {
-        *at = now;
-        return;
-    }
+    // In the order of the last request, which is the order in which the autopilot obeys.
+    asked.retain(|(m, _)| *m != mode);
     if asked.is_full() {
         asked.pop_front();
     }

@@ -13,6 +13,7 @@
 mod checks;
 mod command;
 mod executor;
+pub mod guardian;
 mod status;
 
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use wingbeat_protocol::{Severity, Text};
 
 use command::{Commands, Seen};
 use executor::Executor;
+use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Key, Signer, Timestamp, Unsigned, Verifier};
@@ -55,6 +57,8 @@ pub struct Config {
     pub battery_least_percent: u8,
     /// Whether frames to and from the autopilot are signed.
     pub signing: Option<Signing>,
+    /// What becomes of the aircraft when its companion dies.
+    pub companion_loss: CompanionLoss,
 }
 
 /// How frames to and from the autopilot are signed.
@@ -69,6 +73,16 @@ pub struct Signing {
     pub setup: bool,
 }
 
+/// What becomes of an aircraft when the process that holds its agent dies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompanionLoss {
+    /// It flies on alone unless a second layer catches it: setup asks for one.
+    #[default]
+    FliesOn,
+    /// The aircraft is simulated by whoever holds the agent, and ends with it. For benches only.
+    EndsWithIt,
+}
+
 impl Config {
     /// The published numbers around `muscop`.
     pub fn new(muscop: muscop::Config) -> Self {
@@ -77,6 +91,7 @@ impl Config {
             position_interval: Duration::from_millis(250),
             battery_least_percent: 30,
             signing: None,
+            companion_loss: CompanionLoss::default(),
         }
     }
 }
@@ -173,6 +188,8 @@ pub enum Input<'a> {
     },
     /// The operator hands over a mission: waypoints, heights above home.
     Mission(&'a [Point]),
+    /// What the guardian answers, or nothing when none does.
+    Guard(Option<guardian::Answer>),
 }
 
 /// One line for the log.
@@ -231,6 +248,7 @@ pub struct Agent {
     setup_signing: Option<SetupSigning>,
     /// What the clock said, and when it did.
     utc: Option<(Instant, u64)>,
+    guard: Option<guardian::Answer>,
     datagram_sequence: u32,
     sent: u64,
     received: u64,
@@ -273,6 +291,7 @@ impl Agent {
                 .filter(|s| s.setup)
                 .map(|s| SetupSigning::new(now, s.key.clone())),
             utc: None,
+            guard: None,
             datagram_sequence: 0,
             sent: 0,
             received: 0,
@@ -303,6 +322,7 @@ impl Agent {
             Input::Datagram(bytes) => self.hear_radio(now, bytes, out),
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
+            Input::Guard(answer) => self.hear_guardian(answer, out),
         }
         self.advance_signer(now);
         self.work(now, out);
@@ -395,9 +415,41 @@ impl Agent {
             sent: self.sent,
             received: self.received,
             refused: self.refused,
-            checks: checks::preflight(&self.config, t, &self.protocol, now),
+            checks: checks::preflight(&self.config, t, &self.protocol, self.guard, now),
             commands: self.commands.list().clone(),
         }
+    }
+
+    /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
+    pub fn pulse(&self, now: Instant) -> Pulse {
+        let flying = self.telemetry.armed && !matches!(self.protocol.state(), "Start" | "Finished");
+        Pulse {
+            activity: match self.engaged {
+                false => Activity::Pilot,
+                true if flying || self.executor.flies() => Activity::Commanding,
+                true => Activity::Idle,
+            },
+            system_id: self.telemetry.system_id.unwrap_or(0),
+            ours: self.executor.own_modes(now),
+            endpoint: 0,
+        }
+    }
+
+    fn hear_guardian(&mut self, answer: Option<guardian::Answer>, out: &mut Outputs) {
+        let watched = |answer: Option<guardian::Answer>| answer.is_some_and(|a| a.stance == Stance::Watches);
+        if watched(answer) && !watched(self.guard) {
+            out.log(Severity::Info, text!("the guardian watches over this aircraft"));
+        } else if watched(self.guard) && !watched(answer) {
+            out.log(
+                Severity::Error,
+                text!("no guardian watches: if this daemon dies, the aircraft flies on"),
+            );
+        }
+        if let Some(answer) = answer.filter(|a| a.stance.holds() && self.guard != Some(*a)) {
+            let (cause, does) = (answer.cause, answer.stance.name());
+            out.log(Severity::Warning, text!("the guardian has the flight controller ({cause}): {does}"));
+        }
+        self.guard = answer;
     }
 
     fn hear_autopilot(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
@@ -459,7 +511,7 @@ impl Agent {
     /// own failsafe: both outrank us.
     fn judge_mode(&mut self, now: Instant, out: &mut Outputs) {
         let Some(number) = self.telemetry.mode_number else { return };
-        let ours = self.executor.asked_for(now, number);
+        let ours = self.executor.expected(now, number);
         let at_stake = self.telemetry.armed || self.executor.is_busy();
         if ours || !self.engaged || !at_stake {
             return;
@@ -475,6 +527,7 @@ impl Agent {
     fn disengage(&mut self, why: Text, out: &mut Outputs) {
         self.engaged = false;
         self.executor.clear();
+        self.executor.expect_nothing();
         out.log(Severity::Warning, text!("{why}; silent until engaged again"));
         self.disengaged_by = why;
     }
@@ -527,7 +580,7 @@ impl Agent {
             return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
         }
         if command == Command::Setup {
-            let checks = checks::preflight(&self.config, &self.telemetry, &self.protocol, now);
+            let checks = checks::preflight(&self.config, &self.telemetry, &self.protocol, self.guard, now);
             if let Some(failed) = checks.iter().find(|c| !c.passed) {
                 return Reply::Refused(text!("{}: {}", failed.name, failed.detail));
             }
@@ -550,6 +603,7 @@ impl Agent {
             let _ = self.protocol.set_mission(self.mission.clone());
         }
         self.executor.clear();
+        self.executor.expect_nothing();
         self.engaged = true;
         self.disengaged_by.clear();
     }

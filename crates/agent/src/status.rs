@@ -138,6 +138,6 @@ pub struct Status {
 }
 
 /// Number of preflight checks.
-pub const CHECKS_MAX: usize = 7;
+pub const CHECKS_MAX: usize = 8;
 /// Commands that are remembered.
 pub const COMMANDS_MAX: usize = 8;

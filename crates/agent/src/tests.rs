@@ -31,9 +31,10 @@ struct Bench {
 impl Bench {
     /// A lone aircraft with a mission.
     fn new() -> Self {
-        let muscop = muscop::Config::new(VehicleId(1), VehicleId(1), 1);
+        let mut config = Config::new(muscop::Config::new(VehicleId(1), VehicleId(1), 1));
+        config.companion_loss = CompanionLoss::EndsWithIt;
         let mut bench = Self {
-            agent: Agent::new(Config::new(muscop), 1, Instant::ZERO).unwrap(),
+            agent: Agent::new(config, 1, Instant::ZERO).unwrap(),
             now: Instant::ZERO,
             mode: 0,
             armed: false,

@@ -2,7 +2,7 @@
 //! deterministic bench and the real-time fleet build their aircraft from the same description.
 
 use anyhow::{Context, Result, bail, ensure};
-use wingbeat_agent::{Agent, Config as AgentConfig};
+use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Formation, Frame, Instant, Position};
@@ -117,7 +117,9 @@ impl Scenario {
         muscop.distance_m = self.distance_m;
         muscop.landing_distance_m = self.landing_distance_m;
         muscop.arrival_period = self.arrival_period;
-        AgentConfig::new(muscop)
+        let mut config = AgentConfig::new(muscop);
+        config.companion_loss = CompanionLoss::EndsWithIt;
+        config
     }
 
     /// An aircraft's agent.

@@ -1,0 +1,328 @@
+//! The guardian against scripted heartbeats, with explicit times. Whole deaths are flown against the
+//! simulated flight controller in `crates/sim/tests/companion_death.rs`.
+
+extern crate std;
+use core::fmt::Write as _;
+use std::{string::String, vec::Vec as StdVec};
+
+use wingbeat_autopilot::codec::Decoder;
+
+use super::*;
+
+const ENDPOINT: u32 = 7;
+
+struct Bench {
+    guardian: Guardian,
+    now: Instant,
+    /// Modes asked for, with the time in milliseconds.
+    asked: StdVec<(u64, Mode)>,
+    heartbeats: usize,
+    kills: usize,
+    answer: Option<Answer>,
+    log: String,
+}
+
+impl Bench {
+    fn new(then: Then) -> Self {
+        let config = Config {
+            silence: Duration::from_millis(1_000),
+            hold: Duration::from_secs(10),
+            then,
+            endpoint: ENDPOINT,
+        };
+        Self {
+            guardian: Guardian::new(config),
+            now: Instant::from_secs(100),
+            asked: StdVec::new(),
+            heartbeats: 0,
+            kills: 0,
+            answer: None,
+            log: String::new(),
+        }
+    }
+
+    /// A daemon that commands in these modes dies.
+    fn orphaned(then: Then, ours: &[Mode]) -> Self {
+        let mut bench = Self::new(then);
+        bench.feed(Input::Connected);
+        bench.feed(Input::Pulse(pulse(Activity::Commanding, ours)));
+        bench.feed(Input::Gone);
+        assert!(bench.guardian.wants_port());
+        bench.feed(Input::AutopilotLink(true));
+        bench
+    }
+
+    fn feed(&mut self, input: Input<'_>) {
+        let mut out = Outputs::default();
+        self.guardian.handle(self.now, input, &mut out);
+        Decoder::default().push(&out.autopilot, |frame| {
+            assert_eq!(frame.header.component_id, COMPONENT_ID);
+            match frame.message {
+                MavMessage::SET_MODE(m) => {
+                    self.asked.push((self.now.as_millis(), Mode::from_number(m.custom_mode).unwrap()));
+                }
+                MavMessage::HEARTBEAT(_) => self.heartbeats += 1,
+                other => panic!("a guardian says {other:?}"),
+            }
+        });
+        self.kills += usize::from(out.kill);
+        self.answer = out.answer.or(self.answer);
+        for event in &out.events {
+            writeln!(self.log, "{}", event.text).unwrap();
+        }
+    }
+
+    fn heartbeat(&mut self, number: u32, armed: bool) {
+        let armed = if armed { MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED } else { MavModeFlag::empty() };
+        let message = MavMessage::HEARTBEAT(HEARTBEAT_DATA {
+            custom_mode: number,
+            mavtype: MavType::MAV_TYPE_QUADROTOR,
+            autopilot: MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA,
+            base_mode: MavModeFlag::MAV_MODE_FLAG_CUSTOM_MODE_ENABLED | armed,
+            ..HEARTBEAT_DATA::default()
+        });
+        let mut bytes = Vec::<u8, 64>::new();
+        encode_v2(MavHeader { system_id: 1, component_id: 1, sequence: 0 }, &message, &mut bytes).unwrap();
+        self.feed(Input::Autopilot(&bytes));
+    }
+
+    /// Time passes; heartbeats each second, wake-ups as wanted.
+    fn seconds(&mut self, seconds: u64, mode: Mode) {
+        for _ in 0..seconds {
+            self.heartbeat(mode.number(), true);
+            for _ in 0..10 {
+                self.now = self.now + Duration::from_millis(100);
+                if self.now >= self.guardian.poll_timeout() {
+                    self.feed(Input::Wake);
+                    assert!(self.guardian.poll_timeout() > self.now, "time does not pass");
+                }
+            }
+        }
+    }
+}
+
+fn pulse(activity: Activity, ours: &[Mode]) -> Pulse {
+    let ours = ours.iter().fold(Modes::default(), |all, m| all.with(Modes::one(m.number())));
+    Pulse { activity, system_id: 1, ours, endpoint: ENDPOINT }
+}
+
+#[test]
+fn transition_table() {
+    let sights = [
+        Sight::DisarmedEarly,
+        Sight::Disarmed,
+        Sight::Theirs,
+        Sight::Brake,
+        Sight::Descent,
+        Sight::Commanded,
+        Sight::Unseen,
+        Sight::HoldOver,
+        Sight::Stop,
+    ];
+    let mut table = String::new();
+    for phase in Phase::ALL {
+        for sight in sights {
+            writeln!(table, "{phase:?} | {sight:?} -> {:?}", phase.next(sight)).unwrap();
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn a_commanding_daemon_that_dies_leaves_brake_then_land() {
+    let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+    assert!(bench.asked.is_empty(), "nothing before a heartbeat was judged");
+    bench.seconds(2, Mode::Guided);
+    assert_eq!(bench.asked, [(100_000, Mode::Brake), (101_200, Mode::Brake)]);
+    bench.seconds(9, Mode::Brake);
+    assert_eq!(bench.asked.len(), 2, "what is seen is not asked again");
+    bench.seconds(2, Mode::Brake);
+    assert_eq!(bench.asked[2], (112_000, Mode::Land));
+    bench.seconds(20, Mode::Land);
+    assert_eq!(bench.guardian.stance(), Stance::Descending);
+    bench.heartbeat(Mode::Land.number(), false);
+    assert!(!bench.guardian.wants_port());
+    assert!(bench.heartbeats >= 30, "{}", bench.heartbeats);
+}
+
+#[test]
+fn whoever_was_not_commanding_may_die() {
+    for activity in [Activity::Idle, Activity::Pilot] {
+        let mut bench = Bench::new(Then::Land);
+        bench.feed(Input::Connected);
+        bench.feed(Input::Pulse(pulse(Activity::Commanding, &[Mode::Guided])));
+        bench.feed(Input::Pulse(pulse(activity, &[Mode::Guided])));
+        assert_eq!(bench.guardian.poll_timeout(), Instant::NEVER);
+        bench.feed(Input::Gone);
+        bench.seconds(5, Mode::Guided);
+        assert!(!bench.guardian.wants_port() && bench.asked.is_empty());
+    }
+}
+
+#[test]
+fn every_mode_that_nobody_of_us_asked_for_silences_the_guardian_in_every_phase() {
+    let until: [(Phase, &[(u64, Mode)]); 5] = [
+        (Phase::Looking, &[]),
+        (Phase::Braking, &[(1, Mode::Guided)]),
+        (Phase::Holding, &[(1, Mode::Guided), (1, Mode::Brake)]),
+        (Phase::Ending, &[(1, Mode::Guided), (11, Mode::Brake)]),
+        (Phase::Descending, &[(1, Mode::Guided), (11, Mode::Brake), (1, Mode::Land)]),
+    ];
+    for (phase, script) in until {
+        for number in 0..40 {
+            let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+            for (seconds, mode) in script {
+                bench.seconds(*seconds, *mode);
+            }
+            assert_eq!(bench.guardian.stance(), phase.stance());
+            let own = match phase {
+                Phase::Looking => number == Mode::Guided.number(),
+                Phase::Braking => [Mode::Guided, Mode::Brake].iter().any(|m| m.number() == number),
+                Phase::Holding => number == Mode::Brake.number(),
+                Phase::Ending => [Mode::Brake, Mode::Land].iter().any(|m| m.number() == number),
+                Phase::Descending => number == Mode::Land.number(),
+            };
+            let said = bench.asked.len();
+            bench.heartbeat(number, true);
+            assert_eq!(bench.guardian.wants_port(), own, "{phase:?} mode {number}: {}", bench.log);
+            if !own {
+                bench.seconds(30, Mode::Guided);
+                assert_eq!(bench.asked.len(), said, "{phase:?} mode {number}");
+            }
+        }
+    }
+}
+
+#[test]
+fn brake_that_is_refused_becomes_land_and_rtl_that_is_refused_too() {
+    let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+    bench.seconds(5, Mode::Guided);
+    let modes = |bench: &Bench| bench.asked.iter().map(|(_, mode)| *mode).collect::<StdVec<_>>();
+    assert_eq!(modes(&bench), [Mode::Brake, Mode::Brake, Mode::Brake, Mode::Land, Mode::Land]);
+    bench.seconds(60, Mode::Guided);
+    assert!(bench.asked.len() > 40, "a landing is never given up");
+
+    let mut bench = Bench::orphaned(Then::Rtl, &[Mode::Auto]);
+    bench.seconds(1, Mode::Auto);
+    bench.seconds(20, Mode::Brake);
+    let [Mode::Brake, Mode::Rtl, Mode::Rtl, Mode::Rtl, Mode::Land, ..] = modes(&bench)[..] else {
+        panic!("{:?}", bench.asked)
+    };
+}
+
+#[test]
+fn an_aircraft_that_is_coming_down_is_left_to_it() {
+    for mode in [Mode::Land, Mode::Rtl] {
+        let mut bench = Bench::orphaned(Then::Land, &[mode]);
+        bench.seconds(20, mode);
+        assert!(bench.asked.is_empty() && bench.guardian.stance() == Stance::Descending);
+    }
+    // The daemon's LAND was on its way when it died: seen after our BRAKE was asked, it is no pilot's.
+    let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided, Mode::Land]);
+    bench.seconds(1, Mode::Guided);
+    bench.seconds(1, Mode::Land);
+    assert_eq!(bench.guardian.stance(), Stance::Descending);
+    bench.seconds(12, Mode::Brake);
+    assert_eq!(bench.asked.last().unwrap().1, Mode::Land, "our BRAKE overtook it: {}", bench.log);
+}
+
+#[test]
+fn hold_stays_until_somebody_takes_it() {
+    let mut bench = Bench::orphaned(Then::Hold, &[Mode::Guided]);
+    bench.seconds(1, Mode::Guided);
+    bench.seconds(600, Mode::Brake);
+    assert!(bench.asked.iter().all(|(_, mode)| *mode == Mode::Brake));
+    bench.feed(Input::Stop);
+    assert_eq!(bench.asked.last().unwrap().1, Mode::Land, "a guardian that ends leaves no aircraft hanging");
+}
+
+#[test]
+fn motors_that_start_after_the_death_are_seen() {
+    let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+    bench.heartbeat(Mode::Guided.number(), false);
+    assert!(bench.guardian.wants_port());
+    bench.seconds(1, Mode::Guided);
+    assert_eq!(bench.asked.len(), 1);
+    let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+    bench.now = bench.now + Duration::from_secs(3);
+    bench.heartbeat(Mode::Guided.number(), false);
+    assert!(!bench.guardian.wants_port() && bench.asked.is_empty());
+}
+
+#[test]
+fn a_hung_daemon_is_killed_once_and_then_succeeded() {
+    let mut bench = Bench::new(Then::Land);
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(pulse(Activity::Commanding, &[Mode::Guided])));
+    bench.now = bench.now + Duration::from_millis(999);
+    bench.feed(Input::Wake);
+    assert_eq!(bench.kills, 0);
+    bench.now = bench.now + Duration::from_millis(1);
+    bench.feed(Input::Wake);
+    bench.feed(Input::Wake);
+    assert_eq!((bench.kills, bench.guardian.wants_port()), (1, false), "not beside a daemon that may live");
+    bench.feed(Input::Gone);
+    assert!(bench.guardian.wants_port());
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(pulse(Activity::Idle, &[])));
+    assert_eq!(bench.answer, Some(Answer { stance: Stance::Looking, cause: Cause::Hung }));
+
+    // One that cannot be killed is not waited for.
+    let mut bench = Bench::new(Then::Land);
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(pulse(Activity::Commanding, &[Mode::Guided])));
+    for _ in 0..15 {
+        bench.now = bench.now + Duration::from_millis(100);
+        bench.feed(Input::Wake);
+    }
+    assert!(bench.kills == 1 && bench.guardian.wants_port(), "{}", bench.log);
+}
+
+#[test]
+fn a_guardian_that_stood_still_itself_kills_nobody_for_it() {
+    let mut bench = Bench::new(Then::Land);
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(pulse(Activity::Commanding, &[Mode::Guided])));
+    bench.now = bench.now + Duration::from_secs(5);
+    bench.feed(Input::Wake);
+    assert!(bench.kills == 0 && bench.log.contains("woken 4000 ms late"), "{}", bench.log);
+    bench.now = bench.now + Duration::from_secs(1);
+    bench.feed(Input::Wake);
+    assert_eq!(bench.kills, 1, "once");
+}
+
+#[test]
+fn a_daemon_of_another_port_is_told_that_it_is_not_protected() {
+    let mut bench = Bench::new(Then::Land);
+    bench.feed(Input::Connected);
+    for _ in 0..3 {
+        bench.feed(Input::Pulse(Pulse { endpoint: 8, ..pulse(Activity::Commanding, &[Mode::Guided]) }));
+    }
+    assert_eq!(bench.answer.unwrap().stance, Stance::OtherEndpoint);
+    assert_eq!(bench.log.matches("another autopilot.endpoint").count(), 1);
+    bench.feed(Input::Gone);
+    assert!(!bench.guardian.wants_port());
+}
+
+#[test]
+fn other_systems_on_the_line_decide_nothing() {
+    let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+    let mut bytes = Vec::<u8, 64>::new();
+    let ground_station = MavMessage::HEARTBEAT(HEARTBEAT_DATA {
+        custom_mode: 0,
+        base_mode: MavModeFlag::empty(),
+        ..HEARTBEAT_DATA::default()
+    });
+    for header in [
+        MavHeader { system_id: 255, component_id: 190, sequence: 0 },
+        MavHeader { system_id: 2, component_id: 1, sequence: 0 },
+        MavHeader { system_id: 1, component_id: 191, sequence: 0 },
+    ] {
+        encode_v2(header, &ground_station, &mut bytes).unwrap();
+        bench.now = bench.now + Duration::from_secs(4);
+        bench.feed(Input::Autopilot(&bytes));
+        bytes.clear();
+    }
+    assert_eq!(bench.guardian.stance(), Stance::Looking);
+    assert!(bench.asked.is_empty());
+}
