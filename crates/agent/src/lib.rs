@@ -24,6 +24,7 @@ pub use status::{
     Battery, CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation,
     Status,
 };
+pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
 pub use wingbeat_protocol::{Severity, Text};
 
 use command::{Commands, Seen};

@@ -19,7 +19,7 @@ use wingbeat_protocol::muscop;
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
-use crate::Config;
+use crate::{Config, signing};
 
 /// Where the file is unless the command line says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
@@ -101,6 +101,9 @@ struct File {
 struct Autopilot {
     endpoint: String,
     position_interval_ms: Option<u64>,
+    signing_key_file: Option<PathBuf>,
+    signing_link_id: Option<u8>,
+    signing_setup: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -318,6 +321,7 @@ fn agent(
         }
         agent.position_interval = Duration::from_millis(interval_ms);
     }
+    agent.signing = signing(autopilot)?;
     if let Some(percent) = preflight.battery_least_percent {
         if percent > 100 {
             return Err(value("preflight.battery_least_percent", &percent, "0 to 100 per cent"));
@@ -325,6 +329,20 @@ fn agent(
         agent.battery_least_percent = percent;
     }
     Ok(agent)
+}
+
+fn signing(autopilot: &Autopilot) -> Result<Option<wingbeat_agent::Signing>, ConfigError> {
+    let setup = autopilot.signing_setup.unwrap_or(false);
+    let Some(path) = &autopilot.signing_key_file else {
+        if setup {
+            let expected = "autopilot.signing_key_file beside it";
+            return Err(value("autopilot.signing_setup", &"true and no key", expected));
+        }
+        return Ok(None);
+    };
+    let key = signing::read_key(path)
+        .map_err(|refused| value("autopilot.signing_key_file", &refused.found, refused.expected))?;
+    Ok(Some(wingbeat_agent::Signing { key, link_id: autopilot.signing_link_id.unwrap_or(0), setup }))
 }
 
 fn value(key: &'static str, found: &dyn Display, expected: impl Into<String>) -> ConfigError {

@@ -242,3 +242,27 @@ fn a_file_that_is_missing_a_folder_or_endless_is_one_message() {
         );
     }
 }
+
+#[test]
+fn a_signing_key_comes_from_a_file_of_its_own() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "07".repeat(32)).unwrap();
+    let text = LEAST
+        .replace("[muscop]", &format!("signing_key_file = {:?}\nsigning_link_id = 5\n[muscop]", file.path()));
+    std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o600)).unwrap();
+    let signing = from_file(&text).unwrap().daemon.agent.signing.unwrap();
+    assert_eq!(
+        (signing.key, signing.link_id, signing.setup),
+        (wingbeat_agent::SigningKey::new([7; 32]), 5, false)
+    );
+    std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o604)).unwrap();
+    let message = from_file(&text).unwrap_err().to_string();
+    assert!(
+        message.starts_with("autopilot.signing_key_file: found ") && message.contains("mode 604"),
+        "{message}"
+    );
+    let message =
+        from_file(&LEAST.replace("[muscop]", "signing_setup = true\n[muscop]")).unwrap_err().to_string();
+    assert!(message.starts_with("autopilot.signing_setup: "), "{message}");
+}

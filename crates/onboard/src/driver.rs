@@ -5,7 +5,10 @@
 //! else touches the agent. The status is published whenever something was logged or answered and at most
 //! every 100 ms of agent time otherwise; readers never hold it up.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio::{
     sync::{broadcast, mpsc, oneshot, watch},
@@ -44,6 +47,9 @@ const _: () = assert!(TURN_MAX.as_millis() > PUBLISH_IDLE.as_millis());
 /// Woken later than this after a deadline, the machine is too slow and people should know.
 const STALL: Duration = Duration::from_millis(500);
 
+/// A clock that differs from its own course by more was set.
+const UTC_STEP_US: u64 = 1_000_000;
+
 /// Who the driver flies for.
 pub(crate) struct Publisher {
     pub(crate) id: String,
@@ -81,6 +87,8 @@ pub(crate) struct Driver<R> {
     published_at: KernelInstant,
     dirty: bool,
     woken_at: KernelInstant,
+    /// Agent time and microseconds since 1970 when the agent was told of UTC.
+    utc: Option<(Instant, u64)>,
 }
 
 /// What ended a wait.
@@ -124,6 +132,7 @@ impl<R: Radio> Driver<R> {
             published_at: now,
             dirty: false,
             woken_at: now,
+            utc: None,
         }
     }
 
@@ -132,6 +141,7 @@ impl<R: Radio> Driver<R> {
         let (mut radio_ended, mut requests_ended) = (false, false);
         loop {
             self.turn.turned();
+            self.tell_utc();
             let (deadline, why) = self.agent.poll_timeout();
             let wake_at = self.clock.kernel(deadline).max(self.woken_at + TICK);
             let publish_at = self.publish_at();
@@ -168,6 +178,17 @@ impl<R: Radio> Driver<R> {
             if KernelInstant::now() >= self.publish_at() {
                 self.publish();
             }
+        }
+    }
+
+    /// Tells the agent what time it is: at the start, and when somebody sets the clock.
+    fn tell_utc(&mut self) {
+        let Ok(since_1970) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return };
+        let (now, unix_us) = (self.clock.now(), since_1970.as_micros() as u64);
+        let expected_us = self.utc.map(|(at, us)| us + now.since(at).as_micros() as u64);
+        if expected_us.is_none_or(|expected_us| expected_us.abs_diff(unix_us) > UTC_STEP_US) {
+            self.utc = Some((now, unix_us));
+            self.feed(Input::Utc { unix_us });
         }
     }
 

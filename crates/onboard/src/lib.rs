@@ -12,6 +12,7 @@
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
 //! | [`liveness`], [`watchdog`] | whether every task still turns, and systemd's watchdog fed only while it does |
 //! | [`mission`] | which missions are taken over HTTP |
+//! | `signing` | the file with the key of MAVLink's message signing |
 //! | `status` | from the agent's status to the API's |
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ mod http;
 pub mod journal;
 pub mod liveness;
 pub mod mission;
+mod signing;
 mod status;
 mod stream;
 pub mod watchdog;
