@@ -53,12 +53,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         verdict(share_percent < SHARE_TARGET_PERCENT),
     );
     println!("{measured}");
-    let path = root.join("docs/performance.md");
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let (Some(begin), Some(end)) = (text.find(BEGIN), text.find(END)) else {
-        bail!("{}: found no lines {BEGIN} and {END}, expected both", path.display());
+    replace(&root.join("docs/performance.md"), BEGIN, END, &measured)
+}
+
+/// Puts `measured`, which has both lines itself, where they and what is between them were.
+pub(crate) fn replace(path: &Path, begin_line: &str, end_line: &str, measured: &str) -> Result<()> {
+    let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let (Some(begin), Some(end)) = (text.find(begin_line), text.find(end_line)) else {
+        bail!("{}: found no lines {begin_line} and {end_line}, expected both", path.display());
     };
-    fs::write(&path, format!("{}{measured}{}", &text[..begin], &text[end + END.len()..]))
+    fs::write(path, format!("{}{measured}{}", &text[..begin], &text[end + end_line.len()..]))
         .with_context(|| format!("writing {}", path.display()))
 }
 
@@ -129,7 +133,7 @@ fn cpu_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis(10 * total.with_context(|| format!("{path}: found no times"))?))
 }
 
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|l| l.strip_prefix("model name").and_then(|l| l.split(": ").nth(1)));
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);

@@ -6,6 +6,7 @@ mod bench;
 mod chip;
 mod counts;
 mod demo;
+mod frames;
 mod layers;
 mod openapi;
 mod process;
@@ -40,7 +41,13 @@ enum Command {
         arguments: Vec<String>,
     },
     /// Measure the figures of docs/performance.md and write them there, with this machine's name
-    Bench,
+    Bench {
+        /// One part only
+        part: Option<Part>,
+        /// What the streams of `frames` are made from
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Check which crate may depend on which, and that the pure crates declare their purity
     Layers,
     /// Check that the pure crates compile without the standard library
@@ -57,12 +64,20 @@ enum Command {
     },
 }
 
+/// A part of the figures that is measured for itself.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Part {
+    /// MAVLink frame readers side by side: ours, the mavlink crate's, pymavlink's
+    Frames,
+}
+
 fn main() -> ExitCode {
     let root = root();
     let outcome = match Arguments::parse().command {
         Command::Test { full } => return suite::run(&root, full),
         Command::Demo { arguments } => demo::run(&root, &arguments),
-        Command::Bench => bench::run(&root),
+        Command::Bench { part: None, .. } => bench::run(&root),
+        Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Openapi { check } => openapi::run(&root, check),

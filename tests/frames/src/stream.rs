@@ -7,9 +7,8 @@ use rand_pcg::Pcg64Mcg;
 use wingbeat_autopilot::codec::{FRAME_LEN_MAX, encode_v1, encode_v2};
 
 /// Messages of ArduCopter's telemetry, a mission and a list of parameters.
-const IDS: [u32; 24] = [
-    0, 1, 2, 22, 24, 27, 29, 30, 32, 33, 35, 36, 42, 44, 62, 65, 73, 74, 77, 125, 136, 163, 193, 253,
-];
+const IDS: [u32; 24] =
+    [0, 1, 2, 22, 24, 27, 29, 30, 32, 33, 35, 36, 42, 44, 62, 65, 73, 74, 77, 125, 136, 163, 193, 253];
 /// How many kinds of message there are.
 pub const KINDS: usize = IDS.len();
 
@@ -27,7 +26,8 @@ pub struct Noisy {
 
 /// One generator per consumer.
 fn generator(seed: u64, consumer: u64) -> Pcg64Mcg {
-    let mut generator = Pcg64Mcg::new((u128::from(seed) << 64 | u128::from(consumer)) ^ 0x5851_f42d_4c95_7f2d);
+    let mut generator =
+        Pcg64Mcg::new((u128::from(seed) << 64 | u128::from(consumer)) ^ 0x5851_f42d_4c95_7f2d);
     generator.next_u64();
     generator
 }
@@ -53,12 +53,14 @@ fn frame(generator: &mut Pcg64Mcg, number: usize) -> Vec<u8> {
     let header = MavHeader { system_id: 1, component_id: 1, sequence: number as u8 };
     let mut out = heapless::Vec::<u8, FRAME_LEN_MAX>::new();
     let message = message(generator);
-    let encoded =
-        if number % 8 == 7 { encode_v1(header, &message, &mut out) } else { encode_v2(header, &message, &mut out) };
+    let encoded = if number % 8 == 7 {
+        encode_v1(header, &message, &mut out)
+    } else {
+        encode_v2(header, &message, &mut out)
+    };
     encoded.expect("the longest frame fits");
     out.to_vec()
 }
-
 
 pub fn clean(seed: u64, frames: usize) -> Clean {
     let mut generator = generator(seed, 0);
@@ -81,21 +83,23 @@ pub fn noisy(seed: u64, frames: usize) -> Noisy {
                 noisy.bytes.push(byte);
             }
         }
-        let mut frame = frame(&mut content, number);
+        let whole = frame(&mut content, number);
+        let mut hurt = whole.clone();
         // Every fifth frame is hurt once to three times: a byte changed, lost or added.
         if below(&mut chance, 5) == 0 {
             for _ in 0..=below(&mut chance, 3) {
-                let at = below(&mut chance, frame.len());
+                let at = below(&mut chance, hurt.len());
                 match below(&mut chance, 3) {
-                    0 => frame[at] ^= 1 + below(&mut chance, 255) as u8,
-                    1 => drop(frame.remove(at)),
-                    _ => frame.insert(at, chance.next_u64() as u8),
+                    0 => hurt[at] ^= 1 + below(&mut chance, 255) as u8,
+                    1 => drop(hurt.remove(at)),
+                    _ => hurt.insert(at, chance.next_u64() as u8),
                 }
             }
-            noisy.bytes.extend(&frame);
-        } else {
-            noisy.bytes.extend(&frame);
-            noisy.intact.push(frame);
+        }
+        noisy.bytes.extend(&hurt);
+        // A byte added before the first hurts nothing.
+        if hurt.windows(whole.len()).any(|bytes| bytes == whole) {
+            noisy.intact.push(whole);
         }
     }
     noisy
