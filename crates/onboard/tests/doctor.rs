@@ -4,7 +4,11 @@
 #[path = "common/doctored.rs"]
 mod doctored;
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
 
 use doctored::{Aircraft, Play, line};
 use wingbeat_autopilot::dialect::MavAutopilot;
@@ -113,7 +117,9 @@ async fn a_console_on_the_kernels_command_line() {
 #[tokio::test]
 async fn the_kernels_own_console() {
     let aircraft = Aircraft::healthy();
-    let consoles = format!("tty1 -WU (EC  p  )    4:1\nttyAMA0 -W- (EC  p a)  {}\n", aircraft.numbers);
+    let device = fs::metadata(aircraft.device()).unwrap().rdev();
+    let (major, minor) = (device >> 8 & 0xfff, device & 0xff);
+    let consoles = format!("tty1 -WU (EC  p  )    4:1\nttyAMA0 -W- (EC  p a)  {major}:{minor}\n");
     aircraft.write("proc/consoles", &consoles);
     assert_eq!(
         aircraft.line("console").await,

@@ -174,7 +174,7 @@ async fn a_configuration_that_cannot_be_read_is_one_line() {
 
 #[tokio::test]
 async fn a_running_daemon_is_asked_and_keeps_its_line() {
-    let mut aircraft = Aircraft::with(Play::default());
+    let mut aircraft = Aircraft::with(Play { is_commanded: true, ..Play::default() });
     aircraft.endpoint = format!("serial:{}:921600", aircraft.device().display());
     aircraft.http = "127.0.0.1:0".into();
     let settings = aircraft.options().settings.unwrap();

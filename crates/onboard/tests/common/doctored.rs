@@ -49,6 +49,8 @@ pub(crate) struct Play {
     /// Every frame of this number is lost on the way.
     pub(crate) loses: Option<u64>,
     pub(crate) parameters: BTreeMap<&'static str, f32>,
+    /// A daemon may command it; the doctor may not.
+    pub(crate) is_commanded: bool,
 }
 
 impl Default for Play {
@@ -63,6 +65,7 @@ impl Default for Play {
             complete: true,
             loses: None,
             parameters: BTreeMap::from([("SYSID_MYGCS", 255.0), ("BRD_SER2_RTSCTS", 0.0)]),
+            is_commanded: false,
         }
     }
 }
@@ -156,7 +159,8 @@ impl Peer {
 
     fn answer(&mut self, message: &MavMessage, out: &mut Vec<u8>) {
         let MavMessage::PARAM_REQUEST_READ(request) = message else {
-            panic!("the doctor commands nothing, found {message:?}");
+            assert!(self.play.is_commanded, "the doctor commands nothing, found {message:?}");
+            return;
         };
         let name = text(&request.param_id[..]);
         let Some((&name, &param_value)) = self.play.parameters.get_key_value(name) else { return };
@@ -205,8 +209,6 @@ pub(crate) struct Aircraft {
     pub(crate) http: String,
     pub(crate) radio_port: u16,
     pub(crate) radio: String,
-    /// The device's number, as `/proc/consoles` writes it.
-    pub(crate) numbers: String,
     far: Option<SerialStream>,
     peer: Option<JoinHandle<()>>,
 }
@@ -227,7 +229,6 @@ impl Aircraft {
         fs::set_permissions(&device, fs::Permissions::from_mode(0o660)).unwrap();
         let metadata = fs::metadata(&device).unwrap();
         let group = metadata.gid();
-        let numbers = format!("{}:{}", metadata.rdev() >> 8 & 0xfff, metadata.rdev() & 0xff);
         let aircraft = Self {
             root: TempDir::new().unwrap(),
             machine: Machine {
@@ -240,7 +241,6 @@ impl Aircraft {
             http: "127.0.0.1:1".into(),
             radio_port: std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port(),
             radio: "interface = \"wlan0\"\nfrequency_mhz = 5180\n".into(),
-            numbers,
             far: Some(far),
             peer: None,
         };
@@ -326,7 +326,10 @@ impl Aircraft {
     }
 
     pub(crate) async fn examined(&self) -> Report {
-        examine(&self.options(), &self.machine).await
+        let report = examine(&self.options(), &self.machine).await;
+        let peer_lives = self.peer.as_ref().is_none_or(|peer| !peer.is_finished());
+        assert!(peer_lives, "the flight controller saw what it may not see; {report}");
+        report
     }
 
     /// The line of one check.
