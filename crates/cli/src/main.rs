@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod doctor;
 mod ground;
 mod sim;
 
@@ -30,6 +31,9 @@ enum Command {
     Bench(bench::Command),
     /// Serve the PC Companion: the console of a fleet.
     Ground(ground::Arguments),
+    /// On the aircraft: name what is wrong with its computer, line, flight controller and radio, and the cure.
+    /// Exit code 0 all well, 1 a warning, 2 a fault.
+    Doctor(doctor::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => sim::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Bench(command) => bench::run(&command),
         Command::Ground(arguments) => ground::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("wingbeat: {error:#}");

@@ -77,6 +77,8 @@ pub struct Settings {
     pub daemon: Config,
     /// The aircraft's radio.
     pub radio: UdpConfig,
+    /// Where the radio should be tuned, megahertz: for `wingbeat doctor`, which compares.
+    pub frequency_mhz: Option<u32>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -112,6 +114,7 @@ struct Radio {
     interface: Option<String>,
     port: Option<u16>,
     broadcast: Option<String>,
+    frequency_mhz: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -243,6 +246,10 @@ impl File {
         if port == 0 {
             return Err(value("radio.port", &port, "1 to 65535, the same on every aircraft"));
         }
+        let frequency_mhz = self.radio.frequency_mhz;
+        if let Some(mhz) = frequency_mhz.filter(|mhz| !(2_400..=5_925).contains(mhz)) {
+            return Err(value("radio.frequency_mhz", &mhz, "2400 to 5925 MHz, for example 5180"));
+        }
         let agent = agent(me, &self.autopilot, &self.fence, &self.preflight, &self.muscop)?;
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)
@@ -250,6 +257,7 @@ impl File {
         Ok(Settings {
             daemon: Config { name, autopilot, http, agent, seed: 0 },
             radio: UdpConfig { interface: self.radio.interface, port, broadcast },
+            frequency_mhz,
         })
     }
 

@@ -133,6 +133,7 @@ fn every_mistake_names_its_key() {
         ("[radio]\nport = 70000", "port = 70000"),
         ("[radio]\nport = 5.7", "port = 5.7"),
         ("[radio]\nport = '5'", "port = '5'"),
+        ("[radio]\nfrequency_mhz = 36", "radio.frequency_mhz: found 36"),
         ("[radio]\nbroadcast = \"everybody\"", "radio.broadcast: found \"everybody\""),
         ("[radio]\nchannel = 36", "unknown field `channel`"),
         ("[http]\nbind = \"8080\"", "http.bind: found \"8080\""),

@@ -6,6 +6,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`doctor`] | what is wrong with an aircraft's computer, line and radio, and its cure |
 //! | [`config`] | file and environment become values that can be flown, or one line that names the key |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod doctor;
 mod driver;
 mod http;
 pub mod journal;

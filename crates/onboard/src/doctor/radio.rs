@@ -1,0 +1,178 @@
+//! The radio: the interface that is configured, its mode and frequency, and whether somebody else on it says
+//! to be this aircraft.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    net::{IpAddr, Ipv4Addr, SocketAddrV4},
+    path::Path,
+};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::{
+    net::UdpSocket,
+    time::{Instant, timeout_at},
+};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, VehicleId};
+
+use super::{Finding, Options, System};
+use crate::config::Settings;
+
+/// `IFF_UP` in `/sys/class/net/IF/flags` (linux/if.h).
+const INTERFACE_UP: u32 = 1;
+/// The channels of 802.11a, megahertz.
+const BAND_5_GHZ: std::ops::RangeInclusive<u32> = 5_150..=5_895;
+/// Aircraft that are remembered: a flood of made-up ids takes no memory.
+const AIRCRAFT_MAX: usize = 512;
+
+pub(super) async fn examine(
+    options: &Options,
+    settings: &Settings,
+    system: &dyn System,
+    daemon_runs: bool,
+    findings: &mut Vec<Finding>,
+) {
+    match &settings.radio.interface {
+        None => findings.push(Finding::warning(
+            "radio interface",
+            "none configured: datagrams leave by whatever interface the kernel chooses",
+            "the interface to the other aircraft",
+            "radio.interface, for example wlan0",
+        )),
+        Some(name) => {
+            let findings_before = findings.len();
+            findings.push(interface(&options.root, name));
+            if findings[findings_before].verdict == super::Verdict::Ok {
+                findings.push(mode(&options.root, name, settings.frequency_mhz, system));
+            }
+        }
+    }
+    findings.push(identity(options, settings, system, daemon_runs).await);
+}
+
+fn interface(root: &Path, name: &str) -> Finding {
+    let folder = root.join("sys/class/net").join(name);
+    if !folder.exists() {
+        let mut others: Vec<String> = fs::read_dir(root.join("sys/class/net"))
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|other| other != "lo")
+            .collect();
+        others.sort();
+        let there = if others.is_empty() { "no other".to_owned() } else { others.join(", ") };
+        return Finding::fault(
+            "radio interface",
+            format!("no {name} (there is {there})"),
+            name,
+            "plug the radio in, load its driver, or correct radio.interface",
+        );
+    }
+    let flags = fs::read_to_string(folder.join("flags")).unwrap_or_default();
+    let flags = u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).unwrap_or(0);
+    if flags & INTERFACE_UP == 0 {
+        let cure =
+            format!("ip link set {name} up; rfkill unblock wifi; the unit that joins the ad-hoc network");
+        return Finding::fault("radio interface", format!("{name} down"), format!("{name} up"), cure);
+    }
+    Finding::ok("radio interface", format!("{name} up"))
+}
+
+fn mode(root: &Path, name: &str, frequency_mhz: Option<u32>, system: &dyn System) -> Finding {
+    let check = "radio mode";
+    let folder = root.join("sys/class/net").join(name);
+    if !folder.join("phy80211").exists() && !folder.join("wireless").exists() {
+        let cure = "radio.interface, if the aircraft talk by another interface";
+        return Finding::warning(check, format!("{name} not wireless"), "an 802.11 interface", cure);
+    }
+    let text = match system.output("iw", &["dev", name, "info"]) {
+        Ok(text) => text,
+        Err(problem) => {
+            let cure = "apt install iw";
+            return Finding::warning(check, format!("it unknown ({problem})"), "IBSS (ad-hoc)", cure);
+        }
+    };
+    let field = |key: &str| text.lines().find_map(|line| line.trim().strip_prefix(key)).map(str::trim);
+    let wanted = frequency_mhz.map_or("5180".to_owned(), |mhz| mhz.to_string());
+    let join =
+        format!("iw dev {name} set type ibss (interface down), up, iw dev {name} ibss join SSID {wanted}");
+    let kind = field("type ").unwrap_or("of no type");
+    if kind != "IBSS" {
+        return Finding::fault(check, format!("{name} {kind}"), "IBSS (ad-hoc)", join);
+    }
+    // channel 36 (5180 MHz), width: 20 MHz (no HT), center1: 5180 MHz
+    let found_mhz: Option<u32> =
+        field("channel ").and_then(|text| text.split_once('(')?.1.split_once(" MHz")?.0.trim().parse().ok());
+    let Some(found_mhz) = found_mhz else {
+        return Finding::fault(check, format!("{name} IBSS, joined to no network"), "a joined network", join);
+    };
+    match frequency_mhz {
+        Some(expected) if expected != found_mhz => Finding::fault(
+            check,
+            format!("{name} IBSS at {found_mhz} MHz"),
+            format!("{expected} MHz (radio.frequency_mhz)"),
+            format!("iw dev {name} ibss leave; iw dev {name} ibss join SSID {expected}"),
+        ),
+        None if !BAND_5_GHZ.contains(&found_mhz) => Finding::warning(
+            check,
+            format!("{name} IBSS at {found_mhz} MHz"),
+            "5 GHz (802.11a)",
+            "a channel of 5 GHz, the same on every aircraft, and radio.frequency_mhz to have it checked",
+        ),
+        Some(_) | None => Finding::ok(check, format!("{name} IBSS at {found_mhz} MHz")),
+    }
+}
+
+async fn identity(options: &Options, settings: &Settings, system: &dyn System, daemon_runs: bool) -> Finding {
+    let check = "identity";
+    let (me, port) = (settings.daemon.agent.muscop.me, settings.radio.port);
+    let socket = match listener(port) {
+        Ok(socket) => socket,
+        Err(error) => {
+            let found = format!("UDP port {port} refused ({error})");
+            let cure = "end the program that has the port for itself: ss -ulpn";
+            return Finding::fault(check, found, "a port that is shared", cure);
+        }
+    };
+    let mut heard: BTreeMap<VehicleId, BTreeSet<IpAddr>> = BTreeMap::new();
+    let until = Instant::now() + options.listen_radio;
+    let mut buffer = [0; DATAGRAM_LEN_MAX + 1];
+    while let Ok(received) = timeout_at(until, socket.recv_from(&mut buffer)).await {
+        let Ok((length, from)) = received else { continue };
+        let Ok(datagram) = wingbeat_wire::decode(buffer.get(..length).unwrap_or_default()) else { continue };
+        if heard.len() < AIRCRAFT_MAX || heard.contains_key(&datagram.from) {
+            heard.entry(datagram.from).or_default().insert(from.ip());
+        }
+    }
+    let other = "another id (key id, or another radio) for one of the two";
+    // Our own daemon's broadcasts come back to us.
+    let mut mine = heard.remove(&me).unwrap_or_default();
+    if daemon_runs {
+        mine.retain(|address| !system.is_own_address(*address));
+    }
+    if let Some(address) = mine.first() {
+        return Finding::fault(
+            check,
+            format!("our id {me} used by {address} too"),
+            "an id of our own",
+            other,
+        );
+    }
+    // One aircraft has one address.
+    if let Some((id, addresses)) = heard.iter().find(|(_, addresses)| addresses.len() > 1) {
+        let addresses: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+        let found = format!("id {id} used by {}", addresses.join(" and "));
+        return Finding::fault(check, found, "an id for each aircraft", other);
+    }
+    let others = heard.len();
+    Finding::ok(check, format!("{me}, ours alone; {others} other aircraft heard"))
+}
+
+fn listener(port: u16) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+    // As the daemon's, so that both hear.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;
+    UdpSocket::from_std(socket.into())
+}
