@@ -1,6 +1,7 @@
-//! `wingbeat sim`: N simulated flight controllers on N TCP ports.
+//! `wingbeat sim`: N simulated flight controllers on N TCP ports, or behind N serial devices.
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -8,6 +9,7 @@ use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use wingbeat_bench::serve;
+use wingbeat_bench::serve_serial::{self, Line};
 use wingbeat_geo::{DVec3, Frame, Instant, Position};
 use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::{Boot, Config, FlightController};
@@ -27,6 +29,13 @@ pub(crate) struct Arguments {
     /// First TCP port on 127.0.0.1; every further aircraft is 10 higher. 0 lets the system choose each.
     #[arg(long, default_value_t = 5760)]
     tcp: u16,
+    /// Instead of a TCP port, a pseudo-terminal like a flight controller's serial line, with this symbolic
+    /// link to it. With several aircraft their numbers follow the link's name.
+    #[arg(long, value_name = "LINK", conflicts_with = "tcp")]
+    serial: Option<PathBuf>,
+    /// Print each change of an aircraft's mode, of its arming, and of its being in the air.
+    #[arg(long)]
+    watch: bool,
     /// Whose answers and motion they have.
     #[arg(long, value_enum, default_value = "3.5.7")]
     profile: ProfileName,
@@ -105,23 +114,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     runtime.block_on(serve(arguments))
 }
 
+/// Where an aircraft is served.
+enum Port {
+    Tcp(TcpListener),
+    Serial(Line),
+}
+
 async fn serve(arguments: &Arguments) -> Result<()> {
     // All ports before the first flight: nothing flies if one is taken.
-    let mut listeners = Vec::new();
-    for index in 0..u16::from(arguments.uavs) {
-        let port = if arguments.tcp == 0 { 0 } else { arguments.tcp + PORT_STEP * index };
-        let address = ("127.0.0.1", port);
-        let listener = TcpListener::bind(address)
-            .await
-            .with_context(|| format!("cannot listen on port {port} of 127.0.0.1"))?;
-        listeners.push(listener);
+    let mut ports = Vec::new();
+    for index in 0..arguments.uavs {
+        ports.push(match &arguments.serial {
+            Some(link) => Port::Serial(line(link, index, arguments.uavs)?),
+            None => Port::Tcp(listener(arguments.tcp, index).await?),
+        });
     }
     // Before anything is printed: whoever reads that may already want it to end.
     let end = crate::end_signal()?;
     let frame = Frame::new(arguments.home.position);
     let clock = Clock::start(arguments.speedup)?;
     let mut flights = JoinSet::new();
-    for (index, listener) in listeners.into_iter().enumerate() {
+    for (index, port) in ports.into_iter().enumerate() {
         let offset = DVec3::new(arguments.spacing * index as f64, 0.0, 0.0);
         let mut config = Config::new(index as u8 + 1, frame.to_position(offset));
         config.heading_rad = arguments.home.heading_rad;
@@ -133,10 +146,22 @@ async fn serve(arguments: &Arguments) -> Result<()> {
             BootName::Cold => Boot::Cold,
             BootName::Warm => Boot::Warm,
         };
-        // Nobody has to read where the aircraft are.
-        let _ = writeln!(std::io::stdout(), "aircraft {}: tcp:{}", config.system_id, listener.local_addr()?);
+        let id = config.system_id;
         let fc = FlightController::new(config, arguments.seed, Instant::ZERO);
-        flights.spawn(serve::flight_controller(listener, fc, clock, |_| {}));
+        let watch = watcher(arguments.watch, id, clock);
+        match port {
+            Port::Tcp(listener) => {
+                say(&format!("aircraft {id}: tcp:{}", listener.local_addr()?));
+                flights.spawn(serve::flight_controller(listener, fc, clock, watch));
+            }
+            Port::Serial(line) => {
+                say(&format!("aircraft {id}: serial:{}:921600", line.device().display()));
+                flights.spawn(async move {
+                    serve_serial::flight_controller(line, fc, clock, watch).await;
+                    Ok(())
+                });
+            }
+        }
     }
     tokio::select! {
         ended = flights.join_next() => match ended {
@@ -145,6 +170,50 @@ async fn serve(arguments: &Arguments) -> Result<()> {
             Some(Ok(Ok(()))) | None => Ok(()),
         },
         () = end => Ok(()),
+    }
+}
+
+async fn listener(first: u16, index: u8) -> Result<TcpListener> {
+    let port = if first == 0 { 0 } else { first + PORT_STEP * u16::from(index) };
+    TcpListener::bind(("127.0.0.1", port))
+        .await
+        .with_context(|| format!("cannot listen on port {port} of 127.0.0.1"))
+}
+
+fn line(link: &Path, index: u8, uavs: u8) -> Result<Line> {
+    let mut name = link.as_os_str().to_owned();
+    if uavs > 1 {
+        name.push(format!("{}", index + 1));
+    }
+    Line::new(Path::new(&name))
+        .with_context(|| format!("--serial: {}: expected to make a link there", Path::new(&name).display()))
+}
+
+/// Nobody has to read it.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Tells what an aircraft really does, whenever it does something else.
+fn watcher(on: bool, id: u8, clock: Clock) -> impl FnMut(&FlightController) {
+    let mut last = None;
+    move |fc| {
+        if !on {
+            return;
+        }
+        let truth = fc.truth();
+        let now = (truth.mode, truth.armed, truth.landed);
+        if last.replace(now) != Some(now) {
+            let armed = if truth.armed { "armed" } else { "disarmed" };
+            let place = if truth.landed { "landed" } else { "in the air" };
+            say(&format!(
+                "aircraft {id}: {:.1} s: {}, {armed}, {place}, {:.1} m up, {:.1} m/s",
+                clock.now().as_millis() as f64 / 1_000.0,
+                truth.mode.name(),
+                truth.local.z,
+                truth.velocity.length()
+            ));
+        }
     }
 }
 

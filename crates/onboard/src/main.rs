@@ -4,7 +4,7 @@
 //! what was found and what was expected).
 #![forbid(unsafe_code)]
 
-use std::{io::Read as _, path::PathBuf, process::ExitCode};
+use std::{io::Read as _, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -22,6 +22,8 @@ use wingbeat_radio::UdpBroadcast;
 
 /// The exit code of a daemon that did not start.
 const NOT_STARTED: u8 = 2;
+/// Under systemd, a daemon that did not start is tried again after this.
+const NOT_STARTED_PAUSE: Duration = Duration::from_secs(2);
 
 /// The Wingbeat daemon: flies one aircraft of a swarm.
 #[derive(Debug, Parser)]
@@ -42,6 +44,11 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("wingbeatd: {error:#}");
+            if !arguments.check && std::env::var_os("NOTIFY_SOCKET").is_some() {
+                // systemd starts a daemon that died again at once. One that did not start waits for a
+                // person, and would only fill the journal.
+                tokio::time::sleep(NOT_STARTED_PAUSE).await;
+            }
             ExitCode::from(NOT_STARTED)
         }
     }

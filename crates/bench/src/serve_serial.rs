@@ -1,0 +1,170 @@
+//! Serves a simulated flight controller in real time behind a pseudo-terminal, as a Pixhawk's TELEM port is
+//! served behind a serial line.
+//!
+//! The line behaves like a wire: bytes that nobody reads are lost, and the flight goes on whether or not
+//! somebody has the device open. It does not pace: a baud rate is taken and means nothing.
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use tokio::time::sleep_until;
+use tokio_serial::{SerialPort as _, SerialStream};
+use wingbeat_radio::Clock;
+use wingbeat_sim::flight_controller::FlightController;
+
+/// A pseudo-terminal with a name of its own. Dropping it takes the name away.
+#[derive(Debug)]
+pub struct Line {
+    /// The flight controller's end.
+    near: SerialStream,
+    link: PathBuf,
+    device: PathBuf,
+}
+
+impl Line {
+    /// Makes a pseudo-terminal and a symbolic link to its device at `link`.
+    ///
+    /// # Errors
+    /// There is something at `link` already, other than a link that an earlier line left behind, or no
+    /// pseudo-terminal can be made.
+    pub fn new(link: &Path) -> io::Result<Self> {
+        let (near, far) = SerialStream::pair()?;
+        let device =
+            far.name().map(PathBuf::from).ok_or_else(|| io::Error::other("a device without a name"))?;
+        // A link whose device is gone is ours from an earlier run; anything else is somebody's.
+        if link.is_symlink() && !link.exists() {
+            std::fs::remove_file(link)?;
+        }
+        symlink(&device, link)?;
+        // `far` closes here: the device is free for whoever opens it first.
+        Ok(Self { near, link: link.to_owned(), device })
+    }
+
+    /// The device's own name.
+    pub fn device(&self) -> &Path {
+        &self.device
+    }
+
+    /// What has come from whoever has the device open; nothing while nobody has.
+    fn read(&mut self, fc: &mut FlightController) -> bool {
+        let mut buffer = [0; 4096];
+        loop {
+            match self.near.try_read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(length) => fc.receive(&buffer[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // EIO: nobody has the other end open.
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Writes what fits; the rest is lost, as on a wire.
+    fn write(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match self.near.try_write(bytes) {
+                Ok(length) if length > 0 => bytes = &bytes[length..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // Only if it is still ours.
+        if std::fs::read_link(&self.link).is_ok_and(|target| target == self.device) {
+            let _ = std::fs::remove_file(&self.link);
+        }
+    }
+}
+
+/// Serves `fc` on `line` until the future is dropped; `watch` sees it after every tick.
+pub async fn flight_controller(
+    mut line: Line,
+    mut fc: FlightController,
+    clock: Clock,
+    mut watch: impl FnMut(&FlightController),
+) {
+    let mut out = Vec::new();
+    loop {
+        // The flight controller looks at its line once per tick, and so do we.
+        sleep_until(clock.kernel(fc.poll_timeout())).await;
+        let open = line.read(&mut fc);
+        out.clear();
+        fc.advance(clock.now(), &mut out);
+        watch(&fc);
+        if open {
+            line.write(&out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::time::timeout;
+    use tokio_serial::SerialPortBuilderExt as _;
+    use wingbeat_geo::{Instant, Position};
+    use wingbeat_sim::flight_controller::Config;
+
+    fn open(path: &Path) -> SerialStream {
+        tokio_serial::new(path.to_string_lossy(), 921_600).open_native_async().unwrap()
+    }
+
+    /// Whether a heartbeat of system 7 comes before the test gives up.
+    async fn heartbeat(stream: &mut SerialStream) -> bool {
+        let mut decoder = wingbeat_autopilot::codec::Decoder::default();
+        let mut seen = false;
+        let mut buffer = [0; 512];
+        while !seen {
+            let Ok(Ok(n)) = timeout(Duration::from_secs(20), stream.read(&mut buffer)).await else {
+                return false;
+            };
+            decoder.push(&buffer[..n], |frame| seen |= frame.header.system_id == 7);
+        }
+        true
+    }
+
+    #[tokio::test]
+    async fn the_device_is_opened_by_its_link_closed_and_opened_again_and_the_link_goes_with_the_line() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let link = folder.path().join("ttyTELEM2");
+        let line = Line::new(&link).unwrap();
+        assert_eq!(std::fs::read_link(&link).unwrap(), line.device());
+        let home = Position::from_degrees(39.48, -0.34, 10.0).unwrap();
+        let fc = FlightController::new(Config::new(7, home), 1, Instant::ZERO);
+        let server = tokio::spawn(flight_controller(line, fc, Clock::start(20.0).unwrap(), |_| {}));
+
+        let mut first = open(&link);
+        assert!(heartbeat(&mut first).await);
+        first.write_all(&[0xfd, 0x00, 0x31, 0x77, 0xfe, 0x12].repeat(200)).await.unwrap();
+        assert!(heartbeat(&mut first).await, "rubbish is harmless");
+        drop(first);
+        let mut second = open(&link);
+        assert!(heartbeat(&mut second).await);
+
+        server.abort();
+        assert!(server.await.unwrap_err().is_cancelled());
+        assert!(!link.is_symlink(), "it is taken away");
+    }
+
+    #[tokio::test]
+    async fn somebody_elses_file_is_left_alone_and_a_dead_link_is_replaced() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "mine").unwrap();
+        assert_eq!(Line::new(&file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+        let link = folder.path().join("link");
+        symlink("/dev/pts/no-such-device", &link).unwrap();
+        drop(Line::new(&link).unwrap());
+        assert!(!link.is_symlink());
+    }
+}

@@ -1,0 +1,73 @@
+//! The units under `systemd/`, judged by systemd's own tools. Without `systemd-analyze` one line says so.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// The exposure that `systemd-analyze security` may find at most, in tenths: 0 is none, 100 is all. What is
+/// left is what the daemon is for: the network, serial devices, a bound interface.
+const EXPOSURE_MAX_TENTHS: &str = "20";
+
+/// The units in a folder of their own, with the programs that were built now in place of the installed ones.
+fn units() -> (tempfile::TempDir, Vec<PathBuf>) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd");
+    let programs = Path::new(env!("CARGO_BIN_EXE_wingbeatd")).parent().unwrap();
+    let folder = tempfile::TempDir::new().unwrap();
+    let mut paths = vec![];
+    for entry in std::fs::read_dir(source).unwrap() {
+        let from = entry.unwrap().path();
+        let text = std::fs::read_to_string(&from).unwrap();
+        assert!(
+            text.contains("ExecStart=/usr/bin/wingbeat"),
+            "{}: expected a program of ours",
+            from.display()
+        );
+        let text = text.replace("/usr/bin/", &format!("{}/", programs.display()));
+        let to = folder.path().join(from.file_name().unwrap());
+        std::fs::write(&to, text).unwrap();
+        paths.push(to);
+    }
+    paths.sort();
+    assert!(paths.iter().any(|path| path.ends_with("wingbeatd.service")), "{paths:?}");
+    (folder, paths)
+}
+
+/// Runs `systemd-analyze`, or says that it is not there.
+fn analyze(arguments: &[&str], units: &[PathBuf]) -> Option<Output> {
+    match Command::new("systemd-analyze").arg("--no-pager").args(arguments).args(units).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            println!("skipped: no systemd-analyze here ({error})");
+            None
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_units_is_one_that_systemd_knows() {
+    let (folder, units) = units();
+    // Without recursive-errors an unknown key would pass.
+    let verify = ["verify", "--man=no", "--recursive-errors=yes"];
+    let Some(output) = analyze(&verify, &units) else { return };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.trim().is_empty(), "{said}");
+
+    // The test can fail: a misspelt key is found.
+    let bad = folder.path().join("misspelt.service");
+    let text = std::fs::read_to_string(&units[0]).unwrap().replace("[Service]", "[Service]\nWatchdogSecs=5");
+    std::fs::write(&bad, text).unwrap();
+    let output = analyze(&verify, &[bad]).unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("WatchdogSecs"), "{output:?}");
+}
+
+#[test]
+fn the_units_expose_no_more_than_they_must() {
+    let (_folder, units) = units();
+    for unit in units {
+        let threshold = format!("--threshold={EXPOSURE_MAX_TENTHS}");
+        let Some(output) = analyze(&["security", "--offline=yes", &threshold], &[unit]) else { return };
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && said.contains("Overall exposure level"), "{said}");
+    }
+}
