@@ -38,6 +38,7 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, RC_CHANNELS_OVERRIDE_DATA};
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
+use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
@@ -238,6 +239,7 @@ pub struct Agent {
     telemetry: Telemetry,
     heartbeat: Heartbeat,
     streams: Streams,
+    parameters: Watch,
     executor: Executor,
     commands: Commands,
     engaged: bool,
@@ -277,6 +279,7 @@ impl Agent {
             telemetry: Telemetry::default(),
             heartbeat: Heartbeat::new(now),
             streams: Streams::new(now, config.position_interval),
+            parameters: Watch::new(now),
             executor: Executor::default(),
             commands: Commands::default(),
             engaged: true,
@@ -316,6 +319,7 @@ impl Agent {
                 self.decoder.restart();
                 self.outgoing.negotiation.restart();
                 self.streams.restart(now);
+                self.parameters.restart(now);
             }
             Input::AutopilotLink(false) => {
                 out.log(Severity::Warning, text!("the port to the flight controller closed"));
@@ -353,6 +357,7 @@ impl Agent {
             }
             consider(self.heartbeat.due(), "heartbeat due");
             consider(self.streams.due(), "look after telemetry");
+            consider(self.parameters.due(), "look after parameters");
             consider(self.executor.due(), "order not yet effective");
         }
         if let Some(at) = self.telemetry.frame_at.filter(|_| self.link_was_up) {
@@ -418,6 +423,7 @@ impl Agent {
             refused: self.refused,
             checks: checks::preflight(&self.config, t, &self.protocol, self.guard, now),
             commands: self.commands.list().clone(),
+            parameters: self.parameters.clone(),
         }
     }
 
@@ -504,6 +510,7 @@ impl Agent {
         if frame.header.component_id == AUTOPILOT_COMPONENT_ID {
             self.outgoing.negotiation.hear(now, frame);
             self.streams.hear(now, &frame.message);
+            self.parameters.hear(&frame.message);
             self.executor.hear(now, &frame.message);
         }
     }
@@ -689,6 +696,8 @@ impl Agent {
             out.log(Severity::Error, text!("the flight controller is silent"));
         } else if up && !self.link_was_up {
             out.log(Severity::Info, text!("the flight controller is there"));
+            // Who knows what happened to it meanwhile.
+            self.parameters.restart(now);
         }
         self.link_was_up = up;
         self.hand_over_key(now, out);
@@ -701,6 +710,7 @@ impl Agent {
             // A frame without room is a lost frame; every sender tries again.
             let _ = self.heartbeat.poll(now, &mut transmit);
             let _ = self.streams.poll(now, &mut transmit);
+            let _ = self.parameters.poll(now, &mut transmit);
             if !self.engaged {
                 return;
             }

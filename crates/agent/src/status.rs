@@ -2,6 +2,7 @@
 
 use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::telemetry::Version;
 use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_protocol::{SwarmView, Text};
@@ -135,6 +136,8 @@ pub struct Status {
     pub checks: Vec<Check, CHECKS_MAX>,
     /// The operator's last commands, newest last.
     pub commands: Vec<CommandProgress, COMMANDS_MAX>,
+    /// The autopilot's parameters that safety and preflight depend on.
+    pub parameters: Watch,
 }
 
 /// Number of preflight checks.

@@ -109,7 +109,9 @@ impl Bench {
 
     fn commands_vehicle(&self) -> bool {
         let housekeeping = |m: &MavMessage| match m {
-            MavMessage::HEARTBEAT(_) | MavMessage::REQUEST_DATA_STREAM(_) => true,
+            MavMessage::HEARTBEAT(_)
+            | MavMessage::REQUEST_DATA_STREAM(_)
+            | MavMessage::PARAM_REQUEST_READ(_) => true,
             MavMessage::COMMAND_LONG(c) => {
                 use wingbeat_autopilot::dialect::MavCmd;
                 let asks = MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES;

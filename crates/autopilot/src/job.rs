@@ -5,6 +5,7 @@ use wingbeat_geo::{Duration, Instant};
 use crate::codec::framing::Framing;
 use crate::codec::{BufferFull, MavHeader, encode_signed, encode_v1, encode_v2};
 use crate::dialect::{COMMAND_LONG_DATA, MavCmd, MavMessage, MavResult};
+use crate::parameter::{BadValue, Kind, Name, Value};
 
 /// Our MAVLink component: an onboard computer (<https://mavlink.io/en/messages/common.html#MAV_COMP_ID_ONBOARD_COMPUTER>).
 pub const COMPONENT_ID: u8 = 191;
@@ -70,7 +71,7 @@ impl Transmit<'_> {
 }
 
 /// How far a job has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
     /// Waiting for an answer or an effect.
     Pending,
@@ -81,7 +82,7 @@ pub enum Progress {
 }
 
 /// Why a job failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Failure {
     /// No answer and no effect after every try.
     #[error("no answer and no effect after {tries} tries")]
@@ -115,6 +116,59 @@ pub enum Failure {
         /// The first item that differs.
         seq: u16,
     },
+    /// What is being read changed while it was read.
+    #[error("{what} changed while it was read")]
+    Changed {
+        /// What.
+        what: &'static str,
+    },
+    /// There is more of it than Wingbeat takes.
+    #[error("{what}: found {found}, expected at most {most}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        found: u16,
+        /// How many fit.
+        most: u16,
+    },
+    /// The autopilot has no parameter of this name.
+    #[error("parameter {name}: this autopilot does not have it")]
+    NoParameter {
+        /// Which.
+        name: Name,
+    },
+    /// The autopilot refused to read or write a parameter.
+    #[error("parameter {name}: the autopilot refused it with error {error}")]
+    ParameterRefused {
+        /// Which.
+        name: Name,
+        /// Its MAV_PARAM_ERROR.
+        error: u8,
+    },
+    /// A parameter holds another kind of number.
+    #[error("parameter {name}: found {found}, expected {expected}")]
+    ParameterKind {
+        /// Which.
+        name: Name,
+        /// What came.
+        found: Kind,
+        /// What was expected.
+        expected: Kind,
+    },
+    /// A parameter holds another value than was written.
+    #[error("parameter {name}: found {found}, expected {expected}")]
+    ParameterValue {
+        /// Which.
+        name: Name,
+        /// What the autopilot holds.
+        found: Value,
+        /// What was written.
+        expected: Value,
+    },
+    /// A parameter's value cannot be read.
+    #[error(transparent)]
+    Parameter(BadValue),
 }
 
 /// A number of tries with a fixed time between them.

@@ -17,6 +17,7 @@ pub mod heartbeat;
 pub mod job;
 pub mod mission;
 pub mod mode;
+pub mod parameter;
 pub mod signing;
 pub mod streams;
 pub mod takeoff;

@@ -1,0 +1,310 @@
+//! The few parameters that safety and preflight depend on: read once the link is up, and again after a
+//! reboot, kept in a table of fixed size.
+//!
+//! ArduPilot tells every link of a parameter that somebody changes, so the table follows what a ground
+//! station writes.
+
+use wingbeat_geo::{Duration, Instant};
+
+use super::{Kind, Name, Names, Refusal, Value, heard, request};
+use crate::codec::BufferFull;
+use crate::dialect::{MavMessage, MavParamError};
+use crate::job::Transmit;
+
+macro_rules! watched {
+    ($($(#[$doc:meta])* $variant:ident = $kind:ident $usual:literal $(/ $other:literal)?;)*) => {
+        /// A parameter that is watched.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Watched { $($(#[$doc])* $variant),* }
+
+        /// Every watched parameter, in the order of the table.
+        pub const WATCHED: &[Watched] = &[$(Watched::$variant),*];
+
+        const ROWS: &[(Names, Kind)] =
+            &[$((Names { usual: $usual, other: watched!(@other $($other)?) }, Kind::$kind)),*];
+    };
+    (@other) => { None };
+    (@other $other:literal) => { Some($other) };
+}
+
+watched! {
+    /// The aircraft's MAVLink system id.
+    SystemId = Integer "SYSID_THISMAV" / "MAV_SYSID";
+    /// The ground station that ArduPilot takes for its pilot's: RC overrides and the ground-station
+    /// failsafe listen to it alone.
+    GroundStationId = Integer "SYSID_MYGCS" / "MAV_GCS_SYSID";
+    /// Whether frames of others than that ground station are dropped.
+    SystemIdEnforce = Integer "SYSID_ENFORCE";
+    /// What happens when the ground station falls silent.
+    GroundStationFailsafe = Integer "FS_GCS_ENABLE";
+    /// After how many seconds (4.x).
+    GroundStationTimeout = Real "FS_GCS_TIMEOUT";
+    /// Exceptions from failsafes (4.x).
+    FailsafeOptions = Integer "FS_OPTIONS";
+    /// What happens when the pilot's radio falls silent.
+    ThrottleFailsafe = Integer "FS_THR_ENABLE";
+    /// What happens when the position estimate fails.
+    EstimateFailsafe = Integer "FS_EKF_ACTION";
+    /// Height of the return, centimetres.
+    ReturnHeight = Integer "RTL_ALT";
+    /// Speed along a track, centimetres per second.
+    TrackSpeed = Real "WPNAV_SPEED";
+    /// Nearer than this a waypoint is reached, centimetres.
+    WaypointRadius = Real "WPNAV_RADIUS";
+    /// Seconds after which a silent stream of guided velocities stops the aircraft (4.x).
+    GuidedTimeout = Real "GUID_TIMEOUT";
+    /// Seconds on the ground after which the motors are disarmed.
+    DisarmDelay = Integer "DISARM_DELAY";
+    /// Which checks guard arming.
+    ArmingCheck = Integer "ARMING_CHECK" / "ARMING_SKIPCHK";
+    /// Flow control of TELEM2.
+    Telem2FlowControl = Integer "BRD_SER2_RTSCTS";
+    /// Speed of TELEM2, thousands of baud.
+    Telem2Baud = Integer "SERIAL2_BAUD";
+    /// Protocol of TELEM2: 1 MAVLink 1, 2 MAVLink 2.
+    Telem2Protocol = Integer "SERIAL2_PROTOCOL";
+    /// Whether the fence is on.
+    FenceEnable = Integer "FENCE_ENABLE";
+    /// Battery capacity, milliampere hours.
+    BatteryCapacity = Integer "BATT_CAPACITY";
+}
+
+/// How many are watched.
+pub const WATCHED_MAX: usize = WATCHED.len();
+
+impl Watched {
+    /// Its names.
+    pub fn names(self) -> Names {
+        ROWS[self as usize].0
+    }
+    /// What kind of number it is expected to be.
+    pub fn kind(self) -> Kind {
+        ROWS[self as usize].1
+    }
+}
+
+/// What is known of a watched parameter.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Finding {
+    /// Not asked yet, or not answered yet.
+    #[default]
+    Unknown,
+    /// Its value.
+    Known {
+        /// The name that this autopilot knows it by.
+        name: Name,
+        /// What it holds.
+        value: Value,
+    },
+    /// The autopilot does not have it: it left every question unanswered, or said so.
+    Absent,
+    /// It holds another kind of number than expected.
+    WrongKind {
+        /// What kind.
+        found: Kind,
+    },
+    /// What came cannot be read.
+    Unreadable,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Row {
+    finding: Finding,
+    asked: u8,
+    asked_at: Option<Instant>,
+}
+
+/// How often the table is looked through while something is unknown.
+const LOOK_PERIOD: Duration = Duration::from_millis(200);
+/// Questions per look: at 57600 baud four take 22 ms.
+const PER_LOOK: usize = 4;
+/// A question is repeated after this time.
+const PATIENCE: Duration = Duration::from_millis(1_400);
+/// Questions under each name.
+const TRIES: u8 = 3;
+
+/// The table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Watch {
+    rows: [Row; WATCHED_MAX],
+    due: Instant,
+}
+
+impl Watch {
+    /// Knows nothing and asks at once.
+    pub fn new(now: Instant) -> Self {
+        Self { rows: [Row::default(); WATCHED_MAX], due: now }
+    }
+    /// Forgets everything and asks again: the link is back, or the autopilot has started anew.
+    pub fn restart(&mut self, now: Instant) {
+        *self = Self::new(now);
+    }
+    /// When it wants polling; never, once everything is known.
+    pub fn due(&self) -> Instant {
+        self.due
+    }
+    /// What is known of one.
+    pub fn finding(&self, which: Watched) -> Finding {
+        self.rows[which as usize].finding
+    }
+    /// The value of one, if it is known.
+    pub fn value(&self, which: Watched) -> Option<Value> {
+        match self.finding(which) {
+            Finding::Known { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+    /// The value of one that is a whole number, if it is known.
+    pub fn integer(&self, which: Watched) -> Option<i64> {
+        self.value(which).and_then(Value::as_integer)
+    }
+    /// Whether each was answered or given up.
+    pub fn is_complete(&self) -> bool {
+        self.rows.iter().all(|row| row.finding != Finding::Unknown)
+    }
+    /// The table.
+    pub fn iter(&self) -> impl Iterator<Item = (Watched, Finding)> + '_ {
+        WATCHED.iter().copied().zip(self.rows.iter().map(|row| row.finding))
+    }
+
+    /// Hears values, whoever asked for them.
+    pub fn hear(&mut self, message: &MavMessage) {
+        if !matches!(message, MavMessage::PARAM_VALUE(_) | MavMessage::PARAM_ERROR(_)) {
+            return;
+        }
+        for (row, (names, kind)) in self.rows.iter_mut().zip(ROWS) {
+            row.finding = match heard(message, names) {
+                None => continue,
+                Some(Ok((name, value))) if value.kind() == *kind => Finding::Known { name, value },
+                Some(Ok((_, value))) => Finding::WrongKind { found: value.kind() },
+                Some(Err(Refusal::Bad(_))) => Finding::Unreadable,
+                Some(Err(Refusal::Error { error, .. })) => {
+                    // There is no such name; with two, the other question stands.
+                    let is_absent = error == MavParamError::MAV_PARAM_ERROR_DOES_NOT_EXIST
+                        && (names.other.is_none() || row.asked >= 2)
+                        && row.finding == Finding::Unknown;
+                    if is_absent { Finding::Absent } else { continue }
+                }
+            };
+        }
+    }
+
+    /// Asks for some of what is unknown.
+    ///
+    /// # Errors
+    /// No room; it is asked at the next look.
+    pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Result<(), BufferFull> {
+        if now < self.due {
+            return Ok(());
+        }
+        self.due = now + LOOK_PERIOD;
+        let (mut left, mut complete) = (PER_LOOK, true);
+        for (row, (names, _)) in self.rows.iter_mut().zip(ROWS) {
+            if row.finding != Finding::Unknown {
+                continue;
+            }
+            if row.asked_at.is_none_or(|at| now.since(at) >= PATIENCE) {
+                if row.asked >= TRIES * names.count() {
+                    row.finding = Finding::Absent;
+                    continue;
+                }
+                if left > 0 {
+                    left -= 1;
+                    request(names.in_turn(row.asked), transmit)?;
+                    (row.asked, row.asked_at) = (row.asked + 1, Some(now));
+                }
+            }
+            complete = false;
+        }
+        if complete {
+            self.due = Instant::NEVER;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::job::testing::sent;
+    use crate::parameter::testing::{integer, real};
+    use std::string::{String, ToString};
+    use std::vec::Vec;
+
+    /// Until everything is known or given up; returns when, and what was asked.
+    fn run(
+        watch: &mut Watch,
+        from: Instant,
+        answer: impl Fn(&str) -> Option<MavMessage>,
+    ) -> (Instant, Vec<String>) {
+        let (mut now, mut asked) = (from, Vec::new());
+        while watch.due() != Instant::NEVER {
+            now = watch.due().max(now);
+            let messages = sent(|t| watch.poll(now, t).unwrap());
+            assert!(messages.len() <= PER_LOOK);
+            for message in messages {
+                let MavMessage::PARAM_REQUEST_READ(m) = message else { panic!("{message:?}") };
+                let name = crate::codec::text(&*m.param_id).to_string();
+                if let Some(message) = answer(&name) {
+                    watch.hear(&message);
+                }
+                asked.push(name);
+            }
+            assert!(now.since(from) < Duration::from_secs(60), "it never ends");
+        }
+        (now, asked)
+    }
+
+    fn as_expected(name: &str) -> Option<MavMessage> {
+        let (_, kind) = ROWS.iter().find(|(names, _)| names.has(name))?;
+        Some(match kind {
+            Kind::Integer => integer(name, 3.0),
+            Kind::Real => real(name, 3.0),
+        })
+    }
+
+    #[test]
+    fn each_is_asked_once_when_it_is_answered() {
+        let mut watch = Watch::new(Instant::ZERO);
+        let (at, asked) = run(&mut watch, Instant::ZERO, as_expected);
+        assert_eq!(asked.len(), WATCHED_MAX);
+        assert!(at <= Instant::from_secs(2), "{at:?}");
+        assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(3));
+        assert_eq!(watch.value(Watched::TrackSpeed), Some(Value::Real(3.0)));
+        // A reboot: everything anew.
+        watch.restart(Instant::from_secs(10));
+        assert_eq!(watch.finding(Watched::SystemId), Finding::Unknown);
+        assert_eq!(run(&mut watch, Instant::from_secs(10), as_expected).1.len(), WATCHED_MAX);
+        // A ground station changes one.
+        watch.hear(&integer("FS_GCS_ENABLE", 0.0));
+        assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(0));
+    }
+
+    #[test]
+    fn what_is_never_answered_is_absent_and_the_other_name_counts() {
+        let mut watch = Watch::new(Instant::ZERO);
+        let (at, asked) = run(&mut watch, Instant::ZERO, |name| match name {
+            "GUID_TIMEOUT" | "SYSID_THISMAV" => None,
+            "WPNAV_SPEED" => Some(integer(name, 500.0)),
+            "RTL_ALT" => Some(integer(name, 0.5)),
+            _ => as_expected(name),
+        });
+        let count = |name| asked.iter().filter(|n| *n == name).count();
+        assert_eq!((count("GUID_TIMEOUT"), watch.finding(Watched::GuidedTimeout)), (3, Finding::Absent));
+        assert_eq!((count("SYSID_THISMAV"), count("MAV_SYSID")), (1, 1));
+        let name = Name::new("MAV_SYSID").unwrap();
+        assert_eq!(watch.finding(Watched::SystemId), Finding::Known { name, value: Value::Integer(3) });
+        assert_eq!(watch.finding(Watched::TrackSpeed), Finding::WrongKind { found: Kind::Integer });
+        assert_eq!(watch.finding(Watched::ReturnHeight), Finding::Unreadable);
+        assert!(watch.is_complete() && at < Instant::from_secs(8), "{at:?}");
+    }
+
+    #[test]
+    fn an_autopilot_that_answers_nothing_has_nothing() {
+        let mut watch = Watch::new(Instant::ZERO);
+        let (_, asked) = run(&mut watch, Instant::ZERO, |_| None);
+        assert!(asked.len() <= WATCHED_MAX * 6);
+        assert!(watch.iter().all(|(_, finding)| finding == Finding::Absent));
+    }
+}
