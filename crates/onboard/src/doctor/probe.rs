@@ -159,7 +159,7 @@ impl Line {
     fn open(endpoint: Endpoint) -> Self {
         // It was checked: what closes now is looked at once.
         let backoff = Backoff { least: Duration::from_millis(100), most: Duration::from_secs(1) };
-        Self { link: Link::spawn_with(endpoint, backoff), closed: None }
+        Self { link: Link::spawn_with(endpoint, backoff, || {}), closed: None }
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
