@@ -31,7 +31,7 @@ impl Arm {
         match acknowledged(message, MavCmd::MAV_CMD_COMPONENT_ARM_DISARM) {
             None | Some(MavResult::MAV_RESULT_ACCEPTED) => {}
             Some(result) => {
-                self.refusals += 1;
+                self.refusals = self.refusals.saturating_add(1);
                 self.refused = Some(result);
             }
         }

@@ -1,0 +1,191 @@
+//! What the fuzz targets run, and `crates/autopilot/tests/fuzz.rs` replays: any bytes go in, nothing panics,
+//! and what each function asserts holds.
+//!
+//! A new job is one line in [`JOBS`].
+
+use wingbeat_autopilot::arming::Arm;
+use wingbeat_autopilot::codec::finder::{Finder, PATIENCE};
+use wingbeat_autopilot::codec::framing::Outgoing;
+use wingbeat_autopilot::codec::signing::{Key, Timestamp, Unsigned, Verifier};
+use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Version};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::dialect::MavMessage;
+use wingbeat_autopilot::heartbeat::Heartbeat;
+use wingbeat_autopilot::mission::{Upload, items_of};
+use wingbeat_autopilot::mode::SetMode;
+use wingbeat_autopilot::signing::SetupSigning;
+use wingbeat_autopilot::streams::Streams;
+use wingbeat_autopilot::takeoff::TakeOff;
+use wingbeat_autopilot::target::{FlyTo, Place};
+use wingbeat_autopilot::{Progress, Telemetry, Transmit};
+use wingbeat_geo::{Duration, Instant};
+
+/// The frame reader. The first byte is the length of the pieces, the second the milliseconds between them.
+pub(crate) fn frames(data: &[u8]) {
+    let [piece_len, ms, stream @ ..] = data else { return };
+    let mut finder = Finder::default();
+    let mut verifying = Decoder::verifying(Verifier::new(Key::new([7; 32]), Unsigned::Refused));
+    let (mut now, mut fed, mut in_frames) = (Instant::ZERO, 0, 0);
+    for piece in stream.chunks(usize::from(*piece_len).max(1)) {
+        finder.expire(now, |raw| in_frames += raw.bytes().len());
+        finder.push(now, piece, |raw| {
+            in_frames += raw.bytes().len();
+            let mut alone = 0;
+            Finder::default()
+                .push(now, raw.bytes(), |same| alone += usize::from(same.bytes() == raw.bytes()));
+            assert_eq!(alone, 1, "a frame is one wherever it stands");
+        });
+        fed += piece.len();
+        let garbage = finder.dropped().garbage_bytes as usize;
+        assert_eq!(in_frames + garbage + finder.pending(), fed, "every byte is accounted for");
+        assert!(finder.pending() < FRAME_LEN_MAX);
+        assert!(finder.due() == Instant::NEVER || finder.due() <= now + PATIENCE, "a frame waits too long");
+        verifying.push_at(now, piece, |frame| {
+            // 2^48 keys would have to be tried: nothing passes but what needs no signature.
+            assert!(matches!(frame.message, MavMessage::RADIO_STATUS(_)), "unsigned: {frame:?}");
+        });
+        now = now + Duration::from_millis(u64::from(*ms));
+    }
+    let due = finder.due();
+    finder.expire(due, |_| {});
+    assert!(due == Instant::NEVER || finder.due() > due, "what is overdue was handed on");
+}
+
+/// Every job, each with the same script.
+pub(crate) fn jobs(data: &[u8]) {
+    for (_, run) in JOBS {
+        run(data);
+    }
+}
+
+/// Whether a job comes to an end when nobody answers.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    Yes,
+    Never,
+}
+
+const PLACE: Place = Place { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
+
+/// A job and how it is driven: whether it ends, how it begins, when it is due, how it hears and polls.
+type Entry = (&'static str, fn(&[u8]));
+
+/// One line for each job.
+#[rustfmt::skip]
+pub(crate) const JOBS: &[Entry] = &[
+    ("arming", |d| drive(d, Ends::Yes, |now, _| Arm::new(now), Arm::due, |j, _, m| j.hear(m), |j, now, t, out| j.poll(now, t, out))),
+    ("mode", |d| drive(d, Ends::Yes, |now, _| SetMode::new(now, Mode::Guided), SetMode::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, out))),
+    ("stop", |d| drive(d, Ends::Never, |now, _| SetMode::insist(now, Mode::Brake), SetMode::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, out))),
+    ("take-off", |d| drive(d, Ends::Yes, |now, t| TakeOff::new(now, 20.0, t), TakeOff::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("target", |d| drive(d, Ends::Yes, |now, _| FlyTo::new(now, PLACE), FlyTo::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, out))),
+    ("mission", |d| drive(d, Ends::Yes, |now, _| Upload::new(now, items_of([PLACE; 5].into_iter()).unwrap_or_default()), Upload::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("signing", |d| drive(d, Ends::Yes, |now, _| SetupSigning::new(now, Key::new([7; 32])), SetupSigning::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, false, Timestamp::default(), out))),
+    ("streams", |d| drive(d, Ends::Never, |now, _| Streams::new(now, Duration::from_millis(250)), Streams::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out).map_or(Progress::Pending, |()| Progress::Pending))),
+    ("heartbeat", |d| drive(d, Ends::Never, |now, _| Heartbeat::new(now), Heartbeat::due, |_, _, _| {}, |j, now, _, out| j.poll(now, out).map_or(Progress::Pending, |()| Progress::Pending))),
+];
+
+/// Messages that a job may wait for.
+const IDS: [u32; 20] = [0, 1, 11, 22, 24, 33, 39, 40, 42, 44, 46, 47, 51, 62, 73, 76, 77, 87, 148, 253];
+/// However a transfer stalls, it has ended after so much silence.
+const END: Duration = Duration::from_secs(1_800);
+/// A job that never ends is looked after for so long.
+const LOOK_LONGER: Duration = Duration::from_secs(20);
+/// Looks at one instant until a job must have moved on.
+const POLLS_MAX: usize = 16;
+/// What one look may send.
+const FRAMES_MAX: usize = 8;
+
+/// A job between a script and a wire.
+struct Driver<J> {
+    job: J,
+    due: fn(&J) -> Instant,
+    hear: fn(&mut J, Instant, &MavMessage),
+    poll: fn(&mut J, Instant, &Telemetry, &mut Transmit<'_>) -> Progress,
+    telemetry: Telemetry,
+    outgoing: Outgoing,
+    now: Instant,
+    ended: bool,
+}
+
+impl<J> Driver<J> {
+    fn hear_frame(&mut self, frame: &Frame) {
+        self.telemetry.absorb(self.now, frame);
+        (self.hear)(&mut self.job, self.now, &frame.message);
+    }
+
+    /// Looks after the job until it is not due any more.
+    fn look(&mut self, at_least_once: bool) {
+        for _ in 0..POLLS_MAX {
+            if self.ended || !at_least_once && (self.due)(&self.job) > self.now {
+                return;
+            }
+            let mut bytes = heapless::Vec::new();
+            let mut transmit = self.outgoing.transmit(1, &mut bytes);
+            let progress = (self.poll)(&mut self.job, self.now, &self.telemetry, &mut transmit);
+            self.ended = progress != Progress::Pending;
+            let (mut decoder, mut frames) = (Decoder::default(), 0);
+            decoder.push(&bytes, |_| frames += 1);
+            assert!(frames <= FRAMES_MAX, "{frames} frames in one look");
+            assert_eq!(decoder.refused(), Default::default(), "it sends whole frames and nothing else");
+            if (self.due)(&self.job) > self.now {
+                return;
+            }
+        }
+        assert!(self.ended, "due again and again at one instant");
+    }
+}
+
+fn drive<J>(
+    script: &[u8],
+    ends: Ends,
+    new: fn(Instant, &Telemetry) -> J,
+    due: fn(&J) -> Instant,
+    hear: fn(&mut J, Instant, &MavMessage),
+    poll: fn(&mut J, Instant, &Telemetry, &mut Transmit<'_>) -> Progress,
+) {
+    let (now, telemetry) = (Instant::from_secs(100), Telemetry::default());
+    let job = new(now, &telemetry);
+    let mut driver =
+        Driver { job, due, hear, poll, telemetry, outgoing: Outgoing::default(), now, ended: false };
+    let mut decoder = Decoder::default();
+    let mut latest = now;
+    let mut script = script.iter().copied();
+    while let Some(step) = script.next() {
+        let mut byte = || script.next().unwrap_or(0);
+        match step % 8 {
+            0..=2 => {
+                let ms = u64::from(u16::from_le_bytes([byte(), byte()]) % 4_000);
+                driver.now = driver.now + Duration::from_millis(ms);
+            }
+            // Whoever owns us may restart its clock.
+            3 => driver.now = driver.now - Duration::from_millis(u64::from(byte()) * 10),
+            4 | 5 => {
+                let id = IDS[usize::from(byte()) % IDS.len()];
+                let payload: Vec<u8> = (0..byte() % 64).map(|_| byte()).collect();
+                if let Ok(message) =
+                    <MavMessage as mavlink::Message>::parse(mavlink::MavlinkVersion::V2, id, &payload)
+                {
+                    let header = MavHeader { system_id: 1, component_id: 1, sequence: 0 };
+                    driver.hear_frame(&Frame { header, version: Version::V2, message });
+                }
+            }
+            6 => {
+                let bytes: Vec<u8> = (0..byte()).map(|_| byte()).collect();
+                decoder.push_at(driver.now, &bytes, |frame| driver.hear_frame(&frame));
+            }
+            _ => driver.look(true),
+        }
+        latest = latest.max(driver.now);
+        driver.look(false);
+    }
+    // Now nobody answers any more.
+    driver.now = latest;
+    let give_up_at = driver.now + if ends == Ends::Yes { END } else { LOOK_LONGER };
+    while !driver.ended && driver.now < give_up_at {
+        let due = (driver.due)(&driver.job);
+        assert!(ends == Ends::Never || due != Instant::NEVER, "it waits for ever");
+        driver.now = driver.now.max(due);
+        driver.look(false);
+    }
+    assert!(driver.ended || ends == Ends::Never, "it has not ended after {END:?} of silence");
+}
