@@ -10,3 +10,4 @@ pub mod run;
 pub mod scenario;
 pub mod serve;
 pub mod serve_serial;
+pub mod sitl;
