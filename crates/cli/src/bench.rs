@@ -121,7 +121,7 @@ pub(crate) struct SitlArguments {
     seed: u64,
     /// The first SITL instance number to try; its ports are 5760, 5762, 5763 (TCP) and 5501 (UDP), each
     /// plus 10 times this.
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=999))]
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=255))]
     instance: u16,
     /// Use this machine's network instead of one of its own: a browser and ground stations can connect,
     /// and so can everybody else who reaches this machine.

@@ -50,6 +50,11 @@ pub const RATE_LEAST: f64 = 0.95;
 const READY_TIMEOUT: Duration = Duration::from_secs(180);
 /// While the aircraft boot nobody flies, and the simulation may run faster.
 const BOOT_SPEEDUP: f64 = 10.0;
+/// How long a rate is looked at before the flight, and how often.
+const SETTLE_PERIOD: Duration = Duration::from_millis(1_500);
+const SETTLE_TRIES: u8 = 10;
+/// So near is steady.
+const SETTLED_WITHIN: f64 = 0.04;
 /// The checkers look at the facts ten times a simulated second; they are copied more often than that.
 const COPY_PERIOD: Duration = Duration::from_millis(10);
 /// Lower than this above home is on the ground.
@@ -177,7 +182,8 @@ impl Processes {
         let defaults = parameters::file(&Wanted {
             speed_m_s: scenario.speed_m_s,
             log: config.logs.is_some(),
-            position_hz: 10,
+            // Four looks' worth: what the checkers see is 40 ms old at most.
+            position_hz: 25,
             extra: &config.defaults,
         });
         println!(
@@ -255,6 +261,7 @@ async fn in_the_air(
         let speedup = monitor.set("SIM_SPEEDUP", config.speedup as f32).await;
         speedup.with_context(|| format!("aircraft {}", i + 1))?;
     }
+    settle(&monitors, config.speedup).await;
     let clock = Clock::start(config.speedup)?;
     let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft, clock);
     let facts: Facts = Arc::new(Mutex::new(monitors.iter().filter_map(fact).collect()));
@@ -309,6 +316,21 @@ fn pace(rates: &[rate::Rate], asked: f64) -> bool {
         );
     }
     share >= RATE_LEAST
+}
+
+/// After a change of speed a simulation that was ahead stands for a moment. Waits until all run at the
+/// asked speed; a machine that never gets there is told of with the result.
+async fn settle(monitors: &[Monitor], asked: f64) {
+    for _ in 0..SETTLE_TRIES {
+        monitors.iter().for_each(Monitor::begin_rate);
+        sleep(SETTLE_PERIOD).await;
+        let is_steady = |m: &Monitor| {
+            m.heard().rate.overall().is_some_and(|rate| (rate / asked - 1.0).abs() < SETTLED_WITHIN)
+        };
+        if monitors.iter().all(is_steady) {
+            return;
+        }
+    }
 }
 
 /// Waits until every aircraft knows where it is.
