@@ -4,6 +4,7 @@
 
 pub mod fleet;
 pub mod flight;
+pub mod parity;
 pub mod plan;
 pub mod report;
 pub mod run;

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Subcommand};
 use wingbeat_bench::fleet::{self, Ended};
+use wingbeat_bench::parity;
 use wingbeat_bench::plan::Plan;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, read_mission};
@@ -23,6 +24,8 @@ pub(crate) enum Command {
     Fleet(FleetArguments),
     /// Fly a plan with real ArduCopter programs (SITL), one process and one daemon per aircraft.
     Sitl(SitlArguments),
+    /// Fly one scenario on the simulated flight controller and on a real ArduCopter program, and compare.
+    Parity(ParityArguments),
 }
 
 /// Arguments of `wingbeat bench run`.
@@ -132,12 +135,30 @@ pub(crate) struct SitlArguments {
     ground: SocketAddr,
 }
 
+/// Arguments of `wingbeat bench parity`.
+#[derive(Args)]
+pub(crate) struct ParityArguments {
+    /// The ArduCopter SITL program; without it the simulated flight controller's figures alone.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Which version the simulated flight controller flies as.
+    #[arg(long, value_enum, default_value = "3.5.7")]
+    profile: crate::sim::ProfileName,
+    /// Times real time, 0.1 to 20; slower is more exact.
+    #[arg(long, default_value_t = 1.0)]
+    speedup: f64,
+    /// The first SITL instance number to try.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=255))]
+    instance: u16,
+}
+
 /// Runs the subcommand.
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Run(arguments) => run_plan(arguments),
         Command::Fleet(arguments) => fly_fleet(arguments),
         Command::Sitl(arguments) => fly_sitl(arguments),
+        Command::Parity(arguments) => compare(arguments),
     }
 }
 
@@ -232,11 +253,7 @@ fn fly_sitl(arguments: &SitlArguments) -> Result<ExitCode> {
         }
     };
     let binary = &arguments.binary;
-    ensure!(
-        binary.is_file(),
-        "--binary {}: found no file, expected an ArduCopter SITL program",
-        binary.display()
-    );
+    is_program(binary)?;
     own_network(arguments.host_network);
     println!("{}", plan.title);
     let config = sitl::Config {
@@ -265,4 +282,44 @@ fn own_network(host: bool) {
     }
     let why = if host { "--host-network".into() } else { sitl::network::enter() };
     eprintln!("SITL's ports are open to this machine's network while it flies: {why}");
+}
+
+fn compare(arguments: &ParityArguments) -> Result<ExitCode> {
+    ensure!(
+        (0.1..=20.0).contains(&arguments.speedup),
+        "--speedup: found {}, expected 0.1 to 20",
+        arguments.speedup
+    );
+    let Some(binary) = &arguments.binary else {
+        let trace = parity::simulated(arguments.profile.into())?;
+        for quantity in parity::measure::everything(&trace) {
+            println!("{:<44} {:>8.2} {}", quantity.name, quantity.value, quantity.unit);
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    is_program(binary)?;
+    own_network(false);
+    let simulated = parity::simulated(arguments.profile.into())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let real = runtime.block_on(async {
+        let end = crate::end_signal()?;
+        parity::real(binary, arguments.instance, arguments.speedup, end).await
+    })?;
+    let Some(real) = real else {
+        println!("stopped");
+        return Ok(ExitCode::FAILURE);
+    };
+    let comparison = parity::compare(&real, &simulated);
+    print!("{}", comparison.table);
+    let (alike, all) = comparison.alike;
+    println!(
+        "\n{alike} of {all} quantities alike (within 10 %, or 0.3 m, 0.2 s, 0.1 m/s where that is larger)"
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_program(binary: &Path) -> Result<()> {
+    let place = binary.display();
+    ensure!(binary.is_file(), "--binary {place}: found no file, expected an ArduCopter SITL program");
+    Ok(())
 }
