@@ -422,7 +422,7 @@ impl Script {
             afz: 0.0,
             yaw: 0.0,
             yaw_rate: 0.0,
-            type_mask: PositionTargetTypemask::from_bits_truncate(mask.into()),
+            type_mask: PositionTargetTypemask::from_bits_truncate(mask),
             target_system: self.system,
             target_component: 1,
             coordinate_frame: MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
