@@ -11,12 +11,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 use wingbeat_api::{
-    AircraftStatus, CommandKind, FleetCommandRequest, LinkState, MissionItem, MissionUpload, paths,
+    AircraftStatus, CommandKind, FleetCommandRequest, LinkState, LogLine, MissionItem, MissionUpload, paths,
 };
 use wingbeat_geo::{DVec3, Duration, Frame};
 use wingbeat_ground::Ground;
 use wingbeat_link::Endpoint;
-use wingbeat_radio::{Clock, Hub};
+use wingbeat_radio::{Clock, Hub, HubRadio};
 use wingbeat_sim::flight_controller::Truth;
 use wingbeat_sim::observer::{Observer, Phase, Sample};
 
@@ -85,7 +85,14 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         clock.speed()
     );
     let ended = tokio::select! {
-        ended = fleet.watch(auto.then_some(&ground), headless) => ended?,
+        flown = fleet.watch(auto.then_some(&ground), TIME_LIMIT) => {
+            let ended = fleet.report(&flown?);
+            if !headless {
+                println!("the page stays until Ctrl-C");
+                std::future::pending::<()>().await;
+            }
+            ended
+        }
         () = stop => Ended::Stopped,
     };
     if ended == Ended::Stopped {
@@ -96,34 +103,78 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     Ok(ended)
 }
 
-struct Fleet {
+/// What is really so with one aircraft, as far as the checkers look. Whoever owns the flight controllers
+/// writes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Fact {
+    /// East, north and up of [`ORIGIN`], metres.
+    pub(crate) local: DVec3,
+    /// East, north and up, metres per second.
+    pub(crate) velocity: DVec3,
+    /// Motors armed.
+    pub(crate) armed: bool,
+    /// On the ground.
+    pub(crate) landed: bool,
+}
+
+impl Fact {
+    fn of(frame: &Frame, truth: Truth) -> Self {
+        let local = frame.to_local(truth.position);
+        Self { local, velocity: truth.velocity, armed: truth.armed, landed: truth.landed }
+    }
+}
+
+/// The facts of all aircraft.
+pub(crate) type Facts = Arc<Mutex<Vec<Fact>>>;
+
+/// Daemons on a hub, in front of flight controllers of any kind.
+pub(crate) struct Fleet {
     scenario: Scenario,
     seed: u64,
     clock: Clock,
     hub: Hub,
     daemons: Vec<wingbeat_onboard::Handle>,
-    truths: Arc<Mutex<Vec<Truth>>>,
+    facts: Facts,
     controllers: JoinSet<std::io::Result<()>>,
 }
 
 impl Fleet {
+    /// With simulated flight controllers.
     async fn start(scenario: Scenario, seed: u64, clock: Clock) -> Result<Self> {
         let frame = Frame::new(ORIGIN);
-        let (hub, radios) = Hub::spawn(scenario.radio(seed), scenario.aircraft, clock);
+        let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft, clock);
         let mut controllers = JoinSet::new();
         let flight_controllers: Vec<_> =
             (0..scenario.aircraft).map(|i| scenario.controller(i, seed)).collect();
-        let truths = Arc::new(Mutex::new(flight_controllers.iter().map(|c| c.truth()).collect::<Vec<_>>()));
-        let mut daemons = Vec::new();
-        for (i, (radio, controller)) in radios.into_iter().zip(flight_controllers).enumerate() {
+        let facts = flight_controllers.iter().map(|c| Fact::of(&frame, c.truth())).collect::<Vec<_>>();
+        let facts = Arc::new(Mutex::new(facts));
+        let mut endpoints = Vec::new();
+        for (i, controller) in flight_controllers.into_iter().enumerate() {
             let listener = TcpListener::bind("127.0.0.1:0").await.context("flight controller's port")?;
-            let port = listener.local_addr()?;
-            let (truths, positions) = (Arc::clone(&truths), hub.positions());
+            endpoints.push(listener.local_addr()?);
+            let (facts, positions) = (Arc::clone(&facts), hub.0.positions());
             controllers.spawn(serve::flight_controller(listener, controller, clock, move |controller| {
-                let truth = controller.truth();
-                positions.set(i, frame.to_local(truth.position));
-                truths.lock().unwrap_or_else(PoisonError::into_inner)[i] = truth;
+                let fact = Fact::of(&frame, controller.truth());
+                positions.set(i, fact.local);
+                facts.lock().unwrap_or_else(PoisonError::into_inner)[i] = fact;
             }));
+        }
+        Self::join(scenario, seed, clock, hub, &endpoints, facts, controllers).await
+    }
+
+    /// One daemon for each flight controller, on the radios of a hub. `controllers` is what must run as
+    /// long as the fleet does.
+    pub(crate) async fn join(
+        scenario: Scenario,
+        seed: u64,
+        clock: Clock,
+        (hub, radios): (Hub, Vec<HubRadio>),
+        flight_controllers: &[SocketAddr],
+        facts: Facts,
+        controllers: JoinSet<std::io::Result<()>>,
+    ) -> Result<Self> {
+        let mut daemons = Vec::new();
+        for (i, (radio, port)) in radios.into_iter().zip(flight_controllers).enumerate() {
             let daemon = wingbeat_onboard::Config {
                 name: format!("UAV {}", i + 1),
                 autopilot: format!("tcp:{port}").parse::<Endpoint>()?,
@@ -133,15 +184,21 @@ impl Fleet {
             };
             daemons.push(wingbeat_onboard::start(daemon, clock, radio).await?);
         }
-        Ok(Self { scenario, seed, clock, hub, daemons, truths, controllers })
+        Ok(Self { scenario, seed, clock, hub, daemons, facts, controllers })
     }
 
-    fn addresses(&self) -> Vec<String> {
+    /// The log lines of one daemon from now on.
+    pub(crate) fn logs(&self) -> impl Iterator<Item = tokio::sync::broadcast::Receiver<LogLine>> {
+        self.daemons.iter().map(wingbeat_onboard::Handle::log)
+    }
+
+    /// Where the daemons serve their API.
+    pub(crate) fn addresses(&self) -> Vec<String> {
         self.daemons.iter().map(|d| d.address().to_string()).collect()
     }
 
     /// Uploads the mission to the master, as an operator would.
-    async fn give_mission(&self) -> Result<()> {
+    pub(crate) async fn give_mission(&self) -> Result<()> {
         let waypoints = self.scenario.mission.iter().map(|w| MissionItem {
             latitude_deg: f64::from(w.latitude_e7) * 1e-7,
             longitude_deg: f64::from(w.longitude_e7) * 1e-7,
@@ -160,15 +217,19 @@ impl Fleet {
         self.daemons[i].status().borrow().clone()
     }
 
-    /// Looks until the flight is over; then, unless headless, for ever, so that the page stays.
-    async fn watch(&self, press: Option<&wingbeat_ground::Handle>, headless: bool) -> Result<Ended> {
+    /// Looks until the flight is over, or fails after `limit` of simulated time.
+    pub(crate) async fn watch(
+        &self,
+        press: Option<&wingbeat_ground::Handle>,
+        limit: Duration,
+    ) -> Result<Observer> {
         let mut observer = Observer::new(self.scenario.aircraft, self.scenario.collision_distance_m);
         let mut progress = Progress::default();
         let mut at = self.clock.now();
         loop {
             at = at + LOOK_PERIOD;
             sleep_until(self.clock.kernel(at)).await;
-            let statuses: Vec<_> = (0..self.scenario.aircraft).map(|i| self.status(i)).collect();
+            let statuses = self.statuses();
             let now = self.clock.now();
             observer.look(now, &self.samples(&statuses));
             progress.tell(now.as_secs_f64(), &statuses);
@@ -176,51 +237,56 @@ impl Fleet {
                 progress.press(ground).await;
             }
             let over = statuses.iter().all(|s| is_over(s)) && progress.flew;
-            if over || now.since(wingbeat_geo::Instant::ZERO) > TIME_LIMIT {
-                let succeeded = self.report(&observer, &statuses);
-                if headless {
-                    return Ok(if succeeded { Ended::Succeeded } else { Ended::Failed });
-                }
-                println!("the page stays until Ctrl-C");
-                std::future::pending::<()>().await;
+            if over || now.since(wingbeat_geo::Instant::ZERO) > limit {
+                return Ok(observer);
             }
         }
     }
 
+    fn statuses(&self) -> Vec<Arc<AircraftStatus>> {
+        (0..self.scenario.aircraft).map(|i| self.status(i)).collect()
+    }
+
     fn samples(&self, statuses: &[Arc<AircraftStatus>]) -> Vec<Sample> {
-        let frame = Frame::new(ORIGIN);
-        let truths = self.truths.lock().unwrap_or_else(PoisonError::into_inner);
-        let sample = |(truth, status): (&Truth, &Arc<AircraftStatus>)| {
+        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let sample = |(fact, status): (&Fact, &Arc<AircraftStatus>)| {
             let swarm = status.swarm.as_ref();
             let slot = swarm.and_then(|s| s.slot).map(usize::from);
             let offset = slot.and_then(|slot| self.scenario.slot_offset(slot, self.seed));
             Sample {
-                local: frame.to_local(truth.position),
-                velocity: truth.velocity,
-                armed: truth.armed,
-                landed: truth.landed,
+                local: fact.local,
+                velocity: fact.velocity,
+                armed: fact.armed,
+                landed: fact.landed,
                 phase: Phase::of(&status.state),
                 leader: swarm.is_some_and(|s| s.leader),
                 slot_offset: offset.map(|o| DVec3::new(o.x, o.y, 0.0)),
             }
         };
-        truths.iter().zip(statuses).map(sample).collect()
+        facts.iter().zip(statuses).map(sample).collect()
     }
 
-    fn report(&self, observer: &Observer, statuses: &[Arc<AircraftStatus>]) -> bool {
-        let counters = self.hub.counters();
-        let refused = statuses.iter().flat_map(|s| &s.radio.refused).map(|r| r.count).sum();
-        let channel = counters.channel;
-        let radio = Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused };
+    /// Datagrams of the whole swarm so far.
+    pub(crate) fn radio(&self) -> Radio {
+        let channel = self.hub.counters().channel;
+        let refused = self.statuses().iter().flat_map(|s| &s.radio.refused).map(|r| r.count).sum();
+        Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused }
+    }
+
+    /// Prints the table, and says whether the flight succeeded.
+    pub(crate) fn report(&self, observer: &Observer) -> Ended {
         let (aircraft, swarm) = (observer.aircraft(), observer.swarm());
-        print!("{}", report::flight(&aircraft, swarm, &radio));
-        if counters.overflows > 0 {
-            println!("this machine was too slow: {} receptions did not fit a queue", counters.overflows);
+        print!("{}", report::flight(&aircraft, swarm, &self.radio()));
+        let overflows = self.hub.counters().overflows;
+        if overflows > 0 {
+            println!("this machine was too slow: {overflows} receptions did not fit a queue");
         }
-        aircraft.iter().all(|a| a.completed) && swarm.collisions.is_empty()
+        let succeeded = aircraft.iter().all(|a| a.completed) && swarm.collisions.is_empty();
+        if succeeded { Ended::Succeeded } else { Ended::Failed }
     }
 
-    async fn stop(mut self) {
+    /// Stops the daemons and whatever served them.
+    pub(crate) async fn stop(mut self) {
         for daemon in self.daemons {
             daemon.stop().await;
         }

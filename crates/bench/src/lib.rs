@@ -4,9 +4,11 @@
 
 pub mod fleet;
 pub mod flight;
+pub mod parity;
 pub mod plan;
 pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod serve;
 pub mod serve_serial;
+pub mod sitl;

@@ -1,16 +1,18 @@
-//! `wingbeat bench`: plans in virtual time, and a fleet in real time.
+//! `wingbeat bench`: plans in virtual time, a fleet in real time, a plan with real autopilots.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Subcommand};
 use wingbeat_bench::fleet::{self, Ended};
+use wingbeat_bench::parity;
 use wingbeat_bench::plan::Plan;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, read_mission};
+use wingbeat_bench::sitl;
 use wingbeat_missions::Limits;
 
 /// Benches.
@@ -20,6 +22,10 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Fly one mission in real time: a daemon per simulated aircraft, and the console in front of them.
     Fleet(FleetArguments),
+    /// Fly a plan with real ArduCopter programs (SITL), one process and one daemon per aircraft.
+    Sitl(SitlArguments),
+    /// Fly one scenario on the simulated flight controller and on a real ArduCopter program, and compare.
+    Parity(ParityArguments),
 }
 
 /// Arguments of `wingbeat bench run`.
@@ -89,11 +95,70 @@ pub(crate) struct FleetArguments {
     headless: bool,
 }
 
+/// Arguments of `wingbeat bench sitl`.
+#[derive(Args)]
+pub(crate) struct SitlArguments {
+    /// The ArduCopter SITL program.
+    #[arg(long)]
+    binary: PathBuf,
+    /// The plan, a TOML file.
+    #[arg(long)]
+    plan: PathBuf,
+    /// How many aircraft, instead of the plan's number.
+    #[arg(long)]
+    uavs: Option<usize>,
+    /// Times real time, 0.1 to 20. A result below 0.95 of it is refused.
+    #[arg(long, default_value_t = 1.0)]
+    speedup: f64,
+    /// Keep the binary logs in this folder.
+    #[arg(long)]
+    logs: Option<PathBuf>,
+    /// Further parameters, NAME VALUE on each line: after the bench's own, before the plan's speed.
+    #[arg(long)]
+    defaults: Option<PathBuf>,
+    /// Flights per row, instead of the plan's number.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: Option<u32>,
+    /// What chance is drawn from: placement and the radio. The flight itself does not repeat.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The first SITL instance number to try; its ports are 5760, 5762, 5763 (TCP) and 5501 (UDP), each
+    /// plus 10 times this.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=255))]
+    instance: u16,
+    /// Use this machine's network instead of one of its own: a browser and ground stations can connect,
+    /// and so can everybody else who reaches this machine.
+    #[arg(long)]
+    host_network: bool,
+    /// Where the console is served, reachable with --host-network only.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    ground: SocketAddr,
+}
+
+/// Arguments of `wingbeat bench parity`.
+#[derive(Args)]
+pub(crate) struct ParityArguments {
+    /// The ArduCopter SITL program; without it the simulated flight controller's figures alone.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Which version the simulated flight controller flies as.
+    #[arg(long, value_enum, default_value = "3.5.7")]
+    profile: crate::sim::ProfileName,
+    /// Times real time, 0.1 to 20; slower is more exact.
+    #[arg(long, default_value_t = 1.0)]
+    speedup: f64,
+    /// The first SITL instance number to try.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=255))]
+    instance: u16,
+}
+
 /// Runs the subcommand.
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Run(arguments) => run_plan(arguments),
         Command::Fleet(arguments) => fly_fleet(arguments),
+        Command::Sitl(arguments) => fly_sitl(arguments),
+        Command::Parity(arguments) => compare(arguments),
     }
 }
 
@@ -169,4 +234,92 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
         Ended::Stopped if arguments.headless => ExitCode::FAILURE,
         Ended::Stopped => ExitCode::SUCCESS,
     })
+}
+
+fn fly_sitl(arguments: &SitlArguments) -> Result<ExitCode> {
+    let mut plan = Plan::read(&arguments.plan)?;
+    plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
+    plan.swarm.aircraft = arguments.uavs.unwrap_or(plan.swarm.aircraft);
+    let folder = arguments.plan.parent().unwrap_or(Path::new(".")).to_path_buf();
+    for scenario in plan.scenarios(&folder)? {
+        scenario.check().context("--uavs")?;
+    }
+    let defaults = match &arguments.defaults {
+        None => String::new(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            sitl::parameters::check(&text).with_context(|| path.display().to_string())?;
+            text
+        }
+    };
+    let binary = &arguments.binary;
+    is_program(binary)?;
+    own_network(arguments.host_network);
+    println!("{}", plan.title);
+    let config = sitl::Config {
+        binary: binary.clone(),
+        plan,
+        folder,
+        seed: arguments.seed,
+        speedup: arguments.speedup,
+        logs: arguments.logs.clone(),
+        defaults,
+        instance: arguments.instance,
+        ground: arguments.ground,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
+        let end = crate::end_signal()?;
+        sitl::fly(config, end).await
+    })?;
+    Ok(if ended == Ended::Succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Goes on in a network of our own, or says that SITL's ports are open.
+fn own_network(host: bool) {
+    if sitl::network::is_own() {
+        return;
+    }
+    let why = if host { "--host-network".into() } else { sitl::network::enter() };
+    eprintln!("SITL's ports are open to this machine's network while it flies: {why}");
+}
+
+fn compare(arguments: &ParityArguments) -> Result<ExitCode> {
+    ensure!(
+        (0.1..=20.0).contains(&arguments.speedup),
+        "--speedup: found {}, expected 0.1 to 20",
+        arguments.speedup
+    );
+    let Some(binary) = &arguments.binary else {
+        let trace = parity::simulated(arguments.profile.into())?;
+        for quantity in parity::measure::everything(&trace) {
+            println!("{:<44} {:>8.2} {}", quantity.name, quantity.value, quantity.unit);
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    is_program(binary)?;
+    own_network(false);
+    let simulated = parity::simulated(arguments.profile.into())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let real = runtime.block_on(async {
+        let end = crate::end_signal()?;
+        parity::real(binary, arguments.instance, arguments.speedup, end).await
+    })?;
+    let Some(real) = real else {
+        println!("stopped");
+        return Ok(ExitCode::FAILURE);
+    };
+    let comparison = parity::compare(&real, &simulated);
+    print!("{}", comparison.table);
+    let (alike, all) = comparison.alike;
+    println!(
+        "\n{alike} of {all} quantities alike (within 10 %, or 0.3 m, 0.2 s, 0.1 m/s where that is larger)"
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_program(binary: &Path) -> Result<()> {
+    let place = binary.display();
+    ensure!(binary.is_file(), "--binary {place}: found no file, expected an ArduCopter SITL program");
+    Ok(())
 }

@@ -58,12 +58,22 @@ pub(crate) struct Arguments {
     boot: BootName,
 }
 
+/// A version by name.
 #[derive(Clone, Copy, ValueEnum)]
-enum ProfileName {
+pub(crate) enum ProfileName {
     #[value(name = "3.5.7")]
     Copter357,
     #[value(name = "4.6.2")]
     Copter462,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Copter357 => Self::Copter357,
+            ProfileName::Copter462 => Self::Copter462,
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -138,10 +148,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         let offset = DVec3::new(arguments.spacing * index as f64, 0.0, 0.0);
         let mut config = Config::new(index as u8 + 1, frame.to_position(offset));
         config.heading_rad = arguments.home.heading_rad;
-        config.profile = match arguments.profile {
-            ProfileName::Copter357 => Profile::Copter357,
-            ProfileName::Copter462 => Profile::Copter462,
-        };
+        config.profile = arguments.profile.into();
         config.boot = match arguments.boot {
             BootName::Cold => Boot::Cold,
             BootName::Warm => Boot::Warm,

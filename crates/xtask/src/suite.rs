@@ -24,6 +24,12 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         command.current_dir(root).args(arguments);
         command
     };
+    // Flights in real time want the machine for themselves: they are a step of their own.
+    let without_sitl = |arguments: &[&str]| {
+        let mut command = cargo(arguments);
+        command.env_remove("WINGBEAT_SITL");
+        command
+    };
     suite.check("format", || process::run(&mut cargo(&["fmt", "--all", "--check"])));
     suite.check("clippy", || {
         process::run(&mut cargo(&[
@@ -41,11 +47,11 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
     if process::succeeds_within(&mut cargo(&["nextest", "--version"]), std::time::Duration::from_secs(20)) {
         let arguments =
             ["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow", "--color", "never"];
-        suite.tests("rust", Runner::Nextest, || Ok(cargo(&arguments)));
+        suite.tests("rust", Runner::Nextest, || Ok(without_sitl(&arguments)));
     } else {
         let arguments =
             ["test", "--workspace", "--all-targets", "--no-fail-fast", "--quiet", "--color", "never"];
-        suite.tests("rust", Runner::CargoTest, || Ok(cargo(&arguments)));
+        suite.tests("rust", Runner::CargoTest, || Ok(without_sitl(&arguments)));
     }
     // An example in the documentation is welcome, not required: none at all is no failure.
     suite.tests("rust documentation", Runner::Documentation, || {
@@ -64,7 +70,16 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         Ok(test)
     });
     if full {
-        println!("\nfull: no test here needs SITL, network namespaces or QEMU yet");
+        if std::env::var_os("WINGBEAT_SITL").is_none() {
+            println!("\nfull: no SITL; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
+        }
+        // One after the other: each wants the machine for itself to keep real time.
+        let sitl = ["test", "--workspace", "--test", "sitl", "--no-fail-fast", "--color", "never", "--"];
+        suite.tests("sitl", Runner::CargoTest, || {
+            let mut test = cargo(&sitl);
+            test.args(["--test-threads", "1", "--nocapture"]);
+            Ok(test)
+        });
     }
     suite.close()
 }

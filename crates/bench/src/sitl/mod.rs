@@ -1,0 +1,406 @@
+//! A plan flown by real ArduCopter programs (SITL): one process per aircraft, one daemon in front of
+//! each, the hub's radio among them, the ground service's *Setup* and *Start* as in a real-time fleet.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`process`] | one ArduCopter process, its directory, and nothing left of either |
+//! | [`parameters`] | what it is configured with |
+//! | [`ports`] | which instances are free |
+//! | [`network`] | a network of our own, because SITL listens on every interface |
+//! | `monitor` | where the simulator says that the aircraft is; autopilot time |
+//! | [`rate`] | whether the simulation kept pace |
+//!
+//! A machine that is too slow does not slow everything down alike: ArduCopter's time stays behind while
+//! the radio's and the daemons' goes on. So a flight below [`RATE_LEAST`] of the asked speed is refused
+//! as a result, however it went.
+
+mod monitor;
+pub mod network;
+pub mod parameters;
+pub mod ports;
+pub mod process;
+pub mod rate;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use wingbeat_api::Severity;
+use wingbeat_geo::position::heading_rad;
+use wingbeat_geo::{DVec2, DVec3, Frame, Position};
+use wingbeat_ground::Ground;
+use wingbeat_radio::{Clock, Hub};
+
+use crate::fleet::{Ended, Fact, Facts, Fleet};
+use crate::flight::{self, Flight};
+use crate::plan::Plan;
+use crate::report::{self, Row};
+use crate::scenario::{ORIGIN, Scenario};
+use monitor::Monitor;
+use parameters::Wanted;
+use process::{Dialect, Process, Start};
+
+/// Simulated seconds per second, of those asked for: below this the result says nothing.
+pub const RATE_LEAST: f64 = 0.95;
+/// Until all aircraft know where they are. 41 s of simulated time on an idle machine.
+const READY_TIMEOUT: Duration = Duration::from_secs(180);
+/// While the aircraft boot nobody flies, and the simulation may run faster.
+const BOOT_SPEEDUP: f64 = 10.0;
+/// How long a rate is looked at before the flight, and how often.
+const SETTLE_PERIOD: Duration = Duration::from_millis(1_500);
+const SETTLE_TRIES: u8 = 10;
+/// So near is steady.
+const SETTLED_WITHIN: f64 = 0.04;
+/// The checkers look at the facts ten times a simulated second; they are copied more often than that.
+const COPY_PERIOD: Duration = Duration::from_millis(10);
+/// Lower than this above home is on the ground.
+const LANDED_BELOW_M: f64 = 0.3;
+
+/// What is flown, and with what.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The ArduCopter program.
+    pub binary: PathBuf,
+    /// The plan.
+    pub plan: Plan,
+    /// The plan's folder.
+    pub folder: PathBuf,
+    /// What chance is drawn from.
+    pub seed: u64,
+    /// Times real time.
+    pub speedup: f64,
+    /// Where binary logs are kept; none are written without it.
+    pub logs: Option<PathBuf>,
+    /// Text of the user's defaults file.
+    pub defaults: String,
+    /// The first instance number to try.
+    pub instance: u16,
+    /// Where the console is served.
+    pub ground: SocketAddr,
+}
+
+/// Flies every flight of the plan. Prints a line per phase, a table per flight, the real-time factor, and
+/// the plan's rows beside those of the deterministic bench.
+///
+/// # Errors
+/// A program that is no SITL, ports that are taken, a process that ended, aircraft that do not get ready.
+pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended> {
+    ensure!(
+        (0.1..=20.0).contains(&config.speedup),
+        "--speedup: found {}, expected 0.1 to 20",
+        config.speedup
+    );
+    if let Some(folder) = &config.logs {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    let dialect = Dialect::of(&config.binary).await?;
+    tokio::pin!(stop);
+    let (mut rows, mut ended) = (Vec::new(), Ended::Succeeded);
+    for (number, scenario) in config.plan.scenarios(&config.folder)?.into_iter().enumerate() {
+        scenario.check()?;
+        let mut flown = Vec::new();
+        for repeat in 0..config.plan.repeat {
+            let seed = config.seed.wrapping_mul(1_000).wrapping_add(u64::from(repeat));
+            let name = format!("flight-{}-{}-", number + 1, repeat + 1);
+            let outcome = one(&config, dialect, &scenario, seed, &name, &mut stop).await?;
+            let Some((flight, counts)) = outcome else { return Ok(Ended::Stopped) };
+            if !counts || !flight.succeeded() {
+                ended = Ended::Failed;
+            }
+            flown.push(flight);
+        }
+        rows.push(beside(&scenario, &config, &flown)?);
+    }
+    println!("\nthe same plan, SITL beside the deterministic bench:");
+    print!("{}", report::flights(&rows.into_iter().flatten().collect::<Vec<_>>()));
+    Ok(ended)
+}
+
+/// The rows of a scenario: flown by SITL, and by simulated flight controllers in virtual time.
+fn beside(scenario: &Scenario, config: &Config, flown: &[Flight]) -> Result<[Row; 2]> {
+    let limit = config.plan.time_limit();
+    let seeds = (0..config.plan.repeat).map(|r| config.seed.wrapping_mul(1_000).wrapping_add(r.into()));
+    let simulated: Result<Vec<Flight>> = seeds.map(|seed| flight::fly(scenario, seed, limit)).collect();
+    let row = |mission: &str, flights| Row {
+        mission: mission.into(),
+        waypoints: scenario.mission.len(),
+        flights,
+        alone: Vec::new(),
+    };
+    Ok([row("SITL", flown.to_vec()), row("bench run", simulated?)])
+}
+
+/// One flight. `None` if it was stopped; else its figures, and whether they count.
+async fn one(
+    config: &Config,
+    dialect: Dialect,
+    scenario: &Scenario,
+    seed: u64,
+    name: &str,
+    stop: &mut (impl Future<Output = ()> + Unpin),
+) -> Result<Option<(Flight, bool)>> {
+    let mut processes = Processes::start(config, dialect, scenario, seed)?;
+    let flown = {
+        let instance = processes.instance;
+        tokio::select! {
+            flown = in_the_air(config, scenario, seed, instance) => Some(flown),
+            ended = processes.ended() => Some(Err(anyhow!("{ended}"))),
+            () = stop => None,
+        }
+    };
+    // On every path: first they are gone, then the result is looked at.
+    let logs = processes.stop(config, name).await;
+    let Some(flown) = flown else {
+        println!("stopped");
+        return Ok(None);
+    };
+    let flown = flown?;
+    for log in logs? {
+        println!("log {}", log.display());
+    }
+    Ok(Some(flown))
+}
+
+/// All processes of a flight.
+struct Processes {
+    instance: u16,
+    all: Vec<Process>,
+}
+
+impl Processes {
+    fn start(config: &Config, dialect: Dialect, scenario: &Scenario, seed: u64) -> Result<Self> {
+        let instance = ports::free_instances(config.instance, scenario.aircraft)?;
+        let local = |p: usize| {
+            let point = scenario.mission[p];
+            Position { latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7, ..ORIGIN }
+        };
+        let leg = Frame::new(local(0)).to_local(local(1)).truncate();
+        let defaults = parameters::file(&Wanted {
+            speed_m_s: scenario.speed_m_s,
+            log: config.logs.is_some(),
+            // Four looks' worth: what the checkers see is 40 ms old at most.
+            position_hz: 25,
+            extra: &config.defaults,
+        });
+        println!(
+            "{} x {}, instances {instance} to {}, mission {} ({} waypoints), formation {}, {} m/s, {} times \
+             real time",
+            scenario.aircraft,
+            config.binary.display(),
+            usize::from(instance) + scenario.aircraft - 1,
+            scenario.mission_name,
+            scenario.mission.len(),
+            scenario.layout.name(),
+            scenario.speed_m_s,
+            config.speedup
+        );
+        let mut all = Vec::new();
+        for i in 0..scenario.aircraft {
+            let start = Start {
+                instance: instance + i as u16,
+                home: scenario.home(i, seed),
+                heading_rad: heading_rad(DVec2::ZERO, leg),
+                speedup: config.speedup.max(BOOT_SPEEDUP),
+            };
+            all.push(Process::start(&config.binary, dialect, &start, &defaults)?);
+        }
+        Ok(Self { instance, all })
+    }
+
+    /// Waits until one of them has ended, which none does by itself while all is well.
+    async fn ended(&mut self) -> String {
+        let instance = self.instance;
+        let mut any: Vec<_> = self.all.iter_mut().map(|p| Box::pin(p.ended())).collect();
+        std::future::poll_fn(|context| {
+            for (i, process) in any.iter_mut().enumerate() {
+                if let std::task::Poll::Ready(how) = process.as_mut().poll(context) {
+                    let instance = usize::from(instance) + i;
+                    return std::task::Poll::Ready(format!(
+                        "aircraft {} (SITL instance {instance}) ended during the flight: {how}",
+                        i + 1
+                    ));
+                }
+            }
+            std::task::Poll::Pending
+        })
+        .await
+    }
+
+    /// Ends all of them, one after the other: each takes a moment.
+    async fn stop(self, config: &Config, name: &str) -> Result<Vec<PathBuf>> {
+        let (mut logs, mut trouble) = (Vec::new(), None);
+        for (i, process) in self.all.into_iter().enumerate() {
+            let prefix = format!("{name}uav-{}-", i + 1);
+            match process.stop(config.logs.as_deref().map(|folder| (folder, &*prefix))).await {
+                Ok(kept) => logs.extend(kept),
+                Err(error) => trouble = Some(error),
+            }
+        }
+        trouble.map_or(Ok(logs), Err)
+    }
+}
+
+/// From booting autopilots to the table.
+async fn in_the_air(
+    config: &Config,
+    scenario: &Scenario,
+    seed: u64,
+    instance: u16,
+) -> Result<(Flight, bool)> {
+    let instances = instance..instance + scenario.aircraft as u16;
+    let mut monitors = Vec::new();
+    for port in instances.clone().map(ports::serial1) {
+        monitors.push(Monitor::connect(port).await?);
+    }
+    ready(&monitors).await?;
+    for (i, monitor) in monitors.iter().enumerate() {
+        let speedup = monitor.set("SIM_SPEEDUP", config.speedup as f32).await;
+        speedup.with_context(|| format!("aircraft {}", i + 1))?;
+    }
+    settle(&monitors, config.speedup).await;
+    let clock = Clock::start(config.speedup)?;
+    let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft, clock);
+    let facts: Facts = Arc::new(Mutex::new(monitors.iter().filter_map(fact).collect()));
+    let mut copies = JoinSet::new();
+    copies.spawn(copy(monitors.iter().map(Monitor::share).collect(), Arc::clone(&facts), hub.0.positions()));
+    let serial0: Vec<SocketAddr> =
+        instances.map(|i| SocketAddr::from((Ipv4Addr::LOCALHOST, ports::serial0(i)))).collect();
+    let fleet = Fleet::join(scenario.clone(), seed, clock, hub, &serial0, facts, copies).await?;
+    let mut warnings = JoinSet::new();
+    for (i, log) in fleet.logs().enumerate() {
+        warnings.spawn(tell_warnings(i + 1, log));
+    }
+    let addresses = fleet.addresses();
+    let ground =
+        Ground::start(wingbeat_ground::Config { bind: config.ground, aircraft: addresses, web_dir: None })
+            .await?;
+    fleet.give_mission().await?;
+    monitors.iter().for_each(Monitor::begin_rate);
+    let observer = fleet.watch(Some(&ground), config.plan.time_limit()).await?;
+    let rates: Vec<_> = monitors.iter().map(|m| m.heard().rate.clone()).collect();
+    fleet.report(&observer);
+    let flight = Flight {
+        aircraft: observer.aircraft(),
+        swarm: observer.swarm().clone(),
+        radio: fleet.radio(),
+        duration: clock.now().since(wingbeat_geo::Instant::ZERO),
+        // Real time does not repeat: there is nothing to compare it with.
+        trace_hash: 0,
+        warnings: Vec::new(),
+    };
+    ground.stop().await;
+    fleet.stop().await;
+    Ok((flight, pace(&rates, config.speedup)))
+}
+
+/// Prints the real-time factor; whether the simulation kept pace.
+fn pace(rates: &[rate::Rate], asked: f64) -> bool {
+    let overall = |r: &rate::Rate| r.overall().unwrap_or(0.0);
+    let worst = rates.iter().enumerate().min_by(|a, b| overall(a.1).total_cmp(&overall(b.1)));
+    let Some((i, worst)) = worst else { return false };
+    let (achieved, share) = (overall(worst), overall(worst) / asked);
+    let slowest = worst.slowest().map_or("-".into(), |s| format!("{:.3}", s / asked));
+    println!(
+        "real-time factor    {achieved:.3} of {asked} asked for (aircraft {}, the slowest): {share:.3}; its \
+         slowest 10 s: {slowest}",
+        i + 1
+    );
+    if share < RATE_LEAST {
+        println!(
+            "REFUSED: found a real-time factor of {share:.3}, expected {RATE_LEAST} or more: this machine was \
+             too slow, and the figures above are no result. Fly fewer aircraft, or a smaller --speedup."
+        );
+    }
+    share >= RATE_LEAST
+}
+
+/// After a change of speed a simulation that was ahead stands for a moment. Waits until all run at the
+/// asked speed; a machine that never gets there is told of with the result.
+async fn settle(monitors: &[Monitor], asked: f64) {
+    for _ in 0..SETTLE_TRIES {
+        monitors.iter().for_each(Monitor::begin_rate);
+        sleep(SETTLE_PERIOD).await;
+        let is_steady = |m: &Monitor| {
+            m.heard().rate.overall().is_some_and(|rate| (rate / asked - 1.0).abs() < SETTLED_WITHIN)
+        };
+        if monitors.iter().all(is_steady) {
+            return;
+        }
+    }
+}
+
+/// Waits until every aircraft knows where it is.
+async fn ready(monitors: &[Monitor]) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        let waiting: Vec<usize> =
+            (0..monitors.len()).filter(|i| monitors[*i].heard().lacks().is_some()).collect();
+        let Some(first) = waiting.first() else {
+            println!("all aircraft know their position after {:.1} s", began.elapsed().as_secs_f64());
+            return Ok(());
+        };
+        if began.elapsed() > READY_TIMEOUT {
+            let heard = monitors[*first].heard();
+            return Err(anyhow!(
+                "{} of {} aircraft not ready within {} s: aircraft {} still lacks {}; its last words: {}",
+                waiting.len(),
+                monitors.len(),
+                READY_TIMEOUT.as_secs(),
+                first + 1,
+                heard.lacks().unwrap_or("nothing"),
+                heard.last_words()
+            ));
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// What is so with one aircraft, once it knows where it is.
+fn fact(monitor: &Monitor) -> Option<Fact> {
+    fact_of(&Frame::new(ORIGIN), &monitor.heard())
+}
+
+fn fact_of(frame: &Frame, heard: &monitor::Heard) -> Option<Fact> {
+    let local: DVec3 = frame.to_local(heard.position()?);
+    let t = &heard.telemetry;
+    let landed = !t.armed || t.height_m < LANDED_BELOW_M;
+    Some(Fact { local, velocity: heard.velocity(), armed: t.armed, landed })
+}
+
+/// Copies what was heard to the checkers and to the radio channel, for ever.
+async fn copy(
+    heard: Vec<Arc<Mutex<monitor::Heard>>>,
+    facts: Facts,
+    positions: wingbeat_radio::Positions,
+) -> std::io::Result<()> {
+    let frame = Frame::new(ORIGIN);
+    loop {
+        for (i, heard) in heard.iter().enumerate() {
+            let fact = fact_of(&frame, &heard.lock().unwrap_or_else(PoisonError::into_inner));
+            let Some(fact) = fact else { continue };
+            positions.set(i, fact.local);
+            if let Some(place) = facts.lock().unwrap_or_else(PoisonError::into_inner).get_mut(i) {
+                *place = fact;
+            }
+        }
+        sleep(COPY_PERIOD).await;
+    }
+}
+
+/// A daemon's warnings and errors, as they come.
+async fn tell_warnings(aircraft: usize, mut log: tokio::sync::broadcast::Receiver<wingbeat_api::LogLine>) {
+    use tokio::sync::broadcast::error::RecvError;
+    loop {
+        match log.recv().await {
+            Ok(line) if line.severity != Severity::Info => {
+                println!("{:8.1} s  aircraft {aircraft}: {}", line.time_ms as f64 * 1e-3, line.text);
+            }
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
+    }
+}

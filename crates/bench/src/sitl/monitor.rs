@@ -1,0 +1,216 @@
+//! Watches one ArduCopter process on its SERIAL1, beside the daemon, which has SERIAL0: where the
+//! simulator says that the aircraft is, how long the autopilot has run, whether it can fly.
+//!
+//! It says one thing only, before the flight: how fast the simulation shall run.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use wingbeat_autopilot::Telemetry;
+use wingbeat_autopilot::codec::{Decoder, Frame, MavHeader, encode_v1, text};
+use wingbeat_autopilot::dialect::{MavMessage, MavParamType, PARAM_SET_DATA};
+use wingbeat_geo::{DVec3, Position};
+
+use super::rate::Rate;
+
+/// SITL listens within two seconds of its start.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Between two tries.
+const CONNECT_PAUSE: Duration = Duration::from_millis(200);
+/// A parameter is confirmed within one telemetry cycle.
+const SET_TIMEOUT: Duration = Duration::from_secs(2);
+const SET_TRIES: u8 = 5;
+/// What the autopilot said last, for a message about it.
+const TEXTS_KEPT: usize = 6;
+/// The system and component id of a ground station.
+const GROUND: (u8, u8) = (255, 190);
+
+/// What was heard of one aircraft.
+#[derive(Default)]
+pub(crate) struct Heard {
+    /// The autopilot's own words.
+    pub(crate) telemetry: Telemetry,
+    /// Where the simulator has the aircraft, 1e-7 degree.
+    simulated: Option<(i32, i32)>,
+    /// Autopilot time against the wall, since [`Monitor::begin_rate`].
+    pub(crate) rate: Rate,
+    /// The last texts.
+    texts: VecDeque<String>,
+    parameter: Option<(String, f32)>,
+}
+
+impl Heard {
+    /// Where it is: the simulator's place at the autopilot's altitude (SIMSTATE carries none).
+    pub(crate) fn position(&self) -> Option<Position> {
+        let position = self.telemetry.position?;
+        let (latitude_e7, longitude_e7) =
+            self.simulated.unwrap_or((position.latitude_e7, position.longitude_e7));
+        Some(Position { latitude_e7, longitude_e7, ..position })
+    }
+
+    /// East, north, up, metres per second.
+    pub(crate) fn velocity(&self) -> DVec3 {
+        self.telemetry.velocity_m_s
+    }
+
+    /// What it still lacks before it can fly; `None` if nothing.
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
+        let t = &self.telemetry;
+        match (t.is_copter, t.fix_type, t.ekf_position, t.position) {
+            (None, ..) => Some("a heartbeat"),
+            (Some(false), ..) => Some("an ArduCopter: another autopilot or vehicle answers"),
+            (_, None | Some(0..=2), ..) => Some("a three-dimensional GNSS fix"),
+            (.., None | Some(false), _) => Some("the EKF's absolute position"),
+            (.., None) => Some("a position report"),
+            _ => None,
+        }
+    }
+
+    /// Its last texts, oldest first.
+    pub(crate) fn last_words(&self) -> String {
+        let all: Vec<&str> = self.texts.iter().map(String::as_str).collect();
+        if all.is_empty() { "nothing".into() } else { all.join(" | ") }
+    }
+
+    fn hear(&mut self, since: Duration, frame: &Frame) {
+        match &frame.message {
+            MavMessage::SIMSTATE(m) => self.simulated = Some((m.lat, m.lng)),
+            MavMessage::GLOBAL_POSITION_INT(m) => self.rate.add(since, m.time_boot_ms),
+            MavMessage::STATUSTEXT(m) => {
+                if self.texts.len() == TEXTS_KEPT {
+                    self.texts.pop_front();
+                }
+                self.texts.push_back(text(&*m.text).trim_end().to_owned());
+            }
+            MavMessage::PARAM_VALUE(m) => {
+                self.parameter = Some((text(&*m.param_id).to_owned(), m.param_value));
+            }
+            _ => {}
+        }
+        self.telemetry.absorb(wingbeat_geo::Instant::from_micros(since.as_micros() as u64), frame);
+    }
+}
+
+/// A connection to SERIAL1.
+pub(crate) struct Monitor {
+    heard: Arc<Mutex<Heard>>,
+    sender: mpsc::Sender<Vec<u8>>,
+    task: JoinHandle<()>,
+}
+
+impl Monitor {
+    /// Connects, and listens from then on.
+    ///
+    /// # Errors
+    /// Nobody listens on that port within half a minute.
+    pub(crate) async fn connect(port: u16) -> Result<Self> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let attempt = async {
+            loop {
+                match TcpStream::connect(address).await {
+                    Ok(stream) => return stream,
+                    Err(_) => sleep(CONNECT_PAUSE).await,
+                }
+            }
+        };
+        let stream = timeout(CONNECT_TIMEOUT, attempt)
+            .await
+            .with_context(|| format!("found nobody listening on {address}, expected SITL's SERIAL1"))?;
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let (sender, receiver) = mpsc::channel(4);
+        let task = tokio::spawn(listen(stream, Arc::clone(&heard), receiver));
+        Ok(Self { heard, sender, task })
+    }
+
+    /// What was heard so far.
+    pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn share(&self) -> Arc<Mutex<Heard>> {
+        Arc::clone(&self.heard)
+    }
+
+    /// Takes the autopilot's time against the wall from now on.
+    pub(crate) fn begin_rate(&self) {
+        self.heard().rate = Rate::default();
+    }
+
+    /// Sets a parameter and waits until the autopilot says that it has that value.
+    ///
+    /// # Errors
+    /// It does not say so.
+    pub(crate) async fn set(&self, name: &str, value: f32) -> Result<()> {
+        let mut param_id = [0u8; 16];
+        param_id.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
+        let system = self.heard().telemetry.system_id.unwrap_or(1);
+        let message = MavMessage::PARAM_SET(PARAM_SET_DATA {
+            param_value: value,
+            target_system: system,
+            target_component: 1,
+            param_id: param_id.into(),
+            param_type: MavParamType::MAV_PARAM_TYPE_REAL32,
+        });
+        let header = MavHeader { system_id: GROUND.0.into(), component_id: GROUND.1, sequence: 0 };
+        let mut bytes = heapless::Vec::<u8, 64>::new();
+        encode_v1(header, &message, &mut bytes).context("PARAM_SET")?;
+        for _ in 0..SET_TRIES {
+            self.heard().parameter = None;
+            if self.sender.send(bytes.to_vec()).await.is_err() {
+                bail!("{name}: found SERIAL1 closed, expected SITL");
+            }
+            let confirmed = async {
+                loop {
+                    let said = self.heard().parameter.clone();
+                    if said.is_some_and(|(n, v)| n == name && (v - value).abs() <= value.abs() * 1e-5) {
+                        return;
+                    }
+                    sleep(Duration::from_millis(20)).await;
+                }
+            };
+            if timeout(SET_TIMEOUT, confirmed).await.is_ok() {
+                return Ok(());
+            }
+        }
+        bail!("{name}: found no confirmation of {value} after {SET_TRIES} tries, expected PARAM_VALUE");
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn listen(mut stream: TcpStream, heard: Arc<Mutex<Heard>>, mut to_send: mpsc::Receiver<Vec<u8>>) {
+    let began = Instant::now();
+    let mut decoder = Decoder::default();
+    let mut buffer = [0; 4096];
+    loop {
+        tokio::select! {
+            read = stream.read(&mut buffer) => match read {
+                Ok(n) if n > 0 => {
+                    let since = began.elapsed();
+                    let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                    decoder.push(&buffer[..n], |frame| heard.hear(since, &frame));
+                }
+                // The process has ended; whoever owns it says so.
+                _ => return,
+            },
+            Some(bytes) = to_send.recv() => {
+                if stream.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `wingbeat bench sitl` as a program: what it refuses, what it leaves behind, and a flight.
+//!
+//! What needs a real ArduCopter takes it from `WINGBEAT_SITL`, the path of a SITL program; without it
+//! those tests print one line and pass. The others use a program that only pretends.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// `bench sitl` with its temporary files under `temporary`.
+fn bench(temporary: &Path, binary: &Path, rest: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    command.current_dir(root()).env("TMPDIR", temporary).args(["bench", "sitl", "--binary"]).arg(binary);
+    command.args(["--plan", "crates/bench/plans/muscop-sitl.toml"]).args(rest);
+    command
+}
+
+fn words(output: &Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{out}{err}")
+}
+
+/// A program with SITL's options that opens no port: a bench waits for it until it is ended.
+fn pretender(folder: &Path, body: &str) -> PathBuf {
+    let path = folder.join("arducopter");
+    let help = "if [ \"$1\" = --help ]; then echo --home --speedup --uartA; exit; fi";
+    std::fs::write(&path, format!("#!/bin/sh\n{help}\n{body}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// The real program, or the line that says why a test is skipped.
+fn real() -> Option<PathBuf> {
+    let path = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from);
+    if path.is_none() {
+        println!("skipped: no SITL here; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
+    }
+    path
+}
+
+/// Processes that work in a directory under `folder` or have it in their command line.
+fn left_in(folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let works_in = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+        if works_in.to_string_lossy().starts_with(&folder) || line.contains(&folder) {
+            found.push(line);
+        }
+    }
+    found
+}
+
+/// Until nothing runs and no directory is left, with a generous end.
+fn nothing_is_left(folder: &Path) {
+    let end = Instant::now() + Duration::from_secs(30);
+    let directories = || std::fs::read_dir(folder).unwrap().flatten().map(|e| e.path()).collect::<Vec<_>>();
+    while !(left_in(folder).is_empty() && directories().is_empty()) {
+        assert!(Instant::now() < end, "left: {:?}, {:?}", left_in(folder), directories());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Starts a bench and ends it by each signal once its processes run. `up` says when that is.
+fn ended_by_every_signal(binary: &Path, rest: &[&str], up: impl Fn(&str) -> bool) {
+    for name in ["-INT", "-TERM", "-HUP", "-KILL"] {
+        let temporary = tempfile::tempdir().unwrap();
+        let mut child = bench(temporary.path(), binary, rest).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let seen = lines.by_ref().map_while(Result::ok).find(|line| up(line));
+        assert!(seen.is_some(), "the bench ended by itself");
+        let end = Instant::now() + Duration::from_secs(30);
+        while !left_in(temporary.path()).iter().any(|line| line.contains("-I 60")) {
+            assert!(Instant::now() < end, "no process runs: {:?}", left_in(temporary.path()));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        signal(&child, name);
+        let status = child.wait().unwrap();
+        assert!(!status.success(), "{name}: {status}");
+        nothing_is_left(temporary.path());
+    }
+}
+
+#[test]
+fn what_cannot_be_flown_is_refused_with_one_message() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let fine = pretender(folder.path(), "exec sleep 1000");
+    let bad_defaults = folder.path().join("bad.parm");
+    std::fs::write(&bad_defaults, "FRAME_CLASS 1\nRTL_ALT high\n").unwrap();
+    let bad_defaults = bad_defaults.display().to_string();
+    for (binary, rest, expected) in [
+        (Path::new("/nowhere/arducopter"), &[][..], &["/nowhere/arducopter", "expected an ArduCopter"][..]),
+        (Path::new("/bin/true"), &[], &["/bin/true", "expected an ArduCopter SITL program"]),
+        (&fine, &["--speedup", "50"], &["--speedup: found 50", "0.1 to 20"]),
+        (&fine, &["--uavs", "0"], &["--uavs", "aircraft: found 0"]),
+        (&fine, &["--defaults", &bad_defaults], &["bad.parm", "line 2", "RTL_ALT high"]),
+        (&fine, &["--instance", "253"], &["5 instance numbers", "253 to 255"]),
+        (&fine, &["--logs", "/proc/nowhere"], &["/proc/nowhere"]),
+    ] {
+        let output = bench(temporary.path(), binary, rest).output().unwrap();
+        let text = words(&output);
+        assert_eq!(output.status.code(), Some(2), "{rest:?}: {text}");
+        assert!(expected.iter().all(|word| text.contains(word)), "{rest:?}: {text}");
+        nothing_is_left(temporary.path());
+    }
+}
+
+#[test]
+fn a_process_that_ends_ends_the_flight_with_its_last_words() {
+    let (temporary, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let binary = pretender(folder.path(), "echo bind failed on port 5760; exit 1");
+    let output = bench(temporary.path(), &binary, &["--uavs", "2"]).output().unwrap();
+    let text = words(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("exit status 1") && text.contains("bind failed on port 5760"), "{text}");
+    nothing_is_left(temporary.path());
+}
+
+#[test]
+fn no_signal_leaves_a_process_or_a_file_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let binary = pretender(folder.path(), "while :; do sleep 1; done");
+    ended_by_every_signal(&binary, &["--uavs", "2", "--instance", "60"], |line| {
+        line.contains("instances 60 to 61")
+    });
+}
+
+#[test]
+fn no_signal_leaves_a_real_arducopter_behind() {
+    let Some(binary) = real() else { return };
+    ended_by_every_signal(&binary, &["--uavs", "2", "--instance", "60"], |line| {
+        line.contains("know their position")
+    });
+}
+
+#[test]
+fn five_arducopters_fly_muscop_to_the_end() {
+    let Some(binary) = real() else { return };
+    let (temporary, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let logs_path = logs.path().display().to_string();
+    let output = bench(temporary.path(), &binary, &["--logs", &logs_path]).output().unwrap();
+    let text = words(&output);
+    println!("{text}");
+    nothing_is_left(temporary.path());
+    if text.contains("REFUSED") {
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        println!("skipped: this machine is too slow just now for five SITL processes in real time");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert_eq!(text.matches("          yes\n").count(), 5, "{text}");
+    let kept = std::fs::read_dir(logs.path()).unwrap().flatten();
+    let big = kept.filter(|e| e.metadata().is_ok_and(|m| m.len() > 10_000)).count();
+    assert_eq!(big, 5, "{text}");
+}
