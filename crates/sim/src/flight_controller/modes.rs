@@ -121,7 +121,7 @@ impl FlightController {
     pub(super) fn hold_stopping_point(&mut self) {
         if self.armed() && !self.landed() {
             let destination = self.vehicle.stopping_point();
-            self.ensure(Task::Waypoint { destination, fast: false, yaw: None });
+            self.ensure(Task::Waypoint { destination, fast: false, next: None, yaw: None });
         }
     }
 

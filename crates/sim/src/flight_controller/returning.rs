@@ -143,7 +143,7 @@ impl FlightController {
     }
 
     fn waypoint(&mut self, destination: DVec3, fast: bool) {
-        self.vehicle.set_task(Task::Waypoint { destination, fast, yaw: None }, &self.nav);
+        self.vehicle.set_task(Task::Waypoint { destination, fast, next: None, yaw: None }, &self.nav);
     }
 
     /// One tick of RTL, SMART_RTL or AUTO's return.

@@ -1,7 +1,7 @@
 //! Flies the manoeuvres of the reference runs and records them.
 
 use wingbeat_geo::DVec3;
-use wingbeat_sim::motion::{Multicopter, NavParameters, Profile, Task};
+use wingbeat_sim::motion::{Multicopter, NavParameters, Profile, Sticks, Task};
 
 /// The flight controller's step.
 pub(crate) const DT_S: f64 = 0.02;
@@ -12,6 +12,7 @@ pub(crate) struct Sample {
     pub(crate) t_s: f64,
     pub(crate) position: DVec3,
     pub(crate) velocity: DVec3,
+    pub(crate) yaw_rate_rad_s: f64,
     pub(crate) landed: bool,
 }
 
@@ -27,6 +28,31 @@ impl Sample {
     }
 }
 
+/// How a run was set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) profile: Profile,
+    pub(crate) wpnav_speed_m_s: f64,
+    pub(crate) angle_max_deg: f64,
+}
+
+impl Setup {
+    /// The profile's defaults with this WPNAV_SPEED.
+    pub(crate) fn speed(profile: Profile, wpnav_speed_m_s: f64) -> Self {
+        let angle_max_deg = NavParameters::new(profile).angle_max_rad.to_degrees();
+        Self { profile, wpnav_speed_m_s, angle_max_deg }
+    }
+
+    pub(crate) fn plain(profile: Profile) -> Self {
+        Self::speed(profile, NavParameters::new(profile).wpnav_speed_m_s)
+    }
+
+    /// With ANGLE_MAX 45 degrees.
+    pub(crate) fn steep(profile: Profile, wpnav_speed_m_s: f64) -> Self {
+        Self { angle_max_deg: 45.0, ..Self::speed(profile, wpnav_speed_m_s) }
+    }
+}
+
 /// An aircraft in still air and its record.
 pub(crate) struct Flight {
     pub(crate) aircraft: Multicopter,
@@ -36,9 +62,14 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    pub(crate) fn new(wpnav_speed_m_s: f64) -> Self {
-        let parameters = NavParameters { wpnav_speed_m_s, ..NavParameters::new(Profile::Copter357) };
-        let aircraft = Multicopter::new(Profile::Copter357, DVec3::ZERO, 0.0);
+    pub(crate) fn new(setup: Setup) -> Self {
+        let Setup { profile, wpnav_speed_m_s, angle_max_deg } = setup;
+        let parameters = NavParameters {
+            wpnav_speed_m_s,
+            angle_max_rad: angle_max_deg.to_radians(),
+            ..NavParameters::new(profile)
+        };
+        let aircraft = Multicopter::new(profile, DVec3::ZERO, 0.0);
         Self { aircraft, parameters, t_s: 0.0, record: Vec::new() }
     }
 
@@ -54,6 +85,7 @@ impl Flight {
             t_s: self.t_s,
             position: state.position,
             velocity: state.velocity,
+            yaw_rate_rad_s: state.yaw_rate_rad_s,
             landed: state.landed,
         });
     }
@@ -81,16 +113,30 @@ impl Flight {
         self.run_until(60.0, |f| f.aircraft.destination_reached());
     }
 
-    /// As the guided tests: take-off, and 6.4 s more at the top.
-    pub(crate) fn guided(wpnav_speed_m_s: f64) -> Self {
-        let mut flight = Self::new(wpnav_speed_m_s);
+    /// As the guided tests: take-off, and some seconds more at the top.
+    pub(crate) fn guided(setup: Setup) -> Self {
+        let mut flight = Self::new(setup);
         flight.take_off();
-        flight.run(6.4);
+        flight.run(match setup.profile {
+            Profile::Copter357 => 6.4,
+            Profile::Copter462 => 2.6,
+        });
         flight
     }
 
-    pub(crate) fn leg(&mut self, destination: DVec3, fast: bool) {
-        self.set(Task::Waypoint { destination, fast, yaw: None });
+    /// A leg of a mission, and where the one after it goes, if it is flown through.
+    pub(crate) fn leg(&mut self, destination: DVec3, fast: bool, next: Option<DVec3>) {
+        self.set(Task::Waypoint { destination, fast, next, yaw: None });
+    }
+
+    /// A guided position.
+    pub(crate) fn go_to(&mut self, position: DVec3) {
+        self.set(Task::Position { position, yaw: None });
+    }
+
+    /// Loiter with the stick pushed forward by this part.
+    pub(crate) fn loiter(&mut self, forward: f64) {
+        self.set(Task::Loiter(Sticks { roll: 0.0, pitch: -forward, throttle: 0.5, yaw: 0.0 }));
     }
 
     /// The record from an instant on.
