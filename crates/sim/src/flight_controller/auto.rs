@@ -59,7 +59,7 @@ impl FlightController {
 
     pub(super) fn pause_mission(&mut self) {
         self.auto.leg = Some(Leg::Hold);
-        self.hold_stopping_point();
+        self.stop_here();
     }
 
     pub(super) fn jump_to_item(&mut self, number: usize) {

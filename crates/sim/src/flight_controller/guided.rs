@@ -218,7 +218,7 @@ impl FlightController {
             self.ensure(Task::Idle);
         } else if !flying_task {
             // Entered in the air: hold where it comes to rest.
-            self.hold_stopping_point();
+            self.stop_here();
         }
     }
 }

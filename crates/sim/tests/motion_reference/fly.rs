@@ -34,13 +34,20 @@ pub(crate) struct Setup {
     pub(crate) profile: Profile,
     pub(crate) wpnav_speed_m_s: f64,
     pub(crate) angle_max_deg: f64,
+    /// The air's velocity.
+    pub(crate) wind_m_s: DVec3,
 }
 
 impl Setup {
     /// The profile's defaults with this WPNAV_SPEED.
     pub(crate) fn speed(profile: Profile, wpnav_speed_m_s: f64) -> Self {
         let angle_max_deg = NavParameters::new(profile).angle_max_rad.to_degrees();
-        Self { profile, wpnav_speed_m_s, angle_max_deg }
+        Self { profile, wpnav_speed_m_s, angle_max_deg, wind_m_s: DVec3::ZERO }
+    }
+
+    /// With wind from the east.
+    pub(crate) fn east_wind(self, speed_m_s: f64) -> Self {
+        Self { wind_m_s: DVec3::new(-speed_m_s, 0.0, 0.0), ..self }
     }
 
     pub(crate) fn plain(profile: Profile) -> Self {
@@ -53,24 +60,25 @@ impl Setup {
     }
 }
 
-/// An aircraft in still air and its record.
+/// An aircraft and its record.
 pub(crate) struct Flight {
     pub(crate) aircraft: Multicopter,
     pub(crate) parameters: NavParameters,
+    wind_m_s: DVec3,
     pub(crate) t_s: f64,
     pub(crate) record: Vec<Sample>,
 }
 
 impl Flight {
     pub(crate) fn new(setup: Setup) -> Self {
-        let Setup { profile, wpnav_speed_m_s, angle_max_deg } = setup;
+        let Setup { profile, wpnav_speed_m_s, angle_max_deg, wind_m_s } = setup;
         let parameters = NavParameters {
             wpnav_speed_m_s,
             angle_max_rad: angle_max_deg.to_radians(),
             ..NavParameters::new(profile)
         };
         let aircraft = Multicopter::new(profile, DVec3::ZERO, 0.0);
-        Self { aircraft, parameters, t_s: 0.0, record: Vec::new() }
+        Self { aircraft, parameters, wind_m_s, t_s: 0.0, record: Vec::new() }
     }
 
     pub(crate) fn set(&mut self, task: Task) {
@@ -78,7 +86,7 @@ impl Flight {
     }
 
     pub(crate) fn step(&mut self) {
-        self.aircraft.step(DT_S, &self.parameters, DVec3::ZERO);
+        self.aircraft.step(DT_S, &self.parameters, self.wind_m_s);
         self.t_s += DT_S;
         let state = self.aircraft.state();
         self.record.push(Sample {

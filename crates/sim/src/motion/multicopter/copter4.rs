@@ -16,6 +16,8 @@ use crate::motion::{GRAVITY_M_S2, NavParameters, Sticks, Task, bounded, sqrt3};
 
 /// PSC_JERK_XY and PSC_JERK_Z.
 const JERK_M_S3: f64 = 5.0;
+/// In Loiter a position error adds no more speed than this; the target is pulled in accordingly.
+const LOITER_CORRECTION_M_S: f64 = 2.0;
 /// LOIT_ACC_MAX.
 const LOITER_ACCELERATION_M_S2: f64 = 5.0;
 /// The nose follows a course that is flown with more than this part of WPNAV_SPEED.
@@ -233,8 +235,7 @@ impl Multicopter {
         self.four.target.velocity.z = 0.0;
         // Loiter's target runs on even if the aircraft leans as far as it may.
         self.four.target.advance(Saturation::default(), dt_s);
-        let speed = bounded(p.loiter_speed_m_s, 0.2, 1e3);
-        self.four.controller.set_limits(speed, LOITER_ACCELERATION_M_S2);
+        self.four.controller.set_limits(LOITER_CORRECTION_M_S, LOITER_ACCELERATION_M_S2);
         self.lean4(p, dt_s)
     }
 
