@@ -58,7 +58,10 @@ fn a_gusty_flight_repeats_bit_for_bit() {
         for i in 0..5000 {
             if i == 1000 {
                 let destination = DVec3::new(80.0, 40.0, 25.0);
-                aircraft.set_task(Task::Waypoint { destination, fast: false, yaw: None }, &parameters);
+                aircraft.set_task(
+                    Task::Waypoint { destination, fast: false, next: None, yaw: None },
+                    &parameters,
+                );
             }
             aircraft.step(DT_S, &parameters, wind.step(DT_S));
             let p = aircraft.state().position;
@@ -135,8 +138,13 @@ fn guided_targets_leave_a_landed_aircraft_on_the_ground() {
         let mut aircraft = Multicopter::new(profile, DVec3::new(3.0, 4.0, 0.0), 1.0);
         let target = DVec3::new(50.0, 0.0, 20.0);
         for task in [
-            Task::Waypoint { destination: target, fast: false, yaw: None },
-            Task::PositionVelocity { position: target, velocity: DVec3::new(1.0, 0.0, 1.0) },
+            Task::Waypoint { destination: target, fast: false, next: None, yaw: None },
+            Task::Position { position: target, yaw: None },
+            Task::PositionVelocity {
+                position: target,
+                velocity: DVec3::new(1.0, 0.0, 1.0),
+                acceleration: DVec3::ZERO,
+            },
             Task::Velocity { velocity: DVec3::new(0.0, 0.0, 2.0) },
             Task::Brake,
             Task::Land,
@@ -186,7 +194,7 @@ fn yaw_follows_wp_yaw_behavior() {
         let (mut aircraft, mut parameters) = hovering(Profile::Copter357, CALM);
         parameters.yaw_behavior = behavior;
         let destination = DVec3::new(200.0, 0.0, 20.0);
-        aircraft.set_task(Task::Waypoint { destination, fast: false, yaw }, &parameters);
+        aircraft.set_task(Task::Waypoint { destination, fast: false, next: None, yaw }, &parameters);
         run(&mut aircraft, &parameters, CALM, 15.0);
         let yaw_deg = aircraft.state().yaw_rad.to_degrees();
         let off = (yaw_deg - expected + 540.0).rem_euclid(360.0) - 180.0;
@@ -199,7 +207,9 @@ fn copter_4_6_2_takes_off_exactly_cruises_corners_and_stops() {
     let (mut aircraft, parameters) = hovering(Profile::Copter462, CALM);
     assert!((aircraft.state().position.z - 20.0).abs() < 0.05, "{:?}", aircraft.state());
     let corner = DVec3::new(0.0, 300.0, 20.0);
-    aircraft.set_task(Task::Waypoint { destination: corner, fast: true, yaw: None }, &parameters);
+    let end = DVec3::new(300.0, 300.0, 20.0);
+    let leg = Task::Waypoint { destination: corner, fast: true, next: Some(end), yaw: None };
+    aircraft.set_task(leg, &parameters);
     let mut top = 0.0f64;
     while !aircraft.destination_reached() {
         aircraft.step(DT_S, &parameters, CALM);
@@ -208,8 +218,7 @@ fn copter_4_6_2_takes_off_exactly_cruises_corners_and_stops() {
     let state = *aircraft.state();
     assert!((9.0..=10.2).contains(&top), "cruise {top}");
     assert!((state.position - corner).length() < 3.0, "reached at the corner: {state:?}");
-    let end = DVec3::new(300.0, 300.0, 20.0);
-    aircraft.set_task(Task::Waypoint { destination: end, fast: false, yaw: None }, &parameters);
+    aircraft.set_task(Task::Waypoint { destination: end, fast: false, next: None, yaw: None }, &parameters);
     run(&mut aircraft, &parameters, CALM, 60.0);
     assert!(aircraft.destination_reached());
     assert!((aircraft.state().position - end).length() < 0.3, "{:?}", aircraft.state());
@@ -246,10 +255,13 @@ fn wild_task() -> impl Strategy<Value = Task> {
     };
     prop_oneof![
         wild().prop_map(|altitude_m| Task::TakeOff { altitude_m }),
-        (wild_vector(), any::<bool>(), prop::option::of(wild()))
-            .prop_map(|(destination, fast, yaw)| Task::Waypoint { destination, fast, yaw }),
-        (wild_vector(), wild_vector())
-            .prop_map(|(position, velocity)| Task::PositionVelocity { position, velocity }),
+        (wild_vector(), any::<bool>(), prop::option::of(wild_vector()), prop::option::of(wild()))
+            .prop_map(|(destination, fast, next, yaw)| Task::Waypoint { destination, fast, next, yaw }),
+        (wild_vector(), prop::option::of(wild()))
+            .prop_map(|(position, yaw)| Task::Position { position, yaw }),
+        (wild_vector(), wild_vector(), wild_vector()).prop_map(|(position, velocity, acceleration)| {
+            Task::PositionVelocity { position, velocity, acceleration }
+        }),
         wild_vector().prop_map(|velocity| Task::Velocity { velocity }),
         Just(Task::Brake),
         Just(Task::Land),

@@ -59,7 +59,7 @@ impl FlightController {
 
     pub(super) fn pause_mission(&mut self) {
         self.auto.leg = Some(Leg::Hold);
-        self.hold_stopping_point();
+        self.stop_here();
     }
 
     pub(super) fn jump_to_item(&mut self, number: usize) {
@@ -148,8 +148,7 @@ impl FlightController {
         if self.profile() == Profile::Copter357 {
             return true;
         }
-        let mut later = (number + 1..).map_while(|n| self.mission.item(n));
-        later.find(|i| i.navigates()).is_some_and(|i| {
+        self.next_navigation(number).is_some_and(|i| {
             matches!(
                 i.command,
                 MavCmd::MAV_CMD_NAV_WAYPOINT
@@ -157,6 +156,12 @@ impl FlightController {
                     | MavCmd::MAV_CMD_NAV_LOITER_UNLIM
             )
         })
+    }
+
+    /// The first item after this one that flies somewhere.
+    fn next_navigation(&self, number: usize) -> Option<&Item> {
+        let mut later = (number + 1..).map_while(|n| self.mission.item(n));
+        later.find(|i| i.navigates())
     }
 
     fn start_take_off(&mut self, item: &Item) {
@@ -176,7 +181,9 @@ impl FlightController {
     fn start_flying(&mut self, item: &Item, fast: bool, leg: Leg) {
         let Some(destination) = self.item_place(item) else { return self.end_mission() };
         self.auto.leg = Some(leg);
-        self.vehicle.set_task(Task::Waypoint { destination, fast, yaw: None }, &self.nav);
+        let next = self.next_navigation(self.auto.current).filter(|_| fast).copied();
+        let next = next.and_then(|item| self.item_place(&item));
+        self.vehicle.set_task(Task::Waypoint { destination, fast, next, yaw: None }, &self.nav);
     }
 
     /// Whether the leg is done; says so if it is a place that was reached.
@@ -254,7 +261,7 @@ impl FlightController {
         // A last waypoint is still being flown to; anything else stops here.
         if !matches!(self.vehicle.task(), Task::Waypoint { .. } | Task::TakeOff { .. }) {
             let destination: DVec3 = self.vehicle.state().position;
-            self.ensure(Task::Waypoint { destination, fast: false, yaw: None });
+            self.ensure(Task::Waypoint { destination, fast: false, next: None, yaw: None });
         }
     }
 }

@@ -215,7 +215,7 @@ impl FlightController {
             ACCEPTED
         } else if self.mode == Mode::Guided && go_on == 0.0 {
             self.guided.reset();
-            self.hold_stopping_point();
+            self.stop_here();
             ACCEPTED
         } else {
             FAILED

@@ -14,6 +14,8 @@ use crate::motion::{Profile, Task};
 const FAR_M: f64 = 100_000.0;
 /// A velocity beyond this is no number for a multicopter.
 const FAST_M_S: f64 = 1_000.0;
+/// An acceleration beyond this is none that a multicopter can fly, and is not fed forward.
+const HARD_M_S2: f64 = 100.0;
 
 /// What the companion wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,6 +30,8 @@ pub(super) struct Guided {
 pub(super) struct Target {
     pub(super) position: Option<DVec3>,
     pub(super) velocity: Option<DVec3>,
+    /// Fed forward with a position and a velocity (4.x); zero where none came.
+    pub(super) acceleration: DVec3,
 }
 
 impl Guided {
@@ -44,16 +48,17 @@ const VELOCITY: PositionTargetTypemask = PositionTargetTypemask::from_bits_trunc
 const ACCELERATION: PositionTargetTypemask = PositionTargetTypemask::from_bits_truncate(0x1c0);
 
 impl FlightController {
-    /// What a mask leaves of a target. 3.5.7 takes none with an acceleration in it; 4.x takes it and
-    /// flies position and velocity (its feed-forward is not simulated).
+    /// What a mask leaves of a target. 3.5.7 takes none with an acceleration in it; 4.x feeds it
+    /// forward, though not from the global message, whose acceleration it drops.
     fn masked(
         &self,
         mask: PositionTargetTypemask,
         position: Option<DVec3>,
         velocity: DVec3,
+        acceleration: DVec3,
     ) -> Option<Target> {
-        let acceleration = !mask.intersects(ACCELERATION);
-        if acceleration && self.profile() == Profile::Copter357 {
+        let wants_acceleration = !mask.intersects(ACCELERATION);
+        if wants_acceleration && self.profile() == Profile::Copter357 {
             return None;
         }
         let wants_position = !mask.intersects(POSITION);
@@ -67,13 +72,15 @@ impl FlightController {
         if (wants_velocity && velocity.is_none()) || (position.is_none() && velocity.is_none()) {
             return None;
         }
-        Some(Target { position, velocity })
+        let acceleration =
+            if wants_acceleration && acceleration.length() < HARD_M_S2 { acceleration } else { DVec3::ZERO };
+        Some(Target { position, velocity, acceleration })
     }
 
     pub(super) fn handle_target_global(&mut self, m: &SET_POSITION_TARGET_GLOBAL_INT_DATA) {
         let position = self.place(m.lat_int, m.lon_int, f64::from(m.alt), m.coordinate_frame);
         let velocity = DVec3::new(f64::from(m.vy), f64::from(m.vx), -f64::from(m.vz));
-        let target = self.masked(m.type_mask, position, velocity);
+        let target = self.masked(m.type_mask, position, velocity, DVec3::ZERO);
         self.take_target(target);
     }
 
@@ -98,7 +105,8 @@ impl FlightController {
             | MavFrame::MAV_FRAME_BODY_OFFSET_NED => Some(state.position + offset),
             _ => return self.refuse_target(),
         };
-        let target = self.masked(m.type_mask, position, turn(m.vx, m.vy, m.vz));
+        let acceleration = turn(m.afx, m.afy, m.afz);
+        let target = self.masked(m.type_mask, position, turn(m.vx, m.vy, m.vz), acceleration);
         self.take_target(target);
     }
 
@@ -153,13 +161,13 @@ impl FlightController {
         }
         self.guided.target = Some(target);
         let task = match target {
-            Target { position: Some(destination), velocity: None } => {
-                Task::Waypoint { destination, fast: false, yaw: self.guided.yaw_rad }
+            Target { position: Some(position), velocity: None, .. } => {
+                Task::Position { position, yaw: self.guided.yaw_rad }
             }
-            Target { position: Some(position), velocity: Some(velocity) } => {
-                Task::PositionVelocity { position, velocity }
+            Target { position: Some(position), velocity: Some(velocity), acceleration } => {
+                Task::PositionVelocity { position, velocity, acceleration }
             }
-            Target { position: None, velocity } => {
+            Target { position: None, velocity, .. } => {
                 Task::Velocity { velocity: velocity.unwrap_or(DVec3::ZERO) }
             }
         };
@@ -169,7 +177,8 @@ impl FlightController {
 
     /// `MISSION_ITEM` with `current` 2: a guided target by another door.
     pub(super) fn go_to(&mut self, destination: DVec3) -> bool {
-        self.mode == Mode::Guided && self.fly_to(Target { position: Some(destination), velocity: None })
+        self.mode == Mode::Guided
+            && self.fly_to(Target { position: Some(destination), velocity: None, acceleration: DVec3::ZERO })
     }
 
     /// `MISSION_ITEM` with `current` 3: another altitude, the same place.
@@ -187,10 +196,10 @@ impl FlightController {
         let tau = core::f64::consts::TAU;
         let yaw = libm::fmod(base + f64::from(degrees).to_radians(), tau);
         self.guided.yaw_rad = Some(if yaw < 0.0 { yaw + tau } else { yaw });
-        if let (Some(Target { position: Some(destination), velocity: None }), true) =
+        if let (Some(Target { position: Some(position), velocity: None, .. }), true) =
             (self.guided.target, self.may_fly())
         {
-            let task = Task::Waypoint { destination, fast: false, yaw: self.guided.yaw_rad };
+            let task = Task::Position { position, yaw: self.guided.yaw_rad };
             self.vehicle.set_task(task, &self.nav);
         }
     }
@@ -201,6 +210,7 @@ impl FlightController {
             self.vehicle.task(),
             Task::TakeOff { .. }
                 | Task::Waypoint { .. }
+                | Task::Position { .. }
                 | Task::PositionVelocity { .. }
                 | Task::Velocity { .. }
         );
@@ -208,7 +218,7 @@ impl FlightController {
             self.ensure(Task::Idle);
         } else if !flying_task {
             // Entered in the air: hold where it comes to rest.
-            self.hold_stopping_point();
+            self.stop_here();
         }
     }
 }

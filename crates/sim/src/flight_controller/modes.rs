@@ -3,6 +3,7 @@
 
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavModeFlag, MavResult, MavSeverity, MavState, SET_MODE_DATA};
+use wingbeat_geo::DVec3;
 
 use super::{FlightController, Parameter};
 use crate::motion::{Profile, Task};
@@ -106,7 +107,7 @@ impl FlightController {
         self.returning.stop();
         match mode {
             Mode::Auto => self.resume_mission(),
-            Mode::Guided => self.hold_stopping_point(),
+            Mode::Guided => self.stop_here(),
             Mode::Rtl => self.start_return(),
             Mode::SmartRtl => self.start_smart_return(),
             Mode::Stabilize | Mode::AltHold | Mode::Loiter | Mode::PosHold | Mode::Land | Mode::Brake => {}
@@ -121,7 +122,19 @@ impl FlightController {
     pub(super) fn hold_stopping_point(&mut self) {
         if self.armed() && !self.landed() {
             let destination = self.vehicle.stopping_point();
-            self.ensure(Task::Waypoint { destination, fast: false, yaw: None });
+            self.ensure(Task::Waypoint { destination, fast: false, next: None, yaw: None });
+        }
+    }
+
+    /// Stops as GUIDED does on entry and a mission does when it is paused: 3.5.7 goes to its stopping
+    /// point, 4.x slows down with bounded jerk. Does nothing on the ground.
+    pub(super) fn stop_here(&mut self) {
+        match self.profile() {
+            Profile::Copter357 => self.hold_stopping_point(),
+            Profile::Copter462 if self.armed() && !self.landed() => {
+                self.ensure(Task::Velocity { velocity: DVec3::ZERO });
+            }
+            Profile::Copter462 => {}
         }
     }
 

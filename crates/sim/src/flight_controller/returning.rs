@@ -131,7 +131,7 @@ impl FlightController {
         self.returning.phase = Some(Phase::Climb);
         self.hold_stopping_point();
         let stop = self.vehicle.target().unwrap_or(here);
-        self.waypoint(DVec3::new(stop.x, stop.y, altitude_m), false);
+        self.waypoint(DVec3::new(stop.x, stop.y, altitude_m));
     }
 
     /// Starts SMART_RTL: back along the way that was flown.
@@ -142,8 +142,20 @@ impl FlightController {
         }
     }
 
-    fn waypoint(&mut self, destination: DVec3, fast: bool) {
-        self.vehicle.set_task(Task::Waypoint { destination, fast, yaw: None }, &self.nav);
+    fn waypoint(&mut self, destination: DVec3) {
+        let task = Task::Waypoint { destination, fast: false, next: None, yaw: None };
+        self.vehicle.set_task(task, &self.nav);
+    }
+
+    /// A point of the way back, flown through on the way to the one before it.
+    fn retrace(&mut self, destination: DVec3) {
+        // The first point is the ground that it was armed on: nothing is flown towards that.
+        let next = match self.returning.way[..] {
+            [_, .., next] => Some(next),
+            _ => None,
+        };
+        self.vehicle
+            .set_task(Task::Waypoint { destination, fast: next.is_some(), next, yaw: None }, &self.nav);
     }
 
     /// One tick of RTL, SMART_RTL or AUTO's return.
@@ -159,11 +171,11 @@ impl FlightController {
             Phase::Climb if reached => {
                 let target = self.vehicle.target().unwrap_or(self.vehicle.state().position);
                 self.returning.phase = Some(Phase::Home);
-                self.waypoint(DVec3::new(home.x, home.y, target.z), false);
+                self.waypoint(DVec3::new(home.x, home.y, target.z));
             }
             Phase::Retrace if reached => match self.returning.way.pop() {
                 // The first point is the ground that it was armed on: come down above it.
-                Some(point) if !self.returning.way.is_empty() => self.waypoint(point, true),
+                Some(point) if !self.returning.way.is_empty() => self.retrace(point),
                 _ => self.wait_at_home(),
             },
             Phase::Home if reached => self.wait_at_home(),
@@ -185,7 +197,7 @@ impl FlightController {
         if final_m > 0.0 && !self.failsafes.radio() {
             let home = self.home_or_origin();
             self.returning.phase = Some(Phase::Descend);
-            self.waypoint(DVec3::new(home.x, home.y, home.z + final_m), false);
+            self.waypoint(DVec3::new(home.x, home.y, home.z + final_m));
         } else {
             self.returning.phase = Some(Phase::Land);
         }

@@ -18,10 +18,13 @@
 
 mod airframe;
 mod battery;
+mod course4;
 mod horizontal;
+mod horizontal4;
 mod multicopter;
 mod pilot;
-mod smooth;
+mod scurve;
+mod shaping;
 mod track;
 mod vertical;
 mod wind;
@@ -136,13 +139,22 @@ pub enum Task {
         /// Altitude above home.
         altitude_m: f64,
     },
-    /// In a straight line: AUTO legs, guided positions, legs of RTL.
+    /// In a straight line: AUTO legs, legs of RTL.
     Waypoint {
         /// Where to.
         destination: DVec3,
         /// Another waypoint follows without delay, so the corner is cut.
         fast: bool,
+        /// That waypoint: 4.6.2 turns towards it before the corner. 3.5.7 does not look ahead.
+        next: Option<DVec3>,
         /// A heading to keep, radians clockwise from north; `None` leaves it to WP_YAW_BEHAVIOR.
+        yaw: Option<f64>,
+    },
+    /// Guided position: 3.5.7 flies it as a leg, 4.6.2 leads a smooth target there.
+    Position {
+        /// Where to.
+        position: DVec3,
+        /// A heading to keep, as in [`Task::Waypoint`].
         yaw: Option<f64>,
     },
     /// Guided position and velocity: the position moves on with the velocity until the time-out.
@@ -151,6 +163,8 @@ pub enum Task {
         position: DVec3,
         /// How fast that place moves, metres per second.
         velocity: DVec3,
+        /// How that velocity changes: 4.6.2 feeds it forward, 3.5.7 ignores it.
+        acceleration: DVec3,
     },
     /// Guided velocity, until the time-out.
     Velocity {

@@ -1,6 +1,7 @@
 //! The aircraft: the task in force, the controllers that fly it, the airframe that they fly.
 //! How a task begins is in `start.rs`.
 
+mod copter4;
 mod start;
 
 use core::f64::consts::{PI, TAU};
@@ -10,10 +11,10 @@ use wingbeat_geo::{DVec2, DVec3};
 use super::airframe::{Airframe, Drag};
 use super::horizontal::{Blend, Gains, Horizontal, clamp_length, length, response};
 use super::pilot::{LoiterLimits, LoiterPilot};
-use super::smooth::{Limits, Smooth};
 use super::track::Track;
 use super::vertical::{HeightError, Vertical};
-use super::{GRAVITY_M_S2, NavParameters, Profile, State, Sticks, Task, bounded, sqrt3};
+use super::{GRAVITY_M_S2, NavParameters, Profile, State, Sticks, Task, bounded};
+use copter4::Copter4;
 
 /// The period of the navigation controllers (50 Hz in the 3.5 generation).
 const CONTROL_PERIOD_S: f64 = 0.02;
@@ -23,9 +24,8 @@ const AIRFRAME_PERIOD_S: f64 = 0.005;
 const STEP_MAX_S: f64 = 10.0;
 /// Full throttle over hover thrust of the simulated quad.
 const HOVER_THROTTLE: f64 = 0.51;
-/// Part of the weight that the motors carry when a take-off hands over to the controllers; with the
-/// spool time fitted to the 3.5.7 take-offs.
-const TAKE_OFF_THRUST: f64 = 0.4;
+/// While a take-off of 4.6.2 slews its throttle (TKOFF_SLEW_TIME) it lifts with no more than this.
+const SLEW_LIFT_M_S2: f64 = 0.55;
 /// Thrust of idling motors as a part of the weight.
 const IDLE_THROTTLE: f64 = 0.08;
 /// BRAKE_MODE_DECEL_RATE and BRAKE_MODE_SPEED_Z.
@@ -35,8 +35,6 @@ const BRAKE_CLIMB_M_S: f64 = 2.5;
 const PILOT_ACCELERATION_Z_M_S2: f64 = 2.5;
 /// Above this height LAND comes down fast (LAND_ALT_LOW).
 const LAND_SLOW_BELOW_M: f64 = 10.0;
-/// The land detector wants this long with the motors at their lower limit (LAND_DETECTOR_TRIGGER_SEC).
-const LAND_DETECTOR_S: f64 = 1.0;
 /// Thrust that counts as the motors' lower limit.
 const LOW_THRUST_M_S2: f64 = 0.05 * GRAVITY_M_S2;
 /// ATC_SLEW_YAW, yaw angle gain and yaw acceleration limit (ATC_ACCEL_Y_MAX 27000).
@@ -57,6 +55,12 @@ struct Character {
     drag: Drag,
     /// From the command to fly until the motors may give full thrust.
     spool_s: f64,
+    /// Part of the weight that the motors carry then.
+    take_off_thrust: f64,
+    /// How long a take-off then still lifts gently.
+    slew_s: f64,
+    /// The land detector wants this long with the motors at their lower limit.
+    land_detector_s: f64,
     loiter: LoiterLimits,
     /// Whether the height estimate drifts in a climb.
     height_drifts: bool,
@@ -75,6 +79,9 @@ impl Character {
                 },
                 drag: Drag { linear_per_s: GRAVITY_M_S2 / 15.0, quadratic_per_m: 0.0 },
                 spool_s: 1.1,
+                take_off_thrust: 0.4,
+                slew_s: 0.0,
+                land_detector_s: 1.0,
                 loiter: LoiterLimits { acceleration_m_s2: 2.5, braking_min_m_s2: 0.25, jerk_m_s3: 10.0 },
                 height_drifts: true,
             },
@@ -87,7 +94,10 @@ impl Character {
                     derivative_feedforward: false,
                 },
                 drag: Drag { linear_per_s: 0.3996, quadratic_per_m: 0.01664 },
-                spool_s: 1.85,
+                spool_s: 2.75,
+                take_off_thrust: 1.0,
+                slew_s: 0.72,
+                land_detector_s: 1.3,
                 loiter: LoiterLimits { acceleration_m_s2: 5.0, braking_min_m_s2: 2.5, jerk_m_s3: 5.0 },
                 height_drifts: false,
             },
@@ -124,6 +134,8 @@ pub struct Multicopter {
     since_task_s: f64,
     /// Since the motors were asked to fly off the ground.
     spooled_s: f64,
+    /// Since the motors began to lift it off the ground.
+    slewed_s: f64,
     /// With thrust at its lower limit on the ground.
     grounded_s: f64,
     landed: bool,
@@ -133,7 +145,8 @@ pub struct Multicopter {
     track: Track,
     /// The track has begun (a take-off waits for the motors first).
     track_started: bool,
-    smooth: Smooth,
+    four: Copter4,
+    brake_from_m_s: f64,
     reached: bool,
     streamed_position: DVec3,
     loiter: LoiterPilot,
@@ -158,6 +171,7 @@ impl Multicopter {
             task: Task::Stopped,
             since_task_s: 0.0,
             spooled_s: 0.0,
+            slewed_s: 0.0,
             grounded_s: 0.0,
             landed: true,
             airframe: Airframe::new(character.drag, position),
@@ -165,7 +179,8 @@ impl Multicopter {
             vertical: Vertical::new(position.z),
             track: Track::new(position),
             track_started: false,
-            smooth: Smooth::new(position, DVec3::ZERO),
+            four: Copter4::new(position),
+            brake_from_m_s: 0.0,
             reached: false,
             streamed_position: position,
             loiter: LoiterPilot::default(),
@@ -196,10 +211,13 @@ impl Multicopter {
     pub fn set_task(&mut self, task: Task, parameters: &NavParameters) {
         let finite = match task {
             Task::TakeOff { altitude_m } => altitude_m.is_finite(),
-            Task::Waypoint { destination, yaw, .. } => {
-                destination.is_finite() && yaw.is_none_or(f64::is_finite)
+            Task::Waypoint { destination, next, yaw, .. } => {
+                destination.is_finite() && next.is_none_or(DVec3::is_finite) && yaw.is_none_or(f64::is_finite)
             }
-            Task::PositionVelocity { position, velocity } => position.is_finite() && velocity.is_finite(),
+            Task::Position { position, yaw } => position.is_finite() && yaw.is_none_or(f64::is_finite),
+            Task::PositionVelocity { position, velocity, acceleration } => {
+                position.is_finite() && velocity.is_finite() && acceleration.is_finite()
+            }
             Task::Velocity { velocity } => velocity.is_finite(),
             _ => true,
         };
@@ -209,34 +227,9 @@ impl Multicopter {
         let before = core::mem::replace(&mut self.task, task);
         self.since_task_s = 0.0;
         let same = core::mem::discriminant(&before) == core::mem::discriminant(&task);
-        match task {
-            Task::Stopped | Task::Idle => {}
-            // Saying the same again does not run the motors up again.
-            Task::TakeOff { .. } if before == task => {}
-            Task::TakeOff { .. } => self.start_take_off(parameters),
-            Task::Waypoint { destination, fast, .. } => {
-                self.start_waypoint(before, destination, fast, parameters);
-            }
-            Task::PositionVelocity { position, .. } => {
-                if !same {
-                    self.engage_navigation(parameters);
-                    self.smooth = Smooth::new(self.estimate(), self.airframe.velocity);
-                }
-                self.streamed_position = position;
-            }
-            Task::Velocity { .. } if !same => self.start_velocity(parameters),
-            Task::Brake if !same => self.start_brake(parameters),
-            Task::Land if !same => self.start_land(parameters),
-            Task::AltHold(_) if !same => self.engage_climb(parameters),
-            Task::Loiter(_) if !same => {
-                self.engage_climb(parameters);
-                self.start_loiter(parameters);
-            }
-            Task::PosHold(_) if !same => {
-                self.engage_climb(parameters);
-                self.poshold_holds = false;
-            }
-            _ => {}
+        match self.profile {
+            Profile::Copter357 => self.start3(before, parameters, same),
+            Profile::Copter462 => self.start4(before, parameters, same),
         }
         if !same {
             self.yaw_hold_rad = self.yaw_rad;
@@ -269,7 +262,8 @@ impl Multicopter {
     /// As ArduCopter's "reached": a fast waypoint once the intermediate target is there (on 3.5.7 up
     /// to a leash early), another within WPNAV_RADIUS, a take-off likewise. False for other tasks.
     pub fn destination_reached(&self) -> bool {
-        self.reached && matches!(self.task, Task::TakeOff { .. } | Task::Waypoint { .. })
+        self.reached
+            && matches!(self.task, Task::TakeOff { .. } | Task::Waypoint { .. } | Task::Position { .. })
     }
 
     /// The destination that navigation holds now.
@@ -278,7 +272,7 @@ impl Multicopter {
             Task::TakeOff { altitude_m } => {
                 Some(DVec3::new(self.horizontal.target.x, self.horizontal.target.y, altitude_m))
             }
-            Task::Waypoint { destination, .. } => Some(destination),
+            Task::Waypoint { destination: position, .. } | Task::Position { position, .. } => Some(position),
             Task::PositionVelocity { .. } => Some(self.streamed_position),
             Task::Brake | Task::Land | Task::Loiter(_) => {
                 Some(self.horizontal.target.extend(self.vertical.target_m))
@@ -330,7 +324,10 @@ impl Multicopter {
     }
 
     fn lift(&mut self, altitude_m: f64, climb_m_s: f64, dt_s: f64) -> f64 {
-        self.vertical.update(altitude_m, climb_m_s, self.airframe.acceleration.z, f64::INFINITY, dt_s)
+        let slewing = self.slewed_s < self.character.slew_s && matches!(self.task, Task::TakeOff { .. });
+        let limit_m_s2 = if slewing { GRAVITY_M_S2 + SLEW_LIFT_M_S2 } else { f64::INFINITY };
+        self.slewed_s += dt_s;
+        self.vertical.update(altitude_m, climb_m_s, self.airframe.acceleration.z, limit_m_s2, dt_s)
     }
 
     fn vertical_low(&self, lift: Lift) -> bool {
@@ -346,7 +343,7 @@ impl Multicopter {
         }
         if self.airframe.on_ground && low_thrust {
             self.grounded_s += dt_s;
-            self.landed |= self.grounded_s >= LAND_DETECTOR_S;
+            self.landed |= self.grounded_s >= self.character.land_detector_s;
         } else {
             self.grounded_s = 0.0;
         }
@@ -356,13 +353,18 @@ impl Multicopter {
     fn control(&mut self, dt_s: f64, p: &NavParameters) -> (DVec2, Lift, Yaw) {
         const IDLE: Lift = Lift::Fixed(IDLE_THROTTLE * GRAVITY_M_S2);
         let still = (DVec2::ZERO, IDLE, Yaw::Hold);
+        if matches!(self.task, Task::Stopped | Task::Idle | Task::Stabilize(_) | Task::AltHold(_)) {
+            self.rest4();
+        }
         match self.task {
             Task::Stopped => (DVec2::ZERO, Lift::Fixed(0.0), Yaw::Hold),
             Task::TakeOff { altitude_m } => {
-                if self.spool(dt_s) {
-                    self.fly_take_off(altitude_m, p, dt_s)
-                } else {
+                if !self.spool(dt_s) {
                     still
+                } else if self.profile == Profile::Copter462 {
+                    self.control4(p, dt_s)
+                } else {
+                    self.fly_take_off(altitude_m, p, dt_s)
                 }
             }
             Task::Stabilize(sticks) => {
@@ -389,10 +391,14 @@ impl Multicopter {
                 still
             }
             Task::Idle => still,
-            Task::Waypoint { destination, fast, yaw } => self.fly_waypoint(destination, fast, yaw, p, dt_s),
+            _ if self.profile == Profile::Copter462 => self.control4(p, dt_s),
+            Task::Waypoint { yaw, .. } | Task::Position { yaw, .. } => self.fly_waypoint(yaw, p, dt_s),
             Task::PositionVelocity { velocity, .. } => self.fly_position_velocity(velocity, p, dt_s),
             Task::Velocity { velocity } => self.fly_velocity(velocity, p, dt_s),
-            Task::Brake => self.fly_brake(p, dt_s),
+            Task::Brake => {
+                let lean = self.hold_place(dt_s, p);
+                (lean, Lift::Climb { rate_m_s: 0.0, force: false }, Yaw::Hold)
+            }
             Task::Land => {
                 let lean = self.hold_place(dt_s, p);
                 (lean, Lift::Climb { rate_m_s: self.land_rate_m_s(p), force: true }, Yaw::Hold)
@@ -406,6 +412,7 @@ impl Multicopter {
             return true;
         }
         self.spooled_s += dt_s;
+        self.slewed_s = 0.0;
         self.spooled_s >= self.character.spool_s
     }
 
@@ -416,7 +423,7 @@ impl Multicopter {
         self.horizontal.target = flat(at);
         self.horizontal.desired_velocity = DVec2::ZERO;
         self.track = Track::new(at);
-        self.smooth = Smooth::new(at, DVec3::ZERO);
+        self.rest4();
         self.streamed_position = at;
     }
 
@@ -437,7 +444,7 @@ impl Multicopter {
             self.track_started = true;
             let (velocity, leashes) = (self.airframe.velocity, self.leashes());
             let origin = if self.landed {
-                self.vertical.relax(at.z, TAKE_OFF_THRUST * GRAVITY_M_S2);
+                self.vertical.relax(at.z, self.character.take_off_thrust * GRAVITY_M_S2);
                 at
             } else {
                 self.stopping_point()
@@ -445,43 +452,21 @@ impl Multicopter {
             let destination = DVec3::new(origin.x, origin.y, altitude_m);
             self.horizontal.target = flat(origin);
             self.track.start(origin, destination, false, velocity, p, leashes);
-            self.smooth = Smooth::new(at, velocity);
         }
-        let destination = self.track.destination();
-        let (lean, lift, _) = self.fly_waypoint(destination, false, Some(self.yaw_hold_rad), p, dt_s);
+        let (lean, lift, _) = self.fly_waypoint(Some(self.yaw_hold_rad), p, dt_s);
         (lean, lift, Yaw::Hold)
     }
 
-    fn fly_waypoint(
-        &mut self,
-        destination: DVec3,
-        fast: bool,
-        yaw: Option<f64>,
-        p: &NavParameters,
-        dt_s: f64,
-    ) -> (DVec2, Lift, Yaw) {
+    fn fly_waypoint(&mut self, yaw: Option<f64>, p: &NavParameters, dt_s: f64) -> (DVec2, Lift, Yaw) {
         self.set_navigation_limits(p);
         let at = self.estimate();
-        let heading;
-        let blend;
-        if self.profile == Profile::Copter357 {
-            let leashes = self.leashes();
-            let target = self.track.advance(at, self.airframe.velocity, p, leashes, dt_s);
-            self.horizontal.target = flat(target);
-            self.vertical.follow_target(target.z);
-            self.reached |= self.track.reached();
-            heading = self.track.heading(at, leashes.horizontal_m);
-            blend = Blend::Position;
-        } else {
-            let there = self.smooth.approach(destination, fast, smooth_limits(p, 2.5), dt_s);
-            self.follow_smooth();
-            let near = sqrt3(at - destination) <= p.wpnav_radius_m.max(0.1);
-            self.reached |= there && (fast || near);
-            let way = destination - at;
-            heading = (length(flat(way)) > 2.0).then(|| libm::atan2(way.x, way.y));
-            blend = Blend::LimitedPositionAndVelocity;
-        }
-        let lean = self.lean(blend, p, dt_s);
+        let leashes = self.leashes();
+        let target = self.track.advance(at, self.airframe.velocity, p, leashes, dt_s);
+        self.horizontal.target = flat(target);
+        self.vertical.follow_target(target.z);
+        self.reached |= self.track.reached();
+        let heading = self.track.heading(at, leashes.horizontal_m);
+        let lean = self.lean(Blend::Position, p, dt_s);
         (lean, Lift::Altitude, self.waypoint_yaw(yaw, heading, p))
     }
 
@@ -497,67 +482,27 @@ impl Multicopter {
         }
     }
 
-    fn follow_smooth(&mut self) {
-        let smooth = self.smooth;
-        self.horizontal.target = flat(smooth.position);
-        self.horizontal.desired_velocity = flat(smooth.velocity);
-        self.horizontal.desired_acceleration = flat(smooth.acceleration);
-        self.vertical.follow_smooth(smooth.position.z, smooth.velocity.z, smooth.acceleration.z);
-    }
-
     fn fly_position_velocity(&mut self, velocity: DVec3, p: &NavParameters, dt_s: f64) -> (DVec2, Lift, Yaw) {
         self.set_navigation_limits(p);
         let velocity = if self.timed_out(p) { DVec3::ZERO } else { velocity };
         self.streamed_position += velocity * dt_s;
         let target = self.streamed_position;
-        let blend;
-        if self.profile == Profile::Copter357 {
-            self.horizontal.target = flat(target);
-            self.horizontal.desired_velocity = flat(velocity);
-            self.vertical.follow_target(target.z);
-            blend = Blend::PositionAndVelocity;
-        } else {
-            let way = target - self.smooth.position;
-            let distance_m = sqrt3(way);
-            let catch_up =
-                way * (response(distance_m, 1.0, 0.5 * p.wpnav_accel_m_s2.max(0.1)).0 / distance_m.max(1e-9));
-            self.smooth.follow_velocity(velocity + catch_up, smooth_limits(p, 5.0), dt_s);
-            self.follow_smooth();
-            blend = Blend::LimitedPositionAndVelocity;
-        }
-        (self.lean(blend, p, dt_s), Lift::Altitude, Yaw::Hold)
+        self.horizontal.target = flat(target);
+        self.horizontal.desired_velocity = flat(velocity);
+        self.vertical.follow_target(target.z);
+        (self.lean(Blend::PositionAndVelocity, p, dt_s), Lift::Altitude, Yaw::Hold)
     }
 
     fn fly_velocity(&mut self, velocity: DVec3, p: &NavParameters, dt_s: f64) -> (DVec2, Lift, Yaw) {
         let velocity = if self.timed_out(p) { DVec3::ZERO } else { velocity };
-        if self.profile == Profile::Copter357 {
-            let desired = self.horizontal.desired_velocity;
-            let step = clamp_length(flat(velocity) - desired, self.horizontal.acceleration_m_s2() * dt_s);
-            if step != DVec2::ZERO {
-                self.horizontal.desired_velocity = desired + step;
-                self.horizontal.freeze_feedforward = true;
-            }
-            let lean = self.lean(Blend::LimitedPositionAndVelocity, p, dt_s);
-            return (lean, Lift::Climb { rate_m_s: velocity.z, force: false }, Yaw::Hold);
+        let desired = self.horizontal.desired_velocity;
+        let step = clamp_length(flat(velocity) - desired, self.horizontal.acceleration_m_s2() * dt_s);
+        if step != DVec2::ZERO {
+            self.horizontal.desired_velocity = desired + step;
+            self.horizontal.freeze_feedforward = true;
         }
-        self.smooth.follow_velocity(velocity, smooth_limits(p, 5.0), dt_s);
-        self.follow_smooth();
-        (self.lean(Blend::LimitedPositionAndVelocity, p, dt_s), Lift::Altitude, Yaw::Hold)
-    }
-
-    fn fly_brake(&mut self, p: &NavParameters, dt_s: f64) -> (DVec2, Lift, Yaw) {
-        if self.profile == Profile::Copter357 {
-            let lean = self.hold_place(dt_s, p);
-            return (lean, Lift::Climb { rate_m_s: 0.0, force: false }, Yaw::Hold);
-        }
-        let limits = Limits {
-            acceleration_m_s2: BRAKE_ACCELERATION_M_S2,
-            acceleration_z_m_s2: BRAKE_ACCELERATION_M_S2,
-            ..smooth_limits(p, 5.0)
-        };
-        self.smooth.follow_velocity(DVec3::ZERO, limits, dt_s);
-        self.follow_smooth();
-        (self.lean(Blend::LimitedPositionAndVelocity, p, dt_s), Lift::Altitude, Yaw::Hold)
+        let lean = self.lean(Blend::LimitedPositionAndVelocity, p, dt_s);
+        (lean, Lift::Climb { rate_m_s: velocity.z, force: false }, Yaw::Hold)
     }
 
     fn timed_out(&self, p: &NavParameters) -> bool {
@@ -576,6 +521,7 @@ impl Multicopter {
     fn fly_by_sticks(&mut self, sticks: Sticks, p: &NavParameters, dt_s: f64) -> DVec2 {
         let by_stick = sticks.lean(self.yaw_rad, p.angle_max_rad);
         match self.task {
+            Task::Loiter(_) if self.profile == Profile::Copter462 => self.loiter4(sticks, p, dt_s),
             Task::Loiter(_) => {
                 self.set_loiter_limits(p);
                 let desired = self.horizontal.desired_velocity;
@@ -587,11 +533,18 @@ impl Multicopter {
                 let velocity = flat(self.airframe.velocity);
                 if !self.poshold_holds && length(velocity) < POSHOLD_HOLD_BELOW_M_S {
                     self.poshold_holds = true;
-                    self.start_loiter(p);
-                    self.horizontal.desired_velocity = DVec2::ZERO;
+                    if self.profile == Profile::Copter462 {
+                        self.start_loiter4(p);
+                    } else {
+                        self.start_loiter(p);
+                        self.horizontal.desired_velocity = DVec2::ZERO;
+                    }
                 }
                 if self.poshold_holds {
-                    return self.hold_place(dt_s, p);
+                    return match self.profile {
+                        Profile::Copter357 => self.hold_place(dt_s, p),
+                        Profile::Copter462 => self.loiter4(sticks, p, dt_s),
+                    };
                 }
                 // Lean against the motion, less as it dies away.
                 let limit = GRAVITY_M_S2 * libm::tan(POSHOLD_BRAKE_RAD);
@@ -647,17 +600,6 @@ impl Multicopter {
 fn rate(sticks: Sticks) -> Yaw {
     let rate = sticks.yaw_rate_rad_s();
     if rate == 0.0 { Yaw::Hold } else { Yaw::Rate(rate) }
-}
-
-fn smooth_limits(p: &NavParameters, jerk_m_s3: f64) -> Limits {
-    Limits {
-        speed_m_s: bounded(p.wpnav_speed_m_s, 0.0, 1e3),
-        up_m_s: bounded(libm::fabs(p.wpnav_speed_up_m_s), 0.0, 100.0),
-        down_m_s: bounded(libm::fabs(p.wpnav_speed_down_m_s), 0.0, 100.0),
-        acceleration_m_s2: bounded(p.wpnav_accel_m_s2, 0.1, 50.0),
-        acceleration_z_m_s2: bounded(p.wpnav_accel_z_m_s2, 0.1, 50.0),
-        jerk_m_s3,
-    }
 }
 
 fn flat(v: DVec3) -> DVec2 {

@@ -6,7 +6,7 @@
 
 use wingbeat_geo::DVec2;
 
-use super::horizontal::{clamp_length, length};
+use super::horizontal::{clamp_length, length, response};
 use super::{GRAVITY_M_S2, NavParameters, Sticks, bounded};
 
 /// Throttle stick positions this close to the middle hold the altitude (THR_DZ 100 of ±500).
@@ -112,5 +112,64 @@ impl LoiterPilot {
             drag = drag.max(limits.braking_min_m_s2.min(2.0 * speed));
         }
         velocity * ((speed - drag * dt_s).clamp(0.0, speed_limit) / speed)
+    }
+}
+
+/// Loiter of the 4.x generation: the stick is a lean angle (two thirds of ANGLE_MAX at full stick), a
+/// drag-like term balances it at LOIT_SPEED; sticks that stay centred brake (LOIT_BRK_ACCEL) after a
+/// delay, with a bounded jerk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Loiter4 {
+    /// The acceleration that the lean, which lags behind the stick, gives.
+    acceleration: DVec2,
+    braking_m_s2: f64,
+    centred_s: f64,
+}
+
+impl Loiter4 {
+    /// LOIT_ANG_MAX 0: this part of ANGLE_MAX.
+    const ANGLE_PART: f64 = 2.0 / 3.0;
+    /// LOIT_BRK_ACCEL, LOIT_BRK_JERK, LOIT_BRK_DELAY.
+    const BRAKING_M_S2: f64 = 2.5;
+    const BRAKING_JERK_M_S3: f64 = 5.0;
+    const BRAKING_DELAY_S: f64 = 1.0;
+    /// How fast the braking answers to the speed that is left.
+    const BRAKING_P: f64 = 1.0;
+    /// Time constant of the lean behind the stick (ATC_INPUT_TC).
+    const LEAN_LAG_S: f64 = 0.15;
+
+    pub(super) fn engage(lean: DVec2) -> Self {
+        Self { acceleration: lean, ..Self::default() }
+    }
+
+    /// The acceleration that changes the target's velocity in this period.
+    pub(super) fn step(
+        &mut self,
+        velocity: DVec2,
+        sticks: Sticks,
+        yaw_rad: f64,
+        p: &NavParameters,
+        dt_s: f64,
+    ) -> DVec2 {
+        let angle_max_rad = Self::ANGLE_PART * bounded(p.angle_max_rad, 0.01, 1.3);
+        let asked = if sticks.centred() { DVec2::ZERO } else { sticks.lean(yaw_rad, angle_max_rad) };
+        self.centred_s = if sticks.centred() { self.centred_s + dt_s } else { 0.0 };
+        self.acceleration += (asked - self.acceleration) * (dt_s / (dt_s + Self::LEAN_LAG_S));
+        let full_m_s2 = GRAVITY_M_S2 * libm::tan(angle_max_rad);
+        let velocity_next = velocity + self.acceleration * dt_s;
+        let speed = length(velocity_next);
+        let braking = if self.centred_s >= Self::BRAKING_DELAY_S {
+            response(speed, Self::BRAKING_P, Self::BRAKING_M_S2).0.min(Self::BRAKING_M_S2)
+        } else {
+            0.0
+        };
+        let step = Self::BRAKING_JERK_M_S3 * dt_s;
+        self.braking_m_s2 = bounded(braking, self.braking_m_s2 - step, self.braking_m_s2 + step);
+        if speed < 1e-9 {
+            return (velocity_next - velocity) / dt_s;
+        }
+        let drag = full_m_s2 * speed / bounded(p.loiter_speed_m_s, 0.2, 1e3);
+        let kept = (speed - (drag + self.braking_m_s2) * dt_s).max(0.0);
+        (velocity_next * (kept / speed) - velocity) / dt_s
     }
 }

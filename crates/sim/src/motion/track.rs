@@ -193,10 +193,6 @@ impl Track {
         self.reached
     }
 
-    pub(super) fn destination(&self) -> DVec3 {
-        self.destination
-    }
-
     /// Where the intermediate target is now: the next leg starts here.
     pub(super) fn target(&self) -> DVec3 {
         self.origin + self.unit * self.along_m

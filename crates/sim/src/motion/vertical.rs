@@ -40,6 +40,9 @@ pub(super) struct Vertical {
     desired_acceleration_m_s2: f64,
     /// Acceleration fed forward: how the climb rate fed forward changes.
     pub(super) feedforward_m_s2: f64,
+    /// The target carries its own climb rate and acceleration (4.x), so that the position law's
+    /// derivative is not fed forward.
+    follows_smooth: bool,
     velocity_error_m_s: f64,
     integrator_m_s2: f64,
     /// Vertical force per mass asked of the motors, after the throttle filter.
@@ -58,6 +61,7 @@ impl Vertical {
             desired_velocity_m_s: None,
             desired_acceleration_m_s2: 0.0,
             feedforward_m_s2: 0.0,
+            follows_smooth: false,
             velocity_error_m_s: 0.0,
             integrator_m_s2: -GRAVITY_M_S2,
             thrust_m_s2: 0.0,
@@ -79,6 +83,7 @@ impl Vertical {
         self.target_m = target_m;
         self.desired_velocity_m_s = None;
         self.feedforward_m_s2 = 0.0;
+        self.follows_smooth = false;
     }
 
     /// A smooth target leads, with its own climb rate and acceleration.
@@ -86,6 +91,7 @@ impl Vertical {
         self.target_m = target_m;
         self.desired_velocity_m_s = Some(velocity_m_s);
         self.feedforward_m_s2 = acceleration_m_s2;
+        self.follows_smooth = true;
     }
 
     pub(super) fn leash_up_m(&self) -> f64 {
@@ -118,6 +124,7 @@ impl Vertical {
     /// which builds up within a second. `force` lets the target sink into the ground, so that a
     /// landed aircraft takes its thrust away.
     pub(super) fn climb(&mut self, rate_m_s: f64, altitude_m: f64, dt_s: f64, force: bool) {
+        self.follows_smooth = false;
         let desired = self.desired_velocity_m_s.unwrap_or(0.0);
         let mut acceleration = self.acceleration_m_s2;
         // Too fast for the limits: slow down harder, in proportion.
@@ -166,6 +173,9 @@ impl Vertical {
         }
         let desired = self.desired_velocity_m_s.unwrap_or(0.0);
         target += desired;
+        if self.follows_smooth {
+            slope = 0.0;
+        }
         let feedforward = slope * (desired - velocity_m_s) + self.feedforward_m_s2;
         self.velocity_error_m_s +=
             (target - velocity_m_s - self.velocity_error_m_s) * low_pass(ERROR_FILTER_HZ, dt_s);

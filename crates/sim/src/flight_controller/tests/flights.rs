@@ -8,7 +8,7 @@ use wingbeat_geo::{DVec3, Frame};
 use super::*;
 use crate::motion::Profile;
 
-fn target_local(mask: u16, position_ned: [f32; 3], velocity_ned: [f32; 3]) -> MavMessage {
+pub(super) fn target_local(mask: u16, position_ned: [f32; 3], velocity_ned: [f32; 3]) -> MavMessage {
     MavMessage::SET_POSITION_TARGET_LOCAL_NED(SET_POSITION_TARGET_LOCAL_NED_DATA {
         x: position_ned[0],
         y: position_ned[1],

@@ -3,6 +3,7 @@
 
 mod failsafes;
 mod flights;
+mod likeness;
 mod protocols;
 
 use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, encode_v2, text};

@@ -6,11 +6,43 @@ use wingbeat_geo::{DVec2, DVec3};
 use super::{BRAKE_ACCELERATION_M_S2, BRAKE_CLIMB_M_S, Multicopter, PILOT_ACCELERATION_Z_M_S2, flat};
 use crate::motion::horizontal::{JERK_DEFAULT_M_S3, length};
 use crate::motion::pilot::LoiterPilot;
-use crate::motion::smooth::Smooth;
 use crate::motion::track::Leashes;
 use crate::motion::{NavParameters, Task};
 
 impl Multicopter {
+    /// The task just set begins on 3.5.7; `same` where only its numbers are new.
+    pub(super) fn start3(&mut self, before: Task, parameters: &NavParameters, same: bool) {
+        match self.task {
+            // Saying the same again does not run the motors up again.
+            Task::TakeOff { .. } if before == self.task => {}
+            Task::TakeOff { .. } => self.start_take_off(parameters),
+            Task::Waypoint { destination, fast, .. } => {
+                self.start_waypoint(before, destination, fast, parameters);
+            }
+            Task::Position { position, .. } => self.start_waypoint(before, position, false, parameters),
+            Task::PositionVelocity { position, .. } => {
+                if !same {
+                    self.engage_navigation(parameters);
+                }
+                self.streamed_position = position;
+            }
+            _ if same => {}
+            Task::Velocity { .. } => self.start_velocity(parameters),
+            Task::Brake => self.start_brake(parameters),
+            Task::Land => self.start_land(parameters),
+            Task::AltHold(_) => self.engage_climb(parameters),
+            Task::Loiter(_) => {
+                self.engage_climb(parameters);
+                self.start_loiter(parameters);
+            }
+            Task::PosHold(_) => {
+                self.engage_climb(parameters);
+                self.poshold_holds = false;
+            }
+            Task::Stopped | Task::Idle | Task::Stabilize(_) => {}
+        }
+    }
+
     /// Where navigation believes to be.
     pub(super) fn estimate(&self) -> DVec3 {
         let p = self.airframe.position;
@@ -63,13 +95,12 @@ impl Multicopter {
         // A leg starts where the intermediate target is; from anything else, where the aircraft would
         // stop. A take-off that is not complete is something else.
         let follows = match before {
-            Task::Waypoint { .. } => true,
+            Task::Waypoint { .. } | Task::Position { .. } => true,
             Task::TakeOff { .. } => self.reached,
             _ => false,
         };
         if !follows {
             self.engage_navigation(parameters);
-            self.smooth = Smooth::new(self.estimate(), self.airframe.velocity);
         }
         self.set_navigation_limits(parameters);
         let origin = if follows { self.track.target() } else { self.stopping_point() };
@@ -88,7 +119,6 @@ impl Multicopter {
         self.horizontal.desired_velocity = flat(self.airframe.velocity);
         self.vertical.target_m = at.z;
         self.vertical.desired_velocity_m_s = Some(self.airframe.velocity.z);
-        self.smooth = Smooth::new(at, self.airframe.velocity);
     }
 
     pub(super) fn start_brake(&mut self, parameters: &NavParameters) {
@@ -105,7 +135,6 @@ impl Multicopter {
         if self.vertical.desired_velocity_m_s.is_none() {
             self.vertical.desired_velocity_m_s = Some(climb);
         }
-        self.smooth = Smooth::new(self.estimate(), self.airframe.velocity);
     }
 
     pub(super) fn start_land(&mut self, p: &NavParameters) {
