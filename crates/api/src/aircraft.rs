@@ -77,11 +77,35 @@ pub enum LinkState {
     Lost,
 }
 
+/// Why nothing is heard of a flight controller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkFault {
+    /// What kind of failure.
+    pub kind: LinkFaultKind,
+    /// One line for people.
+    pub detail: String,
+}
+
+/// Kinds of [`LinkFault`]: each is cured elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkFaultKind {
+    /// The port cannot be opened, or closed by itself.
+    PortClosed,
+    /// The port is open and no byte comes.
+    Silent,
+    /// Bytes come and the autopilot's MAVLink is not among them.
+    NoMavlink,
+}
+
 /// The flight controller as the companion sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FlightController {
     /// Health of the serial, TCP or UDP link.
     pub link: LinkState,
+    /// Why nothing is heard; absent while the link is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_fault: Option<LinkFault>,
     /// Milliseconds since its last heartbeat; absent before the first.
     pub heartbeat_age_ms: Option<u64>,
     /// For example `ArduCopter 3.5.7`; absent until known.

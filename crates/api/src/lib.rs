@@ -12,8 +12,8 @@ pub mod fleet;
 
 pub use aircraft::{
     AircraftStatus, Battery, Check, CommandKind, CommandOutcome, CommandProgress, CommandReply,
-    CommandRequest, CommandStage, FlightController, GeoPoint, Identity, LinkState, LogLine, MissionItem,
-    MissionSummary, MissionUpload, Navigation, Radio, Refusal, Severity, Swarm,
+    CommandRequest, CommandStage, FlightController, GeoPoint, Identity, LinkFault, LinkFaultKind, LinkState,
+    LogLine, MissionItem, MissionSummary, MissionUpload, Navigation, Radio, Refusal, Severity, Swarm,
 };
 pub use error::ApiError;
 pub use fleet::{

@@ -420,6 +420,7 @@ mod tests {
             engaged: true,
             flight_controller: FlightController {
                 link: LinkState::Up,
+                link_fault: None,
                 heartbeat_age_ms: Some(1),
                 firmware: None,
                 mode: None,

@@ -16,8 +16,8 @@ use tokio::{
 };
 use wingbeat_agent::{Agent, Input, Outputs, Reply, Severity, Status};
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LogLine, MissionSummary,
-    MissionUpload,
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LinkFault, LinkFaultKind,
+    LogLine, MissionSummary, MissionUpload,
 };
 use wingbeat_geo::Instant;
 use wingbeat_link::{Link, LinkEvent};
@@ -84,6 +84,8 @@ pub(crate) struct Driver<R> {
     /// Hash and name of the mission that was published last.
     held: Option<(u64, String)>,
     beside: Beside,
+    /// What is wrong with the link, as it was told last.
+    fault: Option<LinkFaultKind>,
     published_at: KernelInstant,
     dirty: bool,
     woken_at: KernelInstant,
@@ -102,7 +104,7 @@ enum Woken {
 
 /// The state of an agent before anything happened.
 pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
-    status::aircraft(&agent.status(clock.now()), name, "", &Beside::default())
+    status::aircraft(&agent.status(clock.now()), name, "", &Beside::new())
 }
 
 impl<R: Radio> Driver<R> {
@@ -128,7 +130,8 @@ impl<R: Radio> Driver<R> {
             turn,
             given: Given::default(),
             held: None,
-            beside: Beside::default(),
+            beside: Beside::new(),
+            fault: None,
             published_at: now,
             dirty: false,
             woken_at: now,
@@ -230,15 +233,18 @@ impl<R: Radio> Driver<R> {
         match event {
             LinkEvent::Up => {
                 self.link_open = true;
+                self.beside.port_closed = None;
                 self.log(Severity::Info, "the port to the flight controller opened".into());
                 self.feed(Input::AutopilotLink(true));
             }
             LinkEvent::Bytes(bytes) => {
+                self.beside.bytes_at = Some(self.clock.now());
                 for piece in bytes.chunks(PIECE_MAX) {
                     self.feed(Input::Autopilot(piece));
                 }
             }
             LinkEvent::Down { reason } => {
+                self.beside.port_closed = Some(reason.clone());
                 self.log(Severity::Warning, reason);
                 if std::mem::take(&mut self.link_open) {
                     self.feed(Input::AutopilotLink(false));
@@ -336,9 +342,20 @@ impl<R: Radio> Driver<R> {
             self.held = held;
         }
         let status = status::aircraft(&now, &self.publisher.name, &name, &self.beside);
+        self.tell_fault(status.flight_controller.link_fault.as_ref());
         self.publisher.status.send_replace(Arc::new(status));
         self.published_at = KernelInstant::now();
         self.dirty = false;
+    }
+
+    /// Says once what is wrong with the link. A closed port has said so itself.
+    fn tell_fault(&mut self, fault: Option<&LinkFault>) {
+        let kind = fault.map(|fault| fault.kind);
+        if std::mem::replace(&mut self.fault, kind) != kind
+            && let Some(LinkFault { kind: LinkFaultKind::Silent | LinkFaultKind::NoMavlink, detail }) = fault
+        {
+            self.log(Severity::Warning, format!("the flight controller is not heard: {detail}"));
+        }
     }
 
     fn notice_stall(&mut self, wake_at: KernelInstant, why: &str) {

@@ -27,6 +27,7 @@ fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
         engaged: true,
         flight_controller: wingbeat_api::FlightController {
             link: wingbeat_api::LinkState::NeverSeen,
+            link_fault: None,
             heartbeat_age_ms: None,
             firmware: None,
             mode: None,

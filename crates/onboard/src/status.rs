@@ -4,6 +4,7 @@ use wingbeat_agent::{
     Command, CommandProgress, FlightControllerStatus, LinkState, Navigation, Severity, Stage, Status,
 };
 use wingbeat_api as api;
+use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Point, Refused};
 
@@ -16,6 +17,17 @@ pub(crate) struct Beside {
     pub(crate) overflows: u64,
     /// Chunks for the flight controller that the link did not take.
     pub(crate) unwritten: u64,
+    /// Why the port to the flight controller is closed; nothing while it is open.
+    pub(crate) port_closed: Option<String>,
+    /// When bytes came from it last.
+    pub(crate) bytes_at: Option<Instant>,
+}
+
+impl Beside {
+    /// Before anything happened.
+    pub(crate) fn new() -> Self {
+        Self { port_closed: Some("the port is not open yet".into()), ..Self::default() }
+    }
 }
 
 /// The API's picture of an aircraft.
@@ -135,6 +147,7 @@ fn flight_controller(f: &FlightControllerStatus, now: Instant, beside: &Beside) 
             LinkState::Up => api::LinkState::Up,
             LinkState::Lost => api::LinkState::Lost,
         },
+        link_fault: link_fault(f.link, now, beside),
         heartbeat_age_ms: f.heartbeat_at.map(|at| now.since(at).as_millis() as u64),
         firmware: f.version.map(|v| {
             let vehicle = if f.is_copter == Some(true) { "ArduCopter" } else { "not ArduCopter" };
@@ -160,6 +173,25 @@ fn flight_controller(f: &FlightControllerStatus, now: Instant, beside: &Beside) 
             ("unwritten", beside.unwritten),
         ]),
     }
+}
+
+/// What is wrong between us and a flight controller that is not heard.
+fn link_fault(link: LinkState, now: Instant, beside: &Beside) -> Option<api::LinkFault> {
+    if link == LinkState::Up {
+        return None;
+    }
+    let (kind, detail) = match (&beside.port_closed, beside.bytes_at) {
+        (Some(reason), _) => (api::LinkFaultKind::PortClosed, reason.clone()),
+        (None, Some(at)) if now.since(at) < LINK_TIMEOUT => (
+            api::LinkFaultKind::NoMavlink,
+            "bytes come and no MAVLink of an autopilot: baud rate, SERIALn_PROTOCOL, or a console on the line".into(),
+        ),
+        (None, _) => (
+            api::LinkFaultKind::Silent,
+            "the port is open and no byte comes: power, wiring, SERIALn_PROTOCOL".into(),
+        ),
+    };
+    Some(api::LinkFault { kind, detail })
 }
 
 fn navigation(n: &Navigation, target: Option<Point>) -> api::Navigation {
@@ -249,7 +281,8 @@ mod tests {
         });
         status.target = Some(Point { latitude_e7: 395_000_000, longitude_e7: -3_500_000, height_mm: 20_000 });
         status.flight_controller.mode_number = Some(99);
-        let beside = Beside { unsent: vec![("radio_down", 4)], overflows: 2, unwritten: 1 };
+        let beside =
+            Beside { unsent: vec![("radio_down", 4)], overflows: 2, unwritten: 1, ..Beside::default() };
         let api = aircraft(&status, "one", "", &beside);
         let n = api.navigation.unwrap();
         assert_eq!((n.ground_speed_m_s, n.climb_m_s, n.heading_deg), (5.0, -1.5, 270.0));
@@ -258,6 +291,21 @@ mod tests {
         assert_eq!(api.radio.sent, 6);
         let reasons: Vec<_> = api.radio.refused.iter().map(|r| (r.reason.as_str(), r.count)).collect();
         assert_eq!(reasons, [("version", 1), ("radio_down", 4), ("overflow", 2)]);
+    }
+
+    #[test]
+    fn a_closed_port_a_silent_one_and_noise_are_three_failures() {
+        let kind = |link, port_closed: Option<&str>, bytes_at| {
+            let port_closed = port_closed.map(str::to_owned);
+            let beside = Beside { port_closed, bytes_at, ..Beside::default() };
+            link_fault(link, Instant::from_secs(10), &beside).map(|fault| fault.kind)
+        };
+        let (lost, bytes) = (LinkState::Lost, |ms| Some(Instant::from_millis(ms)));
+        assert_eq!(kind(lost, Some("no such device"), bytes(9_999)), Some(api::LinkFaultKind::PortClosed));
+        assert_eq!(kind(lost, None, bytes(9_999)), Some(api::LinkFaultKind::NoMavlink));
+        assert_eq!(kind(lost, None, bytes(8_500)), Some(api::LinkFaultKind::Silent));
+        assert_eq!(kind(LinkState::NeverSeen, None, None), Some(api::LinkFaultKind::Silent));
+        assert_eq!(kind(LinkState::Up, Some("just now"), None), None);
     }
 
     #[test]

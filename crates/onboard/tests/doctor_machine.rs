@@ -215,13 +215,48 @@ async fn a_running_daemon_without_telemetry_says_so() {
     let daemon = wingbeat_onboard::start(settings.daemon, Clock::real_time(), UdpBroadcast::spawn(radio))
         .await
         .unwrap();
+    let mut status = daemon.status();
+    let silent = |fault: &wingbeat_api::LinkFault| fault.kind == wingbeat_api::LinkFaultKind::Silent;
+    let open = status.wait_for(|status| status.flight_controller.link_fault.as_ref().is_some_and(silent));
+    drop(tokio::time::timeout(Duration::from_secs(60), open).await.expect("an open port").unwrap());
     aircraft.link("dev/ttyAMA0", Path::new("/dev/null"));
     aircraft.endpoint = "serial:/dev/ttyAMA0:921600".into();
     aircraft.http = daemon.address().to_string();
     assert_eq!(
         aircraft.line("line").await,
-        "FAULT   line: found no telemetry since the daemon started, expected telemetry; cure: systemctl stop wingbeatd \
+        "FAULT   line: found no telemetry since the daemon started (the port is open and no byte comes: power, wiring, \
+         SERIALn_PROTOCOL), expected telemetry; cure: systemctl stop wingbeatd \
          on the ground and ask the doctor again: it then listens to the line itself"
     );
     daemon.stop().await;
+}
+
+#[tokio::test]
+async fn the_daemon_tells_silence_noise_and_a_closed_port_apart() {
+    use wingbeat_api::LinkFaultKind::{NoMavlink, PortClosed, Silent};
+    for (play, expected) in [
+        (Some(Play { mute: true, ..Play::default() }), Silent),
+        (Some(Play { baud: Some(1_200), ..Play::default() }), NoMavlink),
+        (None, PortClosed),
+    ] {
+        let mut aircraft = Aircraft::healthy();
+        aircraft.endpoint = format!("serial:{}:921600", aircraft.device().display());
+        aircraft.http = "127.0.0.1:0".into();
+        match play {
+            Some(play) => aircraft.fly(play),
+            None => aircraft.endpoint = "serial:/dev/ttyWINGBEAT:921600".into(),
+        }
+        let settings = aircraft.options().settings.unwrap();
+        let radio = UdpConfig { interface: None, ..settings.radio.clone() };
+        let radio = UdpBroadcast::spawn(radio);
+        let daemon = wingbeat_onboard::start(settings.daemon, Clock::real_time(), radio).await.unwrap();
+        let mut status = daemon.status();
+        let told = status.wait_for(|status| {
+            let fault = &status.flight_controller.link_fault;
+            fault.as_ref().is_some_and(|fault| fault.kind == expected && !fault.detail.is_empty())
+        });
+        let told = tokio::time::timeout(Duration::from_secs(60), told).await;
+        drop(told.unwrap_or_else(|_| panic!("never {expected:?}")).unwrap());
+        daemon.stop().await;
+    }
 }

@@ -306,6 +306,8 @@ export interface components {
             heartbeat_age_ms?: number | null;
             /** @description Health of the serial, TCP or UDP link. */
             link: components["schemas"]["LinkState"];
+            /** @description Why nothing is heard; absent while the link is up. */
+            link_fault?: components["schemas"]["LinkFault"] | null;
             /** @description ArduCopter's name of the flight mode; absent until known. */
             mode?: string | null;
             /** @description What was dropped of its bytes, by reason. */
@@ -329,6 +331,18 @@ export interface components {
              */
             longitude_deg: number;
         };
+        /** @description Why nothing is heard of a flight controller. */
+        LinkFault: {
+            /** @description One line for people. */
+            detail: string;
+            /** @description What kind of failure. */
+            kind: components["schemas"]["LinkFaultKind"];
+        };
+        /**
+         * @description Kinds of [`LinkFault`]: each is cured elsewhere.
+         * @enum {string}
+         */
+        LinkFaultKind: "port_closed" | "silent" | "no_mavlink";
         /**
          * @description Health of a link.
          * @enum {string}

@@ -138,6 +138,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         engaged: true,
         flight_controller: FlightController {
             link: LinkState::Up,
+            link_fault: None,
             heartbeat_age_ms: Some(100),
             firmware: Some("ArduCopter 3.5.7".to_owned()),
             mode: Some("LOITER".to_owned()),

@@ -62,12 +62,14 @@ pub(super) fn examine(status: &AircraftStatus, findings: &mut Vec<Finding>) {
     let controller = &status.flight_controller;
     let look =
         "systemctl stop wingbeatd on the ground and ask the doctor again: it then listens to the line itself";
+    let silent = |what: &str| {
+        let why = controller.link_fault.as_ref().map_or("unknown", |fault| fault.detail.as_str());
+        Finding::fault("line", format!("{what} ({why})"), "telemetry", look)
+    };
     findings.push(match controller.link {
         LinkState::Up => Finding::ok("line", "telemetry"),
-        LinkState::NeverSeen => {
-            Finding::fault("line", "no telemetry since the daemon started", "telemetry", look)
-        }
-        LinkState::Lost => Finding::fault("line", "telemetry that ceased", "telemetry", look),
+        LinkState::NeverSeen => silent("no telemetry since the daemon started"),
+        LinkState::Lost => silent("telemetry that ceased"),
     });
     if let Some(firmware) = &controller.firmware {
         findings.push(if firmware.starts_with("ArduCopter") {

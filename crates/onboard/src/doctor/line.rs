@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wingbeat_autopilot::{
-    codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, encode_v2, text},
+    codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Version, encode_v2, text},
     dialect::{MavAutopilot, MavMessage, MavType, PARAM_REQUEST_READ_DATA},
     job::{AUTOPILOT_COMPONENT_ID, COMPONENT_ID},
 };
+use wingbeat_geo::Instant;
 
 use super::Finding;
 
@@ -49,7 +50,7 @@ pub(super) struct Survey {
     bytes: u64,
     frames: u64,
     /// MAVLink version of the last frame: an autopilot may begin with 1 and change to 2 when it hears 2.
-    version: Option<u8>,
+    version: Option<Version>,
     senders: BTreeMap<(u32, u8), Sender>,
     /// System id of each autopilot, and whether it is ArduPilot on a multicopter.
     autopilots: BTreeMap<u32, bool>,
@@ -72,23 +73,16 @@ pub(super) struct Expected {
 
 impl Survey {
     /// Bytes from the line.
-    pub(super) fn hear(&mut self, bytes: &[u8]) {
+    pub(super) fn hear(&mut self, now: Instant, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         let mut decoder = std::mem::take(&mut self.decoder);
-        // One at a time: the decoder knows the version of its last frame only.
-        for byte in bytes {
-            let mut frames = vec![];
-            decoder.push(std::slice::from_ref(byte), |frame| frames.push(frame));
-            for frame in frames {
-                self.version = decoder.version();
-                self.take(&frame);
-            }
-        }
+        decoder.push_at(now, bytes, |frame| self.take(&frame));
         self.decoder = decoder;
     }
 
     fn take(&mut self, frame: &Frame) {
         self.frames += 1;
+        self.version = Some(frame.version);
         let MavHeader { system_id, component_id, sequence } = frame.header;
         let sender = self.senders.entry((system_id, component_id)).or_insert(Sender {
             sequence: sequence.wrapping_sub(1),
@@ -206,13 +200,13 @@ impl Survey {
 
     fn mavlink(&self) -> Finding {
         match self.version {
-            Some(1) => Finding::warning(
+            Some(Version::V1) => Finding::warning(
                 "MAVLink",
                 "MAVLink 1 only",
                 "MAVLink 2",
                 "SERIAL2_PROTOCOL = 2 (SERIALn of the port in use) and restart the flight controller",
             ),
-            _ => Finding::ok("MAVLink", "MAVLink 2"),
+            Some(Version::V2) | None => Finding::ok("MAVLink", "MAVLink 2"),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-use wingbeat_link::{Backoff, Endpoint, Link, LinkEvent, OpenErrorKind, check};
+use wingbeat_link::{Endpoint, Link, LinkEvent, OpenErrorKind, check};
 
 use super::{
     Finding, Options,
@@ -152,14 +152,13 @@ impl Survey {
 /// A link that remembers why it closed.
 struct Line {
     link: Link,
+    opened: Instant,
     closed: Option<String>,
 }
 
 impl Line {
     fn open(endpoint: Endpoint) -> Self {
-        // It was checked: what closes now is looked at once.
-        let backoff = Backoff { least: Duration::from_millis(100), most: Duration::from_secs(1) };
-        Self { link: Link::spawn_with(endpoint, backoff, || {}), closed: None }
+        Self { link: Link::spawn(endpoint), opened: Instant::now(), closed: None }
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
@@ -180,7 +179,8 @@ impl Line {
             match event {
                 LinkEvent::Up => {}
                 LinkEvent::Bytes(bytes) => {
-                    survey.hear(&bytes);
+                    let now = self.opened.elapsed();
+                    survey.hear(wingbeat_geo::Instant::ZERO + now, &bytes);
                     if enough(survey) {
                         return;
                     }
