@@ -36,11 +36,12 @@ use wingbeat_autopilot::codec::signing::{Key, Signer, Timestamp, Unsigned, Verif
 use wingbeat_autopilot::codec::{Decoder, Frame};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, RC_CHANNELS_OVERRIDE_DATA};
+use wingbeat_autopilot::gateway::ConsoleHeartbeat;
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::signing::SetupSigning;
-use wingbeat_autopilot::streams::Streams;
+use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission};
 use wingbeat_geo::{DVec2, Duration, Instant};
@@ -61,6 +62,8 @@ pub struct Config {
     pub signing: Option<Signing>,
     /// What becomes of the aircraft when its companion dies.
     pub companion_loss: CompanionLoss,
+    /// The ground station's MAVLink system id, from which the autopilot counts heartbeats.
+    pub ground_station_system_id: u8,
 }
 
 /// How frames to and from the autopilot are signed.
@@ -94,6 +97,7 @@ impl Config {
             battery_least_percent: 30,
             signing: None,
             companion_loss: CompanionLoss::default(),
+            ground_station_system_id: 255,
         }
     }
 }
@@ -120,6 +124,9 @@ pub enum ConfigError {
         /// Most.
         most: f64,
     },
+    /// System id 0 addresses everybody and belongs to nobody.
+    #[error("ground_station_system_id: found 0, expected 1 to 255")]
+    GroundStation,
     /// A period is out of its range.
     #[error("{name}: found {found_ms} ms, expected {least_ms} to {most_ms} ms")]
     Period {
@@ -148,6 +155,9 @@ impl Config {
         let (least, most) = (m.height_least_m, m.height_most_m);
         if !(least > 0.0 && least < most) {
             return Err(ConfigError::Heights { least, most });
+        }
+        if self.ground_station_system_id == 0 {
+            return Err(ConfigError::GroundStation);
         }
         let periods = [
             ("position_interval_ms", self.position_interval, 20, 2_000),
@@ -192,6 +202,13 @@ pub enum Input<'a> {
     Mission(&'a [Point]),
     /// What the guardian answers, or nothing when none does.
     Guard(Option<guardian::Answer>),
+    /// A ground station beside us commands the autopilot. The frame leaves after this.
+    GroundStation {
+        /// What it commands, for people.
+        what: &'a str,
+    },
+    /// A console took the lease (true), or nobody holds it any more.
+    Lease(bool),
 }
 
 /// One line for the log.
@@ -238,6 +255,7 @@ pub struct Agent {
     decoder: Decoder,
     telemetry: Telemetry,
     heartbeat: Heartbeat,
+    console: ConsoleHeartbeat,
     streams: Streams,
     parameters: Watch,
     executor: Executor,
@@ -278,6 +296,7 @@ impl Agent {
             },
             telemetry: Telemetry::default(),
             heartbeat: Heartbeat::new(now),
+            console: ConsoleHeartbeat::new(config.ground_station_system_id),
             streams: Streams::new(now, config.position_interval),
             parameters: Watch::new(now),
             executor: Executor::default(),
@@ -328,6 +347,8 @@ impl Agent {
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
             Input::Guard(answer) => self.hear_guardian(answer, out),
+            Input::GroundStation { what } => self.hear_ground_station(what, out),
+            Input::Lease(held) => self.console.lease(now, held),
         }
         self.advance_signer(now);
         self.work(now, out);
@@ -356,6 +377,7 @@ impl Agent {
                 consider(job.due(), "signing key not yet taken");
             }
             consider(self.heartbeat.due(), "heartbeat due");
+            consider(self.console.due(), "console's heartbeat due");
             consider(self.streams.due(), "look after telemetry");
             consider(self.parameters.due(), "look after parameters");
             consider(self.executor.due(), "order not yet effective");
@@ -364,6 +386,16 @@ impl Agent {
             consider(at + LINK_TIMEOUT, "flight controller silent");
         }
         next
+    }
+
+    /// The autopilot's system id, once it was heard.
+    pub fn system_id(&self) -> Option<u8> {
+        self.telemetry.system_id
+    }
+
+    /// The messages of the autopilot that it relies on, for whoever passes on the requests of others.
+    pub fn needs(&self) -> impl Iterator<Item = Need> {
+        self.streams.needs()
     }
 
     /// The aircraft's own waypoints (the master's mission before setup).
@@ -530,6 +562,14 @@ impl Agent {
             None => text!("pilot or failsafe took over: mode number {number}"),
         };
         self.disengage(why, out);
+    }
+
+    /// What a ground station beside us commands is as good as the pilot's word. Unlike a change of mode
+    /// it needs no heartbeat to be seen: not one order of ours follows it.
+    fn hear_ground_station(&mut self, what: &str, out: &mut Outputs) {
+        if self.engaged && (self.telemetry.armed || self.executor.is_busy()) {
+            self.disengage(text!("a ground station took over: {what}"), out);
+        }
     }
 
     fn disengage(&mut self, why: Text, out: &mut Outputs) {
@@ -709,6 +749,7 @@ impl Agent {
             };
             // A frame without room is a lost frame; every sender tries again.
             let _ = self.heartbeat.poll(now, &mut transmit);
+            let _ = self.console.poll(now, &mut transmit);
             let _ = self.streams.poll(now, &mut transmit);
             let _ = self.parameters.poll(now, &mut transmit);
             if !self.engaged {

@@ -187,6 +187,60 @@ fn a_mode_that_we_did_not_ask_for_silences_us_at_once() {
 }
 
 #[test]
+fn a_ground_station_that_commands_silences_us_before_its_frame_leaves() {
+    let mut bench = Bench::climbing();
+    bench.sent.clear();
+    bench.feed(Input::GroundStation { what: "mode LOITER" });
+    let status = bench.agent.status(bench.now);
+    assert!(!status.engaged && status.detail.contains("mode LOITER"), "{}", status.detail);
+    assert!(!bench.commands_vehicle(), "{:?}", bench.sent);
+    // The mode itself need not change for it.
+    bench.datagrams.clear();
+    for _ in 0..60 {
+        bench.second();
+        assert!(!bench.commands_vehicle(), "{:?}", bench.sent);
+    }
+    assert!(bench.datagrams.is_empty());
+    let lines = bench.log.iter().filter(|e| e.text.contains("ground station")).count();
+    bench.feed(Input::GroundStation { what: "mode RTL" });
+    assert_eq!(bench.log.iter().filter(|e| e.text.contains("ground station")).count(), lines, "told once");
+}
+
+#[test]
+fn a_ground_station_that_sets_up_an_aircraft_at_rest_takes_nothing_over() {
+    let mut bench = Bench::new();
+    bench.second();
+    bench.feed(Input::GroundStation { what: "MISSION_COUNT" });
+    assert!(bench.agent.status(bench.now).engaged);
+    // An order under way is at stake, motors or not.
+    assert_eq!(bench.feed(Input::Operator { id: "s", command: Command::Setup }), Some(Reply::Accepted));
+    assert!(bench.agent.executor.is_busy());
+    bench.feed(Input::GroundStation { what: "MISSION_COUNT" });
+    assert!(!bench.agent.status(bench.now).engaged);
+}
+
+#[test]
+fn a_ground_stations_heartbeat_is_sent_while_a_console_holds_the_lease() {
+    let mut bench = Bench::new();
+    let beats = |bench: &mut Bench, seconds| {
+        let mut count = 0;
+        for _ in 0..seconds {
+            bench.second();
+            let of_station =
+                |m: &&MavMessage| matches!(m, MavMessage::HEARTBEAT(h) if h.mavtype == MavType::MAV_TYPE_GCS);
+            count += bench.sent.iter().filter(of_station).count();
+        }
+        count
+    };
+    assert_eq!(beats(&mut bench, 5), 0);
+    bench.feed(Input::Lease(true));
+    assert_eq!(beats(&mut bench, 5), 5);
+    bench.feed(Input::Lease(false));
+    assert_eq!(beats(&mut bench, 5), 0);
+    assert!(bench.agent.poll_timeout().0 > bench.now, "a lease that ended leaves no deadline behind");
+}
+
+#[test]
 fn our_own_mode_changes_are_no_takeover() {
     let mut bench = Bench::climbing();
     assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
@@ -277,5 +331,6 @@ fn a_configuration_that_cannot_be_flown_is_named() {
     assert_eq!(config(|c| c.muscop.aircraft = 0).unwrap(), "aircraft: found 0, expected 1 to 128");
     assert!(config(|c| c.muscop.distance_m = f64::NAN).unwrap().starts_with("distance_m: found NaN"));
     assert!(config(|c| c.muscop.height_most_m = 1.0).unwrap().starts_with("heights"));
+    assert!(config(|c| c.ground_station_system_id = 0).unwrap().starts_with("ground_station_system_id"));
     assert!(config(|c| c.position_interval = Duration::ZERO).unwrap().starts_with("position_interval_ms"));
 }

@@ -39,13 +39,21 @@ impl Transmit<'_> {
             component_id: COMPONENT_ID,
             sequence: *self.sequence,
         };
-        match &mut self.framing {
-            Framing::V1 => encode_v1(header, message, self.bytes)?,
-            Framing::V2 => encode_v2(header, message, self.bytes)?,
-            Framing::Signed(signer) => encode_signed(header, message, signer, self.bytes)?,
-        }
+        self.send_as(header, message)?;
         *self.sequence = self.sequence.wrapping_add(1);
         Ok(())
+    }
+
+    /// Appends one message under an address that is not ours, whose frames somebody else counts.
+    ///
+    /// # Errors
+    /// As [`Transmit::send`].
+    pub fn send_as(&mut self, header: MavHeader, message: &MavMessage) -> Result<(), BufferFull> {
+        match &mut self.framing {
+            Framing::V1 => encode_v1(header, message, self.bytes),
+            Framing::V2 => encode_v2(header, message, self.bytes),
+            Framing::Signed(signer) => encode_signed(header, message, signer, self.bytes),
+        }
     }
 
     /// Appends a `COMMAND_LONG`.

@@ -4,6 +4,7 @@
 //! One file per microservice: [`telemetry`] keeps what was heard, [`streams`] sees to it that it is
 //! sent, [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`],
 //! [`mission`], [`signing`]) each want one effect: they send, wait, repeat, and are done when telemetry shows it.
+//! [`gateway`] judges what ground stations beside us send to the same autopilot.
 //!
 //! This crate owns the `mavlink` dependency. Others take messages from [`dialect`] and frames from
 //! [`codec`], so that the library's version is a matter of one crate.
@@ -13,6 +14,7 @@
 pub mod arming;
 pub mod codec;
 pub mod copter;
+pub mod gateway;
 pub mod heartbeat;
 pub mod job;
 pub mod mission;

@@ -28,6 +28,17 @@ struct Stream {
     asked_at: Option<Instant>,
 }
 
+/// A message that the agent relies on, and how often.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Need {
+    /// MAVLink message id.
+    pub id: u32,
+    /// Its group in REQUEST_DATA_STREAM.
+    pub group: MavDataStream,
+    /// The longest time between two.
+    pub interval: Duration,
+}
+
 /// The messages that the agent relies on.
 #[derive(Clone, Debug)]
 pub struct Streams {
@@ -73,6 +84,10 @@ impl Streams {
             version_known: false,
             due: now,
         }
+    }
+    /// What the agent relies on, for whoever passes on the requests of others.
+    pub fn needs(&self) -> impl Iterator<Item = Need> {
+        self.streams.iter().map(|s| Need { id: s.id, group: s.group, interval: s.interval })
     }
     /// When the books want looking through.
     pub fn due(&self) -> Instant {
