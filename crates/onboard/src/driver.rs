@@ -310,6 +310,7 @@ impl<R: Radio> Driver<R> {
         }
         let until = KernelInstant::now() + LEAVE_TIMEOUT;
         while KernelInstant::now() < until {
+            self.turn.turned();
             let pending = |c: &CommandProgress| c.id.as_str() == STOP_ID && c.stage == Stage::Accepted;
             if !self.agent.status(self.clock.now()).commands.iter().any(pending) {
                 return self.log(Severity::Warning, "the aircraft is landing".into());
