@@ -398,6 +398,11 @@ impl Agent {
         self.streams.needs()
     }
 
+    /// What becomes of the aircraft when we die, as configured.
+    pub fn companion_loss(&self) -> CompanionLoss {
+        self.config.companion_loss
+    }
+
     /// The aircraft's own waypoints (the master's mission before setup).
     pub fn route(&self) -> &[Point] {
         self.protocol.route()

@@ -180,6 +180,8 @@ impl Fleet {
                 autopilot: format!("tcp:{port}").parse::<Endpoint>()?,
                 http: SocketAddr::from(([127, 0, 0, 1], 0)),
                 agent: scenario.agent_config(i),
+                // Flight controller and daemon live in this one process.
+                guard: None,
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),
             };
             daemons.push(wingbeat_onboard::start(daemon, clock, radio).await?);

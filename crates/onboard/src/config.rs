@@ -13,13 +13,14 @@ use std::{
 };
 
 use serde::Deserialize;
+use wingbeat_agent::guardian::{self, Then};
 use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::muscop;
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
-use crate::{Config, signing};
+use crate::{Config, guard_process, signing};
 
 /// Where the file is unless the command line says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
@@ -95,7 +96,26 @@ struct File {
     fence: Fence,
     #[serde(default)]
     preflight: Preflight,
+    #[serde(default)]
+    guard: Guard,
     muscop: Muscop,
+}
+
+/// What the guardian reads of the same file: it must start whatever else is wrong in it.
+#[derive(Clone, Debug, Deserialize)]
+struct GuardFile {
+    autopilot: Autopilot,
+    #[serde(default)]
+    guard: Guard,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Guard {
+    socket: Option<PathBuf>,
+    silence_ms: Option<u64>,
+    hold_s: Option<u64>,
+    then: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -184,14 +204,34 @@ pub fn parse(
     environment: impl IntoIterator<Item = (String, String)>,
     mac_address: &dyn Fn(&str) -> Result<u64, String>,
 ) -> Result<Settings, ConfigError> {
-    let strict: File = toml::from_str(text).map_err(|error| ConfigError::Toml {
+    merged::<File>(path, text, environment)?.settings(mac_address)
+}
+
+/// Reads what the guardian needs of the daemon's file and of the process's environment.
+///
+/// # Errors
+/// The first mistake in `autopilot` or `guard`, or a file that is no TOML.
+pub fn read_guard(path: &Path) -> Result<guard_process::Settings, ConfigError> {
+    let environment = std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
+    let file: GuardFile = merged(&path.display().to_string(), &load(path)?, environment)?;
+    file.guard.settings(endpoint(&file.autopilot)?)
+}
+
+/// The text strictly, or text and variables where there are any.
+fn merged<T: serde::de::DeserializeOwned>(
+    path: &str,
+    text: &str,
+    environment: impl IntoIterator<Item = (String, String)>,
+) -> Result<T, ConfigError> {
+    let strict: T = toml::from_str(text).map_err(|error| ConfigError::Toml {
         path: path.into(),
         message: error.to_string().trim_end().into(),
     })?;
     let overrides: std::collections::BTreeMap<String, String> =
         environment.into_iter().filter(|(key, _)| key.starts_with("WINGBEAT_")).collect();
     if overrides.is_empty() {
-        return strict.settings(mac_address);
+        return Ok(strict);
     }
     // No `try_parsing`: it would turn an id of digits into a number and lose its zeros.
     let source = config::Environment::with_prefix("WINGBEAT")
@@ -202,10 +242,47 @@ pub fn parse(
         .add_source(config::File::from_str(text, config::FileFormat::Toml))
         .add_source(source)
         .build()
-        .and_then(config::Config::try_deserialize::<File>)
+        .and_then(config::Config::try_deserialize::<T>)
         // The file alone was fine.
-        .map_err(|error| ConfigError::Environment(error.to_string()))?
-        .settings(mac_address)
+        .map_err(|error| ConfigError::Environment(error.to_string()))
+}
+
+fn endpoint(autopilot: &Autopilot) -> Result<Endpoint, ConfigError> {
+    autopilot.endpoint.parse().map_err(|error: wingbeat_link::EndpointError| {
+        let found = format!("\"{}\" ({})", error.found, error.problem);
+        value("autopilot.endpoint", &found, error.expected)
+    })
+}
+
+impl Guard {
+    fn settings(self, endpoint: Endpoint) -> Result<guard_process::Settings, ConfigError> {
+        let socket = self.socket.unwrap_or_else(|| guard_process::DEFAULT_SOCKET.into());
+        // The kernel's bound on the path of a socket, less its final zero.
+        if !socket.is_absolute() || socket.as_os_str().len() > 107 {
+            return Err(value("guard.socket", &socket.display(), "an absolute path of at most 107 bytes"));
+        }
+        let silence_ms = self.silence_ms.unwrap_or(guard_process::SILENCE_MS);
+        if !(500..=10_000).contains(&silence_ms) {
+            return Err(value("guard.silence_ms", &silence_ms, "500 to 10000 ms"));
+        }
+        let hold_s = self.hold_s.unwrap_or(guard_process::HOLD_S);
+        if !(1..=600).contains(&hold_s) {
+            return Err(value("guard.hold_s", &hold_s, "1 to 600 s"));
+        }
+        let then = match self.then.as_deref() {
+            None | Some("land") => Then::Land,
+            Some("rtl") => Then::Rtl,
+            Some("hold") => Then::Hold,
+            Some(other) => return Err(quoted("guard.then", other, "land, rtl or hold")),
+        };
+        let guardian = guardian::Config {
+            silence: Duration::from_millis(silence_ms),
+            hold: Duration::from_secs(hold_s),
+            then,
+            endpoint: guardian::fingerprint(&endpoint.to_string()),
+        };
+        Ok(guard_process::Settings { endpoint, socket, guardian })
+    }
 }
 
 impl File {
@@ -225,11 +302,8 @@ impl File {
                 return Err(value("name", &format!("{name:?}"), expected));
             }
         };
-        let autopilot: Endpoint =
-            self.autopilot.endpoint.parse().map_err(|error: wingbeat_link::EndpointError| {
-                let found = format!("\"{}\" ({})", error.found, error.problem);
-                value("autopilot.endpoint", &found, error.expected)
-            })?;
+        let autopilot = endpoint(&self.autopilot)?;
+        let guard = self.guard.clone().settings(autopilot.clone())?;
         let http = match &self.http.bind {
             None => HTTP_BIND,
             Some(bind) => bind
@@ -255,7 +329,7 @@ impl File {
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)
             .map_err(|error| ConfigError::Agent(error.to_string()))?;
         Ok(Settings {
-            daemon: Config { name, autopilot, http, agent, seed: 0 },
+            daemon: Config { name, autopilot, http, agent, guard: Some(guard.socket), seed: 0 },
             radio: UdpConfig { interface: self.radio.interface, port, broadcast },
             frequency_mhz,
         })

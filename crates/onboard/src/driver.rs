@@ -14,16 +14,20 @@ use tokio::{
     sync::{broadcast, mpsc, oneshot, watch},
     time::{Instant as KernelInstant, sleep_until},
 };
-use wingbeat_agent::{Agent, Input, Outputs, Reply, Severity, Status};
+use wingbeat_agent::{
+    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Reply, Severity, Stage, Status,
+    guardian::{Activity, Answer, Stance},
+};
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LinkFault, LinkFaultKind,
     LogLine, MissionSummary, MissionUpload,
 };
 use wingbeat_geo::Instant;
-use wingbeat_link::{Link, LinkEvent};
+use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Clock, Radio, RadioEvent};
 
 use crate::{
+    guard,
     http::Request,
     liveness::Turn,
     status::{self, Beside},
@@ -49,6 +53,11 @@ const STALL: Duration = Duration::from_millis(500);
 
 /// A clock that differs from its own course by more was set.
 const UTC_STEP_US: u64 = 1_000_000;
+/// A driver that stops in flight without a guardian waits so long for LAND to be seen: two requests and
+/// three of 3.5.7's heartbeats.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
+/// The id of that command.
+const STOP_ID: &str = "daemon stops";
 
 /// Who the driver flies for.
 pub(crate) struct Publisher {
@@ -70,11 +79,21 @@ struct Given {
     hash: Option<u64>,
 }
 
+/// The port to the autopilot, and who decides whether it may be open.
+pub(crate) struct Port {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) guard: Option<guard::Client>,
+    /// The link's sign of life, given by the driver while there is no link.
+    pub(crate) turn: Turn,
+}
+
 pub(crate) struct Driver<R> {
     agent: Box<Agent>,
     out: Box<Outputs>,
     clock: Clock,
-    link: Link,
+    port: Port,
+    /// None while the guardian has the autopilot.
+    link: Option<Link>,
     link_open: bool,
     radio: R,
     requests: mpsc::Receiver<Request>,
@@ -96,10 +115,19 @@ pub(crate) struct Driver<R> {
 /// What ended a wait.
 enum Woken {
     Time,
+    Guard,
     Link(Option<LinkEvent>),
     Radio(Option<RadioEvent>),
     Request(Option<Request>),
     Stop,
+}
+
+/// The link's next event; none while there is no link.
+async fn received(link: &mut Option<Link>) -> Option<LinkEvent> {
+    match link {
+        Some(link) => link.recv().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The state of an agent before anything happened.
@@ -111,7 +139,7 @@ impl<R: Radio> Driver<R> {
     pub(crate) fn new(
         agent: Box<Agent>,
         clock: Clock,
-        link: Link,
+        port: Port,
         radio: R,
         requests: mpsc::Receiver<Request>,
         publisher: Publisher,
@@ -122,7 +150,8 @@ impl<R: Radio> Driver<R> {
             agent,
             out: Box::default(),
             clock,
-            link,
+            port,
+            link: None,
             link_open: false,
             radio,
             requests,
@@ -142,14 +171,20 @@ impl<R: Radio> Driver<R> {
     /// Flies until told to stop.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let (mut radio_ended, mut requests_ended) = (false, false);
+        self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
         loop {
             self.turn.turned();
             self.tell_utc();
+            if self.link.is_none() {
+                // The guardian has the port: nobody hangs who is not there.
+                self.port.turn.turned();
+            }
             let (deadline, why) = self.agent.poll_timeout();
             let wake_at = self.clock.kernel(deadline).max(self.woken_at + TICK);
             let publish_at = self.publish_at();
             let woken = tokio::select! {
-                event = self.link.recv() => Woken::Link(event),
+                event = received(&mut self.link) => Woken::Link(event),
+                () = guard::ready(self.port.guard.as_ref()) => Woken::Guard,
                 event = self.radio.recv(), if !radio_ended => Woken::Radio(event),
                 request = self.requests.recv(), if !requests_ended => Woken::Request(request),
                 () = sleep_until(wake_at.min(publish_at)) => Woken::Time,
@@ -163,6 +198,7 @@ impl<R: Radio> Driver<R> {
                 }
                 Woken::Time => {}
                 Woken::Link(Some(event)) => self.link_event(event),
+                Woken::Guard => self.guard_turn(),
                 Woken::Radio(Some(RadioEvent::Datagram(datagram))) => {
                     self.feed(Input::Datagram(&datagram));
                 }
@@ -176,7 +212,8 @@ impl<R: Radio> Driver<R> {
                 Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
                 Woken::Request(None) => requests_ended = true,
                 // Without its link's task the driver is of no use: the process ends, and is started again.
-                Woken::Link(None) | Woken::Stop => return,
+                Woken::Link(None) => return,
+                Woken::Stop => return self.leave_safe().await,
             }
             if KernelInstant::now() >= self.publish_at() {
                 self.publish();
@@ -200,10 +237,14 @@ impl<R: Radio> Driver<R> {
         let now = self.clock.now();
         self.agent.handle(now, input, &mut self.out);
         self.dirty = true;
+        // Before the bytes leave: whoever succeeds us must know what we asked for.
+        if let Some(guard) = &mut self.port.guard {
+            guard.tell(self.agent.pulse(now));
+        }
         // A closed port has nobody to read it, and what waits for it to open would be stale.
         if !self.out.autopilot.is_empty()
             && self.link_open
-            && self.link.send(self.out.autopilot.to_vec()).is_err()
+            && self.link.as_ref().is_some_and(|link| link.send(self.out.autopilot.to_vec()).is_err())
         {
             self.beside.unwritten += 1;
         }
@@ -227,6 +268,70 @@ impl<R: Radio> Driver<R> {
             self.publish();
         }
         reply
+    }
+
+    /// A pulse is due, or the guardian said something.
+    fn guard_turn(&mut self) {
+        let pulse = self.agent.pulse(self.clock.now());
+        if let Some(answer) = self.port.guard.as_mut().and_then(|guard| guard.turn(pulse)) {
+            self.heed(answer);
+        }
+    }
+
+    /// The guardian's answer changed: one of us has the autopilot, never both.
+    fn heed(&mut self, answer: Option<Answer>) {
+        self.feed(Input::Guard(answer));
+        let guardian_holds = answer.is_some_and(|answer| answer.stance.holds());
+        if guardian_holds && self.link.take().is_some() {
+            self.log(Severity::Error, "the guardian took the flight controller: closing our port".into());
+            if std::mem::take(&mut self.link_open) {
+                self.feed(Input::AutopilotLink(false));
+            }
+        } else if !guardian_holds && self.link.is_none() {
+            let turn = self.port.turn.clone();
+            let endpoint = self.port.endpoint.clone();
+            self.link =
+                Some(Link::spawn_with(endpoint, wingbeat_link::Backoff::default(), move || turn.turned()));
+        }
+    }
+
+    /// Before the driver ends: an aircraft that it commands is left to the guardian, which hears the last
+    /// pulse say so, or is told to land.
+    async fn leave_safe(&mut self) {
+        if self.agent.pulse(self.clock.now()).activity != Activity::Commanding
+            || self.agent.companion_loss() == CompanionLoss::EndsWithIt
+        {
+            return;
+        }
+        if self.port.guard.as_ref().and_then(guard::Client::answer).is_some_and(|a| a.stance == Stance::Watches) {
+            return self.log(Severity::Warning, "stopping in flight: the guardian takes the aircraft".into());
+        }
+        self.log(Severity::Warning, "stopping in flight without a guardian: asking for LAND".into());
+        let command = Input::Operator { id: STOP_ID, command: Command::Land };
+        if let Some(Reply::Refused(why)) = self.feed(command) {
+            return self.log(Severity::Error, format!("the landing was refused: {why}"));
+        }
+        let until = KernelInstant::now() + LEAVE_TIMEOUT;
+        while KernelInstant::now() < until {
+            self.turn.turned();
+            let pending = |c: &CommandProgress| c.id.as_str() == STOP_ID && c.stage == Stage::Accepted;
+            if !self.agent.status(self.clock.now()).commands.iter().any(pending) {
+                return self.log(Severity::Warning, "the aircraft is landing".into());
+            }
+            let wake_at = self.clock.kernel(self.agent.poll_timeout().0).max(self.woken_at + TICK);
+            tokio::select! {
+                event = received(&mut self.link) => match event {
+                    Some(event) => self.link_event(event),
+                    None => return,
+                },
+                () = sleep_until(wake_at.min(until)) => {
+                    self.woken_at = KernelInstant::now();
+                    self.feed(Input::Wake);
+                }
+            }
+        }
+        let seconds = LEAVE_TIMEOUT.as_secs();
+        self.log(Severity::Error, format!("LAND was not seen within {seconds} s: the aircraft may fly on"));
     }
 
     fn link_event(&mut self, event: LinkEvent) {

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`doctor`] | what is wrong with an aircraft's computer, line and radio, and its cure |
 //! | [`config`] | file and environment become values that can be flown, or one line that names the key |
+//! | [`guard_process`] | the second process, `wingbeat-guard`: lands the aircraft when this one dies |
+//! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
@@ -20,6 +22,8 @@
 pub mod config;
 pub mod doctor;
 mod driver;
+mod guard;
+pub mod guard_process;
 mod http;
 pub mod journal;
 pub mod liveness;
@@ -29,7 +33,7 @@ mod status;
 mod stream;
 pub mod watchdog;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::serve::ListenerExt as _;
 pub use http::openapi;
@@ -41,7 +45,7 @@ use tokio::{
 };
 use wingbeat_agent::Agent;
 use wingbeat_api::{AircraftStatus, Identity, LogLine};
-use wingbeat_link::{Endpoint, Link};
+use wingbeat_link::Endpoint;
 pub use wingbeat_radio::{Clock, ClockError, Radio};
 
 use crate::{
@@ -56,8 +60,8 @@ pub const API_VERSION: u32 = 1;
 const REQUESTS_MAX: usize = 32;
 /// Log lines that a slow console may be behind.
 const LOG_MAX: usize = 256;
-/// How long consoles may take to hang up when the daemon stops.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the driver may take to leave its aircraft safe ([`driver`]: 3 s), and consoles to hang up.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What one daemon is started with.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +74,9 @@ pub struct Config {
     pub http: SocketAddr,
     /// The agent's numbers, with who we are.
     pub agent: wingbeat_agent::Config,
+    /// The guardian's socket. A bench, whose aircraft end with it, has none and says so in
+    /// [`wingbeat_agent::Config::companion_loss`].
+    pub guard: Option<PathBuf>,
     /// The seed of the agent's chance.
     pub seed: u64,
 }
@@ -114,7 +121,7 @@ pub struct Handle {
 /// # Errors
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
-    let Config { name, autopilot, http, agent, seed } = config;
+    let Config { name, autopilot, http, agent, guard, seed } = config;
     let muscop = &agent.muscop;
     let limits =
         mission::Limits { height_least_m: muscop.height_least_m, height_most_m: muscop.height_most_m };
@@ -129,7 +136,13 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         })
     })?;
     let address = listener.local_addr().map_err(|error| refused(error.to_string()))?;
-    if matches!(autopilot, Endpoint::Serial { .. }) {
+    let guard = match guard {
+        Some(socket) => Some(guard::Client::greet(socket, &autopilot).await),
+        None => None,
+    };
+    // A port that the guardian has is busy, and will be free again.
+    let guardian_holds = guard.as_ref().is_some_and(guard::Client::guardian_holds);
+    if matches!(autopilot, Endpoint::Serial { .. }) && !guardian_holds {
         match wingbeat_link::check(&autopilot).await {
             Err(error) if error.kind.needs_a_person() => return Err(error.into()),
             // Whatever comes and goes with a cable is the link's to wait for.
@@ -163,9 +176,16 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     };
     let mut liveness = Liveness::default();
     let link_turn = liveness.task("link", wingbeat_link::TURN_MAX);
-    let link = Link::spawn_with(autopilot, wingbeat_link::Backoff::default(), move || link_turn.turned());
     let turn = liveness.task("driver", driver::TURN_MAX);
-    let driver = Driver::new(agent, clock, link, radio, request_receiver, publisher, turn);
+    let driver = Driver::new(
+        agent,
+        clock,
+        driver::Port { endpoint: autopilot, guard, turn: link_turn },
+        radio,
+        request_receiver,
+        publisher,
+        turn,
+    );
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
     let front = Front::new(identity.clone(), limits, status.clone(), mission, log.clone(), requests);
@@ -222,7 +242,8 @@ impl Handle {
         }
     }
 
-    /// Stops the driver, then lets running requests finish, for two seconds at most.
+    /// Stops the driver, which leaves an aircraft that it commands to the guardian or, without one, in LAND,
+    /// and lets running requests finish; for five seconds at most.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         let both = async {

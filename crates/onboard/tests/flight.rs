@@ -26,11 +26,14 @@ const MASTER: VehicleId = VehicleId(0xa1);
 fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
     let mut muscop = muscop::Config::new(VehicleId(id), MASTER, aircraft);
     muscop.distance_m = 10.0;
+    let mut agent = wingbeat_agent::Config::new(muscop);
+    agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
     Config {
         name: format!("uav-{id:x}"),
         autopilot,
         http: ([127, 0, 0, 1], 0).into(),
-        agent: wingbeat_agent::Config::new(muscop),
+        agent,
+        guard: None,
         seed: id,
     }
 }

@@ -243,6 +243,8 @@ struct Hold {
     /// The mode that is asked for.
     asks: Mode,
     tries: u8,
+    /// It was asked for at least once.
+    asked: bool,
     ask_at: Instant,
     hold_until: Instant,
     heartbeat_at: Instant,
@@ -255,6 +257,7 @@ pub struct Guardian {
     config: Config,
     daemon: Option<Watch>,
     hold: Option<Hold>,
+    port_open: bool,
     decoder: Decoder,
     sequence: u8,
 }
@@ -262,7 +265,7 @@ pub struct Guardian {
 impl Guardian {
     /// A guardian that waits for its daemon.
     pub fn new(config: Config) -> Self {
-        Self { config, daemon: None, hold: None, decoder: Decoder::default(), sequence: 0 }
+        Self { config, daemon: None, hold: None, port_open: false, decoder: Decoder::default(), sequence: 0 }
     }
 
     /// Whether it wants the port to the autopilot open. It must be closed otherwise.
@@ -291,11 +294,11 @@ impl Guardian {
         }
         if let Some(hold) = self.hold {
             match hold.phase {
-                Phase::Looking | Phase::Descending => {}
-                Phase::Braking | Phase::Ending => next = next.min(hold.ask_at),
+                Phase::Braking | Phase::Ending if self.port_open => next = next.min(hold.ask_at),
+                Phase::Looking | Phase::Descending | Phase::Braking | Phase::Ending => {}
                 Phase::Holding => next = next.min(hold.hold_until),
             }
-            if hold.system_id != 0 {
+            if hold.system_id != 0 && self.port_open {
                 next = next.min(hold.heartbeat_at);
             }
         }
@@ -314,14 +317,15 @@ impl Guardian {
             Input::Pulse(pulse) => self.pulse(now, pulse, out),
             Input::Gone => self.gone(now, out),
             Input::AutopilotLink(open) => {
+                self.port_open = open;
                 // Half a frame of before the port closed is no frame's beginning.
                 self.decoder = Decoder::default();
                 if let Some(hold) = &mut self.hold {
                     let what = if open { "open" } else { "closed" };
                     if open {
-                        // What was asked of a closed port was asked of nobody, and a UDP bridge learns from
+                        // What was on its way when the port closed may be lost; and a UDP bridge learns from
                         // our heartbeat where to send.
-                        (hold.ask_at, hold.heartbeat_at) = (now, now);
+                        (hold.ask_at, hold.tries, hold.heartbeat_at) = (now, 0, now);
                     }
                     out.log(Severity::Info, text!("the port to the flight controller is {what}"));
                 }
@@ -390,6 +394,7 @@ impl Guardian {
             shown: None,
             asks: Mode::Brake,
             tries: 0,
+            asked: false,
             ask_at: now,
             hold_until: Instant::NEVER,
             heartbeat_at: now,
@@ -430,7 +435,7 @@ impl Guardian {
         let Some(hold) = &self.hold else { return };
         match hold.phase {
             Phase::Holding if now >= hold.hold_until => self.see(now, Sight::HoldOver, out),
-            Phase::Braking | Phase::Ending if now >= hold.ask_at && hold.tries >= TRIES => {
+            Phase::Braking | Phase::Ending if self.port_open && now >= hold.ask_at && hold.tries >= TRIES => {
                 self.see(now, Sight::Unseen, out);
             }
             _ => {}
@@ -459,7 +464,7 @@ impl Guardian {
         if let Some(before) = hold.shown.replace(number).filter(|before| *before != number) {
             // A mode that was left is not expected again.
             hold.ours = hold.ours.without(Modes::one(before));
-            if number == hold.asks.number() && hold.tries > 0 {
+            if number == hold.asks.number() && hold.asked {
                 // Ours was asked for last: whatever the daemon had asked for is past.
                 hold.ours = Modes::one(number);
             }
@@ -484,7 +489,7 @@ impl Guardian {
                     Severity::Info,
                     text!("{why}: letting go of the flight controller after {held_ms} ms"),
                 );
-                self.hold = None;
+                (self.hold, self.port_open) = (None, false);
                 if let Some(watch) = &mut self.daemon {
                     watch.heard_at = now;
                 }
@@ -493,7 +498,9 @@ impl Guardian {
                 hold.phase = phase;
                 match phase {
                     Phase::Looking | Phase::Descending => {}
-                    Phase::Braking => (hold.asks, hold.tries, hold.ask_at) = (Mode::Brake, 0, now),
+                    Phase::Braking => {
+                        (hold.asks, hold.asked, hold.tries, hold.ask_at) = (Mode::Brake, false, 0, now);
+                    }
                     Phase::Holding => {
                         hold.hold_until = match self.config.then {
                             _ if hold.stopping => now,
@@ -507,7 +514,7 @@ impl Guardian {
                             Then::Rtl if !refused && !hold.stopping => Mode::Rtl,
                             Then::Land | Then::Rtl | Then::Hold => Mode::Land,
                         };
-                        (hold.asks, hold.tries, hold.ask_at) = (mode, 0, now);
+                        (hold.asks, hold.asked, hold.tries, hold.ask_at) = (mode, false, 0, now);
                     }
                 }
                 out.log(Severity::Warning, text!("{}", phase.stance().name()));
@@ -518,7 +525,8 @@ impl Guardian {
     /// What is due towards the autopilot.
     fn speak(&mut self, now: Instant, out: &mut Outputs) {
         let Some(hold) = &mut self.hold else { return };
-        if hold.system_id == 0 {
+        // A closed port has nobody behind it.
+        if hold.system_id == 0 || !self.port_open {
             return;
         }
         let mut send = |message: &MavMessage| {
@@ -534,6 +542,7 @@ impl Guardian {
         if matches!(hold.phase, Phase::Braking | Phase::Ending) && now >= hold.ask_at {
             hold.ours = hold.ours.with(Modes::one(hold.asks.number()));
             hold.tries = hold.tries.saturating_add(1);
+            hold.asked = true;
             hold.ask_at = now + ASK_PERIOD;
             send(&MavMessage::SET_MODE(SET_MODE_DATA {
                 custom_mode: hold.asks.number(),

@@ -1,0 +1,199 @@
+//! The daemon's end of the socket to its guardian: sends pulses, knows whether they are answered.
+//!
+//! It never waits: a guardian that is absent, stopped or full is one that does not answer, and the driver
+//! flies on, unprotected and saying so.
+
+use std::{
+    io::{self, ErrorKind},
+    os::unix::net::UnixStream as StdStream,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::{
+    net::UnixStream,
+    time::{Instant, sleep_until, timeout_at},
+};
+use wingbeat_agent::guardian::{
+    ANSWER_LEN, ANSWER_WITHIN, Activity, Answer, Modes, PULSE_PERIOD, Pulse, fingerprint,
+};
+use wingbeat_link::Endpoint;
+
+/// Between two attempts to connect.
+const CONNECT_PERIOD: Duration = Duration::from_millis(500);
+/// A guardian that is there answers within milliseconds; a daemon that starts waits no longer to know.
+const GREET_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The daemon's end.
+pub(crate) struct Client {
+    path: PathBuf,
+    endpoint: u32,
+    stream: Option<UnixStream>,
+    /// Bytes of an answer that has not come whole.
+    partial: Vec<u8>,
+    answer: Option<Answer>,
+    answered_at: Instant,
+    /// What was said last.
+    told: Option<Pulse>,
+    /// When the next pulse, or the next attempt to connect, is due.
+    due: Instant,
+    /// The last failure that was logged: each is said once.
+    said: Option<String>,
+}
+
+/// Waits until [`Client::turn`] has something to do; for ever where there is no guardian to have.
+pub(crate) async fn ready(client: Option<&Client>) {
+    let Some(client) = client else { return std::future::pending().await };
+    let due = match client.answer {
+        Some(_) => client.due.min(client.answered_at + ANSWER_WITHIN),
+        None => client.due,
+    };
+    match &client.stream {
+        Some(stream) => tokio::select! {
+            // An error shows at the read.
+            _ = stream.readable() => {}
+            () = sleep_until(due) => {}
+        },
+        None => sleep_until(due).await,
+    }
+}
+
+impl Client {
+    /// Connects, and asks whether the autopilot is free. Returns when that is known, or after a second.
+    pub(crate) async fn greet(path: PathBuf, endpoint: &Endpoint) -> Self {
+        let now = Instant::now();
+        let mut client = Self {
+            path,
+            endpoint: fingerprint(&endpoint.to_string()),
+            stream: None,
+            partial: vec![],
+            answer: None,
+            answered_at: now,
+            told: None,
+            due: now,
+            said: None,
+        };
+        let idle = Pulse { activity: Activity::Idle, system_id: 0, ours: Modes::default(), endpoint: 0 };
+        client.turn(idle);
+        // An absent guardian is known at once.
+        while client.stream.is_some() && client.answer.is_none() {
+            if timeout_at(now + GREET_TIMEOUT, ready(Some(&client))).await.is_err() {
+                break;
+            }
+            client.turn(idle);
+        }
+        client
+    }
+
+    /// What the guardian answered last, if it answers.
+    pub(crate) fn answer(&self) -> Option<Answer> {
+        self.answer
+    }
+
+    /// Whether the guardian has the autopilot.
+    pub(crate) fn guardian_holds(&self) -> bool {
+        self.answer.is_some_and(|answer| answer.stance.holds())
+    }
+
+    /// Sends what is due, reads what came. Returns the answer if it is another than before.
+    pub(crate) fn turn(&mut self, pulse: Pulse) -> Option<Option<Answer>> {
+        let before = self.answer;
+        self.hear();
+        let now = Instant::now();
+        if now >= self.due {
+            if self.stream.is_none() {
+                self.connect(now);
+            }
+            self.send(now, pulse);
+        }
+        if self.answer.is_some() && now >= self.answered_at + ANSWER_WITHIN {
+            self.complain(format!("no answer for {} s", ANSWER_WITHIN.as_secs()));
+            self.answer = None;
+        }
+        (self.answer != before).then_some(self.answer)
+    }
+
+    /// Sends a pulse at once if it says something new.
+    pub(crate) fn tell(&mut self, pulse: Pulse) {
+        let pulse = Pulse { endpoint: self.endpoint, ..pulse };
+        if self.told.is_some_and(|told| told != pulse) {
+            self.send(Instant::now(), pulse);
+        }
+    }
+
+    fn connect(&mut self, now: Instant) {
+        self.due = now + CONNECT_PERIOD;
+        match connect(&self.path) {
+            Ok(stream) => {
+                self.stream = Some(stream);
+                self.partial.clear();
+                self.told = None;
+            }
+            Err(error) => self.complain(format!("{error}")),
+        }
+    }
+
+    fn send(&mut self, now: Instant, pulse: Pulse) {
+        let Some(stream) = &self.stream else { return };
+        let pulse = Pulse { endpoint: self.endpoint, ..pulse };
+        let bytes = pulse.encode();
+        self.due = now + PULSE_PERIOD;
+        match stream.try_write(&bytes) {
+            Ok(length) if length == bytes.len() => self.told = Some(pulse),
+            // It does not read, and will be missed for not answering. A pulse that says something new is due
+            // again at once.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Ok(_) => self.lose("a pulse that was cut off".into()),
+            Err(error) => self.lose(error.to_string()),
+        }
+    }
+
+    fn hear(&mut self) {
+        let mut buffer = [0; 64 * ANSWER_LEN];
+        while let Some(stream) = &self.stream {
+            match stream.try_read(&mut buffer) {
+                Ok(0) => return self.lose("that it hung up".into()),
+                Ok(length) => {
+                    self.partial.extend_from_slice(buffer.get(..length).unwrap_or_default());
+                    let whole = self.partial.len() / ANSWER_LEN * ANSWER_LEN;
+                    let rest = self.partial.split_off(whole);
+                    let records = std::mem::replace(&mut self.partial, rest);
+                    for record in records.chunks_exact(ANSWER_LEN) {
+                        let Ok(record) = record.try_into() else { continue };
+                        match Answer::decode(record) {
+                            Ok(answer) => {
+                                (self.answer, self.answered_at) = (Some(answer), Instant::now());
+                                self.said = None;
+                            }
+                            Err(error) => return self.lose(error.to_string()),
+                        }
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => return self.lose(error.to_string()),
+            }
+        }
+    }
+
+    fn lose(&mut self, found: String) {
+        self.stream = None;
+        self.answer = None;
+        self.due = Instant::now() + CONNECT_PERIOD;
+        self.complain(found);
+    }
+
+    fn complain(&mut self, found: String) {
+        if self.said.as_ref() != Some(&found) {
+            tracing::warn!("guard {}: found {found}, expected a guardian that answers", self.path.display());
+            self.said = Some(found);
+        }
+    }
+}
+
+/// Without waiting: where the guardian's queue is full, that is an error.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    UnixStream::from_std(StdStream::from(socket))
+}

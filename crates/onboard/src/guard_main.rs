@@ -1,0 +1,53 @@
+//! `wingbeat-guard`: lands the aircraft when `wingbeatd` dies in flight.
+//!
+//! Exit codes: 0 stopped as asked, 2 not started (one message on standard error says what was found and
+//! what was expected).
+#![forbid(unsafe_code)]
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+use clap::Parser;
+use sd_notify::NotifyState;
+use tokio::signal::unix::{SignalKind, signal};
+use wingbeat_onboard::{config, guard_process};
+
+/// The Wingbeat guardian: brakes and lands the aircraft when the daemon dies in flight.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    /// The daemon's configuration file.
+    #[arg(long, value_name = "FILE", default_value = config::DEFAULT_PATH)]
+    config: PathBuf,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run(&Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("wingbeat-guard: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let settings = config::read_guard(&arguments.config)?;
+    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
+    let (socket, endpoint) = (settings.socket.display().to_string(), settings.endpoint.to_string());
+    let bound = guard_process::bind(settings)?;
+    eprintln!("wingbeat-guard {} at {socket}, autopilot {endpoint}", env!("CARGO_PKG_VERSION"));
+    // Without systemd there is nobody to tell, which is no error.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
+    let stop = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    };
+    bound.run(stop, || drop(sd_notify::notify(&[NotifyState::Watchdog]))).await;
+    Ok(())
+}

@@ -1,0 +1,323 @@
+//! The process around the guardian: one socket for the daemon, one port to the autopilot while the
+//! guardian wants it, and nothing else. `wingbeat-guard` is this with a configuration file.
+//!
+//! What it decides is [`wingbeat_agent::guardian`]; what it is for, `docs/decisions/0003-companion-death.md`.
+
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    os::{
+        fd::OwnedFd,
+        unix::{fs::PermissionsExt as _, net::UnixStream as StdStream},
+    },
+    path::PathBuf,
+    time::Duration,
+};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tokio::{
+    net::{UnixListener, UnixStream},
+    time::{Instant as KernelInstant, sleep_until},
+};
+use wingbeat_agent::{
+    Severity,
+    guardian::{Config, Guardian, Input, Outputs, PULSE_LEN, Pulse, Stance},
+};
+use wingbeat_geo::Instant;
+use wingbeat_link::{Endpoint, Link, LinkEvent};
+
+/// Where the socket is unless configured.
+pub const DEFAULT_SOCKET: &str = "/run/wingbeat/guard.sock";
+/// A commanding daemon that is silent for so long hangs, unless configured: five pulses.
+pub const SILENCE_MS: u64 = 1_000;
+/// How long BRAKE is kept unless configured: long enough for 3.5.7, which flies back after braking and rests
+/// after about 9 s.
+pub const HOLD_S: u64 = 10;
+/// A guardian that is asked to end while it has the autopilot waits so long for LAND to be seen.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// The loop turns at least this often, and feeds the watchdog.
+const TURN: Duration = Duration::from_secs(1);
+/// Bytes handed in at once: one of the longest MAVLink frames.
+const PIECE_MAX: usize = 280;
+
+/// What a guardian process is started with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where the autopilot is.
+    pub endpoint: Endpoint,
+    /// Where daemons connect.
+    pub socket: PathBuf,
+    /// The guardian's numbers.
+    pub guardian: Config,
+}
+
+/// Why a guardian does not run.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "guard.socket {path}: found {found}, expected a path in a folder that we may write, and no other guardian"
+)]
+pub struct StartError {
+    /// Where.
+    pub path: String,
+    /// What was found.
+    pub found: String,
+}
+
+/// The daemon that is connected.
+struct Daemon {
+    stream: UnixStream,
+    /// Names its process for ever, which its number does not.
+    process: Option<OwnedFd>,
+    partial: Vec<u8>,
+}
+
+struct Process {
+    settings: Settings,
+    guardian: Guardian,
+    out: Outputs,
+    started: KernelInstant,
+    daemon: Option<Daemon>,
+    link: Option<Link>,
+    link_open: bool,
+}
+
+/// A guardian's socket, ready for a daemon.
+pub struct Bound {
+    settings: Settings,
+    listener: UnixListener,
+}
+
+/// Takes the socket.
+///
+/// # Errors
+/// Another guardian has it, or the path cannot be used.
+pub fn bind(settings: Settings) -> Result<Bound, StartError> {
+    let path = &settings.socket;
+    let error = |found: String| StartError { path: path.display().to_string(), found };
+    // A guardian that died left its socket behind; one that lives accepts.
+    match StdStream::connect(path) {
+        Ok(_) => return Err(error("another guardian".into())),
+        Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|cause| error(cause.to_string()))?;
+        }
+        Err(_) => {}
+    }
+    let listener = UnixListener::bind(path).map_err(|cause| error(cause.to_string()))?;
+    // The daemon's user is another one of our group.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(|cause| error(cause.to_string()))?;
+    Ok(Bound { settings, listener })
+}
+
+impl Bound {
+    /// Guards until `stop` is done. `fed` is called at least once a second while the loop turns.
+    pub async fn run(self, stop: impl Future<Output = ()>, mut fed: impl FnMut()) {
+        let Self { settings, listener } = self;
+        let socket = settings.socket.clone();
+        let mut process = Process {
+            guardian: Guardian::new(settings.guardian),
+            settings,
+            out: Outputs::default(),
+            started: KernelInstant::now(),
+            daemon: None,
+            link: None,
+            link_open: false,
+        };
+        tokio::pin!(stop);
+        let mut stopping: Option<KernelInstant> = None;
+        let mut fed_at = None;
+        loop {
+            if fed_at.is_none_or(|at: KernelInstant| at.elapsed() >= TURN / 2) {
+                fed();
+                fed_at = Some(KernelInstant::now());
+            }
+            let due = process.due();
+            let mut turn = due.min(KernelInstant::now() + TURN);
+            if let Some(since) = stopping {
+                let stance = process.guardian.stance();
+                if !stance.holds() || stance == Stance::Descending || since.elapsed() >= STOP_TIMEOUT {
+                    break;
+                }
+                turn = turn.min(since + STOP_TIMEOUT);
+            }
+            // In this order: pulses that wait are heard before their silence is judged.
+            tokio::select! {
+                biased;
+                () = readable(process.daemon.as_ref()) => process.hear_daemon(),
+                accepted = listener.accept(), if process.daemon.is_none() => process.accepted(accepted),
+                () = &mut stop, if stopping.is_none() => {
+                    stopping = Some(KernelInstant::now());
+                    process.feed(Input::Stop);
+                }
+                event = received(process.link.as_mut()) => process.link_event(event),
+                () = sleep_until(turn) => {}
+            }
+            if KernelInstant::now() >= process.due() {
+                // What came meanwhile is heard first.
+                process.hear_daemon();
+                process.feed(Input::Wake);
+            }
+            process.mind_the_port();
+        }
+        // Nobody minds a file that is gone already.
+        let _ = fs::remove_file(socket);
+    }
+}
+
+impl Process {
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.started.elapsed()
+    }
+
+    fn due(&self) -> KernelInstant {
+        match self.guardian.poll_timeout() {
+            Instant::NEVER => KernelInstant::now() + TURN,
+            at => self.started + at.since(Instant::ZERO),
+        }
+    }
+
+    fn feed(&mut self, input: Input<'_>) {
+        let now = self.now();
+        self.guardian.handle(now, input, &mut self.out);
+        for event in &self.out.events {
+            say(event.severity, &event.text);
+        }
+        if !self.out.autopilot.is_empty()
+            && self.link_open
+            && let Some(link) = &self.link
+        {
+            // A frame that does not leave is asked again.
+            let _ = link.send(self.out.autopilot.to_vec());
+        }
+        if let (Some(answer), Some(daemon)) = (self.out.answer, &self.daemon) {
+            // A daemon that does not read is one that does not know that it is protected: its matter.
+            let _ = daemon.stream.try_write(&answer.encode());
+        }
+        if self.out.kill
+            && let Some(daemon) = &self.daemon
+        {
+            let killed = match &daemon.process {
+                Some(process) => pidfd_send_signal(process, Signal::KILL).map_err(io::Error::from),
+                None => Err(io::Error::other("its process is not known")),
+            };
+            if let Err(error) = killed {
+                say(Severity::Error, &format!("the daemon cannot be killed: {error}"));
+            }
+        }
+    }
+
+    fn accepted(&mut self, accepted: io::Result<(UnixStream, tokio::net::unix::SocketAddr)>) {
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => return say(Severity::Error, &format!("the socket does not accept: {error}")),
+        };
+        let process = stream
+            .peer_cred()
+            .ok()
+            .and_then(|peer| Pid::from_raw(peer.pid()?))
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        if process.is_none() {
+            say(Severity::Warning, "the daemon's process cannot be held: it could not be killed if it hung");
+        }
+        self.daemon = Some(Daemon { stream, process, partial: vec![] });
+        self.feed(Input::Connected);
+    }
+
+    fn hear_daemon(&mut self) {
+        let mut buffer = [0; 64 * PULSE_LEN];
+        while let Some(daemon) = &mut self.daemon {
+            match daemon.stream.try_read(&mut buffer) {
+                Ok(0) => return self.daemon_gone(),
+                Ok(length) => {
+                    daemon.partial.extend_from_slice(buffer.get(..length).unwrap_or_default());
+                    let whole = daemon.partial.len() / PULSE_LEN * PULSE_LEN;
+                    let rest = daemon.partial.split_off(whole);
+                    let records = std::mem::replace(&mut daemon.partial, rest);
+                    for record in records.chunks_exact(PULSE_LEN) {
+                        let Ok(record) = record.try_into() else { continue };
+                        match Pulse::decode(record) {
+                            Ok(pulse) => self.feed(Input::Pulse(pulse)),
+                            Err(error) => {
+                                say(Severity::Error, &error.to_string());
+                                return self.daemon_gone();
+                            }
+                        }
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // A reset is an end like any other.
+                Err(_) => return self.daemon_gone(),
+            }
+        }
+    }
+
+    fn daemon_gone(&mut self) {
+        self.daemon = None;
+        self.feed(Input::Gone);
+    }
+
+    fn link_event(&mut self, event: Option<LinkEvent>) {
+        match event {
+            Some(LinkEvent::Up) => {
+                self.link_open = true;
+                self.feed(Input::AutopilotLink(true));
+            }
+            Some(LinkEvent::Bytes(bytes)) => {
+                for piece in bytes.chunks(PIECE_MAX) {
+                    self.feed(Input::Autopilot(piece));
+                }
+            }
+            Some(LinkEvent::Down { reason }) => {
+                say(Severity::Warning, &reason);
+                if std::mem::take(&mut self.link_open) {
+                    self.feed(Input::AutopilotLink(false));
+                }
+            }
+            // Its task ended, which it does not: another is made.
+            None => {
+                self.link = None;
+                self.link_open = false;
+            }
+        }
+    }
+
+    /// The port is open exactly while the guardian wants it.
+    fn mind_the_port(&mut self) {
+        match (self.guardian.wants_port(), self.link.is_some()) {
+            (true, false) => self.link = Some(Link::spawn(self.settings.endpoint.clone())),
+            (false, true) => {
+                self.link = None;
+                self.link_open = false;
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn readable(daemon: Option<&Daemon>) {
+    match daemon {
+        // An error shows at the read.
+        Some(daemon) => drop(daemon.stream.readable().await),
+        None => std::future::pending().await,
+    }
+}
+
+async fn received(link: Option<&mut Link>) -> Option<LinkEvent> {
+    match link {
+        Some(link) => link.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// To standard error, with the priority that systemd's journal reads (`sd-daemon(3)`).
+fn say(severity: Severity, text: &str) {
+    let priority = match severity {
+        Severity::Info => 6,
+        Severity::Warning => 4,
+        Severity::Error => 3,
+    };
+    if std::env::var_os("JOURNAL_STREAM").is_some() {
+        eprintln!("<{priority}>{text}");
+    } else {
+        eprintln!("wingbeat-guard: {text}");
+    }
+}

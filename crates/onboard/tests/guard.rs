@@ -1,0 +1,410 @@
+//! Companion death with real processes: `wingbeatd`, `wingbeat-guard`, and a simulated flight controller
+//! behind TCP, in real time. Or ArduPilot's SITL behind it, where `WINGBEAT_SITL` names one.
+
+#[path = "common/client.rs"]
+mod client;
+
+use std::{
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use client::ask;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    time::{sleep, sleep_until, timeout},
+};
+use wingbeat_agent::guardian::{self, Activity, Modes, Pulse};
+use wingbeat_api::{AircraftStatus, CommandOutcome, CommandReply, MissionItem, MissionUpload, paths};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{DVec3, Frame, Position};
+use wingbeat_onboard::Clock;
+use wingbeat_sim::flight_controller::{Config, FlightController, Truth};
+
+/// Longer than anything here takes on a loaded machine: what misses it hangs.
+const PATIENCE: Duration = Duration::from_secs(240);
+const HOLD_S: u64 = 3;
+const HEIGHT_M: f64 = 6.0;
+
+fn home() -> Position {
+    Position::from_degrees(39.4824, -0.3464, 10.0).unwrap()
+}
+
+/// A simulated flight controller, one client after the other, as SITL.
+struct Aircraft {
+    address: SocketAddr,
+    truth: watch::Receiver<Truth>,
+    pilot: watch::Sender<Option<Mode>>,
+}
+
+async fn aircraft() -> Aircraft {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let clock = Clock::real_time();
+    let mut fc = FlightController::new(Config::new(1, home()), 7, clock.now());
+    let (told, truth) = watch::channel(fc.truth());
+    let (pilot, mut switch) = watch::channel(None);
+    tokio::spawn(async move {
+        let mut client: Option<TcpStream> = None;
+        let (mut out, mut buffer) = (vec![], [0; 4096]);
+        loop {
+            tokio::select! {
+                () = sleep_until(clock.kernel(fc.poll_timeout())) => {
+                    out.clear();
+                    fc.advance(clock.now(), &mut out);
+                    told.send_replace(fc.truth());
+                    if let Some(stream) = &mut client && stream.write_all(&out).await.is_err() {
+                        client = None;
+                    }
+                }
+                Ok((stream, _)) = listener.accept(), if client.is_none() => client = Some(stream),
+                length = read(&mut client, &mut buffer) => match length {
+                    0 => client = None,
+                    length => fc.receive(&buffer[..length]),
+                },
+                Ok(()) = switch.changed() => if let Some(mode) = *switch.borrow_and_update() {
+                    assert!(fc.set_mode_by_pilot(mode));
+                },
+            }
+        }
+    });
+    Aircraft { address, truth, pilot }
+}
+
+async fn read(client: &mut Option<TcpStream>, buffer: &mut [u8]) -> usize {
+    match client {
+        Some(stream) => stream.read(buffer).await.unwrap_or(0),
+        None => std::future::pending().await,
+    }
+}
+
+/// A process that ends with its test, and what it said.
+struct Process {
+    child: Child,
+    said: Arc<Mutex<String>>,
+}
+
+impl Process {
+    fn start(command: &mut Command) -> Self {
+        for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG"] {
+            command.env_remove(variable);
+        }
+        let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = said.clone();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while lines.read_line(&mut line).is_ok_and(|length| length > 0) {
+                heard.lock().unwrap().push_str(&line);
+                line.clear();
+            }
+        });
+        Self { child, said }
+    }
+
+    fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    async fn says(&self, what: &str) -> String {
+        let since = Instant::now();
+        while !self.said().contains(what) {
+            assert!(since.elapsed() < PATIENCE, "never said {what:?}: {}", self.said());
+            sleep(Duration::from_millis(5)).await;
+        }
+        self.said()
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").arg(format!("-{name}")).arg(id).status().unwrap().success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Rig {
+    // The processes end before their folder.
+    daemon: Process,
+    guard: Option<Process>,
+    folder: TempDir,
+    api: SocketAddr,
+}
+
+fn config(folder: &Path, autopilot: SocketAddr) -> PathBuf {
+    let path = folder.join("wingbeatd.toml");
+    let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text = format!(
+        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"tcp:{autopilot}\"\n[muscop]\n\
+         master = \"00b827eb01020304\"\naircraft = 1\n[http]\nbind = \"127.0.0.1:0\"\n[radio]\n\
+         broadcast = \"127.255.255.255\"\nport = {port}\n[guard]\nsocket = \"{}\"\nhold_s = {HOLD_S}\n",
+        folder.join("guard.sock").display()
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn guard(folder: &TempDir) -> Process {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat-guard"));
+    Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")))
+}
+
+async fn daemon(folder: &TempDir) -> (Process, SocketAddr) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeatd"));
+    let daemon = Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")));
+    let said = daemon.says("API http://").await;
+    let address = said.split_once("API http://").unwrap().1.split(',').next().unwrap().parse().unwrap();
+    (daemon, address)
+}
+
+impl Rig {
+    async fn new(autopilot: SocketAddr, guarded: bool) -> Self {
+        let folder = TempDir::new().unwrap();
+        config(folder.path(), autopilot);
+        let guard = guarded.then(|| guard(&folder));
+        if let Some(guard) = &guard {
+            guard.says("wingbeat-guard 0").await;
+        }
+        let (daemon, api) = daemon(&folder).await;
+        Self { daemon, guard, folder, api }
+    }
+
+    fn guard(&self) -> &Process {
+        self.guard.as_ref().unwrap()
+    }
+
+    async fn status(&self) -> AircraftStatus {
+        serde_json::from_str(&ask(self.api, "GET", paths::STATUS, "").await.1).unwrap()
+    }
+
+    async fn until(&self, what: &str, satisfies: impl Fn(&AircraftStatus) -> bool) -> AircraftStatus {
+        let since = Instant::now();
+        loop {
+            let status = self.status().await;
+            if satisfies(&status) {
+                return status;
+            }
+            assert!(since.elapsed() < PATIENCE, "never {what}: {status:#?}\n{}", self.daemon.said());
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn command(&self, command: &str) -> CommandReply {
+        let body = format!(r#"{{"id":"{command}","command":"{command}"}}"#);
+        let (_, answer) = ask(self.api, "POST", paths::COMMANDS, &body).await;
+        serde_json::from_str(&answer).unwrap()
+    }
+
+    /// A leg of 300 m, given and set up.
+    async fn set_up(&self, home: Position) {
+        let frame = Frame::new(home);
+        let item = |north_m| {
+            let place = frame.to_position(DVec3::new(0.0, north_m, 0.0));
+            let (latitude_deg, longitude_deg) = (place.latitude_deg(), place.longitude_deg());
+            MissionItem { latitude_deg, longitude_deg, height_m: HEIGHT_M }
+        };
+        let mission = MissionUpload { name: "leg".into(), waypoints: vec![item(5.0), item(305.0)] };
+        let (code, answer) =
+            ask(self.api, "PUT", paths::MISSION, &serde_json::to_string(&mission).unwrap()).await;
+        assert_eq!(code, 200, "{answer}");
+        self.until("checks passed", |s| s.checks.iter().all(|check| check.passed)).await;
+        let reply = self.command("setup").await;
+        assert_eq!(reply.outcome, CommandOutcome::Accepted, "{reply:?}");
+    }
+
+    /// Until it cruises along its leg, in GUIDED.
+    async fn cruising(&self, home: Position) {
+        self.set_up(home).await;
+        self.until("set up", |s| s.state == "SetupFinished").await;
+        self.command("start").await;
+        self.until("cruising", |s| {
+            s.state == "MovingToWaypoint" && s.navigation.as_ref().is_some_and(|n| n.ground_speed_m_s > 4.0)
+        })
+        .await;
+    }
+}
+
+fn check<'a>(status: &'a AircraftStatus, name: &str) -> &'a wingbeat_api::Check {
+    status.checks.iter().find(|check| check.name == name).unwrap()
+}
+
+/// Follows the truth after a death and prints when what happened.
+async fn comes_down(what: &str, aircraft: &mut Aircraft, died: Instant) {
+    let mut times = String::new();
+    let mut note = |name: &str| times += &format!(", {name} {:.2} s", died.elapsed().as_secs_f64());
+    let mut until = async |wanted: &dyn Fn(&Truth) -> bool, name: &str| {
+        let truth = timeout(PATIENCE, aircraft.truth.wait_for(|truth| wanted(truth))).await;
+        let truth = *truth.unwrap_or_else(|_| panic!("{what}: never {name}")).unwrap();
+        note(name);
+        truth
+    };
+    let braking = until(&|t| t.mode == Mode::Brake, "BRAKE").await;
+    until(&|t| t.velocity.length() < 0.5, "at rest").await;
+    let at_rest = died.elapsed();
+    until(&|t| t.mode == Mode::Land, "LAND").await;
+    let down = until(&|t| !t.armed, "disarmed").await;
+    println!("{what}: death{times}");
+    assert!(at_rest < Duration::from_secs(8), "{what}: at rest after {at_rest:?}");
+    assert!((down.local - braking.local).truncate().length() < 20.0, "{what}: {down:?}");
+    assert!(down.landed && down.touchdown_m_s < 1.0, "{what}: {down:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_in_guided_flight_the_aircraft_stops_and_lands_and_the_next_daemon_waits() {
+    let mut aircraft = aircraft().await;
+    let mut rig = Rig::new(aircraft.address, true).await;
+    rig.cruising(home()).await;
+    rig.daemon.signal("KILL");
+    let died = Instant::now();
+    rig.guard().says("taking the flight controller").await;
+
+    // Started again at once, as systemd would: the autopilot is not its own yet, and it says why.
+    (rig.daemon, rig.api) = daemon(&rig.folder).await;
+    let status = rig
+        .until("told that the guardian holds", |s| {
+            check(s, "companion loss").detail.contains("the guardian has the flight controller")
+        })
+        .await;
+    assert!(!check(&status, "companion loss").passed, "{status:?}");
+    assert!(!rig.daemon.said().contains("the port to the flight controller opened"), "{}", rig.daemon.said());
+    comes_down("kill -9 in guided flight", &mut aircraft, died).await;
+    let said = rig.daemon.says("the port to the flight controller opened").await;
+    assert!(said.contains("the guardian has the flight controller (the daemon ended)"), "{said}");
+    rig.until("protected again", |s| check(s, "companion loss").passed && !s.flight_controller.armed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_during_take_off_the_aircraft_stops_and_lands() {
+    let mut aircraft = aircraft().await;
+    let rig = Rig::new(aircraft.address, true).await;
+    rig.set_up(home()).await;
+    rig.until("climbing", |s| s.navigation.as_ref().is_some_and(|n| n.height_m > 1.0)).await;
+    rig.daemon.signal("KILL");
+    comes_down("kill -9 during take-off", &mut aircraft, Instant::now()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemon_that_hangs_is_killed_and_succeeded() {
+    let mut aircraft = aircraft().await;
+    let mut rig = Rig::new(aircraft.address, true).await;
+    rig.cruising(home()).await;
+    rig.daemon.signal("STOP");
+    let died = Instant::now();
+    rig.guard().says("ending the daemon by force").await;
+    comes_down("SIGSTOP in guided flight", &mut aircraft, died).await;
+    let status = rig.daemon.child.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopped_in_flight_it_leaves_the_aircraft_to_the_guardian() {
+    let mut aircraft = aircraft().await;
+    let mut rig = Rig::new(aircraft.address, true).await;
+    rig.cruising(home()).await;
+    rig.daemon.signal("TERM");
+    comes_down("SIGTERM in guided flight", &mut aircraft, Instant::now()).await;
+    assert_eq!(rig.daemon.child.wait().unwrap().code(), Some(0));
+    assert!(rig.daemon.said().contains("the guardian takes the aircraft"), "{}", rig.daemon.said());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guardian_that_dies_is_noticed_and_without_one_a_stop_asks_for_land() {
+    let mut aircraft = aircraft().await;
+    let mut rig = Rig::new(aircraft.address, true).await;
+    rig.cruising(home()).await;
+    rig.guard().signal("KILL");
+    let died = Instant::now();
+    rig.until("unprotected", |s| !check(s, "companion loss").passed).await;
+    println!("kill -9 of the guardian: shown after {:.2} s", died.elapsed().as_secs_f64());
+    assert!(died.elapsed() < Duration::from_secs(2));
+    // It comes back, and is found again; then it hangs.
+    rig.guard = Some(guard(&rig.folder));
+    rig.until("protected again", |s| check(s, "companion loss").passed).await;
+    rig.guard().signal("STOP");
+    let hung = Instant::now();
+    rig.until("unprotected again", |s| !check(s, "companion loss").passed).await;
+    println!("SIGSTOP of the guardian: shown after {:.2} s", hung.elapsed().as_secs_f64());
+    assert!(hung.elapsed() < Duration::from_millis(2_600));
+
+    rig.daemon.signal("TERM");
+    let status = rig.daemon.child.wait().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert!(rig.daemon.said().contains("the aircraft is landing"), "{}", rig.daemon.said());
+    assert_eq!(aircraft.truth.borrow_and_update().mode, Mode::Land);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pilot_who_takes_it_after_the_death_has_it() {
+    let mut aircraft = aircraft().await;
+    let rig = Rig::new(aircraft.address, true).await;
+    rig.cruising(home()).await;
+    rig.daemon.signal("KILL");
+    timeout(PATIENCE, aircraft.truth.wait_for(|t| t.mode == Mode::Brake)).await.unwrap().unwrap();
+    aircraft.pilot.send_replace(Some(Mode::AltHold));
+    let said = rig.guard().says("letting go of the flight controller").await;
+    assert!(said.contains("the pilot's or a failsafe's"), "{said}");
+    // The hold would be over now.
+    let later = Instant::now();
+    while later.elapsed() < Duration::from_secs(HOLD_S + 3) {
+        timeout(PATIENCE, aircraft.truth.changed()).await.unwrap().unwrap();
+        assert_eq!(aircraft.truth.borrow_and_update().mode, Mode::AltHold);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_guardian_setup_is_refused() {
+    let aircraft = aircraft().await;
+    let rig = Rig::new(aircraft.address, false).await;
+    let others = |s: &AircraftStatus| {
+        s.checks.iter().all(|c| c.passed || c.name == "companion loss" || c.name == "swarm")
+    };
+    rig.until("all but one check", others).await;
+    let reply = rig.command("setup").await;
+    assert_eq!(reply.outcome, CommandOutcome::Refused);
+    assert!(reply.reason.starts_with("companion loss: no guardian answers"), "{reply:?}");
+}
+
+/// Whoever flies AUTO is played by the test: it loads nothing and says that AUTO is its own doing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_companion_that_flies_auto_is_succeeded_too() {
+    let mut aircraft = aircraft().await;
+    let mut rig = Rig::new(aircraft.address, true).await;
+    // The real daemon loads the route and takes off; then another companion takes its place.
+    rig.set_up(home()).await;
+    rig.until("set up", |s| s.state == "SetupFinished").await;
+    aircraft.pilot.send_replace(Some(Mode::Auto));
+    rig.until("disengaged", |s| !s.engaged).await;
+    rig.daemon.signal("KILL");
+    rig.daemon.child.wait().unwrap();
+    rig.guard().says("it was not commanding").await;
+    timeout(PATIENCE, aircraft.truth.wait_for(|t| t.velocity.truncate().length() > 3.0)).await.unwrap().unwrap();
+    assert_eq!(aircraft.truth.borrow().mode, Mode::Auto, "a pilot's AUTO goes on");
+    let mut companion =
+        tokio::net::UnixStream::connect(rig.folder.path().join("guard.sock")).await.unwrap();
+    let pulse = Pulse {
+        activity: Activity::Commanding,
+        system_id: 1,
+        ours: Modes::one(Mode::Auto.number()),
+        endpoint: guardian::fingerprint(&format!("tcp:{}", aircraft.address)),
+    };
+    companion.write_all(&pulse.encode()).await.unwrap();
+    let mut answer = [0; guardian::ANSWER_LEN];
+    companion.read_exact(&mut answer).await.unwrap();
+    assert_eq!(guardian::Answer::decode(&answer).unwrap().stance, guardian::Stance::Watches);
+    drop(companion);
+    comes_down("death in AUTO", &mut aircraft, Instant::now()).await;
+}
