@@ -14,6 +14,7 @@ pub mod arming;
 pub mod codec;
 pub mod copter;
 pub mod heartbeat;
+pub mod identity;
 pub mod job;
 pub mod mission;
 pub mod mode;

@@ -78,7 +78,7 @@ impl Fleet {
     pub(crate) fn new(addresses: impl IntoIterator<Item = String>, now: Instant) -> Self {
         let aircraft = addresses.into_iter().map(|address| Aircraft {
             address,
-            identity: None,
+            autopilot: None,
             status: None,
             heard: None,
             link: LinkState::NeverSeen,
@@ -425,6 +425,8 @@ mod tests {
                 mode: None,
                 armed: false,
                 refused: Vec::new(),
+                autopilot: None,
+                parameters: Vec::new(),
             },
             navigation: Some(Navigation {
                 position: GeoPoint { latitude_deg: 39.5, longitude_deg: -0.3, altitude_m: 62.0 },
