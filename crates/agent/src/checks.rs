@@ -35,11 +35,11 @@ pub(crate) fn preflight(
     check(
         "ArduCopter",
         t.is_copter == Some(true),
-        match (t.is_copter, t.version) {
+        match (t.vehicle, t.version) {
             (None, _) => text!("unknown"),
-            (Some(false), _) => text!("another autopilot or vehicle answers"),
-            (Some(true), None) => text!("version unknown"),
-            (Some(true), Some(v)) => text!("{}.{}.{}", v.major, v.minor, v.patch),
+            (Some(vehicle), _) if !vehicle.is_copter() => text!("found {vehicle}, expected ArduCopter"),
+            (Some(_), None) => text!("version unknown"),
+            (Some(_), Some(version)) => text!("{version}"),
         },
     );
     let satellites = t.satellites.map_or(text!("satellites unknown"), |n| text!("{n} satellites"));

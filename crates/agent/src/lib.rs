@@ -25,6 +25,7 @@ pub use status::{
     Status,
 };
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
+pub use wingbeat_autopilot::parameter::{Finding, Watched};
 pub use wingbeat_protocol::{Severity, Text};
 
 use command::{Commands, Seen};
@@ -432,7 +433,11 @@ impl Agent {
                     Some(_) => LinkState::Lost,
                 },
                 heartbeat_at: t.heartbeat_at,
+                vehicle: t.vehicle,
                 is_copter: t.is_copter,
+                firmware: t.firmware,
+                reboots: t.reboots,
+                strangers: t.strangers,
                 version: t.version,
                 mode_number: t.mode_number,
                 armed: t.armed,
@@ -449,6 +454,7 @@ impl Agent {
                 voltage_v,
                 current_a: t.current_a,
                 remaining_percent: t.remaining_percent,
+                cells_v: t.cells_v.clone(),
             }),
             route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
             plan_hash: self.protocol.plan_hash(),
@@ -538,18 +544,46 @@ impl Agent {
             }
             Heard::Heartbeat { changed_from: Some(_) } => self.judge_mode(now, out),
             Heard::Heartbeat { changed_from: None } => {}
+            Heard::Identified(vehicle) => {
+                self.forget_autopilot(now);
+                if vehicle.is_copter() {
+                    out.log(Severity::Info, text!("flight controller: {vehicle}"));
+                } else {
+                    out.log(
+                        Severity::Error,
+                        text!("flight controller: found {vehicle}, expected ArduCopter; not commanded"),
+                    );
+                }
+            }
+            Heard::Rebooted => {
+                self.forget_autopilot(now);
+                out.log(Severity::Warning, text!("the flight controller has started anew"));
+            }
+            Heard::Stranger(id) => {
+                let ours = self.telemetry.system_id.unwrap_or(0);
+                out.log(
+                    Severity::Warning,
+                    text!("a second autopilot on the line: found system {id}, expected {ours}; ignored"),
+                );
+            }
             Heard::StatusText { severe, text: line } => {
                 let severity = if severe { Severity::Warning } else { Severity::Info };
                 out.log(severity, text!("flight controller: {line}"));
             }
             Heard::Other => {}
         }
-        if frame.header.component_id == AUTOPILOT_COMPONENT_ID {
+        if self.telemetry.is_ours(frame) {
             self.outgoing.negotiation.hear(now, frame);
             self.streams.hear(now, &frame.message);
             self.parameters.hear(&frame.message);
             self.executor.hear(now, &frame.message);
         }
+    }
+
+    /// What was asked of the autopilot and known of it holds no longer.
+    fn forget_autopilot(&mut self, now: Instant) {
+        self.streams.restart(now);
+        self.parameters.restart(now);
     }
 
     /// A mode that we did not ask for, while we fly or are about to, is the pilot's or the autopilot's
@@ -757,7 +791,7 @@ impl Agent {
             let _ = self.console.poll(now, &mut transmit);
             let _ = self.streams.poll(now, &mut transmit);
             let _ = self.parameters.poll(now, &mut transmit);
-            if !self.engaged {
+            if !self.engaged || self.telemetry.is_copter != Some(true) {
                 return;
             }
             let ended = self.executor.poll(now, &self.telemetry, self.protocol.route(), &mut transmit);

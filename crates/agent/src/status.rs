@@ -2,8 +2,9 @@
 
 use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::identity::{Firmware, Vehicle};
 use wingbeat_autopilot::parameter::Watch;
-use wingbeat_autopilot::telemetry::Version;
+use wingbeat_autopilot::telemetry::{CELLS_MAX, Strangers, Version};
 use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_protocol::{SwarmView, Text};
 use wingbeat_wire::{Point, VehicleId};
@@ -28,8 +29,16 @@ pub struct FlightControllerStatus {
     pub link: LinkState,
     /// When its last heartbeat came.
     pub heartbeat_at: Option<Instant>,
+    /// Which autopilot on which vehicle; absent before the first heartbeat.
+    pub vehicle: Option<Vehicle>,
     /// Whether it is ArduPilot on a multicopter; absent before the first heartbeat.
     pub is_copter: Option<bool>,
+    /// Firmware, capabilities and board, once known.
+    pub firmware: Option<Firmware>,
+    /// How often it has started anew.
+    pub reboots: u32,
+    /// Other autopilots on its line.
+    pub strangers: Strangers,
     /// Firmware, once known.
     pub version: Option<Version>,
     /// Number of its mode.
@@ -61,7 +70,7 @@ pub struct Navigation {
 }
 
 /// Battery.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Battery {
     /// Volts.
     pub voltage_v: f64,
@@ -69,6 +78,8 @@ pub struct Battery {
     pub current_a: Option<f64>,
     /// Per cent, where estimated.
     pub remaining_percent: Option<u8>,
+    /// Volts of each cell, where measured.
+    pub cells_v: Vec<f32, CELLS_MAX>,
 }
 
 /// One preflight check.

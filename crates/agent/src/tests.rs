@@ -334,3 +334,79 @@ fn a_configuration_that_cannot_be_flown_is_named() {
     assert!(config(|c| c.ground_station_system_id = 0).unwrap().starts_with("ground_station_system_id"));
     assert!(config(|c| c.position_interval = Duration::ZERO).unwrap().starts_with("position_interval_ms"));
 }
+
+/// Messages of the autopilot with this system id.
+fn heard_from(bench: &mut Bench, system_id: u8, messages: &[MavMessage]) {
+    let mut bytes = Vec::<u8, 512>::new();
+    for message in messages {
+        let header = MavHeader { system_id: system_id.into(), component_id: 1, sequence: 0 };
+        encode_v2(header, message, &mut bytes).unwrap();
+    }
+    bench.feed(Input::Autopilot(&bytes));
+}
+
+fn heartbeat_of(autopilot: MavAutopilot, mavtype: MavType) -> MavMessage {
+    MavMessage::HEARTBEAT(HEARTBEAT_DATA {
+        mavtype,
+        autopilot,
+        base_mode: MavModeFlag::MAV_MODE_FLAG_CUSTOM_MODE_ENABLED,
+        ..HEARTBEAT_DATA::default()
+    })
+}
+
+#[test]
+fn an_autopilot_that_is_not_arducopter_is_refused_by_name_and_never_commanded() {
+    let mut bench = Bench::new();
+    for _ in 0..20 {
+        let px4 = heartbeat_of(MavAutopilot::MAV_AUTOPILOT_PX4, MavType::MAV_TYPE_QUADROTOR);
+        heard_from(&mut bench, 1, &[px4]);
+        bench.now = bench.now + Duration::from_millis(500);
+        bench.feed(Input::Wake);
+    }
+    let found = "found PX4 on a quadrotor, expected ArduCopter";
+    let lines = bench.log.iter().filter(|e| e.severity == Severity::Error && e.text.contains(found));
+    assert_eq!(lines.count(), 1, "{:?}", bench.log);
+    let reply = bench.feed(Input::Operator { id: "s", command: Command::Setup });
+    assert_eq!(reply, Some(Reply::Refused(text!("ArduCopter: {found}"))));
+    bench.feed(Input::Operator { id: "l", command: Command::Land });
+    bench.feed(Input::Wake);
+    assert!(!bench.commands_vehicle(), "{:?}", bench.sent);
+}
+
+#[test]
+fn a_second_autopilot_is_not_listened_to() {
+    let mut bench = Bench::climbing();
+    let copter = heartbeat_of(MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA, MavType::MAV_TYPE_QUADROTOR);
+    heard_from(&mut bench, 2, &[copter.clone(), copter]);
+    bench.second();
+    let status = bench.agent.status(bench.now);
+    assert!(status.engaged, "its mode is not our aircraft's: {}", status.detail);
+    assert_eq!(status.flight_controller.strangers.heartbeats, 2);
+    let said = bench.log.iter().filter(|e| e.text.contains("found system 2, expected 1")).count();
+    assert_eq!(said, 1);
+}
+
+#[test]
+fn after_a_reboot_everything_is_asked_anew() {
+    let mut bench = Bench::new();
+    let clock = |time_boot_ms| {
+        MavMessage::SYSTEM_TIME(wingbeat_autopilot::dialect::SYSTEM_TIME_DATA {
+            time_unix_usec: 0,
+            time_boot_ms,
+        })
+    };
+    let asked = |bench: &Bench| {
+        let name = |m: &MavMessage| matches!(m, MavMessage::PARAM_REQUEST_READ(_));
+        bench.sent.iter().filter(|m| name(m)).count()
+    };
+    for _ in 0..40 {
+        bench.second();
+    }
+    assert_eq!(asked(&bench), 0, "nobody answered: given up");
+    heard_from(&mut bench, 1, &[clock(60_000), clock(1_000)]);
+    bench.feed(Input::Wake);
+    assert_eq!(asked(&bench), 4);
+    let status = bench.agent.status(bench.now);
+    assert_eq!((status.flight_controller.reboots, status.navigation), (1, None));
+    assert!(bench.log.iter().any(|e| e.text.contains("started anew")));
+}

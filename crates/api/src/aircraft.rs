@@ -116,6 +116,40 @@ pub struct FlightController {
     pub armed: bool,
     /// What was dropped of its bytes, by reason.
     pub refused: Vec<Refusal>,
+    /// What it says of itself; absent before its first heartbeat.
+    #[serde(default)]
+    pub autopilot: Option<Autopilot>,
+    /// The parameters that safety and preflight depend on, as far as they are known.
+    #[serde(default)]
+    pub parameters: Vec<Parameter>,
+}
+
+/// What an autopilot says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Autopilot {
+    /// Autopilot and vehicle, for example `ArduPilot on a quadrotor`.
+    pub vehicle: String,
+    /// MAV_PROTOCOL_CAPABILITY bits, hexadecimal; absent until known.
+    pub capabilities: Option<String>,
+    /// Hardware id, 16 hexadecimal digits; absent until known.
+    pub hardware_id: Option<String>,
+    /// Board version as the firmware numbers it; absent until known.
+    pub board_version: Option<u32>,
+    /// How often it has started anew since the agent started.
+    pub reboots: u32,
+    /// Heartbeats of other autopilots on the same line: they are ignored.
+    pub other_autopilots: u32,
+}
+
+/// A parameter of the autopilot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Parameter {
+    /// The name that this autopilot knows it by.
+    pub name: String,
+    /// Its value; absent where this autopilot does not have it or gave no number of the expected type.
+    pub value: Option<f64>,
+    /// Why there is no value; empty otherwise.
+    pub detail: String,
 }
 
 /// Position and motion.
@@ -136,7 +170,7 @@ pub struct Navigation {
 }
 
 /// Battery.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Battery {
     /// Remaining charge, 0..=100 per cent; absent where the autopilot does not estimate it.
     pub remaining_percent: Option<u8>,
@@ -144,6 +178,9 @@ pub struct Battery {
     pub voltage_v: f64,
     /// Amperes; absent where not measured.
     pub current_a: Option<f64>,
+    /// Volts of each cell; empty where they are not measured.
+    #[serde(default)]
+    pub cells_v: Vec<f64>,
 }
 
 /// The mission that an aircraft holds.

@@ -11,9 +11,10 @@ pub mod error;
 pub mod fleet;
 
 pub use aircraft::{
-    AircraftStatus, Battery, Check, CommandKind, CommandOutcome, CommandProgress, CommandReply,
+    AircraftStatus, Autopilot, Battery, Check, CommandKind, CommandOutcome, CommandProgress, CommandReply,
     CommandRequest, CommandStage, FlightController, GeoPoint, Identity, LinkFault, LinkFaultKind, LinkState,
-    LogLine, MissionItem, MissionSummary, MissionUpload, Navigation, Radio, Refusal, Severity, Swarm,
+    LogLine, MissionItem, MissionSummary, MissionUpload, Navigation, Parameter, Radio, Refusal, Severity,
+    Swarm,
 };
 pub use error::ApiError;
 pub use fleet::{

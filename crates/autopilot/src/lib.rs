@@ -16,6 +16,7 @@ pub mod codec;
 pub mod copter;
 pub mod gateway;
 pub mod heartbeat;
+pub mod identity;
 pub mod job;
 pub mod mission;
 pub mod mode;

@@ -4,23 +4,15 @@ use wingbeat_geo::{DVec3, Duration, Instant, Position};
 
 use crate::codec::{Frame, text};
 use crate::copter::Mode;
-use crate::dialect::{EkfStatusFlags, MavAutopilot, MavMessage, MavModeFlag, MavSeverity, MavType};
+use crate::dialect::{EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSeverity};
+use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
+
+pub use crate::identity::Version;
 
 /// Silence after which the link to the autopilot counts as lost. Position reports come at 4 Hz and
 /// heartbeats at 1 Hz: one lost heartbeat alone is not a lost link.
 pub const LINK_TIMEOUT: Duration = Duration::from_millis(1_500);
-
-/// Version of the autopilot's firmware.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
-    /// Major.
-    pub major: u8,
-    /// Minor.
-    pub minor: u8,
-    /// Patch.
-    pub patch: u8,
-}
 
 /// A place that the autopilot says it flies to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +45,9 @@ pub struct Telemetry {
     pub frame_at: Option<Instant>,
     /// Last heartbeat.
     pub heartbeat_at: Option<Instant>,
-    /// What kind of autopilot it is: true for ArduPilot on a multicopter, false for anything else.
+    /// Which autopilot on which vehicle.
+    pub vehicle: Option<Vehicle>,
+    /// Whether that is ArduCopter, the only one that Wingbeat commands.
     pub is_copter: Option<bool>,
     /// `custom_mode` of the last heartbeat.
     pub mode_number: Option<u32>,
@@ -89,7 +83,40 @@ pub struct Telemetry {
     pub way: Option<WayReport>,
     /// Firmware.
     pub version: Option<Version>,
+    /// Firmware, capabilities, board.
+    pub firmware: Option<Firmware>,
+    /// Home, once it was told.
+    pub home: Option<Position>,
+    /// Volts of each cell, where the autopilot measures them.
+    pub cells_v: heapless::Vec<f32, CELLS_MAX>,
+    /// Charge drawn from the battery, milliampere hours.
+    pub consumed_mah: Option<u32>,
+    /// Its clock at its last report, milliseconds since its boot.
+    pub boot_ms: Option<u32>,
+    /// How often it has started anew under us.
+    pub reboots: u32,
+    /// Other autopilots on this line: whose heartbeat came last, and how many there were.
+    pub strangers: Strangers,
 }
+
+/// Cells of one battery that MAVLink can tell of.
+pub const CELLS_MAX: usize = 14;
+
+/// Autopilots on the line that are not ours. They are not listened to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strangers {
+    /// System id of the last one.
+    pub system_id: Option<u8>,
+    /// Their heartbeats so far.
+    pub heartbeats: u32,
+}
+
+/// Frames may overtake each other by this much on a datagram link; a clock that goes back further has
+/// started anew.
+const REORDERED_MS: u32 = 1_000;
+
+/// An autopilot that is silent for so long, disarmed, may have been given another system id.
+const ADOPT_AFTER: Duration = Duration::from_secs(10);
 
 /// What a frame brought that somebody must act on.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +128,12 @@ pub enum Event {
         /// The mode number before, if it changed.
         changed_from: Option<u32>,
     },
+    /// The first heartbeat of an autopilot: from now on this one is ours.
+    Identified(Vehicle),
+    /// The autopilot has started anew; what was known of it is forgotten.
+    Rebooted,
+    /// The first heartbeat of another autopilot with this system id, which is ignored.
+    Stranger(u8),
     /// The autopilot says something to people.
     StatusText {
         /// Error or worse.
@@ -114,37 +147,92 @@ pub enum Event {
 
 impl Telemetry {
     /// Whether the frame comes from the autopilot that we serve. The first heartbeat of an autopilot
-    /// decides which that is; ground stations and gimbals on the same line do not.
-    fn is_from_autopilot(&self, frame: &Frame) -> bool {
+    /// decides which that is; ground stations, gimbals and other autopilots on the same line do not count.
+    pub fn is_ours(&self, frame: &Frame) -> bool {
         frame.header.component_id == AUTOPILOT_COMPONENT_ID
-            && self.system_id.is_none_or(|id| u32::from(id) == frame.header.system_id)
+            && self.system_id.is_some_and(|id| u32::from(id) == frame.header.system_id)
+    }
+
+    /// Takes the sender of the first heartbeat for ours, and notices others.
+    fn meet(&mut self, now: Instant, frame: &Frame) -> Option<Event> {
+        let MavMessage::HEARTBEAT(m) = &frame.message else { return None };
+        let vehicle = Vehicle::of(m).filter(|_| frame.header.component_id == AUTOPILOT_COMPONENT_ID)?;
+        let system_id = u8::try_from(frame.header.system_id).ok()?;
+        match self.system_id {
+            Some(ours) if ours == system_id => None,
+            Some(_) if self.armed || self.frame_at.is_some_and(|at| now.since(at) < ADOPT_AFTER) => {
+                let first = self.strangers.system_id != Some(system_id);
+                self.strangers.system_id = Some(system_id);
+                self.strangers.heartbeats = self.strangers.heartbeats.saturating_add(1);
+                first.then_some(Event::Stranger(system_id))
+            }
+            _ => {
+                let (strangers, reboots) = (self.strangers, self.reboots);
+                *self = Self { strangers, reboots, system_id: Some(system_id), ..Self::default() };
+                self.hear_heartbeat(now, m, vehicle);
+                Some(Event::Identified(vehicle))
+            }
+        }
+    }
+
+    /// Writes down a heartbeat; returns the mode before, if it changed.
+    fn hear_heartbeat(&mut self, now: Instant, m: &HEARTBEAT_DATA, vehicle: Vehicle) -> Option<u32> {
+        (self.frame_at, self.heartbeat_at) = (Some(now), Some(now));
+        (self.vehicle, self.is_copter) = (Some(vehicle), Some(vehicle.is_copter()));
+        self.armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
+        self.mode_number.replace(m.custom_mode).filter(|&before| before != m.custom_mode)
+    }
+
+    /// Follows the autopilot's clock; true if it has started anew.
+    fn is_reboot(&mut self, message: &MavMessage) -> bool {
+        let boot_ms = match message {
+            MavMessage::GLOBAL_POSITION_INT(m) => m.time_boot_ms,
+            MavMessage::SYSTEM_TIME(m) => m.time_boot_ms,
+            MavMessage::ATTITUDE(m) => m.time_boot_ms,
+            _ => return false,
+        };
+        let before = self.boot_ms.replace(boot_ms).unwrap_or(boot_ms);
+        // The clock wraps after 49 days: that is a step forward.
+        let back_ms = before.wrapping_sub(boot_ms);
+        back_ms > REORDERED_MS && back_ms < u32::MAX / 2
+    }
+
+    /// Forgets what an autopilot that starts anew no longer holds. Mode and arming stay until its
+    /// heartbeat tells, so that a change of them is noticed.
+    fn forget(&mut self) {
+        *self = Self {
+            system_id: self.system_id,
+            frame_at: self.frame_at,
+            heartbeat_at: self.heartbeat_at,
+            vehicle: self.vehicle,
+            is_copter: self.is_copter,
+            mode_number: self.mode_number,
+            armed: self.armed,
+            boot_ms: self.boot_ms,
+            reboots: self.reboots.saturating_add(1),
+            strangers: self.strangers,
+            ..Self::default()
+        };
     }
 
     /// Writes a frame into the books.
     pub fn absorb(&mut self, now: Instant, frame: &Frame) -> Event {
-        if !self.is_from_autopilot(frame) {
+        if let Some(event) = self.meet(now, frame) {
+            return event;
+        }
+        if !self.is_ours(frame) {
             return Event::Other;
         }
         self.frame_at = Some(now);
+        if self.is_reboot(&frame.message) {
+            self.forget();
+            return Event::Rebooted;
+        }
         match &frame.message {
-            MavMessage::HEARTBEAT(m) => {
-                self.system_id = u8::try_from(frame.header.system_id).ok();
-                let copter = matches!(
-                    m.mavtype,
-                    MavType::MAV_TYPE_QUADROTOR
-                        | MavType::MAV_TYPE_HEXAROTOR
-                        | MavType::MAV_TYPE_OCTOROTOR
-                        | MavType::MAV_TYPE_TRICOPTER
-                        | MavType::MAV_TYPE_COAXIAL
-                        | MavType::MAV_TYPE_DODECAROTOR
-                        | MavType::MAV_TYPE_HELICOPTER
-                );
-                self.is_copter = Some(copter && m.autopilot == MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA);
-                self.heartbeat_at = Some(now);
-                self.armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
-                let before = self.mode_number.replace(m.custom_mode);
-                Event::Heartbeat { changed_from: before.filter(|&b| b != m.custom_mode) }
-            }
+            MavMessage::HEARTBEAT(m) => match Vehicle::of(m) {
+                Some(vehicle) => Event::Heartbeat { changed_from: self.hear_heartbeat(now, m, vehicle) },
+                None => Event::Other,
+            },
             MavMessage::GLOBAL_POSITION_INT(m) => {
                 let position = Position { latitude_e7: m.lat, longitude_e7: m.lon, altitude_mm: m.alt };
                 // ArduCopter reports 0, 0 before it knows where it is.
@@ -190,8 +278,25 @@ impl Telemetry {
                 Event::Other
             }
             MavMessage::AUTOPILOT_VERSION(m) => {
-                let [_, patch, minor, major] = m.flight_sw_version.to_le_bytes();
-                self.version = Some(Version { major, minor, patch });
+                let firmware = Firmware::of(m);
+                (self.version, self.firmware) = (Some(firmware.version), Some(firmware));
+                Event::Other
+            }
+            MavMessage::HOME_POSITION(m) => {
+                let home =
+                    Position { latitude_e7: m.latitude, longitude_e7: m.longitude, altitude_mm: m.altitude };
+                self.home = Some(home).filter(|home| home.is_on_earth());
+                Event::Other
+            }
+            MavMessage::BATTERY_STATUS(m) if m.id == 0 => {
+                self.consumed_mah = u32::try_from(m.current_consumed).ok();
+                let cells = m.voltages.iter().chain(&m.voltages_ext[..]);
+                let known = cells.copied().filter(|&mv| mv != u16::MAX && mv != 0);
+                self.cells_v = known.map(|mv| f32::from(mv) / 1e3).collect();
+                // A whole pack in the place of the first cell is no cell.
+                if self.cells_v.len() == 1 {
+                    self.cells_v.clear();
+                }
                 Event::Other
             }
             MavMessage::STATUSTEXT(m) => {
@@ -226,7 +331,10 @@ impl Telemetry {
 mod tests {
     use super::*;
     use crate::codec::MavHeader;
-    use crate::dialect::{GLOBAL_POSITION_INT_DATA, HEARTBEAT_DATA};
+    use crate::dialect::{
+        BATTERY_STATUS_DATA, GLOBAL_POSITION_INT_DATA, HEARTBEAT_DATA, MavAutopilot, MavType,
+        SYSTEM_TIME_DATA,
+    };
 
     fn frame(component_id: u8, message: MavMessage) -> Frame {
         let header = MavHeader { system_id: 7, component_id, sequence: 0 };
@@ -243,11 +351,99 @@ mod tests {
         })
     }
 
+    /// After the first heartbeat of system 7.
+    fn met() -> Telemetry {
+        let mut t = Telemetry::default();
+        assert!(matches!(t.absorb(Instant::ZERO, &frame(1, heartbeat(Mode::Guided))), Event::Identified(_)));
+        t
+    }
+
+    fn clock(time_boot_ms: u32) -> Frame {
+        frame(1, MavMessage::SYSTEM_TIME(SYSTEM_TIME_DATA { time_unix_usec: 0, time_boot_ms }))
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_is_a_reboot_and_what_was_known_is_forgotten() {
+        let mut t = met();
+        let now = Instant::from_secs(1);
+        let position = GLOBAL_POSITION_INT_DATA {
+            time_boot_ms: 90_000,
+            lat: 394_825_940,
+            lon: -3_462_650,
+            ..Default::default()
+        };
+        assert_eq!(t.absorb(now, &frame(1, MavMessage::GLOBAL_POSITION_INT(position))), Event::Position);
+        // Frames that overtook each other are none, nor is the clock's wrap.
+        assert_eq!(t.absorb(now, &clock(89_200)), Event::Other);
+        assert_eq!(t.absorb(now, &clock(2_000)), Event::Rebooted);
+        assert_eq!((t.position, t.version, t.ekf_position, t.reboots), (None, None, None, 1));
+        assert_eq!((t.system_id, t.mode()), (Some(7), Some(Mode::Guided)));
+        assert_eq!(t.absorb(now, &clock(2_100)), Event::Other);
+        t.boot_ms = Some(u32::MAX - 10);
+        assert_eq!((t.absorb(now, &clock(500)), t.reboots), (Event::Other, 1));
+    }
+
+    #[test]
+    fn a_second_autopilot_is_ignored_counted_and_said_once() {
+        let mut t = met();
+        let now = Instant::from_secs(1);
+        let other = |message| Frame {
+            header: MavHeader { system_id: 9, component_id: 1, sequence: 0 },
+            ..frame(1, message)
+        };
+        assert_eq!(t.absorb(now, &other(heartbeat(Mode::Land))), Event::Stranger(9));
+        assert_eq!(t.absorb(now, &other(heartbeat(Mode::Land))), Event::Other);
+        let strangers = Strangers { system_id: Some(9), heartbeats: 2 };
+        assert_eq!((t.mode(), t.strangers), (Some(Mode::Guided), strangers));
+        assert_eq!(t.absorb(now, &other(clock(1).message)), Event::Other);
+        assert_eq!((t.boot_ms, t.frame_at), (None, Some(Instant::ZERO)));
+        // Ours is gone for good, disarmed: it was given another id.
+        let later = Instant::from_secs(10);
+        assert!(matches!(t.absorb(later, &other(heartbeat(Mode::Land))), Event::Identified(_)));
+        assert_eq!((t.system_id, t.mode()), (Some(9), Some(Mode::Land)));
+    }
+
+    #[test]
+    fn an_armed_aircraft_that_falls_silent_is_not_exchanged_for_another() {
+        let mut t = Telemetry { armed: true, ..met() };
+        let other = Frame {
+            header: MavHeader { system_id: 9, component_id: 1, sequence: 0 },
+            ..frame(1, heartbeat(Mode::Land))
+        };
+        assert_eq!(t.absorb(Instant::from_secs(100), &other), Event::Stranger(9));
+        assert_eq!(t.system_id, Some(7));
+    }
+
+    #[test]
+    fn a_ground_station_in_the_place_of_an_autopilot_is_none() {
+        let mut t = Telemetry::default();
+        let MavMessage::HEARTBEAT(mut m) = heartbeat(Mode::Guided) else { unreachable!() };
+        m.autopilot = MavAutopilot::MAV_AUTOPILOT_INVALID;
+        assert_eq!(t.absorb(Instant::ZERO, &frame(1, MavMessage::HEARTBEAT(m))), Event::Other);
+        assert_eq!((t.system_id, t.frame_at), (None, None));
+    }
+
+    #[test]
+    fn cells_are_told_where_they_are_measured() {
+        let mut t = met();
+        let mut battery = |voltages: &[u16]| {
+            let mut m = BATTERY_STATUS_DATA { id: 0, current_consumed: 321, ..BATTERY_STATUS_DATA::DEFAULT };
+            m.voltages = core::array::from_fn(|i| voltages.get(i).copied().unwrap_or(u16::MAX)).into();
+            t.absorb(Instant::ZERO, &frame(1, MavMessage::BATTERY_STATUS(m)));
+            (t.cells_v.clone(), t.consumed_mah)
+        };
+        let (cells, consumed) = battery(&[4_100, 4_090, 4_110]);
+        assert_eq!((&cells[..], consumed), (&[4.1, 4.09, 4.11][..], Some(321)));
+        assert!(battery(&[12_300]).0.is_empty());
+    }
+
     #[test]
     fn a_mode_change_is_an_event_and_other_components_are_not_the_autopilot() {
         let mut t = Telemetry::default();
         let now = Instant::from_secs(1);
         assert_eq!(t.absorb(now, &frame(190, heartbeat(Mode::Auto))), Event::Other);
+        let quadrotor = Vehicle { autopilot: 3, kind: 2 };
+        assert_eq!(t.absorb(now, &frame(1, heartbeat(Mode::Guided))), Event::Identified(quadrotor));
         assert_eq!(
             t.absorb(now, &frame(1, heartbeat(Mode::Guided))),
             Event::Heartbeat { changed_from: None }
@@ -260,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_position_of_zeros_is_no_position() {
-        let mut t = Telemetry::default();
+        let mut t = met();
         let zero = GLOBAL_POSITION_INT_DATA::default();
         assert_eq!(t.absorb(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(zero))), Event::Other);
         let real = GLOBAL_POSITION_INT_DATA {

@@ -426,6 +426,8 @@ mod tests {
                 mode: None,
                 armed: false,
                 refused: Vec::new(),
+                autopilot: None,
+                parameters: Vec::new(),
             },
             navigation: Some(Navigation {
                 position: GeoPoint { latitude_deg: 39.5, longitude_deg: -0.3, altitude_m: 62.0 },

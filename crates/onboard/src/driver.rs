@@ -303,7 +303,13 @@ impl<R: Radio> Driver<R> {
         {
             return;
         }
-        if self.port.guard.as_ref().and_then(guard::Client::answer).is_some_and(|a| a.stance == Stance::Watches) {
+        if self
+            .port
+            .guard
+            .as_ref()
+            .and_then(guard::Client::answer)
+            .is_some_and(|a| a.stance == Stance::Watches)
+        {
             return self.log(Severity::Warning, "stopping in flight: the guardian takes the aircraft".into());
         }
         self.log(Severity::Warning, "stopping in flight without a guardian: asking for LAND".into());

@@ -33,6 +33,8 @@ fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
             mode: None,
             armed: false,
             refused: vec![],
+            autopilot: None,
+            parameters: vec![],
         },
         navigation: None,
         battery: None,

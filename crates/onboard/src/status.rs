@@ -1,7 +1,7 @@
 //! From an agent's status to the API's: the one place where radians become degrees and ids become text.
 
 use wingbeat_agent::{
-    Command, CommandProgress, FlightControllerStatus, LinkState, Navigation, Severity, Stage, Status,
+    Command, CommandProgress, Finding, LinkState, Navigation, Severity, Stage, Status, Watched,
 };
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
@@ -52,12 +52,13 @@ pub(crate) fn aircraft(
         state: status.state.into(),
         detail: status.detail.as_str().into(),
         engaged: status.engaged,
-        flight_controller: flight_controller(&status.flight_controller, status.at, beside),
+        flight_controller: flight_controller(status, beside),
         navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
-        battery: status.battery.map(|b| api::Battery {
+        battery: status.battery.as_ref().map(|b| api::Battery {
             remaining_percent: b.remaining_percent,
             voltage_v: b.voltage_v,
             current_a: b.current_a,
+            cells_v: b.cells_v.iter().map(|&v| (f64::from(v) * 1e3).round() / 1e3).collect(),
         }),
         mission: mission(status, mission_name),
         swarm: Some(api::Swarm {
@@ -140,7 +141,8 @@ pub(crate) fn severity(severity: Severity) -> api::Severity {
     }
 }
 
-fn flight_controller(f: &FlightControllerStatus, now: Instant, beside: &Beside) -> api::FlightController {
+fn flight_controller(status: &Status, beside: &Beside) -> api::FlightController {
+    let (f, now) = (&status.flight_controller, status.at);
     api::FlightController {
         link: match f.link {
             LinkState::NeverSeen => api::LinkState::NeverSeen,
@@ -151,7 +153,7 @@ fn flight_controller(f: &FlightControllerStatus, now: Instant, beside: &Beside) 
         heartbeat_age_ms: f.heartbeat_at.map(|at| now.since(at).as_millis() as u64),
         firmware: f.version.map(|v| {
             let vehicle = if f.is_copter == Some(true) { "ArduCopter" } else { "not ArduCopter" };
-            format!("{vehicle} {}.{}.{}", v.major, v.minor, v.patch)
+            format!("{vehicle} {v}")
         }),
         mode: f.mode_number.map(|number| match f.mode() {
             Some(mode) => mode.name().into(),
@@ -172,6 +174,19 @@ fn flight_controller(f: &FlightControllerStatus, now: Instant, beside: &Beside) 
             ("signature_senders", u64::from(f.refused.signature.too_many_streams)),
             ("unwritten", beside.unwritten),
         ]),
+        autopilot: f.vehicle.map(|vehicle| api::Autopilot {
+            vehicle: vehicle.to_string(),
+            capabilities: f.firmware.map(|firmware| format!("{:x}", firmware.capabilities)),
+            hardware_id: f.firmware.map(|firmware| format!("{:016x}", firmware.uid)),
+            board_version: f.firmware.map(|firmware| firmware.board_version),
+            reboots: f.reboots,
+            other_autopilots: f.strangers.heartbeats,
+        }),
+        parameters: status
+            .parameters
+            .iter()
+            .filter_map(|(which, finding)| parameter(which, finding))
+            .collect(),
     }
 }
 
@@ -192,6 +207,20 @@ fn link_fault(link: LinkState, now: Instant, beside: &Beside) -> Option<api::Lin
         ),
     };
     Some(api::LinkFault { kind, detail })
+}
+
+fn parameter(which: Watched, finding: Finding) -> Option<api::Parameter> {
+    let usual = which.names().usual;
+    let (name, value, detail) = match finding {
+        Finding::Unknown => return None,
+        Finding::Known { name, value } => (name.to_string(), Some(value.as_f64()), String::new()),
+        Finding::Absent => (usual.into(), None, "this autopilot does not have it".into()),
+        Finding::WrongKind { found } => {
+            (usual.into(), None, format!("found {found}, expected {}", which.kind()))
+        }
+        Finding::Unreadable => (usual.into(), None, "its value cannot be read".into()),
+    };
+    Some(api::Parameter { name, value, detail })
 }
 
 fn navigation(n: &Navigation, target: Option<Point>) -> api::Navigation {
@@ -245,7 +274,7 @@ fn refusals(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<api::R
 #[cfg(test)]
 mod tests {
     use wingbeat_agent::{Agent, Config, Input, Outputs};
-    use wingbeat_geo::{DVec3, Position};
+    use wingbeat_geo::{DVec3, Instant, Position};
     use wingbeat_protocol::muscop;
     use wingbeat_wire::VehicleId;
 

@@ -391,10 +391,12 @@ async fn a_companion_that_flies_auto_is_succeeded_too() {
     rig.daemon.signal("KILL");
     rig.daemon.child.wait().unwrap();
     rig.guard().says("it was not commanding").await;
-    timeout(PATIENCE, aircraft.truth.wait_for(|t| t.velocity.truncate().length() > 3.0)).await.unwrap().unwrap();
+    timeout(PATIENCE, aircraft.truth.wait_for(|t| t.velocity.truncate().length() > 3.0))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(aircraft.truth.borrow().mode, Mode::Auto, "a pilot's AUTO goes on");
-    let mut companion =
-        tokio::net::UnixStream::connect(rig.folder.path().join("guard.sock")).await.unwrap();
+    let mut companion = tokio::net::UnixStream::connect(rig.folder.path().join("guard.sock")).await.unwrap();
     let pulse = Pulse {
         activity: Activity::Commanding,
         system_id: 1,

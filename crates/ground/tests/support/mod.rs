@@ -144,6 +144,8 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
             mode: Some("LOITER".to_owned()),
             armed: false,
             refused: Vec::new(),
+            autopilot: None,
+            parameters: Vec::new(),
         },
         navigation: Some(Navigation {
             position: GeoPoint { latitude_deg: 39.48, longitude_deg: -0.34, altitude_m: 50.0 },
