@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use tokio::time::sleep_until;
-use tokio_serial::{SerialPort as _, SerialStream};
+use tokio_serial::{SerialPort as _, SerialPortBuilderExt as _, SerialStream};
 use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::FlightController;
 
@@ -29,21 +29,42 @@ impl Line {
     /// There is something at `link` already, other than a link that an earlier line left behind, or no
     /// pseudo-terminal can be made.
     pub fn new(link: &Path) -> io::Result<Self> {
-        let (near, far) = SerialStream::pair()?;
-        let device =
-            far.name().map(PathBuf::from).ok_or_else(|| io::Error::other("a device without a name"))?;
+        let (near, device) = pseudo_terminal()?;
         // A link whose device is gone is ours from an earlier run; anything else is somebody's.
         if link.is_symlink() && !link.exists() {
             std::fs::remove_file(link)?;
         }
         symlink(&device, link)?;
-        // `far` closes here: the device is free for whoever opens it first.
         Ok(Self { near, link: link.to_owned(), device })
     }
 
     /// The device's own name.
     pub fn device(&self) -> &Path {
         &self.device
+    }
+
+    /// Makes the device free again after somebody closed it.
+    ///
+    /// Whoever opens a serial line for himself (TIOCEXCL) and is killed takes that with him on real hardware.
+    /// On a pseudo-terminal it stays for as long as our end is open, and then nobody but root can open it
+    /// again. So we do, and say that it is free; or we put another device behind the link.
+    fn release(&mut self, fc: &mut FlightController) {
+        match tokio_serial::new(self.device.to_string_lossy(), 921_600).open_native_async() {
+            Ok(mut far) => {
+                // Closing it frees it too.
+                let _ = far.set_exclusive(false);
+            }
+            // Somebody was quicker, and has it.
+            Err(_) if self.read(fc) => {}
+            Err(_) => {
+                // Without another device this one stays as it is: locked, until we end.
+                let Ok((near, device)) = pseudo_terminal() else { return };
+                let ours = std::fs::read_link(&self.link).is_ok_and(|target| target == self.device);
+                if ours && std::fs::remove_file(&self.link).is_ok() && symlink(&device, &self.link).is_ok() {
+                    (self.near, self.device) = (near, device);
+                }
+            }
+        }
     }
 
     /// What has come from whoever has the device open; nothing while nobody has.
@@ -73,6 +94,13 @@ impl Line {
     }
 }
 
+/// Our end of a new pseudo-terminal, and the name of the other, which nobody has open.
+fn pseudo_terminal() -> io::Result<(SerialStream, PathBuf)> {
+    let (near, far) = SerialStream::pair()?;
+    let device = far.name().map(PathBuf::from).ok_or_else(|| io::Error::other("a device without a name"))?;
+    Ok((near, device))
+}
+
 impl Drop for Line {
     fn drop(&mut self) {
         // Only if it is still ours.
@@ -90,10 +118,15 @@ pub async fn flight_controller(
     mut watch: impl FnMut(&FlightController),
 ) {
     let mut out = Vec::new();
+    let mut was_open = false;
     loop {
         // The flight controller looks at its line once per tick, and so do we.
         sleep_until(clock.kernel(fc.poll_timeout())).await;
         let open = line.read(&mut fc);
+        if was_open && !open {
+            line.release(&mut fc);
+        }
+        was_open = open;
         out.clear();
         fc.advance(clock.now(), &mut out);
         watch(&fc);
@@ -110,7 +143,6 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::time::timeout;
-    use tokio_serial::SerialPortBuilderExt as _;
     use wingbeat_geo::{Instant, Position};
     use wingbeat_sim::flight_controller::Config;
 

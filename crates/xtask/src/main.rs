@@ -8,6 +8,7 @@ mod counts;
 mod demo;
 mod frames;
 mod layers;
+mod nspawn;
 mod openapi;
 mod process;
 mod suite;
@@ -56,6 +57,13 @@ enum Command {
         #[arg(long)]
         host: bool,
     },
+    /// Boot a Debian with the daemon under systemd and a simulated flight controller on its serial line,
+    /// and fly it; needs root, systemd-nspawn and mmdebstrap
+    Nspawn {
+        /// Already in a network namespace made for it
+        #[arg(long, hide = true)]
+        inside: bool,
+    },
     /// Write the OpenAPI documents under docs/openapi
     Openapi {
         /// Write nothing; fail where a committed document differs
@@ -80,6 +88,11 @@ fn main() -> ExitCode {
         Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
+        Command::Nspawn { inside: true } => nspawn::run_inside(&root),
+        Command::Nspawn { inside: false } => nspawn::run(&root).map(|outcome| match outcome {
+            nspawn::Outcome::Passed => println!("nspawn: passed"),
+            nspawn::Outcome::Skipped(why) => println!("nspawn: skipped: {why}"),
+        }),
         Command::Openapi { check } => openapi::run(&root, check),
     };
     match outcome {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::counts::{self, Counts, Runner};
-use crate::{chip, layers, process, web};
+use crate::{chip, layers, nspawn, process, web};
 
 /// Counts what ran and prints it.
 struct Suite {
@@ -79,6 +79,13 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             let mut test = cargo(&sitl);
             test.args(["--test-threads", "1", "--nocapture"]);
             Ok(test)
+        });
+        suite.step("nspawn", || match nspawn::run(root)? {
+            nspawn::Outcome::Passed => Ok(Counts { passed: 1, failed: 0 }),
+            nspawn::Outcome::Skipped(why) => {
+                println!("skipped: {why}");
+                Ok(Counts::default())
+            }
         });
     }
     suite.close()

@@ -1,0 +1,101 @@
+//! `cargo xtask nspawn`: the daemon under systemd, as on an aircraft, with a flight controller on its
+//! serial line.
+//!
+//! A Debian root is booted by `systemd-nspawn` with the unit, the sample configuration for a swarm of one,
+//! and a pseudo-terminal for `/dev/ttyAMA0`; behind that flies `wingbeat sim --serial`. The PC Companion
+//! runs outside. Everything is in a network namespace of its own, in which there is nothing but loopback:
+//! ports cannot clash and nothing can leave. What is seen is printed with its time; the first thing that is
+//! not as it must be is the error.
+
+mod container;
+mod flights;
+mod http;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process;
+
+/// How it ended, when it did not fail.
+pub(crate) enum Outcome {
+    Passed,
+    /// It cannot be done on this machine; why.
+    Skipped(String),
+}
+
+/// Debian's release: that of Raspberry Pi OS, and old enough that what was built here finds its glibc.
+const SUITE: &str = "bookworm";
+/// What is in the root beside the essential packages.
+const PACKAGES: &str = "systemd,systemd-sysv,dbus";
+
+/// Builds what is needed and runs the test in a network namespace of its own.
+pub(crate) fn run(root: &Path) -> Result<Outcome> {
+    if let Some(why) = missing()? {
+        return Ok(Outcome::Skipped(why));
+    }
+    let build = ["build", "--quiet", "--bins", "--package", "wingbeat-onboard", "--package", "wingbeat-cli"];
+    process::run(process::cargo().current_dir(root).args(build))?;
+    debian(root)?;
+    let me = std::env::current_exe()?;
+    // A namespace begins with a loopback interface that is down.
+    let script = "ip link set lo up && exec \"$0\" nspawn --inside";
+    process::run(Command::new("unshare").args(["--net", "--", "sh", "-c", script]).arg(me))?;
+    Ok(Outcome::Passed)
+}
+
+/// The test, in the namespace that [`run`] made.
+pub(crate) fn run_inside(root: &Path) -> Result<()> {
+    let interfaces = std::fs::read_dir("/sys/class/net").map(Iterator::count).unwrap_or_default();
+    let namespace = String::from_utf8(process::output(Command::new("ip").args(["-o", "link"]))?)?;
+    if namespace.lines().count() != 1 || !namespace.contains(": lo:") {
+        bail!(
+            "--inside: found {} interfaces ({interfaces} of the machine), expected loopback alone; run `cargo \
+             xtask nspawn` without it",
+            namespace.lines().count()
+        );
+    }
+    flights::fly(root, &debian_root(root))
+}
+
+/// What this machine lacks, if anything.
+fn missing() -> Result<Option<String>> {
+    for program in ["systemd-nspawn", "mmdebstrap", "unshare", "nsenter", "ip"] {
+        let found = std::env::var_os("PATH").is_some_and(|path| {
+            std::env::split_paths(&path)
+                .chain([PathBuf::from("/sbin"), PathBuf::from("/usr/sbin")])
+                .any(|folder| folder.join(program).is_file())
+        });
+        if !found {
+            return Ok(Some(format!("no {program} here")));
+        }
+    }
+    let id = String::from_utf8(process::output(Command::new("id").arg("-u"))?)?;
+    Ok((id.trim() != "0").then(|| format!("it needs root, found user id {}", id.trim())))
+}
+
+/// Where Debian's root is kept from run to run, outside of what git sees.
+fn debian_root(root: &Path) -> PathBuf {
+    root.join("target/nspawn").join(SUITE)
+}
+
+/// Makes Debian's root unless it is there.
+fn debian(root: &Path) -> Result<()> {
+    let finished = debian_root(root);
+    if finished.is_dir() {
+        return Ok(());
+    }
+    println!("making a Debian root ({SUITE}) under {}", finished.display());
+    // Under another name until it is whole.
+    let unfinished = finished.with_extension("unfinished");
+    std::fs::create_dir_all(finished.parent().unwrap_or(root))?;
+    if unfinished.exists() {
+        std::fs::remove_dir_all(&unfinished)?;
+    }
+    let mut command = Command::new("mmdebstrap");
+    command.args(["--quiet", "--variant=minbase", &format!("--include={PACKAGES}"), SUITE]).arg(&unfinished);
+    process::run(&mut command)?;
+    std::fs::rename(&unfinished, &finished)?;
+    Ok(())
+}

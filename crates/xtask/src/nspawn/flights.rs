@@ -1,0 +1,337 @@
+//! What is flown, and what must be seen.
+
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use super::container::{Container, Program};
+use super::http;
+
+/// The sample's address of the daemon's API, and where the PC Companion is.
+const AIRCRAFT: &str = "127.0.0.1:8080";
+const GROUND: &str = "127.0.0.1:8700";
+/// The sample's aircraft.
+const ID: &str = "0000b827eb010203";
+const UNIT: &str = "wingbeatd.service";
+const GUARD: &str = "wingbeat-guard.service";
+/// Debian's number of the group `dialout`.
+const DIALOUT: u32 = 20;
+/// A phase of a flight takes some tens of seconds; only a test that fails waits so long.
+const PHASE: Duration = Duration::from_secs(180);
+/// A daemon that was killed answers again within this, or it was not restarted at once.
+const RESTART_LIMIT: Duration = Duration::from_secs(5);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Flies everything; the first thing that is not as it must be is the error.
+pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
+    let story = Story { since: Instant::now() };
+    let programs = root.join("target/debug");
+    let line = debian.with_extension("ttyAMA0");
+    // A run that was killed leaves it behind, and its device's number may be somebody else's by now.
+    if line.is_symlink() {
+        std::fs::remove_file(&line)?;
+    }
+    let mut sim = Program::start(
+        Command::new(programs.join("wingbeat")).args(["sim", "--watch", "--serial"]).arg(&line),
+    )?;
+    story.until("the simulated flight controller is behind a line", || {
+        sim.alive()?;
+        Ok(line.exists().then_some(()))
+    })?;
+    let device = std::fs::read_link(&line)?;
+    // As udev does it on an aircraft.
+    chown(&device, Some(0), Some(DIALOUT)).with_context(|| format!("chown {}", device.display()))?;
+    std::fs::set_permissions(&device, std::fs::Permissions::from_mode(0o660))?;
+
+    let guarded = install(root, debian)?;
+    let booted = Instant::now();
+    let container = Container::boot(debian, &device)?;
+    let test = Test { story, sim, container, guarded };
+    test.story.until("the aircraft answers", || Ok(aircraft().ok()))?;
+    test.story.tell(&format!("the API answers {:.1} s after the boot began", booted.elapsed().as_secs_f64()));
+    let _ground =
+        Program::start(Command::new(programs.join("wingbeat")).args(["ground", AIRCRAFT, "--bind", GROUND]))?;
+
+    test.appears()?;
+    test.flies_a_mission()?;
+    test.survives_a_kill()?;
+    test.is_left_safe_by_a_stop()?;
+    Ok(())
+}
+
+/// Puts programs, configuration and units where a package would. True if there is a guardian to install.
+fn install(root: &Path, debian: &Path) -> Result<bool> {
+    let sample = std::fs::read_to_string(root.join("deploy/wingbeatd.toml"))?;
+    let config = debian.join("etc/wingbeat");
+    std::fs::create_dir_all(&config)?;
+    std::fs::write(config.join("wingbeatd.toml"), adapt(&sample)?)?;
+    let units = debian.join("etc/systemd/system");
+    let wanted = units.join("multi-user.target.wants");
+    std::fs::create_dir_all(&wanted)?;
+    let guarded = root.join("systemd").join(GUARD).is_file();
+    for unit in [UNIT, GUARD].into_iter().take(if guarded { 2 } else { 1 }) {
+        let program = unit.trim_end_matches(".service");
+        let to = debian.join("usr/bin").join(program);
+        // Not over a file that may still be mapped.
+        if to.exists() {
+            std::fs::remove_file(&to)?;
+        }
+        let from = root.join("target/debug").join(program);
+        std::fs::copy(&from, to).with_context(|| format!("copying {}", from.display()))?;
+        std::fs::copy(root.join("systemd").join(unit), units.join(unit))?;
+        let drop_in = units.join(format!("{unit}.d"));
+        std::fs::create_dir_all(&drop_in)?;
+        // A pseudo-terminal has another major number than a serial device.
+        std::fs::write(drop_in.join("pseudo-terminal.conf"), "[Service]\nDeviceAllow=char-136 rw\n")?;
+        let link = wanted.join(unit);
+        if !link.is_symlink() {
+            symlink(PathBuf::from("..").join(unit), link)?;
+        }
+    }
+    Ok(guarded)
+}
+
+/// The sample configuration for a swarm of one whose radio is the loopback interface.
+fn adapt(sample: &str) -> Result<String> {
+    let mut text = sample.to_owned();
+    for (from, to) in [
+        ("\n#id = ", "\nid = "),
+        ("\ninterface = \"wlan0\"", "\ninterface = \"lo\""),
+        ("\n#broadcast = \"255.255.255.255\"", "\nbroadcast = \"127.255.255.255\""),
+        ("\naircraft = 9", "\naircraft = 1"),
+    ] {
+        ensure!(
+            text.matches(from).count() == 1,
+            "deploy/wingbeatd.toml: found {} times {:?}, expected once",
+            text.matches(from).count(),
+            from.trim()
+        );
+        text = text.replace(from, to);
+    }
+    Ok(text)
+}
+
+/// The aircraft's status, from itself.
+fn aircraft() -> Result<Value> {
+    let (code, status) = http::ask(AIRCRAFT, "GET", "/api/v1/status", None)?;
+    ensure!(code == 200, "status: found code {code}, expected 200");
+    Ok(status)
+}
+
+/// The aircraft as the PC Companion shows it.
+fn shown() -> Result<Value> {
+    let (code, picture) = http::ask(GROUND, "GET", "/api/v1/fleet", None)?;
+    ensure!(code == 200, "fleet: found code {code}, expected 200");
+    Ok(picture["aircraft"][0].clone())
+}
+
+/// Prints what is seen, with its time.
+struct Story {
+    since: Instant,
+}
+
+impl Story {
+    fn tell(&self, what: &str) {
+        println!("{:7.1} s  {what}", self.since.elapsed().as_secs_f64());
+    }
+
+    /// Waits for a value, and tells that it came.
+    fn until<T>(&self, what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+        let since = Instant::now();
+        loop {
+            if let Some(found) = look()? {
+                self.tell(what);
+                return Ok(found);
+            }
+            ensure!(since.elapsed() < PHASE, "never, within {} s: {what}", PHASE.as_secs());
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+struct Test {
+    story: Story,
+    sim: Program,
+    container: Container,
+    guarded: bool,
+}
+
+impl Test {
+    /// It is in the PC Companion, and in the journal with its fields.
+    fn appears(&self) -> Result<()> {
+        self.story.until("it appears in the PC Companion, its flight controller heard", || {
+            let seen = shown().unwrap_or_default();
+            let heard = seen["status"]["flight_controller"]["link"] == "up";
+            Ok((seen["link"] == "up" && heard && seen["status"]["id"] == ID).then_some(()))
+        })?;
+        let journal = self.container.output(
+            "journalctl",
+            &[
+                "--output=json",
+                "--no-pager",
+                "--unit",
+                UNIT,
+                "WINGBEAT_AIRCRAFT=uav-0203",
+                "WINGBEAT_STATE=Start",
+            ],
+        )?;
+        let line = journal.lines().next().context("journal: found no line of uav-0203 in state Start")?;
+        let record: Value = serde_json::from_str(line)?;
+        ensure!(
+            record["WINGBEAT_PROTOCOL"] == "muscop" && record["_UID"] != "0",
+            "journal: found {line}, expected WINGBEAT_PROTOCOL=muscop by a user other than root"
+        );
+        let user = &record["_UID"];
+        self.story.tell(&format!("the journal has its aircraft, protocol and state, by user {user}"));
+        Ok(())
+    }
+
+    fn flies_a_mission(&self) -> Result<()> {
+        self.take_off()?;
+        self.press("start")?;
+        self.story.until("the mission is flown: Finished", || {
+            let status = aircraft()?;
+            ensure!(status["state"] != "Aborted", "found {}, expected no abort", status["detail"]);
+            Ok((status["state"] == "Finished" && status["flight_controller"]["armed"] == false).then_some(()))
+        })?;
+        self.story.tell(&self.sim.last());
+        Ok(())
+    }
+
+    /// `kill -9` in flight: another daemon is there at once, and the aircraft comes down.
+    fn survives_a_kill(&self) -> Result<()> {
+        self.restart()?;
+        self.take_off()?;
+        let restarts = self.property("NRestarts")?;
+        let old = self.property("MainPID")?;
+        let from = self.sim.printed();
+        let killed = Instant::now();
+        self.container.output("systemctl", &["kill", "--kill-whom=main", "--signal=KILL", UNIT])?;
+        self.story.tell("kill -9 in flight");
+        self.story.until("another daemon is ready", || {
+            let ready = self.property("ActiveState")? == "active" && self.property("MainPID")? != old;
+            Ok(ready.then_some(()))
+        })?;
+        let took = killed.elapsed();
+        ensure!(
+            took < RESTART_LIMIT,
+            "restart: found {} ms, expected at most {} s",
+            took.as_millis(),
+            RESTART_LIMIT.as_secs()
+        );
+        let now = self.property("NRestarts")?;
+        ensure!(now != restarts, "restarts: found {now} as before, expected one more");
+        self.story.tell(&format!("restarted {} ms after the kill", took.as_millis()));
+        self.story.until("it is back in the PC Companion", || {
+            let seen = shown()?;
+            let young = seen["age_ms"].as_u64().is_some_and(|age_ms| age_ms < 1_000);
+            Ok((seen["link"] == "up" && young && seen["status"]["state"] == "Start").then_some(()))
+        })?;
+        if !self.guarded {
+            // It hangs at its last target until somebody decides.
+            self.press("land")?;
+        }
+        self.comes_down(from, killed)
+    }
+
+    /// `systemctl stop` in flight: the aircraft is in a mode that brings it to the ground.
+    fn is_left_safe_by_a_stop(&self) -> Result<()> {
+        self.restart()?;
+        self.take_off()?;
+        let from = self.sim.printed();
+        let asked = Instant::now();
+        self.container.output("systemctl", &["stop", UNIT])?;
+        self.story.tell(&format!("systemctl stop returned after {} ms", asked.elapsed().as_millis()));
+        let result = self.property("Result")?;
+        ensure!(result == "success", "systemctl stop: found result {result}, expected success");
+        self.comes_down(from, asked)
+    }
+
+    /// Waits for the ground, and tells each mode on the way.
+    fn comes_down(&self, from: usize, since: Instant) -> Result<()> {
+        let mut told = from;
+        self.story.until("it is down and disarmed", || {
+            while let Some((at, line)) = self.sim.line(told, |_| true) {
+                let after = at.saturating_duration_since(since).as_secs_f64();
+                self.story.tell(&format!("  {after:.1} s later: {line}"));
+                told += 1;
+            }
+            Ok(self.sim.line(from, |line| line.contains("disarmed, landed")))
+        })?;
+        Ok(())
+    }
+
+    /// Gives it a short mission and lets it take off.
+    fn take_off(&self) -> Result<()> {
+        self.story.until("the flight controller is heard, the mission is taken", || {
+            let waypoint = |latitude_deg: f64| json!({"latitude_deg": latitude_deg, "longitude_deg": -0.3464, "height_m": 10.0});
+            let mission = json!({"name": "there", "waypoints": [waypoint(39.4825), waypoint(39.4828)]});
+            let heard = aircraft()?["flight_controller"]["link"] == "up";
+            let (code, _) = http::ask(AIRCRAFT, "PUT", "/api/v1/mission", Some(&mission))?;
+            Ok((heard && code == 200).then_some(()))
+        })?;
+        self.story.until("all preflight checks pass", || {
+            let checks = aircraft()?["checks"].clone();
+            let checks = checks.as_array().context("status: found no checks")?;
+            Ok((!checks.is_empty() && checks.iter().all(|check| check["passed"] == true)).then_some(()))
+        })?;
+        self.press("setup")?;
+        self.story.until("it has taken off: SetupFinished", || {
+            let status = aircraft()?;
+            ensure!(status["state"] != "Aborted", "found {}, expected no abort", status["detail"]);
+            Ok((status["state"] == "SetupFinished").then_some(()))
+        })?;
+        self.story.tell(&self.sim.last());
+        Ok(())
+    }
+
+    /// Presses a button of the PC Companion.
+    fn press(&self, command: &str) -> Result<()> {
+        let id = format!("{command}-{}", self.story.since.elapsed().as_millis());
+        let body = json!({"id": id, "command": command, "vehicles": []});
+        let (code, answer) = http::ask(GROUND, "POST", "/api/v1/fleet/commands", Some(&body))?;
+        ensure!((200..300).contains(&code), "{command}: found {code} {answer}, expected it to be taken");
+        self.story.tell(&format!("pressed {command}"));
+        Ok(())
+    }
+
+    /// A fresh daemon, on the ground.
+    fn restart(&self) -> Result<()> {
+        self.container.output("systemctl", &["restart", UNIT])?;
+        self.story.until("restarted on the ground, and shown", || {
+            let (Ok(status), Ok(seen)) = (aircraft(), shown()) else { return Ok(None) };
+            let fresh = status["state"] == "Start" && status["flight_controller"]["link"] == "up";
+            Ok((fresh && seen["link"] == "up" && seen["status"]["state"] == "Start").then_some(()))
+        })
+    }
+
+    /// What systemd knows of the unit.
+    fn property(&self, name: &str) -> Result<String> {
+        let value = self.container.output("systemctl", &["show", "--value", "--property", name, UNIT])?;
+        if value.is_empty() {
+            bail!("systemctl show: found no {name}, expected a value");
+        }
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_can_be_adapted_and_another_is_refused() {
+        let sample = std::fs::read_to_string(crate::root().join("deploy/wingbeatd.toml")).unwrap();
+        let adapted = adapt(&sample).unwrap();
+        assert!(adapted.contains("\nid = \"0000b827eb010203\"\n") && adapted.contains(ID));
+        assert!(adapted.contains("\naircraft = 1\n") && adapted.contains("\ninterface = \"lo\"\n"));
+        let error = adapt(&adapted).unwrap_err().to_string();
+        assert!(error.contains("found 0 times \"#id =\""), "{error}");
+    }
+}
