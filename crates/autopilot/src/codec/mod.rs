@@ -177,6 +177,12 @@ impl Decoder {
     }
 }
 
+/// The message `id` with this payload, as MAVLink 2 sends it; none where the dialect has no such message or
+/// one of its fields has no such value.
+pub fn message(id: u32, payload: &[u8]) -> Option<MavMessage> {
+    MavMessage::parse(MavlinkVersion::V2, id, payload).ok()
+}
+
 /// A buffer of fixed size has no room for the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the output buffer is full")]
