@@ -168,3 +168,17 @@ fn five_arducopters_fly_muscop_to_the_end() {
     let big = kept.filter(|e| e.metadata().is_ok_and(|m| m.len() > 10_000)).count();
     assert_eq!(big, 5, "{text}");
 }
+
+#[test]
+fn a_simulation_that_does_not_keep_pace_is_refused() {
+    let Some(binary) = real() else { return };
+    let temporary = tempfile::tempdir().unwrap();
+    let output = bench(temporary.path(), &binary, &["--uavs", "2", "--speedup", "20"]).output().unwrap();
+    let text = words(&output);
+    nothing_is_left(temporary.path());
+    let line = text.lines().find(|l| l.starts_with("real-time factor")).unwrap_or_else(|| panic!("{text}"));
+    let share: f64 = line.split("): ").nth(1).and_then(|l| l.split(';').next()?.parse().ok()).unwrap();
+    // 3.5.7 does not run twenty times as fast as time; whoever does is believed.
+    assert_eq!(text.contains("REFUSED"), share < 0.95, "{text}");
+    assert!(share >= 0.95 || output.status.code() == Some(1), "{text}");
+}

@@ -214,3 +214,59 @@ async fn listen(mut stream: TcpStream, heard: Arc<Mutex<Heard>>, mut to_send: mp
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wingbeat_radio::Clock;
+    use wingbeat_sim::flight_controller::{Config, FlightController, Parameter};
+
+    /// A simulated flight controller that serves one port as SITL serves SERIAL1.
+    async fn serial1(parameters: &[(Parameter, f32)]) -> (u16, JoinHandle<std::io::Result<()>>) {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let home = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+        let mut config = Config::new(7, home);
+        config.serial = 1;
+        config.parameters.extend_from_slice(parameters);
+        let fc = FlightController::new(config, 1, wingbeat_geo::Instant::ZERO);
+        let clock = Clock::start(10.0).unwrap();
+        (port, tokio::spawn(crate::serve::flight_controller(listener, fc, clock, |_| {})))
+    }
+
+    async fn until(monitor: &Monitor, holds: impl Fn(&Heard) -> bool) {
+        let wait = async {
+            while !holds(&monitor.heard()) {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        assert!(timeout(Duration::from_secs(60), wait).await.is_ok(), "lacks {:?}", monitor.heard().lacks());
+    }
+
+    #[tokio::test]
+    async fn it_says_what_is_lacking_until_nothing_is_and_takes_the_rate() {
+        let streams =
+            [Parameter::SR1_POSITION, Parameter::SR1_EXTRA3, Parameter::SR1_EXT_STAT].map(|p| (p, 10.0));
+        let (port, server) = serial1(&streams).await;
+        let monitor = Monitor::connect(port).await.unwrap();
+        assert_eq!(Heard::default().lacks(), Some("a heartbeat"));
+        until(&monitor, |heard| heard.lacks().is_none()).await;
+        let found = monitor.heard().position().unwrap();
+        assert!((found.latitude_e7 - 394_825_940).abs() < 100, "{found:?}");
+        monitor.begin_rate();
+        until(&monitor, |heard| heard.rate.overall().is_some_and(|rate| rate > 1.0)).await;
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn a_parameter_is_set_when_the_autopilot_says_so() {
+        let (port, server) = serial1(&[]).await;
+        let monitor = Monitor::connect(port).await.unwrap();
+        until(&monitor, |heard| heard.telemetry.system_id == Some(7)).await;
+        monitor.set("WPNAV_SPEED", 700.0).await.unwrap();
+        // A parameter that it does not have is never confirmed.
+        let message = monitor.set("SIM_SPEEDUP", 5.0).await.unwrap_err().to_string();
+        assert!(message.contains("SIM_SPEEDUP") && message.contains("5 tries"), "{message}");
+        server.abort();
+    }
+}
