@@ -71,7 +71,7 @@ mod tests {
             (String::new(), 0o600, "0 characters"),
             (digits[1..].to_owned(), 0o600, "63 characters"),
             (format!("{digits}\n{digits}"), 0o600, "66 characters"),
-            (digits.replace('f', "g").replace('F', "g"), 0o600, "64 characters"),
+            (digits.replace(['f', 'F'], "g"), 0o600, "64 characters"),
             ("0".repeat(64), 0o600, "64 zeros"),
         ] {
             let file = key_file(&text, mode);
