@@ -1,7 +1,7 @@
 //! MAVLink 1 or 2 towards one autopilot.
 //!
-//! MAVLink 2 is spoken until it is shown to be in vain. ArduCopter 3.5.7 begins in MAVLink 1 on its first
-//! port and answers in MAVLink 2 once it has heard it; a port with `SERIALn_PROTOCOL = 1` answers in
+//! MAVLink 2 is spoken until it is shown to be in vain. ArduCopter answers in MAVLink 2 on a port with
+//! `SERIALn_PROTOCOL = 2`; on a port with 1 (3.5.7's default on its first) it answers in
 //! MAVLink 1 for ever and understands both. So frames in MAVLink 1 alone say nothing; that they go on
 //! coming although we speak MAVLink 2 does. Then the question for `AUTOPILOT_VERSION`, which is asked until
 //! it is answered, goes out in MAVLink 1, and the capabilities in its answer decide for good.
