@@ -61,9 +61,14 @@ async fn daemon() -> Result<()> {
     let daemon = wingbeat_onboard::start(settings.daemon, Clock::real_time(), radio).await?;
 
     let mut status = daemon.status();
-    let ready =
-        status.wait_for(|status| status.checks.iter().all(|check| check.passed || check.name == "swarm"));
-    drop(timeout(PATIENCE, ready).await.map_err(|_| "the aircraft never became ready")??);
+    let ready = status.wait_for(|status| {
+        let mut checks = status.checks.iter().filter(|check| check.name != "swarm");
+        checks.all(|check| check.passed)
+    });
+    let is_ready = timeout(PATIENCE, ready).await.is_ok();
+    if !is_ready {
+        return Err(format!("never ready: {:?}", daemon.status().borrow().checks).into());
+    }
     let mission = r#"{"name": "line", "waypoints": [
         {"latitude_deg": 39.4826, "longitude_deg": -0.3463, "height_m": 20},
         {"latitude_deg": 39.4836, "longitude_deg": -0.3463, "height_m": 20}]}"#;
