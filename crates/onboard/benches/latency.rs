@@ -21,6 +21,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_serial::{SerialPort as _, SerialStream};
+use wingbeat_agent::CompanionLoss;
 use wingbeat_autopilot::{
     codec::{Decoder, FRAME_LEN_MAX, MavHeader, encode_v2},
     dialect::{
@@ -56,6 +57,9 @@ async fn daemon() -> Result<()> {
     });
     let text = format!("{CONFIG}endpoint = \"serial:{}:921600\"\n", device.recv()?);
     let mut settings = config::parse("latency", &text, [], &|_| Err("none asked for".into()))?;
+    // The aircraft is this program's, and ends with it.
+    settings.daemon.guard = None;
+    settings.daemon.agent.companion_loss = CompanionLoss::EndsWithIt;
     settings.radio.port = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
     let radio = UdpBroadcast::spawn(settings.radio);
     let daemon = wingbeat_onboard::start(settings.daemon, Clock::real_time(), radio).await?;
