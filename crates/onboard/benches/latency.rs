@@ -21,6 +21,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_serial::{SerialPort as _, SerialStream};
+use wingbeat_agent::CompanionLoss;
 use wingbeat_autopilot::{
     codec::{Decoder, FRAME_LEN_MAX, MavHeader, encode_v2},
     dialect::{
@@ -56,14 +57,22 @@ async fn daemon() -> Result<()> {
     });
     let text = format!("{CONFIG}endpoint = \"serial:{}:921600\"\n", device.recv()?);
     let mut settings = config::parse("latency", &text, [], &|_| Err("none asked for".into()))?;
+    // The aircraft is this program's, and ends with it.
+    settings.daemon.guard = None;
+    settings.daemon.agent.companion_loss = CompanionLoss::EndsWithIt;
     settings.radio.port = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
     let radio = UdpBroadcast::spawn(settings.radio);
     let daemon = wingbeat_onboard::start(settings.daemon, Clock::real_time(), radio).await?;
 
     let mut status = daemon.status();
-    let ready =
-        status.wait_for(|status| status.checks.iter().all(|check| check.passed || check.name == "swarm"));
-    drop(timeout(PATIENCE, ready).await.map_err(|_| "the aircraft never became ready")??);
+    let ready = status.wait_for(|status| {
+        let mut checks = status.checks.iter().filter(|check| check.name != "swarm");
+        checks.all(|check| check.passed)
+    });
+    let is_ready = timeout(PATIENCE, ready).await.is_ok();
+    if !is_ready {
+        return Err(format!("never ready: {:?}", daemon.status().borrow().checks).into());
+    }
     let mission = r#"{"name": "line", "waypoints": [
         {"latitude_deg": 39.4826, "longitude_deg": -0.3463, "height_m": 20},
         {"latitude_deg": 39.4836, "longitude_deg": -0.3463, "height_m": 20}]}"#;

@@ -193,6 +193,17 @@ async fn a_daemon_that_does_not_answer() {
 }
 
 #[tokio::test]
+async fn a_guardian_that_has_the_aircraft() {
+    let aircraft = Aircraft::healthy();
+    aircraft.process(734, "wingbeat-guard");
+    assert_eq!(
+        aircraft.line("port").await,
+        "FAULT   port: found it open in the guardian, which has the aircraft since its daemon fell silent, expected a \
+         daemon that holds it; cure: leave an aircraft that flies to it; on the ground systemctl restart wingbeatd"
+    );
+}
+
+#[tokio::test]
 async fn silence() {
     let aircraft = Aircraft::with(Play { mute: true, ..Play::default() });
     assert_eq!(

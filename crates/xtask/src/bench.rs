@@ -20,6 +20,8 @@ const RUNS: usize = 5;
 const SPEED_TARGET: f64 = 200.0;
 /// One aircraft in real time takes at most so much of one core.
 const SHARE_TARGET_PERCENT: f64 = 1.0;
+/// From a telemetry frame to the command that it triggers, 99 of 100 rounds.
+const LATENCY_TARGET_MS: f64 = 5.0;
 /// In the air well before this, and still flying well after the measurement.
 const WARM_UP: Duration = Duration::from_secs(25);
 const MEASURE: Duration = Duration::from_secs(30);
@@ -32,6 +34,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let speeds = bench_speeds(root, &program)?;
     let share_percent = real_time_share(root, &program, FLEET)? / f64::from(FLEET);
     let alone_percent = real_time_share(root, &program, 1)?;
+    let latency = latency(root)?;
     let verdict = |met: bool| if met { "met" } else { "**missed**" };
     let [least, median, most] = [speeds[0], speeds[RUNS / 2], speeds[RUNS - 1]];
     let measured = format!(
@@ -46,11 +49,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
          {SHARE_TARGET_PERCENT} % of one core | {share_percent:.2} % | {} |\n\
          | the same with one aircraft, which bears the ground service and the checkers alone | | \
          {alone_percent:.2} % | |\n\
+         | `cargo bench --package wingbeat-onboard --bench latency`: from a telemetry frame to the command that it \
+         triggers, through the daemon on a pseudo-terminal pair, the peer's own share included | p99 at most \
+         {LATENCY_TARGET_MS} ms | {} | {} |\n\
          {END}",
         machine(),
         verdict(median >= SPEED_TARGET),
         MEASURE.as_secs(),
         verdict(share_percent < SHARE_TARGET_PERCENT),
+        latency.text,
+        verdict(latency.p99_ms <= LATENCY_TARGET_MS),
     );
     println!("{measured}");
     replace(&root.join("docs/performance.md"), BEGIN, END, &measured)
@@ -90,6 +98,25 @@ fn bench_speeds(root: &Path, program: &Path) -> Result<Vec<f64>> {
     }
     speeds.sort_by(f64::total_cmp);
     Ok(speeds)
+}
+
+struct Latency {
+    text: String,
+    p99_ms: f64,
+}
+
+/// What the bench of the daemon's latency prints.
+fn latency(root: &Path) -> Result<Latency> {
+    let mut command = process::cargo();
+    command.current_dir(root).args(["bench", "--package", "wingbeat-onboard", "--bench", "latency"]);
+    let finished = process::tee(&mut command)?;
+    if !finished.status.success() {
+        bail!("the latency bench failed: found {}, expected exit code 0", finished.status);
+    }
+    let line = finished.text.lines().find_map(|line| line.strip_prefix("latency: "));
+    let text = line.context("the bench printed no line 'latency: ...'")?.to_owned();
+    let p99_ms = text.split_once("p99 ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+    Ok(Latency { p99_ms: p99_ms.context("the bench printed no 'p99 N ms'")?, text })
 }
 
 /// Share of one core that a fleet takes while it flies, per cent.

@@ -17,6 +17,8 @@ use super::Finding;
 
 /// The group that the unit `wingbeatd.service` puts the daemon into.
 const GROUP: &str = "dialout";
+/// The process that takes the line when the daemon dies, as the kernel names it.
+const GUARDIAN: &str = "wingbeat-guard";
 /// Overlays that take the PL011 back from the Bluetooth modem.
 const OVERLAYS: [&str; 4] = ["disable-bt", "miniuart-bt", "pi3-disable-bt", "pi3-miniuart-bt"];
 /// Read and write for owner, group and others.
@@ -271,6 +273,15 @@ impl Facts {
                     format!("it open in {holder}, which does not answer on http.bind"),
                     "a daemon that answers, or none",
                     "systemctl restart wingbeatd, or stop it and ask again",
+                ));
+                false
+            }
+            Some(Holder::Process { name, .. }) if name == GUARDIAN => {
+                findings.push(Finding::fault(
+                    "port",
+                    "it open in the guardian, which has the aircraft since its daemon fell silent",
+                    "a daemon that holds it",
+                    "leave an aircraft that flies to it; on the ground systemctl restart wingbeatd",
                 ));
                 false
             }
