@@ -86,7 +86,7 @@ fn loiter_of_3_5_7_flies_by_stick_and_stops_as_measured() {
         assert!((state.velocity.y / speed - 1.0).abs() < 0.15, "{stick}: {state:?}");
         aircraft.set_task(Task::Loiter(centred(0.5)), &parameters);
         let mut furthest_m = 0.0f64;
-        for _ in 0..500 {
+        for _ in 0..1000 {
             aircraft.step(DT_S, &parameters, CALM);
             furthest_m = furthest_m.max(aircraft.state().position.y - state.position.y);
         }

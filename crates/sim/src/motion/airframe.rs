@@ -10,10 +10,13 @@ use wingbeat_geo::{DVec2, DVec3};
 use super::horizontal::length;
 use super::{GRAVITY_M_S2, sqrt3};
 
-/// Time constant of the smoothed attitude target, fitted to the brakes of 3.5.7.
-const TARGET_LAG_S: f64 = 0.125;
-/// Time constant of the attitude behind its target, likewise.
-const ATTITUDE_LAG_S: f64 = 0.02;
+/// How the lean follows what the position controller asks for: a smoothed target, and the attitude
+/// behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lags {
+    pub(super) target_s: f64,
+    pub(super) attitude_s: f64,
+}
 
 /// Air drag per mass: `-(linear + quadratic·|v|)·v`.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +29,7 @@ pub(super) struct Drag {
 #[derive(Clone, Debug)]
 pub(super) struct Airframe {
     drag: Drag,
+    lags: Lags,
     /// Altitude of the ground under the aircraft: it stands there at the start.
     ground_m: f64,
     pub(super) position: DVec3,
@@ -40,9 +44,10 @@ pub(super) struct Airframe {
 }
 
 impl Airframe {
-    pub(super) fn new(drag: Drag, position: DVec3) -> Self {
+    pub(super) fn new(drag: Drag, lags: Lags, position: DVec3) -> Self {
         Self {
             drag,
+            lags,
             ground_m: position.z,
             position,
             velocity: DVec3::ZERO,
@@ -62,8 +67,8 @@ impl Airframe {
     /// Moves on by `dt_s` with the lean asked for and the vertical force per mass that the motors
     /// give (the autopilot adds thrust for the lean, so the vertical part is what it asked for).
     pub(super) fn step(&mut self, lean: DVec2, lift_m_s2: f64, wind_m_s: DVec3, dt_s: f64) {
-        self.lean_target += (lean - self.lean_target) * (dt_s / (dt_s + TARGET_LAG_S));
-        self.lean += (self.lean_target - self.lean) * (dt_s / (dt_s + ATTITUDE_LAG_S));
+        self.lean_target += (lean - self.lean_target) * (dt_s / (dt_s + self.lags.target_s));
+        self.lean += (self.lean_target - self.lean) * (dt_s / (dt_s + self.lags.attitude_s));
         let push = self.lean * (lift_m_s2 / GRAVITY_M_S2);
         self.thrust_m_s2 = sqrt3(DVec3::new(push.x, push.y, lift_m_s2));
         let air = self.velocity - wind_m_s;

@@ -8,7 +8,7 @@ use core::f64::consts::{PI, TAU};
 
 use wingbeat_geo::{DVec2, DVec3};
 
-use super::airframe::{Airframe, Drag};
+use super::airframe::{Airframe, Drag, Lags};
 use super::horizontal::{Blend, Gains, Horizontal, clamp_length, length, response};
 use super::pilot::{LoiterLimits, LoiterPilot};
 use super::track::Track;
@@ -18,6 +18,8 @@ use copter4::Copter4;
 
 /// The period of the navigation controllers (50 Hz in the 3.5 generation).
 const CONTROL_PERIOD_S: f64 = 0.02;
+/// How late the velocity is that 3.5.7's controller sees.
+const ESTIMATE_LAG_S: f64 = 0.02;
 /// The airframe and the vertical controller run at least this fast.
 const AIRFRAME_PERIOD_S: f64 = 0.005;
 /// One call of `step` moves no further than this, so that a wild argument cannot hang the caller.
@@ -53,6 +55,7 @@ const POSHOLD_BRAKE_GAIN_PER_S: f64 = 1.6;
 struct Character {
     gains: Gains,
     drag: Drag,
+    lags: Lags,
     /// From the command to fly until the motors may give full thrust.
     spool_s: f64,
     /// Part of the weight that the motors carry then.
@@ -73,11 +76,13 @@ impl Character {
                 gains: Gains {
                     position_p: 1.0,
                     velocity_p: 1.0,
-                    velocity_i: 0.5,
+                    // Fitted; VEL_XY_I is 0.5.
+                    velocity_i: 0.475,
                     acceleration_filter_hz: 2.0,
                     derivative_feedforward: true,
                 },
                 drag: Drag { linear_per_s: GRAVITY_M_S2 / 15.0, quadratic_per_m: 0.0 },
+                lags: Lags { target_s: 0.125, attitude_s: 0.02 },
                 spool_s: 1.1,
                 take_off_thrust: 0.4,
                 slew_s: 0.0,
@@ -94,6 +99,7 @@ impl Character {
                     derivative_feedforward: false,
                 },
                 drag: Drag { linear_per_s: 0.3996, quadratic_per_m: 0.01664 },
+                lags: Lags { target_s: 0.125, attitude_s: 0.02 },
                 spool_s: 2.75,
                 take_off_thrust: 1.0,
                 slew_s: 0.72,
@@ -174,7 +180,7 @@ impl Multicopter {
             slewed_s: 0.0,
             grounded_s: 0.0,
             landed: true,
-            airframe: Airframe::new(character.drag, position),
+            airframe: Airframe::new(character.drag, character.lags, position),
             horizontal: Horizontal::new(character.gains, flat(position)),
             vertical: Vertical::new(position.z),
             track: Track::new(position),
@@ -429,7 +435,9 @@ impl Multicopter {
 
     fn lean(&mut self, blend: Blend, p: &NavParameters, dt_s: f64) -> DVec2 {
         let limit = GRAVITY_M_S2 * libm::tan(bounded(p.angle_max_rad, 0.0, 1.3));
-        let (at, velocity) = (self.airframe.position, self.airframe.velocity);
+        // The velocity estimate is a little late; fitted to the overshoots of 3.5.7.
+        let velocity = self.airframe.velocity - self.airframe.acceleration * ESTIMATE_LAG_S;
+        let at = self.airframe.position;
         let lean = self.horizontal.update(blend, flat(at), flat(velocity), limit, dt_s);
         clamp_length(lean, limit)
     }

@@ -46,6 +46,8 @@ pub(super) struct Track {
     target_speed_m_s: f64,
     slowing: bool,
     reached: bool,
+    /// The next period does not raise the target's speed.
+    fresh: bool,
     speed_m_s: f64,
     acceleration_m_s2: f64,
     leash_m: f64,
@@ -63,6 +65,7 @@ impl Track {
             target_speed_m_s: 0.0,
             slowing: false,
             reached: false,
+            fresh: false,
             speed_m_s: 0.0,
             acceleration_m_s2: 0.0,
             leash_m: LEASH_MIN_M,
@@ -88,6 +91,12 @@ impl Track {
         self.set_limits(parameters, leashes);
         self.target_speed_m_s =
             bounded(velocity.dot(self.unit), 0.0, bounded(parameters.wpnav_speed_m_s, 0.0, 1e3));
+    }
+
+    /// A guided message began this line between two periods: the first one does not raise the target's
+    /// speed yet (measured: a stream of positions flies slower than it would otherwise).
+    pub(super) fn lose_first_period(&mut self) {
+        self.fresh = true;
     }
 
     /// Limits along the line: those of the axis that binds first.
@@ -155,7 +164,7 @@ impl Track {
             self.target_speed_m_s = 0.0;
             return;
         }
-        if !held {
+        if !held && !core::mem::take(&mut self.fresh) {
             self.target_speed_m_s += 2.0 * self.acceleration_m_s2 * dt_s;
         }
         self.target_speed_m_s = bounded(self.target_speed_m_s, 0.0, self.speed_m_s);

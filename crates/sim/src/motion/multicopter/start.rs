@@ -19,7 +19,10 @@ impl Multicopter {
             Task::Waypoint { destination, fast, .. } => {
                 self.start_waypoint(before, destination, fast, parameters);
             }
-            Task::Position { position, .. } => self.start_waypoint(before, position, false, parameters),
+            Task::Position { position, .. } => {
+                self.start_waypoint(before, position, false, parameters);
+                self.track.lose_first_period();
+            }
             Task::PositionVelocity { position, .. } => {
                 if !same {
                     self.engage_navigation(parameters);
