@@ -126,6 +126,28 @@ async fn over_tcp(port: u16) -> Result<Trace> {
     }
 }
 
+/// What an ArduCopter 3.5.7 SITL process came to on this scenario in real time, 2026-11-21.
+const COPTER_3_5_7: &str = include_str!("copter_3_5_7.csv");
+
+/// The figures of the real flight that is kept here.
+pub fn kept() -> Vec<Quantity> {
+    let unit = |word: &str| ["s", "m", "m/s"].into_iter().find(|unit| *unit == word).unwrap_or("");
+    let row = |line: &str| {
+        let mut words = line.rsplitn(3, ',');
+        let (unit, value, name) = (unit(words.next()?), words.next()?.parse().ok()?, words.next()?);
+        Some(Quantity { name: name.replace(';', ","), value, unit })
+    };
+    COPTER_3_5_7.lines().skip(1).filter_map(row).collect()
+}
+
+/// Quantities of `ours` that are not alike to those of `theirs`, in order; a name that is missing in either
+/// is not alike.
+pub fn unlike(theirs: &[Quantity], ours: &[Quantity]) -> Vec<String> {
+    let alike = |their: &&Quantity| !ours.iter().any(|our| our.name == their.name && is_alike(their, our));
+    let missing = ours.iter().filter(|our| theirs.iter().all(|their| their.name != our.name));
+    theirs.iter().filter(alike).chain(missing).map(|q| q.name.clone()).collect()
+}
+
 /// How two flights compare.
 pub struct Comparison {
     /// The table, in Markdown.
@@ -215,6 +237,20 @@ mod tests {
             assert_eq!(same.alike.0, same.alike.1, "{}", same.table);
             assert_eq!(trace, simulated(profile).unwrap(), "the same scenario, the same flight");
         }
+    }
+
+    /// The list can only shrink: a row that is met must be taken out, one that is lost must be explained.
+    #[test]
+    fn the_3_5_7_profile_flies_as_arducopter_3_5_7_flew() {
+        let missed = [
+            // At its last waypoint the simulated one flies past by more, and rests there.
+            "legs: overshoot at the end",
+            // 0.7 s later on the way home; the cause is not known.
+            "return: command to half way",
+        ];
+        let ours = measure::everything(&simulated(Profile::Copter357).unwrap());
+        assert_eq!(kept().len(), ours.len());
+        assert_eq!(unlike(&kept(), &ours), missed);
     }
 
     #[test]
