@@ -5,6 +5,7 @@
 mod bench;
 mod chip;
 mod counts;
+mod cross;
 mod demo;
 mod frames;
 mod layers;
@@ -57,6 +58,12 @@ enum Command {
         #[arg(long)]
         host: bool,
     },
+    /// Build the aircraft's programs for Raspberry Pi OS under target/cross, and look at what came out
+    Cross {
+        /// What to build for
+        #[arg(long, value_enum, default_value = "aarch64")]
+        target: cross::Target,
+    },
     /// Boot a Debian with the daemon under systemd and a simulated flight controller on its serial line,
     /// and fly it; needs root, systemd-nspawn and mmdebstrap
     Nspawn {
@@ -88,6 +95,7 @@ fn main() -> ExitCode {
         Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
+        Command::Cross { target } => cross::run(&root, target),
         Command::Nspawn { inside: true } => nspawn::run_inside(&root),
         Command::Nspawn { inside: false } => nspawn::run(&root).map(|outcome| match outcome {
             nspawn::Outcome::Passed => println!("nspawn: passed"),

@@ -276,11 +276,14 @@ impl Test {
             let (code, _) = http::ask(AIRCRAFT, "PUT", "/api/v1/mission", Some(&mission))?;
             Ok((heard && code == 200).then_some(()))
         })?;
-        self.story.until("all preflight checks pass", || {
+        let mut failing = Value::Null;
+        let passed = self.story.until("all preflight checks pass", || {
             let checks = aircraft()?["checks"].clone();
             let checks = checks.as_array().context("status: found no checks")?;
-            Ok((!checks.is_empty() && checks.iter().all(|check| check["passed"] == true)).then_some(()))
-        })?;
+            failing = checks.iter().filter(|check| check["passed"] != true).cloned().collect();
+            Ok((!checks.is_empty() && failing == json!([])).then_some(()))
+        });
+        passed.with_context(|| format!("found {failing} failing"))?;
         self.press("setup")?;
         self.story.until("it has taken off: SetupFinished", || {
             let status = aircraft()?;

@@ -1,0 +1,206 @@
+//! `cargo xtask cross`: the aircraft's programs for Raspberry Pi OS, 64 or 32 bits.
+//!
+//! Two routes to a standard library for the target: rustup's, where its server answers, else Debian's
+//! `rustc-web` with the foreign `libstd-rust-web-dev`, unpacked under `target/cross` and never installed
+//! (a foreign architecture on the host would change the host's packages). Either way Debian's cross linker
+//! links. What comes out is looked at: the machine in its ELF header, the newest glibc that it asks for, and
+//! whether it runs under qemu-user where that is installed.
+
+mod debian;
+mod elf;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+
+use crate::process;
+
+/// A machine that reaches no download server says so at once or not at all.
+const INSTALL_LIMIT: Duration = Duration::from_secs(120);
+/// qemu starts a program within this.
+const RUN_LIMIT: Duration = Duration::from_secs(60);
+/// What Debian 12 and Raspberry Pi OS bookworm have.
+const GLIBC_MOST: (u32, u32) = (2, 36);
+
+/// What is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// Raspberry Pi OS, 64 bits: Pi 3, 4, 5, Zero 2 W.
+    Aarch64,
+    /// Raspberry Pi OS, 32 bits, on the same boards.
+    Armv7,
+}
+
+impl Target {
+    fn triple(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64-unknown-linux-gnu",
+            Self::Armv7 => "armv7-unknown-linux-gnueabihf",
+        }
+    }
+
+    /// Debian's prefix of cross tools, and the folder below `/usr` with the target's libraries.
+    fn tools(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64-linux-gnu",
+            Self::Armv7 => "arm-linux-gnueabihf",
+        }
+    }
+
+    /// Debian's name of the architecture.
+    fn debian(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "arm64",
+            Self::Armv7 => "armhf",
+        }
+    }
+
+    fn qemu(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "qemu-aarch64-static",
+            Self::Armv7 => "qemu-arm-static",
+        }
+    }
+
+    /// ELF's number of the machine.
+    fn machine(self) -> u16 {
+        match self {
+            Self::Aarch64 => 183,
+            Self::Armv7 => 40,
+        }
+    }
+}
+
+/// Builds for `target`; one line per program says what came out.
+pub(crate) fn run(root: &Path, target: Target) -> Result<()> {
+    let linker = format!("{}-gcc", target.tools());
+    if !process::is_installed(&linker) {
+        bail!("{linker}: not found; install gcc-{} and libc6-dev-{}-cross", target.tools(), target.debian());
+    }
+    let triple = target.triple();
+    let variable =
+        |suffix: &str| format!("CARGO_TARGET_{}_{suffix}", triple.to_uppercase().replace('-', "_"));
+    let folder = root.join("target/cross");
+    let mut build = process::cargo();
+    build
+        .current_dir(root)
+        .args(["build", "--release", "--target", triple, "--package", "wingbeat-onboard", "--package"])
+        .args(["wingbeat-cli", "--bins"])
+        .env(variable("LINKER"), &linker)
+        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    let route = if installed(triple)? || install(triple) {
+        build.arg("--target-dir").arg(&folder);
+        "rustup's standard library".to_owned()
+    } else {
+        let compiler = debian::compiler(&folder, target.debian())?;
+        // Another compiler's artefacts do not mix with rustup's.
+        build.arg("--target-dir").arg(folder.join("debian"));
+        compiler.apply(&mut build);
+        format!(
+            "Debian's rustc-web {}, as rustup's server has no {triple} for this machine",
+            compiler.version
+        )
+    };
+    println!("cross: {triple} by {route}, linked by {linker}");
+    process::run(&mut build)?;
+    let programs = build_folder(&build)?.join(triple).join("release");
+    let mut found = 0;
+    for name in ["wingbeatd", "wingbeat-guard", "wingbeat"] {
+        let program = programs.join(name);
+        // The guardian is younger than the others.
+        if !program.is_file() {
+            continue;
+        }
+        found += 1;
+        println!("cross: {}", judge(&program, target)?);
+        println!("cross: {name} under qemu-user: {}", try_out(&program, target)?);
+    }
+    ensure!(found >= 2, "{}: found {found} programs, expected wingbeatd and wingbeat", programs.display());
+    println!(
+        "cross: wingbeatd --check under qemu-user: {}",
+        check(&programs.join("wingbeatd"), root, target)?
+    );
+    Ok(())
+}
+
+/// The target directory that a build was given.
+fn build_folder(build: &Command) -> Result<PathBuf> {
+    let mut arguments = build.get_args().skip_while(|argument| *argument != "--target-dir");
+    arguments.nth(1).map(PathBuf::from).context("a build with --target-dir")
+}
+
+fn installed(triple: &str) -> Result<bool> {
+    let sysroot = process::output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let sysroot = String::from_utf8(sysroot).context("rustc's sysroot is not UTF-8")?;
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(triple).join("lib").is_dir())
+}
+
+fn install(triple: &str) -> bool {
+    process::succeeds_within(Command::new("rustup").args(["target", "add", triple]), INSTALL_LIMIT)
+}
+
+/// Whether it is a program for the target that the target's Debian can start.
+fn judge(program: &Path, target: Target) -> Result<String> {
+    let name = program.display();
+    let bytes = std::fs::read(program).with_context(|| format!("reading {name}"))?;
+    let machine = elf::machine(&bytes).with_context(|| format!("{name}: found no ELF header"))?;
+    let expected = target.machine();
+    ensure!(machine == expected, "{name}: found ELF machine {machine}, expected {expected}");
+    let glibc = elf::newest_glibc(&bytes);
+    let (major, minor) = glibc.with_context(|| format!("{name}: found no version of glibc, expected one"))?;
+    ensure!(
+        (major, minor) <= GLIBC_MOST,
+        "{name}: found a need of glibc {major}.{minor}, expected at most {}.{}",
+        GLIBC_MOST.0,
+        GLIBC_MOST.1
+    );
+    let size = bytes.len() as f64 / 1e6;
+    Ok(format!("{name}: {size:.1} MB, ELF machine {machine}, needs glibc {major}.{minor}"))
+}
+
+/// Starts it, where qemu can.
+fn try_out(program: &Path, target: Target) -> Result<String> {
+    if !process::is_installed(target.qemu()) {
+        return Ok(format!("skipped: no {} here", target.qemu()));
+    }
+    let version = process::output(emulated(program, target).arg("--version"))?;
+    let version = String::from_utf8_lossy(&version).trim().to_owned();
+    ensure!(version.ends_with(env!("CARGO_PKG_VERSION")), "--version: found {version:?}, expected ours");
+    Ok(version)
+}
+
+/// Lets it read the sample configuration and open what that names: a flight controller on TCP, because
+/// qemu-user cannot open a serial line.
+fn check(program: &Path, root: &Path, target: Target) -> Result<String> {
+    if !process::is_installed(target.qemu()) {
+        return Ok(format!("skipped: no {} here", target.qemu()));
+    }
+    let autopilot = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let endpoint = format!("tcp:{}", autopilot.local_addr()?);
+    let free = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut command = emulated(program, target);
+    command
+        .arg("--check")
+        .arg("--config")
+        .arg(root.join("deploy/wingbeatd.toml"))
+        .env("WINGBEAT_ID", "0000b827eb010203")
+        .env("WINGBEAT_AUTOPILOT__ENDPOINT", &endpoint)
+        .env("WINGBEAT_RADIO__INTERFACE", "lo")
+        .env("WINGBEAT_RADIO__PORT", free.to_string())
+        .env("WINGBEAT_HTTP__BIND", "127.0.0.1:0");
+    ensure!(
+        process::succeeds_within(&mut command, RUN_LIMIT),
+        "`{}` failed, expected exit code 0",
+        process::show(&command)
+    );
+    Ok(format!("sample configuration, {endpoint}: fine"))
+}
+
+fn emulated(program: &Path, target: Target) -> Command {
+    let mut command = Command::new(target.qemu());
+    command.arg("-L").arg(Path::new("/usr").join(target.tools())).arg(program);
+    command
+}
