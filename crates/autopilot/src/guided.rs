@@ -152,7 +152,7 @@ mod tests {
         let now = Instant::from_millis(0x0102_0304);
         let v = DVec3::new(3.0, 4.0, 1.0);
         let zero = f(0.0);
-        let (time, lat, lon) = ([4, 3, 2, 1], [0xd4, 0x95, 0x88, 0x17], [0x06, 0x2a, 0xcb, 0xff]);
+        let (time, lat, lon) = ([4, 3, 2, 1], [0xd4, 0x90, 0x88, 0x17], [0x06, 0x2a, 0xcb, 0xff]);
         assert_eq!((lat, lon), (PLACE.latitude_e7.to_le_bytes(), PLACE.longitude_e7.to_le_bytes()));
         let ned = [f(4.0), f(3.0), f(-1.0)];
         let messages = sent(|t| {
