@@ -299,7 +299,7 @@ fn send(
         // Channels 9 to 18: 0 is "left alone" there.
         ..RC_CHANNELS_OVERRIDE_DATA::default()
     });
-    transmit.send_as(ground_station_id, &message)
+    transmit.send_from(ground_station_id, &message)
 }
 
 /// Gives every channel back, once and at once: for a caller who holds no [`Override`].
