@@ -36,15 +36,14 @@ use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Key, Signer, Timestamp, Unsigned, Verifier};
 use wingbeat_autopilot::codec::{Decoder, Frame};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_autopilot::dialect::{MavMessage, RC_CHANNELS_OVERRIDE_DATA};
 use wingbeat_autopilot::gateway::ConsoleHeartbeat;
 use wingbeat_autopilot::heartbeat::Heartbeat;
-use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
+use wingbeat_autopilot::job::TRANSMIT_LEN_MAX;
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
-use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission};
+use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_protocol::muscop::plan::Route;
 use wingbeat_protocol::{Action, Actions, Muscop, Protocol, muscop, text};
@@ -711,13 +710,12 @@ impl Agent {
 
     /// Every channel 0: the pilot's sticks count again
     /// (<https://mavlink.io/en/messages/common.html#RC_CHANNELS_OVERRIDE>).
+    /// ArduCopter obeys that only from its ground station's id; 255 unless it says otherwise.
     fn release_override(&mut self, out: &mut Outputs) {
+        let known = self.parameters.integer(Watched::GroundStationId);
+        let ground_station_id = known.and_then(|id| u8::try_from(id).ok()).unwrap_or(255);
         let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else { return };
-        let _ = transmit.send(&MavMessage::RC_CHANNELS_OVERRIDE(RC_CHANNELS_OVERRIDE_DATA {
-            target_system: transmit.system_id,
-            target_component: AUTOPILOT_COMPONENT_ID,
-            ..RC_CHANNELS_OVERRIDE_DATA::default()
-        }));
+        let _ = rc::release(ground_station_id, &mut transmit);
     }
 
     /// Hands an input to the protocol and performs what it asks. A protocol that is not engaged sees

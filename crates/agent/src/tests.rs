@@ -10,7 +10,7 @@ use std::vec::Vec as StdVec;
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{
     EKF_STATUS_REPORT_DATA, EkfStatusFlags, GLOBAL_POSITION_INT_DATA, GPS_RAW_INT_DATA, GpsFixType,
-    HEARTBEAT_DATA, MavAutopilot, MavModeFlag, MavType, SYS_STATUS_DATA,
+    HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavType, SYS_STATUS_DATA,
 };
 use wingbeat_wire::{Message, VehicleId};
 

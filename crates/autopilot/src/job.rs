@@ -34,8 +34,17 @@ impl Transmit<'_> {
     /// # Errors
     /// The bytes of this input are full; a job tries again at its next deadline.
     pub fn send(&mut self, message: &MavMessage) -> Result<(), BufferFull> {
+        self.send_from(self.system_id, message)
+    }
+
+    /// Appends one message as a frame of ours under another system id: ArduCopter obeys RC overrides only from its
+    /// ground station's id.
+    ///
+    /// # Errors
+    /// As [`Transmit::send`].
+    pub fn send_from(&mut self, source_system_id: u8, message: &MavMessage) -> Result<(), BufferFull> {
         let header = MavHeader {
-            system_id: self.system_id.into(),
+            system_id: source_system_id.into(),
             component_id: COMPONENT_ID,
             sequence: *self.sequence,
         };

@@ -2,8 +2,9 @@
 //! side, without IO, clock or allocation.
 //!
 //! One file per microservice: [`telemetry`] keeps what was heard, [`streams`] sees to it that it is
-//! sent, [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`],
-//! [`mission`], [`signing`]) each want one effect: they send, wait, repeat, and are done when telemetry shows it.
+//! sent, [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`], [`mission`],
+//! [`parameter`], [`command`], [`signing`]) each want one effect: they send, wait, repeat, and are done
+//! when telemetry shows it. [`guided`] and [`rc`] are streams: nothing answers them.
 //! [`gateway`] judges what ground stations beside us send to the same autopilot.
 //!
 //! This crate owns the `mavlink` dependency. Others take messages from [`dialect`] and frames from
@@ -13,14 +14,17 @@
 
 pub mod arming;
 pub mod codec;
+pub mod command;
 pub mod copter;
 pub mod gateway;
+pub mod guided;
 pub mod heartbeat;
 pub mod identity;
 pub mod job;
 pub mod mission;
 pub mod mode;
 pub mod parameter;
+pub mod rc;
 pub mod signing;
 pub mod streams;
 pub mod takeoff;

@@ -87,6 +87,8 @@ pub struct Telemetry {
     pub firmware: Option<Firmware>,
     /// Home, once it was told.
     pub home: Option<Position>,
+    /// When that was.
+    pub home_at: Option<Instant>,
     /// Volts of each cell, where the autopilot measures them.
     pub cells_v: heapless::Vec<f32, CELLS_MAX>,
     /// Charge drawn from the battery, milliampere hours.
@@ -285,7 +287,9 @@ impl Telemetry {
             MavMessage::HOME_POSITION(m) => {
                 let home =
                     Position { latitude_e7: m.latitude, longitude_e7: m.longitude, altitude_mm: m.altitude };
-                self.home = Some(home).filter(|home| home.is_on_earth());
+                if home.is_on_earth() {
+                    (self.home, self.home_at) = (Some(home), Some(now));
+                }
                 Event::Other
             }
             MavMessage::BATTERY_STATUS(m) if m.id == 0 => {
@@ -428,7 +432,7 @@ mod tests {
         let mut t = met();
         let mut battery = |voltages: &[u16]| {
             let mut m = BATTERY_STATUS_DATA { id: 0, current_consumed: 321, ..BATTERY_STATUS_DATA::DEFAULT };
-            m.voltages = core::array::from_fn(|i| voltages.get(i).copied().unwrap_or(u16::MAX)).into();
+            m.voltages = core::array::from_fn(|i| voltages.get(i).copied().unwrap_or(u16::MAX));
             t.absorb(Instant::ZERO, &frame(1, MavMessage::BATTERY_STATUS(m)));
             (t.cells_v.clone(), t.consumed_mah)
         };

@@ -1,0 +1,226 @@
+//! Clearing a list, choosing the current item, and telling whether a mission has ended.
+
+// MAVLink prefers a command to MISSION_SET_CURRENT since; 3.5.7 knows only the message.
+#![allow(deprecated)]
+
+use wingbeat_geo::{Duration, Instant};
+
+use crate::dialect::{
+    MISSION_CLEAR_ALL_DATA, MISSION_REQUEST_LIST_DATA, MISSION_SET_CURRENT_DATA, MavMessage,
+    MavMissionResult, MavMissionType,
+};
+use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
+
+const PERIOD: Duration = Duration::from_millis(1_000);
+const TRIES: u8 = 5;
+
+/// Wants an empty list, proved by its count.
+#[derive(Clone, Copy, Debug)]
+pub struct Clear {
+    kind: MavMissionType,
+    retry: Retry,
+    acknowledged: bool,
+    empty: bool,
+    failed: Option<Failure>,
+}
+
+impl Clear {
+    /// Clears the mission, the fence or the rally points.
+    pub fn new(now: Instant, kind: MavMissionType) -> Self {
+        let retry = Retry::new(now, PERIOD, TRIES);
+        Self { kind, retry, acknowledged: false, empty: false, failed: None }
+    }
+    /// When it wants polling.
+    pub fn due(&self) -> Instant {
+        if self.empty || self.failed.is_some() { Instant::ZERO } else { self.retry.due() }
+    }
+    /// Hears the acknowledgement and the count.
+    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+        match message {
+            MavMessage::MISSION_ACK(m) if m.mission_type == self.kind && !self.acknowledged => {
+                if m.mavtype == MavMissionResult::MAV_MISSION_ACCEPTED {
+                    (self.acknowledged, self.retry) = (true, Retry::new(now, PERIOD, TRIES));
+                } else {
+                    self.failed = Some(Failure::Refused { what: "clearing", result: m.mavtype as u8 });
+                }
+            }
+            MavMessage::MISSION_COUNT(m) if m.mission_type == self.kind && self.acknowledged => {
+                // Home alone is no mission.
+                let least = super::first_of(self.kind);
+                if m.count <= least {
+                    self.empty = true;
+                } else {
+                    self.failed = Some(Failure::Different { seq: least });
+                }
+            }
+            _ => {}
+        }
+    }
+    /// Sends when due; done when nothing is left.
+    pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
+        if self.empty {
+            return Progress::Done;
+        }
+        if let Some(failure) = self.failed {
+            return Progress::Failed(failure);
+        }
+        match self.retry.poll(now) {
+            Err(failure) => return Progress::Failed(failure),
+            Ok(false) => return Progress::Pending,
+            Ok(true) => {}
+        }
+        let (target_system, target_component) = (transmit.system_id, AUTOPILOT_COMPONENT_ID);
+        let mission_type = self.kind;
+        let _ = if self.acknowledged {
+            transmit.send(&MavMessage::MISSION_REQUEST_LIST(MISSION_REQUEST_LIST_DATA {
+                target_system,
+                target_component,
+                mission_type,
+            }))
+        } else {
+            transmit.send(&MavMessage::MISSION_CLEAR_ALL(MISSION_CLEAR_ALL_DATA {
+                target_system,
+                target_component,
+                mission_type,
+            }))
+        };
+        Progress::Pending
+    }
+}
+
+/// Wants an item to be the current one, proved by MISSION_CURRENT.
+#[derive(Clone, Copy, Debug)]
+pub struct SetCurrent {
+    seq: u16,
+    retry: Retry,
+    asked: bool,
+    found: Option<u16>,
+    done: bool,
+}
+
+impl SetCurrent {
+    /// Asks five times.
+    pub fn new(now: Instant, seq: u16) -> Self {
+        Self { seq, retry: Retry::new(now, PERIOD, TRIES), asked: false, found: None, done: false }
+    }
+    /// When it wants polling.
+    pub fn due(&self) -> Instant {
+        if self.done { Instant::ZERO } else { self.retry.due() }
+    }
+    /// Hears which item is current.
+    pub fn hear(&mut self, message: &MavMessage) {
+        if let MavMessage::MISSION_CURRENT(m) = message
+            && self.asked
+        {
+            (self.done, self.found) = (self.done || m.seq == self.seq, Some(m.seq));
+        }
+    }
+    /// Sends when due.
+    pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
+        if self.done {
+            return Progress::Done;
+        }
+        match (self.retry.poll(now), self.found) {
+            // It speaks, and of another item.
+            (Err(_), Some(_)) => Progress::Failed(Failure::NoEffect { what: "another current item" }),
+            (Err(silent), None) => Progress::Failed(silent),
+            (Ok(false), _) => Progress::Pending,
+            (Ok(true), _) => {
+                self.asked = true;
+                let _ = transmit.send(&MavMessage::MISSION_SET_CURRENT(MISSION_SET_CURRENT_DATA {
+                    seq: self.seq,
+                    target_system: transmit.system_id,
+                    target_component: AUTOPILOT_COMPONENT_ID,
+                }));
+                Progress::Pending
+            }
+        }
+    }
+}
+
+/// Whether a mission of `count` items has ended: its last item was reached, or the one before it where
+/// the last brings the aircraft down by itself, and the aircraft is within `distance_m` of its last place.
+pub fn is_ended(
+    reached: Option<u16>,
+    count: u16,
+    last_comes_down: bool,
+    away_m: f64,
+    distance_m: f64,
+) -> bool {
+    let last = count.saturating_sub(if last_comes_down { 2 } else { 1 });
+    last > 0 && reached.is_some_and(|reached| reached >= last) && away_m <= distance_m
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::{MISSION_ACK_DATA, MISSION_COUNT_DATA, MISSION_CURRENT_DATA};
+    use crate::job::testing::sent;
+
+    const MISSION: MavMissionType = MavMissionType::MAV_MISSION_TYPE_MISSION;
+
+    fn clear(result: MavMissionResult, left: u16) -> Progress {
+        let mut job = Clear::new(Instant::ZERO, MISSION);
+        let mut progress = Progress::Pending;
+        for s in 0..20 {
+            let now = Instant::from_secs(s);
+            for message in sent(|t| progress = job.poll(now, t)) {
+                job.hear(
+                    now,
+                    &match message {
+                        MavMessage::MISSION_CLEAR_ALL(_) => MavMessage::MISSION_ACK(MISSION_ACK_DATA {
+                            mavtype: result,
+                            ..Default::default()
+                        }),
+                        _ => MavMessage::MISSION_COUNT(MISSION_COUNT_DATA {
+                            count: left,
+                            ..Default::default()
+                        }),
+                    },
+                );
+            }
+        }
+        progress
+    }
+
+    #[test]
+    fn cleared_is_what_counts_nothing() {
+        let (ok, denied) = (MavMissionResult::MAV_MISSION_ACCEPTED, MavMissionResult::MAV_MISSION_DENIED);
+        assert_eq!((clear(ok, 0), clear(ok, 1)), (Progress::Done, Progress::Done));
+        assert_eq!(clear(ok, 7), Progress::Failed(Failure::Different { seq: 1 }));
+        assert_eq!(clear(denied, 0), Progress::Failed(Failure::Refused { what: "clearing", result: 14 }));
+    }
+
+    fn set_current(told: impl Fn(u64) -> Option<u16>) -> Progress {
+        let mut job = SetCurrent::new(Instant::ZERO, 4);
+        let current = |seq| MavMessage::MISSION_CURRENT(MISSION_CURRENT_DATA { seq, ..Default::default() });
+        // Before it is asked for it proves nothing.
+        job.hear(&current(4));
+        let mut progress = Progress::Pending;
+        for s in 0..20 {
+            sent(|t| progress = job.poll(Instant::from_secs(s), t));
+            if progress != Progress::Pending {
+                break;
+            }
+            if let Some(seq) = told(s) {
+                job.hear(&current(seq));
+            }
+        }
+        progress
+    }
+
+    #[test]
+    fn the_current_item_is_the_one_that_is_told() {
+        assert_eq!(set_current(|s| Some(if s < 3 { 1 } else { 4 })), Progress::Done);
+        let failure = Failure::NoEffect { what: "another current item" };
+        assert_eq!(set_current(|_| Some(1)), Progress::Failed(failure));
+        assert_eq!(set_current(|_| None), Progress::Failed(Failure::Silent { tries: 5 }));
+    }
+
+    #[test]
+    fn a_mission_has_ended_at_its_last_place() {
+        assert!(is_ended(Some(4), 5, false, 1.0, 2.0) && is_ended(Some(3), 5, true, 1.0, 2.0));
+        assert!(!is_ended(Some(3), 5, false, 1.0, 2.0) && !is_ended(Some(4), 5, false, 3.0, 2.0));
+        assert!(!is_ended(None, 5, false, 0.0, 2.0) && !is_ended(Some(0), 1, false, 0.0, 2.0));
+    }
+}

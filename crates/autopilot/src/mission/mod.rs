@@ -1,0 +1,248 @@
+//! Missions, fences and rally points: uploaded with proof, downloaded, cleared, moved along
+//! (<https://mavlink.io/en/services/mission.html>).
+//!
+//! ArduCopter keeps its home in item 0 of the mission, so what is flown begins at 1 and item 0 is not
+//! compared. It stores altitudes in centimetres, and of each command only what it flies by: that much is
+//! compared.
+
+mod control;
+mod download;
+mod points;
+mod reader;
+mod upload;
+
+pub use control::{Clear, SetCurrent, is_ended};
+pub use download::Download;
+pub use points::{LegacyKind, LegacyUpload, POINTS_MAX, Point, Points};
+pub use upload::Upload;
+
+use sha2::{Digest, Sha256};
+
+use crate::dialect::{MISSION_ITEM_INT_DATA, MavCmd, MavFrame, MavMissionType};
+use crate::job::AUTOPILOT_COMPONENT_ID;
+use crate::target::Place;
+
+/// Items in one mission: home, take-off and 110 more.
+pub const ITEMS_MAX: usize = 112;
+
+/// One item: any command.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Item {
+    /// What.
+    pub command: MavCmd,
+    /// What its altitude counts from.
+    pub frame: MavFrame,
+    /// The command's first four parameters.
+    pub params: [f32; 4],
+    /// Latitude, 1e-7 degree.
+    pub latitude_e7: i32,
+    /// Longitude, 1e-7 degree.
+    pub longitude_e7: i32,
+    /// Altitude, metres.
+    pub altitude_m: f32,
+}
+
+impl Item {
+    /// A command at a place.
+    pub fn at(command: MavCmd, place: Place) -> Self {
+        Self {
+            command,
+            frame: MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT,
+            params: [0.0; 4],
+            latitude_e7: place.latitude_e7,
+            longitude_e7: place.longitude_e7,
+            altitude_m: place.height_mm as f32 * 1e-3,
+        }
+    }
+    /// Fly there.
+    pub fn waypoint(place: Place) -> Self {
+        Self::at(MavCmd::MAV_CMD_NAV_WAYPOINT, place)
+    }
+    /// Take off to the height of the place.
+    pub fn take_off(place: Place) -> Self {
+        Self::at(MavCmd::MAV_CMD_NAV_TAKEOFF, place)
+    }
+    /// Land there.
+    pub fn land(place: Place) -> Self {
+        Self::at(MavCmd::MAV_CMD_NAV_LAND, place)
+    }
+    /// A command without a place.
+    pub fn command(command: MavCmd, params: [f32; 4]) -> Self {
+        let nowhere = Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
+        Self { params, ..Self::at(command, nowhere) }
+    }
+    /// Return to launch.
+    pub fn return_to_launch() -> Self {
+        Self::command(MavCmd::MAV_CMD_NAV_RETURN_TO_LAUNCH, [0.0; 4])
+    }
+    /// Fly on at this speed over the ground.
+    pub fn speed(speed_m_s: f32) -> Self {
+        Self::command(MavCmd::MAV_CMD_DO_CHANGE_SPEED, [1.0, speed_m_s, -1.0, 0.0])
+    }
+
+    fn of(m: &MISSION_ITEM_INT_DATA) -> Self {
+        Self {
+            command: m.command,
+            frame: m.frame,
+            params: [m.param1, m.param2, m.param3, m.param4],
+            latitude_e7: m.x,
+            longitude_e7: m.y,
+            altitude_m: m.z,
+        }
+    }
+
+    fn encode(&self, seq: u16, kind: MavMissionType, target_system: u8) -> MISSION_ITEM_INT_DATA {
+        let [param1, param2, param3, param4] = self.params;
+        MISSION_ITEM_INT_DATA {
+            param1,
+            param2,
+            param3,
+            param4,
+            x: self.latitude_e7,
+            y: self.longitude_e7,
+            z: self.altitude_m,
+            seq,
+            command: self.command,
+            target_system,
+            target_component: AUTOPILOT_COMPONENT_ID,
+            frame: self.frame,
+            current: 0,
+            autocontinue: 1,
+            mission_type: kind,
+        }
+    }
+
+    /// Whether an autopilot that holds `other` flies what this says: place and altitude where the command
+    /// has a place, and the parameters that ArduCopter stores (delays and turns as whole numbers).
+    fn is_held_as(&self, other: &Self) -> bool {
+        let place = matches!(
+            self.command,
+            MavCmd::MAV_CMD_NAV_WAYPOINT
+                | MavCmd::MAV_CMD_NAV_TAKEOFF
+                | MavCmd::MAV_CMD_NAV_LAND
+                | MavCmd::MAV_CMD_NAV_LOITER_UNLIM
+                | MavCmd::MAV_CMD_NAV_LOITER_TIME
+                | MavCmd::MAV_CMD_NAV_LOITER_TURNS
+                | MavCmd::MAV_CMD_NAV_SPLINE_WAYPOINT
+                | MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_INCLUSION
+                | MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_EXCLUSION
+                | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_INCLUSION
+                | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_EXCLUSION
+                | MavCmd::MAV_CMD_NAV_RALLY_POINT
+        );
+        let fence = matches!(
+            self.command,
+            MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_INCLUSION
+                | MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_EXCLUSION
+                | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_INCLUSION
+                | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_EXCLUSION
+        );
+        let compared: &[usize] = match self.command {
+            MavCmd::MAV_CMD_DO_CHANGE_SPEED => &[0, 1],
+            MavCmd::MAV_CMD_NAV_WAYPOINT
+            | MavCmd::MAV_CMD_NAV_LOITER_TIME
+            | MavCmd::MAV_CMD_NAV_LOITER_TURNS
+            | MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_INCLUSION
+            | MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_EXCLUSION
+            | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_INCLUSION
+            | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_EXCLUSION => &[0],
+            _ => &[],
+        };
+        let centimetres = |m: f32| libm::roundf(m * 100.0) as i32;
+        let same_place = (self.latitude_e7, self.longitude_e7) == (other.latitude_e7, other.longitude_e7);
+        // A fence has no height of its own: it is not stored.
+        let same_altitude = fence
+            || (centimetres(self.altitude_m) == centimetres(other.altitude_m)
+                && is_relative(self.frame) == is_relative(other.frame));
+        let same_param = |i: usize| libm::fabsf(self.params[i] - other.params[i]) <= 0.5;
+        self.command == other.command
+            && (!place || (same_place && same_altitude))
+            && compared.iter().all(|&i| same_param(i))
+    }
+}
+
+/// Whether altitudes of the frame count from home.
+fn is_relative(frame: MavFrame) -> bool {
+    #[allow(deprecated)]
+    let absolute = matches!(frame, MavFrame::MAV_FRAME_GLOBAL | MavFrame::MAV_FRAME_GLOBAL_INT);
+    !absolute
+}
+
+/// A mission as the autopilot stores it; index 0 is home.
+pub type Items = heapless::Vec<Item, ITEMS_MAX>;
+
+/// The items of a route: home, a take-off to the height of the first waypoint, the waypoints.
+///
+/// # Errors
+/// More waypoints than fit; the number that was found.
+pub fn items_of(route: impl ExactSizeIterator<Item = Place> + Clone) -> Result<Items, usize> {
+    let found = route.len();
+    let mut items = Items::new();
+    let first = route.clone().next().unwrap_or(Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 });
+    for item in [Item::waypoint(first), Item::take_off(first)].into_iter().chain(route.map(Item::waypoint)) {
+        items.push(item).map_err(|_| found)?;
+    }
+    Ok(items)
+}
+
+/// First eight bytes of the SHA-256 over latitude, longitude and height of every place: what an
+/// aircraft holds is what was sent if and only if the hashes agree.
+pub fn hash(route: impl Iterator<Item = Place>) -> u64 {
+    let mut sha = Sha256::new();
+    for place in route {
+        sha.update(place.latitude_e7.to_be_bytes());
+        sha.update(place.longitude_e7.to_be_bytes());
+        sha.update(place.height_mm.to_be_bytes());
+    }
+    let digest = sha.finalize();
+    u64::from_be_bytes(core::array::from_fn(|i| digest[i]))
+}
+
+/// The first item that is compared: item 0 of a mission is the autopilot's home.
+fn first_of(kind: MavMissionType) -> u16 {
+    u16::from(kind == MavMissionType::MAV_MISSION_TYPE_MISSION)
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    fn route() -> std::vec::Vec<Place> {
+        (0..5)
+            .map(|i| Place { latitude_e7: 394_825_940 + i * 9, longitude_e7: -3_462_650, height_mm: 20_129 })
+            .collect()
+    }
+
+    #[test]
+    fn the_hash_tells_missions_apart() {
+        let one = hash(route().into_iter());
+        let mut other = route();
+        other[4].height_mm += 1;
+        assert_ne!(one, hash(other.into_iter()));
+        assert_eq!(one, hash(route().into_iter()));
+    }
+
+    #[test]
+    fn what_is_flown_by_is_compared_and_nothing_else() {
+        let item = Item::waypoint(route()[0]);
+        let with = |change: fn(&mut Item)| {
+            let mut other = item;
+            change(&mut other);
+            item.is_held_as(&other)
+        };
+        assert!(with(|i| i.altitude_m += 0.001) && with(|i| i.params[3] = 90.0));
+        assert!(!with(|i| i.latitude_e7 += 1) && !with(|i| i.altitude_m += 0.02));
+        assert!(!with(|i| i.frame = MavFrame::MAV_FRAME_GLOBAL) && !with(|i| i.params[0] = 1.0));
+        let (slow, fast) = (Item::speed(5.0), Item::speed(6.0));
+        assert!(slow.is_held_as(&slow) && !slow.is_held_as(&fast));
+        assert!(!Item::return_to_launch().is_held_as(&item));
+    }
+
+    #[test]
+    fn a_hundred_waypoints_fit() {
+        let place = route()[0];
+        assert_eq!(items_of(std::vec![place; 110].into_iter()).map(|i| i.len()), Ok(ITEMS_MAX));
+        assert_eq!(items_of(std::vec![place; 111].into_iter()), Err(111));
+    }
+}

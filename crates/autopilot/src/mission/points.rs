@@ -1,0 +1,227 @@
+//! Fence and rally points as 3.5.7 takes them: their number is a parameter, each point travels in a
+//! message of its own and is read back (<https://mavlink.io/en/messages/ardupilotmega.html#FENCE_POINT>).
+//!
+//! FENCE_POINT carries degrees as 32-bit floats: a corner may lie half a metre beside where it was meant.
+
+// MAVLink has deprecated these messages since.
+#![allow(deprecated)]
+
+use wingbeat_geo::{Duration, Instant};
+
+use crate::dialect::{
+    FENCE_FETCH_POINT_DATA, FENCE_POINT_DATA, MavMessage, RALLY_FETCH_POINT_DATA, RALLY_POINT_DATA,
+    RallyFlags,
+};
+use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
+use crate::parameter::{Names, Value, Write};
+
+/// Points in one list: 3.5.7 has room for 84.
+pub const POINTS_MAX: usize = 84;
+
+/// Which list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LegacyKind {
+    /// The fence: first the place to return to, then the corners, the first one again at the end.
+    Fence,
+    /// Rally points.
+    Rally,
+}
+
+/// One point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Latitude, 1e-7 degree.
+    pub latitude_e7: i32,
+    /// Longitude, 1e-7 degree.
+    pub longitude_e7: i32,
+    /// Height above home of a rally point, metres; a fence point has none.
+    pub height_m: i16,
+}
+
+/// A list of points.
+pub type Points = heapless::Vec<Point, POINTS_MAX>;
+
+const PERIOD: Duration = Duration::from_millis(700);
+const TRIES: u8 = 5;
+
+/// Wants a fence or rally points in the autopilot.
+#[derive(Clone, Debug)]
+pub struct LegacyUpload {
+    kind: LegacyKind,
+    points: Points,
+    total: Write,
+    total_written: bool,
+    /// The point that is sent and read back.
+    index: u8,
+    retry: Retry,
+    different: bool,
+}
+
+impl LegacyUpload {
+    /// Sets the number, then sends and reads back each point.
+    pub fn new(now: Instant, kind: LegacyKind, points: Points) -> Self {
+        let name = match kind {
+            LegacyKind::Fence => "FENCE_TOTAL",
+            LegacyKind::Rally => "RALLY_TOTAL",
+        };
+        let total = Write::new(now, Names::one(name), Value::Integer(points.len() as i64));
+        let retry = Retry::new(now, PERIOD, TRIES);
+        Self { kind, points, total, total_written: false, index: 0, retry, different: false }
+    }
+    /// When it wants polling.
+    pub fn due(&self) -> Instant {
+        if !self.total_written {
+            self.total.due()
+        } else if self.is_complete() || self.different {
+            Instant::ZERO
+        } else {
+            self.retry.due()
+        }
+    }
+    fn is_complete(&self) -> bool {
+        self.total_written && usize::from(self.index) >= self.points.len()
+    }
+    /// Hears the number and the points.
+    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+        if !self.total_written {
+            return self.total.hear(now, message);
+        }
+        let Some(&point) = self.points.get(usize::from(self.index)) else { return };
+        let same = match (message, self.kind) {
+            (MavMessage::FENCE_POINT(m), LegacyKind::Fence) if m.idx == self.index => {
+                (m.lat, m.lng) == degrees(point)
+            }
+            (MavMessage::RALLY_POINT(m), LegacyKind::Rally) if m.idx == self.index => {
+                (m.lat, m.lng, m.alt) == (point.latitude_e7, point.longitude_e7, point.height_m)
+            }
+            _ => return,
+        };
+        if same {
+            self.index += 1;
+            self.retry = Retry::new(now, PERIOD, TRIES);
+        } else {
+            self.different = true;
+        }
+    }
+    /// Sends when due; done when every point read back is the one that was sent.
+    pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
+        if !self.total_written {
+            match self.total.poll(now, transmit) {
+                Progress::Done => {
+                    (self.total_written, self.retry) = (true, Retry::new(now, PERIOD, TRIES));
+                }
+                other => return other,
+            }
+        }
+        if self.is_complete() {
+            return Progress::Done;
+        }
+        if self.different {
+            return Progress::Failed(Failure::Different { seq: self.index.into() });
+        }
+        match self.retry.poll(now) {
+            Err(failure) => return Progress::Failed(failure),
+            Ok(false) => return Progress::Pending,
+            Ok(true) => {}
+        }
+        let Some(&point) = self.points.get(usize::from(self.index)) else { return Progress::Done };
+        let (target_system, target_component) = (transmit.system_id, AUTOPILOT_COMPONENT_ID);
+        let (idx, count) = (self.index, self.points.len() as u8);
+        let messages = match self.kind {
+            LegacyKind::Fence => {
+                let (lat, lng) = degrees(point);
+                let point = FENCE_POINT_DATA { lat, lng, target_system, target_component, idx, count };
+                let fetch = FENCE_FETCH_POINT_DATA { target_system, target_component, idx };
+                [MavMessage::FENCE_POINT(point), MavMessage::FENCE_FETCH_POINT(fetch)]
+            }
+            LegacyKind::Rally => {
+                let point = RALLY_POINT_DATA {
+                    lat: point.latitude_e7,
+                    lng: point.longitude_e7,
+                    alt: point.height_m,
+                    break_alt: 0,
+                    land_dir: 0,
+                    target_system,
+                    target_component,
+                    idx,
+                    count,
+                    // The dialect cannot say "none"; this one means something to planes alone, and with it
+                    // the point that comes back can be read.
+                    flags: RallyFlags::FAVORABLE_WIND,
+                };
+                let fetch = RALLY_FETCH_POINT_DATA { target_system, target_component, idx };
+                [MavMessage::RALLY_POINT(point), MavMessage::RALLY_FETCH_POINT(fetch)]
+            }
+        };
+        for message in &messages {
+            // No room is a lost frame: both are sent again.
+            let _ = transmit.send(message);
+        }
+        Progress::Pending
+    }
+}
+
+fn degrees(point: Point) -> (f32, f32) {
+    let of = |e7: i32| (f64::from(e7) * 1e-7) as f32;
+    (of(point.latitude_e7), of(point.longitude_e7))
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::job::testing::sent;
+    use crate::parameter::testing::integer;
+    use std::vec::Vec;
+
+    /// An autopilot that takes points, that loses every `lose`-th answer and may corrupt one.
+    fn run(kind: LegacyKind, lose: u32, corrupt: Option<u8>) -> Progress {
+        let point = |i| Point { latitude_e7: 394_825_940 + i * 900, longitude_e7: -3_462_650, height_m: 25 };
+        let mut job = LegacyUpload::new(Instant::ZERO, kind, (0..6).map(point).collect());
+        let (mut progress, mut answers, mut stored) = (Progress::Pending, 0, Vec::new());
+        for ms in (0..60_000).step_by(50) {
+            let now = Instant::from_millis(ms);
+            for message in sent(|t| progress = job.poll(now, t)) {
+                let answer = match message {
+                    MavMessage::PARAM_SET(m) => {
+                        stored = std::vec![None; m.param_value as usize];
+                        Some(integer(crate::codec::text(&*m.param_id), m.param_value))
+                    }
+                    MavMessage::FENCE_POINT(mut m) => {
+                        let idx = m.idx;
+                        m.lat += if corrupt == Some(idx) { 0.001 } else { 0.0 };
+                        stored[usize::from(idx)] = Some(MavMessage::FENCE_POINT(m));
+                        None
+                    }
+                    MavMessage::RALLY_POINT(mut m) => {
+                        let idx = m.idx;
+                        m.alt += i16::from(corrupt == Some(idx));
+                        stored[usize::from(idx)] = Some(MavMessage::RALLY_POINT(m));
+                        None
+                    }
+                    MavMessage::FENCE_FETCH_POINT(m) => stored[usize::from(m.idx)].clone(),
+                    MavMessage::RALLY_FETCH_POINT(m) => stored[usize::from(m.idx)].clone(),
+                    other => panic!("{other:?}"),
+                };
+                answers += u32::from(answer.is_some());
+                if let Some(answer) = answer.filter(|_| lose == 0 || answers % lose != 0) {
+                    job.hear(now, &answer);
+                    job.hear(now, &answer);
+                }
+            }
+            if progress != Progress::Pending {
+                break;
+            }
+        }
+        progress
+    }
+
+    #[test]
+    fn every_point_is_read_back() {
+        for kind in [LegacyKind::Fence, LegacyKind::Rally] {
+            assert_eq!((run(kind, 0, None), run(kind, 2, None)), (Progress::Done, Progress::Done));
+            assert_eq!(run(kind, 0, Some(4)), Progress::Failed(Failure::Different { seq: 4 }));
+            assert_eq!(run(kind, 1, None), Progress::Failed(Failure::Silent { tries: 3 }));
+        }
+    }
+}

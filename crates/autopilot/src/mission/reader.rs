@@ -1,0 +1,154 @@
+//! Reads a list item by item: the count, then the items, a few requests ahead of the answers, so that a
+//! slow line is not idle while one is on its way.
+
+use wingbeat_geo::{Duration, Instant};
+
+use crate::dialect::{
+    MISSION_ACK_DATA, MISSION_ITEM_INT_DATA, MISSION_REQUEST_INT_DATA, MISSION_REQUEST_LIST_DATA, MavMessage,
+    MavMissionResult, MavMissionType,
+};
+use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Retry, Transmit};
+
+use super::ITEMS_MAX;
+
+/// Requests that are on their way at once: at 57600 baud one answer takes 9 ms, ArduCopter's loop 20 ms.
+const WINDOW: usize = 4;
+/// A request is repeated after this time.
+const RESEND: Duration = Duration::from_millis(1_000);
+/// Without anything new for so many times `RESEND` it is given up.
+const TRIES: u8 = 6;
+const WORDS: usize = ITEMS_MAX.div_ceil(32);
+
+/// What a message brought.
+pub(super) enum Heard<'a> {
+    Nothing,
+    Count { count: u16, opaque_id: u32 },
+    Item(&'a MISSION_ITEM_INT_DATA),
+    Refused(MavMissionResult),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    kind: MavMissionType,
+    /// How many items there are, once that is known.
+    count: Option<u16>,
+    seen: [u32; WORDS],
+    next: u16,
+    /// Requests without an answer, with the time of asking.
+    open: heapless::Vec<(u16, Instant), WINDOW>,
+    silence: Retry,
+}
+
+impl Reader {
+    pub(super) fn new(now: Instant, kind: MavMissionType) -> Self {
+        Self {
+            kind,
+            count: None,
+            seen: [0; WORDS],
+            next: 0,
+            open: heapless::Vec::new(),
+            silence: Retry::new(now, RESEND, TRIES),
+        }
+    }
+
+    /// Reads the items from `first` on, the count being known.
+    pub(super) fn read_from(&mut self, now: Instant, first: u16, count: u16) {
+        *self = Self { count: Some(count), next: first, ..Self::new(now, self.kind) };
+    }
+
+    pub(super) fn is_reading(&self) -> bool {
+        self.count.is_some()
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.count.is_some_and(|count| self.next >= count) && self.open.is_empty()
+    }
+
+    fn may_ask(&self) -> bool {
+        self.count.is_some_and(|count| self.next < count) && !self.open.is_full()
+    }
+
+    pub(super) fn due(&self) -> Instant {
+        if self.may_ask() || self.is_complete() {
+            return Instant::ZERO;
+        }
+        self.open.iter().map(|(_, at)| *at + RESEND).fold(self.silence.due(), Instant::min)
+    }
+
+    pub(super) fn hear<'a>(&mut self, now: Instant, message: &'a MavMessage) -> Heard<'a> {
+        match message {
+            MavMessage::MISSION_COUNT(m) if m.mission_type == self.kind => {
+                Heard::Count { count: m.count, opaque_id: m.opaque_id }
+            }
+            MavMessage::MISSION_ITEM_INT(m) if m.mission_type == self.kind => {
+                let Some(index) = self.open.iter().position(|(seq, _)| *seq == m.seq) else {
+                    return Heard::Nothing;
+                };
+                self.open.swap_remove(index);
+                self.silence = Retry::new(now + RESEND, RESEND, TRIES);
+                let (word, bit) = (usize::from(m.seq) / 32, 1 << (m.seq % 32));
+                let Some(word) = self.seen.get_mut(word).filter(|word| **word & bit == 0) else {
+                    return Heard::Nothing;
+                };
+                *word |= bit;
+                Heard::Item(m)
+            }
+            MavMessage::MISSION_ACK(m)
+                if m.mission_type == self.kind && m.mavtype != MavMissionResult::MAV_MISSION_ACCEPTED =>
+            {
+                Heard::Refused(m.mavtype)
+            }
+            _ => Heard::Nothing,
+        }
+    }
+
+    /// Sends what is due.
+    pub(super) fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Result<(), Failure> {
+        if self.is_complete() {
+            return Ok(());
+        }
+        let silent = self.silence.poll(now)?;
+        let (target_system, target_component) = (transmit.system_id, AUTOPILOT_COMPONENT_ID);
+        let mission_type = self.kind;
+        if self.count.is_none() {
+            if silent {
+                let _ = transmit.send(&MavMessage::MISSION_REQUEST_LIST(MISSION_REQUEST_LIST_DATA {
+                    target_system,
+                    target_component,
+                    mission_type,
+                }));
+            }
+            return Ok(());
+        }
+        let request = |seq| {
+            MavMessage::MISSION_REQUEST_INT(MISSION_REQUEST_INT_DATA {
+                seq,
+                target_system,
+                target_component,
+                mission_type,
+            })
+        };
+        for (seq, at) in self.open.iter_mut().filter(|(_, at)| now.since(*at) >= RESEND) {
+            // No room is a lost frame: it is asked for again.
+            let _ = transmit.send(&request(*seq));
+            *at = now;
+        }
+        while self.may_ask() {
+            let _ = transmit.send(&request(self.next));
+            let _ = self.open.push((self.next, now));
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// The end of a transfer.
+    pub(super) fn thank(&self, transmit: &mut Transmit<'_>) {
+        let _ = transmit.send(&MavMessage::MISSION_ACK(MISSION_ACK_DATA {
+            target_system: transmit.system_id,
+            target_component: AUTOPILOT_COMPONENT_ID,
+            mavtype: MavMissionResult::MAV_MISSION_ACCEPTED,
+            mission_type: self.kind,
+            opaque_id: 0,
+        }));
+    }
+}

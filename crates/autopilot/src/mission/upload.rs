@@ -1,0 +1,296 @@
+//! Upload with proof: sent item by item as the autopilot asks for them, then read back and compared.
+
+// ArduCopter 3.5.7 asks with MISSION_REQUEST, which MAVLink has deprecated since.
+#![allow(deprecated)]
+
+use wingbeat_geo::{Duration, Instant};
+
+use super::reader::{Heard, Reader};
+use super::{Item, Items, first_of};
+use crate::dialect::{MISSION_COUNT_DATA, MavMessage, MavMissionResult, MavMissionType};
+use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
+
+/// Wants a mission, a fence or rally points in the autopilot.
+#[derive(Clone, Debug)]
+pub struct Upload {
+    items: Items,
+    kind: MavMissionType,
+    retry: Retry,
+    /// Every step may start anew; the whole may not take for ever.
+    give_up_at: Instant,
+    /// Item that the autopilot asked for and that is not sent yet.
+    wanted: Option<u16>,
+    /// The last item has left: from now on an acknowledgement means this upload.
+    last_sent: bool,
+    /// Reads back what was acknowledged.
+    reader: Option<Reader>,
+    failed: Option<Failure>,
+}
+
+/// Repeating too soon makes ArduCopter start over; it asks again itself each second.
+const PERIOD: Duration = Duration::from_millis(1_500);
+const TRIES: u8 = 5;
+/// 112 items at 57 600 baud take 10 s; a line that loses half needs a few times that.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+
+impl Upload {
+    /// Sends and reads back a mission.
+    pub fn new(now: Instant, items: Items) -> Self {
+        Self::of_kind(now, MavMissionType::MAV_MISSION_TYPE_MISSION, items)
+    }
+    /// Sends and reads back a list of this kind: fence and rally points where the firmware takes them so
+    /// ([`crate::identity::Firmware::has_fence_missions`]).
+    pub fn of_kind(now: Instant, kind: MavMissionType, items: Items) -> Self {
+        Self {
+            items,
+            kind,
+            retry: Retry::new(now, PERIOD, TRIES),
+            give_up_at: now + GIVE_UP_AFTER,
+            wanted: None,
+            last_sent: false,
+            reader: None,
+            failed: None,
+        }
+    }
+    /// When it wants polling.
+    pub fn due(&self) -> Instant {
+        match &self.reader {
+            _ if self.wanted.is_some() || self.failed.is_some() => Instant::ZERO,
+            Some(reader) => reader.due(),
+            None => self.retry.due(),
+        }
+    }
+
+    /// Hears the autopilot's side of the transfer.
+    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+        if let Some(reader) = &mut self.reader {
+            match reader.hear(now, message) {
+                // What is late of the sending, or of a request that was repeated.
+                Heard::Nothing | Heard::Refused(_) => {}
+                Heard::Count { count, .. } if usize::from(count) == self.items.len() => {
+                    // The second count answers a repeated question.
+                    if !reader.is_reading() {
+                        reader.read_from(now, first_of(self.kind), count);
+                    }
+                }
+                Heard::Count { count, .. } => self.failed = Some(Failure::Different { seq: count }),
+                Heard::Item(m) => {
+                    let same = self.items.get(usize::from(m.seq)).is_some_and(|i| i.is_held_as(&Item::of(m)));
+                    if !same {
+                        self.failed = Some(Failure::Different { seq: m.seq });
+                    }
+                }
+            }
+            return;
+        }
+        match message {
+            MavMessage::MISSION_REQUEST(r) if r.mission_type == self.kind => self.wanted = Some(r.seq),
+            MavMessage::MISSION_REQUEST_INT(r) if r.mission_type == self.kind => self.wanted = Some(r.seq),
+            MavMessage::MISSION_ACK(ack) if ack.mission_type == self.kind => match ack.mavtype {
+                MavMissionResult::MAV_MISSION_ACCEPTED | MavMissionResult::MAV_MISSION_ERROR
+                    if self.last_sent =>
+                {
+                    self.reader = Some(Reader::new(now, self.kind));
+                }
+                // An acknowledgement that is late, of an upload before this one; or a duplicate of an item
+                // that it has: it goes on asking.
+                MavMissionResult::MAV_MISSION_ACCEPTED | MavMissionResult::MAV_MISSION_INVALID_SEQUENCE => {}
+                // It has given up waiting: from the beginning.
+                MavMissionResult::MAV_MISSION_OPERATION_CANCELLED => {
+                    self.retry = Retry::new(now, PERIOD, TRIES);
+                }
+                result => {
+                    self.failed = Some(Failure::Refused { what: "the mission", result: result as u8 });
+                }
+            },
+            _ => {}
+        }
+    }
+
+    /// Sends when due; done when every item read back is the one that was sent.
+    pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
+        if let Some(failure) = self.failed {
+            return Progress::Failed(failure);
+        }
+        if let Some(reader) = &mut self.reader
+            && reader.is_complete()
+        {
+            reader.thank(transmit);
+            return Progress::Done;
+        }
+        if now >= self.give_up_at {
+            return Progress::Failed(Failure::NoEffect { what: "the mission" });
+        }
+        if let Some(reader) = &mut self.reader {
+            return match reader.poll(now, transmit) {
+                Ok(()) => Progress::Pending,
+                Err(failure) => Progress::Failed(failure),
+            };
+        }
+        if let Some(seq) = self.wanted.take() {
+            if let Some(item) = self.items.get(usize::from(seq)) {
+                let item = item.encode(seq, self.kind, transmit.system_id);
+                let _ = transmit.send(&MavMessage::MISSION_ITEM_INT(item));
+                self.last_sent |= usize::from(seq) + 1 == self.items.len();
+                // The transfer moves: its silence is counted from here.
+                self.retry = Retry::new(now + PERIOD, PERIOD, TRIES);
+            }
+            return Progress::Pending;
+        }
+        match self.retry.poll(now) {
+            Err(failure) => return Progress::Failed(failure),
+            Ok(false) => return Progress::Pending,
+            Ok(true) => {}
+        }
+        // An empty list ends with the acknowledgement of its count.
+        self.last_sent = self.items.is_empty();
+        let _ = transmit.send(&MavMessage::MISSION_COUNT(MISSION_COUNT_DATA {
+            count: self.items.len() as u16,
+            target_system: transmit.system_id,
+            target_component: AUTOPILOT_COMPONENT_ID,
+            mission_type: self.kind,
+            opaque_id: 0,
+        }));
+        Progress::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::super::items_of;
+    use super::*;
+    use crate::dialect::{MISSION_ACK_DATA, MISSION_ITEM_INT_DATA, MISSION_REQUEST_DATA};
+    use crate::job::testing::sent;
+    use crate::target::Place;
+    use std::vec::Vec;
+
+    fn route() -> Vec<Place> {
+        (0..5)
+            .map(|i| Place { latitude_e7: 394_825_940 + i * 9, longitude_e7: -3_462_650, height_mm: 20_129 })
+            .collect()
+    }
+
+    /// An autopilot of whose answers `lose` sixteenths are lost, and that may corrupt what it stores.
+    fn transfer(lose: u64, corrupt: Option<u16>) -> (Progress, Instant) {
+        let items = items_of(route().into_iter()).unwrap();
+        let mut upload = Upload::new(Instant::ZERO, items);
+        let mut stored: Vec<MISSION_ITEM_INT_DATA> = Vec::new();
+        let (mut answers, mut asked_at) = (0, None);
+        for ms in (0..70_000).step_by(10) {
+            let now = Instant::from_millis(ms);
+            let mut progress = Progress::Pending;
+            // It asks again each second for the item that it waits for.
+            if asked_at.is_some_and(|at| now.since(at) >= Duration::from_secs(1)) && stored.len() < 7 {
+                asked_at = Some(now);
+                let seq = stored.len() as u16;
+                upload.hear(
+                    now,
+                    &MavMessage::MISSION_REQUEST(MISSION_REQUEST_DATA { seq, ..Default::default() }),
+                );
+            }
+            for message in sent(|t| progress = upload.poll(now, t)) {
+                let mut answer = match message {
+                    MavMessage::MISSION_COUNT(_) => {
+                        stored.clear();
+                        asked_at = Some(now);
+                        Some(MavMessage::MISSION_REQUEST(MISSION_REQUEST_DATA {
+                            seq: 0,
+                            ..Default::default()
+                        }))
+                    }
+                    MavMessage::MISSION_ITEM_INT(mut item) => {
+                        let next = item.seq + 1;
+                        item.z = libm::truncf(item.z * 100.0 + 0.5) / 100.0; // centimetres
+                        if Some(item.seq) == corrupt {
+                            item.x += 1;
+                        }
+                        asked_at = Some(now);
+                        if usize::from(item.seq) == stored.len() {
+                            stored.push(item);
+                        }
+                        Some(if next == 7 {
+                            MavMessage::MISSION_ACK(MISSION_ACK_DATA::default())
+                        } else {
+                            MavMessage::MISSION_REQUEST(MISSION_REQUEST_DATA {
+                                seq: next,
+                                ..Default::default()
+                            })
+                        })
+                    }
+                    MavMessage::MISSION_REQUEST_LIST(_) => {
+                        Some(MavMessage::MISSION_COUNT(MISSION_COUNT_DATA { count: 7, ..Default::default() }))
+                    }
+                    MavMessage::MISSION_REQUEST_INT(r) => {
+                        let item = stored.iter().rev().find(|i| i.seq == r.seq).unwrap();
+                        Some(MavMessage::MISSION_ITEM_INT(item.clone()))
+                    }
+                    _ => None,
+                };
+                answers += 1;
+                // A fixed scramble, so that no rhythm of the transfer meets a rhythm of the losses.
+                if (answers as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 & 15 < lose {
+                    answer = None;
+                }
+                if let Some(answer) = answer {
+                    upload.hear(now, &answer);
+                }
+            }
+            if progress != Progress::Pending {
+                return (progress, now);
+            }
+        }
+        (Progress::Pending, Instant::from_secs(70))
+    }
+
+    #[test]
+    fn what_is_read_back_is_what_was_sent() {
+        assert_eq!(transfer(0, None).0, Progress::Done);
+        assert_eq!(transfer(0, Some(3)).0, Progress::Failed(Failure::Different { seq: 3 }));
+    }
+
+    #[test]
+    fn lost_answers_are_asked_for_again() {
+        for lose in 1..7 {
+            assert_eq!(transfer(lose, None).0, Progress::Done, "{lose} of 16 answers lost");
+        }
+        assert_eq!(transfer(16, None).0, Progress::Failed(Failure::NoEffect { what: "the mission" }));
+    }
+
+    #[test]
+    fn acknowledgements_that_are_late_doubled_or_out_of_order_prove_nothing() {
+        let ack = |mavtype| MavMessage::MISSION_ACK(MISSION_ACK_DATA { mavtype, ..Default::default() });
+        let ask = |seq| MavMessage::MISSION_REQUEST(MISSION_REQUEST_DATA { seq, ..Default::default() });
+        let accepted = MavMissionResult::MAV_MISSION_ACCEPTED;
+        let mut job = Upload::new(Instant::ZERO, items_of(route().into_iter()).unwrap());
+        let mut now = Instant::ZERO;
+        let mut step = |job: &mut Upload, heard: Option<MavMessage>| {
+            now = now + Duration::from_millis(10);
+            if let Some(message) = heard {
+                job.hear(now, &message);
+            }
+            sent(|t| assert_eq!(job.poll(now, t), Progress::Pending))
+        };
+        assert!(matches!(step(&mut job, None)[..], [MavMessage::MISSION_COUNT(_)]));
+        // The acknowledgement of an upload before this one: nothing of this one has left.
+        assert!(step(&mut job, Some(ack(accepted))).is_empty());
+        for seq in [0, 1, 1, 0, 2, 3, 4, 5, 6] {
+            let [MavMessage::MISSION_ITEM_INT(item)] = &step(&mut job, Some(ask(seq)))[..] else {
+                panic!("item {seq} is not sent");
+            };
+            assert_eq!(item.seq, seq);
+            // What it says to the item that came twice.
+            let twice = ack(MavMissionResult::MAV_MISSION_INVALID_SEQUENCE);
+            assert!(step(&mut job, Some(twice)).is_empty());
+        }
+        // An item that this mission does not have is not sent.
+        assert!(step(&mut job, Some(ask(7))).is_empty());
+        assert!(matches!(step(&mut job, Some(ack(accepted)))[..], [MavMessage::MISSION_REQUEST_LIST(_)]));
+        assert!(step(&mut job, Some(ack(accepted))).is_empty(), "the same once more");
+        let denied = ack(MavMissionResult::MAV_MISSION_NO_SPACE);
+        let mut job = Upload::new(Instant::ZERO, items_of(route().into_iter()).unwrap());
+        job.hear(Instant::ZERO, &denied);
+        let failure = Failure::Refused { what: "the mission", result: 4 };
+        sent(|t| assert_eq!(job.poll(Instant::ZERO, t), Progress::Failed(failure)));
+    }
+}
