@@ -36,7 +36,7 @@ use wingbeat_onboard::Clock;
 use wingbeat_sim::flight_controller::{Config, FlightController, Truth};
 
 /// Longer than anything here takes on a loaded machine: what misses it hangs.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(120);
 const HOLD_S: u64 = 3;
 const HEIGHT_M: f64 = 6.0;
 
@@ -198,7 +198,7 @@ struct Process {
 
 impl Process {
     fn start(command: &mut Command) -> Self {
-        for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG"] {
+        for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG", "WINGBEAT_SITL"] {
             command.env_remove(variable);
         }
         let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
@@ -236,6 +236,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.said());
+        }
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
