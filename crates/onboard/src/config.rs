@@ -215,7 +215,7 @@ pub fn read_guard(path: &Path) -> Result<guard_process::Settings, ConfigError> {
     let environment = std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
     let file: GuardFile = merged(&path.display().to_string(), &load(path)?, environment)?;
-    file.guard.settings(endpoint(&file.autopilot)?)
+    file.guard.settings(endpoint(&file.autopilot)?, signing(&file.autopilot)?)
 }
 
 /// The text strictly, or text and variables where there are any.
@@ -255,7 +255,11 @@ fn endpoint(autopilot: &Autopilot) -> Result<Endpoint, ConfigError> {
 }
 
 impl Guard {
-    fn settings(self, endpoint: Endpoint) -> Result<guard_process::Settings, ConfigError> {
+    fn settings(
+        self,
+        endpoint: Endpoint,
+        signing: Option<wingbeat_agent::Signing>,
+    ) -> Result<guard_process::Settings, ConfigError> {
         let socket = self.socket.unwrap_or_else(|| guard_process::DEFAULT_SOCKET.into());
         // The kernel's bound on the path of a socket, less its final zero.
         if !socket.is_absolute() || socket.as_os_str().len() > 107 {
@@ -280,6 +284,7 @@ impl Guard {
             hold: Duration::from_secs(hold_s),
             then,
             endpoint: guardian::fingerprint(&endpoint.to_string()),
+            signing,
         };
         Ok(guard_process::Settings { endpoint, socket, guardian })
     }
@@ -303,7 +308,7 @@ impl File {
             }
         };
         let autopilot = endpoint(&self.autopilot)?;
-        let guard = self.guard.clone().settings(autopilot.clone())?;
+        let guard = self.guard.clone().settings(autopilot.clone(), None)?;
         let http = match &self.http.bind {
             None => HTTP_BIND,
             Some(bind) => bind

@@ -11,7 +11,7 @@ use std::{
         unix::{fs::PermissionsExt as _, net::UnixStream as StdStream},
     },
     path::PathBuf,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -41,7 +41,7 @@ const TURN: Duration = Duration::from_secs(1);
 const PIECE_MAX: usize = 280;
 
 /// What a guardian process is started with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Where the autopilot is.
     pub endpoint: Endpoint,
@@ -114,7 +114,7 @@ impl Bound {
         let Self { settings, listener } = self;
         let socket = settings.socket.clone();
         let mut process = Process {
-            guardian: Guardian::new(settings.guardian),
+            guardian: Guardian::new(settings.guardian.clone()),
             settings,
             out: Outputs::default(),
             started: KernelInstant::now(),
@@ -128,6 +128,7 @@ impl Bound {
         loop {
             if fed_at.is_none_or(|at: KernelInstant| at.elapsed() >= TURN / 2) {
                 fed();
+                process.tell_utc();
                 fed_at = Some(KernelInstant::now());
             }
             let due = process.due();
@@ -172,6 +173,13 @@ impl Process {
         match self.guardian.poll_timeout() {
             Instant::NEVER => KernelInstant::now() + TURN,
             at => self.started + at.since(Instant::ZERO),
+        }
+    }
+
+    /// The clock may be set at any time; without it a signature is as late as what the autopilot signed.
+    fn tell_utc(&mut self) {
+        if let Ok(since_1970) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+            self.feed(Input::Utc { unix_us: since_1970.as_micros() as u64 });
         }
     }
 

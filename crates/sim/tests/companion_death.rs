@@ -5,16 +5,17 @@
 
 #[path = "common/mission_flight.rs"]
 mod mission_flight;
+#[allow(dead_code)]
+#[path = "common/muscop.rs"]
+mod muscop;
 
 use mission_flight::Scripted;
-use wingbeat_agent::guardian::{self, Activity, Guardian, Modes, Pulse, Stance, Then};
-use wingbeat_agent::{Agent, Command, Input, Outputs, Reply};
+use muscop::Muscop;
+use wingbeat_agent::guardian::{self, Activity, Guardian, Modes, Pulse, Then};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
-use wingbeat_protocol::muscop;
+use wingbeat_geo::{DVec2, DVec3, Duration, Instant, Position};
 use wingbeat_sim::flight_controller::{Config, FlightController, Parameter, TICK, Truth};
 use wingbeat_sim::motion::Profile;
-use wingbeat_wire::{Point, VehicleId};
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 /// Height of the legs above home.
@@ -35,60 +36,9 @@ trait Companion {
     fn finished(&self) -> bool;
 }
 
-/// The real agent, alone in its swarm, with an operator who presses Setup and Start.
-struct Muscop {
-    agent: Agent,
-    outputs: Outputs,
-    pressed: u32,
-}
-
-impl Muscop {
-    fn new() -> Self {
-        let me = VehicleId(1);
-        let mut muscop = muscop::Config::new(me, me, 1);
-        muscop.landing_distance_m = 10.0;
-        let mut agent = Agent::new(wingbeat_agent::Config::new(muscop), 1, Instant::ZERO).unwrap();
-        let mut outputs = Outputs::default();
-        let frame = Frame::new(HOME);
-        let route = LEGS.map(|leg| {
-            let place = frame.to_position(leg.extend(0.0));
-            let height_mm = (HEIGHT_M * 1e3) as i32;
-            Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm }
-        });
-        agent.handle(Instant::ZERO, Input::Mission(&route), &mut outputs);
-        assert_eq!(outputs.reply, Some(Reply::Accepted));
-        let watches = guardian::Answer { stance: Stance::Watches, cause: guardian::Cause::Ended };
-        agent.handle(Instant::ZERO, Input::Guard(Some(watches)), &mut outputs);
-        Self { agent, outputs, pressed: 0 }
-    }
-
-    fn feed(&mut self, now: Instant, input: Input<'_>, out: &mut Vec<u8>) -> bool {
-        self.agent.handle(now, input, &mut self.outputs);
-        out.extend_from_slice(&self.outputs.autopilot);
-        self.outputs.reply == Some(Reply::Accepted)
-    }
-}
-
 impl Companion for Muscop {
     fn turn(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>) {
-        for piece in heard.chunks(280) {
-            self.feed(now, Input::Autopilot(piece), out);
-        }
-        if now >= self.agent.poll_timeout().0 {
-            self.feed(now, Input::Wake, out);
-        }
-        let wanted = match (self.pressed, self.agent.place_in_swarm().0) {
-            (0, "Start") => Command::Setup,
-            (1, "SetupFinished") => Command::Start,
-            _ => return,
-        };
-        if self.feed(
-            now,
-            Input::Operator { id: ["setup", "start"][self.pressed as usize], command: wanted },
-            out,
-        ) {
-            self.pressed += 1;
-        }
+        self.step(now, heard, out);
     }
     fn pulse(&self, now: Instant) -> Pulse {
         self.agent.pulse(now)
@@ -150,8 +100,13 @@ impl<C: Companion> Flight<C> {
         let mut config = Config::new(1, HOME);
         config.profile = profile;
         config.parameters.push((Parameter::WPNAV_SPEED, 1000.0));
-        let guardian =
-            guardian::Config { silence: Duration::from_secs(1), hold: HOLD, then: Then::Land, endpoint: 0 };
+        let guardian = guardian::Config {
+            silence: Duration::from_secs(1),
+            hold: HOLD,
+            then: Then::Land,
+            endpoint: 0,
+            signing: None,
+        };
         let mut flight = Self {
             now: Instant::ZERO,
             companion: Some(companion),
@@ -354,9 +309,13 @@ fn report(what: &str, profile: Profile, deaths: usize, worst: &Outcome) {
 
 fn guided(profile: Profile, bounds: &Bounds) {
     let mut worst = Outcome::default();
-    let deaths = every_half_second(profile, Muscop::new, |at, outcome| {
-        check("MUSCOP", profile, bounds, at, outcome, &mut worst);
-    });
+    let deaths = every_half_second(
+        profile,
+        || Muscop::new(HOME, &LEGS, HEIGHT_M),
+        |at, outcome| {
+            check("MUSCOP", profile, bounds, at, outcome, &mut worst);
+        },
+    );
     report("MUSCOP", profile, deaths, &worst);
     assert!(deaths > 80, "{deaths}");
 }

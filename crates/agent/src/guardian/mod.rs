@@ -34,16 +34,18 @@ pub use pulse::{
 };
 
 use heapless::Vec;
-use wingbeat_autopilot::codec::{Decoder, Frame, MavHeader, encode_v2};
+use wingbeat_autopilot::codec::framing::{Framing, Outgoing};
+use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
+use wingbeat_autopilot::codec::{Decoder, Frame, MavHeader, encode_signed, encode_v1, encode_v2};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{
     HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavState, MavType, SET_MODE_DATA,
 };
-use wingbeat_autopilot::job::AUTOPILOT_COMPONENT_ID;
+use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Severity, Text, text};
 
-use crate::Event;
+use crate::{Event, Signing};
 
 /// The guardian's MAVLink component: the second onboard computer
 /// (<https://mavlink.io/en/messages/common.html#MAV_COMP_ID_ONBOARD_COMPUTER2>).
@@ -81,7 +83,7 @@ pub enum Then {
 }
 
 /// A guardian's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// A commanding daemon that is silent for so long hangs.
     pub silence: Duration,
@@ -91,6 +93,8 @@ pub struct Config {
     pub then: Then,
     /// [`fingerprint`] of the autopilot's endpoint.
     pub endpoint: u32,
+    /// Whether frames to and from the autopilot are signed, as the daemon's are.
+    pub signing: Option<Signing>,
 }
 
 /// What happens to a guardian.
@@ -98,6 +102,11 @@ pub struct Config {
 pub enum Input<'a> {
     /// Time has passed. Pulses that wait are handed in before.
     Wake,
+    /// What time it is, for signing.
+    Utc {
+        /// Microseconds since 1970.
+        unix_us: u64,
+    },
     /// A daemon connected.
     Connected,
     /// The daemon's pulse.
@@ -116,7 +125,7 @@ pub enum Input<'a> {
 #[derive(Default)]
 pub struct Outputs {
     /// Bytes for the autopilot.
-    pub autopilot: Vec<u8, 128>,
+    pub autopilot: Vec<u8, TRANSMIT_LEN_MAX>,
     /// What to answer to [`Input::Pulse`].
     pub answer: Option<Answer>,
     /// The daemon hangs: end its process by force, so that its port is free.
@@ -258,14 +267,20 @@ pub struct Guardian {
     daemon: Option<Watch>,
     hold: Option<Hold>,
     port_open: bool,
+    utc: Option<(Instant, u64)>,
     decoder: Decoder,
-    sequence: u8,
+    outgoing: Outgoing,
 }
 
 impl Guardian {
     /// A guardian that waits for its daemon.
     pub fn new(config: Config) -> Self {
-        Self { config, daemon: None, hold: None, port_open: false, decoder: Decoder::default(), sequence: 0 }
+        let outgoing = Outgoing {
+            signer: config.signing.as_ref().map(|s| Signer::new(s.key.clone(), s.link_id)),
+            ..Outgoing::default()
+        };
+        let decoder = decoder(&config);
+        Self { config, daemon: None, hold: None, port_open: false, utc: None, decoder, outgoing }
     }
 
     /// Whether it wants the port to the autopilot open. It must be closed otherwise.
@@ -310,6 +325,7 @@ impl Guardian {
         *out = Outputs::default();
         match input {
             Input::Wake => self.wake(now, out),
+            Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
             Input::Connected => {
                 out.log(Severity::Info, text!("a daemon connected"));
                 self.daemon = Some(Watch { pulse: None, heard_at: now, killed_at: None });
@@ -319,7 +335,8 @@ impl Guardian {
             Input::AutopilotLink(open) => {
                 self.port_open = open;
                 // Half a frame of before the port closed is no frame's beginning.
-                self.decoder = Decoder::default();
+                self.decoder.restart();
+                self.outgoing.negotiation.restart();
                 if let Some(hold) = &mut self.hold {
                     let what = if open { "open" } else { "closed" };
                     if open {
@@ -332,7 +349,7 @@ impl Guardian {
             }
             Input::Autopilot(bytes) => {
                 let mut decoder = core::mem::take(&mut self.decoder);
-                decoder.push(bytes, |frame| self.hear(now, &frame, out));
+                decoder.push_at(now, bytes, |frame| self.hear(now, &frame, out));
                 self.decoder = decoder;
             }
             Input::Stop => {
@@ -384,7 +401,8 @@ impl Guardian {
 
     fn take(&mut self, now: Instant, cause: Cause, pulse: Pulse, out: &mut Outputs) {
         out.log(Severity::Error, text!("{cause} while it was commanding: taking the flight controller"));
-        self.decoder = Decoder::default();
+        self.decoder = decoder(&self.config);
+        self.outgoing.negotiation.restart();
         self.hold = Some(Hold {
             cause,
             phase: Phase::Looking,
@@ -450,6 +468,7 @@ impl Guardian {
         if !from_autopilot {
             return;
         }
+        self.outgoing.negotiation.hear(now, frame);
         hold.system_id = u8::try_from(frame.header.system_id).unwrap_or(hold.system_id);
         if !heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED) {
             let early = now < hold.since + ARMING_WITHIN;
@@ -529,15 +548,30 @@ impl Guardian {
         if hold.system_id == 0 || !self.port_open {
             return;
         }
+        if let Some(signer) = &mut self.outgoing.signer {
+            // Not behind our clock, nor behind what the autopilot signed.
+            if let Some((at, unix_us)) = self.utc {
+                let passed_us = now.as_micros().saturating_sub(at.as_micros());
+                signer.advance(Timestamp::from_unix_us(unix_us.saturating_add(passed_us)));
+            }
+            if let Some(verifier) = self.decoder.verifier() {
+                signer.advance(verifier.newest());
+            }
+        }
+        let outgoing = &mut self.outgoing;
+        let bytes = &mut out.autopilot;
+        let system_id = hold.system_id;
         let mut send = |message: &MavMessage| {
-            let header = MavHeader {
-                system_id: hold.system_id.into(),
-                component_id: COMPONENT_ID,
-                sequence: self.sequence,
-            };
+            let mut transmit = outgoing.transmit(system_id, bytes);
+            let sequence = *transmit.sequence;
+            let header = MavHeader { system_id: system_id.into(), component_id: COMPONENT_ID, sequence };
             // A frame without room is a lost frame; it is asked again.
-            let _ = encode_v2(header, message, &mut out.autopilot);
-            self.sequence = self.sequence.wrapping_add(1);
+            let _ = match &mut transmit.framing {
+                Framing::V1 => encode_v1(header, message, transmit.bytes),
+                Framing::V2 => encode_v2(header, message, transmit.bytes),
+                Framing::Signed(signer) => encode_signed(header, message, signer, transmit.bytes),
+            };
+            *transmit.sequence = sequence.wrapping_add(1);
         };
         if matches!(hold.phase, Phase::Braking | Phase::Ending) && now >= hold.ask_at {
             hold.ours = hold.ours.with(Modes::one(hold.asks.number()));
@@ -560,6 +594,17 @@ impl Guardian {
                 system_status: MavState::MAV_STATE_ACTIVE,
                 mavlink_version: 3,
             }));
+        }
+    }
+}
+
+/// A decoder that believes what the daemon's does.
+fn decoder(config: &Config) -> Decoder {
+    match &config.signing {
+        None => Decoder::default(),
+        Some(Signing { key, setup, .. }) => {
+            let unsigned = if *setup { Unsigned::UntilSigned } else { Unsigned::Refused };
+            Decoder::verifying(Verifier::new(key.clone(), unsigned))
         }
     }
 }

@@ -29,6 +29,7 @@ impl Bench {
             hold: Duration::from_secs(10),
             then,
             endpoint: ENDPOINT,
+            signing: None,
         };
         Self {
             guardian: Guardian::new(config),

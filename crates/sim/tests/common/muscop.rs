@@ -1,0 +1,67 @@
+//! The real agent, alone in its swarm, with an operator who presses Setup and Start.
+
+use wingbeat_agent::guardian::{Answer, Cause, Stance};
+use wingbeat_agent::{Agent, Command, Config, Input, Outputs, Reply};
+use wingbeat_geo::{DVec2, Frame, Instant, Position};
+use wingbeat_protocol::muscop;
+use wingbeat_wire::{Point, VehicleId};
+
+/// The companion.
+pub(crate) struct Muscop {
+    pub(crate) agent: Agent,
+    outputs: Outputs,
+    pressed: usize,
+}
+
+impl Muscop {
+    /// A flight over `legs`, metres east and north of home, at one height.
+    pub(crate) fn new(home: Position, legs: &[DVec2], height_m: f64) -> Self {
+        let me = VehicleId(1);
+        let mut agent = Agent::new(Config::new(muscop::Config::new(me, me, 1)), 1, Instant::ZERO).unwrap();
+        let mut outputs = Outputs::default();
+        let frame = Frame::new(home);
+        let route: Vec<Point> = legs
+            .iter()
+            .map(|leg| {
+                let place = frame.to_position(leg.extend(0.0));
+                let height_mm = (height_m * 1e3) as i32;
+                Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm }
+            })
+            .collect();
+        agent.handle(Instant::ZERO, Input::Mission(&route), &mut outputs);
+        assert_eq!(outputs.reply, Some(Reply::Accepted));
+        let watches = Answer { stance: Stance::Watches, cause: Cause::Ended };
+        agent.handle(Instant::ZERO, Input::Guard(Some(watches)), &mut outputs);
+        Self { agent, outputs, pressed: 0 }
+    }
+
+    /// One input; bytes for the autopilot are appended. Whether a command was accepted.
+    pub(crate) fn feed(&mut self, now: Instant, input: Input<'_>, out: &mut Vec<u8>) -> bool {
+        self.agent.handle(now, input, &mut self.outputs);
+        out.extend_from_slice(&self.outputs.autopilot);
+        self.outputs.reply == Some(Reply::Accepted)
+    }
+
+    /// Datagrams that the last input asked for.
+    pub(crate) fn datagrams(&self) -> usize {
+        self.outputs.datagrams.len()
+    }
+
+    /// Hears, is woken, and its operator presses what is next.
+    pub(crate) fn step(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>) {
+        for piece in heard.chunks(280) {
+            self.feed(now, Input::Autopilot(piece), out);
+        }
+        if now >= self.agent.poll_timeout().0 {
+            self.feed(now, Input::Wake, out);
+        }
+        let (id, command) = match (self.pressed, self.agent.place_in_swarm().0) {
+            (0, "Start") => ("setup", Command::Setup),
+            (1, "SetupFinished") => ("start", Command::Start),
+            _ => return,
+        };
+        if self.feed(now, Input::Operator { id, command }, out) {
+            self.pressed += 1;
+        }
+    }
+}
