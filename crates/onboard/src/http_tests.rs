@@ -41,6 +41,8 @@ fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
         mission: None,
         swarm: None,
         radio: wingbeat_api::Radio::default(),
+        lease: None,
+        gateway: None,
         checks: vec![],
         commands: vec![],
     })
