@@ -383,8 +383,11 @@ impl Gateway {
             }
         }
         let expected = "an address and a port, for example 127.0.0.1:5790";
-        let tcp =
-            self.tcp.as_deref().map(|word| word.parse().map_err(|_| quoted("gateway.tcp", word, expected)));
+        let tcp = self
+            .tcp
+            .as_deref()
+            .filter(|word| !word.is_empty())
+            .map(|word| word.parse().map_err(|_| quoted("gateway.tcp", word, expected)));
         Ok(crate::gateway::Config { udp: endpoints, tcp: tcp.transpose()? })
     }
 }
