@@ -24,12 +24,8 @@ use tokio::{
     time::timeout,
 };
 use wingbeat_api::{MissionItem, MissionUpload, paths};
-use wingbeat_autopilot::{
-    codec::{Decoder, MavHeader, encode_v2, finder::Finder},
-    dialect::{MavMessage, MavType, SET_MODE_DATA},
-    gateway::command_of,
-};
-use wingbeat_geo::{DVec3, Frame, Instant};
+use wingbeat_autopilot::{codec::Decoder, dialect::MavMessage, gateway::command_of};
+use wingbeat_geo::{DVec3, Frame};
 use wingbeat_link::Endpoint;
 use wingbeat_onboard::{Clock, Config, Handle, gateway, start};
 use wingbeat_protocol::muscop;
@@ -38,7 +34,7 @@ use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_wire::VehicleId;
 
 /// Longer than a client takes on a loaded machine: what misses it hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the autopilot received: sender's system and component, and the message.
 type Received = Arc<Mutex<Vec<(u32, u8, MavMessage)>>>;
@@ -86,11 +82,14 @@ async fn flying() -> Flight {
     let (online_sender, online) = watch::channel(true);
     let far = flight_controller(0, clock, None, online).await;
     let (address, received) = spy(far).await;
+    let mut agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
+    agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
     let config = Config {
         name: "one".into(),
         autopilot: Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() },
         http: ([127, 0, 0, 1], 0).into(),
-        agent: wingbeat_agent::Config::new(muscop::Config::new(me, me, 1)),
+        agent,
+        guard: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],
             tcp: Some(([127, 0, 0, 1], 0).into()),
