@@ -59,6 +59,12 @@ pub struct AircraftStatus {
     pub swarm: Option<Swarm>,
     /// What the radio did.
     pub radio: Radio,
+    /// Which console holds the lease; absent while none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// Ground stations beside Wingbeat; absent where none is offered the vehicle's MAVLink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Gateway>,
     /// Preflight checks, in a fixed order.
     pub checks: Vec<Check>,
     /// The operator's last commands and what became of them, newest last, at most 8.
@@ -223,6 +229,34 @@ pub struct Radio {
     /// Datagrams accepted.
     pub received: u64,
     /// Datagrams refused, by reason.
+    pub refused: Vec<Refusal>,
+}
+
+/// Which console has the aircraft.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Lease {
+    /// The console's name.
+    pub console: String,
+    /// Milliseconds until the lease ends, unless it is renewed.
+    pub left_ms: u64,
+}
+
+/// POST body of a lease: a console takes it, or renews its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeaseRequest {
+    /// The console's name, 1 to 64 characters, its own on the network.
+    pub console: String,
+    /// For how long, milliseconds, 1000 to 60000.
+    pub ttl_ms: u64,
+}
+
+/// Ground stations beside Wingbeat: what they reach of the vehicle's MAVLink.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Gateway {
+    /// Who is connected, for example `tcp 127.0.0.1:50312`.
+    pub clients: Vec<String>,
+    /// What was not passed on, by reason.
     pub refused: Vec<Refusal>,
 }
 

@@ -12,9 +12,9 @@ pub mod fleet;
 
 pub use aircraft::{
     AircraftStatus, Autopilot, Battery, Check, CommandKind, CommandOutcome, CommandProgress, CommandReply,
-    CommandRequest, CommandStage, FlightController, GeoPoint, Identity, LinkFault, LinkFaultKind, LinkState,
-    LogLine, MissionItem, MissionSummary, MissionUpload, Navigation, Parameter, Radio, Refusal, Severity,
-    Swarm,
+    CommandRequest, CommandStage, FlightController, Gateway, GeoPoint, Identity, Lease, LeaseRequest,
+    LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem, MissionSummary, MissionUpload, Navigation,
+    Parameter, Radio, Refusal, Severity, Swarm,
 };
 pub use error::ApiError;
 pub use fleet::{
@@ -35,6 +35,9 @@ pub mod paths {
     pub const MISSION: &str = "/api/v1/mission";
     /// Aircraft: an operator's command (POST [`CommandRequest`](crate::CommandRequest)).
     pub const COMMANDS: &str = "/api/v1/commands";
+    /// Aircraft: who commands it (POST [`LeaseRequest`](crate::LeaseRequest), answered by
+    /// [`Lease`](crate::Lease)).
+    pub const LEASE: &str = "/api/v1/lease";
     /// Ground: the picture of the fleet ([`FleetPicture`](crate::FleetPicture)).
     pub const FLEET: &str = "/api/v1/fleet";
     /// Ground: server-sent events `picture` ([`FleetPicture`](crate::FleetPicture)), then `update`

@@ -441,6 +441,8 @@ mod tests {
             mission: None,
             swarm: None,
             radio: Radio::default(),
+            lease: None,
+            gateway: None,
             checks: vec![Check { name: "gps".to_owned(), passed: true, detail: String::new() }],
             commands: Vec::new(),
         }

@@ -18,6 +18,7 @@ mod deliver;
 mod fleet;
 mod follow;
 mod http;
+mod lease;
 mod ledger;
 mod owner;
 mod page;
@@ -128,9 +129,11 @@ impl Ground {
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
         let service = service::Service::new(requests, client.clone(), config.web_dir);
         let (stop, stopped) = watch::channel(false);
+        let port = address.port();
 
         let mut tasks = JoinSet::new();
         for (index, address) in addresses.into_iter().enumerate() {
+            tasks.spawn(lease::hold(client.clone(), address.clone(), lease::console(port)));
             tasks.spawn(follow::follow(client.clone(), index, address, messages.clone()));
         }
         let owner = owner::Owner::new(fleet, client, messages, now);

@@ -102,6 +102,11 @@ impl Link {
         self.events.recv().await
     }
 
+    /// How many writes the queue still takes.
+    pub fn room(&self) -> usize {
+        self.writes.capacity()
+    }
+
     /// Queues whole frames to be written, without waiting. What is queued when the port closes is discarded.
     ///
     /// # Errors

@@ -31,6 +31,10 @@ const HTTP_BIND: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOC
 const RADIO_PORT: u16 = 14_600;
 /// Nothing that a daemon is configured with is longer; a device or an endless pipe is not read to its end.
 const FILE_MAX: u64 = 64 * 1024;
+/// UDP endpoints for ground stations: each that sends to a fixed receiver is a client from the start.
+const GATEWAY_UDP_MAX: usize = 4;
+const EXPECTED_GATEWAY_UDP: &str =
+    "udpout:ADDRESS:PORT (send) or udp:ADDRESS:PORT (listen), for example udpout:127.0.0.1:14550";
 /// The longest name of an aircraft, characters.
 const NAME_MAX: usize = 64;
 
@@ -93,6 +97,8 @@ struct File {
     #[serde(default)]
     http: Http,
     #[serde(default)]
+    gateway: Gateway,
+    #[serde(default)]
     fence: Fence,
     #[serde(default)]
     preflight: Preflight,
@@ -126,6 +132,7 @@ struct Autopilot {
     signing_key_file: Option<PathBuf>,
     signing_link_id: Option<u8>,
     signing_setup: Option<bool>,
+    ground_station_system_id: Option<u8>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -141,6 +148,13 @@ struct Radio {
 #[serde(deny_unknown_fields)]
 struct Http {
     bind: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gateway {
+    udp: Option<Vec<String>>,
+    tcp: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -329,12 +343,13 @@ impl File {
         if let Some(mhz) = frequency_mhz.filter(|mhz| !(2_400..=5_925).contains(mhz)) {
             return Err(value("radio.frequency_mhz", &mhz, "2400 to 5925 MHz, for example 5180"));
         }
+        let gateway = self.gateway.settings()?;
         let agent = agent(me, &self.autopilot, &self.fence, &self.preflight, &self.muscop)?;
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)
             .map_err(|error| ConfigError::Agent(error.to_string()))?;
         Ok(Settings {
-            daemon: Config { name, autopilot, http, agent, guard: Some(guard.socket), seed: 0 },
+            daemon: Config { name, autopilot, http, agent, gateway, guard: Some(guard.socket), seed: 0 },
             radio: UdpConfig { interface: self.radio.interface, port, broadcast },
             frequency_mhz,
         })
@@ -355,6 +370,30 @@ impl File {
                 Err(value("id", &"none, and no radio.interface", "16 hexadecimal digits, or radio.interface"))
             }
         }
+    }
+}
+
+impl Gateway {
+    fn settings(&self) -> Result<crate::gateway::Config, ConfigError> {
+        let udp = self.udp.as_deref().unwrap_or_default();
+        if udp.len() > GATEWAY_UDP_MAX {
+            let found = format!("{} endpoints", udp.len());
+            return Err(value("gateway.udp", &found, format!("at most {GATEWAY_UDP_MAX}")));
+        }
+        let mut endpoints = Vec::new();
+        for word in udp {
+            match word.parse() {
+                Ok(endpoint @ (Endpoint::UdpListen(_) | Endpoint::UdpSend(_))) => endpoints.push(endpoint),
+                Ok(_) | Err(_) => return Err(quoted("gateway.udp", word, EXPECTED_GATEWAY_UDP)),
+            }
+        }
+        let expected = "an address and a port, for example 127.0.0.1:5790";
+        let tcp = self
+            .tcp
+            .as_deref()
+            .filter(|word| !word.is_empty())
+            .map(|word| word.parse().map_err(|_| quoted("gateway.tcp", word, expected)));
+        Ok(crate::gateway::Config { udp: endpoints, tcp: tcp.transpose()? })
     }
 }
 
@@ -409,6 +448,9 @@ fn agent(
         agent.position_interval = Duration::from_millis(interval_ms);
     }
     agent.signing = signing(autopilot)?;
+    if let Some(id) = autopilot.ground_station_system_id {
+        agent.ground_station_system_id = id;
+    }
     if let Some(percent) = preflight.battery_least_percent {
         if percent > 100 {
             return Err(value("preflight.battery_least_percent", &percent, "0 to 100 per cent"));

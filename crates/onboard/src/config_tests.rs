@@ -133,6 +133,17 @@ fn a_required_key_says_so_and_the_others_can_be_left_out() {
 }
 
 #[test]
+fn ground_stations_are_served_only_where_the_file_says_so() {
+    assert_eq!(from_file(LEAST).unwrap().daemon.gateway, crate::gateway::Config::default());
+    let text = format!("{LEAST}[gateway]\nudp = [\"udpout:10.0.0.2:14550\"]\ntcp = \"127.0.0.1:5790\"\n");
+    let gateway = from_file(&text).unwrap().daemon.gateway;
+    assert_eq!(gateway.udp, [Endpoint::UdpSend(([10, 0, 0, 2], 14550).into())]);
+    assert_eq!(gateway.tcp, Some(([127, 0, 0, 1], 5790).into()));
+    let off = with_environment(&text, &[("WINGBEAT_GATEWAY__TCP", "")]).unwrap().daemon.gateway;
+    assert_eq!(off.tcp, None, "the environment can switch it off");
+}
+
+#[test]
 fn every_mistake_names_its_key() {
     let long = "x".repeat(65);
     for (change, expected) in [
@@ -148,6 +159,10 @@ fn every_mistake_names_its_key() {
         ("[radio]\nbroadcast = \"everybody\"", "radio.broadcast: found \"everybody\""),
         ("[radio]\nchannel = 36", "unknown field `channel`"),
         ("[http]\nbind = \"8080\"", "http.bind: found \"8080\""),
+        ("[gateway]\nudp = [\"tcp:127.0.0.1:5790\"]", "gateway.udp: found \"tcp:127.0.0.1:5790\""),
+        ("[gateway]\nudp = [\"udpout:gcs:14550\"]", "gateway.udp: found \"udpout:gcs:14550\""),
+        ("[gateway]\nudp = [\"\", \"\", \"\", \"\", \"\"]", "gateway.udp: found 5 endpoints"),
+        ("[gateway]\ntcp = \"5790\"", "gateway.tcp: found \"5790\""),
         ("[fence]\nheight_most_m = nan", "fence.height_most_m: found NaN"),
         ("[fence]\nheight_most_m = -5.0", "fence.height_most_m: found -5"),
         ("[fence]\nheight_most_m = 1.0", "heights: found 2 m to 1 m"),
@@ -182,6 +197,7 @@ fn every_mistake_names_its_key() {
             "muscop.send_period_ms: found 1, expected 20 to",
         ),
         ("aircraft = 3", "aircraft = 3\nsend_period_ms = 60000", "send_period_ms: found 60000"),
+        ("5760\"", "5760\"\nground_station_system_id = 0", "ground_station_system_id: found 0"),
         ("5760\"", "5760\"\nposition_interval_ms = 5", "autopilot.position_interval_ms: found 5"),
         ("master = \"00b827eb01020304\"", "master = \"?\"", "muscop.master: found \"?\""),
         ("id = \"00b827eb01020304\"\n", "", "id: found none, and no radio.interface"),

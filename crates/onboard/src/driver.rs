@@ -22,13 +22,16 @@ use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LinkFault, LinkFaultKind,
     LogLine, MissionSummary, MissionUpload,
 };
+use wingbeat_autopilot::gateway::Circumstances;
 use wingbeat_geo::Instant;
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Clock, Radio, RadioEvent};
 
 use crate::{
+    gateway::{self, Gateway, Step},
     guard,
     http::Request,
+    lease::Lease,
     liveness::Turn,
     status::{self, Beside},
 };
@@ -48,6 +51,8 @@ const PIECE_MAX: usize = 280;
 /// No turn of the loop takes longer, whatever its input: it comes round at every published state.
 pub(crate) const TURN_MAX: Duration = Duration::from_secs(2);
 const _: () = assert!(TURN_MAX.as_millis() > PUBLISH_IDLE.as_millis());
+/// Writes that the link's queue keeps free of ground stations': the agent's orders always find room.
+const OWN_WRITES: usize = 32;
 /// Woken later than this after a deadline, the machine is too slow and people should know.
 const STALL: Duration = Duration::from_millis(500);
 
@@ -110,6 +115,10 @@ pub(crate) struct Driver<R> {
     woken_at: KernelInstant,
     /// Agent time and microseconds since 1970 when the agent was told of UTC.
     utc: Option<(Instant, u64)>,
+    gateway: Option<Gateway>,
+    lease: Lease,
+    /// Whether the agent was told that a console holds it.
+    leased: bool,
 }
 
 /// What ended a wait.
@@ -119,6 +128,7 @@ enum Woken {
     Link(Option<LinkEvent>),
     Radio(Option<RadioEvent>),
     Request(Option<Request>),
+    Gateway(gateway::Event),
     Stop,
 }
 
@@ -133,6 +143,14 @@ async fn received(link: &mut Option<Link>) -> Option<LinkEvent> {
 /// The state of an agent before anything happened.
 pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
     status::aircraft(&agent.status(clock.now()), name, "", &Beside::new())
+}
+
+/// What a ground station sent, where any is served.
+async fn gateway_event(gateway: &mut Option<Gateway>) -> gateway::Event {
+    match gateway {
+        Some(gateway) => gateway.recv().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl<R: Radio> Driver<R> {
@@ -165,6 +183,9 @@ impl<R: Radio> Driver<R> {
             dirty: false,
             woken_at: now,
             utc: None,
+            gateway: None,
+            lease: Lease::default(),
+            leased: false,
         }
     }
 
@@ -182,12 +203,15 @@ impl<R: Radio> Driver<R> {
             let (deadline, why) = self.agent.poll_timeout();
             let wake_at = self.clock.kernel(deadline).max(self.woken_at + TICK);
             let publish_at = self.publish_at();
+            let gateway_at = self.gateway.as_ref().map_or(publish_at, |g| self.clock.kernel(g.due()));
+            let other_at = publish_at.min(gateway_at).min(self.lease.ends_at().unwrap_or(publish_at));
             let woken = tokio::select! {
                 event = received(&mut self.link) => Woken::Link(event),
                 () = guard::ready(self.port.guard.as_ref()) => Woken::Guard,
                 event = self.radio.recv(), if !radio_ended => Woken::Radio(event),
                 request = self.requests.recv(), if !requests_ended => Woken::Request(request),
-                () = sleep_until(wake_at.min(publish_at)) => Woken::Time,
+                () = sleep_until(wake_at.min(other_at)) => Woken::Time,
+                event = gateway_event(&mut self.gateway) => Woken::Gateway(event),
                 _ = stop.wait_for(|&stop| stop) => Woken::Stop,
             };
             match woken {
@@ -210,11 +234,17 @@ impl<R: Radio> Driver<R> {
                 }
                 Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
                 Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
+                Woken::Request(Some(Request::Lease { console, ttl, reply })) => {
+                    // A console that hung up asks again.
+                    let _ = reply.send(self.take_lease(&console, ttl));
+                }
                 Woken::Request(None) => requests_ended = true,
+                Woken::Gateway(event) => self.gateway_event(event),
                 // Without its link's task the driver is of no use: the process ends, and is started again.
                 Woken::Link(None) => return,
                 Woken::Stop => return self.leave_safe().await,
             }
+            self.turn_gateway();
             if KernelInstant::now() >= self.publish_at() {
                 self.publish();
             }
@@ -229,6 +259,76 @@ impl<R: Radio> Driver<R> {
         if expected_us.is_none_or(|expected_us| expected_us.abs_diff(unix_us) > UTC_STEP_US) {
             self.utc = Some((now, unix_us));
             self.feed(Input::Utc { unix_us });
+        }
+    }
+
+    /// With ground stations beside us.
+    pub(crate) fn serving(self, gateway: Option<Gateway>) -> Self {
+        Self { gateway, ..self }
+    }
+
+    /// A ground station beside us sent something. The agent hears of every command before its bytes leave.
+    fn gateway_event(&mut self, event: gateway::Event) {
+        let Some(mut gateway) = self.gateway.take() else { return };
+        let circumstances =
+            Circumstances { system_id: self.agent.system_id(), leased: self.lease_holder().is_some() };
+        gateway.take(event, self.clock.now(), circumstances, &mut |step| match step {
+            Step::Command(what) => {
+                self.feed(Input::GroundStation { what });
+                true
+            }
+            Step::Write(bytes) => {
+                let room = |link: &&Link| link.room() > OWN_WRITES;
+                self.link_open
+                    && self.link.as_ref().filter(room).is_some_and(|link| link.send(bytes.to_vec()).is_ok())
+            }
+            Step::Log(line) => {
+                self.log(Severity::Info, line);
+                true
+            }
+        });
+        self.gateway = Some(gateway);
+        self.dirty = true;
+    }
+
+    /// What is due beside the agent: the gateway's heartbeat, and a lease that has ended.
+    fn turn_gateway(&mut self) {
+        if let Some(console) = self.lease.expire(KernelInstant::now()) {
+            self.log(Severity::Warning, format!("the lease of console {console:?} has ended"));
+        }
+        let held = self.lease_holder().is_some();
+        if std::mem::replace(&mut self.leased, held) != held {
+            self.feed(Input::Lease(held));
+        }
+        if let Some(mut gateway) = self.gateway.take() {
+            let (now, system_id) = (self.clock.now(), self.agent.system_id());
+            gateway.turn(now, system_id, &mut |line| self.log(Severity::Info, line));
+            self.gateway = Some(gateway);
+        }
+    }
+
+    fn lease_holder(&self) -> Option<(&str, Duration)> {
+        self.lease.holder(KernelInstant::now())
+    }
+
+    fn take_lease(&mut self, console: &str, ttl: Duration) -> Result<wingbeat_api::Lease, ApiError> {
+        let now = KernelInstant::now();
+        let before = self.lease.holder(now).map(|(holder, _)| holder.to_owned());
+        match self.lease.take(now, console, ttl) {
+            Ok(()) => {
+                if before.is_none() {
+                    self.log(Severity::Info, format!("console {console:?} holds the lease"));
+                }
+                self.dirty = true;
+                Ok(wingbeat_api::Lease { console: console.into(), left_ms: ttl.as_millis() as u64 })
+            }
+            Err((holder, left)) => {
+                let left_ms = left.as_millis();
+                let message = format!(
+                    "lease: found it held by console {holder:?} for {left_ms} ms more, expected it free"
+                );
+                Err(ApiError { code: "conflict".into(), message })
+            }
         }
     }
 
@@ -345,11 +445,17 @@ impl<R: Radio> Driver<R> {
             LinkEvent::Up => {
                 self.link_open = true;
                 self.beside.port_closed = None;
+                if let Some(gateway) = &mut self.gateway {
+                    gateway.restart();
+                }
                 self.log(Severity::Info, "the port to the flight controller opened".into());
                 self.feed(Input::AutopilotLink(true));
             }
             LinkEvent::Bytes(bytes) => {
                 self.beside.bytes_at = Some(self.clock.now());
+                if let Some(gateway) = &mut self.gateway {
+                    gateway.autopilot(self.clock.now(), &bytes);
+                }
                 for piece in bytes.chunks(PIECE_MAX) {
                     self.feed(Input::Autopilot(piece));
                 }
@@ -442,6 +548,8 @@ impl<R: Radio> Driver<R> {
 
     fn publish(&mut self) {
         self.beside.overflows = self.radio.overflows();
+        self.beside.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
+        self.beside.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
         let now = self.agent.status(self.clock.now());
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));

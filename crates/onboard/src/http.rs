@@ -29,11 +29,12 @@ use tower_http::timeout::TimeoutLayer;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, LogLine,
-    MissionSummary, MissionUpload,
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Lease, LeaseRequest,
+    LogLine, MissionSummary, MissionUpload,
 };
 
 use crate::{
+    lease::TTL_MS,
     liveness::Turn,
     mission::{self, Limits},
     stream,
@@ -54,6 +55,8 @@ const TURN_PERIOD: Duration = Duration::from_millis(500);
 /// No turn of the server's loop takes longer: the longest is its pause of one second when the system is
 /// short of file descriptors.
 pub(crate) const TURN_MAX: Duration = Duration::from_secs(3);
+/// The longest name of a console, characters.
+const CONSOLE_MAX: usize = 64;
 /// The longest id of a command.
 const COMMAND_ID_MAX: usize = 64;
 
@@ -98,6 +101,8 @@ pub(crate) enum Request {
     Command { request: CommandRequest, reply: oneshot::Sender<CommandReply> },
     /// A mission to hold; checked.
     Mission { mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>> },
+    /// A console takes or renews the lease; checked.
+    Lease { console: String, ttl: Duration, reply: oneshot::Sender<Result<Lease, ApiError>> },
 }
 
 /// What the handlers know: the driver's front.
@@ -301,6 +306,40 @@ async fn post_command(
     Ok((status, Json(reply)))
 }
 
+/// A console takes the aircraft for a while, or renews that. While one holds it, the flight controller hears
+/// a ground station's heartbeat.
+#[utoipa::path(post, path = "/api/v1/lease", operation_id = "lease", tag = "aircraft",
+    request_body = LeaseRequest,
+    responses(
+        (status = 200, description = "The console holds the lease now", body = Lease),
+        (status = 400, description = "Not a lease", body = ApiError),
+        (status = 409, description = "Another console holds it; the message names it", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not JSON", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn post_lease(
+    State(front): State<Front>,
+    Body(LeaseRequest { console, ttl_ms }): Body<LeaseRequest>,
+) -> Result<Json<Lease>, Refusal> {
+    let bad = |message| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message);
+    let characters = console.chars().count();
+    if console.trim().is_empty() || characters > CONSOLE_MAX || console.chars().any(char::is_control) {
+        let found: String = console.chars().take(CONSOLE_MAX).collect();
+        return Err(bad(format!(
+            "console: found {found:?} ({characters} characters), expected a name of 1 to {CONSOLE_MAX} characters"
+        )));
+    }
+    if !TTL_MS.contains(&ttl_ms) {
+        let (least, most) = (TTL_MS.start(), TTL_MS.end());
+        return Err(bad(format!("ttl_ms: found {ttl_ms}, expected {least} to {most} ms")));
+    }
+    let ttl = Duration::from_millis(ttl_ms);
+    match front.ask(|reply| Request::Lease { console, ttl, reply }).await? {
+        Ok(lease) => Ok(Json(lease)),
+        Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
+    }
+}
+
 async fn not_found(uri: Uri) -> Refusal {
     let path: String = uri.path().chars().take(100).collect();
     Refusal::new(
@@ -336,6 +375,7 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(events))
         .routes(routes!(get_mission, put_mission))
         .routes(routes!(post_command))
+        .routes(routes!(post_lease))
 }
 
 /// The API's description.

@@ -41,6 +41,8 @@ fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
         mission: None,
         swarm: None,
         radio: wingbeat_api::Radio::default(),
+        lease: None,
+        gateway: None,
         checks: vec![],
         commands: vec![],
     })
@@ -335,7 +337,8 @@ fn the_document_has_every_path_and_every_type() {
     let document = serde_json::to_value(openapi()).unwrap();
     let mut paths_found: Vec<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
     paths_found.sort_unstable();
-    let mut expected = [paths::IDENTITY, paths::STATUS, paths::EVENTS, paths::MISSION, paths::COMMANDS];
+    let mut expected =
+        [paths::IDENTITY, paths::STATUS, paths::EVENTS, paths::MISSION, paths::COMMANDS, paths::LEASE];
     expected.sort_unstable();
     assert_eq!(paths_found, expected);
     let schemas = document["components"]["schemas"].as_object().unwrap();

@@ -11,6 +11,8 @@
 //! | [`guard_process`] | the second process, `wingbeat-guard`: lands the aircraft when this one dies |
 //! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
+//! | [`gateway`] | ground stations beside us: the vehicle's MAVLink on UDP and TCP |
+//! | `lease` | which console has the aircraft |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
 //! | [`liveness`], [`watchdog`] | whether every task still turns, and systemd's watchdog fed only while it does |
@@ -22,10 +24,12 @@
 pub mod config;
 pub mod doctor;
 mod driver;
+pub mod gateway;
 mod guard;
 pub mod guard_process;
 mod http;
 pub mod journal;
+mod lease;
 pub mod liveness;
 pub mod mission;
 mod signing;
@@ -50,6 +54,7 @@ pub use wingbeat_radio::{Clock, ClockError, Radio};
 
 use crate::{
     driver::{Driver, Publisher},
+    gateway::Gateway,
     http::Front,
     liveness::Liveness,
 };
@@ -77,6 +82,8 @@ pub struct Config {
     /// The guardian's socket. A bench, whose aircraft end with it, has none and says so in
     /// [`wingbeat_agent::Config::companion_loss`].
     pub guard: Option<PathBuf>,
+    /// Where ground stations beside us reach the vehicle's MAVLink.
+    pub gateway: gateway::Config,
     /// The seed of the agent's chance.
     pub seed: u64,
 }
@@ -95,6 +102,9 @@ pub enum StartError {
     /// The agent's numbers cannot be flown.
     #[error(transparent)]
     Agent(#[from] wingbeat_agent::ConfigError),
+    /// Ground stations cannot be served there.
+    #[error(transparent)]
+    Gateway(#[from] gateway::GatewayError),
     /// The serial line cannot be used and waiting will not mend it.
     #[error(transparent)]
     Link(#[from] wingbeat_link::OpenError),
@@ -104,6 +114,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Handle {
     address: SocketAddr,
+    gateway: Vec<SocketAddr>,
     identity: Identity,
     status: watch::Receiver<Arc<AircraftStatus>>,
     log: broadcast::Sender<LogLine>,
@@ -121,7 +132,7 @@ pub struct Handle {
 /// # Errors
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
-    let Config { name, autopilot, http, agent, guard, seed } = config;
+    let Config { name, autopilot, http, agent, gateway, guard, seed } = config;
     let muscop = &agent.muscop;
     let limits =
         mission::Limits { height_least_m: muscop.height_least_m, height_most_m: muscop.height_most_m };
@@ -136,6 +147,12 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         })
     })?;
     let address = listener.local_addr().map_err(|error| refused(error.to_string()))?;
+    let baud = match &autopilot {
+        Endpoint::Serial { baud, .. } => Some(*baud),
+        _ => None,
+    };
+    let gateway = Gateway::open(&gateway, agent.needs(), baud, clock.now()).await?;
+    let gateway_addresses = gateway.as_ref().map_or_else(Vec::new, |g| g.addresses().to_vec());
     let guard = match guard {
         Some(socket) => Some(guard::Client::greet(socket, &autopilot).await),
         None => None,
@@ -185,7 +202,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         request_receiver,
         publisher,
         turn,
-    );
+    )
+    .serving(gateway);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
     let front = Front::new(identity.clone(), limits, status.clone(), mission, log.clone(), requests);
@@ -198,13 +216,18 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         let _ = server_stopped.wait_for(|&stop| stop).await;
     });
     let server = tokio::spawn(async move { serve.await });
-    Ok(Handle { address, identity, status, log, liveness, stop, driver, server })
+    Ok(Handle { address, gateway: gateway_addresses, identity, status, log, liveness, stop, driver, server })
 }
 
 impl Handle {
     /// Where the API is served.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where ground stations are served: UDP in the order of the configuration, then TCP.
+    pub fn gateway(&self) -> &[SocketAddr] {
+        &self.gateway
     }
 
     /// Who this is.

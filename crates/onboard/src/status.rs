@@ -21,6 +21,10 @@ pub(crate) struct Beside {
     pub(crate) port_closed: Option<String>,
     /// When bytes came from it last.
     pub(crate) bytes_at: Option<Instant>,
+    /// Which console holds the lease, and for how long still.
+    pub(crate) lease: Option<(String, std::time::Duration)>,
+    /// The gateway's clients, and what was not passed on, by reason.
+    pub(crate) gateway: Option<(Vec<String>, Vec<(&'static str, u64)>)>,
 }
 
 impl Beside {
@@ -73,6 +77,14 @@ pub(crate) fn aircraft(
             received: status.received,
             refused: refusals(radio_refused),
         },
+        lease: beside
+            .lease
+            .as_ref()
+            .map(|(console, left)| api::Lease { console: console.clone(), left_ms: left.as_millis() as u64 }),
+        gateway: beside.gateway.as_ref().map(|(clients, refused)| api::Gateway {
+            clients: clients.clone(),
+            refused: refusals(refused.iter().copied()),
+        }),
         checks: status
             .checks
             .iter()

@@ -159,6 +159,8 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         mission: None,
         swarm: None,
         radio: Radio::default(),
+        lease: None,
+        gateway: None,
         checks: vec![Check { name: "position".to_owned(), passed: true, detail: "3D fix".to_owned() }],
         commands: Vec::new(),
     }

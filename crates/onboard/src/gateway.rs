@@ -1,0 +1,568 @@
+//! Ground stations beside us: the vehicle's MAVLink on UDP and TCP, for QGroundControl, Mission Planner,
+//! MAVProxy and MAVSDK.
+//!
+//! Sockets have tasks, which only carry bytes; everything is decided in the driver's task, by
+//! [`wingbeat_autopilot::gateway`], so that a client's command and the agent's orders have one order. What
+//! it promises: a client that is slow loses frames and holds up nobody; at most [`CLIENTS_MAX`] clients; a
+//! UDP peer that is silent for [`IDLE`] is forgotten, and none is answered that has not sent a whole frame;
+//! every frame that is not passed on is counted by its reason.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream, UdpSocket},
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant as KernelInstant, sleep, timeout},
+};
+use wingbeat_autopilot::{
+    codec::finder::{Dropped, Finder},
+    gateway::{Allowance, Circumstances, Gatekeeper, Refusal, Verdict, Voice, encode_like},
+    streams::Need,
+};
+use wingbeat_geo::Instant;
+use wingbeat_link::Endpoint;
+
+/// Clients at once. Each is a copy of everything that the autopilot says.
+pub const CLIENTS_MAX: usize = 8;
+/// A UDP peer that is silent for so long is gone: ground stations send a heartbeat a second.
+pub const IDLE: Duration = Duration::from_secs(10);
+/// Pieces that wait for a TCP client: 10 s of all streams at 4 Hz.
+const QUEUE_MAX: usize = 64;
+/// What clients sent and the driver has not taken yet.
+const EVENTS_MAX: usize = 64;
+/// A datagram that is carried unbroken by Ethernet, with room for tunnels.
+const PIECE_MAX: usize = 1_400;
+/// A TCP client that takes nothing for so long is hung up on.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A shortage of the system (file descriptors) is waited out for this time.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// MAVLink's usual period of a heartbeat.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// Where the vehicle's MAVLink is offered; nowhere by default, because whoever reaches it flies the
+/// aircraft.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// UDP: `udpout` sends to one ground station, `udp` answers to those that send.
+    pub udp: Vec<Endpoint>,
+    /// A TCP server.
+    pub tcp: Option<SocketAddr>,
+}
+
+/// Why the gateway cannot be offered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("gateway {address}: found {found}, expected {expected}")]
+pub struct GatewayError {
+    /// Where.
+    pub address: String,
+    /// What the kernel said.
+    pub found: String,
+    /// What is expected.
+    pub expected: &'static str,
+}
+
+/// One way to be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Tcp(u64),
+    Udp(usize, SocketAddr),
+}
+
+/// What the sockets' tasks report.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Connected { id: u64, peer: SocketAddr, out: mpsc::Sender<Arc<[u8]>> },
+    Bytes { id: u64, bytes: Vec<u8> },
+    Disconnected { id: u64 },
+    Datagram { socket: usize, from: SocketAddr, bytes: Vec<u8> },
+}
+
+/// What the driver has to do, in this order.
+#[derive(Debug)]
+pub(crate) enum Step<'a> {
+    /// Tell the agent that a ground station commands.
+    Command(&'a str),
+    /// Write to the autopilot; false if it was not taken.
+    Write(&'a [u8]),
+    /// For the log.
+    Log(String),
+}
+
+#[derive(Debug)]
+enum Sink {
+    Tcp(mpsc::Sender<Arc<[u8]>>),
+    Udp(Arc<UdpSocket>, SocketAddr),
+}
+
+struct Client {
+    key: Key,
+    name: String,
+    sink: Sink,
+    finder: Finder,
+    voice: Voice,
+    heard_at: KernelInstant,
+    /// It stays whether or not it is heard: the configured receiver.
+    fixed: bool,
+}
+
+impl Client {
+    /// Whether the piece left or waits its turn. A UDP socket's queue is the kernel's.
+    fn send(&self, piece: &Arc<[u8]>) -> bool {
+        match &self.sink {
+            Sink::Tcp(out) => out.try_send(piece.clone()).is_ok(),
+            // Nobody listens there yet: that is silence, not a slow client.
+            Sink::Udp(socket, peer) => match socket.try_send_to(piece, *peer) {
+                Err(error) => error.kind() == io::ErrorKind::ConnectionRefused,
+                Ok(_) => true,
+            },
+        }
+    }
+}
+
+/// The driver's side.
+pub(crate) struct Gateway {
+    events: mpsc::Receiver<Event>,
+    sockets: Vec<Arc<UdpSocket>>,
+    clients: Vec<Client>,
+    keeper: Gatekeeper,
+    allowance: Allowance,
+    /// Finds the autopilot's frames again, whole.
+    autopilot: Finder,
+    heartbeat_due: Instant,
+    refused: [u64; Refusal::ALL.len()],
+    /// Of clients that have gone.
+    dropped: Dropped,
+    /// Pieces that a client was too slow for.
+    lost: u64,
+    turned_away: u64,
+    /// Datagrams that came faster than the driver takes them.
+    overflows: Arc<AtomicU64>,
+    addresses: Vec<SocketAddr>,
+    _tasks: JoinSet<()>,
+}
+
+impl Gateway {
+    /// Binds every socket, or none. `baud` is the autopilot's line's, where it is one.
+    ///
+    /// # Errors
+    /// The first address that cannot be had.
+    pub(crate) async fn open(
+        config: &Config,
+        needs: impl IntoIterator<Item = Need>,
+        baud: Option<u32>,
+        now: Instant,
+    ) -> Result<Option<Self>, GatewayError> {
+        if config.udp.is_empty() && config.tcp.is_none() {
+            return Ok(None);
+        }
+        let (sender, events) = mpsc::channel(EVENTS_MAX);
+        let overflows = Arc::new(AtomicU64::new(0));
+        let (mut sockets, mut clients, mut addresses) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tasks = JoinSet::new();
+        let mut bound = Vec::new();
+        for endpoint in &config.udp {
+            let (address, fixed) = match endpoint {
+                Endpoint::UdpListen(address) => (*address, None),
+                Endpoint::UdpSend(peer) if peer.is_ipv4() => (([0, 0, 0, 0], 0).into(), Some(*peer)),
+                Endpoint::UdpSend(peer) => (([0_u16; 8], 0).into(), Some(*peer)),
+                other => {
+                    return Err(GatewayError {
+                        address: other.to_string(),
+                        found: "another kind of endpoint".into(),
+                        expected: "udp:ADDRESS:PORT or udpout:ADDRESS:PORT",
+                    });
+                }
+            };
+            let socket = UdpSocket::bind(address).await.map_err(|error| refused(endpoint, &error))?;
+            let socket = Arc::new(socket);
+            if fixed.is_none() {
+                addresses.push(socket.local_addr().map_err(|error| refused(endpoint, &error))?);
+            }
+            if let Some(peer) = fixed {
+                let key = Key::Udp(sockets.len(), peer);
+                clients.push(client(key, Sink::Udp(socket.clone(), peer), format!("udp {peer}"), true));
+            }
+            bound.push((socket.clone(), fixed));
+            sockets.push(socket);
+        }
+        let listener = match config.tcp {
+            None => None,
+            Some(address) => {
+                let name = format!("tcp:{address}");
+                let listener = TcpListener::bind(address).await.map_err(|error| refused(&name, &error))?;
+                addresses.push(listener.local_addr().map_err(|error| refused(&name, &error))?);
+                Some(listener)
+            }
+        };
+        // Nothing is carried before everything is bound.
+        for (index, (socket, fixed)) in bound.into_iter().enumerate() {
+            tasks.spawn(receive(index, socket, fixed, sender.clone(), overflows.clone()));
+        }
+        if let Some(listener) = listener {
+            tasks.spawn(accept(listener, sender));
+        }
+        let (cap_hz, share) = (
+            wingbeat_autopilot::gateway::rate_cap_hz(baud),
+            wingbeat_autopilot::gateway::share_bytes_s(baud),
+        );
+        Ok(Some(Self {
+            events,
+            sockets,
+            clients,
+            keeper: Gatekeeper::new(needs, cap_hz),
+            allowance: Allowance::new(now, share),
+            autopilot: Finder::default(),
+            heartbeat_due: now,
+            refused: [0; Refusal::ALL.len()],
+            dropped: Dropped::default(),
+            lost: 0,
+            turned_away: 0,
+            overflows,
+            addresses,
+            _tasks: tasks,
+        }))
+    }
+
+    /// Where it listens: UDP in the order of the configuration, then TCP.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The next event. Dropping the future loses nothing.
+    pub(crate) async fn recv(&mut self) -> Event {
+        match self.events.recv().await {
+            Some(event) => event,
+            // Every socket's task has ended, which none does by itself.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes what came from a client, and hands on what is to be done.
+    pub(crate) fn take(
+        &mut self,
+        event: Event,
+        now: Instant,
+        circumstances: Circumstances,
+        act: &mut dyn FnMut(Step<'_>) -> bool,
+    ) {
+        let (key, bytes) = match event {
+            Event::Connected { id, peer, out } => {
+                let name = format!("tcp {peer}");
+                if self.clients.len() >= CLIENTS_MAX {
+                    // Its task sees its queue end, and hangs up.
+                    self.turned_away += 1;
+                    act(Step::Log(format!(
+                        "gateway: {name} is turned away, {CLIENTS_MAX} clients are served"
+                    )));
+                    return;
+                }
+                act(Step::Log(format!("gateway: {name} connected")));
+                self.clients.push(client(Key::Tcp(id), Sink::Tcp(out), name, false));
+                return;
+            }
+            Event::Disconnected { id } => {
+                for client in self.forget(|client| client.key == Key::Tcp(id)) {
+                    act(Step::Log(format!("gateway: {client} left")));
+                }
+                return;
+            }
+            Event::Bytes { id, bytes } => (Key::Tcp(id), bytes),
+            Event::Datagram { socket, from, bytes } => (Key::Udp(socket, from), bytes),
+        };
+        let index = match self.clients.iter().position(|client| client.key == key) {
+            Some(index) => index,
+            None => match self.newcomer(key, &bytes, now) {
+                Some(name) => {
+                    act(Step::Log(format!("gateway: {name} is heard")));
+                    self.clients.len() - 1
+                }
+                None => return,
+            },
+        };
+        self.judge(index, &bytes, now, circumstances, act);
+    }
+
+    /// Takes in a UDP peer that has sent a whole frame; returns its name.
+    fn newcomer(&mut self, key: Key, bytes: &[u8], now: Instant) -> Option<String> {
+        let Key::Udp(socket, peer) = key else { return None };
+        let mut finder = Finder::default();
+        let mut whole = false;
+        finder.push(now, bytes, |_| whole = true);
+        if !whole {
+            self.dropped = sum(self.dropped, finder.dropped());
+            self.dropped.garbage_bytes = self.dropped.garbage_bytes.saturating_add(finder.pending() as u32);
+            return None;
+        }
+        if self.clients.len() >= CLIENTS_MAX {
+            self.turned_away += 1;
+            return None;
+        }
+        let name = format!("udp {peer}");
+        let sink = Sink::Udp(self.sockets.get(socket)?.clone(), peer);
+        self.clients.push(client(key, sink, name.clone(), false));
+        Some(name)
+    }
+
+    fn judge(
+        &mut self,
+        index: usize,
+        bytes: &[u8],
+        now: Instant,
+        circumstances: Circumstances,
+        act: &mut dyn FnMut(Step<'_>) -> bool,
+    ) {
+        let Self { clients, keeper, allowance, refused, .. } = self;
+        let Some(client) = clients.get_mut(index) else { return };
+        client.heard_at = KernelInstant::now();
+        let Client { finder, voice, name, sink, .. } = client;
+        let mut explanations = Vec::new();
+        // What passes of one event is written at once: the line's queue counts writes.
+        let mut passing = Vec::new();
+        let mut frames = 0;
+        let mut count = |refusal: Refusal, n: u64| refused[refusal as usize] += n;
+        finder.push(now, bytes, |frame| {
+            let verdict = keeper.judge(frame, circumstances);
+            match verdict {
+                Verdict::Command(what) => {
+                    // What came before it leaves before it; a command is not held to the allowance.
+                    if !passing.is_empty() && !act(Step::Write(&passing)) {
+                        count(Refusal::LineFull, frames);
+                    }
+                    (passing, frames) = (Vec::new(), 0);
+                    let _ = allowance.take(now, frame.bytes().len());
+                    act(Step::Command(&format!("{what} ({name})")));
+                    if !act(Step::Write(frame.bytes())) {
+                        count(Refusal::LineFull, 1);
+                    }
+                }
+                Verdict::Refuse(refusal) => count(refusal, 1),
+                Verdict::Explain(refusal, why) => {
+                    count(refusal, 1);
+                    explanations.push(why);
+                }
+                Verdict::Pass | Verdict::Replace(_) if !allowance.take(now, frame.bytes().len()) => {
+                    count(Refusal::TooFast, 1);
+                }
+                Verdict::Pass => {
+                    passing.extend_from_slice(frame.bytes());
+                    frames += 1;
+                }
+                Verdict::Replace(messages) => {
+                    for message in &messages {
+                        let mut out =
+                            heapless::Vec::<u8, { wingbeat_autopilot::codec::FRAME_LEN_MAX }>::new();
+                        // The longest frame fits.
+                        if encode_like(frame, message, &mut out).is_ok() {
+                            passing.extend_from_slice(&out);
+                        }
+                    }
+                    frames += 1;
+                }
+            }
+        });
+        if !passing.is_empty() && !act(Step::Write(&passing)) {
+            count(Refusal::LineFull, frames);
+        }
+        let Some(system_id) = circumstances.system_id else { return };
+        for why in explanations {
+            let piece: Arc<[u8]> = voice.warn(system_id, &why).as_slice().into();
+            let left = match sink {
+                Sink::Tcp(out) => out.try_send(piece).is_ok(),
+                Sink::Udp(socket, peer) => socket.try_send_to(&piece, *peer).is_ok(),
+            };
+            self.lost += u64::from(!left);
+        }
+    }
+
+    /// The autopilot's bytes: its frames go to every client as they are.
+    pub(crate) fn autopilot(&mut self, now: Instant, bytes: &[u8]) {
+        let mut pieces: Vec<Vec<u8>> = Vec::new();
+        self.autopilot.push(now, bytes, |frame| match pieces.last_mut() {
+            Some(piece) if piece.len() + frame.bytes().len() <= PIECE_MAX => {
+                piece.extend_from_slice(frame.bytes());
+            }
+            _ => pieces.push(frame.bytes().to_vec()),
+        });
+        for piece in pieces {
+            let piece: Arc<[u8]> = piece.into();
+            self.lost += self.clients.iter().filter(|client| !client.send(&piece)).count() as u64;
+        }
+    }
+
+    /// The autopilot's port opened anew: half a frame will not be finished.
+    pub(crate) fn restart(&mut self) {
+        self.autopilot.restart();
+    }
+
+    /// When [`Gateway::turn`] has something to do.
+    pub(crate) fn due(&self) -> Instant {
+        if self.clients.is_empty() { Instant::NEVER } else { self.heartbeat_due }
+    }
+
+    /// What the driver's turn brings: our heartbeat for the clients, and the end of those that are silent.
+    /// A driver that stands still sends none.
+    pub(crate) fn turn(&mut self, now: Instant, system_id: Option<u8>, log: &mut dyn FnMut(String)) {
+        let since = KernelInstant::now();
+        let idle = |client: &Client| {
+            matches!(client.key, Key::Udp(..))
+                && !client.fixed
+                && since.saturating_duration_since(client.heard_at) >= IDLE
+        };
+        for name in self.forget(idle) {
+            log(format!("gateway: {name} is silent, and forgotten"));
+        }
+        if now < self.heartbeat_due {
+            return;
+        }
+        self.heartbeat_due = now + HEARTBEAT;
+        let Some(system_id) = system_id else { return };
+        for client in &mut self.clients {
+            let piece: Arc<[u8]> = client.voice.heartbeat(system_id).as_slice().into();
+            self.lost += u64::from(!client.send(&piece));
+        }
+    }
+
+    fn forget(&mut self, mut gone: impl FnMut(&Client) -> bool) -> Vec<String> {
+        let (gone, stay) = std::mem::take(&mut self.clients).into_iter().partition::<Vec<_>, _>(|c| gone(c));
+        self.clients = stay;
+        self.dropped = gone.iter().fold(self.dropped, |all, client| sum(all, client.finder.dropped()));
+        gone.into_iter().map(|client| client.name).collect()
+    }
+
+    /// Who is served.
+    pub(crate) fn clients(&self) -> Vec<String> {
+        self.clients.iter().map(|client| client.name.clone()).collect()
+    }
+
+    /// What was not passed on, by reason: clients' frames and bytes, and what clients were too slow for.
+    pub(crate) fn refused(&self) -> Vec<(&'static str, u64)> {
+        let dropped = self.clients.iter().fold(self.dropped, |all, client| sum(all, client.finder.dropped()));
+        let reasons = Refusal::ALL.iter().zip(self.refused).map(|(refusal, count)| (refusal.name(), count));
+        reasons
+            .chain([
+                ("garbage_bytes", dropped.garbage_bytes.into()),
+                ("bad_checksum", dropped.bad_checksum.into()),
+                ("overflow", self.overflows.load(Ordering::Relaxed)),
+                ("turned_away", self.turned_away),
+                ("slow_client", self.lost),
+            ])
+            .collect()
+    }
+}
+
+fn client(key: Key, sink: Sink, name: String, fixed: bool) -> Client {
+    let (finder, voice, heard_at) = (Finder::default(), Voice::default(), KernelInstant::now());
+    Client { key, name, sink, finder, voice, heard_at, fixed }
+}
+
+fn sum(a: Dropped, b: Dropped) -> Dropped {
+    Dropped {
+        garbage_bytes: a.garbage_bytes.saturating_add(b.garbage_bytes),
+        bad_checksum: a.bad_checksum.saturating_add(b.bad_checksum),
+        ..a
+    }
+}
+
+fn refused(address: &impl ToString, error: &io::Error) -> GatewayError {
+    GatewayError {
+        address: address.to_string(),
+        found: match error.kind() {
+            io::ErrorKind::AddrInUse => "the port in use".into(),
+            _ => error.to_string(),
+        },
+        expected: "a free port on an address of this machine",
+    }
+}
+
+/// Carries datagrams to the driver. A flood is dropped here, and counted.
+async fn receive(
+    index: usize,
+    socket: Arc<UdpSocket>,
+    fixed: Option<SocketAddr>,
+    events: mpsc::Sender<Event>,
+    overflows: Arc<AtomicU64>,
+) {
+    let mut buffer = vec![0; 4_096];
+    loop {
+        match socket.recv_from(&mut buffer).await {
+            Ok((length, from)) if fixed.is_none_or(|peer| peer == from) => {
+                let bytes = buffer.get(..length).unwrap_or_default().to_vec();
+                match events.try_send(Event::Datagram { socket: index, from, bytes }) {
+                    Ok(()) => {}
+                    Err(mpsc::error::TrySendError::Full(_)) => {
+                        overflows.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(mpsc::error::TrySendError::Closed(_)) => return,
+                }
+            }
+            Ok(_) => {}
+            // The answer to something that nobody took; it is no fault of the socket's.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, events: mpsc::Sender<Event>) {
+    let mut connections = JoinSet::new();
+    let mut id = 0;
+    loop {
+        // More than are served would only wait to be turned away.
+        while connections.len() > 2 * CLIENTS_MAX {
+            connections.join_next().await;
+        }
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    id += 1;
+                    connections.spawn(carry(id, peer, stream, events.clone()));
+                }
+                Err(_) => sleep(ACCEPT_PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// Carries one connection until either end has had enough.
+async fn carry(id: u64, peer: SocketAddr, stream: TcpStream, events: mpsc::Sender<Event>) {
+    // Frames are small and urgent; without it they come late, not wrong.
+    let _ = stream.set_nodelay(true);
+    let (out, mut queue) = mpsc::channel::<Arc<[u8]>>(QUEUE_MAX);
+    if events.send(Event::Connected { id, peer, out }).await.is_err() {
+        return;
+    }
+    let (mut reader, mut writer) = stream.into_split();
+    let reading = async {
+        let mut buffer = vec![0; 4_096];
+        while let Ok(length) = reader.read(&mut buffer).await {
+            let bytes = buffer.get(..length).unwrap_or_default().to_vec();
+            if length == 0 || events.send(Event::Bytes { id, bytes }).await.is_err() {
+                break;
+            }
+        }
+    };
+    let writing = async {
+        while let Some(piece) = queue.recv().await {
+            if !matches!(timeout(WRITE_TIMEOUT, writer.write_all(&piece)).await, Ok(Ok(()))) {
+                break;
+            }
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = writing => {}
+    }
+    // A driver that has ended does not need to know.
+    let _ = events.send(Event::Disconnected { id }).await;
+}

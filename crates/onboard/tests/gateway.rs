@@ -1,0 +1,215 @@
+//! Ground stations beside a flying daemon: real clients from outside, and what the autopilot gets of them.
+
+#[path = "common/aircraft.rs"]
+mod aircraft;
+#[path = "common/client.rs"]
+mod client;
+#[path = "../../../tests/python/environment.rs"]
+mod environment;
+
+use std::{
+    net::SocketAddr,
+    process::Stdio,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use aircraft::{flight_controller, home, until};
+use client::ask;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpStream},
+    process::Command,
+    sync::watch,
+    time::timeout,
+};
+use wingbeat_api::{MissionItem, MissionUpload, paths};
+use wingbeat_autopilot::{codec::Decoder, dialect::MavMessage, gateway::command_of};
+use wingbeat_geo::{DVec3, Frame};
+use wingbeat_link::Endpoint;
+use wingbeat_onboard::{Clock, Config, Handle, gateway, start};
+use wingbeat_protocol::muscop;
+use wingbeat_radio::{Hub, HubRadio};
+use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_wire::VehicleId;
+
+/// Longer than a client takes on a loaded machine: what misses it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the autopilot received: sender's system and component, and the message.
+type Received = Arc<Mutex<Vec<(u32, u8, MavMessage)>>>;
+
+/// Carries bytes between the daemon and the flight controller, and writes down what the latter gets.
+async fn spy(far: SocketAddr) -> (SocketAddr, Received) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, received) = (listener.local_addr().unwrap(), Received::default());
+    let book = received.clone();
+    tokio::spawn(async move {
+        let (mut daemon, mut autopilot) =
+            (listener.accept().await.unwrap().0, TcpStream::connect(far).await.unwrap());
+        let (mut decoder, mut up, mut down) = (Decoder::default(), [0; 4096], [0; 4096]);
+        loop {
+            tokio::select! {
+                Ok(length @ 1..) = daemon.read(&mut up) => {
+                    decoder.push(&up[..length], |frame| {
+                        book.lock().unwrap().push((frame.header.system_id, frame.header.component_id, frame.message));
+                    });
+                    autopilot.write_all(&up[..length]).await.unwrap();
+                }
+                Ok(length @ 1..) = autopilot.read(&mut down) => {
+                    if daemon.write_all(&down[..length]).await.is_err() { return }
+                }
+                else => return,
+            }
+        }
+    });
+    (address, received)
+}
+
+struct Flight {
+    handle: Handle,
+    received: Received,
+    _hub: Hub,
+    _online: watch::Sender<bool>,
+}
+
+/// A lone aircraft that flies a leg of two kilometres, five times as fast as the clock.
+async fn flying() -> Flight {
+    let clock = Clock::start(5.0).unwrap();
+    let me = VehicleId(0xa1);
+    let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1);
+    let (hub, mut radios): (Hub, Vec<HubRadio>) = Hub::spawn(channel, 1, clock);
+    let (online_sender, online) = watch::channel(true);
+    let far = flight_controller(0, clock, None, online).await;
+    let (address, received) = spy(far).await;
+    let mut agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
+    agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
+    let config = Config {
+        name: "one".into(),
+        autopilot: Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() },
+        http: ([127, 0, 0, 1], 0).into(),
+        agent,
+        guard: None,
+        gateway: gateway::Config {
+            udp: vec!["udp:127.0.0.1:0".parse().unwrap()],
+            tcp: Some(([127, 0, 0, 1], 0).into()),
+        },
+        seed: 1,
+    };
+    let handle = start(config, clock, radios.remove(0)).await.unwrap();
+    let frame = Frame::new(home());
+    let item = |north_m| {
+        let place = frame.to_position(DVec3::new(0.0, north_m, 0.0));
+        MissionItem {
+            latitude_deg: place.latitude_deg(),
+            longitude_deg: place.longitude_deg(),
+            height_m: 8.0,
+        }
+    };
+    let mission = MissionUpload { name: "leg".into(), waypoints: vec![item(10.0), item(2_000.0)] };
+    let body = serde_json::to_string(&mission).unwrap();
+    assert_eq!(ask(handle.address(), "PUT", paths::MISSION, &body).await.0, 200);
+    until(&handle, "checks passed", |s| s.checks.iter().all(|check| check.passed)).await;
+    for (command, state) in [("setup", "SetupFinished"), ("start", "MovingToWaypoint")] {
+        let body = format!(r#"{{"id":"{command}","command":"{command}"}}"#);
+        let (code, answer) = ask(handle.address(), "POST", paths::COMMANDS, &body).await;
+        assert_eq!(code, 202, "{answer}");
+        until(&handle, state, |s| s.state == state).await;
+    }
+    Flight { handle, received, _hub: hub, _online: online_sender }
+}
+
+impl Flight {
+    fn tcp(&self) -> SocketAddr {
+        self.handle.gateway()[1]
+    }
+
+    /// Nothing that a client read took the aircraft over, or slowed what the agent needs.
+    fn still_flies(&self) {
+        let status = self.handle.status().borrow().clone();
+        assert!(status.engaged && status.state == "MovingToWaypoint", "{} {}", status.state, status.detail);
+        for (system, component, message) in self.received.lock().unwrap().iter() {
+            if *component == 191 {
+                continue;
+            }
+            let what = command_of(message);
+            assert!(what.is_none(), "{system}.{component} commanded before it was its turn: {what:?}");
+            if let MavMessage::HEARTBEAT(_) = message {
+                panic!("a heartbeat of {system}.{component} without a lease");
+            }
+        }
+    }
+
+    /// The client's command reached the autopilot, the agent is silent, and not one order followed.
+    async fn is_taken_over(&self, by: &str) {
+        let status = until(&self.handle, "taken over", |s| !s.engaged).await;
+        assert!(status.detail.contains("ground station") && status.detail.contains(by), "{}", status.detail);
+        // Ten seconds of the flight: a target would have been repeated ten times.
+        let from = status.time_ms;
+        until(&self.handle, "ten seconds on", |s| s.time_ms > from + 10_000).await;
+        let received = self.received.lock().unwrap();
+        let commands = |wanted: fn(u8) -> bool| {
+            let of = move |(_, (_, component, message)): &(usize, &(u32, u8, MavMessage))| {
+                wanted(*component) && command_of(message).is_some()
+            };
+            received.iter().enumerate().filter(of).map(|(at, _)| at)
+        };
+        let taken_at = commands(|component| component != 191).next().expect("the client's command arrived");
+        let ours_last = commands(|component| component == 191).last().expect("the agent flew");
+        assert!(ours_last < taken_at, "an order of ours at {ours_last}, behind theirs at {taken_at}");
+    }
+
+    /// Runs a client: it reads and says READ, is let go on, takes over and says TAKEN.
+    async fn beside(&self, script: &str, address: String, by: &str) {
+        let python = match environment::python() {
+            Ok(python) => python,
+            Err(why) => return eprintln!("skipped: no {script} here ({why})"),
+        };
+        let path = format!("{}/../../tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
+        let mut command = Command::new(python);
+        command.arg(path).arg(address);
+        self.drive(command, script, "READ", "\n", "TAKEN", by).await;
+    }
+
+    async fn drive(&self, mut command: Command, name: &str, ready: &str, go: &str, taken: &str, by: &str) {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut client = command.spawn().unwrap();
+        let mut input = client.stdin.take().unwrap();
+        let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
+        let mut said = String::new();
+        let mut went = false;
+        while let Ok(Some(line)) =
+            timeout(PATIENCE, lines.next_line()).await.unwrap_or_else(|_| panic!("{name} hangs: {said}"))
+        {
+            said += &line;
+            said.push('\n');
+            if !went && line.contains(ready) {
+                went = true;
+                self.still_flies();
+                input.write_all(go.as_bytes()).await.unwrap();
+                input.flush().await.unwrap();
+            }
+            if line.contains(taken) {
+                self.is_taken_over(by).await;
+                return;
+            }
+        }
+        panic!("{name} ended: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn pymavlink_reads_and_takes_over() {
+    let flight = flying().await;
+    let address = format!("tcp:{}", flight.tcp());
+    flight.beside("beside_pymavlink.py", address, "mode LOITER").await;
+    flight.handle.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn mavsdk_reads_and_takes_over() {
+    let flight = flying().await;
+    let address = format!("tcpout://{}", flight.tcp());
+    flight.beside("beside_mavsdk.py", address, "ground station").await;
+    flight.handle.stop().await;
+}

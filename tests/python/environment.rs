@@ -1,0 +1,48 @@
+//! Python with the MAVLink clients that the tests drive: one virtual environment under the target directory,
+//! made by whichever test comes first. Included by path, because tests of several crates use it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+    time::Duration,
+};
+
+/// The virtual environment's interpreter, or why there is none. Whoever has no Python or reaches no
+/// registry skips, and says so.
+pub(crate) fn python() -> Result<PathBuf, String> {
+    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    PYTHON.get_or_init(set_up).clone()
+}
+
+fn set_up() -> Result<PathBuf, String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/environment.py");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mavlink-clients");
+    let mut child = Command::new("python3")
+        .arg(script)
+        .arg(folder)
+        .args(["pymavlink==2.4.50", "pyserial==3.5", "mavsdk==4.1.0"])
+        .args(["--bare", "MAVProxy==1.8.75"])
+        .args(["--", "pymavlink", "serial", "mavsdk", "MAVProxy"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("python3: {error}"))?;
+    // A registry that never answers must not hang the suite.
+    let end = std::time::Instant::now() + Duration::from_secs(240);
+    while child.try_wait().map_err(|error| error.to_string())?.is_none() {
+        if std::time::Instant::now() > end {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err("the packages took longer than 240 s".into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(said.lines().last().unwrap_or("no reason given").to_owned())
+}
