@@ -40,5 +40,8 @@ except Exception as refused:  # 3.5.7 does not know the command, which is its an
     print("rate:", refused)
 print("READ", flush=True)
 sys.stdin.readline()
-print("return:", Action(system).return_to_launch())
+try:
+    print("return:", Action(system).return_to_launch())
+except Exception as refused:  # whether this autopilot takes it or not: it was commanded
+    print("return:", refused)
 print("TAKEN", flush=True)

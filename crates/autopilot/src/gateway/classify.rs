@@ -78,7 +78,9 @@ fn command(command: MavCmd) -> Option<Text> {
 fn only_reads(message: &MavMessage) -> bool {
     matches!(
         message,
-        MavMessage::PARAM_REQUEST_READ(_)
+        // Whether it passes is a matter of the lease.
+        MavMessage::HEARTBEAT(_)
+            | MavMessage::PARAM_REQUEST_READ(_)
             | MavMessage::PARAM_REQUEST_LIST(_)
             | MavMessage::PARAM_EXT_REQUEST_READ(_)
             | MavMessage::PARAM_EXT_REQUEST_LIST(_)
