@@ -294,3 +294,33 @@ fn a_signing_key_comes_from_a_file_of_its_own() {
         from_file(&LEAST.replace("[muscop]", "signing_setup = true\n[muscop]")).unwrap_err().to_string();
     assert!(message.starts_with("autopilot.signing_setup: "), "{message}");
 }
+
+#[test]
+fn the_guardian_reads_its_own_keys_and_no_others() {
+    let guard = |text: &str, variables: &[(&str, &str)]| {
+        let variables = variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let file: GuardFile = merged("wingbeatd.toml", text, variables)?;
+        file.guard.settings(endpoint(&file.autopilot)?, None)
+    };
+    let plain = guard(LEAST, &[]).unwrap();
+    assert_eq!(plain.socket, Path::new("/run/wingbeat/guard.sock"));
+    assert_eq!(plain.guardian.endpoint, guardian::fingerprint("tcp:127.0.0.1:5760"));
+    assert_eq!((plain.guardian.hold.as_secs(), plain.guardian.then), (10, Then::Land));
+    assert_eq!(from_file(LEAST).unwrap().daemon.guard.unwrap(), plain.socket, "both meet there");
+    // Whatever else is wrong in the file, the aircraft has its guardian; and both take the same overrides.
+    let wrong = LEAST.replace("aircraft = 3", "aircraft = 0\ncolour = \"red\"");
+    let moved = [("WINGBEAT_AUTOPILOT__ENDPOINT", "tcp:127.0.0.1:5770"), ("WINGBEAT_COLOUR", "red")];
+    assert_eq!(guard(&wrong, &moved).unwrap().endpoint.to_string(), "tcp:127.0.0.1:5770");
+    for (keys, expected) in [
+        ("socket = \"guard.sock\"", "guard.socket: found guard.sock, expected an absolute path"),
+        ("silence_ms = 100", "guard.silence_ms: found 100, expected 500 to 10000 ms"),
+        ("hold_s = 0", "guard.hold_s: found 0, expected 1 to 600 s"),
+        ("then = \"crash\"", "guard.then: found \"crash\", expected land, rtl or hold"),
+        ("colour = 1", "unknown field `colour`"),
+    ] {
+        let text = format!("{LEAST}[guard]\n{keys}\n");
+        for error in [guard(&text, &[]).unwrap_err(), from_file(&text).unwrap_err()] {
+            assert!(error.to_string().contains(expected), "{keys}: {error}");
+        }
+    }
+}
