@@ -24,8 +24,11 @@ pub(crate) struct Beside {
     /// Which console holds the lease, and for how long still.
     pub(crate) lease: Option<(String, std::time::Duration)>,
     /// The gateway's clients, and what was not passed on, by reason.
-    pub(crate) gateway: Option<(Vec<String>, Vec<(&'static str, u64)>)>,
+    pub(crate) gateway: Option<GatewayView>,
 }
+
+/// Clients, and how much was refused by reason.
+type GatewayView = (Vec<String>, Vec<(&'static str, u64)>);
 
 impl Beside {
     /// Before anything happened.

@@ -155,7 +155,7 @@ impl Flight {
             received.iter().enumerate().filter(of).map(|(at, _)| at)
         };
         let taken_at = commands(|component| component != 191).next().expect("the client's command arrived");
-        let ours_last = commands(|component| component == 191).last().expect("the agent flew");
+        let ours_last = commands(|component| component == 191).next_back().expect("the agent flew");
         assert!(ours_last < taken_at, "an order of ours at {ours_last}, behind theirs at {taken_at}");
     }
 

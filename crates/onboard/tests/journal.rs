@@ -7,7 +7,10 @@ use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _};
 use wingbeat_onboard::journal::Journal;
 
 #[derive(Clone, Default)]
-struct Records(Arc<Mutex<Vec<(log::Level, String, Vec<(String, String)>)>>>);
+struct Records(Arc<Mutex<Vec<Record>>>);
+
+/// Level, text, fields.
+type Record = (log::Level, String, Vec<(String, String)>);
 
 struct Fields(Vec<(String, String)>);
 
