@@ -109,8 +109,10 @@ export interface components {
             engaged: boolean;
             /** @description The link to the flight controller and what answers there. */
             flight_controller: components["schemas"]["FlightController"];
+            gateway?: components["schemas"]["Gateway"] | null;
             /** @description 16 hexadecimal digits. */
             id: string;
+            lease?: components["schemas"]["Lease"] | null;
             mission?: components["schemas"]["MissionSummary"] | null;
             /** @description The name that people use. */
             name: string;
@@ -138,8 +140,34 @@ export interface components {
             /** @description One sentence for people: what, where, found, expected. */
             message: string;
         };
+        /** @description What an autopilot says of itself. */
+        Autopilot: {
+            /**
+             * Format: int32
+             * @description Board version as the firmware numbers it; absent until known.
+             */
+            board_version?: number | null;
+            /** @description MAV_PROTOCOL_CAPABILITY bits, hexadecimal; absent until known. */
+            capabilities?: string | null;
+            /** @description Hardware id, 16 hexadecimal digits; absent until known. */
+            hardware_id?: string | null;
+            /**
+             * Format: int32
+             * @description Heartbeats of other autopilots on the same line: they are ignored.
+             */
+            other_autopilots: number;
+            /**
+             * Format: int32
+             * @description How often it has started anew since the agent started.
+             */
+            reboots: number;
+            /** @description Autopilot and vehicle, for example `ArduPilot on a quadrotor`. */
+            vehicle: string;
+        };
         /** @description Battery. */
         Battery: {
+            /** @description Volts of each cell; empty where they are not measured. */
+            cells_v?: number[];
             /**
              * Format: double
              * @description Amperes; absent where not measured.
@@ -297,6 +325,7 @@ export interface components {
         FlightController: {
             /** @description Whether motors are armed. */
             armed: boolean;
+            autopilot?: components["schemas"]["Autopilot"] | null;
             /** @description For example `ArduCopter 3.5.7`; absent until known. */
             firmware?: string | null;
             /**
@@ -306,11 +335,19 @@ export interface components {
             heartbeat_age_ms?: number | null;
             /** @description Health of the serial, TCP or UDP link. */
             link: components["schemas"]["LinkState"];
-            /** @description Why nothing is heard; absent while the link is up. */
             link_fault?: components["schemas"]["LinkFault"] | null;
             /** @description ArduCopter's name of the flight mode; absent until known. */
             mode?: string | null;
+            /** @description The parameters that safety and preflight depend on, as far as they are known. */
+            parameters?: components["schemas"]["Parameter"][];
             /** @description What was dropped of its bytes, by reason. */
+            refused: components["schemas"]["Refusal"][];
+        };
+        /** @description Ground stations beside Wingbeat: what they reach of the vehicle's MAVLink. */
+        Gateway: {
+            /** @description Who is connected, for example `tcp 127.0.0.1:50312`. */
+            clients: string[];
+            /** @description What was not passed on, by reason. */
             refused: components["schemas"]["Refusal"][];
         };
         /** @description A point on the map. */
@@ -330,6 +367,16 @@ export interface components {
              * @description Longitude, degrees, east positive.
              */
             longitude_deg: number;
+        };
+        /** @description Which console has the aircraft. */
+        Lease: {
+            /** @description The console's name. */
+            console: string;
+            /**
+             * Format: int64
+             * @description Milliseconds until the lease ends, unless it is renewed.
+             */
+            left_ms: number;
         };
         /** @description Why nothing is heard of a flight controller. */
         LinkFault: {
@@ -437,6 +484,18 @@ export interface components {
             /** @description Where it is. */
             position: components["schemas"]["GeoPoint"];
             target?: components["schemas"]["GeoPoint"] | null;
+        };
+        /** @description A parameter of the autopilot. */
+        Parameter: {
+            /** @description Why there is no value; empty otherwise. */
+            detail: string;
+            /** @description The name that this autopilot knows it by. */
+            name: string;
+            /**
+             * Format: double
+             * @description Its value; absent where this autopilot does not have it or gave no number of the expected type.
+             */
+            value?: number | null;
         };
         /** @description Counters of the radio. */
         Radio: {
