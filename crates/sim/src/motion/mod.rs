@@ -6,10 +6,9 @@
 //!      └─▶ climb rate ─────────────────▶ vertical: altitude P ─▶ climb P ─▶ thrust PI ─┴▶ airframe
 //! ```
 //!
-//! The cascade is modelled, not the curves: laws and constants are facts about ArduCopter 3.5
-//! (`reference/autopilot-motion`, `reference/algorithms.md` section 0, stored copies of that
-//! generation's sources), and `tests/motion_3_5_7.rs` holds the result against the 3.5.7 traces. The
-//! 4.6.2 profile is a simpler stand-in for now.
+//! The cascade is modelled, not the curves: laws and constants are facts about ArduCopter 3.5 and 4.6 as
+//! their parameters and documentation give them, and `tests/motion_reference.rs` holds the result against
+//! measured flights of both in SITL (`docs/autopilot-parity.md`).
 //!
 //! Promises: no clock, no chance, no allocation; every transcendental through libm, so the same calls
 //! give the same bits everywhere; finite numbers out for any input, however wild.

@@ -1,4 +1,4 @@
-//! Times and places of whole modes against the reference runs (`reference/autopilot-motion`): what the
+//! Times and places of whole modes against runs of ArduCopter in SITL (`docs/autopilot-parity.md`): what the
 //! motion alone does not decide. The tolerance is 10 %, or 0.3 m or 0.2 s where that is larger.
 
 use super::flights::target_local;
