@@ -380,7 +380,9 @@ impl Agent {
             consider(self.console.due(), "console's heartbeat due");
             consider(self.streams.due(), "look after telemetry");
             consider(self.parameters.due(), "look after parameters");
-            consider(self.executor.due(), "order not yet effective");
+            if self.may_order() {
+                consider(self.executor.due(), "order not yet effective");
+            }
         }
         if let Some(at) = self.telemetry.frame_at.filter(|_| self.link_was_up) {
             consider(at + LINK_TIMEOUT, "flight controller silent");
@@ -766,6 +768,11 @@ impl Agent {
         self.setup_signing = None;
     }
 
+    /// Whether orders go out: to an ArduCopter, and not after a takeover.
+    fn may_order(&self) -> bool {
+        self.engaged && self.telemetry.is_copter == Some(true)
+    }
+
     /// What is due towards the autopilot: heartbeat, requests, the order.
     fn work(&mut self, now: Instant, out: &mut Outputs) {
         let up = self.telemetry.is_up(now);
@@ -781,6 +788,7 @@ impl Agent {
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.
         for _ in 0..3 {
+            let may_order = self.may_order();
             let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else {
                 return;
             };
@@ -789,7 +797,7 @@ impl Agent {
             let _ = self.console.poll(now, &mut transmit);
             let _ = self.streams.poll(now, &mut transmit);
             let _ = self.parameters.poll(now, &mut transmit);
-            if !self.engaged || self.telemetry.is_copter != Some(true) {
+            if !may_order {
                 return;
             }
             let ended = self.executor.poll(now, &self.telemetry, self.protocol.route(), &mut transmit);
