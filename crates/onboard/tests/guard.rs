@@ -198,7 +198,7 @@ struct Process {
 
 impl Process {
     fn start(command: &mut Command) -> Self {
-        for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG", "WINGBEAT_SITL"] {
+        for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG"] {
             command.env_remove(variable);
         }
         let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
