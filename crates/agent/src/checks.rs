@@ -5,7 +5,9 @@ use wingbeat_autopilot::Telemetry;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, Protocol, Text, text};
 
-use crate::guardian::{Answer, Stance};
+use crate::executor::FLIES_IN_AUTO;
+use crate::guardian::Answer;
+use crate::layers::{self, GroundStation};
 use crate::status::{CHECKS_MAX, Check};
 use crate::{CompanionLoss, Config};
 
@@ -17,6 +19,7 @@ pub(crate) fn preflight(
     t: &Telemetry,
     protocol: &impl Protocol,
     guard: Option<Answer>,
+    ground: &GroundStation<'_>,
     now: Instant,
 ) -> Vec<Check, CHECKS_MAX> {
     let mut checks = Vec::new();
@@ -74,27 +77,13 @@ pub(crate) fn preflight(
         },
     );
     check("disarmed", !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
-    let (caught, layers) = companion_loss(config, guard);
+    let (caught, layers) = match config.companion_loss {
+        CompanionLoss::EndsWithIt => (true, text!("the bench ends the aircraft with itself")),
+        CompanionLoss::FliesOn => layers::judge(guard, ground, FLIES_IN_AUTO, now),
+    };
     check("companion loss", caught, layers);
     // The master needs its mission and everybody's call; once under way, the swarm is not asked again.
     let ready = if protocol.state() == "Start" { protocol.permits(Command::Setup) } else { Ok(()) };
     check("swarm", ready.is_ok(), ready.err().unwrap_or_else(|| protocol.detail()));
     checks
-}
-
-/// Which layers catch the aircraft when its companion dies, and whether one does.
-fn companion_loss(config: &Config, guard: Option<Answer>) -> (bool, Text) {
-    if config.companion_loss == CompanionLoss::EndsWithIt {
-        return (true, text!("the bench ends the aircraft with itself"));
-    }
-    match guard {
-        Some(Answer { stance: Stance::Watches, .. }) => (true, text!("the guardian watches")),
-        Some(Answer { stance: Stance::OtherEndpoint, .. }) => {
-            (false, text!("the guardian is {}", Stance::OtherEndpoint.name()))
-        }
-        Some(Answer { stance, cause }) => {
-            (false, text!("the guardian has the flight controller ({cause}): {}", stance.name()))
-        }
-        None => (false, text!("no guardian answers: is wingbeat-guard running?")),
-    }
 }

@@ -55,6 +55,9 @@ pub(crate) struct Executor {
     own: Option<Mode>,
 }
 
+/// Whether an order lets the aircraft fly in AUTO, where its death needs another layer than in GUIDED.
+pub(crate) const FLIES_IN_AUTO: bool = false;
+
 /// A mode that we asked for may show this late: the heartbeat that was on its way, and one that is lost.
 const OWN_MODE_WITHIN: Duration = Duration::from_secs(5);
 

@@ -14,6 +14,7 @@ mod checks;
 mod command;
 mod executor;
 pub mod guardian;
+mod layers;
 mod status;
 
 #[cfg(test)]
@@ -36,6 +37,7 @@ use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Key, Signer, Timestamp, Unsigned, Verifier};
 use wingbeat_autopilot::codec::{Decoder, Frame};
 use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::gateway::ConsoleHeartbeat;
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::job::TRANSMIT_LEN_MAX;
@@ -270,6 +272,8 @@ pub struct Agent {
     /// What the clock said, and when it did.
     utc: Option<(Instant, u64)>,
     guard: Option<guardian::Answer>,
+    /// When a ground station on another line of the autopilot's beat under our console's id.
+    other_ground_station_at: Option<Instant>,
     datagram_sequence: u32,
     sent: u64,
     received: u64,
@@ -315,6 +319,7 @@ impl Agent {
                 .map(|s| SetupSigning::new(now, s.key.clone())),
             utc: None,
             guard: None,
+            other_ground_station_at: None,
             datagram_sequence: 0,
             sent: 0,
             received: 0,
@@ -465,10 +470,21 @@ impl Agent {
             sent: self.sent,
             received: self.received,
             refused: self.refused,
-            checks: checks::preflight(&self.config, t, &self.protocol, self.guard, now),
+            checks: self.checks(now),
             commands: self.commands.list().clone(),
             parameters: self.parameters.clone(),
         }
+    }
+
+    fn checks(&self, now: Instant) -> Vec<Check, CHECKS_MAX> {
+        let ground = layers::GroundStation {
+            parameters: &self.parameters,
+            version: self.telemetry.version,
+            id: self.config.ground_station_system_id,
+            is_sent: self.console.is_sent(),
+            other_at: self.other_ground_station_at,
+        };
+        checks::preflight(&self.config, &self.telemetry, &self.protocol, self.guard, &ground, now)
     }
 
     /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
@@ -573,6 +589,10 @@ impl Agent {
             }
             Heard::Other => {}
         }
+        let from_ground_station = frame.header.system_id == self.config.ground_station_system_id.into();
+        if from_ground_station && matches!(frame.message, MavMessage::HEARTBEAT(_)) {
+            self.other_ground_station_at = Some(now);
+        }
         if self.telemetry.is_ours(frame) {
             self.outgoing.negotiation.hear(now, frame);
             self.streams.hear(now, &frame.message);
@@ -668,8 +688,7 @@ impl Agent {
             return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
         }
         if command == Command::Setup {
-            let checks = checks::preflight(&self.config, &self.telemetry, &self.protocol, self.guard, now);
-            if let Some(failed) = checks.iter().find(|c| !c.passed) {
+            if let Some(failed) = self.checks(now).iter().find(|c| !c.passed) {
                 return Reply::Refused(text!("{}: {}", failed.name, failed.detail));
             }
         }

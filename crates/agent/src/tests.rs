@@ -9,8 +9,9 @@ use std::vec::Vec as StdVec;
 
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{
-    EKF_STATUS_REPORT_DATA, EkfStatusFlags, GLOBAL_POSITION_INT_DATA, GPS_RAW_INT_DATA, GpsFixType,
-    HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavType, SYS_STATUS_DATA,
+    AUTOPILOT_VERSION_DATA, EKF_STATUS_REPORT_DATA, EkfStatusFlags, GLOBAL_POSITION_INT_DATA,
+    GPS_RAW_INT_DATA, GpsFixType, HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavParamType,
+    MavType, PARAM_VALUE_DATA, SYS_STATUS_DATA,
 };
 use wingbeat_wire::{Message, VehicleId};
 
@@ -238,6 +239,60 @@ fn a_ground_stations_heartbeat_is_sent_while_a_console_holds_the_lease() {
     bench.feed(Input::Lease(false));
     assert_eq!(beats(&mut bench, 5), 0);
     assert!(bench.agent.poll_timeout().0 > bench.now, "a lease that ended leaves no deadline behind");
+}
+
+#[test]
+fn without_a_guardian_a_lease_and_the_autopilots_failsafe_permit_setup_until_another_station_beats() {
+    let mut bench = Bench::new();
+    bench.agent.config.companion_loss = CompanionLoss::FliesOn;
+    let send = |bench: &mut Bench, system_id, message: &MavMessage| {
+        let mut bytes = Vec::<u8, 300>::new();
+        encode_v2(MavHeader { system_id, component_id: 1, sequence: 0 }, message, &mut bytes).unwrap();
+        bench.feed(Input::Autopilot(&bytes));
+    };
+    let loss = |bench: &Bench| {
+        let status = bench.agent.status(bench.now);
+        let check = status.checks.iter().find(|c| c.name == "companion loss").unwrap();
+        (check.passed, check.detail.clone())
+    };
+    bench.second();
+    assert!(!loss(&bench).0 && loss(&bench).1.contains("FS_GCS_ENABLE"), "{:?}", loss(&bench));
+    send(
+        &mut bench,
+        1,
+        &MavMessage::AUTOPILOT_VERSION(AUTOPILOT_VERSION_DATA {
+            flight_sw_version: 0x0305_07ff,
+            ..AUTOPILOT_VERSION_DATA::default()
+        }),
+    );
+    for (name, value) in [("SYSID_MYGCS", 255.0), ("FS_GCS_ENABLE", 1.0)] {
+        let value = PARAM_VALUE_DATA {
+            param_id: name.into(),
+            param_value: value,
+            param_type: MavParamType::MAV_PARAM_TYPE_INT16,
+            ..PARAM_VALUE_DATA::default()
+        };
+        send(&mut bench, 1, &MavMessage::PARAM_VALUE(value));
+    }
+    assert!(loss(&bench).1.ends_with("no console holds the lease"), "{:?}", loss(&bench));
+    bench.feed(Input::Lease(true));
+    assert!(loss(&bench).0, "{:?}", loss(&bench));
+    let beat = MavMessage::HEARTBEAT(HEARTBEAT_DATA {
+        mavtype: MavType::MAV_TYPE_GCS,
+        autopilot: MavAutopilot::MAV_AUTOPILOT_INVALID,
+        ..HEARTBEAT_DATA::default()
+    });
+    send(&mut bench, 254, &beat);
+    assert!(loss(&bench).0, "the autopilot does not count that one: {:?}", loss(&bench));
+    send(&mut bench, 255, &beat);
+    assert!(loss(&bench).1.ends_with("another ground station beats as 255 too"), "{:?}", loss(&bench));
+    let reply = bench.feed(Input::Operator { id: "s", command: Command::Setup });
+    assert!(matches!(&reply, Some(Reply::Refused(why)) if why.starts_with("companion loss")), "{reply:?}");
+    for _ in 0..10 {
+        bench.second();
+    }
+    assert!(loss(&bench).0, "it is gone: {:?}", loss(&bench));
+    assert_eq!(bench.feed(Input::Operator { id: "t", command: Command::Setup }), Some(Reply::Accepted));
 }
 
 #[test]

@@ -35,6 +35,8 @@ const FILE_MAX: u64 = 64 * 1024;
 const GATEWAY_UDP_MAX: usize = 4;
 const EXPECTED_GATEWAY_UDP: &str =
     "udpout:ADDRESS:PORT (send) or udp:ADDRESS:PORT (listen), for example udpout:127.0.0.1:14550";
+/// Variables with our prefix that are no keys: what a test bench sets is inherited by the daemons it starts.
+const NO_KEYS: [&str; 1] = ["WINGBEAT_SITL"];
 /// The longest name of an aircraft, characters.
 const NAME_MAX: usize = 64;
 
@@ -242,8 +244,10 @@ fn merged<T: serde::de::DeserializeOwned>(
         path: path.into(),
         message: error.to_string().trim_end().into(),
     })?;
-    let overrides: std::collections::BTreeMap<String, String> =
-        environment.into_iter().filter(|(key, _)| key.starts_with("WINGBEAT_")).collect();
+    let overrides: std::collections::BTreeMap<String, String> = environment
+        .into_iter()
+        .filter(|(key, _)| key.starts_with("WINGBEAT_") && !NO_KEYS.contains(&key.as_str()))
+        .collect();
     if overrides.is_empty() {
         return Ok(strict);
     }

@@ -242,6 +242,14 @@ fn the_environment_overrides_the_file() {
 }
 
 #[test]
+fn the_bench_s_own_variable_is_no_key() {
+    let settings = with_environment(LEAST, &[("WINGBEAT_SITL", "/opt/arducopter")]).unwrap();
+    assert_eq!(settings, from_file(LEAST).unwrap());
+    let error = with_environment(LEAST, &[("WINGBEAT_SITLS", "1")]).unwrap_err().to_string();
+    assert!(error.contains("sitls"), "every other one is: {error}");
+}
+
+#[test]
 fn a_mistake_in_the_environment_names_its_key() {
     for (key, found, expected) in [
         ("WINGBEAT_RADIO__PORT", "70000", "radio.port"),

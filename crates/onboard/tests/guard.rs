@@ -30,7 +30,9 @@ use wingbeat_agent::guardian::{self, Activity, Modes, Pulse};
 use wingbeat_api::{AircraftStatus, CommandOutcome, CommandReply, MissionItem, MissionUpload, paths};
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v2};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_autopilot::dialect::{MavDataStream, MavMessage, MavModeFlag, REQUEST_DATA_STREAM_DATA};
+use wingbeat_autopilot::dialect::{
+    MavDataStream, MavMessage, MavModeFlag, REQUEST_DATA_STREAM_DATA, SET_MODE_DATA,
+};
 use wingbeat_geo::{DVec3, Frame, Position};
 use wingbeat_onboard::Clock;
 use wingbeat_sim::flight_controller::{Config, FlightController, Truth};
@@ -91,6 +93,7 @@ struct Sitl {
     _folder: TempDir,
     autopilot: SocketAddr,
     truth: watch::Receiver<Truth>,
+    pilot: watch::Sender<Option<Mode>>,
 }
 
 /// SITL's instance: ports 5760 + 10 N. Others on this machine take other numbers.
@@ -120,8 +123,9 @@ async fn sitl(program: &Path) -> Sitl {
     let autopilot = SocketAddr::from(([127, 0, 0, 1], ports));
     let fc = FlightController::new(Config::new(1, place), 7, wingbeat_geo::Instant::ZERO);
     let (told, truth) = watch::channel(fc.truth());
-    tokio::spawn(observe(SocketAddr::from(([127, 0, 0, 1], ports + 2)), told));
-    Sitl { shell, _folder: folder, autopilot, truth }
+    let (pilot, switch) = watch::channel(None);
+    tokio::spawn(observe(SocketAddr::from(([127, 0, 0, 1], ports + 2)), told, switch));
+    Sitl { shell, _folder: folder, autopilot, truth, pilot }
 }
 
 impl Drop for Sitl {
@@ -132,8 +136,9 @@ impl Drop for Sitl {
     }
 }
 
-/// Reads a port of SITL's that the daemon does not use. The mode is as fresh as its heartbeat.
-async fn observe(address: SocketAddr, told: watch::Sender<Truth>) {
+/// Reads a port of SITL's that the daemon does not use, and is its pilot's mode switch. The mode is as fresh
+/// as its heartbeat.
+async fn observe(address: SocketAddr, told: watch::Sender<Truth>, mut switch: watch::Receiver<Option<Mode>>) {
     let stream = loop {
         match TcpStream::connect(address).await {
             Ok(stream) => break stream,
@@ -164,6 +169,8 @@ async fn observe(address: SocketAddr, told: watch::Sender<Truth>) {
                 true
             });
         });
+        let mut bytes = heapless::Vec::<u8, 128>::new();
+        let header = MavHeader { system_id: 255, component_id: 190, sequence: 0 };
         if asked.is_none_or(|at| at.elapsed() > Duration::from_secs(2)) {
             asked = Some(Instant::now());
             let request = MavMessage::REQUEST_DATA_STREAM(REQUEST_DATA_STREAM_DATA {
@@ -173,12 +180,18 @@ async fn observe(address: SocketAddr, told: watch::Sender<Truth>) {
                 req_stream_id: MavDataStream::MAV_DATA_STREAM_POSITION,
                 start_stop: 1,
             });
-            let mut bytes = heapless::Vec::<u8, 64>::new();
-            let header = MavHeader { system_id: 255, component_id: 190, sequence: 0 };
             encode_v2(header, &request, &mut bytes).unwrap();
-            if writer.write_all(&bytes).await.is_err() {
-                return;
-            }
+        }
+        if let (Ok(true), Some(mode)) = (switch.has_changed(), *switch.borrow_and_update()) {
+            let switched = MavMessage::SET_MODE(SET_MODE_DATA {
+                custom_mode: mode.number(),
+                target_system: 1,
+                base_mode: MavModeFlag::MAV_MODE_FLAG_CUSTOM_MODE_ENABLED,
+            });
+            encode_v2(header, &switched, &mut bytes).unwrap();
+        }
+        if writer.write_all(&bytes).await.is_err() {
+            return;
         }
     }
 }
@@ -198,7 +211,7 @@ struct Process {
 
 impl Process {
     fn start(command: &mut Command) -> Self {
-        for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG", "WINGBEAT_SITL"] {
+        for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG"] {
             command.env_remove(variable);
         }
         let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
@@ -487,41 +500,79 @@ async fn without_a_guardian_setup_is_refused() {
 }
 
 /// Whoever flies AUTO is played by the test: it loads nothing and says that AUTO is its own doing.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_companion_that_flies_auto_is_succeeded_too() {
-    let mut aircraft = aircraft().await;
-    let mut rig = Rig::new(aircraft.address, true).await;
+async fn dies_in_auto(
+    what: &str,
+    mut rig: Rig,
+    autopilot: SocketAddr,
+    pilot: &watch::Sender<Option<Mode>>,
+    truth: &mut watch::Receiver<Truth>,
+) {
     // The real daemon loads the route and takes off; then another companion takes its place.
     rig.set_up(home()).await;
     rig.until("set up", |s| s.state == "SetupFinished").await;
-    aircraft.pilot.send_replace(Some(Mode::Auto));
+    pilot.send_replace(Some(Mode::Auto));
     rig.until("disengaged", |s| !s.engaged).await;
     rig.daemon.signal("KILL");
     rig.daemon.child.wait().unwrap();
     rig.guard().says("it was not commanding").await;
-    timeout(PATIENCE, aircraft.truth.wait_for(|t| t.velocity.truncate().length() > 3.0))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(aircraft.truth.borrow().mode, Mode::Auto, "a pilot's AUTO goes on");
+    timeout(PATIENCE, truth.wait_for(|t| t.velocity.truncate().length() > 3.0)).await.unwrap().unwrap();
+    assert_eq!(truth.borrow().mode, Mode::Auto, "a pilot's AUTO goes on");
     let mut companion = tokio::net::UnixStream::connect(rig.folder.path().join("guard.sock")).await.unwrap();
     let pulse = Pulse {
         activity: Activity::Commanding,
         system_id: 1,
         ours: Modes::one(Mode::Auto.number()),
-        endpoint: guardian::fingerprint(&format!("tcp:{}", aircraft.address)),
+        endpoint: guardian::fingerprint(&format!("tcp:{autopilot}")),
     };
     companion.write_all(&pulse.encode()).await.unwrap();
     let mut answer = [0; guardian::ANSWER_LEN];
     companion.read_exact(&mut answer).await.unwrap();
     assert_eq!(guardian::Answer::decode(&answer).unwrap().stance, guardian::Stance::Watches);
     drop(companion);
-    comes_down("death in AUTO", &mut aircraft.truth, Instant::now()).await;
+    comes_down(what, truth, Instant::now()).await;
+    rig.guard().says("letting go of the flight controller").await;
 }
 
-/// The same deaths on ArduCopter itself, in real time: its position takes 40 s.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_on_sitl_in_take_off_and_in_guided_flight() {
+async fn a_companion_that_flies_auto_is_succeeded_too() {
+    let mut aircraft = aircraft().await;
+    let rig = Rig::new(aircraft.address, true).await;
+    dies_in_auto("death in AUTO", rig, aircraft.address, &aircraft.pilot, &mut aircraft.truth).await;
+}
+
+/// No guardian: a console holds the lease, so that the autopilot's own failsafe is the layer. Prints what
+/// happens after the death in guided flight.
+async fn returns_alone(what: &str, autopilot: SocketAddr, truth: &mut watch::Receiver<Truth>) {
+    let rig = Rig::new(autopilot, false).await;
+    let body = r#"{"console":"test","ttl_ms":60000}"#;
+    let (code, answer) = ask(rig.api, "POST", paths::LEASE, body).await;
+    assert_eq!(code, 200, "{answer}");
+    let status = rig.until("caught", |s| check(s, "companion loss").passed).await;
+    let layers = &check(&status, "companion loss").detail;
+    assert!(layers.ends_with("the autopilot: RTL after 5 s in GUIDED, not AUTO"), "{layers}");
+    rig.cruising(home()).await;
+    rig.daemon.signal("KILL");
+    let died = Instant::now();
+    timeout(PATIENCE, truth.wait_for(|t| t.mode == Mode::Rtl)).await.unwrap().unwrap();
+    let rtl = died.elapsed();
+    timeout(PATIENCE, truth.wait_for(|t| !t.armed)).await.unwrap().unwrap();
+    println!("{what}: RTL {:.2} s, disarmed {:.2} s", rtl.as_secs_f64(), died.elapsed().as_secs_f64());
+    assert!(
+        rtl < Duration::from_millis(6_500),
+        "{what}: the heartbeat that shows it is up to 1 s late: {rtl:?}"
+    );
+    assert!(truth.borrow().local.truncate().length() < 3.0, "{:?}", *truth.borrow());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_guardian_a_lease_arms_the_autopilots_own_failsafe() {
+    let mut aircraft = aircraft().await;
+    returns_alone("kill -9 without a guardian", aircraft.address, &mut aircraft.truth).await;
+}
+
+/// The same deaths on ArduCopter itself, one flight after the other, in real time: its position takes 40 s.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_on_sitl_in_every_kind_of_flight() {
     let Some(program) = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from) else {
         return println!("skipped: WINGBEAT_SITL is not set, expected the path of ArduPilot's arducopter");
     };
@@ -537,4 +588,10 @@ async fn killed_on_sitl_in_take_off_and_in_guided_flight() {
     rig.cruising(home()).await;
     rig.daemon.signal("KILL");
     comes_down("SITL, kill -9 in guided flight", &mut sitl.truth, Instant::now()).await;
+    rig.guard().says("letting go of the flight controller").await;
+    drop(rig);
+
+    let rig = Rig::new(sitl.autopilot, true).await;
+    dies_in_auto("SITL, death in AUTO", rig, sitl.autopilot, &sitl.pilot, &mut sitl.truth).await;
+    returns_alone("SITL, kill -9 without a guardian", sitl.autopilot, &mut sitl.truth).await;
 }

@@ -555,7 +555,8 @@ impl Guardian {
                 signer.advance(Timestamp::from_unix_us(unix_us.saturating_add(passed_us)));
             }
             if let Some(verifier) = self.decoder.verifier() {
-                signer.advance(verifier.newest());
+                // Later, not as late: the autopilot may have stamped its own with the daemon's last.
+                signer.advance(Timestamp::from_units(verifier.newest().units() + 1));
             }
         }
         let outgoing = &mut self.outgoing;

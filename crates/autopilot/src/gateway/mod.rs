@@ -337,6 +337,10 @@ impl ConsoleHeartbeat {
     pub fn lease(&mut self, now: Instant, held: bool) {
         self.due = if held { self.due.or(Some(now)) } else { None };
     }
+    /// Whether a console holds the lease, so that it is sent.
+    pub fn is_sent(&self) -> bool {
+        self.due.is_some()
+    }
     /// When the next one is due.
     pub fn due(&self) -> Instant {
         self.due.unwrap_or(Instant::NEVER)

@@ -16,8 +16,18 @@ pub(crate) struct Muscop {
 impl Muscop {
     /// A flight over `legs`, metres east and north of home, at one height.
     pub(crate) fn new(home: Position, legs: &[DVec2], height_m: f64) -> Self {
+        Self::configured(Self::config(), home, legs, height_m)
+    }
+
+    /// Alone in its swarm, with the published numbers.
+    pub(crate) fn config() -> Config {
         let me = VehicleId(1);
-        let mut agent = Agent::new(Config::new(muscop::Config::new(me, me, 1)), 1, Instant::ZERO).unwrap();
+        Config::new(muscop::Config::new(me, me, 1))
+    }
+
+    /// The same flight, configured otherwise.
+    pub(crate) fn configured(config: Config, home: Position, legs: &[DVec2], height_m: f64) -> Self {
+        let mut agent = Agent::new(config, 1, Instant::ZERO).unwrap();
         let mut outputs = Outputs::default();
         let frame = Frame::new(home);
         let route: Vec<Point> = legs
