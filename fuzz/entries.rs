@@ -8,12 +8,16 @@ use wingbeat_autopilot::codec::finder::{Finder, PATIENCE};
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Key, Timestamp, Unsigned, Verifier};
 use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Version, message};
+use wingbeat_autopilot::command::Command;
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_autopilot::dialect::MavMessage;
+use wingbeat_autopilot::dialect::{MavMessage, MavMissionType};
 use wingbeat_autopilot::heartbeat::Heartbeat;
-use wingbeat_autopilot::mission::{Upload, items_of};
+use wingbeat_autopilot::mission::{
+    Clear, Download, LegacyKind, LegacyUpload, Point, SetCurrent, Upload, items_of,
+};
 use wingbeat_autopilot::mode::SetMode;
 use wingbeat_autopilot::parameter::{Kind, List, Names, Read, Value, Watch, Write};
+use wingbeat_autopilot::rc::{Calibration, Channel, Override, ReadCalibration};
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::takeoff::TakeOff;
@@ -66,6 +70,11 @@ enum Ends {
     Never,
 }
 
+const MISSION: MavMissionType = MavMissionType::MAV_MISSION_TYPE_MISSION;
+const CORNER: Point = Point { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_m: 20 };
+const CHANNEL: Channel = Channel { min_us: 1_000, trim_us: 1_500, max_us: 2_000, dead_zone_us: 20 };
+const CALIBRATION: Calibration =
+    Calibration { map: [1, 2, 3, 4], channels: [CHANNEL; 4], throttle_dead_zone_us: 100 };
 const PLACE: Place = Place { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
 
 /// A job and how it is driven: whether it ends, how it begins, when it is due, how it hears and polls.
@@ -86,11 +95,26 @@ pub(crate) const JOBS: &[Entry] = &[
     ("parameter read", |d| drive(d, Ends::Yes, |now, _| Read::new(now, Names::SYSTEM_ID, Kind::Integer), Read::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
     ("parameter write", |d| drive(d, Ends::Yes, |now, _| Write::new(now, Names::SYSTEM_ID, Value::Integer(1)), Write::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
     ("parameter list", |d| drive(d, Ends::Yes, |now, _| List::new(now), List::due, |j, now, m| { let _ = j.hear(now, m); }, |j, now, _, out| j.poll(now, out))),
+    ("fence", |d| drive(d, Ends::Yes, |now, _| Upload::of_kind(now, MavMissionType::MAV_MISSION_TYPE_FENCE, items_of([PLACE; 5].into_iter()).unwrap_or_default()), Upload::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("legacy fence", |d| drive(d, Ends::Yes, |now, _| LegacyUpload::new(now, LegacyKind::Fence, [CORNER; 5].into_iter().collect()), LegacyUpload::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("legacy rally", |d| drive(d, Ends::Yes, |now, _| LegacyUpload::new(now, LegacyKind::Rally, [CORNER; 3].into_iter().collect()), LegacyUpload::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("download", |d| drive(d, Ends::Yes, |now, _| Download::new(now), Download::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("clear", |d| drive(d, Ends::Yes, |now, _| Clear::new(now, MISSION), Clear::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("current item", |d| drive(d, Ends::Yes, |now, _| SetCurrent::new(now, 2), SetCurrent::due, |j, _, m| j.hear(m), |j, now, _, out| j.poll(now, out))),
+    ("command", |d| drive(d, Ends::Yes, |now, _| Command::planned_speed(now, 5.0), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("disarming", |d| drive(d, Ends::Yes, |now, _| Command::disarm(now), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("home", |d| drive(d, Ends::Yes, |now, _| Command::get_home(now), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("mission start", |d| drive(d, Ends::Yes, |now, _| Command::start_mission(now), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("reboot", |d| drive(d, Ends::Yes, |now, t| Command::reboot(now, t).unwrap_or_else(|e| panic!("{e}")), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("calibration", |d| drive(d, Ends::Yes, |now, _| ReadCalibration::new(now), ReadCalibration::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("override", |d| drive(d, Ends::Never, |now, _| { let mut hand = Override::new(CALIBRATION); hand.take(now); hand }, Override::due, |_, _, _| {}, |j, now, t, out| { j.poll(now, t.mode(), 255, out); Progress::Pending })),
+    ("release", |d| drive(d, Ends::Never, |now, _| { let mut hand = Override::new(CALIBRATION); hand.release(now); hand }, Override::due, |_, _, _| {}, |j, now, t, out| { j.poll(now, t.mode(), 255, out); Progress::Pending })),
     ("parameter watch", |d| drive(d, Ends::Never, |now, _| Watch::new(now), Watch::due, |j, _, m| j.hear(m), |j, now, _, out| j.poll(now, out).map_or(Progress::Pending, |()| Progress::Pending))),
 ];
 
 /// Messages that a job may wait for.
-const IDS: [u32; 20] = [0, 1, 11, 22, 24, 33, 39, 40, 42, 44, 46, 47, 51, 62, 73, 76, 77, 87, 148, 253];
+const IDS: [u32; 23] =
+    [0, 1, 11, 22, 24, 33, 39, 40, 42, 44, 46, 47, 51, 62, 73, 76, 77, 87, 148, 253, 160, 175, 242];
 /// However a transfer stalls, it has ended after so much silence.
 const END: Duration = Duration::from_secs(1_800);
 /// A job that never ends is looked after for so long.

@@ -20,6 +20,8 @@ const TRIES: u8 = 4;
 const IN_PROGRESS: Duration = Duration::from_secs(10);
 /// Heartbeats come at 1 Hz, and one may be lost.
 const EFFECT_TIMEOUT: Duration = Duration::from_millis(3_500);
+/// A Pixhawk speaks again some ten seconds after its reboot, and its clock comes when it was asked for.
+const REBOOT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What telemetry shows when it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ enum Effect {
     Mode(Mode),
     /// Home was told after the question.
     HomeTold,
+    /// Its clock has begun anew once more than so often.
+    Rebooted(u32),
 }
 
 /// Wants a command carried out.
@@ -90,7 +94,8 @@ impl Command {
         });
         Self::new(now, "another home", MavCmd::MAV_CMD_DO_SET_HOME, params)
     }
-    /// Starts the autopilot anew. Its clock shows when that has happened.
+    /// Starts the autopilot anew: done when its clock has begun anew. 3.5.7 does not look whether motors are
+    /// armed, so that is looked at before each try.
     ///
     /// # Errors
     /// Motors are armed.
@@ -100,7 +105,8 @@ impl Command {
             return Err(Failure::Armed { what });
         }
         let params = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        Ok(Self::new(now, what, MavCmd::MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN, params))
+        let effect = Effect::Rebooted(telemetry.reboots);
+        Ok(Self::with(now, what, MavCmd::MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN, params, effect))
     }
     /// Starts the mission: done when the mode is AUTO.
     pub fn start_mission(now: Instant) -> Self {
@@ -122,10 +128,13 @@ impl Command {
     pub fn due(&self) -> Instant {
         match (self.accepted_at, self.wait_until) {
             _ if self.refused.is_some() => Instant::ZERO,
-            (Some(at), _) => at + EFFECT_TIMEOUT,
+            (Some(at), _) => at + self.effect_timeout(),
             (None, Some(until)) => until,
             (None, None) => self.retry.due(),
         }
+    }
+    fn effect_timeout(&self) -> Duration {
+        if matches!(self.effect, Effect::Rebooted(_)) { REBOOT_TIMEOUT } else { EFFECT_TIMEOUT }
     }
     /// Hears the acknowledgement.
     pub fn hear(&mut self, now: Instant, message: &MavMessage) {
@@ -149,6 +158,7 @@ impl Command {
             Effect::Disarmed => !telemetry.armed,
             Effect::Mode(mode) => telemetry.mode() == Some(mode),
             Effect::HomeTold => telemetry.home_at.is_some_and(|at| at >= asked_at),
+            Effect::Rebooted(before) => telemetry.reboots > before,
         }
     }
     /// Sends when due; done when the effect is seen.
@@ -161,13 +171,16 @@ impl Command {
             return Progress::Failed(refused(result));
         }
         if let Some(at) = self.accepted_at {
-            let over = now >= at + EFFECT_TIMEOUT;
+            let over = now >= at + self.effect_timeout();
             let failure = Progress::Failed(Failure::NoEffect { what: self.what });
             return if over { failure } else { Progress::Pending };
         }
         if let Some(until) = self.wait_until {
             let failure = Progress::Failed(Failure::NoEffect { what: self.what });
             return if now >= until { failure } else { Progress::Pending };
+        }
+        if matches!(self.effect, Effect::Rebooted(_)) && telemetry.armed {
+            return Progress::Failed(Failure::Armed { what: self.what });
         }
         match (self.retry.poll(now), self.rejected) {
             (Err(_), Some(result)) => Progress::Failed(refused(result)),
@@ -268,6 +281,21 @@ mod tests {
         let armed = Telemetry { armed: true, ..Telemetry::default() };
         let refused = Command::reboot(Instant::ZERO, &armed).err();
         assert_eq!(refused, Some(Failure::Armed { what: "a reboot" }));
-        assert!(Command::reboot(Instant::ZERO, &Telemetry::default()).is_ok());
+        // Somebody arms between two tries.
+        let mut job = Command::reboot(Instant::ZERO, &Telemetry::default()).unwrap();
+        let mut progress = Progress::Pending;
+        assert_eq!(sent(|t| progress = job.poll(Instant::ZERO, &Telemetry::default(), t)).len(), 1);
+        assert!(sent(|t| progress = job.poll(Instant::from_secs(1), &armed, t)).is_empty());
+        assert_eq!(progress, Progress::Failed(Failure::Armed { what: "a reboot" }));
+    }
+
+    #[test]
+    fn a_reboot_is_proved_by_the_clock() {
+        let accepted = |_| Some(MavResult::MAV_RESULT_ACCEPTED);
+        let job = Command::reboot(Instant::ZERO, &Telemetry::default()).unwrap();
+        let failure = Progress::Failed(Failure::NoEffect { what: "a reboot" });
+        assert_eq!(run(job, &Telemetry::default(), accepted), (1, failure, 30));
+        let rebooted = Telemetry { reboots: 1, ..Telemetry::default() };
+        assert_eq!(run(job, &rebooted, accepted), (1, Progress::Done, 0));
     }
 }

@@ -1,7 +1,8 @@
 //! Fence and rally points as 3.5.7 takes them: their number is a parameter, each point travels in a
 //! message of its own and is read back (<https://mavlink.io/en/messages/ardupilotmega.html#FENCE_POINT>).
 //!
-//! FENCE_POINT carries degrees as 32-bit floats: a corner may lie half a metre beside where it was meant.
+//! FENCE_POINT carries degrees as 32-bit floats, and ArduCopter rounds once more on the way in and once on the way
+//! out: a corner may lie a metre beside where it was meant. That much is no difference.
 
 // MAVLink has deprecated these messages since.
 #![allow(deprecated)]
@@ -89,7 +90,8 @@ impl LegacyUpload {
         let Some(&point) = self.points.get(usize::from(self.index)) else { return };
         let same = match (message, self.kind) {
             (MavMessage::FENCE_POINT(m), LegacyKind::Fence) if m.idx == self.index => {
-                (m.lat, m.lng) == degrees(point)
+                let (lat, lng) = degrees(point);
+                is_rounded(m.lat, lat) && is_rounded(m.lng, lng)
             }
             (MavMessage::RALLY_POINT(m), LegacyKind::Rally) if m.idx == self.index => {
                 (m.lat, m.lng, m.alt) == (point.latitude_e7, point.longitude_e7, point.height_m)
@@ -161,6 +163,13 @@ impl LegacyUpload {
     }
 }
 
+/// Whether the first is the second after ArduCopter stored it: degrees in float become 1e-7 degrees in float
+/// and then whole ones, and go back the same way. Each of the three steps rounds by half a unit of the
+/// last place at most, the whole number by one of its own.
+fn is_rounded(found_deg: f32, sent_deg: f32) -> bool {
+    libm::fabsf(found_deg - sent_deg) <= 2.0 * f32::EPSILON * libm::fabsf(sent_deg) + 1e-7
+}
+
 fn degrees(point: Point) -> (f32, f32) {
     let of = |e7: i32| (f64::from(e7) * 1e-7) as f32;
     (of(point.latitude_e7), of(point.longitude_e7))
@@ -174,33 +183,39 @@ mod tests {
     use crate::parameter::testing::integer;
     use std::vec::Vec;
 
+    /// As 3.5.7 does it.
+    fn stored(deg: f32) -> f32 {
+        ((deg * 1.0e7) as i32) as f32 * 1.0e-7
+    }
+
     /// An autopilot that takes points, that loses every `lose`-th answer and may corrupt one.
     fn run(kind: LegacyKind, lose: u32, corrupt: Option<u8>) -> Progress {
         let point = |i| Point { latitude_e7: 394_825_940 + i * 900, longitude_e7: -3_462_650, height_m: 25 };
         let mut job = LegacyUpload::new(Instant::ZERO, kind, (0..6).map(point).collect());
-        let (mut progress, mut answers, mut stored) = (Progress::Pending, 0, Vec::new());
+        let (mut progress, mut answers, mut points) = (Progress::Pending, 0, Vec::new());
         for ms in (0..60_000).step_by(50) {
             let now = Instant::from_millis(ms);
             for message in sent(|t| progress = job.poll(now, t)) {
                 let answer = match message {
                     MavMessage::PARAM_SET(m) => {
-                        stored = std::vec![None; m.param_value as usize];
+                        points = std::vec![None; m.param_value as usize];
                         Some(integer(crate::codec::text(&*m.param_id), m.param_value))
                     }
                     MavMessage::FENCE_POINT(mut m) => {
                         let idx = m.idx;
-                        m.lat += if corrupt == Some(idx) { 0.001 } else { 0.0 };
-                        stored[usize::from(idx)] = Some(MavMessage::FENCE_POINT(m));
+                        m.lat += if corrupt == Some(idx) { 0.000_1 } else { 0.0 };
+                        (m.lat, m.lng) = (stored(m.lat), stored(m.lng));
+                        points[usize::from(idx)] = Some(MavMessage::FENCE_POINT(m));
                         None
                     }
                     MavMessage::RALLY_POINT(mut m) => {
                         let idx = m.idx;
                         m.alt += i16::from(corrupt == Some(idx));
-                        stored[usize::from(idx)] = Some(MavMessage::RALLY_POINT(m));
+                        points[usize::from(idx)] = Some(MavMessage::RALLY_POINT(m));
                         None
                     }
-                    MavMessage::FENCE_FETCH_POINT(m) => stored[usize::from(m.idx)].clone(),
-                    MavMessage::RALLY_FETCH_POINT(m) => stored[usize::from(m.idx)].clone(),
+                    MavMessage::FENCE_FETCH_POINT(m) => points[usize::from(m.idx)].clone(),
+                    MavMessage::RALLY_FETCH_POINT(m) => points[usize::from(m.idx)].clone(),
                     other => panic!("{other:?}"),
                 };
                 answers += u32::from(answer.is_some());
@@ -214,6 +229,18 @@ mod tests {
             }
         }
         progress
+    }
+
+    #[test]
+    fn storing_a_corner_rounds_it_and_moving_it_does_not() {
+        for i in 0..2_000 {
+            let e7 = -1_800_000_000 + i * 1_799_989_i64;
+            let deg = (e7 as f64 * 1e-7) as f32;
+            assert!(is_rounded(stored(deg), deg), "{deg}");
+        }
+        assert!(
+            !is_rounded(39.482_594, 39.482_614) && !is_rounded(0.000_001, 0.0) && !is_rounded(f32::NAN, 1.0)
+        );
     }
 
     #[test]
