@@ -22,7 +22,7 @@ use tokio::{
     net::{TcpListener, TcpStream, UdpSocket},
     sync::mpsc,
     task::JoinSet,
-    time::{Instant as KernelInstant, sleep, timeout},
+    time::{Instant as KernelInstant, interval, sleep, timeout},
 };
 use wingbeat_autopilot::{
     codec::finder::{Dropped, Finder},
@@ -31,6 +31,8 @@ use wingbeat_autopilot::{
 };
 use wingbeat_geo::Instant;
 use wingbeat_link::Endpoint;
+
+use crate::liveness::{Liveness, Turn};
 
 /// Clients at once. Each is a copy of everything that the autopilot says.
 pub const CLIENTS_MAX: usize = 8;
@@ -46,6 +48,11 @@ const PIECE_MAX: usize = 1_400;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A shortage of the system (file descriptors) is waited out for this time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// The loop of a socket's task comes round by itself this often where nobody speaks.
+const TURN_PERIOD: Duration = Duration::from_millis(500);
+/// None of its turns takes longer: the longest step is the pause.
+const TURN_MAX: Duration = Duration::from_secs(3);
+const _: () = assert!(TURN_MAX.as_millis() > TURN_PERIOD.as_millis() + ACCEPT_PAUSE.as_millis());
 /// MAVLink's usual period of a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
@@ -152,7 +159,8 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Binds every socket, or none. `baud` is the autopilot's line's, where it is one.
+    /// Binds every socket, or none, and enters their tasks in `liveness`. `baud` is the autopilot's line's,
+    /// where it is one.
     ///
     /// # Errors
     /// The first address that cannot be had.
@@ -161,6 +169,7 @@ impl Gateway {
         needs: impl IntoIterator<Item = Need>,
         baud: Option<u32>,
         now: Instant,
+        liveness: &mut Liveness,
     ) -> Result<Option<Self>, GatewayError> {
         if config.udp.is_empty() && config.tcp.is_none() {
             return Ok(None);
@@ -206,10 +215,11 @@ impl Gateway {
         };
         // Nothing is carried before everything is bound.
         for (index, (socket, fixed)) in bound.into_iter().enumerate() {
-            tasks.spawn(receive(index, socket, fixed, sender.clone(), overflows.clone()));
+            let turn = liveness.task("gateway UDP", TURN_MAX);
+            tasks.spawn(receive(index, socket, fixed, sender.clone(), overflows.clone(), turn));
         }
         if let Some(listener) = listener {
-            tasks.spawn(accept(listener, sender));
+            tasks.spawn(accept(listener, sender, liveness.task("gateway TCP", TURN_MAX)));
         }
         let (cap_hz, share) = (
             wingbeat_autopilot::gateway::rate_cap_hz(baud),
@@ -491,10 +501,14 @@ async fn receive(
     fixed: Option<SocketAddr>,
     events: mpsc::Sender<Event>,
     overflows: Arc<AtomicU64>,
+    turn: Turn,
 ) {
     let mut buffer = vec![0; 4_096];
     loop {
-        match socket.recv_from(&mut buffer).await {
+        turn.turned();
+        // Nothing is lost by a wait that ends.
+        let Ok(received) = timeout(TURN_PERIOD, socket.recv_from(&mut buffer)).await else { continue };
+        match received {
             Ok((length, from)) if fixed.is_none_or(|peer| peer == from) => {
                 let bytes = buffer.get(..length).unwrap_or_default().to_vec();
                 match events.try_send(Event::Datagram { socket: index, from, bytes }) {
@@ -513,16 +527,15 @@ async fn receive(
     }
 }
 
-async fn accept(listener: TcpListener, events: mpsc::Sender<Event>) {
+async fn accept(listener: TcpListener, events: mpsc::Sender<Event>, turn: Turn) {
     let mut connections = JoinSet::new();
     let mut id = 0;
+    let mut turns = interval(TURN_PERIOD);
     loop {
-        // More than are served would only wait to be turned away.
-        while connections.len() > 2 * CLIENTS_MAX {
-            connections.join_next().await;
-        }
+        turn.turned();
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            // More than are served would only wait to be turned away.
+            accepted = listener.accept(), if connections.len() <= 2 * CLIENTS_MAX => match accepted {
                 Ok((stream, peer)) => {
                     id += 1;
                     connections.spawn(carry(id, peer, stream, events.clone()));
@@ -530,6 +543,7 @@ async fn accept(listener: TcpListener, events: mpsc::Sender<Event>) {
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
+            _ = turns.tick() => {}
         }
     }
 }
@@ -565,4 +579,30 @@ async fn carry(id: u64, peer: SocketAddr, stream: TcpStream, events: mpsc::Sende
     }
     // A driver that has ended does not need to know.
     let _ = events.send(Event::Disconnected { id }).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Real sockets, so the kernel's time: the tasks must turn by themselves, and must be missed when gone.
+    #[tokio::test]
+    async fn every_sockets_task_is_watched_turns_in_silence_and_is_late_when_it_is_gone() {
+        let local = "127.0.0.1:0".parse().unwrap();
+        let config = Config { udp: vec![Endpoint::UdpListen(local)], tcp: Some(local) };
+        let mut liveness = Liveness::default();
+        let gateway = Gateway::open(&config, [], None, Instant::ZERO, &mut liveness).await.unwrap().unwrap();
+        assert!(liveness.names().eq(["gateway UDP", "gateway TCP"]));
+        sleep(TURN_MAX + TURN_PERIOD).await;
+        assert_eq!(liveness.late(), None, "nobody spoke, and they turned");
+        drop(gateway);
+        sleep(TURN_MAX + TURN_PERIOD).await;
+        assert!(liveness.late().is_some(), "found two tasks that are gone alive");
+        assert!(
+            Gateway::open(&Config::default(), [], None, Instant::ZERO, &mut Liveness::default())
+                .await
+                .unwrap()
+                .is_none()
+        );
+    }
 }

@@ -151,7 +151,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         Endpoint::Serial { baud, .. } => Some(*baud),
         _ => None,
     };
-    let gateway = Gateway::open(&gateway, agent.needs(), baud, clock.now()).await?;
+    let mut liveness = Liveness::default();
+    let gateway = Gateway::open(&gateway, agent.needs(), baud, clock.now(), &mut liveness).await?;
     let gateway_addresses = gateway.as_ref().map_or_else(Vec::new, |g| g.addresses().to_vec());
     let guard = match guard {
         Some(socket) => Some(guard::Client::greet(socket, &autopilot).await),
@@ -191,7 +192,6 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         mission: mission_sender,
         log: log.clone(),
     };
-    let mut liveness = Liveness::default();
     let link_turn = liveness.task("link", wingbeat_link::TURN_MAX);
     let turn = liveness.task("driver", driver::TURN_MAX);
     let driver = Driver::new(
@@ -245,7 +245,8 @@ impl Handle {
         self.log.subscribe()
     }
 
-    /// The daemon's tasks: driver, link and HTTP server. The radio's is its maker's to watch.
+    /// The daemon's tasks: driver, link, HTTP server and the gateway's sockets. The radio's is its maker's to
+    /// watch.
     pub fn liveness(&self) -> &Liveness {
         &self.liveness
     }

@@ -4,7 +4,8 @@
 //! A Debian root is booted by `systemd-nspawn` with the unit, the sample configuration for a swarm of one,
 //! and a pseudo-terminal for `/dev/ttyAMA0`; behind that flies `wingbeat sim --serial`. The PC Companion
 //! runs outside. Everything is in a network namespace of its own, in which there is nothing but loopback:
-//! ports cannot clash and nothing can leave. What is seen is printed with its time; the first thing that is
+//! ports cannot clash and nothing can leave; in a process namespace and control groups of its own, so that
+//! no process is left behind. What is seen is printed with its time; the first thing that is
 //! not as it must be is the error.
 
 mod container;
@@ -41,7 +42,11 @@ pub(crate) fn run(root: &Path) -> Result<Outcome> {
     let me = std::env::current_exe()?;
     // A namespace begins with a loopback interface that is down.
     let script = "ip link set lo up && exec \"$0\" nspawn --inside";
-    process::run(Command::new("unshare").args(["--net", "--", "sh", "-c", script]).arg(me))?;
+    // And one of processes: whoever kills us, or the shell that started us, ends all of them with it.
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig=KILL", "--", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
+    command.args(["--mount-proc", "--", "sh", "-c", script]).arg(me);
+    process::run(&mut command)?;
     Ok(Outcome::Passed)
 }
 
@@ -61,7 +66,7 @@ pub(crate) fn run_inside(root: &Path) -> Result<()> {
 
 /// What this machine lacks, if anything.
 fn missing() -> Result<Option<String>> {
-    for program in ["systemd-nspawn", "mmdebstrap", "unshare", "nsenter", "ip"] {
+    for program in ["systemd-nspawn", "mmdebstrap", "setpriv", "unshare", "nsenter", "ip"] {
         let found = std::env::var_os("PATH").is_some_and(|path| {
             std::env::split_paths(&path)
                 .chain([PathBuf::from("/sbin"), PathBuf::from("/usr/sbin")])

@@ -1,7 +1,8 @@
 //! The Debian that is booted, the programs that run beside it, and how all of them end.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -81,6 +82,8 @@ impl Drop for Program {
 /// A running Debian. Dropping it powers it off.
 pub(super) struct Container {
     child: Child,
+    /// The control groups that it is in.
+    groups: Vec<PathBuf>,
     /// The process that is its number 1.
     leader: u32,
 }
@@ -90,7 +93,12 @@ impl Container {
     pub(super) fn boot(root: &Path, device: &Path) -> Result<Self> {
         let log = root.with_extension("log");
         let console = std::fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
-        let mut command = Command::new("systemd-nspawn");
+        let groups = control_groups()?;
+        // What is below our own group may be another container's, whose systemd would end our processes.
+        let script = "for group in \"$@\"; do shift; [ \"$group\" = -- ] && break; \
+                      echo $$ > \"$group/cgroup.procs\" || exit 1; done; exec \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh"]).args(&groups).args(["--", "systemd-nspawn"]);
         command
             .args(["--quiet", "--boot", "--register=no", "--keep-unit", "--directory"])
             .arg(root)
@@ -99,7 +107,7 @@ impl Container {
             .stdout(console.try_clone()?)
             .stderr(console);
         let child = command.spawn().context("starting systemd-nspawn")?;
-        let mut container = Self { child, leader: 0 };
+        let mut container = Self { child, groups, leader: 0 };
         let since = Instant::now();
         while container.leader == 0 {
             if let Some(status) = container.child.try_wait()? {
@@ -131,8 +139,8 @@ impl Container {
     }
 }
 
-impl Drop for Container {
-    fn drop(&mut self) {
+impl Container {
+    fn power_off(&mut self) {
         if self.leader != 0 {
             // Best effort: what does not power off is killed below.
             let _ = self.command("systemctl", &["poweroff"]).stderr(Stdio::null()).status();
@@ -149,6 +157,52 @@ impl Drop for Container {
     }
 }
 
+impl Drop for Container {
+    fn drop(&mut self) {
+        self.power_off();
+        for group in &self.groups {
+            remove(group);
+        }
+    }
+}
+
+/// New control groups for the container: one where systemd keeps its own, one in the unified hierarchy;
+/// these are one and the same on most machines.
+fn control_groups() -> Result<Vec<PathBuf>> {
+    let mounts = std::fs::read_to_string("/proc/self/mounts")?;
+    // Our namespace has a number that no other has while it lives; our process has not.
+    let namespace = std::fs::metadata("/proc/self/ns/net")?.ino();
+    let groups: Vec<_> = systemd_hierarchies(&mounts)
+        .map(|mount| Path::new(mount).join(format!("wingbeat-nspawn-{namespace}")))
+        .collect();
+    for group in &groups {
+        // An earlier run that was killed may have had the same number.
+        remove(group);
+        std::fs::create_dir(group).with_context(|| format!("creating {}", group.display()))?;
+    }
+    Ok(groups)
+}
+
+/// Where the hierarchies are mounted in which systemd sorts its processes.
+fn systemd_hierarchies(mounts: &str) -> impl Iterator<Item = &str> {
+    mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (mount, kind, options) = (words.next()?, words.next()?, words.next()?);
+        let named = kind == "cgroup" && options.split(',').any(|option| option == "name=systemd");
+        (named || kind == "cgroup2").then_some(mount)
+    })
+}
+
+/// Removes a control group and those below; one with a process in it stays.
+fn remove(group: &Path) {
+    let Ok(below) = std::fs::read_dir(group) else { return };
+    for entry in below.filter_map(Result::ok).filter(|entry| entry.path().is_dir()) {
+        remove(&entry.path());
+    }
+    // Best effort: an empty group costs nothing.
+    let _ = std::fs::remove_dir(group);
+}
+
 /// The child that has become an init; systemd-nspawn has others for a moment.
 fn init_below(process: u32) -> Option<u32> {
     let path = format!("/proc/{process}/task/{process}/children");
@@ -156,4 +210,21 @@ fn init_below(process: u32) -> Option<u32> {
     children.split_whitespace().filter_map(|child| child.parse().ok()).find(|child: &u32| {
         std::fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|name| name.trim() == "systemd")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systemds_hierarchies_are_found_in_a_mixed_and_in_a_unified_machine() {
+        let mixed = "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0\n\
+                     cgroup /sys/fs/cgroup/systemd cgroup rw,relatime,name=systemd 0 0\n\
+                     cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
+        let found: Vec<_> = systemd_hierarchies(mixed).collect();
+        assert_eq!(found, ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"]);
+        let unified = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0\n";
+        assert_eq!(systemd_hierarchies(unified).collect::<Vec<_>>(), ["/sys/fs/cgroup"]);
+        assert_eq!(systemd_hierarchies("").count(), 0);
+    }
 }

@@ -25,6 +25,8 @@ const DIALOUT: u32 = 20;
 const PHASE: Duration = Duration::from_secs(180);
 /// A daemon that was killed answers again within this, or it was not restarted at once.
 const RESTART_LIMIT: Duration = Duration::from_secs(5);
+/// The guardian knows within this that a daemon hangs (`guard.silence_ms` and a second look).
+const HANG_LIMIT: Duration = Duration::from_secs(3);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -49,10 +51,10 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     chown(&device, Some(0), Some(DIALOUT)).with_context(|| format!("chown {}", device.display()))?;
     std::fs::set_permissions(&device, std::fs::Permissions::from_mode(0o660))?;
 
-    let guarded = install(root, debian)?;
+    install(root, debian)?;
     let booted = Instant::now();
     let container = Container::boot(debian, &device)?;
-    let test = Test { story, sim, container, guarded };
+    let test = Test { story, sim, container };
     test.story.until("the aircraft answers", || Ok(aircraft().ok()))?;
     test.story.tell(&format!("the API answers {:.1} s after the boot began", booted.elapsed().as_secs_f64()));
     let _ground =
@@ -61,12 +63,15 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     test.appears()?;
     test.flies_a_mission()?;
     test.survives_a_kill()?;
+    test.survives_a_hang()?;
     test.is_left_safe_by_a_stop()?;
+    test.is_left_safe_by_a_shutdown()?;
+    test.is_left_safe_by_a_stop_without_guardian()?;
     Ok(())
 }
 
-/// Puts programs, configuration and units where a package would. True if there is a guardian to install.
-fn install(root: &Path, debian: &Path) -> Result<bool> {
+/// Puts programs, configuration and units where a package would.
+fn install(root: &Path, debian: &Path) -> Result<()> {
     let sample = std::fs::read_to_string(root.join("deploy/wingbeatd.toml"))?;
     let config = debian.join("etc/wingbeat");
     std::fs::create_dir_all(&config)?;
@@ -74,8 +79,7 @@ fn install(root: &Path, debian: &Path) -> Result<bool> {
     let units = debian.join("etc/systemd/system");
     let wanted = units.join("multi-user.target.wants");
     std::fs::create_dir_all(&wanted)?;
-    let guarded = root.join("systemd").join(GUARD).is_file();
-    for unit in [UNIT, GUARD].into_iter().take(if guarded { 2 } else { 1 }) {
+    for unit in [UNIT, GUARD] {
         let program = unit.trim_end_matches(".service");
         let to = debian.join("usr/bin").join(program);
         // Not over a file that may still be mapped.
@@ -94,7 +98,7 @@ fn install(root: &Path, debian: &Path) -> Result<bool> {
             symlink(PathBuf::from("..").join(unit), link)?;
         }
     }
-    Ok(guarded)
+    Ok(())
 }
 
 /// The sample configuration for a swarm of one whose radio is the loopback interface.
@@ -105,6 +109,8 @@ fn adapt(sample: &str) -> Result<String> {
         ("\ninterface = \"wlan0\"", "\ninterface = \"lo\""),
         ("\n#broadcast = \"255.255.255.255\"", "\nbroadcast = \"127.255.255.255\""),
         ("\naircraft = 9", "\naircraft = 1"),
+        // Nobody takes over here: no need to wait for him as long as in the field.
+        ("\n#hold_s = 10", "\nhold_s = 3"),
     ] {
         ensure!(
             text.matches(from).count() == 1,
@@ -122,6 +128,13 @@ fn aircraft() -> Result<Value> {
     let (code, status) = http::ask(AIRCRAFT, "GET", "/api/v1/status", None)?;
     ensure!(code == 200, "status: found code {code}, expected 200");
     Ok(status)
+}
+
+/// The preflight checks that fail.
+fn failing(status: &Value) -> Result<Vec<Value>> {
+    let checks = status["checks"].as_array().filter(|checks| !checks.is_empty());
+    let checks = checks.context("status: found no checks, expected some")?;
+    Ok(checks.iter().filter(|check| check["passed"] != true).cloned().collect())
 }
 
 /// The aircraft as the PC Companion shows it.
@@ -159,7 +172,6 @@ struct Test {
     story: Story,
     sim: Program,
     container: Container,
-    guarded: bool,
 }
 
 impl Test {
@@ -204,66 +216,145 @@ impl Test {
         Ok(())
     }
 
-    /// `kill -9` in flight: another daemon is there at once, and the aircraft comes down.
+    /// `kill -9` in flight: another daemon is there at once, the guardian brings the aircraft down, and gives
+    /// the line back.
     fn survives_a_kill(&self) -> Result<()> {
         self.restart()?;
+        self.dies_in_flight("KILL", RESTART_LIMIT)
+    }
+
+    /// A daemon that stands still: the guardian ends it, which is of another user.
+    fn survives_a_hang(&self) -> Result<()> {
+        self.dies_in_flight("STOP", RESTART_LIMIT + HANG_LIMIT)
+    }
+
+    fn dies_in_flight(&self, signal: &str, limit: Duration) -> Result<()> {
         self.take_off()?;
-        let restarts = self.property("NRestarts")?;
-        let old = self.property("MainPID")?;
+        let restarts = self.property(UNIT, "NRestarts")?;
+        let old = self.property(UNIT, "MainPID")?;
         let from = self.sim.printed();
         let killed = Instant::now();
-        self.container.output("systemctl", &["kill", "--kill-whom=main", "--signal=KILL", UNIT])?;
-        self.story.tell("kill -9 in flight");
+        let signal = format!("--signal={signal}");
+        self.container.output("systemctl", &["kill", "--kill-whom=main", &signal, UNIT])?;
+        self.story.tell(&format!("systemctl kill {signal} in flight"));
         self.story.until("another daemon is ready", || {
-            let ready = self.property("ActiveState")? == "active" && self.property("MainPID")? != old;
+            let ready =
+                self.property(UNIT, "ActiveState")? == "active" && self.property(UNIT, "MainPID")? != old;
             Ok(ready.then_some(()))
         })?;
         let took = killed.elapsed();
         ensure!(
-            took < RESTART_LIMIT,
+            took < limit,
             "restart: found {} ms, expected at most {} s",
             took.as_millis(),
-            RESTART_LIMIT.as_secs()
+            limit.as_secs()
         );
-        let now = self.property("NRestarts")?;
+        let now = self.property(UNIT, "NRestarts")?;
         ensure!(now != restarts, "restarts: found {now} as before, expected one more");
-        self.story.tell(&format!("restarted {} ms after the kill", took.as_millis()));
-        self.story.until("it is back in the PC Companion", || {
+        self.story.tell(&format!("restarted {} ms after the signal", took.as_millis()));
+        self.story.until("it is back in the PC Companion, which shows that the guardian has it", || {
             let seen = shown()?;
             let young = seen["age_ms"].as_u64().is_some_and(|age_ms| age_ms < 1_000);
-            Ok((seen["link"] == "up" && young && seen["status"]["state"] == "Start").then_some(()))
+            let fresh = seen["link"] == "up" && young && seen["status"]["state"] == "Start";
+            Ok((fresh && seen["status"]["flight_controller"]["link"] != "up").then_some(()))
         })?;
-        if !self.guarded {
-            // It hangs at its last target until somebody decides.
-            self.press("land")?;
-        }
-        self.comes_down(from, killed)
+        let new = self.property(UNIT, "MainPID")?;
+        self.comes_down(from, killed, &["BRAKE", "LAND"])?;
+        self.has_the_line_back()?;
+        let now = self.property(UNIT, "MainPID")?;
+        ensure!(now == new, "daemon: found process {now}, expected {new} to have lived on");
+        Ok(())
     }
 
-    /// `systemctl stop` in flight: the aircraft is in a mode that brings it to the ground.
+    /// `systemctl stop` in flight: the guardian brings the aircraft to the ground.
     fn is_left_safe_by_a_stop(&self) -> Result<()> {
-        self.restart()?;
         self.take_off()?;
         let from = self.sim.printed();
         let asked = Instant::now();
-        self.container.output("systemctl", &["stop", UNIT])?;
-        self.story.tell(&format!("systemctl stop returned after {} ms", asked.elapsed().as_millis()));
-        let result = self.property("Result")?;
-        ensure!(result == "success", "systemctl stop: found result {result}, expected success");
-        self.comes_down(from, asked)
+        self.stop(&[UNIT])?;
+        self.comes_down(from, asked, &["BRAKE", "LAND"])?;
+        self.start(&[UNIT])
     }
 
-    /// Waits for the ground, and tells each mode on the way.
-    fn comes_down(&self, from: usize, since: Instant) -> Result<()> {
+    /// Both units stopped in flight, as by a shutdown.
+    fn is_left_safe_by_a_shutdown(&self) -> Result<()> {
+        self.take_off()?;
+        let from = self.sim.printed();
+        let asked = Instant::now();
+        self.stop(&[UNIT, GUARD])?;
+        self.comes_down(from, asked, &["LAND"])?;
+        self.start(&[GUARD, UNIT])
+    }
+
+    /// The guardian gone in flight is shown; a daemon that is stopped then lands the aircraft itself.
+    fn is_left_safe_by_a_stop_without_guardian(&self) -> Result<()> {
+        self.take_off()?;
+        self.stop(&[GUARD])?;
+        self.story.until("without a guardian the check of companion loss fails", || {
+            let failing = failing(&aircraft()?)?;
+            Ok(failing.iter().any(|check| check["name"] == "companion loss").then_some(()))
+        })?;
+        let from = self.sim.printed();
+        let asked = Instant::now();
+        self.stop(&[UNIT])?;
+        self.comes_down(from, asked, &["LAND"])
+    }
+
+    /// Stops units; systemd must not have had to kill one.
+    fn stop(&self, units: &[&str]) -> Result<()> {
+        let asked = Instant::now();
+        self.container.output("systemctl", &[&["stop"], units].concat())?;
+        let took = asked.elapsed().as_millis();
+        self.story.tell(&format!("systemctl stop {} returned after {took} ms", units.join(" ")));
+        for unit in units {
+            let result = self.property(unit, "Result")?;
+            ensure!(result == "success", "systemctl stop {unit}: found result {result}, expected success");
+        }
+        Ok(())
+    }
+
+    fn start(&self, units: &[&str]) -> Result<()> {
+        self.container.output("systemctl", &[&["start"], units].concat())?;
+        self.has_the_line_back()
+    }
+
+    /// A daemon on the ground hears the flight controller, and the PC Companion hears the daemon.
+    fn has_the_line_back(&self) -> Result<()> {
+        self.story.until("the daemon has the line, and is shown", || {
+            let (Ok(status), Ok(seen)) = (aircraft(), shown()) else { return Ok(None) };
+            let whole = status["flight_controller"]["link"] == "up" && status["state"] == "Start";
+            let young = seen["age_ms"].as_u64().is_some_and(|age_ms| age_ms < 1_000);
+            let seen_up = seen["status"]["flight_controller"]["link"] == "up";
+            let fresh = seen["link"] == "up" && seen["status"]["state"] == "Start" && young && seen_up;
+            Ok((whole && fresh).then_some(()))
+        })
+    }
+
+    /// Waits for the ground, and tells each mode on the way; `modes` must be among them in this order.
+    fn comes_down(&self, from: usize, since: Instant, modes: &[&str]) -> Result<()> {
         let mut told = from;
+        let mut missing = modes;
         self.story.until("it is down and disarmed", || {
+            let mut down = false;
             while let Some((at, line)) = self.sim.line(told, |_| true) {
                 let after = at.saturating_duration_since(since).as_secs_f64();
                 self.story.tell(&format!("  {after:.1} s later: {line}"));
                 told += 1;
+                if let [mode, rest @ ..] = missing
+                    && line.contains(&format!(": {mode}, "))
+                {
+                    missing = rest;
+                }
+                down |= line.contains("disarmed, landed");
             }
-            Ok(self.sim.line(from, |line| line.contains("disarmed, landed")))
+            Ok(down.then_some(()))
         })?;
+        ensure!(
+            missing.is_empty(),
+            "modes: found no {}, expected {}",
+            missing.join(", "),
+            modes.join(", then ")
+        );
         Ok(())
     }
 
@@ -276,14 +367,13 @@ impl Test {
             let (code, _) = http::ask(AIRCRAFT, "PUT", "/api/v1/mission", Some(&mission))?;
             Ok((heard && code == 200).then_some(()))
         })?;
-        let mut failing = Value::Null;
+        let mut left = vec![];
         let passed = self.story.until("all preflight checks pass", || {
-            let checks = aircraft()?["checks"].clone();
-            let checks = checks.as_array().context("status: found no checks")?;
-            failing = checks.iter().filter(|check| check["passed"] != true).cloned().collect();
-            Ok((!checks.is_empty() && failing == json!([])).then_some(()))
+            left = failing(&aircraft()?)?;
+            // The PC Companion presses no button before it has seen it too.
+            Ok((left.is_empty() && failing(&shown()?["status"])?.is_empty()).then_some(()))
         });
-        passed.with_context(|| format!("found {failing} failing"))?;
+        passed.with_context(|| format!("found {} failing", json!(left)))?;
         self.press("setup")?;
         self.story.until("it has taken off: SetupFinished", || {
             let status = aircraft()?;
@@ -307,18 +397,14 @@ impl Test {
     /// A fresh daemon, on the ground.
     fn restart(&self) -> Result<()> {
         self.container.output("systemctl", &["restart", UNIT])?;
-        self.story.until("restarted on the ground, and shown", || {
-            let (Ok(status), Ok(seen)) = (aircraft(), shown()) else { return Ok(None) };
-            let fresh = status["state"] == "Start" && status["flight_controller"]["link"] == "up";
-            Ok((fresh && seen["link"] == "up" && seen["status"]["state"] == "Start").then_some(()))
-        })
+        self.has_the_line_back()
     }
 
-    /// What systemd knows of the unit.
-    fn property(&self, name: &str) -> Result<String> {
-        let value = self.container.output("systemctl", &["show", "--value", "--property", name, UNIT])?;
+    /// What systemd knows of a unit.
+    fn property(&self, unit: &str, name: &str) -> Result<String> {
+        let value = self.container.output("systemctl", &["show", "--value", "--property", name, unit])?;
         if value.is_empty() {
-            bail!("systemctl show: found no {name}, expected a value");
+            bail!("systemctl show {unit}: found no {name}, expected a value");
         }
         Ok(value)
     }
