@@ -9,26 +9,26 @@ mod aircraft;
 mod client;
 #[path = "../../../tests/python/environment.rs"]
 mod environment;
+#[path = "common/spy.rs"]
+mod spy;
 
 use std::{
     net::SocketAddr,
     process::Stdio,
-    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use aircraft::{flight_controller, home, until};
 use client::ask;
+use spy::{Received, spy};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{TcpListener, TcpStream},
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     process::Command,
     sync::watch,
     time::timeout,
 };
 use wingbeat_api::{MissionItem, MissionUpload, paths};
 use wingbeat_autopilot::{
-    codec::Decoder,
     dialect::{MavDataStream, MavMessage},
     gateway::command_of,
 };
@@ -45,36 +45,6 @@ use wingbeat_wire::VehicleId;
 
 /// Longer than a client takes on a loaded machine: what misses it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What the autopilot received: sender's system and component, and the message.
-type Received = Arc<Mutex<Vec<(u32, u8, MavMessage)>>>;
-
-/// Carries bytes between the daemon and the flight controller, and writes down what the latter gets.
-async fn spy(far: SocketAddr) -> (SocketAddr, Received) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (address, received) = (listener.local_addr().unwrap(), Received::default());
-    let book = received.clone();
-    tokio::spawn(async move {
-        let (mut daemon, mut autopilot) =
-            (listener.accept().await.unwrap().0, TcpStream::connect(far).await.unwrap());
-        let (mut decoder, mut up, mut down) = (Decoder::default(), [0; 4096], [0; 4096]);
-        loop {
-            tokio::select! {
-                Ok(length @ 1..) = daemon.read(&mut up) => {
-                    decoder.push(&up[..length], |frame| {
-                        book.lock().unwrap().push((frame.header.system_id, frame.header.component_id, frame.message));
-                    });
-                    autopilot.write_all(&up[..length]).await.unwrap();
-                }
-                Ok(length @ 1..) = autopilot.read(&mut down) => {
-                    if daemon.write_all(&down[..length]).await.is_err() { return }
-                }
-                else => return,
-            }
-        }
-    });
-    (address, received)
-}
 
 struct Flight {
     handle: Handle,
