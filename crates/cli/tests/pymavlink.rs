@@ -1,14 +1,14 @@
 //! `wingbeat sim` seen from outside: by pymavlink, and by somebody who starts it wrongly.
 
+#[path = "../../../tests/python/environment.rs"]
+mod environment;
+
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-const PYMAVLINK: &str = "pymavlink==2.4.50";
-const SET_UP_LIMIT: Duration = Duration::from_secs(240);
 const FLIGHT_LIMIT: Duration = Duration::from_secs(240);
 const END_LIMIT: Duration = Duration::from_secs(30);
 
@@ -39,35 +39,6 @@ impl Running {
     }
 }
 
-/// A virtual environment with pymavlink, made once per target directory by whichever test comes first; or
-/// why there is none.
-fn python() -> Result<PathBuf, String> {
-    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    PYTHON.get_or_init(set_up_python).clone()
-}
-
-fn set_up_python() -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pymavlink");
-    let python = folder.join("bin/python");
-    let run = |command: &mut Command, what: &str| {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let child = child.map_err(|error| format!("{what}: {error}"))?;
-        match Running(child).succeeds(SET_UP_LIMIT) {
-            Some(true) => Ok(()),
-            Some(false) => Err(format!("{what} failed")),
-            None => Err(format!("{what} took longer than {} s", SET_UP_LIMIT.as_secs())),
-        }
-    };
-    let works = |python: &Path| run(Command::new(python).args(["-c", "import pymavlink"]), "import").is_ok();
-    if works(&python) {
-        return Ok(python);
-    }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&folder), "python3 -m venv")?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYMAVLINK];
-    run(Command::new(&python).args(pip), "pip install pymavlink")?;
-    if works(&python) { Ok(python) } else { Err("pymavlink does not import".to_owned()) }
-}
-
 fn wingbeat() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -86,7 +57,7 @@ fn sim(arguments: &[&str]) -> (Running, String) {
 }
 
 fn fly(profile: &str) {
-    let python = match python() {
+    let python = match environment::python() {
         Ok(python) => python,
         Err(why) => {
             eprintln!("skipped: no pymavlink here ({why})");

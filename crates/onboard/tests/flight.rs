@@ -18,7 +18,10 @@ use wingbeat_link::{Endpoint, OpenErrorKind};
 use wingbeat_onboard::{Clock, Config, Handle, StartError, start};
 use wingbeat_protocol::muscop;
 use wingbeat_radio::{Hub, HubRadio};
-use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::{
+    channel::{Channel, Draw, Model},
+    motion::Profile,
+};
 use wingbeat_wire::VehicleId;
 
 const MASTER: VehicleId = VehicleId(0xa1);
@@ -87,7 +90,8 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
     let mut fleet = vec![];
     for (index, radio) in radios.into_iter().enumerate() {
         let index = index as u8;
-        let address = flight_controller(index, clock, Some(hub.positions()), online.clone()).await;
+        let positions = Some(hub.positions());
+        let address = flight_controller(Profile::Copter357, index, clock, positions, online.clone()).await;
         let config = config(MASTER.0 + u64::from(index), 2, tcp(address));
         fleet.push(start(config, clock, radio).await.unwrap());
     }
@@ -161,7 +165,7 @@ async fn a_flight_controller_that_leaves_and_returns_is_told_and_found_again() {
     let clock = Clock::start(5.0).unwrap();
     let (_hub, mut radios) = hub(1, clock);
     let (switch, online) = watch::channel(true);
-    let address = flight_controller(0, clock, None, online).await;
+    let address = flight_controller(Profile::Copter357, 0, clock, None, online).await;
     let handle = start(config(MASTER.0, 1, tcp(address)), clock, radios.remove(0)).await.unwrap();
     let mut log = handle.log();
     until(&handle, "up", |s| s.flight_controller.link == LinkState::Up).await;

@@ -1,70 +1,50 @@
 //! Ground stations beside a flying daemon: real clients from outside, and what the autopilot gets of them.
 
+// REQUEST_DATA_STREAM is deprecated, and what these clients send.
+#![allow(deprecated)]
+
 #[path = "common/aircraft.rs"]
 mod aircraft;
 #[path = "common/client.rs"]
 mod client;
 #[path = "../../../tests/python/environment.rs"]
 mod environment;
+#[path = "common/spy.rs"]
+mod spy;
 
 use std::{
     net::SocketAddr,
     process::Stdio,
-    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use aircraft::{flight_controller, home, until};
 use client::ask;
+use spy::{Received, spy};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{TcpListener, TcpStream},
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     process::Command,
     sync::watch,
     time::timeout,
 };
 use wingbeat_api::{MissionItem, MissionUpload, paths};
-use wingbeat_autopilot::{codec::Decoder, dialect::MavMessage, gateway::command_of};
+use wingbeat_autopilot::{
+    dialect::{MavDataStream, MavMessage},
+    gateway::command_of,
+};
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_link::Endpoint;
 use wingbeat_onboard::{Clock, Config, Handle, gateway, start};
 use wingbeat_protocol::muscop;
 use wingbeat_radio::{Hub, HubRadio};
-use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::{
+    channel::{Channel, Draw, Model},
+    motion::Profile::{self, Copter357, Copter462},
+};
 use wingbeat_wire::VehicleId;
 
 /// Longer than a client takes on a loaded machine: what misses it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What the autopilot received: sender's system and component, and the message.
-type Received = Arc<Mutex<Vec<(u32, u8, MavMessage)>>>;
-
-/// Carries bytes between the daemon and the flight controller, and writes down what the latter gets.
-async fn spy(far: SocketAddr) -> (SocketAddr, Received) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (address, received) = (listener.local_addr().unwrap(), Received::default());
-    let book = received.clone();
-    tokio::spawn(async move {
-        let (mut daemon, mut autopilot) =
-            (listener.accept().await.unwrap().0, TcpStream::connect(far).await.unwrap());
-        let (mut decoder, mut up, mut down) = (Decoder::default(), [0; 4096], [0; 4096]);
-        loop {
-            tokio::select! {
-                Ok(length @ 1..) = daemon.read(&mut up) => {
-                    decoder.push(&up[..length], |frame| {
-                        book.lock().unwrap().push((frame.header.system_id, frame.header.component_id, frame.message));
-                    });
-                    autopilot.write_all(&up[..length]).await.unwrap();
-                }
-                Ok(length @ 1..) = autopilot.read(&mut down) => {
-                    if daemon.write_all(&down[..length]).await.is_err() { return }
-                }
-                else => return,
-            }
-        }
-    });
-    (address, received)
-}
 
 struct Flight {
     handle: Handle,
@@ -74,13 +54,13 @@ struct Flight {
 }
 
 /// A lone aircraft that flies a leg of two kilometres, five times as fast as the clock.
-async fn flying() -> Flight {
+async fn flying(profile: Profile) -> Flight {
     let clock = Clock::start(5.0).unwrap();
     let me = VehicleId(0xa1);
     let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1);
     let (hub, mut radios): (Hub, Vec<HubRadio>) = Hub::spawn(channel, 1, clock);
     let (online_sender, online) = watch::channel(true);
-    let far = flight_controller(0, clock, None, online).await;
+    let far = flight_controller(profile, 0, clock, None, online).await;
     let (address, received) = spy(far).await;
     let mut agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
     agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
@@ -128,9 +108,18 @@ impl Flight {
     fn still_flies(&self) {
         let status = self.handle.status().borrow().clone();
         assert!(status.engaged && status.state == "MovingToWaypoint", "{} {}", status.state, status.detail);
+        let mut position_hz = None;
         for (system, component, message) in self.received.lock().unwrap().iter() {
             if *component == 191 {
                 continue;
+            }
+            if let MavMessage::REQUEST_DATA_STREAM(m) = message
+                && matches!(
+                    m.req_stream_id,
+                    MavDataStream::MAV_DATA_STREAM_ALL | MavDataStream::MAV_DATA_STREAM_POSITION
+                )
+            {
+                position_hz = Some(m.req_message_rate * u16::from(m.start_stop));
             }
             let what = command_of(message);
             assert!(what.is_none(), "{system}.{component} commanded before it was its turn: {what:?}");
@@ -138,6 +127,7 @@ impl Flight {
                 panic!("a heartbeat of {system}.{component} without a lease");
             }
         }
+        assert!(position_hz.is_none_or(|hz| hz >= 4), "the position comes at {position_hz:?} Hz");
     }
 
     /// The client's command reached the autopilot, the agent is silent, and not one order followed.
@@ -168,30 +158,58 @@ impl Flight {
         let path = format!("{}/../../tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
         let mut command = Command::new(python);
         command.arg(path).arg(address);
-        self.drive(command, script, "READ", "\n", "TAKEN", by).await;
+        self.drive(command, script, &[("READ", "\n")], "TAKEN", by).await;
     }
 
-    async fn drive(&self, mut command: Command, name: &str, ready: &str, go: &str, taken: &str, by: &str) {
+    /// Runs MAVProxy as a person would: commands are typed when it has said what they wait for.
+    async fn beside_mavproxy(&self, taken: &str) {
+        let python = match environment::python() {
+            Ok(python) => python,
+            Err(why) => return eprintln!("skipped: no MAVProxy here ({why})"),
+        };
+        let state = tempfile::tempdir().unwrap();
+        let mut command = Command::new(&python);
+        command
+            .args(["-u".as_ref(), python.with_file_name("mavproxy.py").as_os_str()])
+            .arg(format!("--master=tcp:{}", self.tcp()))
+            .args(["--default-modules=param,wp,mode,rc,arm,misc,cmdlong", "--aircraft=one"])
+            .args(["--state-basedir".as_ref(), state.path().as_os_str()])
+            .env("HOME", state.path())
+            .env("TERM", "dumb")
+            .current_dir(state.path());
+        let steps = [
+            // It asks for all streams and all parameters by itself.
+            ("Received", "set streamrate 1\nwp list\n"),
+            ("Saved 4 waypoints", "set streamrate 0\nwp list\n"),
+            ("Saved 4 waypoints", "mode LOITER\n"),
+        ];
+        self.drive(command, "MAVProxy", &steps, taken, "MAV_CMD_DO_SET_MODE").await;
+    }
+
+    /// Drives a client: each step waits for a line that contains the first and writes the second. Until
+    /// the last step nothing may have been commanded; behind it the client takes over, and says `taken`.
+    async fn drive(&self, mut command: Command, name: &str, steps: &[(&str, &str)], taken: &str, by: &str) {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut client = command.spawn().unwrap();
         let mut input = client.stdin.take().unwrap();
         let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
         let mut said = String::new();
-        let mut went = false;
+        let mut steps = steps.iter().peekable();
         while let Ok(Some(line)) =
             timeout(PATIENCE, lines.next_line()).await.unwrap_or_else(|_| panic!("{name} hangs: {said}"))
         {
             said += &line;
             said.push('\n');
-            if !went && line.contains(ready) {
-                went = true;
-                self.still_flies();
-                input.write_all(go.as_bytes()).await.unwrap();
-                input.flush().await.unwrap();
-            }
-            if line.contains(taken) {
-                self.is_taken_over(by).await;
-                return;
+            match steps.next_if(|(wait, _)| line.contains(wait)) {
+                Some((_, write)) => {
+                    self.still_flies();
+                    input.write_all(write.as_bytes()).await.unwrap();
+                    input.flush().await.unwrap();
+                }
+                None if steps.peek().is_none() && line.contains(taken) => {
+                    return self.is_taken_over(by).await;
+                }
+                None => {}
             }
         }
         panic!("{name} ended: {said}");
@@ -200,7 +218,7 @@ impl Flight {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn pymavlink_reads_and_takes_over() {
-    let flight = flying().await;
+    let flight = flying(Copter357).await;
     let address = format!("tcp:{}", flight.tcp());
     flight.beside("beside_pymavlink.py", address, "mode LOITER").await;
     flight.handle.stop().await;
@@ -208,8 +226,24 @@ async fn pymavlink_reads_and_takes_over() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn mavsdk_reads_and_takes_over() {
-    let flight = flying().await;
+    let flight = flying(Copter357).await;
     let address = format!("tcpout://{}", flight.tcp());
     flight.beside("beside_mavsdk.py", address, "ground station").await;
+    flight.handle.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn mavproxy_reads_and_takes_over() {
+    let flight = flying(Copter462).await;
+    flight.beside_mavproxy("Mode LOITER").await;
+    flight.handle.stop().await;
+}
+
+/// Today's MAVProxy asks by a command that 3.5.7 does not know: the mode stays, and the agent is silent
+/// all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_takeover_that_the_autopilot_refuses_is_one() {
+    let flight = flying(Copter357).await;
+    flight.beside_mavproxy("DO_SET_MODE: UNSUPPORTED").await;
     flight.handle.stop().await;
 }

@@ -69,6 +69,11 @@ impl Gatekeeper {
                 replace([at(m, m.req_stream_id, rate_hz)])
             };
         }
+        let floor_hz = GROUPS.iter().map(|(_, group)| self.need_hz(*group)).max().unwrap_or(0);
+        if (1..floor_hz).contains(&asked_hz) && floor_hz <= self.rate_cap_hz {
+            // Somewhat more than was asked, which the line carries, and nothing slower for an instant.
+            return replace([at(m, m.req_stream_id, floor_hz)]);
+        }
         // All of them, no faster than the line allows; then those again that the agent needs faster.
         let all_hz = asked_hz.min(self.rate_cap_hz);
         let mut frames = Replacement::new();

@@ -286,7 +286,10 @@ fn data_streams_keep_what_the_agent_needs_and_what_the_line_carries() {
         (extra1, 200, 1, &[(extra1, 4)]),
         (all, 4, 1, &[(all, 4)]),
         (all, 10, 1, &[(all, 4)]),
-        (all, 1, 1, &[(all, 1), (status, 2), (position, 4)]),
+        // One frame, where the line carries everything as fast as the fastest that the agent needs.
+        (all, 1, 1, &[(all, 4)]),
+        (all, 3, 1, &[(all, 4)]),
+        // Whoever wants quiet gets it, but for what the agent needs.
         (all, 4, 0, &[(all, 0), (status, 2), (position, 4), (extra3, 1)]),
     ] {
         assert_eq!(streams_after(&stream(group, asked_hz, start)), expected, "{group:?} {asked_hz} {start}");
@@ -297,6 +300,16 @@ fn data_streams_keep_what_the_agent_needs_and_what_the_line_carries() {
     let keeper = Gatekeeper::new(fast.needs(), 4);
     let MavMessage::REQUEST_DATA_STREAM(m) = stream(position, 20, 1) else { panic!() };
     assert_eq!(keeper.rate(&MavMessage::REQUEST_DATA_STREAM(m)), Some(Verdict::Pass));
+    // All of them as fast as that would fill the line: each of the agent's groups for itself.
+    let Some(Verdict::Replace(frames)) = keeper.rate(&stream(all, 4, 1)) else { panic!("replaced") };
+    let rates: StdVec<_> = frames
+        .iter()
+        .map(|frame| match frame {
+            MavMessage::REQUEST_DATA_STREAM(m) => (m.req_stream_id, m.req_message_rate),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(rates, [(all, 4), (position, 20)]);
 }
 
 fn interval_after(id: f32, interval_us: f32, long: bool) -> f32 {

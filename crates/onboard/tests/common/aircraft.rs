@@ -12,7 +12,10 @@ use wingbeat_api::AircraftStatus;
 use wingbeat_geo::{DVec3, Frame, Position};
 use wingbeat_onboard::{Clock, Handle};
 use wingbeat_radio::Positions;
-use wingbeat_sim::flight_controller::{Config, FlightController};
+use wingbeat_sim::{
+    flight_controller::{Config, FlightController},
+    motion::Profile,
+};
 
 /// Longer than anything here takes on a loaded machine: what misses it hangs.
 const PATIENCE: Duration = Duration::from_secs(150);
@@ -24,6 +27,7 @@ pub(crate) fn home() -> Position {
 
 /// Serves a flight controller for ever, to whoever is connected while `online`.
 pub(crate) async fn flight_controller(
+    profile: Profile,
     index: u8,
     clock: Clock,
     positions: Option<Positions>,
@@ -33,7 +37,8 @@ pub(crate) async fn flight_controller(
     let address = listener.local_addr().unwrap();
     let offset = DVec3::new(10.0 * f64::from(index), 0.0, 0.0);
     let place = Frame::new(home()).to_position(offset);
-    let mut fc = FlightController::new(Config::new(index + 1, place), 7, clock.now());
+    let config = Config { profile, ..Config::new(index + 1, place) };
+    let mut fc = FlightController::new(config, 7, clock.now());
     tokio::spawn(async move {
         let mut client: Option<TcpStream> = None;
         let (mut out, mut buffer) = (vec![], [0; 4096]);

@@ -1,0 +1,451 @@
+//! The gateway's and the lease's bounds, through a running daemon on the ground: who is served, for how long,
+//! what of theirs passes, and that nobody holds up anybody.
+
+#[path = "common/aircraft.rs"]
+mod aircraft;
+#[path = "common/client.rs"]
+mod client;
+#[path = "common/spy.rs"]
+mod spy;
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Condvar, Mutex},
+    time::{Duration, Instant},
+};
+
+use aircraft::{flight_controller, home, until};
+use client::ask;
+use spy::{Received, spy};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpSocket, TcpStream, UdpSocket},
+    sync::watch,
+    time::{sleep, timeout},
+};
+use wingbeat_api::{AircraftStatus, Lease, paths};
+use wingbeat_autopilot::{
+    codec::{Decoder, FRAME_LEN_MAX, MavHeader, encode_v2},
+    dialect::{
+        FILE_TRANSFER_PROTOCOL_DATA, HEARTBEAT_DATA, MavAutopilot, MavMessage, MavType,
+        PARAM_REQUEST_READ_DATA,
+    },
+};
+use wingbeat_link::Endpoint;
+use wingbeat_onboard::{Clock, Config, Handle, Radio, gateway, start};
+use wingbeat_protocol::muscop;
+use wingbeat_radio::{Hub, HubRadio, RadioEvent, SendError};
+use wingbeat_sim::{
+    channel::{Channel, Draw, Model},
+    motion::Profile,
+};
+use wingbeat_wire::VehicleId;
+
+/// Longer than anything here takes on a loaded machine: what misses it hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Who the daemon's console heartbeats are of: ground station 255, the companion's component.
+const CONSOLE: (u32, u8) = (255, 191);
+const CLIENT: (u32, u8) = (255, 190);
+
+fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
+    let me = VehicleId(0xa1);
+    let mut agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
+    agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
+    Config {
+        name: "one".into(),
+        autopilot: Endpoint::TcpClient { host: autopilot.ip().to_string(), port: autopilot.port() },
+        http: ([127, 0, 0, 1], 0).into(),
+        agent,
+        guard: None,
+        gateway: gateway::Config {
+            udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),
+            tcp: Some(([127, 0, 0, 1], 0).into()),
+        },
+        seed: 1,
+    }
+}
+
+fn radio(clock: Clock) -> (Hub, HubRadio) {
+    let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1);
+    let (hub, mut radios) = Hub::spawn(channel, 1, clock);
+    (hub, radios.remove(0))
+}
+
+/// An aircraft that stands on the ground, five times as fast as the clock.
+struct Ground {
+    handle: Handle,
+    received: Received,
+    _hub: Hub,
+    _online: watch::Sender<bool>,
+}
+
+async fn ground(udp: &[&str]) -> Ground {
+    let clock = Clock::start(5.0).unwrap();
+    let (_hub, radio) = radio(clock);
+    let (_online, online) = watch::channel(true);
+    let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
+    let (address, received) = spy(far).await;
+    let handle = start(config(address, udp), clock, radio).await.unwrap();
+    until(&handle, "an autopilot", |s| s.flight_controller.heartbeat_age_ms.is_some()).await;
+    Ground { handle, received, _hub, _online }
+}
+
+impl Ground {
+    async fn tcp(&self) -> TcpStream {
+        TcpStream::connect(self.handle.gateway().last().unwrap()).await.unwrap()
+    }
+
+    /// What the autopilot got of one sender.
+    fn of(&self, sender: (u32, u8), wanted: fn(&MavMessage) -> bool) -> usize {
+        let received = self.received.lock().unwrap();
+        received.iter().filter(|(system, component, m)| (*system, *component) == sender && wanted(m)).count()
+    }
+
+    async fn clients(&self, count: usize) -> Arc<AircraftStatus> {
+        let what = format!("{count} clients");
+        until(&self.handle, &what, |s| s.gateway.as_ref().unwrap().clients.len() == count).await
+    }
+
+    async fn lease(&self, console: &str) -> (u16, String) {
+        let body = format!(r#"{{"console":"{console}","ttl_ms":1000}}"#);
+        ask(self.handle.address(), "POST", paths::LEASE, &body).await
+    }
+
+    /// Lets `duration_ms` of the agent's time pass.
+    async fn pass(&self, duration_ms: u64) {
+        let from = self.handle.status().borrow().time_ms;
+        until(&self.handle, "time passes", |s| s.time_ms > from + duration_ms).await;
+    }
+}
+
+fn count(status: &AircraftStatus, reason: &str) -> u64 {
+    let refused = &status.gateway.as_ref().unwrap().refused;
+    refused.iter().find(|refusal| refusal.reason == reason).map_or(0, |refusal| refusal.count)
+}
+
+fn frame((system_id, component_id): (u32, u8), message: &MavMessage) -> Vec<u8> {
+    let mut out = heapless::Vec::<u8, FRAME_LEN_MAX>::new();
+    encode_v2(MavHeader { system_id, component_id, sequence: 0 }, message, &mut out).unwrap();
+    out.to_vec()
+}
+
+fn heartbeat(mavtype: MavType, autopilot: MavAutopilot) -> MavMessage {
+    MavMessage::HEARTBEAT(HEARTBEAT_DATA { mavtype, autopilot, mavlink_version: 3, ..Default::default() })
+}
+
+fn ground_station() -> Vec<u8> {
+    frame(CLIENT, &heartbeat(MavType::MAV_TYPE_GCS, MavAutopilot::MAV_AUTOPILOT_INVALID))
+}
+
+fn is_heartbeat(message: &MavMessage) -> bool {
+    matches!(message, MavMessage::HEARTBEAT(_))
+}
+
+fn read_parameter(name: &str) -> Vec<u8> {
+    frame(
+        CLIENT,
+        &MavMessage::PARAM_REQUEST_READ(PARAM_REQUEST_READ_DATA {
+            target_system: 1,
+            target_component: 1,
+            param_index: -1,
+            param_id: name.into(),
+        }),
+    )
+}
+
+/// Reads a datagram that holds a message that is wanted; and who sent it.
+async fn hears(socket: &UdpSocket, wanted: fn(&MavMessage) -> bool) -> SocketAddr {
+    let mut buffer = [0; 2048];
+    timeout(PATIENCE, async {
+        loop {
+            let (length, from) = socket.recv_from(&mut buffer).await.unwrap();
+            let mut found = false;
+            Decoder::default().push(&buffer[..length], |frame| found |= wanted(&frame.message));
+            if found {
+                return from;
+            }
+        }
+    })
+    .await
+    .expect("the message")
+}
+
+/// Throws away what has arrived, and counts it.
+fn drain(socket: &UdpSocket) -> usize {
+    let mut buffer = [0; 2048];
+    std::iter::from_fn(|| socket.try_recv_from(&mut buffer).ok()).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn heartbeats_reach_the_autopilot_only_while_one_console_holds_the_lease() {
+    let aircraft = ground(&[]).await;
+    let mut client = aircraft.tcp().await;
+    client.write_all(&ground_station()).await.unwrap();
+    until(&aircraft.handle, "refused", |s| count(s, "heartbeat_without_lease") == 1).await;
+
+    let (code, answer) = aircraft.lease("tower").await;
+    assert_eq!(code, 200, "{answer}");
+    let lease: Lease = serde_json::from_str(&answer).unwrap();
+    assert_eq!((lease.console.as_str(), lease.left_ms), ("tower", 1_000));
+    let (code, answer) = aircraft.lease("hut").await;
+    assert!(code == 409 && answer.contains("tower"), "{code} {answer}");
+    let mut log = aircraft.handle.log();
+    // Renewed until both heartbeats are through, however slow the machine.
+    let since = Instant::now();
+    client.write_all(&ground_station()).await.unwrap();
+    while aircraft.of(CONSOLE, is_heartbeat) < 3 || aircraft.of(CLIENT, is_heartbeat) == 0 {
+        assert!(since.elapsed() < PATIENCE, "{:?}", aircraft.handle.status().borrow().gateway);
+        assert_eq!(aircraft.lease("tower").await.0, 200);
+        let held = until(&aircraft.handle, "held", |s| s.lease.is_some()).await;
+        assert_eq!(held.lease.as_ref().unwrap().console, "tower");
+        sleep(Duration::from_millis(50)).await;
+    }
+
+    // Nobody renews it: it ends, and with it the heartbeats.
+    let status = until(&aircraft.handle, "ended", |s| s.lease.is_none()).await;
+    let refused_before = count(&status, "heartbeat_without_lease");
+    let mut said = String::new();
+    while let Ok(line) = log.try_recv() {
+        said += &line.text;
+    }
+    assert!(said.contains("the lease of console \"tower\" has ended"), "{said}");
+    // What left just before has arrived.
+    aircraft.pass(500).await;
+    let before = (aircraft.of(CONSOLE, is_heartbeat), aircraft.of(CLIENT, is_heartbeat));
+    client.write_all(&ground_station()).await.unwrap();
+    until(&aircraft.handle, "refused again", |s| count(s, "heartbeat_without_lease") == refused_before + 1)
+        .await;
+    aircraft.pass(4_000).await;
+    assert_eq!((aircraft.of(CONSOLE, is_heartbeat), aircraft.of(CLIENT, is_heartbeat)), before);
+
+    let (code, answer) = aircraft.lease("hut").await;
+    assert_eq!(code, 200, "{answer}");
+    aircraft.handle.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn the_ninth_client_is_turned_away_and_the_eight_are_served() {
+    let aircraft = ground(&["udp:127.0.0.1:0"]).await;
+    let mut eight = vec![];
+    for _ in 0..gateway::CLIENTS_MAX {
+        eight.push(aircraft.tcp().await);
+    }
+    aircraft.clients(gateway::CLIENTS_MAX).await;
+    let mut ninth = aircraft.tcp().await;
+    let mut buffer = vec![];
+    let end = timeout(PATIENCE, ninth.read_to_end(&mut buffer)).await.expect("the daemon hangs up");
+    assert!(end.is_ok_and(|length| length == 0), "it is told nothing");
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    socket.send_to(&ground_station(), aircraft.handle.gateway()[0]).await.unwrap();
+    until(&aircraft.handle, "two are turned away", |s| count(s, "turned_away") == 2).await;
+    for client in &mut eight {
+        let mut byte = [0];
+        timeout(PATIENCE, client.read_exact(&mut byte)).await.expect("telemetry").unwrap();
+    }
+    assert_eq!(drain(&socket), 0);
+    // Whoever leaves makes room.
+    drop(eight.pop());
+    aircraft.clients(gateway::CLIENTS_MAX - 1).await;
+    socket.send_to(&ground_station(), aircraft.handle.gateway()[0]).await.unwrap();
+    hears(&socket, is_heartbeat).await;
+    aircraft.handle.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn udp_goes_both_ways_and_only_the_configured_receiver_may_be_silent() {
+    let receiver = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let out = format!("udpout:{}", receiver.local_addr().unwrap());
+    let aircraft = ground(&[&out, "udp:127.0.0.1:0"]).await;
+    let listening = aircraft.handle.gateway()[0];
+
+    // The receiver hears without having said anything, and is answered.
+    let daemon = hears(&receiver, |m| matches!(m, MavMessage::GLOBAL_POSITION_INT(_))).await;
+    receiver.send_to(&read_parameter("SYSID_MYGCS"), daemon).await.unwrap();
+    hears(&receiver, |m| matches!(m, MavMessage::PARAM_VALUE(_))).await;
+    // Nobody else is heard there.
+    let peer = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let stranger = SocketAddr::from(([127, 0, 0, 1], daemon.port()));
+    peer.send_to(&ground_station(), stranger).await.unwrap();
+
+    // Rubbish is counted and not answered; a whole frame is.
+    peer.send_to(&[0x55; 100], listening).await.unwrap();
+    until(&aircraft.handle, "garbage", |s| count(s, "garbage_bytes") == 100).await;
+    let mut broken = ground_station();
+    *broken.last_mut().unwrap() ^= 1;
+    let mut client = aircraft.tcp().await;
+    client.write_all(&[&broken[..], &ground_station()].concat()).await.unwrap();
+    let status = until(&aircraft.handle, "a bad checksum", |s| count(s, "bad_checksum") == 1).await;
+    assert_eq!(count(&status, "heartbeat_without_lease"), 1, "the whole one was found; the stranger's not");
+    drop(client);
+    aircraft.clients(1).await;
+    assert_eq!(drain(&peer), 0);
+    peer.send_to(&read_parameter("SYSID_MYGCS"), listening).await.unwrap();
+    let sent_at = Instant::now();
+    hears(&peer, |m| matches!(m, MavMessage::PARAM_VALUE(_))).await;
+    aircraft.clients(2).await;
+
+    // Ten seconds of silence: it is forgotten, the receiver is not.
+    let status = aircraft.clients(1).await;
+    assert!(sent_at.elapsed() >= gateway::IDLE, "forgotten after {:?}", sent_at.elapsed());
+    assert_eq!(status.gateway.as_ref().unwrap().clients, [format!("udp {}", receiver.local_addr().unwrap())]);
+    aircraft.pass(500).await;
+    drain(&peer);
+    drain(&receiver);
+    aircraft.pass(2_000).await;
+    assert_eq!(drain(&peer), 0, "it is told nothing any more");
+    assert!(drain(&receiver) > 0);
+    peer.send_to(&ground_station(), listening).await.unwrap();
+    hears(&peer, is_heartbeat).await;
+    aircraft.handle.stop().await;
+}
+
+/// Reads until a batch's number is heard; the decoder keeps count of what was damaged.
+async fn hears_batch(client: &mut TcpStream, decoder: &mut Decoder, batch: u32) {
+    let mut buffer = vec![0; 65_536];
+    timeout(PATIENCE, async {
+        let mut found = false;
+        while !found {
+            let length = client.read(&mut buffer).await.unwrap();
+            assert!(length > 0, "the daemon hung up");
+            decoder.push(&buffer[..length], |frame| {
+                if let MavMessage::FILE_TRANSFER_PROTOCOL(m) = frame.message {
+                    found |= m.payload[..4] == batch.to_le_bytes();
+                }
+            });
+        }
+    })
+    .await
+    .unwrap_or_else(|_| panic!("batch {batch} never came"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_slow_client_loses_whole_frames_and_slows_nobody() {
+    let clock = Clock::real_time();
+    let (_hub, radio) = radio(clock);
+    // An autopilot that says whatever is handed to it, as fast as it is.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let handle = start(config(listener.local_addr().unwrap(), &[]), clock, radio).await.unwrap();
+    let (mut autopilot, _) = listener.accept().await.unwrap();
+    let copter = heartbeat(MavType::MAV_TYPE_QUADROTOR, MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA);
+    autopilot.write_all(&frame((1, 1), &copter)).await.unwrap();
+    let address = *handle.gateway().last().unwrap();
+    let mut quick = TcpStream::connect(address).await.unwrap();
+    // Little of what it does not read is kept for it.
+    let slow = TcpSocket::new_v4().unwrap();
+    slow.set_recv_buffer_size(4_096).unwrap();
+    let mut slow = slow.connect(address).await.unwrap();
+    until(&handle, "two clients", |s| s.gateway.as_ref().unwrap().clients.len() == 2).await;
+
+    let mut decoder = Decoder::default();
+    let mut batch = 0_u32;
+    let status = handle.status();
+    while count(&status.borrow(), "slow_client") == 0 {
+        batch += 1;
+        assert!(batch < 10_000, "28 MB found room");
+        // Ten frames of which the quick client has read all before the next ten come.
+        let mut payload = [1; 251];
+        payload[..4].copy_from_slice(&batch.to_le_bytes());
+        let message = MavMessage::FILE_TRANSFER_PROTOCOL(FILE_TRANSFER_PROTOCOL_DATA {
+            payload,
+            ..FILE_TRANSFER_PROTOCOL_DATA::default()
+        });
+        autopilot.write_all(&frame((1, 1), &message).repeat(10)).await.unwrap();
+        hears_batch(&mut quick, &mut decoder, batch).await;
+    }
+    assert_eq!(decoder.refused().bad_checksum, 0);
+    assert_eq!(until(&handle, "both", |_| true).await.gateway.as_ref().unwrap().clients.len(), 2);
+
+    // The slow one reads again: what is left of its stream is whole.
+    let mut decoder = Decoder::default();
+    hears_batch(&mut slow, &mut decoder, 1).await;
+    let message = MavMessage::FILE_TRANSFER_PROTOCOL(FILE_TRANSFER_PROTOCOL_DATA {
+        payload: [7; 251],
+        ..FILE_TRANSFER_PROTOCOL_DATA::default()
+    });
+    let reading = tokio::spawn(async move {
+        hears_batch(&mut slow, &mut decoder, u32::from_le_bytes([7; 4])).await;
+        decoder
+    });
+    // Sent again: the first may be lost as those before it.
+    let since = Instant::now();
+    while !reading.is_finished() {
+        assert!(since.elapsed() < PATIENCE, "it hears nothing new");
+        autopilot.write_all(&frame((1, 1), &message)).await.unwrap();
+        sleep(Duration::from_millis(20)).await;
+    }
+    let refused = reading.await.unwrap().refused();
+    assert_eq!((refused.bad_checksum, refused.garbage_bytes), (0, 0), "{refused:?}");
+    handle.stop().await;
+}
+
+/// A radio whose `send` does not return while it is held: against its contract, as a broken driver would.
+struct Stuck {
+    inner: HubRadio,
+    hold: Arc<(Mutex<Hold>, Condvar)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    Free,
+    /// The next to send stays.
+    Armed,
+    Holding,
+}
+
+impl Radio for Stuck {
+    fn send(&self, datagram: &[u8]) -> Result<(), SendError> {
+        let (hold, changed) = &*self.hold;
+        let mut now = hold.lock().unwrap();
+        if *now == Hold::Armed {
+            *now = Hold::Holding;
+        }
+        while *now == Hold::Holding {
+            now = changed.wait(now).unwrap();
+        }
+        drop(now);
+        self.inner.send(datagram)
+    }
+    async fn recv(&mut self) -> Option<RadioEvent> {
+        self.inner.recv().await
+    }
+    fn overflows(&self) -> u64 {
+        self.inner.overflows()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_daemon_that_hangs_sends_no_heartbeat() {
+    let clock = Clock::start(5.0).unwrap();
+    let (_hub, inner) = radio(clock);
+    let hold = Arc::new((Mutex::new(Hold::Free), Condvar::new()));
+    let (_online, online) = watch::channel(true);
+    let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
+    let (address, received) = spy(far).await;
+    let stuck = Stuck { inner, hold: hold.clone() };
+    let handle = start(config(address, &[]), clock, stuck).await.unwrap();
+    let ours = || {
+        let received = received.lock().unwrap();
+        received.iter().filter(|(_, component, m)| *component == 191 && is_heartbeat(m)).count()
+    };
+    let since = Instant::now();
+    let wait = async |what: &str, holds: &dyn Fn() -> bool| {
+        while !holds() {
+            assert!(since.elapsed() < PATIENCE, "never: {what}");
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    wait("heartbeats", &|| ours() >= 3).await;
+    *hold.0.lock().unwrap() = Hold::Armed;
+    wait("it hangs", &|| *hold.0.lock().unwrap() == Hold::Holding).await;
+    // What left just before arrives.
+    sleep(Duration::from_millis(200)).await;
+    let before = ours();
+    wait("the driver is missed", &|| handle.liveness().late().is_some_and(|late| late.name == "driver"))
+        .await;
+    // Two seconds: ten heartbeats at this clock.
+    assert_eq!(ours(), before, "nobody else speaks for it");
+    *hold.0.lock().unwrap() = Hold::Free;
+    hold.1.notify_all();
+    wait("heartbeats again", &|| ours() > before).await;
+    handle.stop().await;
+}
