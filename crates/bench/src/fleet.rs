@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
@@ -84,17 +85,15 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         scenario.speed_m_s,
         clock.speed()
     );
+    let mut stop = pin!(stop);
     let ended = tokio::select! {
-        flown = fleet.watch(auto.then_some(&ground), TIME_LIMIT) => {
-            let ended = fleet.report(&flown?);
-            if !headless {
-                println!("the page stays until Ctrl-C");
-                std::future::pending::<()>().await;
-            }
-            ended
-        }
-        () = stop => Ended::Stopped,
+        flown = fleet.watch(auto.then_some(&ground), TIME_LIMIT) => fleet.report(&flown?),
+        () = &mut stop => Ended::Stopped,
     };
+    if ended != Ended::Stopped && !headless {
+        println!("the page stays until Ctrl-C");
+        stop.await;
+    }
     if ended == Ended::Stopped {
         println!("stopped");
     }

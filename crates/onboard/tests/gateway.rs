@@ -12,11 +12,7 @@ mod environment;
 #[path = "common/spy.rs"]
 mod spy;
 
-use std::{
-    net::SocketAddr,
-    process::Stdio,
-    time::Duration,
-};
+use std::{net::SocketAddr, process::Stdio, time::Duration};
 
 use aircraft::{flight_controller, home, until};
 use client::ask;

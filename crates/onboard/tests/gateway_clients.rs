@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use aircraft::{flight_controller, home, until};
+use aircraft::{flight_controller, until};
 use client::ask;
 use spy::{Received, spy};
 use tokio::{
