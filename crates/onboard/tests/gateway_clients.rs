@@ -422,7 +422,10 @@ async fn a_daemon_that_hangs_sends_no_heartbeat() {
     let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
     let (address, received) = spy(far).await;
     let stuck = Stuck { inner, hold: hold.clone() };
-    let handle = start(config(address, &[]), clock, stuck).await.unwrap();
+    let mut config = config(address, &[]);
+    // A follower calls its master all the time.
+    config.agent.muscop.master = VehicleId(0xb2);
+    let handle = start(config, clock, stuck).await.unwrap();
     let ours = || {
         let received = received.lock().unwrap();
         received.iter().filter(|(_, component, m)| *component == 191 && is_heartbeat(m)).count()
