@@ -4,16 +4,25 @@
 //! of [`Action`]s. It knows no MAVLink and no bytes: an order is "fly there", a message is a value. The
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
-//! [`muscop`] flies one mission as a formation (thesis chapter 6).
+//! [`mbcap`] keeps aircraft on missions of their own apart (thesis chapter 5); [`muscop`] flies one mission
+//! as a formation (thesis chapter 6).
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod mbcap;
 pub mod muscop;
 
+pub use mbcap::Mbcap;
 pub use muscop::Muscop;
 
 use wingbeat_geo::{DVec3, Instant, Position};
-use wingbeat_wire::{Message, Point, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, LOCATIONS_MAX, Message, Point, Refused, VehicleId};
+
+/// Waypoints in one aircraft's own mission.
+pub const ROUTE_MAX: usize = 110;
+
+/// An aircraft's own waypoints.
+pub type Route = heapless::Vec<Point, ROUTE_MAX>;
 
 /// One line for people.
 pub type Text = heapless::String<112>;
@@ -69,6 +78,8 @@ pub struct Telemetry {
     pub velocity_m_s: DVec3,
     /// Whether its motors are armed.
     pub armed: bool,
+    /// Whether the flight controller is in a mode that brings it down.
+    pub landing: bool,
 }
 
 impl Telemetry {
@@ -94,6 +105,13 @@ pub enum Order {
     },
     /// Fly straight there and stop.
     FlyTo(Point),
+    /// Arm, climb to this height above home, and fly the route by the flight controller's own navigation.
+    FlyRoute {
+        /// Height above home, millimetre.
+        height_mm: i32,
+    },
+    /// Back to the route where it was left.
+    Resume,
     /// Stop and hold position.
     Hold,
     /// Return to launch.
@@ -108,6 +126,8 @@ impl core::fmt::Display for Order {
             Self::LoadRoute => "loading the route",
             Self::TakeOff { .. } => "taking off",
             Self::FlyTo(_) => "flying to a place",
+            Self::FlyRoute { .. } => "beginning the route",
+            Self::Resume => "resuming the route",
             Self::Hold => "holding",
             Self::Return => "returning",
             Self::Land => "landing",
@@ -133,6 +153,8 @@ pub enum Input<'a> {
     },
     /// The operator commands; asked before with [`Protocol::permits`].
     Operator(Command),
+    /// The flight controller reached a waypoint of the route by its own navigation.
+    Reached(u16),
     /// An order's effect was seen.
     Done(Order),
     /// An order was refused, or never took effect.
@@ -189,6 +211,21 @@ pub struct SwarmView {
     pub slot: Option<usize>,
 }
 
+/// What a protocol that avoids others sees and does, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AvoidanceView {
+    /// Its state.
+    pub state: Avoidance,
+    /// Whom it is in conflict with.
+    pub avoiding: Option<VehicleId>,
+    /// Where it is and will be, as its last beacon told.
+    pub predicted: heapless::Vec<Position, LOCATIONS_MAX>,
+    /// Where the conflict lies.
+    pub risk: Option<Position>,
+    /// Where it goes to give way.
+    pub aside: Option<Position>,
+}
+
 /// What every coordination protocol offers. To add one: implement this, in one file.
 pub trait Protocol {
     /// The one way in. When it returns, `out` holds everything to do, in order.
@@ -212,4 +249,8 @@ pub trait Protocol {
     fn target(&self) -> Option<Point>;
     /// Place in the swarm.
     fn swarm(&self) -> SwarmView;
+    /// What it does to avoid others; nothing where the protocol does not.
+    fn avoidance(&self) -> Option<AvoidanceView> {
+        None
+    }
 }

@@ -8,7 +8,9 @@
 
 mod message;
 
-pub use message::{Message, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
+pub use message::{
+    Avoidance, Beacon, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub const DATAGRAM_LEN_MAX: usize = 1472;
 
 /// The first byte of every datagram. A change of any message below changes it.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// The bytes of one datagram.
 pub type Bytes = heapless::Vec<u8, DATAGRAM_LEN_MAX>;
@@ -68,11 +70,26 @@ pub enum Refused {
     /// It belongs to another flight.
     #[error("other flight")]
     OtherFlight,
+    /// A number that no multicopter has: a speed, an altitude.
+    #[error("impossible value")]
+    Impossible,
+    /// Measured too long ago.
+    #[error("stale")]
+    Stale,
+    /// A position that concerns nobody here.
+    #[error("far away")]
+    FarAway,
+    /// The sender says more than its share.
+    #[error("storm")]
+    Storm,
+    /// More aircraft than can be known.
+    #[error("no room")]
+    NoRoom,
 }
 
 impl Refused {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::Empty,
         Self::TooLong,
         Self::Version,
@@ -83,6 +100,11 @@ impl Refused {
         Self::Own,
         Self::Stranger,
         Self::OtherFlight,
+        Self::Impossible,
+        Self::Stale,
+        Self::FarAway,
+        Self::Storm,
+        Self::NoRoom,
     ];
     /// A stable word for counters and logs.
     pub const fn name(self) -> &'static str {
@@ -97,6 +119,11 @@ impl Refused {
             Self::Own => "own",
             Self::Stranger => "stranger",
             Self::OtherFlight => "other_flight",
+            Self::Impossible => "impossible",
+            Self::Stale => "stale",
+            Self::FarAway => "far_away",
+            Self::Storm => "storm",
+            Self::NoRoom => "no_room",
         }
     }
 }
@@ -145,6 +172,25 @@ mod tests {
         Point { latitude_e7: 394_825_940 + n * 4500, longitude_e7: -3_462_650 - n * 5800, height_mm: 20_000 }
     }
 
+    fn beacon() -> Beacon {
+        Beacon {
+            event: 3,
+            state: Avoidance::StandStill,
+            landing: false,
+            avoiding: Some(VehicleId(12)),
+            planned_speed_cm_s: 1_000,
+            speed_cm_s: 12,
+            age_ms: 200,
+            locations: (0..3)
+                .map(|n| Location {
+                    latitude_e7: 394_825_940 + n * 450,
+                    longitude_e7: -3_462_650 - n * 580,
+                    altitude_mm: 52_300,
+                })
+                .collect(),
+        }
+    }
+
     fn examples() -> Vec<(&'static str, Message)> {
         let plan = Plan {
             layout: 1,
@@ -168,6 +214,7 @@ mod tests {
             ("reached_waypoint_ack", Message::ReachedWaypointAck { waypoint: 13 }),
             ("move_to_waypoint", Message::MoveToWaypoint { waypoint: 14 }),
             ("land", Message::Land { at: point(9) }),
+            ("beacon", Message::Beacon(beacon())),
         ]
     }
 
@@ -238,6 +285,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_beacon_that_no_multicopter_sends_is_refused() {
+        let refused = |change: &dyn Fn(&mut Beacon)| {
+            let mut beacon = beacon();
+            change(&mut beacon);
+            let message = Message::Beacon(beacon);
+            let bytes = encode(&Datagram { from: VehicleId(1), flight: 0, sequence: 0, message }).unwrap();
+            decode(&bytes).err()
+        };
+        assert_eq!(refused(&|_| {}), None);
+        assert_eq!(refused(&|b| b.speed_cm_s = 10_001), Some(Refused::Impossible));
+        assert_eq!(refused(&|b| b.age_ms = 10_001), Some(Refused::Stale));
+        assert_eq!(refused(&|b| b.locations.clear()), Some(Refused::Contradiction));
+        assert_eq!(refused(&|b| b.locations[2].latitude_e7 = 900_000_001), Some(Refused::OffEarth));
+        assert_eq!(refused(&|b| b.locations[0].altitude_mm = i32::MAX), Some(Refused::Impossible));
+        // More locations than fit: the count is the last but the locations themselves.
+        let whole = Beacon { locations: (0..59).map(|_| Location::default()).collect(), ..beacon() };
+        let message = Message::Beacon(whole);
+        let mut bytes = encode(&Datagram { from: VehicleId(1), flight: 0, sequence: 0, message }).unwrap();
+        let count = bytes.iter().rposition(|&b| b == 59).unwrap();
+        bytes[count] = 60;
+        bytes.extend_from_slice(&[0, 0, 0]).unwrap();
+        assert_eq!(decode(&bytes), Err(Refused::Malformed));
+    }
+
     proptest! {
         #[test]
         fn rubbish_never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
@@ -249,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_is_another_datagram_or_a_refusal(which in 0..12usize, bit in 0..400usize) {
+        fn a_flipped_bit_is_another_datagram_or_a_refusal(which in 0..13usize, bit in 0..400usize) {
             let datagram = Datagram { from: VehicleId(5), flight: 9, sequence: 2, message: examples()[which].1.clone() };
             let mut bytes = encode(&datagram).unwrap();
             let at = bit / 8 % bytes.len();

@@ -83,6 +83,107 @@ impl Plan {
     }
 }
 
+/// Locations in one beacon: the current one and 58 predicted ones (the reference's datagram).
+pub const LOCATIONS_MAX: usize = 59;
+
+/// Faster than any multicopter, centimetre per second.
+const SPEED_MAX_CM_S: u16 = 10_000;
+
+/// Older than this a measurement says nothing of a flying aircraft, milliseconds.
+const AGE_MAX_MS: u16 = 10_000;
+
+/// A place with its altitude above sea level: aircraft of different owners share no home.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// Latitude, 1e-7 degree.
+    pub latitude_e7: i32,
+    /// Longitude, 1e-7 degree.
+    pub longitude_e7: i32,
+    /// Altitude above mean sea level, millimetre.
+    pub altitude_mm: i32,
+}
+
+/// States of MBCAP that others must know (thesis figures 5.1 and 5.17).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Avoidance {
+    /// On its mission.
+    #[default]
+    Normal,
+    /// Stopped because of a conflict.
+    StandStill,
+    /// On its way out of another's path.
+    MovingAside,
+    /// Waiting until another has passed.
+    GoOnPlease,
+    /// Passing another.
+    Overtaking,
+    /// Landing because a conflict was not solved.
+    EmergencyLand,
+}
+
+impl Avoidance {
+    /// Every state, in the order of the wire.
+    pub const ALL: [Self; 6] = [
+        Self::Normal,
+        Self::StandStill,
+        Self::MovingAside,
+        Self::GoOnPlease,
+        Self::Overtaking,
+        Self::EmergencyLand,
+    ];
+    /// The thesis' name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::StandStill => "StandStill",
+            Self::MovingAside => "MovingAside",
+            Self::GoOnPlease => "GoOnPlease",
+            Self::Overtaking => "Overtaking",
+            Self::EmergencyLand => "EmergencyLand",
+        }
+    }
+}
+
+/// Where an aircraft is and will be (thesis figure 5.11).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beacon {
+    /// Risks that the sender has solved.
+    pub event: u16,
+    /// Its state.
+    pub state: Avoidance,
+    /// Whether it is coming down: it cannot be stopped, and stops nobody.
+    pub landing: bool,
+    /// With whom it is in conflict.
+    pub avoiding: Option<VehicleId>,
+    /// Speed of its mission, centimetre per second.
+    pub planned_speed_cm_s: u16,
+    /// Speed over ground, centimetre per second.
+    pub speed_cm_s: u16,
+    /// Time since the first location was measured, milliseconds.
+    pub age_ms: u16,
+    /// Where it is, and then, by state: predicted locations, waypoints, or the place of the risk.
+    pub locations: Vec<Location, LOCATIONS_MAX>,
+}
+
+impl Beacon {
+    fn check(&self) -> Result<(), Refused> {
+        if self.speed_cm_s > SPEED_MAX_CM_S || self.planned_speed_cm_s > SPEED_MAX_CM_S {
+            return Err(Refused::Impossible);
+        }
+        if self.age_ms > AGE_MAX_MS {
+            return Err(Refused::Stale);
+        }
+        if self.locations.is_empty() {
+            return Err(Refused::Contradiction);
+        }
+        self.locations.iter().try_for_each(|l| {
+            let altitude = (-1_000_000..=100_000_000).contains(&l.altitude_mm);
+            let place = Point { latitude_e7: l.latitude_e7, longitude_e7: l.longitude_e7, height_mm: 0 };
+            if altitude { place.check() } else { Err(Refused::Impossible) }
+        })
+    }
+}
+
 /// What is said. Names are those of thesis figures 6.1 and 6.2 and, for the take-off, of the reference
 /// implementation's messages.
 // Without an allocator a message is as large as its largest kind.
@@ -131,6 +232,8 @@ pub enum Message {
         /// Where the centre lands.
         at: Point,
     },
+    /// Where the sender is and will be (MBCAP).
+    Beacon(Beacon),
 }
 
 impl Message {
@@ -139,6 +242,7 @@ impl Message {
         match self {
             Self::Hello { at } | Self::Land { at } => at.check(),
             Self::Data(plan) => plan.check(),
+            Self::Beacon(beacon) => beacon.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly
             | Self::ReadyToFlyAck

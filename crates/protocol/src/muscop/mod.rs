@@ -363,7 +363,7 @@ impl Muscop {
             }
             Input::Operator(command) => self.asked = Some(command),
             Input::Done(Order::LoadRoute) => self.loaded = true,
-            Input::Done(_) => {}
+            Input::Done(_) | Input::Reached(_) => {}
             Input::Failed(_) => self.failed = true,
             Input::Message { from, flight, message } => self.hear(now, from, flight, message)?,
         }
@@ -459,6 +459,7 @@ impl Muscop {
             }
             Message::MoveToWaypoint { waypoint } => self.move_to = Some(*waypoint),
             Message::Land { at } => self.land_at = Some(*at),
+            Message::Beacon(_) => {} // of those who avoid one another: no member of this flight
         }
         Ok(())
     }

@@ -146,12 +146,14 @@ impl Rig {
                     craft.armed &= craft.at.z > 0.0;
                 }
                 Some(Order::Hold) | None => {}
+                Some(order @ (Order::FlyRoute { .. } | Order::Resume)) => panic!("MUSCOP orders {order}"),
             }
             let telemetry = Telemetry {
                 position: craft.frame.to_position(craft.at),
                 height_m: craft.at.z,
                 velocity_m_s: DVec3::ZERO,
                 armed: craft.armed,
+                landing: false,
             };
             if let Some(order) = done {
                 self.feed(i, Input::Done(order));

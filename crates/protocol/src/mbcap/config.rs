@@ -1,0 +1,245 @@
+//! What MBCAP is configured with: the published numbers of both variants, and the switches where the
+//! sources disagree (`docs/protocols/mbcap.md`).
+
+use wingbeat_geo::Duration;
+use wingbeat_wire::VehicleId;
+
+/// Which of the two fits of figure 5.12 gives the braking distance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BrakeFit {
+    /// As printed: 12 to 17 locations in a beacon.
+    Published,
+    /// Of the reference implementation since 2019: 11 to 16.
+    Later,
+}
+
+/// How far a prediction looks ahead.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Horizon {
+    /// MBCAP: always the same time; risks farther than `distance_m` do not count.
+    Fixed {
+        /// Seconds ahead.
+        time_s: f64,
+        /// Reaction threshold, metres.
+        distance_m: f64,
+    },
+    /// MBCAP-e, equation 5.4.
+    BySpeed {
+        /// Braking distance.
+        brake: BrakeFit,
+        /// d_GPS, metres.
+        gps_error_m: f64,
+        /// d_react per speed: the time between two checks, seconds.
+        reaction_s: f64,
+        /// d_comm per speed: the time that messages may be lost, seconds.
+        loss_s: f64,
+    },
+}
+
+/// Alternative 1 predicts from the place itself, 2 and 3 from the mission's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Projection {
+    /// From the place.
+    None,
+    /// From its foot on the leg.
+    Leg,
+}
+
+/// How locations are predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// How far.
+    pub horizon: Horizon,
+    /// Time between two locations, seconds.
+    pub hop_s: f64,
+    /// From where.
+    pub projection: Projection,
+    /// Whether the filtered acceleration counts (alternative 3).
+    pub accelerates: bool,
+    /// Braking harder than this (negative, m/s²), only the current location is told.
+    pub braking_m_s2: Option<f64>,
+}
+
+/// When two predictions are a risk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Risk {
+    /// Nearer than this over ground, metres.
+    pub distance_m: f64,
+    /// And nearer than this in height, metres.
+    pub height_m: f64,
+    /// And nearer than this in time, seconds.
+    pub time_s: f64,
+    /// Whether a standing aircraft is a risk at any time (MBCAP-e).
+    pub standing_at_any_time: bool,
+}
+
+/// What one aircraft under MBCAP is configured with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Who we are: the higher id has the right of way.
+    pub me: VehicleId,
+    /// `mbcap` or `mbcap-e`.
+    pub name: &'static str,
+    /// Speed of the mission, which the flight controller keeps, metres per second.
+    pub planned_speed_m_s: f64,
+    /// Prediction.
+    pub prediction: Prediction,
+    /// Risk.
+    pub risk: Risk,
+    /// Between two beacons.
+    pub beacon_period: Duration,
+    /// Beacons of one prediction.
+    pub beacons_per_prediction: u32,
+    /// Whether a change of state makes a new prediction at once (MBCAP-e).
+    pub renew_at_change: bool,
+    /// Older beacons do not count.
+    pub beacon_validity: Duration,
+    /// Between two passes of the state machine.
+    pub check_period: Duration,
+    /// In Stand still before anything else.
+    pub standing: Duration,
+    /// In Overtaking before it may end.
+    pub overtaking: Duration,
+    /// After a return to Normal before another's claim is believed.
+    pub resume: Duration,
+    /// After a risk was solved, its other side is not looked at for so long; zero in the original.
+    pub recheck: Duration,
+    /// Longest time in one state outside Normal.
+    pub deadlock: Deadlock,
+    /// Distance from the other's path that is safe, metres.
+    pub safe_distance_m: f64,
+    /// Whether a curve of the other widens that (MBCAP-e, figure 5.18).
+    pub curves: Option<CurveFit>,
+    /// Whether overtaking ends only `risk.distance_m` beyond the other (MBCAP-e).
+    pub overtake_beyond: bool,
+    /// Whether aircraft that land neither stop nor stop others (MBCAP-e).
+    pub landing_is_out: bool,
+    /// Standing means slower than this, metres per second.
+    pub stopped_m_s: f64,
+    /// How long a place aside may take to become calm.
+    pub calm: Duration,
+    /// How long the aircraft may take to stop before it counts as standing anyway.
+    pub stop: Duration,
+    /// The state that transition d tests (the reference tests the last scanned beacon's: a defect).
+    pub aside_tests: AsideTests,
+}
+
+/// When waiting has lasted too long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Deadlock {
+    /// MBCAP-e.
+    Fixed(Duration),
+    /// The original program: the time to fly `distance_m` there and back, and `base`, but never less than
+    /// `least`.
+    BySpeed {
+        /// At least.
+        least: Duration,
+        /// Beside the flight.
+        base: Duration,
+        /// One way, metres.
+        distance_m: f64,
+    },
+}
+
+impl Deadlock {
+    /// For an aircraft of this planned speed.
+    pub fn timeout(self, planned_speed_m_s: f64) -> Duration {
+        match self {
+            Self::Fixed(timeout) => timeout,
+            Self::BySpeed { least, base, distance_m } => {
+                let flight_s = 2.0 * distance_m / planned_speed_m_s.max(super::predict::STANDING_M_S);
+                least.max(base + Duration::from_millis((flight_s * 1e3) as u64))
+            }
+        }
+    }
+}
+
+/// Which beacon's state lets the lower aircraft decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsideTests {
+    /// That of the aircraft avoided: what the thesis says.
+    Avoided,
+    /// That of whichever aircraft was scanned last: what the reference does.
+    LastScanned,
+}
+
+/// The 5 m/s row of the curve table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CurveFit {
+    /// With the sign that all other rows have.
+    Corrected,
+    /// As the reference computes: +1.33 α².
+    AsCoded,
+}
+
+impl Config {
+    /// Thesis section 5.1.
+    pub fn mbcap() -> Self {
+        Self {
+            me: VehicleId(0),
+            name: "mbcap",
+            planned_speed_m_s: 10.0,
+            prediction: Prediction {
+                horizon: Horizon::Fixed { time_s: 25.0, distance_m: 90.0 },
+                hop_s: 0.5,
+                projection: Projection::Leg,
+                accelerates: true,
+                braking_m_s2: None,
+            },
+            risk: Risk { distance_m: 20.0, height_m: 50.0, time_s: 0.5, standing_at_any_time: false },
+            beacon_period: Duration::from_millis(200),
+            beacons_per_prediction: 5,
+            renew_at_change: false,
+            beacon_validity: Duration::from_secs(10),
+            check_period: Duration::from_secs(2),
+            standing: Duration::from_secs(5),
+            overtaking: Duration::from_secs(5),
+            resume: Duration::from_secs(4),
+            recheck: Duration::ZERO,
+            deadlock: Deadlock::BySpeed {
+                least: Duration::from_secs(50),
+                base: Duration::from_secs(20),
+                distance_m: 90.0,
+            },
+            safe_distance_m: 20.0,
+            curves: None,
+            overtake_beyond: false,
+            landing_is_out: false,
+            stopped_m_s: 0.2,
+            calm: Duration::from_secs(30),
+            stop: Duration::from_secs(5),
+            aside_tests: AsideTests::Avoided,
+        }
+    }
+
+    /// Thesis section 5.3, with the reference implementation's numbers.
+    pub fn mbcap_e() -> Self {
+        let gps_error_m = 2.5;
+        Self {
+            name: "mbcap-e",
+            prediction: Prediction {
+                horizon: Horizon::BySpeed {
+                    brake: BrakeFit::Later,
+                    gps_error_m,
+                    reaction_s: 1.0,
+                    loss_s: 2.0,
+                },
+                braking_m_s2: Some(-0.6),
+                ..Self::mbcap().prediction
+            },
+            risk: Risk { standing_at_any_time: true, ..Self::mbcap().risk },
+            renew_at_change: true,
+            check_period: Duration::from_secs(1),
+            recheck: Duration::from_secs(5),
+            deadlock: Deadlock::Fixed(Duration::from_secs(120)),
+            // Equation 5.5: both GNSS errors, the curve's and the place's.
+            safe_distance_m: 2.0 * gps_error_m + 1.5 + 1.0,
+            curves: Some(CurveFit::AsCoded),
+            overtake_beyond: true,
+            landing_is_out: true,
+            stopped_m_s: 0.6,
+            calm: Duration::from_secs(10),
+            ..Self::mbcap()
+        }
+    }
+}

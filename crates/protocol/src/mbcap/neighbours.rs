@@ -1,0 +1,148 @@
+//! Who else is in the air, by their last beacon; bounded, and each with a bound on how often it is heard.
+
+use heapless::Vec;
+use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_wire::{Avoidance, Beacon, Refused, VehicleId};
+
+use super::predict::{LOCATIONS_MAX, Locations};
+use super::risk;
+
+/// Aircraft that are known at a time.
+const NEIGHBOURS_MAX: usize = 128;
+/// Farther than this an aircraft concerns nobody here: its position is an error, metres.
+const NEAR_ENOUGH_M: f64 = 100_000.0;
+/// Beacons of one sender within [`STORM_WINDOW`]: four times what the protocol sends.
+const STORM_BEACONS: u16 = 20;
+const STORM_WINDOW: Duration = Duration::from_secs(1);
+/// A sender that sends more loses its place for so long.
+const BANISHED: Duration = Duration::from_secs(10);
+
+/// Another aircraft.
+#[derive(Clone, Debug)]
+pub(super) struct Neighbour {
+    pub(super) id: VehicleId,
+    pub(super) beacon: Beacon,
+    /// Its locations in our frame.
+    pub(super) locations: Locations,
+    pub(super) heard_at: Instant,
+    window_at: Instant,
+    in_window: u16,
+    banished_until: Option<Instant>,
+}
+
+impl Neighbour {
+    /// Whether its last word still counts.
+    pub(super) fn is_valid(&self, now: Instant, validity: Duration) -> bool {
+        self.banished_until.is_none() && now.since(self.heard_at) <= validity
+    }
+
+    /// What it tells, as the risk sees it now.
+    pub(super) fn told(&self, now: Instant) -> risk::Told<'_> {
+        risk::Told {
+            locations: &self.locations,
+            age_s: now.since(self.heard_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3,
+            speed_m_s: f64::from(self.beacon.speed_cm_s) * 1e-2,
+            normal: self.beacon.state == Avoidance::Normal,
+            stands: matches!(self.beacon.state, Avoidance::GoOnPlease | Avoidance::StandStill),
+        }
+    }
+
+    /// Counts one more beacon. False: too many.
+    fn admits(&mut self, now: Instant) -> bool {
+        if let Some(until) = self.banished_until {
+            if now < until {
+                return false;
+            }
+            self.banished_until = None;
+            (self.window_at, self.in_window) = (now, 0);
+        }
+        if now.since(self.window_at) >= STORM_WINDOW {
+            (self.window_at, self.in_window) = (now, 0);
+        }
+        self.in_window += 1;
+        if self.in_window > STORM_BEACONS {
+            self.banished_until = Some(now + BANISHED);
+            return false;
+        }
+        true
+    }
+}
+
+/// All of them, highest id first.
+#[derive(Default)]
+pub(super) struct Neighbours {
+    known: Vec<Neighbour, NEIGHBOURS_MAX>,
+}
+
+impl Neighbours {
+    /// Takes a beacon.
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        id: VehicleId,
+        beacon: &Beacon,
+        frame: &Frame,
+    ) -> Result<(), Refused> {
+        let found = self.known.binary_search_by(|n| id.cmp(&n.id));
+        if let Ok(i) = found
+            && !self.known[i].admits(now)
+        {
+            return Err(Refused::Storm);
+        }
+        let local = |l: &wingbeat_wire::Location| {
+            frame.to_local(Position {
+                latitude_e7: l.latitude_e7,
+                longitude_e7: l.longitude_e7,
+                altitude_mm: l.altitude_mm,
+            })
+        };
+        let first = beacon.locations.first().map(local).ok_or(Refused::Contradiction)?;
+        if first.truncate().length() > NEAR_ENOUGH_M {
+            return Err(Refused::FarAway);
+        }
+        match found {
+            Ok(i) => {
+                let known = &mut self.known[i];
+                // Four of five beacons repeat the locations of the one before.
+                if known.beacon.locations != beacon.locations {
+                    known.locations.clear();
+                    known.locations.extend(beacon.locations.iter().map(local));
+                }
+                known.beacon.clone_from(beacon);
+                known.heard_at = now;
+            }
+            Err(_) => {
+                if self.known.is_full() {
+                    // Who was silent longest makes room; who is heard keeps its place.
+                    let oldest = (0..self.known.len()).min_by_key(|&i| self.known[i].heard_at);
+                    match oldest.filter(|&i| now.since(self.known[i].heard_at) > STORM_WINDOW) {
+                        Some(i) => drop(self.known.remove(i)),
+                        None => return Err(Refused::NoRoom),
+                    }
+                }
+                let i = self.known.partition_point(|n| n.id > id);
+                let locations: Vec<DVec3, LOCATIONS_MAX> = beacon.locations.iter().map(local).collect();
+                let neighbour = Neighbour {
+                    id,
+                    beacon: beacon.clone(),
+                    locations,
+                    heard_at: now,
+                    window_at: now,
+                    in_window: 1,
+                    banished_until: None,
+                };
+                let _ = self.known.insert(i, neighbour);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn get(&self, id: VehicleId) -> Option<&Neighbour> {
+        self.known.binary_search_by(|n| id.cmp(&n.id)).ok().map(|i| &self.known[i])
+    }
+
+    /// Highest right of way first.
+    pub(super) fn by_priority(&self) -> impl Iterator<Item = &Neighbour> {
+        self.known.iter()
+    }
+}

@@ -1,0 +1,230 @@
+//! Two and three aircraft as points with a mission, on a radio without losses.
+
+extern crate std;
+use super::*;
+use std::{vec, vec::Vec};
+
+const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 30_000 };
+const STEP: Duration = Duration::from_millis(250);
+/// WPNAV_ACCEL of ArduCopter 3.5.7.
+const ACCELERATION_M_S2: f64 = 1.0;
+
+/// An aircraft that does what it is ordered, at once.
+struct Craft {
+    protocol: Mbcap,
+    mission: Vec<DVec2>,
+    at: DVec2,
+    velocity: DVec2,
+    mode: Option<Order>,
+    armed: bool,
+    next: usize,
+    states: Vec<(u64, &'static str)>,
+}
+
+fn point(at: DVec2, height_m: f64) -> Point {
+    let p = Frame::new(HOME).to_position(at.extend(0.0));
+    Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm: (height_m * 1e3) as i32 }
+}
+
+impl Craft {
+    fn new(config: Config, id: u64, mission: &[(f64, f64)]) -> Self {
+        let mission: Vec<_> = mission.iter().map(|&(x, y)| DVec2::new(x, y)).collect();
+        let mut protocol = Mbcap::new(Config { me: VehicleId(id), ..config }, id, Instant::ZERO);
+        protocol.set_mission(mission.iter().map(|&w| point(w, 20.0)).collect()).unwrap();
+        let at = mission[0];
+        Self {
+            protocol,
+            mission,
+            at,
+            velocity: DVec2::ZERO,
+            mode: None,
+            armed: false,
+            next: 1,
+            states: vec![],
+        }
+    }
+
+    fn telemetry(&self) -> Telemetry {
+        let frame = Frame::new(HOME);
+        Telemetry {
+            position: frame.to_position(self.at.extend(20.0)),
+            height_m: 20.0,
+            velocity_m_s: self.velocity.extend(0.0),
+            armed: self.armed,
+            landing: self.mode == Some(Order::Land),
+        }
+    }
+
+    fn handle(&mut self, now: Instant, input: Input<'_>) -> Vec<Message> {
+        let (mut said, mut inputs) = (Vec::new(), vec![]);
+        let mut actions = Actions::new();
+        self.protocol.handle(now, input, &mut actions);
+        loop {
+            for action in core::mem::take(&mut actions) {
+                match action {
+                    Action::Order(order) => {
+                        self.mode = Some(order);
+                        self.armed = self.armed || matches!(order, Order::FlyRoute { .. });
+                        if !matches!(order, Order::FlyTo(_)) {
+                            inputs.push(order);
+                        }
+                    }
+                    Action::Broadcast { message, .. } => said.push(message),
+                    Action::Log(..) => {}
+                    Action::Refused(reason) => panic!("{reason}"),
+                }
+            }
+            let Some(order) = inputs.pop() else { break };
+            self.protocol.handle(now, Input::Done(order), &mut actions);
+        }
+        let state = self.protocol.state();
+        if self.states.last().is_none_or(|(_, last)| *last != state) {
+            self.states.push((now.as_millis() as u64, state));
+        }
+        said
+    }
+
+    /// Flies one step; true where a waypoint is reached.
+    fn fly(&mut self, speed_m_s: f64) -> Option<u16> {
+        let dt = STEP.as_secs_f64();
+        let (goal, limit) = match self.mode {
+            Some(Order::FlyRoute { .. } | Order::Resume) => (self.mission.get(self.next).copied(), speed_m_s),
+            Some(Order::FlyTo(p)) => {
+                let p = Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
+                (Some(Frame::new(HOME).to_local(p).truncate()), speed_m_s)
+            }
+            _ => (None, 0.0),
+        };
+        let Some(goal) = goal else {
+            let slower = (self.velocity.length() - 5.0 * dt).max(0.0);
+            self.velocity = self.velocity.normalize_or_zero() * slower;
+            self.at += self.velocity * dt;
+            return None;
+        };
+        let left = goal - self.at;
+        let fastest = limit.min(libm::sqrt(2.0 * ACCELERATION_M_S2 * left.length()));
+        let speed = (self.velocity.length() + ACCELERATION_M_S2 * dt).min(fastest);
+        self.velocity = left.normalize_or_zero() * speed;
+        let step = self.velocity * dt;
+        if step.length() >= left.length() - 0.2 {
+            self.at = goal;
+            if !matches!(self.mode, Some(Order::FlyTo(_))) {
+                self.next += 1;
+                return Some(self.next as u16 - 1);
+            }
+        } else {
+            self.at += step;
+        }
+        None
+    }
+}
+
+struct Flown {
+    separation_m: f64,
+    crafts: Vec<Craft>,
+    ended_s: Vec<f64>,
+}
+
+fn fly(mut crafts: Vec<Craft>, speeds: &[f64], limit_s: u64) -> Flown {
+    let mut separation_m = f64::INFINITY;
+    let mut ended_s = vec![f64::NAN; crafts.len()];
+    for craft in &mut crafts {
+        let at = craft.telemetry();
+        craft.handle(Instant::ZERO, Input::Telemetry(at));
+        craft.handle(Instant::ZERO, Input::Operator(Command::Setup));
+        craft.handle(Instant::ZERO, Input::Operator(Command::Start));
+        craft.handle(Instant::ZERO, Input::Reached(0));
+    }
+    for ms in (0..limit_s * 1000).step_by(50) {
+        let now = Instant::from_millis(ms);
+        let mut said = Vec::new();
+        for (i, craft) in crafts.iter_mut().enumerate() {
+            if ms % 250 == 0 {
+                if let Some(reached) = craft.fly(speeds[i]) {
+                    said.extend(craft.handle(now, Input::Reached(reached)).into_iter().map(|m| (i, m)));
+                }
+                if craft.mode == Some(Order::Land) && craft.velocity == DVec2::ZERO {
+                    craft.armed = false;
+                }
+                let at = craft.telemetry();
+                said.extend(craft.handle(now, Input::Telemetry(at)).into_iter().map(|m| (i, m)));
+            } else {
+                said.extend(craft.handle(now, Input::Wake).into_iter().map(|m| (i, m)));
+            }
+            if ended_s[i].is_nan() && craft.protocol.state() == "Finished" {
+                ended_s[i] = now.as_secs_f64();
+            }
+        }
+        for (from, message) in said {
+            for i in (0..crafts.len()).filter(|&i| i != from) {
+                let id = crafts[from].protocol.config.me;
+                crafts[i].handle(now, Input::Message { from: id, flight: 0, message: &message });
+            }
+        }
+        for i in 0..crafts.len() {
+            for j in 0..i {
+                if crafts[i].armed && crafts[j].armed {
+                    separation_m = separation_m.min(crafts[i].at.distance(crafts[j].at));
+                }
+            }
+        }
+        if ended_s.iter().all(|s| !s.is_nan()) {
+            break;
+        }
+    }
+    Flown { separation_m, crafts, ended_s }
+}
+
+fn names(craft: &Craft) -> Vec<&'static str> {
+    craft.states.iter().map(|s| s.1).collect()
+}
+
+#[test]
+fn perpendicular_crossing() {
+    for config in [Config::mbcap(), Config::mbcap_e()] {
+        let low = Craft::new(config.clone(), 1, &[(-300.0, 0.0), (300.0, 0.0)]);
+        let high = Craft::new(config.clone(), 2, &[(0.0, -300.0), (0.0, 300.0)]);
+        let flown = fly(vec![low, high], &[10.0, 10.0], 400);
+        assert!(flown.separation_m > 15.0, "{} {}", config.name, flown.separation_m);
+        let low = names(&flown.crafts[0]);
+        assert_eq!(
+            low,
+            ["Start", "SetupFinished", "Normal", "StandStill", "GoOnPlease", "Normal", "Landing", "Finished"]
+        );
+        let high = names(&flown.crafts[1]);
+        assert_eq!(
+            high,
+            ["Start", "SetupFinished", "Normal", "StandStill", "Overtaking", "Normal", "Landing", "Finished"]
+        );
+        assert_eq!(flown.crafts.iter().map(|c| c.protocol.event).collect::<Vec<_>>(), [1, 1]);
+    }
+}
+
+#[test]
+fn face_to_face_the_lower_moves_aside() {
+    for config in [Config::mbcap(), Config::mbcap_e()] {
+        let low = Craft::new(config.clone(), 1, &[(-300.0, 0.0), (300.0, 0.0)]);
+        let high = Craft::new(config.clone(), 2, &[(300.0, 0.0), (-300.0, 0.0)]);
+        let flown = fly(vec![low, high], &[10.0, 10.0], 400);
+        assert!(flown.separation_m > 6.0, "{} {}", config.name, flown.separation_m);
+        assert!(names(&flown.crafts[0]).contains(&"MovingAside"), "{:?}", names(&flown.crafts[0]));
+        assert!(!names(&flown.crafts[1]).contains(&"MovingAside"));
+        assert!(flown.ended_s.iter().all(|s| !s.is_nan()), "{:?}", flown.crafts[0].states);
+    }
+}
+
+#[test]
+fn a_third_waits_for_its_turn() {
+    let crafts = vec![
+        Craft::new(Config::mbcap_e(), 1, &[(-300.0, 0.0), (300.0, 0.0)]),
+        Craft::new(Config::mbcap_e(), 2, &[(0.0, -300.0), (0.0, 300.0)]),
+        Craft::new(Config::mbcap_e(), 3, &[(220.0, 210.0), (-200.0, -200.0)]),
+    ];
+    let flown = fly(crafts, &[10.0; 3], 600);
+    assert!(
+        flown.ended_s.iter().all(|s| !s.is_nan()),
+        "{:?}",
+        flown.crafts.iter().map(|c| &c.states).collect::<Vec<_>>()
+    );
+    assert!(flown.separation_m > 5.0, "{}", flown.separation_m);
+}
