@@ -457,11 +457,14 @@ impl Mbcap {
                 continue;
             }
             self.scanned_last = Some(other.id);
+            if self.config.landing_is_out && other.beacon.landing {
+                continue;
+            }
             if other.beacon.avoiding == Some(self.config.me) && claims.is_none() {
                 claims = Some(other.id);
             }
             let ignored = self.ignored.is_some_and(|(id, until)| id == other.id && now < until);
-            if ignored || self.config.landing_is_out && other.beacon.landing || found.is_some() {
+            if ignored || found.is_some() {
                 continue;
             }
             let theirs = other.told(now);
