@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inner_side_of_a_curve_is_left_across_the_leg() {
+    fn mbcap_06_the_inner_side_of_a_curve_is_left_across_the_leg() {
         // At 10 m/s a left turn of 90 degrees begins 45.7 m before the corner and leaves it by 15 m.
         let way = [at(0.0, 0.0), at(200.0, 0.0), at(200.0, 200.0)];
         assert_eq!(place(at(170.0, 15.0), &way, &e(10.0)), Some(at(170.0, -7.6)));
@@ -244,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_place_found_is_clear_of_every_leg_and_corner(
+        fn mbcap_05_the_place_found_is_clear_of_every_leg_and_corner(
             x in -50.0..350.0_f64, y in -50.0..350.0_f64, turn in -2.0..2.0_f64,
         ) {
             let corner = at(150.0, 150.0);

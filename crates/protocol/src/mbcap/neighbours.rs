@@ -146,3 +146,51 @@ impl Neighbours {
         self.known.iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wingbeat_wire::Location;
+
+    const HERE: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+
+    fn beacon() -> Beacon {
+        let at = Location { latitude_e7: HERE.latitude_e7, longitude_e7: HERE.longitude_e7, altitude_mm: 0 };
+        Beacon { locations: core::iter::once(at).collect(), ..Beacon::default() }
+    }
+
+    #[test]
+    fn mbcap_09_a_storm_costs_its_sender_the_place_and_nobody_else() {
+        let (frame, mut known) = (Frame::new(HERE), Neighbours::default());
+        let mut refused = 0;
+        for i in 0..2_000 {
+            let now = Instant::from_micros(i * 500);
+            refused += u32::from(known.hear(now, VehicleId(7), &beacon(), &frame) == Err(Refused::Storm));
+            if i % 400 == 0 {
+                assert_eq!(known.hear(now, VehicleId(8), &beacon(), &frame), Ok(()));
+            }
+        }
+        assert_eq!(refused, 1_980);
+        let later = Instant::from_secs(2);
+        let validity = Duration::from_secs(10);
+        assert!(!known.get(VehicleId(7)).unwrap().is_valid(later, validity));
+        assert!(known.get(VehicleId(8)).unwrap().is_valid(later, validity));
+        assert_eq!(known.hear(Instant::from_secs(12), VehicleId(7), &beacon(), &frame), Ok(()));
+    }
+
+    #[test]
+    fn mbcap_09_a_position_far_away_is_refused_and_a_full_table_forgets_the_silent() {
+        let (frame, mut known) = (Frame::new(HERE), Neighbours::default());
+        let mut far = beacon();
+        far.locations[0].latitude_e7 += 90_000_000; // 1000 km
+        assert_eq!(known.hear(Instant::ZERO, VehicleId(1), &far, &frame), Err(Refused::FarAway));
+        for id in 0..NEIGHBOURS_MAX as u64 {
+            assert_eq!(known.hear(Instant::from_millis(id), VehicleId(id), &beacon(), &frame), Ok(()));
+        }
+        let stranger = VehicleId(500);
+        assert_eq!(known.hear(Instant::from_millis(900), stranger, &beacon(), &frame), Err(Refused::NoRoom));
+        assert_eq!(known.hear(Instant::from_millis(1_200), stranger, &beacon(), &frame), Ok(()));
+        assert!(known.get(VehicleId(0)).is_none() && known.get(VehicleId(1)).is_some());
+        assert!(known.by_priority().is_sorted_by_key(|n| core::cmp::Reverse(n.id)));
+    }
+}

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn published_horizon_of_mbcap_e() {
+    fn mbcap_01_published_horizon_of_mbcap_e() {
         // Thesis section 5.3.1.2: "between 12 and 17 predicted locations", that is with the current one,
         // by the fit of figure 5.12.
         let horizon = |brake| Horizon::BySpeed { brake, gps_error_m: 2.5, reaction_s: 1.0, loss_s: 2.0 };
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn original_mbcap_looks_25_s_ahead() {
+    fn mbcap_01_the_original_looks_25_s_ahead() {
         let p = Config::mbcap().prediction;
         let square = square();
         let track = Track { waypoints: &square, next: 1, project: true };
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn projected_on_the_leg_before_while_it_approaches_and_after_when_it_recedes() {
+    fn mbcap_02_projected_on_the_leg_before_while_it_approaches_and_after_when_it_recedes() {
         let square = square();
         let track = Track { waypoints: &square, next: 2, project: true };
         // The flight controller has switched to the second leg 50 m before the corner.
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn braking_sends_the_current_place_only_and_accelerating_stretches_the_steps() {
+    fn mbcap_03_braking_sends_the_current_place_only_and_accelerating_stretches_the_steps() {
         let square = square();
         let track = Track { waypoints: &square, next: 1, project: true };
         assert_eq!(track.ahead(&moving((100.0, 0.0), 8.0, -0.7, &[]), &e()).len(), 1);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_follows_the_program_and_not_the_misprint() {
+    fn mbcap_03_the_filter_follows_the_program_and_not_the_misprint() {
         let mut a = Acceleration::default();
         a.update(0.25, 0.25);
         assert!((a.m_s2() - 0.2).abs() < 1e-12);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn crossing_at_one_time_is_a_risk_and_at_another_is_none() {
+    fn mbcap_04_crossing_at_one_time_is_a_risk_and_at_another_is_none() {
         let east = line((0.0, 0.0), (5.0, 0.0), 11);
         let north = line((40.0, -40.0), (0.0, 5.0), 11);
         let at = find(&told(&east), &told(&north)).unwrap();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standing_aircraft_is_an_obstacle_at_any_time_in_mbcap_e_only() {
+    fn mbcap_04_a_standing_aircraft_is_an_obstacle_at_any_time_in_mbcap_e_only() {
         let east = line((0.0, 0.0), (5.0, 0.0), 11);
         let stands = line((45.0, 5.0), (0.0, 0.0), 1);
         let standing = Told { speed_m_s: 0.0, ..told(&stands) };

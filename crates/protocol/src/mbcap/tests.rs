@@ -180,7 +180,7 @@ fn names(craft: &Craft) -> Vec<&'static str> {
 }
 
 #[test]
-fn perpendicular_crossing() {
+fn mbcap_07_perpendicular_crossing() {
     for config in [Config::mbcap(), Config::mbcap_e()] {
         let low = Craft::new(config.clone(), 1, &[(-300.0, 0.0), (300.0, 0.0)]);
         let high = Craft::new(config.clone(), 2, &[(0.0, -300.0), (0.0, 300.0)]);
@@ -201,7 +201,7 @@ fn perpendicular_crossing() {
 }
 
 #[test]
-fn face_to_face_the_lower_moves_aside() {
+fn mbcap_07_face_to_face_the_lower_moves_aside() {
     for config in [Config::mbcap(), Config::mbcap_e()] {
         let low = Craft::new(config.clone(), 1, &[(-300.0, 0.0), (300.0, 0.0)]);
         let high = Craft::new(config.clone(), 2, &[(300.0, 0.0), (-300.0, 0.0)]);
@@ -214,7 +214,7 @@ fn face_to_face_the_lower_moves_aside() {
 }
 
 #[test]
-fn a_third_waits_for_its_turn() {
+fn mbcap_08_a_third_waits_for_its_turn() {
     let crafts = vec![
         Craft::new(Config::mbcap_e(), 1, &[(-300.0, 0.0), (300.0, 0.0)]),
         Craft::new(Config::mbcap_e(), 2, &[(0.0, -300.0), (0.0, 300.0)]),
