@@ -3,9 +3,8 @@
 use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_protocol::{Command, Protocol, Text, text};
+use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
 
-use crate::executor::FLIES_IN_AUTO;
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
 use crate::status::{CHECKS_MAX, Check};
@@ -79,11 +78,11 @@ pub(crate) fn preflight(
     check("disarmed", !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
     let (caught, layers) = match config.companion_loss {
         CompanionLoss::EndsWithIt => (true, text!("the bench ends the aircraft with itself")),
-        CompanionLoss::FliesOn => layers::judge(guard, ground, FLIES_IN_AUTO, now),
+        CompanionLoss::FliesOn => layers::judge(guard, ground, protocol.route_speed_m_s().is_some(), now),
     };
     check("companion loss", caught, layers);
-    // The master needs its mission and everybody's call; once under way, the swarm is not asked again.
-    let ready = if protocol.state() == "Start" { protocol.permits(Command::Setup) } else { Ok(()) };
+    // A mission is needed, and everybody's call by a master; once under way, nobody is asked again.
+    let ready = if protocol.phase() == Phase::Start { protocol.permits(Command::Setup) } else { Ok(()) };
     check("swarm", ready.is_ok(), ready.err().unwrap_or_else(|| protocol.detail()));
     checks
 }

@@ -3,7 +3,7 @@
 
 use heapless::{String, Vec};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_protocol::Text;
+use wingbeat_protocol::{Phase, Text};
 
 use crate::status::{COMMANDS_MAX, CommandProgress};
 
@@ -56,7 +56,7 @@ pub enum Reply {
 pub(crate) struct Seen {
     pub(crate) mode: Option<Mode>,
     pub(crate) armed: bool,
-    pub(crate) state: &'static str,
+    pub(crate) phase: Phase,
 }
 
 /// The last commands.
@@ -85,10 +85,10 @@ impl Commands {
     /// Looks whether an effect is to be seen.
     pub(crate) fn look(&mut self, seen: Seen) {
         let Some(current) = self.last.iter_mut().find(|c| c.stage == Stage::Accepted) else { return };
-        let aborted = seen.state == "Aborted";
+        let aborted = seen.phase == Phase::Aborted;
         let effect = match current.command {
-            Command::Setup => seen.state == "SetupFinished",
-            Command::Start => seen.state == "MovingToWaypoint",
+            Command::Setup => seen.phase == Phase::Ready,
+            Command::Start => seen.phase == Phase::Moving,
             Command::Hold => seen.mode == Some(Mode::Brake) || !seen.armed,
             Command::Return => seen.mode == Some(Mode::Rtl) || !seen.armed,
             Command::Land => seen.mode == Some(Mode::Land) || !seen.armed,
@@ -116,9 +116,9 @@ mod tests {
         commands.accept(id("a"), Command::Setup);
         commands.accept(id("b"), Command::Land);
         assert_eq!(commands.list()[0].stage, Stage::Failed);
-        commands.look(Seen { mode: Some(Mode::Guided), armed: true, state: "Aborted" });
+        commands.look(Seen { mode: Some(Mode::Guided), armed: true, phase: Phase::Aborted });
         assert_eq!(commands.list()[1].stage, Stage::Accepted);
-        commands.look(Seen { mode: Some(Mode::Land), armed: true, state: "Aborted" });
+        commands.look(Seen { mode: Some(Mode::Land), armed: true, phase: Phase::Aborted });
         assert_eq!(commands.list()[1].stage, Stage::EffectSeen);
         for name in ["c", "d", "e", "f", "g", "h", "i"] {
             commands.accept(id(name), Command::Hold);

@@ -7,11 +7,12 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::mission::{self, Upload};
 use wingbeat_autopilot::mode::SetMode;
+use wingbeat_autopilot::parameter::{Names, Value, Write};
 use wingbeat_autopilot::takeoff::TakeOff;
 use wingbeat_autopilot::target::{FlyTo, Place};
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit};
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_protocol::Order;
+use wingbeat_protocol::{Order, Protocol};
 use wingbeat_wire::Point;
 
 use crate::guardian::Modes;
@@ -21,9 +22,13 @@ use crate::guardian::Modes;
 enum Step {
     Mode(Mode),
     Arm,
-    Climb { height_mm: i32 },
+    Climb {
+        height_mm: i32,
+    },
     Fly(Point),
     Load,
+    /// The speed of AUTO, which each of its beginnings takes from the parameter again.
+    RouteSpeed,
 }
 
 /// What is being done.
@@ -35,6 +40,7 @@ enum Job {
     Climb(TakeOff),
     Fly(FlyTo),
     Load(Upload),
+    RouteSpeed(Write),
 }
 
 /// The place of a point.
@@ -55,9 +61,6 @@ pub(crate) struct Executor {
     own: Option<Mode>,
 }
 
-/// Whether an order lets the aircraft fly in AUTO, where its death needs another layer than in GUIDED.
-pub(crate) const FLIES_IN_AUTO: bool = false;
-
 /// A mode that we asked for may show this late: the heartbeat that was on its way, and one that is lost.
 const OWN_MODE_WITHIN: Duration = Duration::from_secs(5);
 
@@ -67,9 +70,13 @@ impl Executor {
         self.clear();
         self.order = Some(order);
         let steps: &[Step] = match order {
-            Order::LoadRoute => &[Step::Load],
+            Order::LoadRoute => &[Step::Load, Step::RouteSpeed],
             Order::TakeOff { height_mm } => &[Step::Mode(Mode::Guided), Step::Arm, Step::Climb { height_mm }],
-            Order::FlyTo(point) => &[Step::Fly(point)],
+            Order::FlyTo(point) => &[Step::Mode(Mode::Guided), Step::Fly(point)],
+            Order::FlyRoute { height_mm } => {
+                &[Step::Mode(Mode::Guided), Step::Arm, Step::Climb { height_mm }, Step::Mode(Mode::Auto)]
+            }
+            Order::Resume => &[Step::Mode(Mode::Auto)],
             Order::Hold => &[Step::Mode(Mode::Brake)],
             Order::Return => &[Step::Mode(Mode::Rtl)],
             Order::Land => &[Step::Mode(Mode::Land)],
@@ -135,6 +142,7 @@ impl Executor {
             Some(Job::Arm(job)) => job.hear(message),
             Some(Job::Climb(job)) => job.hear(now, message),
             Some(Job::Load(job)) => job.hear(now, message),
+            Some(Job::RouteSpeed(job)) => job.hear(now, message),
             Some(Job::Mode(_) | Job::Fly(_)) | None => {}
         }
     }
@@ -147,6 +155,7 @@ impl Executor {
             Some(Job::Climb(job)) => job.due(),
             Some(Job::Fly(job)) => job.due(),
             Some(Job::Load(job)) => job.due(),
+            Some(Job::RouteSpeed(job)) => job.due(),
             None if self.steps.is_empty() => Instant::NEVER,
             None => Instant::ZERO,
         }
@@ -157,7 +166,7 @@ impl Executor {
         &mut self,
         now: Instant,
         telemetry: &Telemetry,
-        route: &[Point],
+        protocol: &impl Protocol,
         transmit: &mut Transmit<'_>,
     ) -> Option<(Order, Result<(), Failure>)> {
         let order = self.order?;
@@ -167,8 +176,9 @@ impl Executor {
                     self.clear();
                     return Some((order, Ok(())));
                 };
-                match self.start(now, step, telemetry, route) {
-                    Ok(job) => self.job = Some(job),
+                match self.start(now, step, telemetry, protocol) {
+                    Ok(Some(job)) => self.job = Some(job),
+                    Ok(None) => continue,
                     Err(failure) => {
                         self.clear();
                         return Some((order, Err(failure)));
@@ -192,6 +202,7 @@ impl Executor {
                 Job::Climb(job) => job.poll(now, telemetry, transmit),
                 Job::Fly(job) => job.poll(now, telemetry, transmit),
                 Job::Load(job) => job.poll(now, transmit),
+                Job::RouteSpeed(job) => job.poll(now, transmit),
             };
             match progress {
                 Progress::Pending => return None,
@@ -204,14 +215,15 @@ impl Executor {
         }
     }
 
+    /// The job of a step, or none where nothing is to be done.
     fn start(
         &self,
         now: Instant,
         step: Step,
         telemetry: &Telemetry,
-        route: &[Point],
-    ) -> Result<Job, Failure> {
-        Ok(match step {
+        protocol: &impl Protocol,
+    ) -> Result<Option<Job>, Failure> {
+        Ok(Some(match step {
             Step::Mode(mode) if self.insists() => Job::Mode(SetMode::insist(now, mode)),
             Step::Mode(mode) => Job::Mode(SetMode::new(now, mode)),
             Step::Arm => Job::Arm(Arm::new(now)),
@@ -220,11 +232,16 @@ impl Executor {
             }
             Step::Fly(point) => Job::Fly(FlyTo::new(now, place(point))),
             Step::Load => {
-                let items = mission::items_of(route.iter().map(|p| place(*p)))
+                let items = mission::items_of(protocol.route().iter().map(|p| place(*p)))
                     .map_err(|_| Failure::NoEffect { what: "a route that is too long" })?;
                 Job::Load(Upload::new(now, items))
             }
-        })
+            Step::RouteSpeed => {
+                let Some(speed_m_s) = protocol.route_speed_m_s() else { return Ok(None) };
+                let speed_cm_s = Value::Real((speed_m_s * 100.0) as f32);
+                Job::RouteSpeed(Write::new(now, Names::one("WPNAV_SPEED"), speed_cm_s))
+            }
+        }))
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod checks;
 mod command;
+mod coordination;
 mod executor;
 pub mod guardian;
 mod layers;
@@ -21,15 +22,17 @@ mod status;
 mod tests;
 
 pub use command::{Command, CommandId, Reply, Stage};
+pub use coordination::Coordination;
 pub use status::{
     Battery, CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation,
     Status,
 };
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
 pub use wingbeat_autopilot::parameter::{Finding, Watched};
-pub use wingbeat_protocol::{Severity, Text};
+pub use wingbeat_protocol::{Phase, Severity, Text};
 
 use command::{Commands, Seen};
+use coordination::Flight;
 use executor::Executor;
 use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
@@ -47,15 +50,14 @@ use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Duration, Instant};
-use wingbeat_protocol::muscop::plan::Route;
-use wingbeat_protocol::{Action, Actions, Muscop, Protocol, muscop, text};
+use wingbeat_protocol::{Action, Actions, Protocol, Route, mbcap, text};
 use wingbeat_wire::{Bytes, Datagram, Point, Refused};
 
 /// What one aircraft is configured with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The protocol and its numbers, with who we are.
-    pub muscop: muscop::Config,
+    pub coordination: Coordination,
     /// How often the autopilot reports the position (the reference asks for 4 Hz).
     pub position_interval: Duration,
     /// The least battery, per cent, that setup asks for.
@@ -91,10 +93,10 @@ pub enum CompanionLoss {
 }
 
 impl Config {
-    /// The published numbers around `muscop`.
-    pub fn new(muscop: muscop::Config) -> Self {
+    /// The published numbers around a protocol.
+    pub fn new(coordination: impl Into<Coordination>) -> Self {
         Self {
-            muscop,
+            coordination: coordination.into(),
             position_interval: Duration::from_millis(250),
             battery_least_percent: 30,
             signing: None,
@@ -126,6 +128,9 @@ pub enum ConfigError {
         /// Most.
         most: f64,
     },
+    /// The planned speed cannot be flown.
+    #[error("planned_speed_m_s: found {0}, expected 0.5 to 20")]
+    Speed(f64),
     /// System id 0 addresses everybody and belongs to nobody.
     #[error("ground_station_system_id: found 0, expected 1 to 255")]
     GroundStation,
@@ -145,35 +150,53 @@ pub enum ConfigError {
 
 impl Config {
     fn check(&self) -> Result<(), ConfigError> {
-        let m = &self.muscop;
-        if m.aircraft == 0 || m.aircraft > wingbeat_wire::SWARM_MAX {
-            return Err(ConfigError::Aircraft(m.aircraft));
-        }
-        for (name, found) in [("distance_m", m.distance_m), ("landing_distance_m", m.landing_distance_m)] {
-            if !(found > 0.0 && found <= 10_000.0) {
-                return Err(ConfigError::Distance { name, found });
-            }
-        }
-        let (least, most) = (m.height_least_m, m.height_most_m);
-        if !(least > 0.0 && least < most) {
-            return Err(ConfigError::Heights { least, most });
-        }
         if self.ground_station_system_id == 0 {
             return Err(ConfigError::GroundStation);
         }
-        let periods = [
-            ("position_interval_ms", self.position_interval, 20, 2_000),
-            ("send_period_ms", m.send_period, 20, 5_000),
-            ("arrival_period_ms", m.arrival_period, 0, 5_000),
-        ];
-        for (name, found, least_ms, most_ms) in periods {
-            let found_ms = found.as_millis() as u64;
-            if !(least_ms..=most_ms).contains(&found_ms) {
-                return Err(ConfigError::Period { name, found_ms, least_ms, most_ms });
+        period("position_interval_ms", self.position_interval, 20, 2_000)?;
+        let (least, most) = self.coordination.heights_m();
+        if !(least > 0.0 && least < most) {
+            return Err(ConfigError::Heights { least, most });
+        }
+        match &self.coordination {
+            Coordination::Muscop(m) => {
+                if m.aircraft == 0 || m.aircraft > wingbeat_wire::SWARM_MAX {
+                    return Err(ConfigError::Aircraft(m.aircraft));
+                }
+                for (name, found) in
+                    [("distance_m", m.distance_m), ("landing_distance_m", m.landing_distance_m)]
+                {
+                    if !(found > 0.0 && found <= 10_000.0) {
+                        return Err(ConfigError::Distance { name, found });
+                    }
+                }
+                period("send_period_ms", m.send_period, 20, 5_000)?;
+                period("arrival_period_ms", m.arrival_period, 0, 5_000)
+            }
+            Coordination::Mbcap(m) => {
+                if !(0.5..=20.0).contains(&m.planned_speed_m_s) {
+                    return Err(ConfigError::Speed(m.planned_speed_m_s));
+                }
+                for (name, found) in
+                    [("risk.distance_m", m.risk.distance_m), ("safe_distance_m", m.safe_distance_m)]
+                {
+                    if !(found > 0.0 && found <= 10_000.0) {
+                        return Err(ConfigError::Distance { name, found });
+                    }
+                }
+                period("beacon_period_ms", m.beacon_period, 20, 5_000)?;
+                period("check_period_ms", m.check_period, 20, 5_000)
             }
         }
-        Ok(())
     }
+}
+
+fn period(name: &'static str, found: Duration, least_ms: u64, most_ms: u64) -> Result<(), ConfigError> {
+    let found_ms = found.as_millis() as u64;
+    if (least_ms..=most_ms).contains(&found_ms) {
+        return Ok(());
+    }
+    Err(ConfigError::Period { name, found_ms, least_ms, most_ms })
 }
 
 /// What happens to an aircraft.
@@ -252,7 +275,7 @@ impl Outputs {
 pub struct Agent {
     config: Config,
     seed: u64,
-    protocol: Muscop,
+    protocol: Flight,
     mission: Route,
     decoder: Decoder,
     telemetry: Telemetry,
@@ -288,7 +311,7 @@ impl Agent {
     pub fn new(config: Config, seed: u64, now: Instant) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            protocol: Muscop::new(config.muscop.clone(), seed, now),
+            protocol: config.coordination.begin(seed, now),
             seed,
             mission: Route::new(),
             decoder: match &config.signing {
@@ -360,7 +383,7 @@ impl Agent {
         self.commands.look(Seen {
             mode: self.telemetry.mode(),
             armed: self.telemetry.armed,
-            state: self.protocol.state(),
+            phase: self.protocol.phase(),
         });
     }
 
@@ -415,10 +438,20 @@ impl Agent {
         self.protocol.route()
     }
 
-    /// State, whether it leads, and where its slot lies from the leader's (east and north, metres): what
-    /// a checker looks at ten times a second.
-    pub fn place_in_swarm(&self) -> (&'static str, bool, Option<DVec2>) {
-        (self.protocol.state(), self.protocol.swarm().leader, self.protocol.slot_offset_m())
+    /// How far the flight has come, whether this aircraft leads, and where its slot lies from the leader's
+    /// (east and north, metres): what a checker looks at ten times a second.
+    pub fn place_in_swarm(&self) -> (Phase, bool, Option<DVec2>) {
+        (self.protocol.phase(), self.protocol.swarm().leader, self.protocol.slot_offset_m())
+    }
+
+    /// The state, in the words of the protocol's paper.
+    pub fn state(&self) -> &'static str {
+        self.protocol.state()
+    }
+
+    /// What MBCAP has done so far, where it flies the aircraft.
+    pub fn avoidance_tally(&self) -> Option<mbcap::Tally> {
+        self.protocol.tally()
     }
 
     /// Everything that people see.
@@ -426,10 +459,11 @@ impl Agent {
         let t = &self.telemetry;
         let route = self.protocol.route();
         Status {
-            id: self.config.muscop.me,
+            id: self.config.coordination.me(),
             at: now,
-            protocol: "muscop",
+            protocol: self.protocol.name(),
             state: self.protocol.state(),
+            phase: self.protocol.phase(),
             detail: if self.engaged { self.protocol.detail() } else { self.disengaged_by.clone() },
             engaged: self.engaged,
             flight_controller: FlightControllerStatus {
@@ -466,6 +500,7 @@ impl Agent {
             plan_hash: self.protocol.plan_hash(),
             route_len: route.len() as u16,
             reached: self.protocol.reached(),
+            avoidance: self.protocol.avoidance(),
             swarm: self.protocol.swarm(),
             sent: self.sent,
             received: self.received,
@@ -489,7 +524,7 @@ impl Agent {
 
     /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
     pub fn pulse(&self, now: Instant) -> Pulse {
-        let flying = self.telemetry.armed && !matches!(self.protocol.state(), "Start" | "Finished");
+        let flying = self.telemetry.armed && !matches!(self.protocol.phase(), Phase::Start | Phase::Finished);
         Pulse {
             activity: match self.engaged {
                 false => Activity::Pilot,
@@ -555,8 +590,15 @@ impl Agent {
                         height_m: self.telemetry.height_m,
                         velocity_m_s: self.telemetry.velocity_m_s,
                         armed: self.telemetry.armed,
+                        landing: self.telemetry.mode() == Some(Mode::Land),
                     };
                     self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
+                }
+            }
+            Heard::ItemReached(item) => {
+                // Before the waypoints stand home and the take-off.
+                if let Some(waypoint) = item.checked_sub(mission::FIRST_WAYPOINT) {
+                    self.protocol_input(now, wingbeat_protocol::Input::Reached(waypoint), out);
                 }
             }
             Heard::Heartbeat { changed_from: Some(_) } => self.judge_mode(now, out),
@@ -642,7 +684,7 @@ impl Agent {
 
     fn hear_radio(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
         let datagram = match wingbeat_wire::decode(bytes) {
-            Ok(d) if d.from == self.config.muscop.me => return self.refuse(Refused::Own),
+            Ok(d) if d.from == self.config.coordination.me() => return self.refuse(Refused::Own),
             Ok(d) => d,
             Err(reason) => return self.refuse(reason),
         };
@@ -704,10 +746,10 @@ impl Agent {
     fn engage(&mut self, now: Instant) {
         // Another flight needs other luck, and the same luck when it is replayed.
         self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        self.protocol = Muscop::new(self.config.muscop.clone(), self.seed, now);
+        self.protocol = self.config.coordination.begin(self.seed, now);
         if !self.mission.is_empty() {
             // It was accepted before, by the same rules.
-            let _ = self.protocol.set_mission(self.mission.clone());
+            let _ = self.protocol.set_mission(&self.mission);
         }
         self.executor.clear();
         self.executor.expect_nothing();
@@ -716,17 +758,12 @@ impl Agent {
     }
 
     fn take_mission(&mut self, points: &[Point]) -> Reply {
-        let Ok(mission) = Route::from_slice(points) else {
-            let most = wingbeat_wire::WAYPOINTS_MAX;
-            return Reply::Refused(text!("mission: found {} waypoints, expected 2 to {most}", points.len()));
-        };
-        match self.protocol.set_mission(mission.clone()) {
-            Ok(()) => {
-                self.mission = mission;
-                Reply::Accepted
-            }
-            Err(why) => Reply::Refused(why),
+        if let Err(why) = self.protocol.set_mission(points) {
+            return Reply::Refused(why);
         }
+        // A protocol that takes more than any can keep does not exist; nothing would be flown then.
+        self.mission = Route::from_slice(points).unwrap_or_default();
+        Reply::Accepted
     }
 
     /// Every channel 0: the pilot's sticks count again
@@ -753,7 +790,8 @@ impl Agent {
                 Action::Broadcast { flight, message } => {
                     self.datagram_sequence = self.datagram_sequence.wrapping_add(1);
                     let sequence = self.datagram_sequence;
-                    let datagram = Datagram { from: self.config.muscop.me, flight, sequence, message };
+                    let datagram =
+                        Datagram { from: self.config.coordination.me(), flight, sequence, message };
                     match wingbeat_wire::encode(&datagram) {
                         Ok(bytes) => {
                             self.sent += 1;
@@ -819,7 +857,7 @@ impl Agent {
             if !may_order {
                 return;
             }
-            let ended = self.executor.poll(now, &self.telemetry, self.protocol.route(), &mut transmit);
+            let ended = self.executor.poll(now, &self.telemetry, &self.protocol, &mut transmit);
             let Some((order, result)) = ended else { return };
             let input = match result {
                 Ok(()) => wingbeat_protocol::Input::Done(order),

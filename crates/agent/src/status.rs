@@ -6,7 +6,7 @@ use wingbeat_autopilot::identity::{Firmware, Vehicle};
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::telemetry::{CELLS_MAX, Strangers, Version};
 use wingbeat_geo::{DVec3, Instant, Position};
-use wingbeat_protocol::{SwarmView, Text};
+use wingbeat_protocol::{AvoidanceView, Phase, SwarmView, Text};
 use wingbeat_wire::{Point, VehicleId};
 
 use crate::command::{Command, CommandId, Stage};
@@ -111,10 +111,12 @@ pub struct Status {
     pub id: VehicleId,
     /// When this was true.
     pub at: Instant,
-    /// The protocol, `muscop`.
+    /// The protocol: `muscop`, `mbcap`, `mbcap-e`.
     pub protocol: &'static str,
     /// The protocol's state in the words of its paper.
     pub state: &'static str,
+    /// How far the flight has come.
+    pub phase: Phase,
     /// One line for people.
     pub detail: Text,
     /// False after a takeover: the agent commands nothing.
@@ -135,6 +137,8 @@ pub struct Status {
     pub route_len: u16,
     /// Waypoint reached last.
     pub reached: Option<u16>,
+    /// What it does to avoid others, where the protocol does.
+    pub avoidance: Option<AvoidanceView>,
     /// Place in the swarm.
     pub swarm: SwarmView,
     /// Datagrams sent.

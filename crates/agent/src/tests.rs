@@ -16,6 +16,7 @@ use wingbeat_autopilot::dialect::{
 use wingbeat_wire::{Message, VehicleId};
 
 use super::*;
+use wingbeat_protocol::{mbcap, muscop};
 
 struct Bench {
     agent: Agent,
@@ -377,15 +378,31 @@ fn rubbish_is_counted_and_a_silent_autopilot_is_noticed() {
 
 #[test]
 fn a_configuration_that_cannot_be_flown_is_named() {
-    let config = |change: fn(&mut Config)| {
-        let mut c = Config::new(muscop::Config::new(VehicleId(1), VehicleId(1), 3));
-        change(&mut c);
-        Agent::new(c, 1, Instant::ZERO).err().map(|e| std::format!("{e}"))
+    let error = |config| Agent::new(config, 1, Instant::ZERO).err().map(|e| std::format!("{e}"));
+    let published = || muscop::Config::new(VehicleId(1), VehicleId(1), 3);
+    let muscop = |change: fn(&mut muscop::Config)| {
+        let mut config = published();
+        change(&mut config);
+        error(Config::new(config))
     };
-    assert_eq!(config(|_| {}), None);
-    assert_eq!(config(|c| c.muscop.aircraft = 0).unwrap(), "aircraft: found 0, expected 1 to 128");
-    assert!(config(|c| c.muscop.distance_m = f64::NAN).unwrap().starts_with("distance_m: found NaN"));
-    assert!(config(|c| c.muscop.height_most_m = 1.0).unwrap().starts_with("heights"));
+    let mbcap = |change: fn(&mut mbcap::Config)| {
+        let mut config = mbcap::Config::mbcap_e();
+        change(&mut config);
+        error(Config::new(config))
+    };
+    let config = |change: fn(&mut Config)| {
+        let mut config = Config::new(published());
+        change(&mut config);
+        error(config)
+    };
+    assert_eq!((muscop(|_| {}), mbcap(|_| {})), (None, None));
+    assert_eq!(muscop(|c| c.aircraft = 0).unwrap(), "aircraft: found 0, expected 1 to 128");
+    assert!(muscop(|c| c.distance_m = f64::NAN).unwrap().starts_with("distance_m: found NaN"));
+    assert!(muscop(|c| c.height_most_m = 1.0).unwrap().starts_with("heights"));
+    assert!(mbcap(|c| c.height_least_m = 0.0).unwrap().starts_with("heights"));
+    assert!(mbcap(|c| c.planned_speed_m_s = f64::NAN).unwrap().starts_with("planned_speed_m_s: found NaN"));
+    assert!(mbcap(|c| c.risk.distance_m = -1.0).unwrap().starts_with("risk.distance_m: found -1"));
+    assert!(mbcap(|c| c.check_period = Duration::ZERO).unwrap().starts_with("check_period_ms: found 0"));
     assert!(config(|c| c.ground_station_system_id = 0).unwrap().starts_with("ground_station_system_id"));
     assert!(config(|c| c.position_interval = Duration::ZERO).unwrap().starts_with("position_interval_ms"));
 }

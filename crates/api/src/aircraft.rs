@@ -38,11 +38,14 @@ pub struct AircraftStatus {
     pub name: String,
     /// Milliseconds since the daemon's agent started.
     pub time_ms: u64,
-    /// The coordination protocol, for example `muscop`.
+    /// The coordination protocol: `muscop`, `mbcap`, `mbcap-e`.
     pub protocol: String,
     /// The protocol's state, in the words of its paper: Start, Setup, ReadyToFly, TakingOff, SetupFinished,
-    /// WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort.
+    /// WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort; in MBCAP
+    /// between TakingOff and Landing: Normal, StandStill, MovingAside, GoOnPlease, Overtaking, EmergencyLand.
     pub state: String,
+    /// How far its flight has come, whatever the protocol calls that.
+    pub phase: Phase,
     /// One line for people: what it is doing or waiting for.
     pub detail: String,
     /// False after a pilot's takeover or *Recover control*: the agent commands nothing until engaged again.
@@ -57,6 +60,9 @@ pub struct AircraftStatus {
     pub mission: Option<MissionSummary>,
     /// Its place in the swarm, once known.
     pub swarm: Option<Swarm>,
+    /// What it does to avoid others; absent where its protocol does not, and before the flight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avoidance: Option<Avoidance>,
     /// What the radio did.
     pub radio: Radio,
     /// Which console holds the lease; absent while none does.
@@ -69,6 +75,46 @@ pub struct AircraftStatus {
     pub checks: Vec<Check>,
     /// The operator's last commands and what became of them, newest last, at most 8.
     pub commands: Vec<CommandProgress>,
+}
+
+/// How far a flight has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// On the ground, waiting for setup.
+    Start,
+    /// Being set up, or on the way into the mission.
+    Preparing,
+    /// Set up, waiting for the start.
+    Ready,
+    /// On the mission, standing for others.
+    Waiting,
+    /// On the mission, under way.
+    Moving,
+    /// The mission is over: coming down.
+    Ending,
+    /// Landed after the mission.
+    Finished,
+    /// Ended by the operator or a failure.
+    Aborted,
+}
+
+/// What an aircraft does to avoid others, as its last beacon told it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Avoidance {
+    /// Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand.
+    pub state: String,
+    /// Id of the aircraft that it is in conflict with, 16 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avoiding: Option<String>,
+    /// Where it is and will be, or what it tells instead in its state (its way, the place of the risk).
+    pub predicted: Vec<GeoPoint>,
+    /// Where the conflict lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<GeoPoint>,
+    /// Where it goes to give way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<GeoPoint>,
 }
 
 /// Health of a link.

@@ -136,6 +136,8 @@ pub enum Event {
     Rebooted,
     /// The first heartbeat of another autopilot with this system id, which is ignored.
     Stranger(u8),
+    /// The autopilot's own navigation reached this item of its mission.
+    ItemReached(u16),
     /// The autopilot says something to people.
     StatusText {
         /// Error or worse.
@@ -303,6 +305,7 @@ impl Telemetry {
                 }
                 Event::Other
             }
+            MavMessage::MISSION_ITEM_REACHED(m) => Event::ItemReached(m.seq),
             MavMessage::STATUSTEXT(m) => {
                 let mut line = heapless::String::new();
                 // A field of 50 bytes fits 50 bytes.

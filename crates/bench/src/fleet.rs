@@ -11,15 +11,17 @@ use anyhow::{Context, Result, ensure};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
+use wingbeat_agent::Phase;
 use wingbeat_api::{
-    AircraftStatus, CommandKind, FleetCommandRequest, LinkState, LogLine, MissionItem, MissionUpload, paths,
+    self as api, AircraftStatus, CommandKind, FleetCommandRequest, LinkState, LogLine, MissionItem,
+    MissionUpload, paths,
 };
 use wingbeat_geo::{DVec3, Duration, Frame};
 use wingbeat_ground::Ground;
 use wingbeat_link::Endpoint;
 use wingbeat_radio::{Clock, Hub, HubRadio};
 use wingbeat_sim::flight_controller::Truth;
-use wingbeat_sim::observer::{Observer, Phase, Sample};
+use wingbeat_sim::observer::{Observer, Sample};
 
 use crate::flight::Radio;
 use crate::report;
@@ -260,7 +262,7 @@ impl Fleet {
                 velocity: fact.velocity,
                 armed: fact.armed,
                 landed: fact.landed,
-                phase: Phase::of(&status.state),
+                phase: phase(status.phase),
                 leader: swarm.is_some_and(|s| s.leader),
                 slot_offset: offset.map(|o| DVec3::new(o.x, o.y, 0.0)),
             }
@@ -298,7 +300,20 @@ impl Fleet {
 
 /// Down for good: finished or stopped, and disarmed.
 fn is_over(status: &AircraftStatus) -> bool {
-    matches!(status.state.as_str(), "Finished" | "Aborted") && !status.flight_controller.armed
+    matches!(status.phase, api::Phase::Finished | api::Phase::Aborted) && !status.flight_controller.armed
+}
+
+fn phase(phase: api::Phase) -> Phase {
+    match phase {
+        api::Phase::Start => Phase::Start,
+        api::Phase::Preparing => Phase::Preparing,
+        api::Phase::Ready => Phase::Ready,
+        api::Phase::Waiting => Phase::Waiting,
+        api::Phase::Moving => Phase::Moving,
+        api::Phase::Ending => Phase::Ending,
+        api::Phase::Finished => Phase::Finished,
+        api::Phase::Aborted => Phase::Aborted,
+    }
 }
 
 /// The swarm's progress as people hear of it.
@@ -314,24 +329,10 @@ impl Progress {
     /// A line when the swarm has entered another phase: the phase of the aircraft that is behind.
     fn tell(&mut self, now_s: f64, statuses: &[Arc<AircraftStatus>]) {
         self.flew |= statuses.iter().any(|s| s.flight_controller.armed);
-        const ORDER: [&str; 11] = [
-            "Start",
-            "Setup",
-            "ReadyToFly",
-            "TakingOff",
-            "SetupFinished",
-            "WaypointReached",
-            "MovingToWaypoint",
-            "MovingToLand",
-            "Landing",
-            "Finished",
-            "Aborted",
-        ];
-        let rank = |s: &Arc<AircraftStatus>| ORDER.iter().position(|o| *o == s.state).unwrap_or(ORDER.len());
-        let Some(behind) = statuses.iter().min_by_key(|s| rank(s)) else { return };
+        let Some(behind) = statuses.iter().min_by_key(|s| s.phase) else { return };
         let lead = statuses.iter().find(|s| s.swarm.as_ref().is_some_and(|w| w.leader)).unwrap_or(behind);
-        let mut phase = match behind.state.as_str() {
-            "WaypointReached" | "MovingToWaypoint" => {
+        let mut phase = match behind.phase {
+            api::Phase::Waiting | api::Phase::Moving => {
                 let reached = lead.mission.as_ref().and_then(|m| m.reached.map(|r| (r, m.waypoints)));
                 match reached {
                     Some((reached, waypoints)) => {
@@ -340,8 +341,8 @@ impl Progress {
                     None => "mission".to_owned(),
                 }
             }
-            "MovingToLand" | "Landing" => "landing".to_owned(),
-            other => other.to_owned(),
+            api::Phase::Ending => "landing".to_owned(),
+            _ => behind.state.clone(),
         };
         if let Some(lost) = statuses.iter().find(|s| s.flight_controller.link == LinkState::Lost) {
             phase = format!("{phase}; {}: flight controller silent", lost.name);

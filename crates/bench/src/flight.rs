@@ -2,7 +2,7 @@
 //! *Start* as soon as they can be pressed.
 
 use anyhow::{Result, bail};
-use wingbeat_agent::{Command, Reply, Severity};
+use wingbeat_agent::{Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
@@ -88,20 +88,20 @@ fn operate(world: &mut World, time_limit: Duration) {
     while world.now() < end {
         world.run_until(world.now() + LOOK_PERIOD);
         let all_in =
-            |world: &World, states: &[&str]| (0..world.count()).all(|i| states.contains(&world.state(i)));
+            |world: &World, phases: &[Phase]| (0..world.count()).all(|i| phases.contains(&world.phase(i)));
         for (i, accepted) in accepted.iter_mut().enumerate().filter(|(_, a)| !**a) {
             // Refused until it is ready; the id differs each time because each press is a new one.
             let id = format!("setup at {}", world.now().as_millis());
             *accepted = world.command(i, &id, Command::Setup) == Reply::Accepted;
         }
-        if !started && all_in(world, &["SetupFinished"]) {
+        if !started && all_in(world, &[Phase::Ready]) {
             started = true;
             for i in 0..world.count() {
                 world.command(i, "start", Command::Start);
             }
         }
         let down = |i: usize| !world.status(i).flight_controller.armed;
-        if all_in(world, &["Finished", "Aborted"]) && (0..world.count()).all(down) {
+        if all_in(world, &[Phase::Finished, Phase::Aborted]) && (0..world.count()).all(down) {
             // The checkers look once more.
             world.run_until(world.now() + Duration::from_secs(1));
             return;

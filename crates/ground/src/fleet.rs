@@ -416,6 +416,7 @@ mod tests {
             time_ms: 7,
             protocol: "muscop".to_owned(),
             state: state.to_owned(),
+            phase: wingbeat_api::Phase::Start,
             detail: String::new(),
             engaged: true,
             flight_controller: FlightController {
@@ -440,6 +441,7 @@ mod tests {
             battery: None,
             mission: None,
             swarm: None,
+            avoidance: None,
             radio: Radio::default(),
             lease: None,
             gateway: None,

@@ -13,10 +13,11 @@ use std::{
 };
 
 use serde::Deserialize;
+use wingbeat_agent::Coordination;
 use wingbeat_agent::guardian::{self, Then};
 use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
-use wingbeat_protocol::muscop;
+use wingbeat_protocol::{mbcap, muscop};
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
@@ -106,7 +107,10 @@ struct File {
     preflight: Preflight,
     #[serde(default)]
     guard: Guard,
-    muscop: Muscop,
+    protocol: Option<String>,
+    muscop: Option<Muscop>,
+    #[serde(default)]
+    mbcap: Mbcap,
 }
 
 /// What the guardian reads of the same file: it must start whatever else is wrong in it.
@@ -187,6 +191,16 @@ struct Muscop {
     arrival_m: Option<f64>,
     leader_timeout_ms: Option<u64>,
     hold_before_landing_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mbcap {
+    variant: Option<String>,
+    planned_speed_m_s: Option<f64>,
+    brake: Option<String>,
+    curves: Option<String>,
+    aside_tests: Option<String>,
 }
 
 /// Reads the file and the process's environment.
@@ -311,6 +325,7 @@ impl Guard {
 impl File {
     fn settings(self, mac_address: &dyn Fn(&str) -> Result<u64, String>) -> Result<Settings, ConfigError> {
         let me = self.me(mac_address)?;
+        let agent = agent(&self, me)?;
         let name = match self.name {
             None => format!("uav-{:04x}", me.0 & 0xffff),
             Some(name)
@@ -348,7 +363,6 @@ impl File {
             return Err(value("radio.frequency_mhz", &mhz, "2400 to 5925 MHz, for example 5180"));
         }
         let gateway = self.gateway.settings()?;
-        let agent = agent(me, &self.autopilot, &self.fence, &self.preflight, &self.muscop)?;
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)
             .map_err(|error| ConfigError::Agent(error.to_string()))?;
@@ -401,13 +415,28 @@ impl Gateway {
     }
 }
 
-fn agent(
-    me: VehicleId,
-    autopilot: &Autopilot,
-    fence: &Fence,
-    preflight: &Preflight,
-    m: &Muscop,
-) -> Result<wingbeat_agent::Config, ConfigError> {
+/// The protocol that is asked for, with its section; the other's section may stand there and does not count.
+fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError> {
+    match (file.protocol.as_deref(), &file.muscop) {
+        (None | Some("muscop"), Some(m)) => muscop(me, &file.fence, m).map(Coordination::Muscop),
+        (None | Some("muscop"), None) => {
+            Err(value("muscop", &"nothing", "the section with master and aircraft, or protocol = \"mbcap\""))
+        }
+        (Some("mbcap"), _) => mbcap(me, &file.fence, &file.mbcap).map(Coordination::Mbcap),
+        (Some(other), _) => Err(quoted("protocol", other, "muscop or mbcap")),
+    }
+}
+
+fn length(target: &mut f64, key: &'static str, found: Option<f64>) -> Result<(), ConfigError> {
+    match found {
+        None => {}
+        Some(found) if found > 0.0 && found <= 100_000.0 => *target = found,
+        Some(found) => return Err(value(key, &found, "more than 0 and at most 100000 m")),
+    }
+    Ok(())
+}
+
+fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, ConfigError> {
     let master = vehicle("muscop.master", &m.master)?;
     let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
     if let Some(name) = &m.formation {
@@ -424,11 +453,7 @@ fn agent(
         (&mut muscop.distance_most_m, "fence.distance_most_m", fence.distance_most_m),
     ];
     for (target, key, found) in numbers {
-        let Some(found) = found else { continue };
-        if !(found > 0.0 && found <= 100_000.0) {
-            return Err(value(key, &found, "more than 0 and at most 100000 m"));
-        }
-        *target = found;
+        length(target, key, found)?;
     }
     let periods = [
         (&mut muscop.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
@@ -444,7 +469,54 @@ fn agent(
         }
         *target = Duration::from_millis(found);
     }
-    let mut agent = wingbeat_agent::Config::new(muscop);
+    Ok(muscop)
+}
+
+fn mbcap(me: VehicleId, fence: &Fence, m: &Mbcap) -> Result<mbcap::Config, ConfigError> {
+    let mut mbcap = match m.variant.as_deref() {
+        None | Some("mbcap-e") => mbcap::Config::mbcap_e(),
+        Some("mbcap") => mbcap::Config::mbcap(),
+        Some(other) => return Err(quoted("mbcap.variant", other, "mbcap or mbcap-e")),
+    };
+    mbcap.me = me;
+    length(&mut mbcap.height_least_m, "fence.height_least_m", fence.height_least_m)?;
+    length(&mut mbcap.height_most_m, "fence.height_most_m", fence.height_most_m)?;
+    length(&mut mbcap.distance_most_m, "fence.distance_most_m", fence.distance_most_m)?;
+    if let Some(found) = m.planned_speed_m_s {
+        if !(0.5..=20.0).contains(&found) {
+            return Err(value("mbcap.planned_speed_m_s", &found, "0.5 to 20 m/s"));
+        }
+        mbcap.planned_speed_m_s = found;
+    }
+    if let (Some(word), mbcap::config::Horizon::BySpeed { brake, .. }) =
+        (&m.brake, &mut mbcap.prediction.horizon)
+    {
+        *brake = match word.as_str() {
+            "published" => mbcap::config::BrakeFit::Published,
+            "later" => mbcap::config::BrakeFit::Later,
+            other => return Err(quoted("mbcap.brake", other, "published or later")),
+        };
+    }
+    if let (Some(word), Some(curves)) = (&m.curves, &mut mbcap.curves) {
+        *curves = match word.as_str() {
+            "corrected" => mbcap::config::CurveFit::Corrected,
+            "as-coded" => mbcap::config::CurveFit::AsCoded,
+            other => return Err(quoted("mbcap.curves", other, "corrected or as-coded")),
+        };
+    }
+    if let Some(word) = &m.aside_tests {
+        mbcap.aside_tests = match word.as_str() {
+            "avoided" => mbcap::config::AsideTests::Avoided,
+            "last-scanned" => mbcap::config::AsideTests::LastScanned,
+            other => return Err(quoted("mbcap.aside_tests", other, "avoided or last-scanned")),
+        };
+    }
+    Ok(mbcap)
+}
+
+fn agent(file: &File, me: VehicleId) -> Result<wingbeat_agent::Config, ConfigError> {
+    let (autopilot, preflight) = (&file.autopilot, &file.preflight);
+    let mut agent = wingbeat_agent::Config::new(coordination(file, me)?);
     if let Some(interval_ms) = autopilot.position_interval_ms {
         if !(20..=2_000).contains(&interval_ms) {
             return Err(value("autopilot.position_interval_ms", &interval_ms, "20 to 2000 ms"));

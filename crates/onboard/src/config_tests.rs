@@ -32,6 +32,35 @@ fn the_least_file_takes_the_published_numbers() {
     assert_eq!(settings.radio.broadcast, Ipv4Addr::BROADCAST);
 }
 
+#[test]
+fn the_protocol_is_chosen_and_the_other_s_section_is_not_needed() {
+    let alone = "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n";
+    let mut expected = mbcap::Config::mbcap();
+    expected.me = VehicleId(0x00b8_27eb_0102_0304);
+    expected.planned_speed_m_s = 8.0;
+    expected.height_most_m = 60.0;
+    expected.aside_tests = mbcap::config::AsideTests::LastScanned;
+    let file = format!(
+        "protocol = \"mbcap\"\n{alone}[fence]\nheight_most_m = 60.0\n[mbcap]\nvariant = \"mbcap\"\n\
+         planned_speed_m_s = 8.0\naside_tests = \"last-scanned\"\n"
+    );
+    assert_eq!(from_file(&file).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
+    for (file, words) in [
+        (alone.to_owned(), "muscop: found nothing, expected the section"),
+        (format!("protocol = \"mscop\"\n{alone}"), "protocol: found \"mscop\", expected muscop or mbcap"),
+        (format!("protocol = \"mbcap\"\n{alone}[mbcap]\nvariant = \"x\"\n"), "mbcap.variant: found \"x\""),
+        (format!("protocol = \"mbcap\"\n{alone}[mbcap]\nbrake = \"x\"\n"), "mbcap.brake: found \"x\""),
+        (format!("protocol = \"mbcap\"\n{alone}[mbcap]\ncurves = \"x\"\n"), "mbcap.curves: found \"x\""),
+        (
+            format!("protocol = \"mbcap\"\n{alone}[mbcap]\nplanned_speed_m_s = nan\n"),
+            "mbcap.planned_speed_m_s: found NaN",
+        ),
+    ] {
+        let message = from_file(&file).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    }
+}
+
 /// The configuration that is installed.
 const SAMPLE: &str = include_str!("../../../deploy/wingbeatd.toml");
 
@@ -65,7 +94,7 @@ fn keys_of(table: &toml::Table, parent: &str) -> Vec<String> {
 #[test]
 fn the_sample_is_read_and_what_it_shows_as_a_comment_is_the_default() {
     let settings = parse("wingbeatd.toml", SAMPLE, [], &sample_mac).unwrap();
-    assert_eq!(settings.daemon.agent.muscop.me, VehicleId(0xb827_eb01_0203));
+    assert_eq!(settings.daemon.agent.coordination.me(), VehicleId(0xb827_eb01_0203));
     assert_eq!(settings.daemon.autopilot.to_string(), "serial:/dev/ttyAMA0:921600");
     let shown = parse("wingbeatd.toml", &sample_uncommented(), [], &sample_mac).unwrap();
     assert_eq!(shown, settings, "a commented value is not the default");
@@ -234,10 +263,11 @@ fn the_environment_overrides_the_file() {
         ],
     )
     .unwrap();
-    assert_eq!(settings.daemon.agent.muscop.me, VehicleId(0x0123_4567_8901_2345), "digits stay text");
+    assert_eq!(settings.daemon.agent.coordination.me(), VehicleId(0x0123_4567_8901_2345), "digits stay text");
     assert_eq!(settings.daemon.name, "0123");
     assert_eq!(settings.radio.port, 14_601);
-    assert_eq!(settings.daemon.agent.muscop.distance_m, 12.5);
+    let Coordination::Muscop(muscop) = settings.daemon.agent.coordination else { panic!("muscop") };
+    assert_eq!(muscop.distance_m, 12.5);
     assert_eq!(settings.daemon.http.port(), 9_000);
 }
 

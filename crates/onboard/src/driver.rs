@@ -71,7 +71,6 @@ pub(crate) struct Publisher {
     /// The protocol that it flies by.
     pub(crate) protocol: String,
     /// Whose missions this aircraft flies, beside those that it is given.
-    pub(crate) master: String,
     pub(crate) status: watch::Sender<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Sender<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
@@ -537,7 +536,7 @@ impl<R: Radio> Driver<R> {
         match (given.hash, status.swarm.slot) {
             (Some(_), Some(slot)) => format!("{}, slot {slot}", given.name),
             (Some(_), None) => given.name.clone(),
-            (None, _) => format!("plan of {}", self.publisher.master),
+            (None, _) => "the master's plan".into(),
         }
     }
 
@@ -588,7 +587,7 @@ impl<R: Radio> Driver<R> {
     fn log(&self, severity: Severity, text: String) {
         let now: Instant = self.clock.now();
         // The agent's own word: the published state may be older than what is told.
-        let (state, ..) = self.agent.place_in_swarm();
+        let state = self.agent.state();
         let (aircraft, protocol) = (&self.publisher.name, &self.publisher.protocol);
         match severity {
             Severity::Info => tracing::info!(aircraft, protocol, state, "{text}"),

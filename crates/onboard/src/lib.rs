@@ -133,10 +133,9 @@ pub struct Handle {
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
     let Config { name, autopilot, http, agent, gateway, guard, seed } = config;
-    let muscop = &agent.muscop;
-    let limits =
-        mission::Limits { height_least_m: muscop.height_least_m, height_most_m: muscop.height_most_m };
-    let (id, master) = (muscop.me.to_string(), muscop.master.to_string());
+    let (height_least_m, height_most_m) = agent.coordination.heights_m();
+    let limits = mission::Limits { height_least_m, height_most_m };
+    let id = agent.coordination.me().to_string();
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
     let refused = |found| StartError::Http { address: http, found };
@@ -187,7 +186,6 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         id,
         name,
         protocol: first_protocol,
-        master,
         status: status_sender,
         mission: mission_sender,
         log: log.clone(),

@@ -71,7 +71,8 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
 
-    let (id, name, autopilot) = (daemon.agent.muscop.me, daemon.name.clone(), daemon.autopilot.clone());
+    let (id, name, autopilot) =
+        (daemon.agent.coordination.me(), daemon.name.clone(), daemon.autopilot.clone());
     let seed = daemon.seed;
     let mut tasks = Liveness::default();
     let radio_turn = tasks.task("radio", wingbeat_radio::TURN_MAX);

@@ -3,7 +3,7 @@
 
 use wingbeat_api::MissionUpload;
 use wingbeat_geo::{Position, PositionError};
-use wingbeat_wire::WAYPOINTS_MAX;
+use wingbeat_protocol::ROUTE_MAX;
 
 /// The longest name, in characters.
 const NAME_MAX: usize = 64;
@@ -24,7 +24,7 @@ pub enum Problem {
     #[error("name: found {0:?}, expected 1 to {NAME_MAX} characters without control characters")]
     Name(String),
     /// No waypoint, or too many.
-    #[error("waypoints: found {0}, expected 1 to {WAYPOINTS_MAX}")]
+    #[error("waypoints: found {0}, expected 1 to {ROUTE_MAX}")]
     Count(usize),
     /// Not on earth.
     #[error("waypoints[{index}]: found {cause}, expected a place on earth")]
@@ -57,7 +57,7 @@ pub fn check(mission: &MissionUpload, limits: &Limits) -> Result<(), Problem> {
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
         return Err(Problem::Name(name.chars().take(NAME_MAX + 1).collect()));
     }
-    if mission.waypoints.is_empty() || mission.waypoints.len() > WAYPOINTS_MAX {
+    if mission.waypoints.is_empty() || mission.waypoints.len() > ROUTE_MAX {
         return Err(Problem::Count(mission.waypoints.len()));
     }
     for (index, item) in mission.waypoints.iter().enumerate() {

@@ -1,11 +1,12 @@
 //! From an agent's status to the API's: the one place where radians become degrees and ids become text.
 
 use wingbeat_agent::{
-    Command, CommandProgress, Finding, LinkState, Navigation, Severity, Stage, Status, Watched,
+    Command, CommandProgress, Finding, LinkState, Navigation, Phase, Severity, Stage, Status, Watched,
 };
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
-use wingbeat_geo::Instant;
+use wingbeat_geo::{Instant, Position};
+use wingbeat_protocol::AvoidanceView;
 use wingbeat_wire::{Point, Refused};
 
 /// What the daemon knows beside its agent.
@@ -57,6 +58,7 @@ pub(crate) fn aircraft(
         time_ms: status.at.as_millis(),
         protocol: status.protocol.into(),
         state: status.state.into(),
+        phase: phase(status.phase),
         detail: status.detail.as_str().into(),
         engaged: status.engaged,
         flight_controller: flight_controller(status, beside),
@@ -75,6 +77,7 @@ pub(crate) fn aircraft(
             formation: status.swarm.formation.into(),
             slot: status.swarm.slot.and_then(|slot| slot.try_into().ok()),
         }),
+        avoidance: status.avoidance.as_ref().map(avoidance),
         radio: api::Radio {
             sent: status.sent.saturating_sub(unsent),
             received: status.received,
@@ -94,6 +97,34 @@ pub(crate) fn aircraft(
             .map(|c| api::Check { name: c.name.into(), passed: c.passed, detail: c.detail.as_str().into() })
             .collect(),
         commands: status.commands.iter().map(progress).collect(),
+    }
+}
+
+fn phase(phase: Phase) -> api::Phase {
+    match phase {
+        Phase::Start => api::Phase::Start,
+        Phase::Preparing => api::Phase::Preparing,
+        Phase::Ready => api::Phase::Ready,
+        Phase::Waiting => api::Phase::Waiting,
+        Phase::Moving => api::Phase::Moving,
+        Phase::Ending => api::Phase::Ending,
+        Phase::Finished => api::Phase::Finished,
+        Phase::Aborted => api::Phase::Aborted,
+    }
+}
+
+fn avoidance(view: &AvoidanceView) -> api::Avoidance {
+    let place = |p: &Position| api::GeoPoint {
+        latitude_deg: f64::from(p.latitude_e7) / 1e7,
+        longitude_deg: f64::from(p.longitude_e7) / 1e7,
+        altitude_m: f64::from(p.altitude_mm) / 1e3,
+    };
+    api::Avoidance {
+        state: view.state.name().into(),
+        avoiding: view.avoiding.map(|id| id.to_string()),
+        predicted: view.predicted.iter().map(place).collect(),
+        risk: view.risk.as_ref().map(place),
+        aside: view.aside.as_ref().map(place),
     }
 }
 

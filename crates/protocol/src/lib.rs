@@ -15,7 +15,7 @@ pub mod muscop;
 pub use mbcap::Mbcap;
 pub use muscop::Muscop;
 
-use wingbeat_geo::{DVec3, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Instant, Position};
 use wingbeat_wire::{Avoidance, LOCATIONS_MAX, Message, Point, Refused, VehicleId};
 
 /// Waypoints in one aircraft's own mission.
@@ -196,6 +196,27 @@ pub enum Action {
 /// messages of one talk.
 pub type Actions = heapless::Vec<Action, 8>;
 
+/// How far a flight has come, whatever its protocol calls that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// On the ground, waiting for the operator.
+    Start,
+    /// Between the operator's setup and its end; between its start and the mission.
+    Preparing,
+    /// Set up, waiting for the operator's start.
+    Ready,
+    /// On the mission, standing for others.
+    Waiting,
+    /// On the mission, under way.
+    Moving,
+    /// The mission is over: coming down.
+    Ending,
+    /// Landed after the mission.
+    Finished,
+    /// Ended by the operator or a failure.
+    Aborted,
+}
+
 /// A protocol's place in the swarm, for people.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwarmView {
@@ -226,8 +247,16 @@ pub struct AvoidanceView {
     pub aside: Option<Position>,
 }
 
-/// What every coordination protocol offers. To add one: implement this, in one file.
+/// What every coordination protocol offers. To add one: implement this, in one file, and give it a place
+/// among the agent's.
 pub trait Protocol {
+    /// Its name in configurations.
+    fn name(&self) -> &'static str;
+    /// Takes the operator's mission: waypoints, heights above home.
+    ///
+    /// # Errors
+    /// The state or the role forbids it, or the mission cannot be flown; for people.
+    fn set_mission(&mut self, mission: &[Point]) -> Result<(), Text>;
     /// The one way in. When it returns, `out` holds everything to do, in order.
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions);
     /// When it wants [`Input::Wake`], and why. Earlier is harmless.
@@ -239,6 +268,8 @@ pub trait Protocol {
     fn permits(&self, command: Command) -> Result<(), Text>;
     /// The state, in the words of the protocol's paper.
     fn state(&self) -> &'static str;
+    /// How far the flight has come.
+    fn phase(&self) -> Phase;
     /// One line: what it does or waits for.
     fn detail(&self) -> Text;
     /// The aircraft's own waypoints; empty before they are known.
@@ -249,8 +280,21 @@ pub trait Protocol {
     fn target(&self) -> Option<Point>;
     /// Place in the swarm.
     fn swarm(&self) -> SwarmView;
+    /// Speed at which the flight controller flies the route by its own navigation, metres per second; nothing
+    /// where the protocol leads it from place to place.
+    fn route_speed_m_s(&self) -> Option<f64> {
+        None
+    }
     /// What it does to avoid others; nothing where the protocol does not.
     fn avoidance(&self) -> Option<AvoidanceView> {
+        None
+    }
+    /// Where our slot lies from the leader's, metres east and north; nothing without a formation.
+    fn slot_offset_m(&self) -> Option<DVec2> {
+        None
+    }
+    /// Hash of the plan that the swarm shares; nothing without one.
+    fn plan_hash(&self) -> Option<u64> {
         None
     }
 }

@@ -4,32 +4,8 @@
 //! Separation is judged by the closest approach *within* each interval between two looks (straight
 //! motion between them), so nothing slips between samples.
 
+use wingbeat_agent::Phase;
 use wingbeat_geo::{DVec3, Duration, Instant};
-
-/// How far an aircraft's protocol has come, as far as figures care.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Before the mission.
-    Preparing,
-    /// At or between waypoints.
-    Mission,
-    /// Coming down, or stopped.
-    Ending,
-    /// Mission completed, landed.
-    Finished,
-}
-
-impl Phase {
-    /// From the protocol's own state.
-    pub fn of(state: &str) -> Self {
-        match state {
-            "WaypointReached" | "MovingToWaypoint" => Self::Mission,
-            "MovingToLand" | "Landing" | "Aborted" => Self::Ending,
-            "Finished" => Self::Finished,
-            _ => Self::Preparing,
-        }
-    }
-}
 
 /// The truth of one aircraft at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +18,7 @@ pub struct Sample {
     pub armed: bool,
     /// On the ground.
     pub landed: bool,
-    /// How far its protocol has come, as the agent tells it.
+    /// How far its flight has come, as the agent tells it.
     pub phase: Phase,
     /// Whether it leads the flight.
     pub leader: bool,
@@ -175,7 +151,7 @@ impl Observer {
 
     fn follow_mission(&mut self, now: Instant, samples: &[Sample]) {
         let Some(leader) = samples.iter().find(|s| s.leader) else { return };
-        if leader.phase != Phase::Mission || self.mission_over {
+        if !matches!(leader.phase, Phase::Waiting | Phase::Moving) || self.mission_over {
             self.mission_over |= self.mission.is_some();
             return;
         }
@@ -251,13 +227,13 @@ fn closest(before: DVec3, after: DVec3) -> f64 {
 mod tests {
     use super::*;
 
-    fn flying(x: f64, vx: f64, state: &str, leader: bool) -> Sample {
+    fn flying(x: f64, vx: f64, phase: Phase, leader: bool) -> Sample {
         Sample {
             local: DVec3::new(x, 0.0, 20.0),
             velocity: DVec3::new(vx, 0.0, 0.0),
             armed: true,
             landed: false,
-            phase: Phase::of(state),
+            phase,
             leader,
             slot_offset: Some(DVec3::new(if leader { 0.0 } else { 50.0 }, 0.0, 0.0)),
         }
@@ -266,11 +242,13 @@ mod tests {
     #[test]
     fn a_pass_between_two_looks_is_seen() {
         let mut observer = Observer::new(2, 5.0);
-        observer
-            .look(Instant::ZERO, &[flying(0.0, 10.0, "Start", true), flying(30.0, -10.0, "Start", false)]);
+        observer.look(
+            Instant::ZERO,
+            &[flying(0.0, 10.0, Phase::Start, true), flying(30.0, -10.0, Phase::Start, false)],
+        );
         observer.look(
             Instant::from_secs(3),
-            &[flying(30.0, 10.0, "Start", true), flying(0.0, -10.0, "Start", false)],
+            &[flying(30.0, 10.0, Phase::Start, true), flying(0.0, -10.0, Phase::Start, false)],
         );
         assert_eq!(observer.swarm().separation_min_m, 0.0);
         assert_eq!(observer.swarm().collisions.len(), 1);
@@ -280,13 +258,13 @@ mod tests {
     #[test]
     fn errors_count_during_the_mission_only() {
         let mut observer = Observer::new(2, 5.0);
-        for (second, state, follower_m) in [
-            (0, "SetupFinished", 90.0),
-            (1, "MovingToWaypoint", 52.0),
-            (2, "WaypointReached", 54.0),
-            (3, "Landing", 99.0),
+        for (second, phase, follower_m) in [
+            (0, Phase::Ready, 90.0),
+            (1, Phase::Moving, 52.0),
+            (2, Phase::Waiting, 54.0),
+            (3, Phase::Ending, 99.0),
         ] {
-            let samples = [flying(0.0, 2.0, state, true), flying(follower_m, 2.0, state, false)];
+            let samples = [flying(0.0, 2.0, phase, true), flying(follower_m, 2.0, phase, false)];
             observer.look(Instant::from_secs(second), &samples);
         }
         let figures = observer.aircraft()[1];

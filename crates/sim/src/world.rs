@@ -8,13 +8,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use wingbeat_agent::{Agent, Command, Event, Input, Outputs, Reply, Severity, Status};
+use wingbeat_agent::{Agent, Command, Event, Input, Outputs, Phase, Reply, Severity, Status};
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
 
 use crate::channel::{Channel, Counters, Delivery};
 use crate::flight_controller::FlightController;
-use crate::observer::{Observer, Phase, Sample};
+use crate::observer::{Observer, Sample};
 
 /// How often the checkers look.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
@@ -172,13 +172,13 @@ impl World {
 
     fn sample(&self, i: usize) -> Sample {
         let truth = self.vehicles[i].controller.truth();
-        let (state, leader, slot_offset) = self.vehicles[i].agent.place_in_swarm();
+        let (phase, leader, slot_offset) = self.vehicles[i].agent.place_in_swarm();
         Sample {
             local: self.frame.to_local(truth.position),
             velocity: truth.velocity,
             armed: truth.armed,
             landed: truth.landed,
-            phase: Phase::of(state),
+            phase,
             leader,
             slot_offset: slot_offset.map(|o| o.extend(0.0)),
         }
@@ -250,8 +250,8 @@ impl World {
     pub fn status(&self, vehicle: usize) -> Status {
         self.vehicles[vehicle].agent.status(self.now)
     }
-    /// The protocol's state of one aircraft.
-    pub fn state(&self, vehicle: usize) -> &'static str {
+    /// How far one aircraft's flight has come.
+    pub fn phase(&self, vehicle: usize) -> Phase {
         self.vehicles[vehicle].agent.place_in_swarm().0
     }
     /// One aircraft's flight controller, to make it fail.

@@ -51,7 +51,7 @@ impl Companion for Muscop {
         self.agent.pulse(now)
     }
     fn finished(&self) -> bool {
-        self.agent.place_in_swarm().0 == "Finished"
+        self.agent.state() == "Finished"
     }
 }
 

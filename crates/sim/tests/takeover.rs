@@ -51,7 +51,7 @@ impl Flight {
     }
 
     fn state(&self) -> &'static str {
-        self.companion.agent.place_in_swarm().0
+        self.companion.agent.state()
     }
 
     fn engaged(&self) -> bool {

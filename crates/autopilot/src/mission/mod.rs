@@ -171,6 +171,9 @@ fn is_relative(frame: MavFrame) -> bool {
 /// A mission as the autopilot stores it; index 0 is home.
 pub type Items = heapless::Vec<Item, ITEMS_MAX>;
 
+/// The item of a route's first waypoint: before it stand home and the take-off.
+pub const FIRST_WAYPOINT: u16 = 2;
+
 /// The items of a route: home, a take-off to the height of the first waypoint, the waypoints.
 ///
 /// # Errors

@@ -134,6 +134,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         time_ms: 0,
         protocol: "muscop".to_owned(),
         state: "Start".to_owned(),
+        phase: wingbeat_api::Phase::Start,
         detail: "waiting for the operator".to_owned(),
         engaged: true,
         flight_controller: FlightController {
@@ -158,6 +159,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         battery: None,
         mission: None,
         swarm: None,
+        avoidance: None,
         radio: Radio::default(),
         lease: None,
         gateway: None,

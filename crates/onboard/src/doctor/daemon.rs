@@ -35,7 +35,7 @@ pub(super) async fn ask(settings: &Settings) -> Option<AircraftStatus> {
         });
     }
     let identity: Identity = get(address, paths::IDENTITY).await?;
-    if identity.id != settings.daemon.agent.muscop.me.to_string() {
+    if identity.id != settings.daemon.agent.coordination.me().to_string() {
         return None;
     }
     get(address, paths::STATUS).await

@@ -166,7 +166,7 @@ pub async fn examine(options: &Options, system: &dyn System) -> Report {
             return Report::new(vec![found, system::clock(system)]);
         }
     };
-    let me = settings.daemon.agent.muscop.me;
+    let me = settings.daemon.agent.coordination.me();
     let mut findings = vec![Finding::ok("configuration", format!("aircraft {me}"))];
     let daemon = daemon::ask(settings).await;
     let usable = match &settings.daemon.autopilot {

@@ -125,7 +125,7 @@ fn mode(root: &Path, name: &str, frequency_mhz: Option<u32>, system: &dyn System
 
 async fn identity(options: &Options, settings: &Settings, system: &dyn System, daemon_runs: bool) -> Finding {
     let check = "identity";
-    let (me, port) = (settings.daemon.agent.muscop.me, settings.radio.port);
+    let (me, port) = (settings.daemon.agent.coordination.me(), settings.radio.port);
     let socket = match listener(port) {
         Ok(socket) => socket,
         Err(error) => {

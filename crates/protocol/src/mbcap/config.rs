@@ -82,6 +82,12 @@ pub struct Config {
     pub name: &'static str,
     /// Speed of the mission, which the flight controller keeps, metres per second.
     pub planned_speed_m_s: f64,
+    /// Lowest height of a waypoint above home, metres.
+    pub height_least_m: f64,
+    /// Highest height of a waypoint above home: the fence, metres.
+    pub height_most_m: f64,
+    /// Farthest waypoint from where the aircraft is set up, metres.
+    pub distance_most_m: f64,
     /// Prediction.
     pub prediction: Prediction,
     /// Risk.
@@ -179,6 +185,9 @@ impl Config {
             me: VehicleId(0),
             name: "mbcap",
             planned_speed_m_s: 10.0,
+            height_least_m: 2.0,
+            height_most_m: 120.0,
+            distance_most_m: 5_000.0,
             prediction: Prediction {
                 horizon: Horizon::Fixed { time_s: 25.0, distance_m: 90.0 },
                 hop_s: 0.5,

@@ -34,8 +34,8 @@ use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Beacon, Location, Message, Point, Refused, VehicleId};
 
 use crate::{
-    Action, Actions, AvoidanceView, Command, Input, Order, Protocol, ROUTE_MAX, Route, Severity, SwarmView,
-    Telemetry, Text, text,
+    Action, Actions, AvoidanceView, Command, Input, Order, Phase, Protocol, ROUTE_MAX, Route, Severity,
+    SwarmView, Telemetry, Text, text,
 };
 use config::AsideTests;
 use neighbours::{Neighbour, Neighbours};
@@ -180,21 +180,6 @@ impl Mbcap {
         }
     }
 
-    /// Takes the operator's mission.
-    ///
-    /// # Errors
-    /// The flight has begun, or the mission is too short.
-    pub fn set_mission(&mut self, mission: Route) -> Result<(), Text> {
-        if self.state != State::Start {
-            return Err(text!("a mission can be given in state Start, found {}", self.state()));
-        }
-        if mission.len() < 2 {
-            return Err(text!("mission: found {} waypoints, expected 2 to {ROUTE_MAX}", mission.len()));
-        }
-        self.route = mission;
-        Ok(())
-    }
-
     /// What happened so far.
     pub fn tally(&self) -> Tally {
         self.tally
@@ -223,6 +208,27 @@ impl Mbcap {
             State::Flying(avoidance) => Some(avoidance),
             _ => None,
         }
+    }
+
+    /// Whether every waypoint lies inside the fence.
+    fn flyable(&self) -> Result<(), Text> {
+        let Some((_, at)) = self.at else { return Err(text!("no position yet")) };
+        let frame = Frame::new(at.position);
+        let Config { height_least_m, height_most_m, distance_most_m, .. } = self.config;
+        for (index, w) in self.route.iter().enumerate() {
+            let height_m = f64::from(w.height_mm) * 1e-3;
+            if !(height_least_m..=height_most_m).contains(&height_m) {
+                let expected = text!("expected {height_least_m} to {height_most_m} m (the fence)");
+                return Err(text!("waypoint {index}: found {height_m} m above home, {expected}"));
+            }
+            let there = Position { latitude_e7: w.latitude_e7, longitude_e7: w.longitude_e7, ..at.position };
+            let distance_m = frame.to_local(there).truncate().length();
+            if distance_m > distance_most_m {
+                let expected = text!("expected at most {distance_most_m} m (the fence)");
+                return Err(text!("waypoint {index}: found {distance_m:.0} m away, {expected}"));
+            }
+        }
+        Ok(())
     }
 
     fn observe(&mut self, now: Instant, at: Telemetry) {
@@ -262,13 +268,13 @@ impl Mbcap {
         let Some(frame) = &self.frame else { return Ok(()) }; // before the flight nothing is decided
         self.neighbours.hear(now, from, beacon, frame)?;
         if Some(from) == self.avoiding {
-            self.refresh_avoided(now);
+            self.refresh_avoided();
         }
         Ok(())
     }
 
     /// Takes the newest word of the aircraft that is avoided.
-    fn refresh_avoided(&mut self, now: Instant) {
+    fn refresh_avoided(&mut self) {
         let Some(id) = self.avoiding else { return };
         let Some(newest) = self.neighbours.get(id) else { return };
         if self.flying() == Some(Avoidance::GoOnPlease) {
@@ -282,14 +288,13 @@ impl Mbcap {
         }
         self.avoided_event = Some(newest.beacon.event);
         self.avoided = Some(newest.clone());
-        let _ = now;
     }
 
-    fn adopt(&mut self, now: Instant, id: VehicleId) {
+    fn adopt(&mut self, id: VehicleId) {
         if self.avoiding != Some(id) {
             (self.avoiding, self.avoided_event) = (Some(id), None);
         }
-        self.refresh_avoided(now);
+        self.refresh_avoided();
     }
 
     fn enter(&mut self, now: Instant, avoidance: Avoidance, out: &mut Actions) {
@@ -484,7 +489,7 @@ impl Mbcap {
                 None => return,
             },
         };
-        self.adopt(now, id);
+        self.adopt(id);
         self.tally.stops += 1;
         log(out, Severity::Warning, text!("conflict with {id}: stopping"));
         self.order(Doing::Stopping { braking: false, until: None }, Order::Hold, out);
@@ -501,7 +506,7 @@ impl Mbcap {
             });
             if let Some(id) = higher.map(|n| n.id).filter(|&id| self.avoiding.is_none_or(|a| id > a)) {
                 self.risk_at = None;
-                self.adopt(now, id);
+                self.adopt(id);
             }
             return;
         }
@@ -749,6 +754,22 @@ fn log(out: &mut Actions, severity: Severity, line: Text) {
 }
 
 impl Protocol for Mbcap {
+    fn name(&self) -> &'static str {
+        self.config.name
+    }
+
+    fn set_mission(&mut self, mission: &[Point]) -> Result<(), Text> {
+        if self.state != State::Start {
+            return Err(text!("a mission can be given in state Start, found {}", self.state()));
+        }
+        let (found, most) = (mission.len(), ROUTE_MAX);
+        self.route = Route::from_slice(mission)
+            .ok()
+            .filter(|m| m.len() >= 2)
+            .ok_or_else(|| text!("mission: found {found} waypoints, expected 2 to {most}"))?;
+        Ok(())
+    }
+
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         match input {
             Input::Wake => {}
@@ -798,7 +819,8 @@ impl Protocol for Mbcap {
             (Command::Setup, State::Start) if self.route.is_empty() => {
                 Err(text!("no mission: hand one over first"))
             }
-            (Command::Setup, State::Start) | (Command::Start, State::SetupFinished) => Ok(()),
+            (Command::Setup, State::Start) => self.flyable(),
+            (Command::Start, State::SetupFinished) => Ok(()),
             (Command::Hold | Command::Return | Command::Land, _) if self.armed() => Ok(()),
             _ => Err(text!("state {} does not permit it", self.state())),
         }
@@ -815,6 +837,25 @@ impl Protocol for Mbcap {
             State::Finished => "Finished",
             State::Aborted(_) => "Aborted",
         }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.state {
+            State::Start => Phase::Start,
+            State::Setup | State::TakingOff => Phase::Preparing,
+            State::SetupFinished => Phase::Ready,
+            State::Flying(Avoidance::StandStill | Avoidance::GoOnPlease) => Phase::Waiting,
+            State::Flying(Avoidance::Normal | Avoidance::MovingAside | Avoidance::Overtaking) => {
+                Phase::Moving
+            }
+            State::Flying(Avoidance::EmergencyLand) | State::Landing => Phase::Ending,
+            State::Finished => Phase::Finished,
+            State::Aborted(_) => Phase::Aborted,
+        }
+    }
+
+    fn route_speed_m_s(&self) -> Option<f64> {
+        Some(self.config.planned_speed_m_s)
     }
 
     fn detail(&self) -> Text {

@@ -30,7 +30,7 @@ impl Craft {
     fn new(config: Config, id: u64, mission: &[(f64, f64)]) -> Self {
         let mission: Vec<_> = mission.iter().map(|&(x, y)| DVec2::new(x, y)).collect();
         let mut protocol = Mbcap::new(Config { me: VehicleId(id), ..config }, id, Instant::ZERO);
-        protocol.set_mission(mission.iter().map(|&w| point(w, 20.0)).collect()).unwrap();
+        protocol.set_mission(&mission.iter().map(|&w| point(w, 20.0)).collect::<Route>()).unwrap();
         let at = mission[0];
         Self {
             protocol,

@@ -26,10 +26,12 @@ use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::formation::Layout;
-use wingbeat_geo::{Duration, Frame, Instant, Position};
+use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
-use crate::{Action, Actions, Command, Input, Order, Protocol, Severity, SwarmView, Telemetry, Text, text};
+use crate::{
+    Action, Actions, Command, Input, Order, Phase, Protocol, Severity, SwarmView, Telemetry, Text, text,
+};
 use plan::Route;
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
@@ -240,35 +242,6 @@ impl Muscop {
             leg_deadline: Instant::NEVER,
             target: None,
         }
-    }
-
-    /// Takes the operator's mission. Only the master flies it as given; it replaces an earlier one.
-    ///
-    /// # Errors
-    /// The flight is already being set up, or this aircraft is not the master.
-    pub fn set_mission(&mut self, mission: Route) -> Result<(), Text> {
-        if self.config.me != self.config.master {
-            return Err(text!("the mission belongs to the master, {}", self.config.master));
-        }
-        if self.state != State::Start {
-            return Err(text!("a mission can be given in state Start, found {}", self.state()));
-        }
-        if mission.len() < 2 {
-            return Err(text!("{}", plan::PlanError::Waypoints(mission.len())));
-        }
-        self.mission = mission;
-        Ok(())
-    }
-
-    /// Where our slot lies from the centre's, metres east and north; absent before the plan.
-    pub fn slot_offset_m(&self) -> Option<wingbeat_geo::DVec2> {
-        let formation = plan::formation(&self.plan).ok()?;
-        Some(formation.offset_m(self.slot, f64::from(self.plan.heading_urad) / 1e6))
-    }
-
-    /// Hash of the plan that is held; absent before setup.
-    pub fn plan_hash(&self) -> Option<u64> {
-        self.planned().then(|| plan::hash(&self.plan))
     }
 
     fn is_master(&self) -> bool {
@@ -650,6 +623,24 @@ fn push(out: &mut Actions, action: Action) {
 }
 
 impl Protocol for Muscop {
+    fn name(&self) -> &'static str {
+        "muscop"
+    }
+
+    /// Only the master flies it as given; it replaces an earlier one.
+    fn set_mission(&mut self, mission: &[Point]) -> Result<(), Text> {
+        if self.config.me != self.config.master {
+            return Err(text!("the mission belongs to the master, {}", self.config.master));
+        }
+        if self.state != State::Start {
+            return Err(text!("a mission can be given in state Start, found {}", self.state()));
+        }
+        self.mission = Route::from_slice(mission)
+            .ok()
+            .filter(|m| m.len() >= 2)
+            .ok_or_else(|| text!("{}", plan::PlanError::Waypoints(mission.len())))?;
+        Ok(())
+    }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         let had_plan = self.planned();
         if let Err(reason) = self.absorb(now, input) {
@@ -746,6 +737,19 @@ impl Protocol for Muscop {
         }
     }
 
+    fn phase(&self) -> Phase {
+        match self.state {
+            State::Start => Phase::Start,
+            State::Setup | State::ReadyToFly | State::TakingOff(_) => Phase::Preparing,
+            State::SetupFinished => Phase::Ready,
+            State::WaypointReached { .. } => Phase::Waiting,
+            State::MovingToWaypoint { .. } => Phase::Moving,
+            State::MovingToLand | State::Landing => Phase::Ending,
+            State::Finished => Phase::Finished,
+            State::Aborted(_) => Phase::Aborted,
+        }
+    }
+
     fn detail(&self) -> Text {
         let missing = |bits: Slots| (self.others() & !bits).count_ones();
         let last = self.last_waypoint();
@@ -818,5 +822,14 @@ impl Protocol for Muscop {
             formation: formation.map_or(self.config.layout, |f| f.layout()).name(),
             slot: planned.then_some(self.slot),
         }
+    }
+
+    fn slot_offset_m(&self) -> Option<DVec2> {
+        let formation = plan::formation(&self.plan).ok()?;
+        Some(formation.offset_m(self.slot, f64::from(self.plan.heading_urad) / 1e6))
+    }
+
+    fn plan_hash(&self) -> Option<u64> {
+        self.planned().then(|| plan::hash(&self.plan))
     }
 }

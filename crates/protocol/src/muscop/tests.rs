@@ -56,7 +56,7 @@ impl Rig {
                 config.layout = layout;
                 let mut muscop = Muscop::new(config, seed + i as u64, Instant::ZERO);
                 if i == 0 {
-                    muscop.set_mission(mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0)).unwrap();
+                    muscop.set_mission(&mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0)).unwrap();
                 }
                 Craft {
                     muscop,
@@ -366,14 +366,14 @@ fn muscop_08_setup_is_refused_with_a_reason() {
     rig.step();
     assert_eq!(rig.craft[0].muscop.permits(Command::Setup).unwrap_err().as_str(), "heard 1 of 3 aircraft");
     assert!(
-        rig.craft[1].muscop.set_mission(mission(&[(0.0, 0.0), (9.0, 9.0)], 20.0)).is_err(),
+        rig.craft[1].muscop.set_mission(&mission(&[(0.0, 0.0), (9.0, 9.0)], 20.0)).is_err(),
         "not the master"
     );
-    assert!(rig.craft[0].muscop.set_mission(mission(&[(0.0, 0.0)], 20.0)).is_err(), "one waypoint");
+    assert!(rig.craft[0].muscop.set_mission(&mission(&[(0.0, 0.0)], 20.0)).is_err(), "one waypoint");
     // A waypoint above the fence, and one too far away, name the slot and the waypoint.
     for (legs, height, word) in [(300.0, 130.0, "height 130 m"), (6_000.0, 20.0, "from the start")] {
         let mut rig = Rig::new(3, Layout::Linear, 4);
-        rig.craft[0].muscop.set_mission(mission(&[(0.0, 0.0), (legs, 0.0)], height)).unwrap();
+        rig.craft[0].muscop.set_mission(&mission(&[(0.0, 0.0), (legs, 0.0)], height)).unwrap();
         rig.until("hellos", 5, |r| r.craft[0].muscop.heard.len() == 2);
         rig.command_all(Command::Setup);
         assert_eq!(rig.craft[0].muscop.state(), "Start");

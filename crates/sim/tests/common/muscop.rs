@@ -65,7 +65,7 @@ impl Muscop {
         if now >= self.agent.poll_timeout().0 {
             self.feed(now, Input::Wake, out);
         }
-        let (id, command) = match (self.pressed, self.agent.place_in_swarm().0) {
+        let (id, command) = match (self.pressed, self.agent.state()) {
             (0, "Start") => ("setup", Command::Setup),
             (1, "SetupFinished") => ("start", Command::Start),
             _ => return,
