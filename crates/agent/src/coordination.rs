@@ -7,6 +7,8 @@ use wingbeat_protocol::{
 use wingbeat_wire::{Point, VehicleId};
 
 /// Which protocol flies the aircraft, with its numbers.
+// One is kept for each aircraft.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordination {
     /// One mission, flown as a formation.

@@ -351,7 +351,7 @@ fn rubbish_is_counted_and_a_silent_autopilot_is_noticed() {
     let mut bench = Bench::new();
     bench.second();
     bench.feed(Input::Autopilot(&[0x55; 4000]));
-    for bytes in [&[][..], &[9, 9, 9], &[1, 2, 3]] {
+    for bytes in [&[][..], &[9, 9, 9], &[wingbeat_wire::VERSION, 2, 3]] {
         bench.feed(Input::Datagram(bytes));
     }
     let own = wingbeat_wire::encode(&Datagram {

@@ -424,7 +424,7 @@ async fn a_daemon_that_hangs_sends_no_heartbeat() {
     let stuck = Stuck { inner, hold: hold.clone() };
     let mut config = config(address, &[]);
     // A follower calls its master all the time.
-    config.agent.muscop.master = VehicleId(0xb2);
+    config.agent.coordination = muscop::Config::new(VehicleId(0xa1), VehicleId(0xb2), 2).into();
     let handle = start(config, clock, stuck).await.unwrap();
     let ours = || {
         let received = received.lock().unwrap();

@@ -8,8 +8,7 @@ use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightCo
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
 
-const ORIGIN: Position =
-    Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 const HEIGHT_M: f64 = 30.0;
 const SPEED_M_S: f64 = 10.0;
 
@@ -24,17 +23,23 @@ fn world(missions: &[&[DVec2]], variant: fn() -> mbcap::Config, seed: u64) -> Wo
         let agent = Agent::new(config, seed + i as u64, Instant::ZERO).unwrap();
         let mut controller = ControllerConfig::new(i as u8 + 1, frame.to_position(legs[0].extend(0.0)));
         controller.boot = Boot::Warm;
-        (agent, FlightController::new(controller, seed * 100 + i as u64, Instant::from_millis(i as u64 * 140)))
+        (
+            agent,
+            FlightController::new(controller, seed * 100 + i as u64, Instant::from_millis(i as u64 * 140)),
+        )
     });
     let vehicles = vehicles.collect();
     let channel = Channel::new(Model::Ieee80211a, Draw::PerPacket, seed, missions.len());
     let mut world = World::new(ORIGIN, vehicles, channel, 5.0);
     for (i, legs) in missions.iter().enumerate() {
-        let route: Vec<Point> = legs.iter().map(|leg| {
-            let place = frame.to_position(leg.extend(0.0));
-            let height_mm = (HEIGHT_M * 1e3) as i32;
-            Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm }
-        }).collect();
+        let route: Vec<Point> = legs
+            .iter()
+            .map(|leg| {
+                let place = frame.to_position(leg.extend(0.0));
+                let height_mm = (HEIGHT_M * 1e3) as i32;
+                Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm }
+            })
+            .collect();
         assert_eq!(world.mission(i, &route), Reply::Accepted);
     }
     world

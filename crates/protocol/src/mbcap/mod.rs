@@ -627,7 +627,7 @@ impl Mbcap {
             return;
         };
         let changed = self.config.renew_at_change && self.told.state != Some(avoidance);
-        if changed || self.told.sent % self.config.beacons_per_prediction == 0 {
+        if changed || self.told.sent.is_multiple_of(self.config.beacons_per_prediction) {
             let locations = self.locations(avoidance);
             self.told =
                 Told { locations, measured_at, sent: 0, state: Some(avoidance), speed_m_s: self.speed_m_s() };

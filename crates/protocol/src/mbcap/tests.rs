@@ -79,7 +79,7 @@ impl Craft {
         }
         let state = self.protocol.state();
         if self.states.last().is_none_or(|(_, last)| *last != state) {
-            self.states.push((now.as_millis() as u64, state));
+            self.states.push((now.as_millis(), state));
         }
         said
     }
