@@ -23,6 +23,7 @@ fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
         time_ms,
         protocol: "muscop".into(),
         state: state.into(),
+        phase: wingbeat_api::Phase::Start,
         detail: String::new(),
         engaged: true,
         flight_controller: wingbeat_api::FlightController {
@@ -40,6 +41,7 @@ fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
         battery: None,
         mission: None,
         swarm: None,
+        avoidance: None,
         radio: wingbeat_api::Radio::default(),
         lease: None,
         gateway: None,

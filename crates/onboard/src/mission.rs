@@ -106,14 +106,14 @@ mod tests {
             (with(0.0, 0.0, f64::NEG_INFINITY), "waypoints[1].height_m: found -inf"),
             (
                 MissionUpload { waypoints: vec![], ..with(0.0, 0.0, 20.0) },
-                "waypoints: found 0, expected 1 to 58",
+                "waypoints: found 0, expected 1 to 110",
             ),
             (
                 MissionUpload {
-                    waypoints: vec![with(0.0, 0.0, 20.0).waypoints[0]; 59],
+                    waypoints: vec![with(0.0, 0.0, 20.0).waypoints[0]; 111],
                     ..with(0.0, 0.0, 20.0)
                 },
-                "waypoints: found 59",
+                "waypoints: found 111",
             ),
             (MissionUpload { name: String::new(), ..with(0.0, 0.0, 20.0) }, "name: found \"\""),
             (MissionUpload { name: "x".repeat(65), ..with(0.0, 0.0, 20.0) }, "name: found"),

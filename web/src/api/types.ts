@@ -98,6 +98,7 @@ export interface components {
         };
         /** @description Everything that the console shows of one aircraft. */
         AircraftStatus: {
+            avoidance?: components["schemas"]["Avoidance"] | null;
             battery?: components["schemas"]["Battery"] | null;
             /** @description Preflight checks, in a fixed order. */
             checks: components["schemas"]["Check"][];
@@ -117,13 +118,16 @@ export interface components {
             /** @description The name that people use. */
             name: string;
             navigation?: components["schemas"]["Navigation"] | null;
-            /** @description The coordination protocol, for example `muscop`. */
+            /** @description How far its flight has come, whatever the protocol calls that. */
+            phase: components["schemas"]["Phase"];
+            /** @description The coordination protocol: `muscop`, `mbcap`, `mbcap-e`. */
             protocol: string;
             /** @description What the radio did. */
             radio: components["schemas"]["Radio"];
             /**
              * @description The protocol's state, in the words of its paper: Start, Setup, ReadyToFly, TakingOff, SetupFinished,
-             *     WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort.
+             *     WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort; in MBCAP
+             *     between TakingOff and Landing: Normal, StandStill, MovingAside, GoOnPlease, Overtaking, EmergencyLand.
              */
             state: string;
             swarm?: components["schemas"]["Swarm"] | null;
@@ -163,6 +167,17 @@ export interface components {
             reboots: number;
             /** @description Autopilot and vehicle, for example `ArduPilot on a quadrotor`. */
             vehicle: string;
+        };
+        /** @description What an aircraft does to avoid others, as its last beacon told it. */
+        Avoidance: {
+            aside?: components["schemas"]["GeoPoint"] | null;
+            /** @description Id of the aircraft that it is in conflict with, 16 hexadecimal digits. */
+            avoiding?: string | null;
+            /** @description Where it is and will be, or what it tells instead in its state (its way, the place of the risk). */
+            predicted: components["schemas"]["GeoPoint"][];
+            risk?: components["schemas"]["GeoPoint"] | null;
+            /** @description Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand. */
+            state: string;
         };
         /** @description Battery. */
         Battery: {
@@ -497,6 +512,11 @@ export interface components {
              */
             value?: number | null;
         };
+        /**
+         * @description How far a flight has come.
+         * @enum {string}
+         */
+        Phase: "start" | "preparing" | "ready" | "waiting" | "moving" | "ending" | "finished" | "aborted";
         /** @description Counters of the radio. */
         Radio: {
             /**

@@ -117,6 +117,8 @@ pub struct Mbcap {
     avoiding: Option<VehicleId>,
     /// The last word of the aircraft that is avoided; it outlives its validity.
     avoided: Option<Neighbour>,
+    /// Its locations in our frame.
+    avoided_locations: Locations,
     avoided_event: Option<u16>,
     overtaken: bool,
     /// Where the risk with the avoided one was.
@@ -166,6 +168,7 @@ impl Mbcap {
             event: 0,
             avoiding: None,
             avoided: None,
+            avoided_locations: Locations::new(),
             avoided_event: None,
             overtaken: false,
             risk_at: None,
@@ -275,13 +278,14 @@ impl Mbcap {
 
     /// Takes the newest word of the aircraft that is avoided.
     fn refresh_avoided(&mut self) {
-        let Some(id) = self.avoiding else { return };
+        let (Some(id), Some(frame)) = (self.avoiding, &self.frame) else { return };
         let Some(newest) = self.neighbours.get(id) else { return };
+        self.avoided_locations = newest.locations(frame);
         if self.flying() == Some(Avoidance::GoOnPlease) {
             self.overtaken |= self.avoided_event.is_some_and(|before| newest.beacon.event != before);
             if self.risk_at.is_none()
                 && newest.beacon.state == Avoidance::GoOnPlease
-                && let Some(&at) = newest.locations.get(1)
+                && let Some(&at) = self.avoided_locations.get(1)
             {
                 self.risk_at = Some(at);
             }
@@ -455,6 +459,9 @@ impl Mbcap {
             normal: true,
             stands: false,
         };
+        let (Some(frame), Some(&here)) = (&self.frame, self.told.locations.first()) else { return };
+        let ours_reach_m =
+            self.told.locations.iter().map(|l| l.truncate().distance(here.truncate())).fold(0.0, f64::max);
         let mut found: Option<(VehicleId, DVec3)> = None;
         let mut claims = None;
         for other in self.neighbours.by_priority() {
@@ -472,7 +479,11 @@ impl Mbcap {
             if ignored || found.is_some() {
                 continue;
             }
-            let theirs = other.told(now);
+            if !other.is_within(ours_reach_m + self.config.risk.distance_m, here) {
+                continue;
+            }
+            let locations = other.locations(frame);
+            let theirs = other.told(now, &locations);
             let p = &self.config.prediction;
             if let Some(at) = risk::between(&ours, &theirs, &self.config.risk, &p.horizon, p.hop_s) {
                 found = Some((other.id, at));
@@ -540,7 +551,7 @@ impl Mbcap {
             return;
         };
         let way: Vec<DVec2, { predict::LOCATIONS_MAX }> =
-            avoided.locations.iter().map(|l| l.truncate()).collect();
+            self.avoided_locations.iter().map(|l| l.truncate()).collect();
         let aside = aside::Aside {
             planned_speed_m_s: f64::from(avoided.beacon.planned_speed_cm_s) * 1e-2,
             safe_distance_m: self.config.safe_distance_m,
@@ -564,8 +575,7 @@ impl Mbcap {
     }
 
     fn overtake(&mut self, now: Instant, out: &mut Actions) {
-        let Some(avoided) = &self.avoided else { return };
-        let Some(&there) = avoided.locations.first() else { return };
+        let Some(&there) = self.avoided_locations.first().filter(|_| self.avoided.is_some()) else { return };
         let behind = self.trail.moves_away_from(there.truncate())
             && self.risk_at.is_none_or(|at| self.trail.moves_away_from(at.truncate()));
         let beyond = !self.config.overtake_beyond

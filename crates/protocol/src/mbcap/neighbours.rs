@@ -2,9 +2,9 @@
 
 use heapless::Vec;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Avoidance, Beacon, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, Beacon, Location, Refused, VehicleId};
 
-use super::predict::{LOCATIONS_MAX, Locations};
+use super::predict::Locations;
 use super::risk;
 
 /// Aircraft that are known at a time.
@@ -22,8 +22,10 @@ const BANISHED: Duration = Duration::from_secs(10);
 pub(super) struct Neighbour {
     pub(super) id: VehicleId,
     pub(super) beacon: Beacon,
-    /// Its locations in our frame.
-    pub(super) locations: Locations,
+    /// Its first location in our frame.
+    at: DVec3,
+    /// None of its locations is farther than this from the first, metres.
+    reach_m: f64,
     pub(super) heard_at: Instant,
     window_at: Instant,
     in_window: u16,
@@ -36,10 +38,21 @@ impl Neighbour {
         self.banished_until.is_none() && now.since(self.heard_at) <= validity
     }
 
+    /// Its locations in our frame. Whoever flies far away is not worth the arithmetic: ask
+    /// [`Neighbour::is_within`] first.
+    pub(super) fn locations(&self, frame: &Frame) -> Locations {
+        self.beacon.locations.iter().map(|l| local(frame, l)).collect()
+    }
+
+    /// Whether any of its locations can be so near to `place`.
+    pub(super) fn is_within(&self, distance_m: f64, place: DVec3) -> bool {
+        self.at.truncate().distance(place.truncate()) <= self.reach_m + distance_m
+    }
+
     /// What it tells, as the risk sees it now.
-    pub(super) fn told(&self, now: Instant) -> risk::Told<'_> {
+    pub(super) fn told<'a>(&self, now: Instant, locations: &'a Locations) -> risk::Told<'a> {
         risk::Told {
-            locations: &self.locations,
+            locations,
             age_s: now.since(self.heard_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3,
             speed_m_s: f64::from(self.beacon.speed_cm_s) * 1e-2,
             normal: self.beacon.state == Avoidance::Normal,
@@ -68,6 +81,21 @@ impl Neighbour {
     }
 }
 
+fn local(frame: &Frame, l: &Location) -> DVec3 {
+    frame.to_local(Position {
+        latitude_e7: l.latitude_e7,
+        longitude_e7: l.longitude_e7,
+        altitude_mm: l.altitude_mm,
+    })
+}
+
+/// At least the distance over ground, without trigonometry: 1e-7 degree is 11.17 mm at most.
+fn distance_bound_m(a: &Location, b: &Location) -> f64 {
+    const MOST_M: f64 = 0.011_17;
+    let steps = |a: i32, b: i32| f64::from(a.abs_diff(b));
+    (steps(a.latitude_e7, b.latitude_e7) + steps(a.longitude_e7, b.longitude_e7)) * MOST_M
+}
+
 /// All of them, highest id first.
 #[derive(Default)]
 pub(super) struct Neighbours {
@@ -89,27 +117,17 @@ impl Neighbours {
         {
             return Err(Refused::Storm);
         }
-        let local = |l: &wingbeat_wire::Location| {
-            frame.to_local(Position {
-                latitude_e7: l.latitude_e7,
-                longitude_e7: l.longitude_e7,
-                altitude_mm: l.altitude_mm,
-            })
-        };
-        let first = beacon.locations.first().map(local).ok_or(Refused::Contradiction)?;
-        if first.truncate().length() > NEAR_ENOUGH_M {
+        let first = beacon.locations.first().ok_or(Refused::Contradiction)?;
+        let at = local(frame, first);
+        if at.truncate().length() > NEAR_ENOUGH_M {
             return Err(Refused::FarAway);
         }
+        let reach_m = beacon.locations.iter().map(|l| distance_bound_m(first, l)).fold(0.0, f64::max);
         match found {
             Ok(i) => {
                 let known = &mut self.known[i];
-                // Four of five beacons repeat the locations of the one before.
-                if known.beacon.locations != beacon.locations {
-                    known.locations.clear();
-                    known.locations.extend(beacon.locations.iter().map(local));
-                }
                 known.beacon.clone_from(beacon);
-                known.heard_at = now;
+                (known.at, known.reach_m, known.heard_at) = (at, reach_m, now);
             }
             Err(_) => {
                 if self.known.is_full() {
@@ -121,11 +139,11 @@ impl Neighbours {
                     }
                 }
                 let i = self.known.partition_point(|n| n.id > id);
-                let locations: Vec<DVec3, LOCATIONS_MAX> = beacon.locations.iter().map(local).collect();
                 let neighbour = Neighbour {
                     id,
                     beacon: beacon.clone(),
-                    locations,
+                    at,
+                    reach_m,
                     heard_at: now,
                     window_at: now,
                     in_window: 1,
@@ -150,7 +168,6 @@ impl Neighbours {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wingbeat_wire::Location;
 
     const HERE: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
 
