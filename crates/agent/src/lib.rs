@@ -687,10 +687,10 @@ impl Agent {
         if !self.engaged {
             return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
         }
-        if command == Command::Setup {
-            if let Some(failed) = self.checks(now).iter().find(|c| !c.passed) {
-                return Reply::Refused(text!("{}: {}", failed.name, failed.detail));
-            }
+        if command == Command::Setup
+            && let Some(failed) = self.checks(now).iter().find(|c| !c.passed)
+        {
+            return Reply::Refused(text!("{}: {}", failed.name, failed.detail));
         }
         if let Err(why) = self.protocol.permits(asked) {
             return Reply::Refused(why);

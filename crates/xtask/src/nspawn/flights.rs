@@ -326,7 +326,8 @@ impl Test {
         self.stop(&[GUARD])?;
         drop(ground);
         self.story.until("without guardian and console the check of companion loss fails", || {
-            Ok((!companion_loss(&aircraft()?)?.0).then_some(()))
+            let (passed, detail) = companion_loss(&aircraft()?)?;
+            Ok((!passed && detail.ends_with("no console holds the lease")).then_some(()))
         })?;
         let body = json!({"id": "unprotected", "command": "setup"});
         let (code, answer) = http::ask(AIRCRAFT, "POST", "/api/v1/commands", Some(&body))?;
