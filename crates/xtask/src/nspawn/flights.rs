@@ -245,8 +245,10 @@ impl Test {
         self.container.output("systemctl", &["kill", "--kill-whom=main", &signal, UNIT])?;
         self.story.tell(&format!("systemctl kill {signal} in flight"));
         self.story.until("another daemon is ready", || {
-            let ready =
-                self.property(UNIT, "ActiveState")? == "active" && self.property(UNIT, "MainPID")? != old;
+            // The process first: one that has a number by now and is active afterwards is another, and ready.
+            let process = self.property(UNIT, "MainPID")?;
+            let another = process != old && process != "0";
+            let ready = another && self.property(UNIT, "ActiveState")? == "active";
             Ok(ready.then_some(()))
         })?;
         let took = killed.elapsed();
