@@ -544,7 +544,7 @@ impl Agent {
         } else if watched(self.guard) && !watched(answer) {
             out.log(
                 Severity::Error,
-                text!("no guardian watches: if this daemon dies, the aircraft flies on"),
+                text!("no guardian watches: if this daemon dies, at most the autopilot's own failsafe acts"),
             );
         }
         if let Some(answer) = answer.filter(|a| a.stance.holds() && self.guard != Some(*a)) {

@@ -14,7 +14,7 @@ use wingbeat_onboard::{config, guard_process};
 
 /// The Wingbeat guardian: brakes and lands the aircraft when the daemon dies in flight.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "wingbeat-guard", version)]
 struct Arguments {
     /// The daemon's configuration file.
     #[arg(long, value_name = "FILE", default_value = config::DEFAULT_PATH)]

@@ -27,7 +27,7 @@ const NOT_STARTED_PAUSE: Duration = Duration::from_secs(2);
 
 /// The Wingbeat daemon: flies one aircraft of a swarm.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "wingbeatd", version)]
 struct Arguments {
     /// The configuration file.
     #[arg(long, value_name = "FILE", default_value = config::DEFAULT_PATH)]

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::counts::{self, Counts, Runner};
+use crate::cross::{self, Target};
 use crate::{chip, layers, nspawn, process, web};
 
 /// Counts what ran and prints it.
@@ -80,13 +81,10 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             test.args(["--test-threads", "1", "--nocapture"]);
             Ok(test)
         });
-        suite.step("nspawn", || match nspawn::run(root)? {
-            nspawn::Outcome::Passed => Ok(Counts { passed: 1, failed: 0 }),
-            nspawn::Outcome::Skipped(why) => {
-                println!("skipped: {why}");
-                Ok(Counts::default())
-            }
-        });
+        suite.optional("nspawn", nspawn::missing(), || nspawn::run(root));
+        for (name, target) in [("cross aarch64", Target::Aarch64), ("cross armv7", Target::Armv7)] {
+            suite.optional(name, Ok(cross::missing(target)), || cross::run(root, target));
+        }
     }
     suite.close()
 }
@@ -95,6 +93,21 @@ impl Suite {
     /// A step that is one check.
     fn check(&mut self, name: &'static str, step: impl FnOnce() -> Result<()>) {
         self.step(name, || step().map(|()| Counts { passed: 1, failed: 0 }));
+    }
+
+    /// A step that is one check, on a machine that has what it takes; else a line says what is missing, and
+    /// it counts for nothing.
+    fn optional(
+        &mut self,
+        name: &'static str,
+        missing: Result<Option<String>>,
+        step: impl FnOnce() -> Result<()>,
+    ) {
+        match missing {
+            Ok(Some(what)) => println!("\n== {name}: skipped: {what}"),
+            Ok(None) => self.check(name, step),
+            Err(error) => self.check(name, || Err(error)),
+        }
     }
 
     /// A step that runs tests and is counted by them.
@@ -172,5 +185,17 @@ mod tests {
         });
         assert_eq!(suite.counts, Counts { passed: 3, failed: 2 });
         assert_eq!(suite.failed, ["bad", "shell"]);
+    }
+
+    #[test]
+    fn what_this_machine_cannot_do_is_not_run_and_not_counted() {
+        let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
+        suite.optional("lacking", Ok(Some("no tools here".into())), || bail!("it was run"));
+        assert_eq!((suite.counts, suite.failed.len()), (Counts::default(), 0));
+        suite.optional("equipped", Ok(None), || Ok(()));
+        suite.optional("broken", Ok(None), || bail!("on purpose"));
+        suite.optional("unknown", Err(anyhow::anyhow!("on purpose")), || Ok(()));
+        assert_eq!(suite.counts, Counts { passed: 1, failed: 2 });
+        assert_eq!(suite.failed, ["broken", "unknown"]);
     }
 }

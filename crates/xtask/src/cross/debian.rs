@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::process;
 
+const STANDARD_LIBRARY: &str = "libstd-rust-web-dev";
+
 /// Debian's compiler and how it is driven.
 pub(super) struct Compiler {
     sysroot: PathBuf,
@@ -40,12 +42,14 @@ pub(super) fn compiler(folder: &Path, foreign: &str) -> Result<Compiler> {
         std::fs::create_dir_all(&unfinished)?;
         let native = apt(folder, "amd64")?;
         // The compiler itself is a library, in a package that is named by its version.
-        let library = dependency(&native, "libstd-rust-web-dev", "libstd-rust-web-")?;
+        let library = dependency(&native, STANDARD_LIBRARY, "libstd-rust-web-")?;
         let llvm = dependency(&native, &library, "libllvm")?;
-        for package in ["rustc-web", "libstd-rust-web-dev", &library, &llvm] {
+        let other = apt(folder, foreign)?;
+        same(foreign, &candidate(&other, STANDARD_LIBRARY)?, &candidate(&native, STANDARD_LIBRARY)?)?;
+        for package in ["rustc-web", STANDARD_LIBRARY, &library, &llvm] {
             unpack(&native, package, "amd64", &unfinished)?;
         }
-        unpack(&apt(folder, foreign)?, "libstd-rust-web-dev", foreign, &unfinished)?;
+        unpack(&other, STANDARD_LIBRARY, foreign, &unfinished)?;
         std::fs::rename(&unfinished, &sysroot)?;
     }
     let mut compiler = Compiler { sysroot, version: String::new() };
@@ -84,6 +88,27 @@ fn apt(folder: &Path, architecture: &str) -> Result<Vec<String>> {
     Ok(options)
 }
 
+/// The version of a package that would be fetched.
+fn candidate(options: &[String], package: &str) -> Result<String> {
+    let text = process::output(Command::new("apt-cache").args(options).args(["policy", package]))?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let version = text.lines().find_map(|line| line.trim().strip_prefix("Candidate: "));
+    match version.filter(|version| *version != "(none)") {
+        Some(version) => Ok(version.to_owned()),
+        None => bail!("apt-cache policy {package}: found no candidate, expected one"),
+    }
+}
+
+/// A compiler takes a standard library of its own version only. Debian's mirrors may lag in one architecture.
+fn same(foreign: &str, found: &str, expected: &str) -> Result<()> {
+    if found != expected {
+        bail!(
+            "{STANDARD_LIBRARY} for {foreign}: found {found} in Debian's index, expected {expected} as for amd64"
+        );
+    }
+    Ok(())
+}
+
 /// The package that `package` depends on and whose name begins like this.
 fn dependency(options: &[String], package: &str, prefix: &str) -> Result<String> {
     let text = process::output(Command::new("apt-cache").args(options).args(["depends", package]))?;
@@ -108,4 +133,17 @@ fn unpack(options: &[String], package: &str, architecture: &str, to: &Path) -> R
         std::fs::remove_file(&file)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standard_library_of_another_version_is_refused_before_it_is_unpacked() {
+        assert!(same("armhf", "1.96.0-1", "1.96.0-1").is_ok());
+        let error = same("armhf", "1.85.0-3", "1.96.0-1").unwrap_err().to_string();
+        let expected = "found 1.85.0-3 in Debian's index, expected 1.96.0-1 as for amd64";
+        assert_eq!(error, format!("libstd-rust-web-dev for armhf: {expected}"));
+    }
 }

@@ -1,7 +1,7 @@
 //! What is flown, and what must be seen.
 
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::container::{Container, Program};
 use super::http;
+use crate::process;
 
 /// The sample's address of the daemon's API, and where the PC Companion is.
 const AIRCRAFT: &str = "127.0.0.1:8080";
@@ -57,7 +58,7 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     let test = Test { story, sim, container };
     test.story.until("the aircraft answers", || Ok(aircraft().ok()))?;
     test.story.tell(&format!("the API answers {:.1} s after the boot began", booted.elapsed().as_secs_f64()));
-    let _ground =
+    let ground =
         Program::start(Command::new(programs.join("wingbeat")).args(["ground", AIRCRAFT, "--bind", GROUND]))?;
 
     test.appears()?;
@@ -67,7 +68,7 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     test.is_left_safe_by_a_stop()?;
     test.is_left_safe_by_a_shutdown()?;
     test.is_left_safe_by_a_stop_without_guardian()?;
-    Ok(())
+    test.is_not_set_up_unprotected(ground)
 }
 
 /// Puts programs, configuration and units where a package would.
@@ -77,8 +78,7 @@ fn install(root: &Path, debian: &Path) -> Result<()> {
     std::fs::create_dir_all(&config)?;
     std::fs::write(config.join("wingbeatd.toml"), adapt(&sample)?)?;
     let units = debian.join("etc/systemd/system");
-    let wanted = units.join("multi-user.target.wants");
-    std::fs::create_dir_all(&wanted)?;
+    std::fs::create_dir_all(&units)?;
     for unit in [UNIT, GUARD] {
         let program = unit.trim_end_matches(".service");
         let to = debian.join("usr/bin").join(program);
@@ -93,12 +93,11 @@ fn install(root: &Path, debian: &Path) -> Result<()> {
         std::fs::create_dir_all(&drop_in)?;
         // A pseudo-terminal has another major number than a serial device.
         std::fs::write(drop_in.join("pseudo-terminal.conf"), "[Service]\nDeviceAllow=char-136 rw\n")?;
-        let link = wanted.join(unit);
-        if !link.is_symlink() {
-            symlink(PathBuf::from("..").join(unit), link)?;
-        }
     }
-    Ok(())
+    // By the units' own word, as it is done on an aircraft.
+    let mut enable = Command::new("systemctl");
+    enable.arg(format!("--root={}", debian.display())).args(["--quiet", "enable", UNIT, GUARD]);
+    process::run(&mut enable)
 }
 
 /// The sample configuration for a swarm of one whose radio is the loopback interface.
@@ -135,6 +134,14 @@ fn failing(status: &Value) -> Result<Vec<Value>> {
     let checks = status["checks"].as_array().filter(|checks| !checks.is_empty());
     let checks = checks.context("status: found no checks, expected some")?;
     Ok(checks.iter().filter(|check| check["passed"] != true).cloned().collect())
+}
+
+/// Whether the check of companion loss passes, and what it says.
+fn companion_loss(status: &Value) -> Result<(bool, String)> {
+    let mut checks = status["checks"].as_array().into_iter().flatten();
+    let check = checks.find(|check| check["name"] == "companion loss");
+    let check = check.context("status: found no check of companion loss, expected it")?;
+    Ok((check["passed"] == true, check["detail"].as_str().unwrap_or_default().to_owned()))
 }
 
 /// The aircraft as the PC Companion shows it.
@@ -238,8 +245,10 @@ impl Test {
         self.container.output("systemctl", &["kill", "--kill-whom=main", &signal, UNIT])?;
         self.story.tell(&format!("systemctl kill {signal} in flight"));
         self.story.until("another daemon is ready", || {
-            let ready =
-                self.property(UNIT, "ActiveState")? == "active" && self.property(UNIT, "MainPID")? != old;
+            // The process first: one that has a number by now and is active afterwards is another, and ready.
+            let process = self.property(UNIT, "MainPID")?;
+            let another = process != old && process != "0";
+            let ready = another && self.property(UNIT, "ActiveState")? == "active";
             Ok(ready.then_some(()))
         })?;
         let took = killed.elapsed();
@@ -286,18 +295,51 @@ impl Test {
         self.start(&[GUARD, UNIT])
     }
 
-    /// The guardian gone in flight is shown; a daemon that is stopped then lands the aircraft itself.
+    /// The guardian gone in flight is shown, with the layer that is left; a daemon that is stopped then lands
+    /// the aircraft itself. Starting the daemon starts the guardian too.
     fn is_left_safe_by_a_stop_without_guardian(&self) -> Result<()> {
         self.take_off()?;
         self.stop(&[GUARD])?;
-        self.story.until("without a guardian the check of companion loss fails", || {
-            let failing = failing(&aircraft()?)?;
-            Ok(failing.iter().any(|check| check["name"] == "companion loss").then_some(()))
-        })?;
+        self.story.until(
+            "without a guardian the check of companion loss names the autopilot alone",
+            || {
+                let (_, detail) = companion_loss(&aircraft()?)?;
+                let alone =
+                    detail.starts_with("no guardian answers") && detail.contains("; the autopilot: RTL");
+                Ok(alone.then_some(()))
+            },
+        )?;
         let from = self.sim.printed();
         let asked = Instant::now();
         self.stop(&[UNIT])?;
-        self.comes_down(from, asked, &["LAND"])
+        self.comes_down(from, asked, &["LAND"])?;
+        self.start(&[UNIT])?;
+        let guard = self.property(GUARD, "ActiveState")?;
+        ensure!(guard == "active", "{GUARD} after the start of {UNIT}: found {guard}, expected active");
+        Ok(())
+    }
+
+    /// Neither guardian nor console: nothing would catch the aircraft, so it does not take off.
+    fn is_not_set_up_unprotected(&self, ground: Program) -> Result<()> {
+        self.story.until("all preflight checks but the swarm's pass", || {
+            let left = failing(&aircraft()?)?;
+            Ok(left.iter().all(|check| check["name"] == "swarm").then_some(()))
+        })?;
+        self.stop(&[GUARD])?;
+        drop(ground);
+        self.story.until("without guardian and console the check of companion loss fails", || {
+            let (passed, detail) = companion_loss(&aircraft()?)?;
+            Ok((!passed && detail.ends_with("no console holds the lease")).then_some(()))
+        })?;
+        let body = json!({"id": "unprotected", "command": "setup"});
+        let (code, answer) = http::ask(AIRCRAFT, "POST", "/api/v1/commands", Some(&body))?;
+        let reason = answer["reason"].as_str().unwrap_or_default();
+        ensure!(
+            code == 409 && reason.starts_with("companion loss"),
+            "setup: found {code} {answer}, expected 409 for companion loss"
+        );
+        self.story.tell(&format!("setup is refused: {reason}"));
+        Ok(())
     }
 
     /// Stops units; systemd must not have had to kill one.
