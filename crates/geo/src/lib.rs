@@ -1,16 +1,18 @@
-//! Space and time in numbers: integer instants, WGS84 positions, local frames, formations and the
-//! assignment of aircraft to slots.
+//! Space and time in numbers: integer instants, WGS84 positions, local frames, closest approach,
+//! formations and the assignment of aircraft to slots.
 //!
 //! Pure: no clock, no IO, no allocation beyond fixed bounds. Every transcendental function goes
 //! through `libm`, so that x86 and ARM compute the same bits.
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod approach;
 pub mod assignment;
 pub mod formation;
 pub mod position;
 pub mod time;
 
+pub use approach::Approach;
 pub use assignment::assign;
 pub use formation::{Formation, FormationError};
 pub use glam::{DVec2, DVec3};

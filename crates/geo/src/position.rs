@@ -130,7 +130,7 @@ impl Frame {
         DVec3::new(
             d.dot(self.east),
             d.dot(self.north),
-            f64::from(position.altitude_mm - self.origin.altitude_mm) * 1e-3,
+            (f64::from(position.altitude_mm) - f64::from(self.origin.altitude_mm)) * 1e-3,
         )
     }
     /// The position that lies `local` metres (east, north, up) from the origin.
@@ -195,6 +195,13 @@ mod tests {
         assert!(matches!(Position::from_degrees(f64::NAN, 0.0, 0.0), Err(PositionError::Latitude(_))));
         assert!(matches!(Position::from_degrees(0.0, -181.0, 0.0), Err(PositionError::Longitude(_))));
         assert!(matches!(Position::from_degrees(0.0, 0.0, f64::INFINITY), Err(PositionError::Altitude(_))));
+    }
+
+    #[test]
+    fn the_height_between_extremes_does_not_wrap() {
+        let frame = Frame::new(Position { altitude_mm: i32::MIN, ..Position::default() });
+        let top = Position { altitude_mm: i32::MAX, ..Position::default() };
+        assert_eq!(frame.to_local(top).z, 4_294_967.295);
     }
 
     #[test]

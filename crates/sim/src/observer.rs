@@ -5,6 +5,7 @@
 //! motion between them), so nothing slips between samples.
 
 use wingbeat_agent::Phase;
+use wingbeat_geo::approach::nearest_between;
 use wingbeat_geo::{DVec3, Duration, Instant};
 
 /// The truth of one aircraft at one time.
@@ -186,7 +187,8 @@ impl Observer {
                 if !flies(a) && !flies(b) {
                     continue;
                 }
-                let distance_m = closest(last[a].local - last[b].local, samples[a].local - samples[b].local);
+                let (before, after) = (last[a].local - last[b].local, samples[a].local - samples[b].local);
+                let distance_m = nearest_between(before, after).length();
                 self.swarm.separation_min_m = self.swarm.separation_min_m.min(distance_m);
                 let known = |c: &Collision| c.pair == (a, b);
                 if distance_m < self.collision_distance_m && !self.swarm.collisions.iter().any(known) {
@@ -210,17 +212,6 @@ impl Observer {
     pub fn swarm(&self) -> &SwarmFigures {
         &self.swarm
     }
-}
-
-/// The least distance of two points whose difference goes straight from `before` to `after`.
-fn closest(before: DVec3, after: DVec3) -> f64 {
-    let way = after - before;
-    let length_squared = way.length_squared();
-    if length_squared == 0.0 {
-        return after.length();
-    }
-    let t = (-before.dot(way) / length_squared).clamp(0.0, 1.0);
-    (before + way * t).length()
 }
 
 #[cfg(test)]
