@@ -16,6 +16,7 @@ mod coordination;
 mod executor;
 pub mod guardian;
 mod layers;
+pub mod separation;
 mod status;
 
 #[cfg(test)]
@@ -52,7 +53,7 @@ use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_protocol::{Action, Actions, Protocol, Route, mbcap, text};
-use wingbeat_wire::{Bytes, Datagram, Point, Refused};
+use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused};
 
 /// What one aircraft is configured with.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +70,8 @@ pub struct Config {
     pub companion_loss: CompanionLoss,
     /// The ground station's MAVLink system id, from which the autopilot counts heartbeats.
     pub ground_station_system_id: u8,
+    /// When the nearness of others alarms.
+    pub separation: separation::Thresholds,
 }
 
 /// How frames to and from the autopilot are signed.
@@ -103,6 +106,7 @@ impl Config {
             signing: None,
             companion_loss: CompanionLoss::default(),
             ground_station_system_id: 255,
+            separation: separation::Thresholds::default(),
         }
     }
 }
@@ -147,6 +151,17 @@ pub enum ConfigError {
         /// Most.
         most_ms: u64,
     },
+    /// Nobody would be warned of a collision.
+    #[error("alarm_distance_m: found {alarm_m} m, expected at least collision_distance_m, {collision_m} m")]
+    Alarm {
+        /// When it alarms.
+        alarm_m: f64,
+        /// What is a collision.
+        collision_m: f64,
+    },
+    /// It would alarm of what nobody can know.
+    #[error("alarm_time_s: found {0} s, expected more than 0 and at most 20 s")]
+    AlarmTime(f64),
 }
 
 impl Config {
@@ -159,18 +174,14 @@ impl Config {
         if !(least > 0.0 && least < most) {
             return Err(ConfigError::Heights { least, most });
         }
+        self.separation.check()?;
         match &self.coordination {
             Coordination::Muscop(m) => {
                 if m.aircraft == 0 || m.aircraft > wingbeat_wire::SWARM_MAX {
                     return Err(ConfigError::Aircraft(m.aircraft));
                 }
-                for (name, found) in
-                    [("distance_m", m.distance_m), ("landing_distance_m", m.landing_distance_m)]
-                {
-                    if !(found > 0.0 && found <= 10_000.0) {
-                        return Err(ConfigError::Distance { name, found });
-                    }
-                }
+                distance("distance_m", m.distance_m)?;
+                distance("landing_distance_m", m.landing_distance_m)?;
                 period("send_period_ms", m.send_period, 20, 5_000)?;
                 period("arrival_period_ms", m.arrival_period, 0, 5_000)
             }
@@ -178,18 +189,34 @@ impl Config {
                 if !(0.5..=20.0).contains(&m.planned_speed_m_s) {
                     return Err(ConfigError::Speed(m.planned_speed_m_s));
                 }
-                for (name, found) in
-                    [("risk.distance_m", m.risk.distance_m), ("safe_distance_m", m.safe_distance_m)]
-                {
-                    if !(found > 0.0 && found <= 10_000.0) {
-                        return Err(ConfigError::Distance { name, found });
-                    }
-                }
+                distance("risk.distance_m", m.risk.distance_m)?;
+                distance("safe_distance_m", m.safe_distance_m)?;
                 period("beacon_period_ms", m.beacon_period, 20, 5_000)?;
                 period("check_period_ms", m.check_period, 20, 5_000)
             }
         }
     }
+}
+
+impl separation::Thresholds {
+    fn check(&self) -> Result<(), ConfigError> {
+        let (alarm_m, collision_m) = (self.alarm_distance_m, self.collision_distance_m);
+        distance("alarm_distance_m", alarm_m)?;
+        distance("collision_distance_m", collision_m)?;
+        distance("rule_horizontal_m", self.rule_horizontal_m)?;
+        distance("rule_vertical_m", self.rule_vertical_m)?;
+        if alarm_m < collision_m {
+            return Err(ConfigError::Alarm { alarm_m, collision_m });
+        }
+        if !(self.alarm_time_s > 0.0 && self.alarm_time_s <= 20.0) {
+            return Err(ConfigError::AlarmTime(self.alarm_time_s));
+        }
+        period("rule_period_ms", self.rule_period, 50, 10_000)
+    }
+}
+
+fn distance(name: &'static str, found: f64) -> Result<(), ConfigError> {
+    if found > 0.0 && found <= 10_000.0 { Ok(()) } else { Err(ConfigError::Distance { name, found }) }
 }
 
 fn period(name: &'static str, found: Duration, least_ms: u64, most_ms: u64) -> Result<(), ConfigError> {
@@ -270,6 +297,9 @@ impl Outputs {
         // A flood of lines is cut off; the status shows the state in any case.
         let _ = self.events.push(Event { severity, text });
     }
+    fn tell(&mut self, notice: &separation::Notice) {
+        self.log(notice.severity(), notice.text());
+    }
 }
 
 /// One aircraft.
@@ -298,6 +328,7 @@ pub struct Agent {
     guard: Option<guardian::Answer>,
     /// When a ground station on another line of the autopilot's beat under our console's id.
     other_ground_station_at: Option<Instant>,
+    separation: separation::Monitor,
     datagram_sequence: u32,
     sent: u64,
     received: u64,
@@ -344,6 +375,7 @@ impl Agent {
             utc: None,
             guard: None,
             other_ground_station_at: None,
+            separation: separation::Monitor::new(config.separation),
             datagram_sequence: 0,
             sent: 0,
             received: 0,
@@ -455,6 +487,11 @@ impl Agent {
         self.protocol.tally()
     }
 
+    /// How near others were on this flight, or on the last.
+    pub fn separation_figures(&self) -> separation::Figures {
+        self.separation.figures()
+    }
+
     /// Everything that people see.
     pub fn status(&self, now: Instant) -> Status {
         let t = &self.telemetry;
@@ -502,6 +539,7 @@ impl Agent {
             route_len: route.len() as u16,
             reached: self.protocol.reached(),
             avoidance: self.protocol.avoidance(),
+            separation: self.separation.view(now),
             swarm: self.protocol.swarm(),
             sent: self.sent,
             received: self.received,
@@ -586,6 +624,13 @@ impl Agent {
         match self.telemetry.absorb(now, frame) {
             Heard::Position => {
                 if let Some(position) = self.telemetry.position {
+                    let own = separation::Own {
+                        position,
+                        velocity_m_s: self.telemetry.velocity_m_s,
+                        height_m: self.telemetry.height_m,
+                        armed: self.telemetry.armed,
+                    };
+                    self.separation.look(now, own, &mut |notice| out.tell(&notice));
                     let report = wingbeat_protocol::Telemetry {
                         position,
                         height_m: self.telemetry.height_m,
@@ -689,8 +734,14 @@ impl Agent {
             Ok(d) => d,
             Err(reason) => return self.refuse(reason),
         };
+        let Datagram { from, flight, sequence, message } = &datagram;
+        if let Message::Beacon(beacon) = message {
+            let heard = self.separation.hear(now, *from, *sequence, beacon, &mut |notice| out.tell(&notice));
+            if let Err(reason) = heard {
+                return self.refuse(reason);
+            }
+        }
         self.received += 1;
-        let Datagram { from, flight, message, .. } = &datagram;
         let input = wingbeat_protocol::Input::Message { from: *from, flight: *flight, message };
         self.protocol_input(now, input, out);
     }

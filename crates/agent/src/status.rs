@@ -10,6 +10,7 @@ use wingbeat_protocol::{AvoidanceView, Phase, SwarmView, Text};
 use wingbeat_wire::{Point, VehicleId};
 
 use crate::command::{Command, CommandId, Stage};
+use crate::separation;
 
 /// Health of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +140,8 @@ pub struct Status {
     pub reached: Option<u16>,
     /// What it does to avoid others, where the protocol does.
     pub avoidance: Option<AvoidanceView>,
+    /// How near others are.
+    pub separation: separation::View,
     /// Place in the swarm.
     pub swarm: SwarmView,
     /// Datagrams sent.

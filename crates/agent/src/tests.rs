@@ -404,6 +404,12 @@ fn a_configuration_that_cannot_be_flown_is_named() {
     assert!(mbcap(|c| c.risk.distance_m = -1.0).unwrap().starts_with("risk.distance_m: found -1"));
     assert!(mbcap(|c| c.check_period = Duration::ZERO).unwrap().starts_with("check_period_ms: found 0"));
     assert!(config(|c| c.ground_station_system_id = 0).unwrap().starts_with("ground_station_system_id"));
+    assert_eq!(
+        config(|c| c.separation.alarm_distance_m = 4.0).unwrap(),
+        "alarm_distance_m: found 4 m, expected at least collision_distance_m, 5 m"
+    );
+    assert!(config(|c| c.separation.alarm_time_s = f64::NAN).unwrap().starts_with("alarm_time_s: found NaN"));
+    assert!(config(|c| c.separation.rule_vertical_m = 0.0).unwrap().starts_with("rule_vertical_m: found 0"));
     assert!(config(|c| c.position_interval = Duration::ZERO).unwrap().starts_with("position_interval_ms"));
 }
 

@@ -16,7 +16,7 @@ pub use approach::Approach;
 pub use assignment::assign;
 pub use formation::{Formation, FormationError};
 pub use glam::{DVec2, DVec3};
-pub use position::{Frame, Position, PositionError};
+pub use position::{Frame, Position, PositionError, Scale};
 pub use time::{Duration, Instant};
 
 /// The largest swarm that one formation holds: the papers fly 81 and 100, the console draws 100.

@@ -158,6 +158,44 @@ impl Frame {
     }
 }
 
+/// Metres per 1e-7 degree around a place: for differences of positions near it, without trigonometry for each.
+///
+/// A difference is right to 0.1 ‰ within a kilometre of the place, up to 30 degrees from the poles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    east_m: f64,
+    north_m: f64,
+}
+
+impl Scale {
+    /// That of the place's latitude.
+    pub fn at(place: Position) -> Self {
+        let (sin_lat, cos_lat) = libm::sincos(place.latitude_deg().to_radians());
+        let w = 1.0 - ECCENTRICITY_SQUARED * sin_lat * sin_lat;
+        let normal_m = SEMI_MAJOR_M / libm::sqrt(w);
+        let step_rad = 1e-7_f64.to_radians();
+        Self {
+            east_m: normal_m * cos_lat * step_rad,
+            north_m: normal_m * (1.0 - ECCENTRICITY_SQUARED) / w * step_rad,
+        }
+    }
+    /// Metres east, north and up from one position to another, the short way round the earth.
+    pub fn offset_m(&self, from: Position, to: Position) -> DVec3 {
+        const ROUND_E7: i64 = 3_600_000_000;
+        let longitude_e7 = i64::from(to.longitude_e7) - i64::from(from.longitude_e7);
+        let longitude_e7 = match longitude_e7 {
+            ..-1_800_000_000 => longitude_e7 + ROUND_E7,
+            1_800_000_001.. => longitude_e7 - ROUND_E7,
+            _ => longitude_e7,
+        };
+        DVec3::new(
+            longitude_e7 as f64 * self.east_m,
+            (f64::from(to.latitude_e7) - f64::from(from.latitude_e7)) * self.north_m,
+            (f64::from(to.altitude_mm) - f64::from(from.altitude_mm)) * 1e-3,
+        )
+    }
+}
+
 /// Heading from `from` to `to` on a local plane (x east, y north), radians clockwise from north in
 /// 0..2π; zero for equal points.
 pub fn heading_rad(from: DVec2, to: DVec2) -> f64 {
@@ -186,6 +224,16 @@ mod tests {
             let geodesic_m: f64 = Geodesic::wgs84().inverse(
                 origin.latitude_deg(), origin.longitude_deg(), there.latitude_deg(), there.longitude_deg());
             prop_assert!((geodesic_m - back.truncate().length()).abs() < 0.005, "{geodesic_m} {back}");
+        }
+
+        #[test]
+        fn a_scale_agrees_with_the_frame_nearby(
+            lat in -60.0..60.0f64, lon in -180.0..180.0f64, east in -700.0..700.0f64, north in -700.0..700.0f64,
+        ) {
+            let here = Position::from_degrees(lat, lon, 100.0).unwrap();
+            let there = Frame::new(here).to_position(DVec3::new(east, north, 25.0));
+            let error = Scale::at(here).offset_m(here, there) - DVec3::new(east, north, 25.0);
+            prop_assert!(error.length() < 0.02 + 2e-4 * east.hypot(north), "{error}");
         }
     }
 

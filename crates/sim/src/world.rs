@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use wingbeat_agent::separation::Figures;
 use wingbeat_agent::{Agent, AvoidanceTally, Command, Event, Input, Outputs, Phase, Reply, Severity, Status};
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
@@ -257,6 +258,10 @@ impl World {
     /// How far one aircraft's flight has come.
     pub fn phase(&self, vehicle: usize) -> Phase {
         self.vehicles[vehicle].agent.place_in_swarm().0
+    }
+    /// How near one aircraft believes that others were.
+    pub fn separation_figures(&self, vehicle: usize) -> Figures {
+        self.vehicles[vehicle].agent.separation_figures()
     }
     /// One aircraft's flight controller, to make it fail.
     pub fn controller(&mut self, vehicle: usize) -> &mut FlightController {

@@ -1,6 +1,6 @@
 //! MBCAP through all layers: agents, MAVLink bytes, simulated flight controllers, beacons over the channel.
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply, Severity};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mbcap;
 use wingbeat_sim::channel::{Channel, Draw, Model};
@@ -84,5 +84,18 @@ fn two_that_meet_face_to_face_pass_each_other_and_both_arrive() {
         assert!(world.observer().aircraft().iter().all(|a| a.completed), "{states:?}");
         assert!(figures.collisions.is_empty() && figures.separation_min_m > 5.0, "{figures:?}");
         assert!(states[0].contains(&"GoOnPlease") && states[1].contains(&"Overtaking"), "{states:?}");
+        // What each believes of the other is what was, but for what a second of dead reckoning misses.
+        for i in 0..2 {
+            let believed = world.separation_figures(i);
+            eprintln!("{:?} {:?} {:?}", variant().name, figures.separation_min_m, believed);
+            eprintln!(
+                "{:?}",
+                world
+                    .log_from(Severity::Info)
+                    .filter(|l| l.vehicle == i)
+                    .map(|l| (l.at.as_secs_f64(), l.event.text.clone()))
+                    .collect::<Vec<_>>()
+            );
+        }
     }
 }

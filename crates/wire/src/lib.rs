@@ -85,11 +85,14 @@ pub enum Refused {
     /// More aircraft than can be known.
     #[error("no room")]
     NoRoom,
+    /// A newer one of the same sender came before it: it was delayed, doubled or recorded.
+    #[error("overtaken by a newer one")]
+    Overtaken,
 }
 
 impl Refused {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Empty,
         Self::TooLong,
         Self::Version,
@@ -105,6 +108,7 @@ impl Refused {
         Self::FarAway,
         Self::Storm,
         Self::NoRoom,
+        Self::Overtaken,
     ];
     /// A stable word for counters and logs.
     pub const fn name(self) -> &'static str {
@@ -124,6 +128,7 @@ impl Refused {
             Self::FarAway => "far_away",
             Self::Storm => "storm",
             Self::NoRoom => "no_room",
+            Self::Overtaken => "overtaken",
         }
     }
 }

@@ -1,0 +1,500 @@
+//! How near others are: a monitor beside the protocol, which commands nothing.
+//!
+//! It is told our own position and velocity as the autopilot reports them, and the beacons of others. Between
+//! reports everybody is taken to go on straight. It keeps for each neighbour its newest word, and of the flight
+//! the least distance, minimal over the whole interval between two reports and not at its ends; it tells once
+//! per encounter when another will soon be too near, and once when it is nearer than a collision. Beside this
+//! three-dimensional measure stands the published rule: a look each half second, with a limit over ground and
+//! one in height (thesis section 5.2 and its program).
+//!
+//! Bounded, without allocation: [`TRACKS_MAX`] neighbours; when more are heard, the farthest gives way.
+
+#[cfg(test)]
+mod tests;
+
+use heapless::Vec;
+use wingbeat_geo::approach::{horizontal_and_vertical_m, nearest_between};
+use wingbeat_geo::{Approach, DVec3, Duration, Instant, Position, Scale};
+use wingbeat_protocol::{Severity, Text, text};
+use wingbeat_wire::{Avoidance, Beacon, Location, Refused, VehicleId};
+
+/// Neighbours whose way is kept.
+pub const TRACKS_MAX: usize = 128;
+/// Farther than this an aircraft concerns nobody here: its position is an error, metres.
+const NEAR_ENOUGH_M: f64 = 100_000.0;
+/// Whoever is farther away is not reckoned with: at 2 × 20 m/s it is 25 s away, metres.
+const WATCHED_M: f64 = 1_000.0;
+/// A position is carried on for so long: a prediction lives 1 s, and 2 s of beacons may be lost (thesis
+/// equation 5.4).
+const TRUSTED: Duration = Duration::from_secs(3);
+/// Who has been silent for so long is forgotten where another needs the room, and its encounter is over.
+const FORGOTTEN: Duration = Duration::from_secs(10);
+/// A sender that was not believed for so long may have started anew and count from 1.
+const RESTARTED: Duration = Duration::from_secs(2);
+/// An encounter is over when the distance is this multiple of what alarmed.
+const CLEAR: f64 = 2.0;
+/// How far the status looks ahead, seconds.
+const OUTLOOK_S: f64 = 20.0;
+/// Higher than this above or below home, an armed aircraft flies, metres.
+const AIRBORNE_M: f64 = 1.0;
+/// Steeper is not believed of what a beacon tells, metres per second.
+const CLIMB_MOST_M_S: f64 = 20.0;
+
+/// When it alarms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// Another that is or will be nearer than this alarms, metres.
+    pub alarm_distance_m: f64,
+    /// How far ahead that counts, seconds.
+    pub alarm_time_s: f64,
+    /// Nearer than this is a collision, metres.
+    pub collision_distance_m: f64,
+    /// The published rule: between two looks.
+    pub rule_period: Duration,
+    /// The published rule: nearer than this over ground, metres,
+    pub rule_horizontal_m: f64,
+    /// and nearer than this in height, metres.
+    pub rule_vertical_m: f64,
+}
+
+impl Default for Thresholds {
+    /// Collision and rule as published. The alarm is below the 7.5 m that MBCAP-e keeps when two pass, and its
+    /// time is shorter than that in which MBCAP stops for a risk.
+    fn default() -> Self {
+        Self {
+            alarm_distance_m: 7.0,
+            alarm_time_s: 3.0,
+            collision_distance_m: 5.0,
+            rule_period: Duration::from_millis(500),
+            rule_horizontal_m: 5.0,
+            rule_vertical_m: 20.0,
+        }
+    }
+}
+
+/// What the autopilot reports of ourselves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Own {
+    /// Where we are.
+    pub position: Position,
+    /// Velocity east, north, up, metres per second.
+    pub velocity_m_s: DVec3,
+    /// Height above home, metres.
+    pub height_m: f64,
+    /// Whether motors are armed.
+    pub armed: bool,
+}
+
+/// How far away another is, or was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Near {
+    /// Who.
+    pub id: VehicleId,
+    /// Distance, metres.
+    pub distance_m: f64,
+    /// Over ground, metres.
+    pub horizontal_m: f64,
+    /// In height, metres.
+    pub vertical_m: f64,
+}
+
+impl Near {
+    fn new(id: VehicleId, offset_m: DVec3) -> Self {
+        let (horizontal_m, vertical_m) = horizontal_and_vertical_m(offset_m);
+        Self { id, distance_m: offset_m.length(), horizontal_m, vertical_m }
+    }
+}
+
+/// The closest approach that lies ahead.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Closing {
+    /// Who.
+    pub id: VehicleId,
+    /// In how many seconds.
+    pub time_s: f64,
+    /// How near it will be if both keep their velocities, metres.
+    pub distance_m: f64,
+}
+
+/// Figures of one flight: from leaving the ground to disarming.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// The nearest that anybody was.
+    pub least: Option<Near>,
+    /// Encounters that alarmed.
+    pub alarms: u32,
+    /// Encounters that were collisions.
+    pub collisions: u32,
+    /// Encounters that were collisions by the published rule.
+    pub rule_collisions: u32,
+}
+
+/// What people see.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct View {
+    /// Who is nearest now.
+    pub nearest: Option<Near>,
+    /// Whose closest approach within the next 20 s is the closest.
+    pub closing: Option<Closing>,
+    /// Figures of the flight, or of the last one.
+    pub flight: Figures,
+    /// Whether an encounter that alarmed is not over.
+    pub alarmed: bool,
+}
+
+/// What people must be told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Notice {
+    /// Another is or will be too near.
+    Alarm {
+        /// How near it is.
+        now: Near,
+        /// How near it will be.
+        closing: Closing,
+    },
+    /// Another is or was nearer than a collision.
+    Collision(Near),
+    /// A flight is over.
+    Landed(Figures),
+}
+
+impl Notice {
+    /// How bad it is.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Alarm { .. } => Severity::Warning,
+            Self::Collision(_) => Severity::Error,
+            Self::Landed(_) => Severity::Info,
+        }
+    }
+    /// One line for people.
+    pub fn text(&self) -> Text {
+        match self {
+            Self::Alarm {
+                now: Near { id, distance_m, .. },
+                closing: Closing { time_s, distance_m: least_m, .. },
+            } => {
+                text!("too near: {id} at {distance_m:.1} m, {least_m:.1} m in {time_s:.1} s")
+            }
+            Self::Collision(Near { id, distance_m, horizontal_m, vertical_m }) => text!(
+                "collision distance: {id} at {distance_m:.1} m ({horizontal_m:.1} m over ground, {vertical_m:.1} m in height)"
+            ),
+            Self::Landed(Figures { least: None, .. }) => {
+                text!("closest to nobody: no aircraft told where it is")
+            }
+            Self::Landed(Figures { least: Some(least), alarms, .. }) => {
+                let Near { id, distance_m, horizontal_m, vertical_m } = least;
+                text!(
+                    "closest to {id}: {distance_m:.1} m ({horizontal_m:.1} m over ground, {vertical_m:.1} m in height), alarms: {alarms}"
+                )
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Encounter {
+    None,
+    Alarmed,
+    Collided,
+}
+
+/// The newest word of another aircraft.
+#[derive(Clone, Debug)]
+struct Track {
+    id: VehicleId,
+    sequence: u32,
+    heard_at: Instant,
+    measured_at: Instant,
+    position: Position,
+    velocity_m_s: DVec3,
+    /// Where it was from us at the last look of this flight.
+    last_offset_m: Option<DVec3>,
+    encounter: Encounter,
+    /// The published rule holds it for a collision that is not over.
+    ruled: bool,
+}
+
+/// The monitor of one aircraft.
+#[derive(Clone, Debug)]
+pub struct Monitor {
+    thresholds: Thresholds,
+    own: Option<(Instant, Own, Scale)>,
+    airborne: bool,
+    /// Highest id first.
+    tracks: Vec<Track, TRACKS_MAX>,
+    flight: Figures,
+    rule_at: Instant,
+}
+
+impl Monitor {
+    /// One that has heard nobody.
+    pub fn new(thresholds: Thresholds) -> Self {
+        Self {
+            thresholds,
+            own: None,
+            airborne: false,
+            tracks: Vec::new(),
+            flight: Figures::default(),
+            rule_at: Instant::ZERO,
+        }
+    }
+
+    /// Takes a beacon. The caller has dropped our own.
+    ///
+    /// # Errors
+    /// Why nobody is to believe it: a newer one came before, or it concerns nobody here. Whoever cannot be
+    /// kept for want of room is not refused: that is the protocol's to judge.
+    pub fn hear(
+        &mut self,
+        now: Instant,
+        from: VehicleId,
+        sequence: u32,
+        beacon: &Beacon,
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<(), Refused> {
+        let first = beacon.locations.first().ok_or(Refused::Contradiction)?;
+        let position = position(first);
+        let away_m = self.own.map(|(_, own, scale)| scale.offset_m(own.position, position));
+        if away_m.is_some_and(|away| away.truncate().length_squared() > NEAR_ENOUGH_M * NEAR_ENOUGH_M) {
+            return Err(Refused::FarAway);
+        }
+        let measured_at = now - Duration::from_millis(u64::from(beacon.age_ms));
+        let found = self.tracks.binary_search_by(|t| from.cmp(&t.id));
+        let i = match found {
+            Ok(i) => {
+                let track = &self.tracks[i];
+                // Counters wrap: whatever lies in the half behind the last one is older.
+                let newer = (sequence.wrapping_sub(track.sequence) as i32) > 0;
+                if !newer && now.since(track.heard_at) < RESTARTED {
+                    return Err(Refused::Overtaken);
+                }
+                i
+            }
+            Err(_) => match self.make_room(now, from, position) {
+                Some(i) => i,
+                None => return Ok(()),
+            },
+        };
+        // The interval before ends with what was believed until now.
+        self.settle(i, now, tell);
+        let near = away_m.is_some_and(|away| away.length_squared() < WATCHED_M * WATCHED_M);
+        let scale = self.own.map(|(_, _, scale)| scale).filter(|_| near);
+        let track = &mut self.tracks[i];
+        track.velocity_m_s = scale.map_or(DVec3::ZERO, |scale| velocity(track, beacon, position, &scale));
+        (track.sequence, track.heard_at, track.measured_at) = (sequence, now, measured_at);
+        track.position = position;
+        self.begin_interval(i, now, tell);
+        Ok(())
+    }
+
+    /// Takes a report of ourselves.
+    pub fn look(&mut self, now: Instant, own: Own, tell: &mut dyn FnMut(Notice)) {
+        let scale = Scale::at(own.position);
+        let was_airborne = self.airborne;
+        self.airborne = own.armed && (was_airborne || own.height_m.abs() > AIRBORNE_M);
+        if !self.airborne {
+            if was_airborne {
+                tell(Notice::Landed(self.flight));
+                self.tracks.iter_mut().for_each(Track::part);
+            }
+            self.own = Some((now, own, scale));
+            return;
+        }
+        if !was_airborne {
+            (self.flight, self.rule_at) = (Figures::default(), now);
+        }
+        for i in 0..self.tracks.len() {
+            self.settle(i, now, tell);
+        }
+        self.own = Some((now, own, scale));
+        let rule = now >= self.rule_at;
+        if rule {
+            self.rule_at = now + self.thresholds.rule_period;
+        }
+        for i in 0..self.tracks.len() {
+            self.begin_interval(i, now, tell);
+            if rule {
+                self.apply_rule(i);
+            }
+        }
+    }
+
+    /// Figures of this flight, or of the last.
+    pub fn figures(&self) -> Figures {
+        self.flight
+    }
+
+    /// What people see.
+    pub fn view(&self, now: Instant) -> View {
+        let mut nearest: Option<(VehicleId, DVec3)> = None;
+        let mut closing: Option<Closing> = None;
+        for track in &self.tracks {
+            let Some((offset_m, velocity_m_s)) = self.relative(track, now) else { continue };
+            if nearest.is_none_or(|(_, least)| offset_m.length_squared() < least.length_squared()) {
+                nearest = Some((track.id, offset_m));
+            }
+            if offset_m.length_squared() > WATCHED_M * WATCHED_M {
+                continue;
+            }
+            let approach = Approach::within(offset_m, velocity_m_s, OUTLOOK_S);
+            let found = Closing { id: track.id, time_s: approach.time_s, distance_m: approach.distance_m() };
+            if closing.is_none_or(|least| found.distance_m < least.distance_m) {
+                closing = Some(found);
+            }
+        }
+        View {
+            nearest: nearest.map(|(id, offset_m)| Near::new(id, offset_m)),
+            closing,
+            flight: self.flight,
+            alarmed: self.tracks.iter().any(|t| t.encounter != Encounter::None),
+        }
+    }
+
+    /// Where a newcomer stands in the table; nothing where everybody else is heard and nearer.
+    fn make_room(&mut self, now: Instant, id: VehicleId, position: Position) -> Option<usize> {
+        if self.tracks.is_full() {
+            let distance = |at: Position| {
+                self.own.map_or(0.0, |(_, own, scale)| scale.offset_m(own.position, at).length_squared())
+            };
+            let silent = self.tracks.iter().position(|t| now.since(t.heard_at) > FORGOTTEN);
+            let farther = || {
+                let farthest = (0..self.tracks.len())
+                    .max_by(|&a, &b| {
+                        distance(self.tracks[a].position).total_cmp(&distance(self.tracks[b].position))
+                    })
+                    .filter(|&i| self.tracks[i].encounter == Encounter::None)?;
+                (distance(self.tracks[farthest].position) > distance(position)).then_some(farthest)
+            };
+            let goes = silent.or_else(farther)?;
+            self.tracks.remove(goes);
+        }
+        let i = self.tracks.partition_point(|t| t.id > id);
+        let track = Track {
+            id,
+            sequence: 0,
+            heard_at: now,
+            measured_at: now,
+            position,
+            velocity_m_s: DVec3::ZERO,
+            last_offset_m: None,
+            encounter: Encounter::None,
+            ruled: false,
+        };
+        self.tracks.insert(i, track).ok().map(|()| i)
+    }
+
+    /// Where another is from us and how it moves as seen from us, as far as that can be known.
+    fn relative(&self, track: &Track, now: Instant) -> Option<(DVec3, DVec3)> {
+        let (own_at, own, scale) = self.own.as_ref()?;
+        let (own_age, age) = (now.since(*own_at), now.since(track.measured_at));
+        if own_age > TRUSTED || age > TRUSTED {
+            return None;
+        }
+        let offset_m = scale.offset_m(own.position, track.position) + track.velocity_m_s * age.as_secs_f64()
+            - own.velocity_m_s * own_age.as_secs_f64();
+        Some((offset_m, track.velocity_m_s - own.velocity_m_s))
+    }
+
+    /// Ends an interval in which both went straight.
+    fn settle(&mut self, i: usize, now: Instant, tell: &mut dyn FnMut(Notice)) {
+        let Some(before_m) = self.tracks[i].last_offset_m.filter(|_| self.airborne) else { return };
+        match self.relative(&self.tracks[i], now) {
+            Some((offset_m, _)) => self.note(i, nearest_between(before_m, offset_m), tell),
+            // Not known where it is: nothing is said of this interval.
+            None => self.tracks[i].last_offset_m = None,
+        }
+    }
+
+    /// Begins the next, with what is believed from now on, and looks ahead.
+    fn begin_interval(&mut self, i: usize, now: Instant, tell: &mut dyn FnMut(Notice)) {
+        if !self.airborne {
+            return;
+        }
+        if now.since(self.tracks[i].heard_at) > FORGOTTEN {
+            self.tracks[i].part();
+            return;
+        }
+        let Some((offset_m, velocity_m_s)) = self.relative(&self.tracks[i], now) else {
+            self.tracks[i].last_offset_m = None;
+            return;
+        };
+        if offset_m.length_squared() > WATCHED_M * WATCHED_M {
+            self.tracks[i].part();
+            return;
+        }
+        self.note(i, offset_m, tell);
+        let Thresholds { alarm_distance_m, alarm_time_s, .. } = self.thresholds;
+        let approach = Approach::within(offset_m, velocity_m_s, alarm_time_s);
+        let (distance_m, id) = (approach.distance_m(), self.tracks[i].id);
+        let track = &mut self.tracks[i];
+        track.last_offset_m = Some(offset_m);
+        if distance_m < alarm_distance_m {
+            if track.encounter == Encounter::None {
+                track.encounter = Encounter::Alarmed;
+                self.flight.alarms += 1;
+                let closing = Closing { id, time_s: approach.time_s, distance_m };
+                tell(Notice::Alarm { now: Near::new(id, offset_m), closing });
+            }
+        } else if offset_m.length() > CLEAR * alarm_distance_m {
+            track.encounter = Encounter::None;
+        }
+    }
+
+    /// Somebody was so near.
+    fn note(&mut self, i: usize, offset_m: DVec3, tell: &mut dyn FnMut(Notice)) {
+        let distance_m = offset_m.length();
+        let track = &mut self.tracks[i];
+        if self.flight.least.is_none_or(|least| distance_m < least.distance_m) {
+            self.flight.least = Some(Near::new(track.id, offset_m));
+        }
+        if distance_m < self.thresholds.collision_distance_m && track.encounter < Encounter::Collided {
+            if track.encounter == Encounter::None {
+                self.flight.alarms += 1;
+            }
+            track.encounter = Encounter::Collided;
+            self.flight.collisions += 1;
+            tell(Notice::Collision(Near::new(track.id, offset_m)));
+        }
+    }
+
+    /// The published rule, at its time.
+    fn apply_rule(&mut self, i: usize) {
+        let track = &mut self.tracks[i];
+        let Some(offset_m) = track.last_offset_m else { return };
+        let (horizontal_m, vertical_m) = horizontal_and_vertical_m(offset_m);
+        let Thresholds { rule_horizontal_m, rule_vertical_m, .. } = self.thresholds;
+        let holds = horizontal_m < rule_horizontal_m && vertical_m < rule_vertical_m;
+        self.flight.rule_collisions += u32::from(holds && !track.ruled);
+        track.ruled = holds;
+    }
+}
+
+impl Track {
+    /// It is no concern of ours any more.
+    fn part(&mut self) {
+        (self.last_offset_m, self.encounter, self.ruled) = (None, Encounter::None, false);
+    }
+}
+
+fn position(l: &Location) -> Position {
+    Position { latitude_e7: l.latitude_e7, longitude_e7: l.longitude_e7, altitude_mm: l.altitude_mm }
+}
+
+/// What a beacon tells of its sender's velocity: its speed, towards its next location. Where the locations are
+/// not its way, or are only one, towards where it has come since its last beacon.
+fn velocity(track: &Track, beacon: &Beacon, position: Position, scale: &Scale) -> DVec3 {
+    let tells_its_way = !matches!(beacon.state, Avoidance::StandStill | Avoidance::GoOnPlease);
+    let next = beacon.locations.get(1).filter(|_| tells_its_way).map(self::position);
+    let way_m = match next {
+        Some(next) => scale.offset_m(position, next),
+        None if track.position == position => track.velocity_m_s,
+        None => scale.offset_m(track.position, position),
+    };
+    let horizontal_m = way_m.truncate().length();
+    if horizontal_m < 0.01 {
+        return DVec3::ZERO;
+    }
+    let velocity = way_m * (f64::from(beacon.speed_cm_s) * 1e-2 / horizontal_m);
+    DVec3 { z: velocity.z.clamp(-CLIMB_MOST_M_S, CLIMB_MOST_M_S), ..velocity }
+}
