@@ -63,6 +63,9 @@ pub struct AircraftStatus {
     /// What it does to avoid others; absent where its protocol does not, and before the flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoidance: Option<Avoidance>,
+    /// How near others are and were; absent while nobody has told where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separation: Option<Separation>,
     /// What the radio did.
     pub radio: Radio,
     /// Which console holds the lease; absent while none does.
@@ -115,6 +118,53 @@ pub struct Avoidance {
     /// Where it goes to give way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<GeoPoint>,
+}
+
+/// How near others are and were, as an aircraft reckons from their beacons. It watches, and commands nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Separation {
+    /// Who is nearest now; absent while nobody tells where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<Nearby>,
+    /// The closest approach within the next 20 s, if everybody goes on straight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closest_approach: Option<ClosestApproach>,
+    /// The nearest that anybody was on this flight, or on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flight_minimum: Option<Nearby>,
+    /// Whether an encounter that alarmed is not over.
+    pub alarmed: bool,
+    /// Encounters of the flight that alarmed.
+    pub alarms: u32,
+    /// Encounters of the flight that were nearer than a collision.
+    pub collisions: u32,
+    /// Encounters that were collisions by the published rule: looked at each 0.5 s, with a limit over ground and
+    /// one in height.
+    pub rule_collisions: u32,
+}
+
+/// Another aircraft and how far away it is or was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Nearby {
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// Distance, metres.
+    pub distance_m: f64,
+    /// Over ground, metres.
+    pub horizontal_m: f64,
+    /// In height, metres.
+    pub vertical_m: f64,
+}
+
+/// Another aircraft and when it will be nearest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ClosestApproach {
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// From now, seconds.
+    pub time_s: f64,
+    /// How near it will be then, metres.
+    pub distance_m: f64,
 }
 
 /// Health of a link.

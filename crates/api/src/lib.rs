@@ -11,10 +11,10 @@ pub mod error;
 pub mod fleet;
 
 pub use aircraft::{
-    AircraftStatus, Autopilot, Avoidance, Battery, Check, CommandKind, CommandOutcome, CommandProgress,
-    CommandReply, CommandRequest, CommandStage, FlightController, Gateway, GeoPoint, Identity, Lease,
-    LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem, MissionSummary, MissionUpload,
-    Navigation, Parameter, Phase, Radio, Refusal, Severity, Swarm,
+    AircraftStatus, Autopilot, Avoidance, Battery, Check, ClosestApproach, CommandKind, CommandOutcome,
+    CommandProgress, CommandReply, CommandRequest, CommandStage, FlightController, Gateway, GeoPoint,
+    Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem, MissionSummary,
+    MissionUpload, Navigation, Nearby, Parameter, Phase, Radio, Refusal, Separation, Severity, Swarm,
 };
 pub use error::ApiError;
 pub use fleet::{

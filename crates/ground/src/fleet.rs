@@ -442,6 +442,7 @@ mod tests {
             mission: None,
             swarm: None,
             avoidance: None,
+            separation: None,
             radio: Radio::default(),
             lease: None,
             gateway: None,

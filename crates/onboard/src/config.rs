@@ -15,6 +15,7 @@ use std::{
 use serde::Deserialize;
 use wingbeat_agent::Coordination;
 use wingbeat_agent::guardian::{self, Then};
+use wingbeat_agent::separation::Thresholds;
 use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::{mbcap, muscop};
@@ -107,6 +108,8 @@ struct File {
     preflight: Preflight,
     #[serde(default)]
     guard: Guard,
+    #[serde(default)]
+    separation: Separation,
     protocol: Option<String>,
     muscop: Option<Muscop>,
     #[serde(default)]
@@ -191,6 +194,17 @@ struct Muscop {
     arrival_m: Option<f64>,
     leader_timeout_ms: Option<u64>,
     hold_before_landing_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Separation {
+    alarm_distance_m: Option<f64>,
+    alarm_time_s: Option<f64>,
+    collision_distance_m: Option<f64>,
+    rule_period_ms: Option<u64>,
+    rule_horizontal_m: Option<f64>,
+    rule_vertical_m: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -524,6 +538,7 @@ fn agent(file: &File, me: VehicleId) -> Result<wingbeat_agent::Config, ConfigErr
         agent.position_interval = Duration::from_millis(interval_ms);
     }
     agent.signing = signing(autopilot)?;
+    agent.separation = separation(&file.separation)?;
     if let Some(id) = autopilot.ground_station_system_id {
         agent.ground_station_system_id = id;
     }
@@ -534,6 +549,32 @@ fn agent(file: &File, me: VehicleId) -> Result<wingbeat_agent::Config, ConfigErr
         agent.battery_least_percent = percent;
     }
     Ok(agent)
+}
+
+fn separation(s: &Separation) -> Result<Thresholds, ConfigError> {
+    let mut thresholds = Thresholds::default();
+    length(&mut thresholds.alarm_distance_m, "separation.alarm_distance_m", s.alarm_distance_m)?;
+    length(&mut thresholds.collision_distance_m, "separation.collision_distance_m", s.collision_distance_m)?;
+    length(&mut thresholds.rule_horizontal_m, "separation.rule_horizontal_m", s.rule_horizontal_m)?;
+    length(&mut thresholds.rule_vertical_m, "separation.rule_vertical_m", s.rule_vertical_m)?;
+    let Thresholds { alarm_distance_m, collision_distance_m, .. } = thresholds;
+    if alarm_distance_m < collision_distance_m {
+        let expected = format!("at least separation.collision_distance_m, {collision_distance_m} m");
+        return Err(value("separation.alarm_distance_m", &alarm_distance_m, expected));
+    }
+    if let Some(found) = s.alarm_time_s {
+        if !(found > 0.0 && found <= 20.0) {
+            return Err(value("separation.alarm_time_s", &found, "more than 0 and at most 20 s"));
+        }
+        thresholds.alarm_time_s = found;
+    }
+    if let Some(found) = s.rule_period_ms {
+        if !(50..=10_000).contains(&found) {
+            return Err(value("separation.rule_period_ms", &found, "50 to 10000 ms"));
+        }
+        thresholds.rule_period = Duration::from_millis(found);
+    }
+    Ok(thresholds)
 }
 
 fn signing(autopilot: &Autopilot) -> Result<Option<wingbeat_agent::Signing>, ConfigError> {

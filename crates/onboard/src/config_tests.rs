@@ -235,6 +235,18 @@ fn every_mistake_names_its_key() {
             "[radio]\ninterface = \"wlan7\"\n",
             "id: found none, and no interface wlan7",
         ),
+        (
+            "[muscop]",
+            "[separation]\nalarm_distance_m = 4.5\n[muscop]",
+            "separation.alarm_distance_m: found 4.5, expected at least separation.collision_distance_m, 5 m",
+        ),
+        ("[muscop]", "[separation]\nalarm_time_s = nan\n[muscop]", "separation.alarm_time_s: found NaN"),
+        ("[muscop]", "[separation]\nrule_period_ms = 5\n[muscop]", "separation.rule_period_ms: found 5"),
+        (
+            "[muscop]",
+            "[separation]\nrule_vertical_m = -1.0\n[muscop]",
+            "separation.rule_vertical_m: found -1",
+        ),
         ("[muscop]", "[muscop", "wingbeatd.toml: TOML parse error at line"),
     ] {
         assert!(LEAST.contains(from), "{from}");

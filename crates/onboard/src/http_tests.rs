@@ -42,6 +42,7 @@ fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
         mission: None,
         swarm: None,
         avoidance: None,
+        separation: None,
         radio: wingbeat_api::Radio::default(),
         lease: None,
         gateway: None,

@@ -2,6 +2,7 @@
 
 use wingbeat_agent::{
     Command, CommandProgress, Finding, LinkState, Navigation, Phase, Severity, Stage, Status, Watched,
+    separation,
 };
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
@@ -78,6 +79,7 @@ pub(crate) fn aircraft(
             slot: status.swarm.slot.and_then(|slot| slot.try_into().ok()),
         }),
         avoidance: status.avoidance.as_ref().map(avoidance),
+        separation: separation(&status.separation),
         radio: api::Radio {
             sent: status.sent.saturating_sub(unsent),
             received: status.received,
@@ -126,6 +128,31 @@ fn avoidance(view: &AvoidanceView) -> api::Avoidance {
         risk: view.risk.as_ref().map(place),
         aside: view.aside.as_ref().map(place),
     }
+}
+
+/// Nothing while nobody was ever heard. Centimetres are more than a beacon is good for.
+fn separation(view: &separation::View) -> Option<api::Separation> {
+    let separation::View { nearest, closing, flight, alarmed } = *view;
+    let round = |value: f64| (value * 100.0).round() / 100.0;
+    let near = |n: separation::Near| api::Nearby {
+        id: n.id.to_string(),
+        distance_m: round(n.distance_m),
+        horizontal_m: round(n.horizontal_m),
+        vertical_m: round(n.vertical_m),
+    };
+    (nearest.is_some() || flight.least.is_some()).then(|| api::Separation {
+        nearest: nearest.map(near),
+        closest_approach: closing.map(|c| api::ClosestApproach {
+            id: c.id.to_string(),
+            time_s: round(c.time_s),
+            distance_m: round(c.distance_m),
+        }),
+        flight_minimum: flight.least.map(near),
+        alarmed,
+        alarms: flight.alarms,
+        collisions: flight.collisions,
+        rule_collisions: flight.rule_collisions,
+    })
 }
 
 /// The mission that it holds.
@@ -342,6 +369,31 @@ mod tests {
         assert!(api.flight_controller.mode.is_none() && api.flight_controller.heartbeat_age_ms.is_none());
         assert_eq!(api.radio.refused, [api::Refusal { reason: "version".into(), count: 1 }]);
         assert!(api.checks.iter().any(|c| !c.passed));
+    }
+
+    #[test]
+    fn nearness_is_shown_once_somebody_was_heard() {
+        let mut status = status();
+        assert_eq!(aircraft(&status, "one", "", &Beside::default()).separation, None);
+        let near = |distance_m| separation::Near {
+            id: VehicleId(7),
+            distance_m,
+            horizontal_m: distance_m,
+            vertical_m: 0.0,
+        };
+        status.separation.nearest = Some(near(12.3456));
+        status.separation.closing =
+            Some(separation::Closing { id: VehicleId(7), time_s: 1.999, distance_m: 6.0 });
+        status.separation.flight.alarms = 1;
+        let shown = aircraft(&status, "one", "", &Beside::default()).separation.unwrap();
+        let (nearest, closing) = (shown.nearest.unwrap(), shown.closest_approach.unwrap());
+        assert_eq!((nearest.id.as_str(), nearest.distance_m), ("0000000000000007", 12.35));
+        assert_eq!((closing.time_s, closing.distance_m, shown.alarms), (2.0, 6.0, 1));
+        // Afterwards the minimum stays.
+        status.separation.nearest = None;
+        status.separation.flight.least = Some(near(9.0));
+        let shown = aircraft(&status, "one", "", &Beside::default()).separation.unwrap();
+        assert_eq!((shown.nearest, shown.flight_minimum.unwrap().distance_m), (None, 9.0));
     }
 
     #[test]

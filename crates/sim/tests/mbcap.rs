@@ -45,6 +45,13 @@ fn world(missions: &[&[DVec2]], variant: fn() -> mbcap::Config, seed: u64) -> Wo
     world
 }
 
+/// MBCAP-e that sees no risk: they fly through each other.
+fn blind() -> mbcap::Config {
+    let mut config = mbcap::Config::mbcap_e();
+    config.risk.distance_m = 0.001;
+    config
+}
+
 /// Sets up and starts all, and flies until all are down. Returns the states that each went through.
 fn fly(world: &mut World) -> Vec<Vec<&'static str>> {
     let mut states = vec![vec![]; world.count()];
@@ -84,18 +91,41 @@ fn two_that_meet_face_to_face_pass_each_other_and_both_arrive() {
         assert!(world.observer().aircraft().iter().all(|a| a.completed), "{states:?}");
         assert!(figures.collisions.is_empty() && figures.separation_min_m > 5.0, "{figures:?}");
         assert!(states[0].contains(&"GoOnPlease") && states[1].contains(&"Overtaking"), "{states:?}");
-        // What each believes of the other is what was, but for what a second of dead reckoning misses.
+        // What each believes of the other is what was.
         for i in 0..2 {
             let believed = world.separation_figures(i);
-            eprintln!("{:?} {:?} {:?}", variant().name, figures.separation_min_m, believed);
-            eprintln!(
-                "{:?}",
-                world
-                    .log_from(Severity::Info)
-                    .filter(|l| l.vehicle == i)
-                    .map(|l| (l.at.as_secs_f64(), l.event.text.clone()))
-                    .collect::<Vec<_>>()
-            );
+            let least = believed.least.unwrap();
+            assert_eq!((believed.alarms, believed.rule_collisions), (0, 0), "{believed:?}");
+            assert!((least.distance_m - figures.separation_min_m).abs() < 0.1, "{least:?} {figures:?}");
+            let line = format!("closest to {}: {:.1} m", least.id, least.distance_m);
+            let said = world.log().iter().filter(|l| l.vehicle == i && l.event.text.starts_with(&line));
+            assert_eq!(said.count(), 1, "{line}");
         }
+    }
+}
+
+#[test]
+fn who_flies_into_another_is_warned_in_time_and_told_what_happened() {
+    let (a, b) = (DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0));
+    let mut world = world(&[&[a, b], &[b, a]], blind, 3);
+    fly(&mut world);
+    let figures = world.observer().swarm();
+    assert!(figures.collisions.len() == 1 && figures.separation_min_m < 3.0, "{figures:?}");
+    for i in 0..2 {
+        let believed = world.separation_figures(i);
+        let least = believed.least.unwrap();
+        assert!((least.distance_m - figures.separation_min_m).abs() < 1.0, "{least:?} {figures:?}");
+        assert_eq!((believed.alarms, believed.collisions, believed.rule_collisions), (1, 1, 1));
+        let said = |severity| {
+            let lines = world.log().iter().filter(|l| l.vehicle == i && l.event.severity == severity);
+            let lines: Vec<_> = lines.filter(|l| l.event.text.contains(&format!("{}", least.id))).collect();
+            assert_eq!(lines.len(), 1, "{lines:?}");
+            lines[0].at
+        };
+        let (warned, told) = (said(Severity::Warning), said(Severity::Error));
+        let ahead = told.since(warned);
+        // 3 s before they come nearer than 7 m; it is told at 5 m. At 20 m/s between them.
+        assert!((Duration::from_millis(2_700)..Duration::from_millis(3_400)).contains(&ahead), "{ahead:?}");
+        assert!(figures.collisions[0].at.since(warned) > Duration::from_millis(2_500));
     }
 }

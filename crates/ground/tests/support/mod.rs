@@ -160,6 +160,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         mission: None,
         swarm: None,
         avoidance: None,
+        separation: None,
         radio: Radio::default(),
         lease: None,
         gateway: None,
