@@ -7,6 +7,8 @@
 extern crate std;
 use std::vec::Vec as StdVec;
 
+mod bad_beacons;
+
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{
     AUTOPILOT_VERSION_DATA, EKF_STATUS_REPORT_DATA, EkfStatusFlags, GLOBAL_POSITION_INT_DATA,
@@ -33,7 +35,11 @@ struct Bench {
 impl Bench {
     /// A lone aircraft with a mission.
     fn new() -> Self {
-        let mut config = Config::new(muscop::Config::new(VehicleId(1), VehicleId(1), 1));
+        Self::with(muscop::Config::new(VehicleId(1), VehicleId(1), 1).into())
+    }
+
+    fn with(coordination: Coordination) -> Self {
+        let mut config = Config::new(coordination);
         config.companion_loss = CompanionLoss::EndsWithIt;
         let mut bench = Self {
             agent: Agent::new(config, 1, Instant::ZERO).unwrap(),

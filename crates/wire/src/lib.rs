@@ -9,7 +9,8 @@
 mod message;
 
 pub use message::{
-    Avoidance, Beacon, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX,
+    AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX, VehicleId,
+    WAYPOINTS_MAX,
 };
 
 use serde::{Deserialize, Serialize};
@@ -305,6 +306,14 @@ mod tests {
         assert_eq!(refused(&|b| b.locations.clear()), Some(Refused::Contradiction));
         assert_eq!(refused(&|b| b.locations[2].latitude_e7 = 900_000_001), Some(Refused::OffEarth));
         assert_eq!(refused(&|b| b.locations[0].altitude_mm = i32::MAX), Some(Refused::Impossible));
+        assert_eq!(refused(&|b| b.locations[2].latitude_e7 += 90_000_000), Some(Refused::FarAway));
+        assert_eq!(refused(&|b| b.locations[1].longitude_e7 += 9_000_600), Some(Refused::FarAway));
+        // Across the date line it is not far.
+        let across = |b: &mut Beacon| {
+            b.locations.iter_mut().for_each(|l| l.longitude_e7 = 1_799_999_000);
+            b.locations[1].longitude_e7 = -1_799_999_000;
+        };
+        assert_eq!(refused(&across), None);
         // More locations than fit: the count is the last but the locations themselves.
         let whole = Beacon { locations: (0..59).map(|_| Location::default()).collect(), ..beacon() };
         let message = Message::Beacon(whole);

@@ -89,8 +89,11 @@ pub const LOCATIONS_MAX: usize = 59;
 /// Faster than any multicopter, centimetre per second.
 const SPEED_MAX_CM_S: u16 = 10_000;
 
-/// Older than this a measurement says nothing of a flying aircraft, milliseconds.
-const AGE_MAX_MS: u16 = 10_000;
+/// Older than this a measurement says nothing of a flying aircraft: such a beacon is refused, milliseconds.
+pub const AGE_MAX_MS: u16 = 10_000;
+
+/// No beacon leads farther than this from its first location, 1e-7 degree of latitude (100 km) or longitude.
+const REACH_MAX_E7: u32 = 9_000_000;
 
 /// A place with its altitude above sea level: aircraft of different owners share no home.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +104,16 @@ pub struct Location {
     pub longitude_e7: i32,
     /// Altitude above mean sea level, millimetre.
     pub altitude_mm: i32,
+}
+
+impl Location {
+    /// Roughly, and the short way round the earth.
+    fn is_within_reach_of(&self, first: &Self) -> bool {
+        const ROUND_E7: u32 = 3_600_000_000;
+        let longitude_e7 = self.longitude_e7.abs_diff(first.longitude_e7);
+        let longitude_e7 = longitude_e7.min(ROUND_E7.saturating_sub(longitude_e7));
+        self.latitude_e7.abs_diff(first.latitude_e7) <= REACH_MAX_E7 && longitude_e7 <= REACH_MAX_E7
+    }
 }
 
 /// States of MBCAP that others must know (thesis figures 5.1 and 5.17).
@@ -173,13 +186,14 @@ impl Beacon {
         if self.age_ms > AGE_MAX_MS {
             return Err(Refused::Stale);
         }
-        if self.locations.is_empty() {
-            return Err(Refused::Contradiction);
-        }
+        let first = self.locations.first().ok_or(Refused::Contradiction)?;
         self.locations.iter().try_for_each(|l| {
-            let altitude = (-1_000_000..=100_000_000).contains(&l.altitude_mm);
             let place = Point { latitude_e7: l.latitude_e7, longitude_e7: l.longitude_e7, height_mm: 0 };
-            if altitude { place.check() } else { Err(Refused::Impossible) }
+            place.check()?;
+            if !(-1_000_000..=100_000_000).contains(&l.altitude_mm) {
+                return Err(Refused::Impossible);
+            }
+            if l.is_within_reach_of(first) { Ok(()) } else { Err(Refused::FarAway) }
         })
     }
 }

@@ -124,6 +124,7 @@ export interface components {
             protocol: string;
             /** @description What the radio did. */
             radio: components["schemas"]["Radio"];
+            separation?: components["schemas"]["Separation"] | null;
             /**
              * @description The protocol's state, in the words of its paper: Start, Setup, ReadyToFly, TakingOff, SetupFinished,
              *     WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort; in MBCAP
@@ -207,6 +208,21 @@ export interface components {
             name: string;
             /** @description Whether it passed. */
             passed: boolean;
+        };
+        /** @description Another aircraft and when it will be nearest. */
+        ClosestApproach: {
+            /**
+             * Format: double
+             * @description How near it will be then, metres.
+             */
+            distance_m: number;
+            /** @description 16 hexadecimal digits. */
+            id: string;
+            /**
+             * Format: double
+             * @description From now, seconds.
+             */
+            time_s: number;
         };
         /**
          * @description What an operator can ask of an aircraft.
@@ -500,6 +516,26 @@ export interface components {
             position: components["schemas"]["GeoPoint"];
             target?: components["schemas"]["GeoPoint"] | null;
         };
+        /** @description Another aircraft and how far away it is or was. */
+        Nearby: {
+            /**
+             * Format: double
+             * @description Distance, metres.
+             */
+            distance_m: number;
+            /**
+             * Format: double
+             * @description Over ground, metres.
+             */
+            horizontal_m: number;
+            /** @description 16 hexadecimal digits. */
+            id: string;
+            /**
+             * Format: double
+             * @description In height, metres.
+             */
+            vertical_m: number;
+        };
         /** @description A parameter of the autopilot. */
         Parameter: {
             /** @description Why there is no value; empty otherwise. */
@@ -541,6 +577,30 @@ export interface components {
             count: number;
             /** @description A stable word. */
             reason: string;
+        };
+        /** @description How near others are and were, as an aircraft reckons from their beacons. It watches, and commands nothing. */
+        Separation: {
+            /** @description Whether an encounter that alarmed is not over. */
+            alarmed: boolean;
+            /**
+             * Format: int32
+             * @description Encounters of the flight that alarmed.
+             */
+            alarms: number;
+            closest_approach?: components["schemas"]["ClosestApproach"] | null;
+            /**
+             * Format: int32
+             * @description Encounters of the flight that were nearer than a collision.
+             */
+            collisions: number;
+            flight_minimum?: components["schemas"]["Nearby"] | null;
+            nearest?: components["schemas"]["Nearby"] | null;
+            /**
+             * Format: int32
+             * @description Encounters that were collisions by the published rule: looked at each 0.5 s, with a limit over ground and
+             *     one in height.
+             */
+            rule_collisions: number;
         };
         /**
          * @description How bad a log line is.

@@ -31,7 +31,7 @@ use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Beacon, Location, Message, Point, Refused, VehicleId};
+use wingbeat_wire::{AGE_MAX_MS, Beacon, Location, Message, Point, Refused, VehicleId};
 
 use crate::{
     Action, Actions, AvoidanceView, Command, Input, Order, Phase, Protocol, ROUTE_MAX, Route, Severity,
@@ -249,7 +249,7 @@ impl Mbcap {
     /// Puts the mission into a local frame: heights above home become altitudes.
     fn begin_flight(&mut self) {
         let Some((_, at)) = self.at else { return };
-        let home_mm = at.position.altitude_mm - libm::round(at.height_m * 1e3) as i32;
+        let home_mm = at.position.altitude_mm.saturating_sub(libm::round(at.height_m * 1e3) as i32);
         let frame = Frame::new(at.position);
         self.waypoints = self
             .route
@@ -643,7 +643,9 @@ impl Mbcap {
         }
         self.told.sent += 1;
         self.told.state = Some(avoidance);
-        if self.told.locations.is_empty() {
+        let age_ms = now.since(self.told.measured_at).as_millis();
+        // Where it was so long ago nobody would believe.
+        if self.told.locations.is_empty() || age_ms > u128::from(AGE_MAX_MS) {
             return;
         }
         let locations = self
@@ -666,7 +668,7 @@ impl Mbcap {
             avoiding: self.avoiding,
             planned_speed_cm_s: cm_s(self.config.planned_speed_m_s),
             speed_cm_s: cm_s(self.told.speed_m_s),
-            age_ms: now.since(self.told.measured_at).as_millis().min(u128::from(u16::MAX)) as u16,
+            age_ms: age_ms as u16,
             locations,
         };
         push(out, Action::Broadcast { flight: 0, message: Message::Beacon(beacon) });

@@ -89,11 +89,15 @@ fn local(frame: &Frame, l: &Location) -> DVec3 {
     })
 }
 
-/// At least the distance over ground, without trigonometry: 1e-7 degree is 11.17 mm at most.
+/// At least the distance over ground, the short way round the earth, without trigonometry: 1e-7 degree is
+/// 11.17 mm at most.
 fn distance_bound_m(a: &Location, b: &Location) -> f64 {
     const MOST_M: f64 = 0.011_17;
-    let steps = |a: i32, b: i32| f64::from(a.abs_diff(b));
-    (steps(a.latitude_e7, b.latitude_e7) + steps(a.longitude_e7, b.longitude_e7)) * MOST_M
+    const ROUND_E7: u32 = 3_600_000_000;
+    let latitude_e7 = a.latitude_e7.abs_diff(b.latitude_e7);
+    let longitude_e7 = a.longitude_e7.abs_diff(b.longitude_e7);
+    let longitude_e7 = longitude_e7.min(ROUND_E7.saturating_sub(longitude_e7));
+    (f64::from(latitude_e7) + f64::from(longitude_e7)) * MOST_M
 }
 
 /// All of them, highest id first.
@@ -193,6 +197,19 @@ mod tests {
         assert!(!known.get(VehicleId(7)).unwrap().is_valid(later, validity));
         assert!(known.get(VehicleId(8)).unwrap().is_valid(later, validity));
         assert_eq!(known.hear(Instant::from_secs(12), VehicleId(7), &beacon(), &frame), Ok(()));
+    }
+
+    #[test]
+    fn the_date_line_is_no_distance() {
+        let at = |longitude_e7| Location { latitude_e7: 0, longitude_e7, altitude_mm: 0 };
+        let (west, east) = (at(1_799_999_000), at(-1_799_999_000));
+        assert!((distance_bound_m(&west, &east) - 22.34).abs() < 1e-9);
+        let across = Beacon { locations: [west, east].into_iter().collect(), ..beacon() };
+        let frame = Frame::new(Position { latitude_e7: 0, longitude_e7: 1_799_999_500, altitude_mm: 0 });
+        let mut known = Neighbours::default();
+        assert_eq!(known.hear(Instant::ZERO, VehicleId(1), &across, &frame), Ok(()));
+        let other = known.get(VehicleId(1)).unwrap();
+        assert!(!other.is_within(20.0, DVec3::new(500.0, 0.0, 0.0)));
     }
 
     #[test]

@@ -1,0 +1,219 @@
+//! What comes from the air that no honest aircraft sends: each refused with its one reason, counted, and
+//! without any other effect.
+
+use super::*;
+use wingbeat_wire::{Avoidance, Beacon, DATAGRAM_LEN_MAX, Location};
+
+const HERE: Location = Location { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+
+/// One under MBCAP-e whose mission has begun, 20 m up; nobody else is in the air.
+fn flying() -> Bench {
+    let mut config = mbcap::Config::mbcap_e();
+    config.me = VehicleId(1);
+    let mut bench = Bench::with(config.into());
+    bench.second();
+    assert_eq!(bench.feed(Input::Operator { id: "s", command: Command::Setup }), Some(Reply::Accepted));
+    bench.order_is_done();
+    assert_eq!(bench.feed(Input::Operator { id: "t", command: Command::Start }), Some(Reply::Accepted));
+    bench.order_is_done();
+    (bench.armed, bench.mode, bench.height_mm) = (true, Mode::Auto.number(), 20_000);
+    // The mode is what the order that was skipped would have asked for, and no pilot's.
+    bench.second();
+    bench.agent.engaged = true;
+    bench.second();
+    assert_eq!(bench.agent.state(), "Normal", "{:?}", bench.log);
+    bench.datagrams.clear();
+    bench
+}
+
+impl Bench {
+    /// The order that the executor is given counts as done.
+    fn order_is_done(&mut self) {
+        use wingbeat_protocol::{Input, Order};
+        let order = match self.agent.state() {
+            "Setup" => Order::LoadRoute,
+            _ => Order::FlyRoute { height_mm: 20_000 },
+        };
+        self.agent.executor.clear();
+        self.agent.protocol_input(self.now, Input::Done(order), &mut Outputs::default());
+    }
+
+    fn refused(&self) -> [u64; Refused::ALL.len()] {
+        self.agent.status(self.now).refused
+    }
+}
+
+/// A beacon of one that flies a kilometre north of us.
+fn beacon() -> Beacon {
+    let place = |n: i32| Location { latitude_e7: HERE.latitude_e7 + 90_000 + n * 450, ..HERE };
+    Beacon {
+        planned_speed_cm_s: 1_000,
+        speed_cm_s: 1_000,
+        locations: (0..11).map(place).collect(),
+        ..Beacon::default()
+    }
+}
+
+fn datagram(from: u64, sequence: u32, beacon: Beacon) -> Bytes {
+    let message = Message::Beacon(beacon);
+    wingbeat_wire::encode(&Datagram { from: VehicleId(from), flight: 0, sequence, message }).unwrap()
+}
+
+fn changed(change: impl FnOnce(&mut Beacon)) -> Bytes {
+    let mut beacon = beacon();
+    change(&mut beacon);
+    datagram(2, 100, beacon)
+}
+
+/// One location more than fits: the count is the last number before the locations.
+fn sixty_locations() -> Bytes {
+    let mut bytes = changed(|b| b.locations = (0..59).map(|_| Location::default()).collect());
+    let count = bytes.iter().rposition(|&b| b == 59).unwrap();
+    bytes[count] = 60;
+    bytes.extend_from_slice(&[0; 3]).unwrap();
+    bytes
+}
+
+#[test]
+fn mbcap_09_each_bad_beacon_is_refused_with_its_reason_and_does_nothing() {
+    let version = |version| {
+        let mut bytes = changed(|_| {});
+        bytes[0] = version;
+        bytes
+    };
+    let and_more = |more: &[u8]| {
+        let mut bytes = changed(|_| {});
+        bytes.extend_from_slice(more).unwrap();
+        bytes
+    };
+    let whole = changed(|_| {});
+    let cut: Bytes = Bytes::from_slice(&whole[..whole.len() - 1]).unwrap();
+    let muscop = Datagram { from: VehicleId(2), flight: 0, sequence: 100, message: Message::ReadyToFly };
+    #[rustfmt::skip]
+    let cases: [(&str, Bytes, Refused); 30] = [
+        ("nothing", Bytes::new(), Refused::Empty),
+        ("the next version", version(wingbeat_wire::VERSION + 1), Refused::Version),
+        ("the version before", version(wingbeat_wire::VERSION - 1), Refused::Version),
+        ("no version", version(0), Refused::Version),
+        ("a byte too few", cut, Refused::Malformed),
+        ("a byte too many", and_more(&[0]), Refused::TrailingBytes),
+        ("two in one", and_more(&whole), Refused::TrailingBytes),
+        ("more locations than fit", sixty_locations(), Refused::Malformed),
+        ("no location", changed(|b| b.locations.clear()), Refused::Contradiction),
+        ("our own", datagram(1, 100, beacon()), Refused::Own),
+        ("another protocol's", wingbeat_wire::encode(&muscop).unwrap(), Refused::Stranger),
+        ("faster than any multicopter", changed(|b| b.speed_cm_s = 10_001), Refused::Impossible),
+        ("the fastest that can be written", changed(|b| b.speed_cm_s = u16::MAX), Refused::Impossible),
+        ("a mission as fast", changed(|b| b.planned_speed_cm_s = 10_001), Refused::Impossible),
+        ("from the past", changed(|b| b.age_ms = 10_001), Refused::Stale),
+        ("from long ago", changed(|b| b.age_ms = u16::MAX), Refused::Stale),
+        ("beyond the pole", changed(|b| b.locations[0].latitude_e7 = 900_000_001), Refused::OffEarth),
+        ("beyond the other", changed(|b| b.locations[0].latitude_e7 = i32::MIN), Refused::OffEarth),
+        ("beyond the date line", changed(|b| b.locations[0].longitude_e7 = -1_800_000_001), Refused::OffEarth),
+        ("as far as can be written", changed(|b| b.locations[0].longitude_e7 = i32::MAX), Refused::OffEarth),
+        ("going off the earth", changed(|b| b.locations[10].latitude_e7 = i32::MAX), Refused::OffEarth),
+        ("in space", changed(|b| b.locations[0].altitude_mm = 100_000_001), Refused::Impossible),
+        ("in the earth", changed(|b| b.locations[10].altitude_mm = i32::MIN), Refused::Impossible),
+        ("1000 km away", changed(|b| b.locations.iter_mut().for_each(|l| l.latitude_e7 += 90_000_000)), Refused::FarAway),
+        ("on the other side of the earth", changed(|b| b.locations.iter_mut().for_each(|l| l.longitude_e7 += 1_800_000_000)), Refused::FarAway),
+        ("going 1000 km away", changed(|b| b.locations[10].latitude_e7 += 90_000_000), Refused::FarAway),
+        ("a state that does not exist", { let mut b = whole.clone(); let at = state_at(&whole); b[at] = 6; b }, Refused::Malformed),
+        ("a number that does not end", Bytes::from_slice(&[&[wingbeat_wire::VERSION][..], &[0xff; 40]].concat()).unwrap(), Refused::Malformed),
+        ("a message that does not exist", Bytes::from_slice(&[wingbeat_wire::VERSION, 2, 0, 100, 99]).unwrap(), Refused::Malformed),
+        ("all ones", Bytes::from_slice(&[0xff; DATAGRAM_LEN_MAX]).unwrap(), Refused::Version),
+    ];
+    let mut bench = flying();
+    for (what, bytes, reason) in cases {
+        let (before, status) = (bench.refused(), bench.agent.status(bench.now));
+        bench.log.clear();
+        bench.feed(Input::Datagram(&bytes));
+        let mut expected = before;
+        expected[reason as usize] += 1;
+        let after = bench.agent.status(bench.now);
+        assert_eq!(after.refused, expected, "{what}: expected {reason} and nothing else");
+        assert_eq!(after, Status { refused: expected, ..status }, "{what}: it changed something");
+        assert!(bench.log.is_empty(), "{what}: {:?}", bench.log);
+    }
+    bench.feed(Input::Datagram(&[0; DATAGRAM_LEN_MAX + 1]));
+    assert_eq!(bench.refused()[Refused::TooLong as usize], 1);
+    // And the good one, whose number some of them had, is taken.
+    let received = bench.agent.status(bench.now).received;
+    bench.feed(Input::Datagram(&whole));
+    let status = bench.agent.status(bench.now);
+    assert_eq!(status.received, received + 1);
+    assert!((status.separation.nearest.unwrap().distance_m - 1_000.0).abs() < 5.0, "{:?}", status.separation);
+}
+
+/// Where in the datagram the state stands: the one byte that another state changes.
+fn state_at(whole: &[u8]) -> usize {
+    let other = changed(|b| b.state = Avoidance::StandStill);
+    whole.iter().zip(&other).position(|(a, b)| a != b).unwrap()
+}
+
+#[test]
+fn mbcap_11_what_comes_late_or_twice_overwrites_nothing() {
+    let mut bench = flying();
+    let to_the_north = |n: i32| {
+        let mut beacon = beacon();
+        beacon.locations.iter_mut().for_each(|l| l.latitude_e7 += n * 4_500);
+        beacon
+    };
+    let mut told_m = |sequence, n| {
+        bench.feed(Input::Datagram(&datagram(2, sequence, to_the_north(n))));
+        let distance_m = bench.agent.status(bench.now).separation.nearest.unwrap().distance_m;
+        let overtaken = bench.refused()[Refused::Overtaken as usize];
+        ((distance_m / 50.0).round() as i32, overtaken)
+    };
+    // Steps of 50 m, a kilometre away.
+    assert_eq!(told_m(100, 0), (20, 0));
+    assert_eq!(told_m(102, 2), (22, 0));
+    assert_eq!(told_m(101, 1), (22, 1), "it came late");
+    assert_eq!(told_m(102, 9), (22, 2), "it came twice, and changed on the way");
+    assert_eq!(told_m(103, 3), (23, 2));
+}
+
+#[test]
+fn mbcap_09_a_storm_of_2000_a_second_costs_its_sender_the_place_and_nobody_else() {
+    let mut bench = flying();
+    let (start, received) = (bench.now, bench.agent.status(bench.now).received);
+    let mut own = 0;
+    for i in 1..=4_000_u32 {
+        bench.now = start + Duration::from_micros(u64::from(i) * 500);
+        bench.feed(Input::Datagram(&datagram(2, i, beacon())));
+        if i % 400 == 0 {
+            bench.feed(Input::Datagram(&datagram(3, i + 1, beacon())));
+        }
+        if bench.agent.poll_timeout().0 <= bench.now {
+            bench.feed(Input::Wake);
+        }
+        own += bench.datagrams.drain(..).count();
+    }
+    let status = bench.agent.status(bench.now);
+    // 20 a second are its share; the 21st costs it 10 s. Each of the other's ten is taken.
+    assert_eq!(status.refused[Refused::Storm as usize], 4_000 - 20);
+    assert_eq!(status.received - received, 20 + 10);
+    assert_eq!(own, 10, "we go on talking five times a second");
+    // After 10 s of anything it has its place again.
+    bench.now = start + Duration::from_secs(11);
+    bench.feed(Input::Datagram(&datagram(2, 5_000, beacon())));
+    let status = bench.agent.status(bench.now);
+    assert_eq!(status.refused[Refused::Storm as usize], 4_000 - 20);
+}
+
+#[test]
+fn mbcap_09_names_without_end_fill_no_table() {
+    let mut bench = flying();
+    // 2000 senders that each say one word within a second, and one that goes on.
+    let start = bench.now;
+    for i in 0..2_000_u32 {
+        bench.now = start + Duration::from_micros(u64::from(i) * 500);
+        bench.feed(Input::Datagram(&datagram(1_000 + u64::from(i), 1, beacon())));
+        if i % 400 == 0 {
+            bench.feed(Input::Datagram(&datagram(3, i + 1, beacon())));
+        }
+    }
+    let status = bench.agent.status(bench.now);
+    // 128 are known: the one that goes on has its place because it came before they were so many.
+    assert_eq!(status.refused[Refused::NoRoom as usize], 2_000 - 127);
+    assert_eq!(status.received, 127 + 5);
+}
