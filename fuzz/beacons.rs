@@ -1,6 +1,8 @@
 //! What the fuzz targets for the air run, and `crates/agent/tests/fuzz.rs` replays: any bytes go in, nothing
 //! panics, and what each function asserts holds.
 
+use std::collections::BTreeSet;
+
 use wingbeat_agent::separation::{Monitor, Own, Thresholds};
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{Action, Actions, Command, Input, Mbcap, Order, Protocol, Telemetry, mbcap};
@@ -34,7 +36,12 @@ pub(crate) fn datagrams(data: &[u8]) {
 /// One aircraft under MBCAP, and its monitor of separation, driven by a script. The first byte chooses the
 /// variant and how far the mission has come.
 pub(crate) fn beacons(script: &[u8]) {
-    let Some((&first, script)) = script.split_first() else { return };
+    let _ = states(script);
+}
+
+/// The states that a script of [`beacons`] goes through.
+pub(crate) fn states(script: &[u8]) -> BTreeSet<&'static str> {
+    let Some((&first, script)) = script.split_first() else { return BTreeSet::new() };
     let mut config = if first & 1 == 0 { mbcap::Config::mbcap_e() } else { mbcap::Config::mbcap() };
     config.me = ME;
     let mut flight = Flight {
@@ -51,6 +58,7 @@ pub(crate) fn beacons(script: &[u8]) {
         order: None,
         sequence: 0,
         is_sane: true,
+        states: BTreeSet::new(),
     };
     let mission: Vec<Point> = [(0, 0), (4_500, 0), (4_500, 4_500), (0, 4_500)].map(corner).into();
     flight.protocol.set_mission(&mission).unwrap_or_else(|why| panic!("{why}"));
@@ -63,6 +71,7 @@ pub(crate) fn beacons(script: &[u8]) {
     }
     // Nobody says anything any more: it comes to rest.
     flight.pass(Duration::from_secs(200));
+    flight.states
 }
 
 fn corner((north_e7, east_e7): (i32, i32)) -> Point {
@@ -83,6 +92,7 @@ struct Flight {
     sequence: u32,
     /// Whether every report so far was one that a multicopter makes.
     is_sane: bool,
+    states: BTreeSet<&'static str>,
 }
 
 impl Flight {
@@ -119,8 +129,8 @@ impl Flight {
         let view = self.protocol.avoidance();
         let on_earth = |p: &Position| p.is_on_earth();
         assert!(view.is_none_or(|v| v.predicted.iter().chain(&v.risk).chain(&v.aside).all(on_earth)));
-        let _ =
-            (self.protocol.state(), self.protocol.phase(), self.protocol.detail(), self.protocol.target());
+        self.states.insert(self.protocol.state());
+        let _ = (self.protocol.phase(), self.protocol.detail(), self.protocol.target());
     }
 
     fn report(&mut self) {

@@ -4,19 +4,24 @@
 #[path = "../../../fuzz/beacons.rs"]
 mod entries;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
 
 const INPUTS: u64 = 4_000;
 
-fn replay(name: &str, run: fn(&[u8])) {
+fn corpus(name: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 5, "{}: found {} files", folder.display(), files.len());
-    for file in files {
+    files
+}
+
+fn replay(name: &str, run: fn(&[u8])) {
+    for file in corpus(name) {
         run_named(&file.display().to_string(), &std::fs::read(&file).unwrap(), run);
     }
 }
@@ -50,6 +55,16 @@ fn the_corpus_of_datagrams_passes() {
 #[test]
 fn the_corpus_of_beacons_passes() {
     replay("beacons", entries::beacons);
+}
+
+/// A corpus that no longer leads anywhere is none.
+#[test]
+fn the_corpus_of_beacons_reaches_every_state_of_a_flight() {
+    let reached: BTreeSet<&str> =
+        corpus("beacons").iter().flat_map(|file| entries::states(&std::fs::read(file).unwrap())).collect();
+    for state in wingbeat_wire::Avoidance::ALL.map(|a| a.name()).iter().chain(&["Aborted"]) {
+        assert!(reached.contains(state), "{state}: found {reached:?}");
+    }
 }
 
 #[test]
