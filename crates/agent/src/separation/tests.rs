@@ -77,7 +77,7 @@ fn meet(beside_m: f64, above_m: f64) -> Bench {
 }
 
 #[test]
-fn the_least_distance_lies_within_an_interval_and_not_at_its_ends() {
+fn mbcap_12_the_least_distance_lies_within_an_interval_and_not_at_its_ends() {
     // They pass at 10.15 s, when nothing is reported; 100 ms before they are 2 m farther apart along the line.
     let bench = meet(3.0, 0.0);
     let figures = bench.monitor.figures();
@@ -95,7 +95,7 @@ fn the_least_distance_lies_within_an_interval_and_not_at_its_ends() {
 }
 
 #[test]
-fn horizontal_and_vertical_distance_stand_apart() {
+fn mbcap_12_horizontal_and_vertical_distance_stand_apart() {
     // 12 m above us: three dimensions say 12.4 m, no alarm; the published rule calls it a collision.
     let bench = meet(3.0, 12.0);
     let figures = bench.monitor.figures();
@@ -107,7 +107,7 @@ fn horizontal_and_vertical_distance_stand_apart() {
 }
 
 #[test]
-fn the_status_says_who_is_nearest_and_who_will_be() {
+fn mbcap_12_the_status_says_who_is_nearest_and_who_will_be() {
     let mut bench = Bench::new();
     let east = DVec3::new(10.0, 0.0, 0.0);
     bench.look(0, own(UP, east));
@@ -128,7 +128,7 @@ fn the_status_says_who_is_nearest_and_who_will_be() {
 }
 
 #[test]
-fn an_encounter_is_told_once_and_a_second_one_again() {
+fn mbcap_12_an_encounter_is_told_once_and_a_second_one_again() {
     let mut bench = Bench::new();
     let still = own(UP, DVec3::ZERO);
     let mut alarms = StdVec::new();
@@ -146,7 +146,7 @@ fn an_encounter_is_told_once_and_a_second_one_again() {
 }
 
 #[test]
-fn on_the_ground_nobody_is_near_and_each_flight_ends_with_a_line() {
+fn mbcap_12_on_the_ground_nobody_is_near_and_each_flight_ends_with_a_line() {
     let mut bench = Bench::new();
     let beside = beacon(DVec3::new(2.0, 0.0, 0.0), DVec3::ZERO, 0);
     let ground = |armed| Own { armed, ..own(DVec3::ZERO, DVec3::ZERO) };
@@ -175,7 +175,7 @@ fn on_the_ground_nobody_is_near_and_each_flight_ends_with_a_line() {
 }
 
 #[test]
-fn a_replayed_or_overtaken_beacon_changes_nothing() {
+fn mbcap_11_a_replayed_or_overtaken_beacon_changes_nothing() {
     let mut monitor = Monitor::new(Thresholds::default());
     let mut hear = |ms, sequence, away_m| {
         let b = beacon(UP + DVec3::new(away_m, 0.0, 0.0), DVec3::ZERO, 0);
@@ -202,7 +202,7 @@ fn a_replayed_or_overtaken_beacon_changes_nothing() {
 }
 
 #[test]
-fn a_full_table_keeps_the_near_and_the_heard() {
+fn mbcap_12_a_full_table_keeps_the_near_and_the_heard() {
     let mut bench = Bench::new();
     bench.look(0, own(UP, DVec3::ZERO));
     for i in 0..TRACKS_MAX as u64 {
@@ -222,7 +222,7 @@ fn a_full_table_keeps_the_near_and_the_heard() {
 }
 
 #[test]
-fn whoever_brakes_tells_one_place_and_goes_on_as_it_came() {
+fn mbcap_12_whoever_brakes_tells_one_place_and_goes_on_as_it_came() {
     let mut bench = Bench::new();
     bench.look(0, own(UP, DVec3::ZERO));
     let north = DVec3::new(0.0, 8.0, 0.0);
@@ -247,7 +247,7 @@ fn whoever_brakes_tells_one_place_and_goes_on_as_it_came() {
 }
 
 #[test]
-fn positions_that_concern_nobody_are_refused_and_extremes_do_no_harm() {
+fn mbcap_12_positions_that_concern_nobody_are_refused_and_extremes_do_no_harm() {
     let mut bench = Bench::new();
     bench.look(0, own(UP, DVec3::ZERO));
     assert_eq!(

@@ -1,6 +1,9 @@
 //! Two and three aircraft as points with a mission, on a radio without losses.
 
 extern crate std;
+
+mod table;
+
 use super::*;
 use std::{vec, vec::Vec};
 
@@ -227,132 +230,4 @@ fn mbcap_08_a_third_waits_for_its_turn() {
         flown.crafts.iter().map(|c| &c.states).collect::<Vec<_>>()
     );
     assert!(flown.separation_m > 5.0, "{}", flown.separation_m);
-}
-
-/// A protocol in flight in the given state, at second 100, in conflict with `other`.
-fn in_state(avoidance: Avoidance, me: u64, other: u64) -> Craft {
-    let mut craft = Craft::new(Config::mbcap_e(), me, &[(-300.0, 0.0), (300.0, 0.0)]);
-    let at = craft.telemetry();
-    craft.handle(Instant::ZERO, Input::Telemetry(at));
-    craft.handle(Instant::ZERO, Input::Operator(Command::Setup));
-    craft.handle(Instant::ZERO, Input::Operator(Command::Start));
-    craft.handle(Instant::ZERO, Input::Reached(0));
-    let at = craft.telemetry();
-    craft.handle(Instant::from_secs(89), Input::Telemetry(at));
-    let p = &mut craft.protocol;
-    (p.state, p.since) = (State::Flying(avoidance), Instant::from_secs(90));
-    p.told.state = Some(avoidance);
-    if avoidance != Avoidance::Normal {
-        p.avoiding = Some(VehicleId(other));
-    }
-    if avoidance == Avoidance::MovingAside {
-        p.aside = Some(DVec2::new(-300.0, 7.6));
-        p.doing = Some(Doing::Aside { until: None });
-    }
-    craft.mode = None;
-    craft
-}
-
-/// A beacon of an aircraft that stands at `at` (metres east and north of our home).
-fn beacon(state: Avoidance, avoiding: Option<u64>, at: &[(f64, f64)]) -> Beacon {
-    Beacon {
-        state,
-        avoiding: avoiding.map(VehicleId),
-        planned_speed_cm_s: 1_000,
-        locations: at
-            .iter()
-            .map(|&(x, y)| {
-                let p = Frame::new(HOME).to_position(DVec3::new(x, y, 0.0));
-                Location { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 30_000 }
-            })
-            .collect(),
-        ..Beacon::default()
-    }
-}
-
-/// Every state under every input, as the lower and as the higher of two.
-#[test]
-fn mbcap_10_the_transition_table() {
-    use std::fmt::Write as _;
-    type Event = (&'static str, fn(&mut Craft, Instant, u64, u64));
-    fn hear(craft: &mut Craft, at: Instant, from: u64, beacon: Beacon) {
-        craft.handle(
-            at,
-            Input::Message { from: VehicleId(from), flight: 0, message: &Message::Beacon(beacon) },
-        );
-    }
-    let events: [Event; 16] = [
-        ("nothing", |_, _, _, _| {}),
-        ("a risk", |c, t, _, o| {
-            c.protocol.told.locations = core::iter::once(DVec3::ZERO).collect();
-            hear(c, t, o, beacon(Avoidance::Normal, None, &[(-300.0, 10.0)]));
-        }),
-        ("a claim without a risk", |c, t, m, o| {
-            hear(c, t, o, beacon(Avoidance::StandStill, Some(m), &[(0.0, 300.0)]))
-        }),
-        ("mutual, it stands elsewhere", |c, t, m, o| {
-            hear(c, t, o, beacon(Avoidance::StandStill, Some(m), &[(-300.0, 60.0), (-100.0, 60.0)]));
-        }),
-        ("mutual, it stands, we are in its way", |c, t, m, o| {
-            hear(c, t, o, beacon(Avoidance::StandStill, Some(m), &[(-250.0, 3.0), (-350.0, 3.0)]));
-        }),
-        ("mutual, it gives way", |c, t, m, o| {
-            hear(c, t, o, beacon(Avoidance::GoOnPlease, Some(m), &[(0.0, 60.0)]))
-        }),
-        ("it avoids a third", |c, t, _, o| {
-            hear(c, t, o, beacon(Avoidance::StandStill, Some(9), &[(0.0, 60.0)]))
-        }),
-        ("it lands", |c, t, m, o| {
-            hear(c, t, o, Beacon { landing: true, ..beacon(Avoidance::Normal, Some(m), &[(0.0, 60.0)]) });
-        }),
-        ("it has passed", |c, t, _, o| {
-            hear(c, t, o, beacon(Avoidance::Overtaking, None, &[(0.0, 60.0)]));
-            hear(c, t, o, Beacon { event: 1, ..beacon(Avoidance::Normal, None, &[(0.0, 60.0)]) });
-        }),
-        ("120 s, it is still there", |c, t, m, o| {
-            c.protocol.since = Instant::ZERO;
-            hear(
-                c,
-                Instant::from_secs(121).max(t),
-                o,
-                beacon(Avoidance::Overtaking, Some(m), &[(0.0, 60.0)]),
-            );
-        }),
-        ("120 s, it is silent", |c, _, _, _| c.protocol.since = Instant::ZERO),
-        ("slow and at the place aside", |c, _, _, _| c.protocol.here = DVec3::new(0.0, 0.0, 20.0)),
-        ("an order fails", |c, t, _, _| drop(c.handle(t, Input::Failed(Order::Resume)))),
-        ("Hold", |c, t, _, _| drop(c.handle(t, Input::Operator(Command::Hold)))),
-        ("Land", |c, t, _, _| drop(c.handle(t, Input::Operator(Command::Land)))),
-        ("disarmed", |c, t, _, _| {
-            c.armed = false;
-            let at = c.telemetry();
-            c.handle(t, Input::Telemetry(at));
-        }),
-    ];
-    let mut table = std::string::String::new();
-    for (role, me, other) in [("lower", 1, 2), ("higher", 2, 1)] {
-        writeln!(table, "{role}:").unwrap();
-        for avoidance in Avoidance::ALL {
-            for (name, event) in events {
-                let mut craft = in_state(avoidance, me, other);
-                let now =
-                    if name.starts_with("120") { Instant::from_secs(121) } else { Instant::from_secs(100) };
-                if name.starts_with("slow") {
-                    craft.protocol.aside = craft.protocol.aside.map(|_| DVec2::ZERO);
-                }
-                // Neither a pass nor a beacon before the event.
-                (craft.protocol.pass_at, craft.protocol.beacon_at) = (Instant::NEVER, Instant::NEVER);
-                event(&mut craft, now, me, other);
-                craft.protocol.pass_at = now;
-                craft.handle(now, Input::Wake);
-                // The flight controller obeys at once, the aircraft stands: what follows is in the table too.
-                let order = craft.mode.map_or("-".into(), |o| std::format!("{o}"));
-                let state = craft.protocol.state();
-                if state != avoidance.name() || order != "-" {
-                    writeln!(table, "  {} | {name} -> {state}, {order}", avoidance.name()).unwrap();
-                }
-            }
-        }
-    }
-    insta::assert_snapshot!(table);
 }
