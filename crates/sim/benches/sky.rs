@@ -8,10 +8,13 @@
 //! `cargo bench --package wingbeat-sim --bench sky -- AIRCRAFT MINUTES SEED` (100, 64 and 1 unless given),
 //! which `cargo xtask bench` runs. The line that begins with `sky: ` is what it reads.
 
+mod measure;
+
 use std::error::Error;
 use std::fs;
 use std::time::Instant as Clock;
 
+use measure::on_core_s;
 use rand_core::Rng;
 use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
@@ -172,14 +175,6 @@ fn start(world: &mut World) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
-}
-
-/// Time that this process, which has one thread, had a core for itself (proc(5): schedstat). On a core that
-/// nobody else wants, it is the time by the clock.
-fn on_core_s() -> Result<f64, Box<dyn Error>> {
-    let text = fs::read_to_string("/proc/self/schedstat")?;
-    let ns: u64 = text.split(' ').next().unwrap_or_default().parse()?;
-    Ok(ns as f64 * 1e-9)
 }
 
 /// The most memory that this process ever held (proc(5): VmHWM).
