@@ -163,7 +163,7 @@ impl Other {
             velocity: DVec2::from_angle(within(std::f64::consts::PI)) * SPEED_M_S,
             half_m,
             period,
-            due: Instant::from_micros((within(0.5) + 0.5).mul_add(period.as_micros() as f64, 0.0) as u64),
+            due: Instant::from_micros(((within(0.5) + 0.5) * period.as_micros() as f64) as u64),
             sequence: 0,
         }
     }
@@ -237,11 +237,9 @@ fn fly(sky: &Sky) -> Result<Flight, Box<dyn Error>> {
     loop {
         let radio = others.iter().map(|o| o.due).min().unwrap_or(Instant::NEVER);
         now = now.max(radio.min(controller.poll_timeout()).min(agent.poll_timeout().0));
-        for i in 0..others.len() {
-            if others[i].due <= now {
-                let beacon = others[i].beacon(&frame)?;
-                give(now, Kept::Datagram(beacon), &mut agent, &mut controller);
-            }
+        for other in others.iter_mut().filter(|o| o.due <= now) {
+            let beacon = other.beacon(&frame)?;
+            give(now, Kept::Datagram(beacon), &mut agent, &mut controller);
         }
         if controller.poll_timeout() <= now {
             bytes.clear();
