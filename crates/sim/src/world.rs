@@ -61,7 +61,13 @@ pub struct World {
     queue: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
     serial: u64,
     observer: Observer,
+    /// When each flight controller ticks next: beside the controllers, which are large, so that looking for
+    /// those that are due is cheap.
+    ticks_at: Vec<Instant>,
+    /// Which places in `positions` are behind the truth.
+    is_stale: Vec<bool>,
     positions: Vec<DVec3>,
+    samples: Vec<Sample>,
     trace: u64,
     log: Vec<Logged>,
     outputs: Outputs,
@@ -90,7 +96,10 @@ impl World {
             queue: BinaryHeap::new(),
             serial: 0,
             observer: Observer::new(count, collision_distance_m),
+            ticks_at: vec![Instant::ZERO; count],
+            is_stale: vec![true; count],
             positions: vec![DVec3::ZERO; count],
+            samples: Vec::with_capacity(count),
             trace: 0xcbf2_9ce4_8422_2325,
             log: Vec::new(),
             outputs: Outputs::default(),
@@ -151,13 +160,19 @@ impl World {
     fn tick(&mut self) {
         let mut next = Instant::NEVER;
         for i in 0..self.vehicles.len() {
+            if self.ticks_at[i] > self.now {
+                next = next.min(self.ticks_at[i]);
+                continue;
+            }
             let mut bytes = std::mem::take(&mut self.bytes);
             bytes.clear();
             let controller = &mut self.vehicles[i].controller;
             controller.advance(self.now, &mut bytes);
-            next = next.min(controller.poll_timeout());
+            self.ticks_at[i] = controller.poll_timeout();
+            self.is_stale[i] = true;
+            next = next.min(self.ticks_at[i]);
             if !bytes.is_empty() {
-                self.note(i, 1, &bytes);
+                self.trace = mixed(self.trace, self.now, i, 1, &bytes);
                 self.agent(i, Input::Autopilot(&bytes));
             }
             self.bytes = bytes;
@@ -166,16 +181,31 @@ impl World {
     }
 
     fn look(&mut self) {
-        let samples: Vec<Sample> = (0..self.vehicles.len()).map(|i| self.sample(i)).collect();
+        self.locate();
+        let mut samples = std::mem::take(&mut self.samples);
+        samples.clear();
+        samples.extend((0..self.vehicles.len()).map(|i| self.sample(i)));
         self.observer.look(self.now, &samples);
+        self.samples = samples;
         self.push(self.now + LOOK_PERIOD, Happening::Look);
     }
 
+    /// Brings `positions` up to the truth. It changes when a flight controller ticks, several datagrams apart.
+    fn locate(&mut self) {
+        let places = self.positions.iter_mut().zip(&mut self.is_stale);
+        for ((position, is_stale), vehicle) in places.zip(&self.vehicles) {
+            if std::mem::take(is_stale) {
+                *position = self.frame.to_local(vehicle.controller.truth().position);
+            }
+        }
+    }
+
+    /// What the checkers see, where `positions` are up to date.
     fn sample(&self, i: usize) -> Sample {
         let truth = self.vehicles[i].controller.truth();
         let (phase, leader, slot_offset) = self.vehicles[i].agent.place_in_swarm();
         Sample {
-            local: self.frame.to_local(truth.position),
+            local: self.positions[i],
             velocity: truth.velocity,
             armed: truth.armed,
             landed: truth.landed,
@@ -187,45 +217,30 @@ impl World {
 
     /// One input for one agent, and everything that it asks for.
     fn agent(&mut self, i: usize, input: Input<'_>) -> Option<Reply> {
-        let mut out = std::mem::take(&mut self.outputs);
-        let vehicle = &mut self.vehicles[i];
-        vehicle.agent.handle(self.now, input, &mut out);
+        let (now, vehicle, out) = (self.now, &mut self.vehicles[i], &mut self.outputs);
+        vehicle.agent.handle(now, input, out);
         if !out.autopilot.is_empty() {
             vehicle.controller.receive(&out.autopilot);
-            self.note(i, 2, &out.autopilot);
+            self.trace = mixed(self.trace, now, i, 2, &out.autopilot);
         }
-        for event in out.events.drain(..) {
-            self.log.push(Logged { at: self.now, vehicle: i, event });
-        }
-        if !out.datagrams.is_empty() {
-            for v in 0..self.vehicles.len() {
-                self.positions[v] = self.frame.to_local(self.vehicles[v].controller.truth().position);
-            }
-        }
-        for datagram in &out.datagrams {
-            self.note(i, 3, datagram);
-            let bytes: Arc<[u8]> = Arc::from(datagram.as_slice());
-            let mut deliveries = std::mem::take(&mut self.deliveries);
-            deliveries.clear();
-            self.channel.transmit(self.now, i, bytes.len(), &self.positions, &mut deliveries);
-            for delivery in &deliveries {
-                self.push(delivery.at, Happening::Arrival { to: delivery.to, bytes: Arc::clone(&bytes) });
-            }
-            self.deliveries = deliveries;
-        }
+        self.log.extend(out.events.drain(..).map(|event| Logged { at: now, vehicle: i, event }));
         let reply = out.reply.take();
-        self.outputs = out;
+        if !out.datagrams.is_empty() {
+            self.locate();
+        }
+        for datagram in &self.outputs.datagrams {
+            self.trace = mixed(self.trace, now, i, 3, datagram);
+            self.deliveries.clear();
+            self.channel.transmit(now, i, datagram.len(), &self.positions, &mut self.deliveries);
+            let bytes: Arc<[u8]> = Arc::from(datagram.as_slice());
+            for delivery in &self.deliveries {
+                let arrival = Happening::Arrival { to: delivery.to, bytes: Arc::clone(&bytes) };
+                self.serial += 1;
+                self.queue.push(Reverse((delivery.at, self.serial, arrival)));
+            }
+        }
         self.rearm(i);
         reply
-    }
-
-    /// Mixes what crossed a border into the trace (FNV-1a).
-    fn note(&mut self, vehicle: usize, border: u8, bytes: &[u8]) {
-        let time = self.now.as_micros().to_le_bytes();
-        let border = [vehicle as u8, border];
-        let all = time.iter().chain(&border).chain(bytes);
-        self.trace =
-            all.fold(self.trace, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
     }
 
     /// The time now.
@@ -265,6 +280,8 @@ impl World {
     }
     /// One aircraft's flight controller, to make it fail.
     pub fn controller(&mut self, vehicle: usize) -> &mut FlightController {
+        // Whatever is done to it shows, and what it says of it is heard with the next tick of anybody.
+        (self.ticks_at[vehicle], self.is_stale[vehicle]) = (Instant::ZERO, true);
         &mut self.vehicles[vehicle].controller
     }
     /// The checkers.
@@ -287,4 +304,14 @@ impl World {
     pub fn trace_hash(&self) -> u64 {
         self.trace
     }
+}
+
+/// Mixes what crossed a border into a trace (FNV-1a).
+fn mixed(trace: u64, now: Instant, vehicle: usize, border: u8, bytes: &[u8]) -> u64 {
+    let time = now.as_micros().to_le_bytes();
+    let border = [vehicle as u8, border];
+    let mix = |hash: u64, bytes: &[u8]| {
+        bytes.iter().fold(hash, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+    };
+    mix(mix(mix(trace, &time), &border), bytes)
 }

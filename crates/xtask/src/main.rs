@@ -12,6 +12,7 @@ mod layers;
 mod nspawn;
 mod openapi;
 mod process;
+mod sky;
 mod suite;
 mod web;
 
@@ -46,7 +47,7 @@ enum Command {
     Bench {
         /// One part only
         part: Option<Part>,
-        /// What the streams of `frames` are made from
+        /// What the streams of `frames` and the missions of `sky` are made from
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
@@ -84,6 +85,8 @@ enum Command {
 enum Part {
     /// MAVLink frame readers side by side: ours, the mavlink crate's, pymavlink's
     Frames,
+    /// A hundred aircraft through MBCAP-e for 64 minutes, and what a hundred neighbours cost one
+    Sky,
 }
 
 fn main() -> ExitCode {
@@ -91,8 +94,9 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test { full } => return suite::run(&root, full),
         Command::Demo { arguments } => demo::run(&root, &arguments),
-        Command::Bench { part: None, .. } => bench::run(&root),
+        Command::Bench { part: None, seed } => bench::run(&root).and_then(|()| sky::run(&root, seed)),
         Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
+        Command::Bench { part: Some(Part::Sky), seed } => sky::run(&root, seed),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Cross { target } => cross::run(&root, target),

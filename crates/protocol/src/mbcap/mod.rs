@@ -31,7 +31,7 @@ use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{AGE_MAX_MS, Beacon, Location, Message, Point, Refused, VehicleId};
+use wingbeat_wire::{AGE_MAX_MS, Beacon, LOCATIONS_MAX, Location, Message, Point, Refused, VehicleId};
 
 use crate::{
     Action, Actions, AvoidanceView, Command, Input, Order, Phase, Protocol, ROUTE_MAX, Route, Severity,
@@ -136,6 +136,8 @@ pub struct Mbcap {
 #[derive(Clone, Debug, Default)]
 struct Told {
     locations: Locations,
+    /// The same as they go out.
+    places: Vec<Location, LOCATIONS_MAX>,
     /// When the first location was measured.
     measured_at: Instant,
     /// Beacons with these locations so far.
@@ -638,8 +640,18 @@ impl Mbcap {
         let changed = self.config.renew_at_change && self.told.state != Some(avoidance);
         if changed || self.told.sent.is_multiple_of(self.config.beacons_per_prediction) {
             let locations = self.locations(avoidance);
-            self.told =
-                Told { locations, measured_at, sent: 0, state: Some(avoidance), speed_m_s: self.speed_m_s() };
+            let place = |&at: &DVec3| {
+                let Position { latitude_e7, longitude_e7, altitude_mm } = frame.to_position(at);
+                Location { latitude_e7, longitude_e7, altitude_mm }
+            };
+            self.told = Told {
+                places: locations.iter().map(place).collect(),
+                locations,
+                measured_at,
+                sent: 0,
+                state: Some(avoidance),
+                speed_m_s: self.speed_m_s(),
+            };
         }
         self.told.sent += 1;
         self.told.state = Some(avoidance);
@@ -648,19 +660,6 @@ impl Mbcap {
         if self.told.locations.is_empty() || age_ms > u128::from(AGE_MAX_MS) {
             return;
         }
-        let locations = self
-            .told
-            .locations
-            .iter()
-            .map(|&l| {
-                let p = frame.to_position(l);
-                Location {
-                    latitude_e7: p.latitude_e7,
-                    longitude_e7: p.longitude_e7,
-                    altitude_mm: p.altitude_mm,
-                }
-            })
-            .collect();
         let beacon = Beacon {
             event: self.event,
             state: avoidance,
@@ -669,7 +668,7 @@ impl Mbcap {
             planned_speed_cm_s: cm_s(self.config.planned_speed_m_s),
             speed_cm_s: cm_s(self.told.speed_m_s),
             age_ms: age_ms as u16,
-            locations,
+            locations: self.told.places.clone(),
         };
         push(out, Action::Broadcast { flight: 0, message: Message::Beacon(beacon) });
     }

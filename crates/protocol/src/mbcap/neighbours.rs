@@ -104,6 +104,8 @@ fn distance_bound_m(a: &Location, b: &Location) -> f64 {
 #[derive(Default)]
 pub(super) struct Neighbours {
     known: Vec<Neighbour, NEIGHBOURS_MAX>,
+    /// Their ids in the same order: a search through neighbours, which are large, waits for memory at each step.
+    ids: Vec<VehicleId, NEIGHBOURS_MAX>,
 }
 
 impl Neighbours {
@@ -115,7 +117,7 @@ impl Neighbours {
         beacon: &Beacon,
         frame: &Frame,
     ) -> Result<(), Refused> {
-        let found = self.known.binary_search_by(|n| id.cmp(&n.id));
+        let found = self.find(id);
         if let Ok(i) = found
             && !self.known[i].admits(now)
         {
@@ -138,11 +140,14 @@ impl Neighbours {
                     // Who was silent longest makes room; who is heard keeps its place.
                     let oldest = (0..self.known.len()).min_by_key(|&i| self.known[i].heard_at);
                     match oldest.filter(|&i| now.since(self.known[i].heard_at) > STORM_WINDOW) {
-                        Some(i) => drop(self.known.remove(i)),
+                        Some(i) => {
+                            self.known.remove(i);
+                            self.ids.remove(i);
+                        }
                         None => return Err(Refused::NoRoom),
                     }
                 }
-                let i = self.known.partition_point(|n| n.id > id);
+                let i = self.ids.partition_point(|&other| other > id);
                 let neighbour = Neighbour {
                     id,
                     beacon: beacon.clone(),
@@ -153,14 +158,19 @@ impl Neighbours {
                     in_window: 1,
                     banished_until: None,
                 };
-                let _ = self.known.insert(i, neighbour);
+                // There is room: see above.
+                let _ = (self.known.insert(i, neighbour), self.ids.insert(i, id));
             }
         }
         Ok(())
     }
 
+    fn find(&self, id: VehicleId) -> Result<usize, usize> {
+        self.ids.binary_search_by(|other| id.cmp(other))
+    }
+
     pub(super) fn get(&self, id: VehicleId) -> Option<&Neighbour> {
-        self.known.binary_search_by(|n| id.cmp(&n.id)).ok().map(|i| &self.known[i])
+        self.find(id).ok().map(|i| &self.known[i])
     }
 
     /// Highest right of way first.

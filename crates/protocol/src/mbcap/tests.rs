@@ -22,6 +22,7 @@ struct Craft {
     armed: bool,
     next: usize,
     states: Vec<(u64, &'static str)>,
+    refused: Vec<Refused>,
 }
 
 fn point(at: DVec2, height_m: f64) -> Point {
@@ -44,6 +45,7 @@ impl Craft {
             armed: false,
             next: 1,
             states: vec![],
+            refused: vec![],
         }
     }
 
@@ -74,7 +76,7 @@ impl Craft {
                     }
                     Action::Broadcast { message, .. } => said.push(message),
                     Action::Log(..) => {}
-                    Action::Refused(reason) => panic!("{reason}"),
+                    Action::Refused(reason) => self.refused.push(reason),
                 }
             }
             let Some(order) = inputs.pop() else { break };
@@ -175,6 +177,7 @@ fn fly(mut crafts: Vec<Craft>, speeds: &[f64], limit_s: u64) -> Flown {
             break;
         }
     }
+    assert!(crafts.iter().all(|c| c.refused.is_empty()), "honest beacons are taken");
     Flown { separation_m, crafts, ended_s }
 }
 
@@ -230,4 +233,59 @@ fn mbcap_08_a_third_waits_for_its_turn() {
         flown.crafts.iter().map(|c| &c.states).collect::<Vec<_>>()
     );
     assert!(flown.separation_m > 5.0, "{}", flown.separation_m);
+}
+
+/// A storm from one sender, through the whole state machine: what it costs the sender is counted, and neither
+/// our beacons nor what we see of somebody else suffer.
+#[test]
+fn mbcap_09_in_a_storm_we_still_tell_and_still_stop_for_another() {
+    const STORM_FROM_MS: u64 = 5_000;
+    const END_MS: u64 = 25_000;
+    let (stranger, ahead) = (VehicleId(5), VehicleId(9));
+    let tell = |at: DVec2, height_m: f64| {
+        let p = Frame::new(HOME).to_position(at.extend(height_m));
+        let location =
+            Location { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: p.altitude_mm };
+        Message::Beacon(Beacon { locations: core::iter::once(location).collect(), ..Beacon::default() })
+    };
+    let (storm, standing) = (tell(DVec2::new(30.0, 0.0), 200.0), tell(DVec2::new(150.0, 0.0), 20.0));
+    let mut craft = Craft::new(Config::mbcap_e(), 1, &[(0.0, 0.0), (600.0, 0.0)]);
+    let at = craft.telemetry();
+    for input in [
+        Input::Telemetry(at),
+        Input::Operator(Command::Setup),
+        Input::Operator(Command::Start),
+        Input::Reached(0),
+    ] {
+        craft.handle(Instant::ZERO, input);
+    }
+    let (mut sent, mut told) = (0, 0);
+    for half_ms in 0..END_MS * 2 {
+        let (now, ms) = (Instant::from_micros(half_ms * 500), half_ms / 2);
+        if half_ms.is_multiple_of(500) {
+            let _ = craft.fly(10.0);
+            let at = craft.telemetry();
+            told += craft.handle(now, Input::Telemetry(at)).len();
+        }
+        if half_ms.is_multiple_of(400) {
+            let message = Input::Message { from: ahead, flight: 0, message: &standing };
+            told += craft.handle(now, message).len();
+        }
+        if ms >= STORM_FROM_MS {
+            sent += 1;
+            let message = Input::Message { from: stranger, flight: 0, message: &storm };
+            told += craft.handle(now, message).len();
+        }
+    }
+    // Twenty are taken when it begins, and twenty more ten seconds later.
+    assert!(craft.refused.iter().all(|&r| r == Refused::Storm));
+    assert_eq!((sent, craft.refused.len()), (40_000, 39_960));
+    let validity = craft.protocol.config.beacon_validity;
+    let valid =
+        |id| craft.protocol.neighbours.get(id).unwrap().is_valid(Instant::from_millis(END_MS), validity);
+    assert!(!valid(stranger) && valid(ahead));
+    assert!((120..=130).contains(&told), "five beacons a second: found {told} in {END_MS} ms");
+    assert_eq!(names(&craft).last(), Some(&"StandStill"), "{:?}", craft.states);
+    assert_eq!(craft.protocol.avoiding, Some(ahead));
+    assert!(craft.at.x < 150.0 - craft.protocol.config.risk.distance_m, "{}", craft.at);
 }

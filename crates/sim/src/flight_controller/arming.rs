@@ -90,7 +90,7 @@ impl FlightController {
         if !armable {
             return Some("Arm: Mode not armable");
         }
-        let throttle = self.sticks().throttle;
+        let throttle = self.throttle_stick();
         let too_high = match self.mode {
             Mode::Guided => false,
             Mode::Stabilize => throttle > 0.0,
@@ -154,7 +154,7 @@ impl FlightController {
 
     /// Throttle down and yaw out to the right for two seconds arms, to the left disarms.
     fn check_sticks(&mut self, throttle_zero: bool) {
-        let yaw = self.sticks().yaw;
+        let yaw = self.yaw_stick();
         if !throttle_zero || yaw.abs() < STICK_CORNER || self.rc.lost_at().is_some() {
             self.arming.stick = None;
             return;

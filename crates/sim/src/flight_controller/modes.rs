@@ -75,7 +75,7 @@ impl FlightController {
             Mode::SmartRtl if !self.returning.knows_way_back() => Some("init failed"),
             // A raised throttle would jump off the ground.
             Mode::Stabilize
-                if self.landed() && self.mode != Mode::Stabilize && self.sticks().throttle > 0.25 =>
+                if self.landed() && self.mode != Mode::Stabilize && self.throttle_stick() > 0.25 =>
             {
                 Some("throttle too high")
             }
@@ -141,7 +141,7 @@ impl FlightController {
     /// Whether the pilot's throttle asks for a climb in the modes that hold altitude.
     pub(super) fn pilot_climbs(&self) -> bool {
         let dead_zone = self.parameters.get(Parameter::THR_DZ) / 1000.0;
-        self.sticks().throttle > 0.5 + dead_zone
+        self.throttle_stick() > 0.5 + dead_zone
     }
 
     /// Whether a take-off is under way and has not left the ground yet.
@@ -159,12 +159,11 @@ impl FlightController {
         if !self.armed() || self.motor_failed {
             return self.ensure(Task::Stopped);
         }
-        let sticks = self.sticks();
         match self.mode {
-            Mode::Stabilize => self.ensure(Task::Stabilize(sticks)),
-            Mode::AltHold => self.ensure(Task::AltHold(sticks)),
-            Mode::Loiter => self.ensure(Task::Loiter(sticks)),
-            Mode::PosHold => self.ensure(Task::PosHold(sticks)),
+            Mode::Stabilize => self.ensure(Task::Stabilize(self.sticks())),
+            Mode::AltHold => self.ensure(Task::AltHold(self.sticks())),
+            Mode::Loiter => self.ensure(Task::Loiter(self.sticks())),
+            Mode::PosHold => self.ensure(Task::PosHold(self.sticks())),
             Mode::Guided => self.run_guided(),
             Mode::Auto => self.run_mission(),
             Mode::Rtl | Mode::SmartRtl => self.run_return(),

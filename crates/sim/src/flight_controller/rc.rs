@@ -158,7 +158,7 @@ impl FlightController {
         for (i, pulse) in self.rc.effective.0.iter_mut().enumerate() {
             *pulse = self.rc.overrides[i].map_or(receiver.0[i], |o| o.pulse_us);
         }
-        if self.sticks().throttle > THROTTLE_DOWN {
+        if self.throttle_stick() > THROTTLE_DOWN {
             self.rc.throttle_up_at = Some(self.now);
         }
         self.update_switch();
@@ -182,23 +182,36 @@ impl FlightController {
         (self.parameters.get(which) as usize).clamp(1, CHANNELS)
     }
 
-    /// The sticks as calibration and mapping give them.
+    /// The sticks as calibration and mapping give them. Where one is enough, ask for that one: some are looked
+    /// at in every tick.
     pub(super) fn sticks(&self) -> Sticks {
-        let read = |which| {
-            let number = self.mapped(which);
-            (self.rc.effective.0[number - 1], self.parameters.channel(number))
-        };
-        let centre = |which| {
-            let (pulse, channel) = read(which);
-            centred(pulse, channel)
-        };
-        let (pulse, channel) = read(Parameter::RCMAP_THROTTLE);
         Sticks {
-            roll: centre(Parameter::RCMAP_ROLL),
-            pitch: centre(Parameter::RCMAP_PITCH),
-            throttle: ranged(pulse, channel),
-            yaw: centre(Parameter::RCMAP_YAW),
+            roll: self.centred_stick(Parameter::RCMAP_ROLL),
+            pitch: self.centred_stick(Parameter::RCMAP_PITCH),
+            throttle: self.throttle_stick(),
+            yaw: self.yaw_stick(),
         }
+    }
+
+    /// The throttle stick alone, 0..=1.
+    pub(super) fn throttle_stick(&self) -> f64 {
+        let (pulse, channel) = self.pulse(Parameter::RCMAP_THROTTLE);
+        ranged(pulse, channel)
+    }
+
+    /// The yaw stick alone, −1..=1.
+    pub(super) fn yaw_stick(&self) -> f64 {
+        self.centred_stick(Parameter::RCMAP_YAW)
+    }
+
+    fn centred_stick(&self, which: Parameter) -> f64 {
+        let (pulse, channel) = self.pulse(which);
+        centred(pulse, channel)
+    }
+
+    fn pulse(&self, which: Parameter) -> (u16, Channel) {
+        let number = self.mapped(which);
+        (self.rc.effective.0[number - 1], self.parameters.channel(number))
     }
 
     /// The pulse width on the throttle channel.

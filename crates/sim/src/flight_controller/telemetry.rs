@@ -322,8 +322,9 @@ impl FlightController {
 
     fn raw_imu(&self) -> MavMessage {
         let state = self.vehicle.state();
-        let (sin_pitch, cos_pitch) = libm::sincos(state.pitch_rad);
-        let (sin_roll, cos_roll) = libm::sincos(state.roll_rad);
+        let (roll_rad, pitch_rad) = state.roll_pitch_rad();
+        let (sin_pitch, cos_pitch) = libm::sincos(pitch_rad);
+        let (sin_roll, cos_roll) = libm::sincos(roll_rad);
         let milli_rad = |rad_s: f64| (rad_s * 1e3) as i16;
         MavMessage::RAW_IMU(RAW_IMU_DATA {
             time_usec: self.boot_us(),
@@ -442,12 +443,13 @@ impl FlightController {
 
     fn attitude(&self) -> MavMessage {
         let state = self.vehicle.state();
+        let (roll_rad, pitch_rad) = state.roll_pitch_rad();
         let pi = core::f64::consts::PI;
         let yaw = if state.yaw_rad > pi { state.yaw_rad - 2.0 * pi } else { state.yaw_rad };
         MavMessage::ATTITUDE(ATTITUDE_DATA {
             time_boot_ms: self.boot_ms(),
-            roll: state.roll_rad as f32,
-            pitch: state.pitch_rad as f32,
+            roll: roll_rad as f32,
+            pitch: pitch_rad as f32,
             yaw: yaw as f32,
             yawspeed: state.yaw_rate_rad_s as f32,
             ..ATTITUDE_DATA::DEFAULT
@@ -475,13 +477,14 @@ impl FlightController {
 
     fn nav_controller_output(&self) -> MavMessage {
         let state = self.vehicle.state();
+        let (roll_rad, pitch_rad) = state.roll_pitch_rad();
         let target = self.vehicle.target();
         let to = target.unwrap_or(state.position) - state.position;
         let bearing = heading_rad(DVec2::ZERO, DVec2::new(to.x, to.y)).to_degrees();
         let signed = if bearing > 180.0 { bearing - 360.0 } else { bearing };
         MavMessage::NAV_CONTROLLER_OUTPUT(NAV_CONTROLLER_OUTPUT_DATA {
-            nav_roll: state.roll_rad.to_degrees() as f32,
-            nav_pitch: state.pitch_rad.to_degrees() as f32,
+            nav_roll: roll_rad.to_degrees() as f32,
+            nav_pitch: pitch_rad.to_degrees() as f32,
             alt_error: to.z as f32,
             aspd_error: 0.0,
             xtrack_error: 0.0,

@@ -7,7 +7,6 @@
 
 use wingbeat_geo::{DVec2, DVec3};
 
-use super::horizontal::length;
 use super::{GRAVITY_M_S2, sqrt3};
 
 /// How the lean follows what the position controller asks for: a smoothed target, and the attitude
@@ -92,15 +91,5 @@ impl Airframe {
             self.acceleration = DVec3::ZERO;
             self.on_ground = true;
         }
-    }
-
-    /// Roll and pitch for a heading whose sine and cosine are given.
-    pub(super) fn roll_pitch_rad(&self, sin_yaw: f64, cos_yaw: f64) -> (f64, f64) {
-        let forward = self.lean.x * sin_yaw + self.lean.y * cos_yaw;
-        let right = self.lean.x * cos_yaw - self.lean.y * sin_yaw;
-        let pitch_rad = -libm::atan2(forward, GRAVITY_M_S2);
-        // cos(pitch) = g / |(g, forward)|
-        let cos_pitch = GRAVITY_M_S2 / length(DVec2::new(GRAVITY_M_S2, forward));
-        (libm::atan2(right * cos_pitch, GRAVITY_M_S2), pitch_rad)
     }
 }

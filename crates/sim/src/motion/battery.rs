@@ -90,7 +90,8 @@ impl Battery {
             return p.avionics_power_w;
         }
         let upward = state.acceleration.z + GRAVITY_M_S2;
-        let lean = libm::cos(state.roll_rad) * libm::cos(state.pitch_rad);
+        let (roll_rad, pitch_rad) = state.roll_pitch_rad();
+        let lean = libm::cos(roll_rad) * libm::cos(pitch_rad);
         let thrust = bounded(upward / (GRAVITY_M_S2 * lean.max(0.3)), 0.0, 3.0);
         let speed = libm::hypot(state.velocity.x, state.velocity.y);
         // A parabola through the hover with its lowest point at the easiest speed, then drag.
@@ -154,7 +155,7 @@ impl Battery {
 
 #[cfg(test)]
 mod tests {
-    use wingbeat_geo::DVec3;
+    use wingbeat_geo::{DVec2, DVec3};
 
     use super::*;
 
@@ -163,8 +164,7 @@ mod tests {
             position: DVec3::new(0.0, 0.0, 20.0),
             velocity,
             acceleration: DVec3::ZERO,
-            roll_rad: 0.0,
-            pitch_rad: 0.0,
+            lean_m_s2: DVec2::ZERO,
             yaw_rad: 0.0,
             yaw_rate_rad_s: 0.0,
             throttle: 0.5,

@@ -28,7 +28,7 @@ mod track;
 mod vertical;
 mod wind;
 
-use wingbeat_geo::DVec3;
+use wingbeat_geo::{DVec2, DVec3};
 
 pub use battery::{Battery, BatteryParameters};
 pub use multicopter::Multicopter;
@@ -193,10 +193,8 @@ pub struct State {
     pub velocity: DVec3,
     /// Metres per second squared, gravity taken off: zero in a hover and on the ground.
     pub acceleration: DVec3,
-    /// Right side down positive.
-    pub roll_rad: f64,
-    /// Nose up positive.
-    pub pitch_rad: f64,
+    /// The horizontal acceleration, east and north, that the lean gives while the thrust carries the weight.
+    pub lean_m_s2: DVec2,
     /// 0 to 2π clockwise from north.
     pub yaw_rad: f64,
     /// Clockwise positive.
@@ -205,6 +203,20 @@ pub struct State {
     pub throttle: f64,
     /// What the land detector says.
     pub landed: bool,
+}
+
+impl State {
+    /// Roll, right side down positive, and pitch, nose up positive. Worked out when it is asked for, which is
+    /// far less often than the aircraft moves.
+    pub fn roll_pitch_rad(&self) -> (f64, f64) {
+        let (sin_yaw, cos_yaw) = (libm::sin(self.yaw_rad), libm::cos(self.yaw_rad));
+        let forward = self.lean_m_s2.x * sin_yaw + self.lean_m_s2.y * cos_yaw;
+        let right = self.lean_m_s2.x * cos_yaw - self.lean_m_s2.y * sin_yaw;
+        let pitch_rad = -libm::atan2(forward, GRAVITY_M_S2);
+        // cos(pitch) = g / |(g, forward)|
+        let cos_pitch = GRAVITY_M_S2 / horizontal::length(DVec2::new(GRAVITY_M_S2, forward));
+        (libm::atan2(right * cos_pitch, GRAVITY_M_S2), pitch_rad)
+    }
 }
 
 /// `value` inside the bounds; the lower bound where it is no number. (`f64::clamp` would panic on

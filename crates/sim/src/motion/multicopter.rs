@@ -158,6 +158,7 @@ pub struct Multicopter {
     loiter: LoiterPilot,
     poshold_holds: bool,
     height_error: HeightError,
+    lean_limit: LeanLimit,
     yaw_rad: f64,
     yaw_rate_rad_s: f64,
     yaw_hold_rad: f64,
@@ -192,6 +193,7 @@ impl Multicopter {
             loiter: LoiterPilot::default(),
             poshold_holds: false,
             height_error: HeightError::default(),
+            lean_limit: LeanLimit::default(),
             yaw_rad,
             yaw_rate_rad_s: 0.0,
             yaw_hold_rad: yaw_rad,
@@ -199,8 +201,7 @@ impl Multicopter {
                 position,
                 velocity: DVec3::ZERO,
                 acceleration: DVec3::ZERO,
-                roll_rad: 0.0,
-                pitch_rad: 0.0,
+                lean_m_s2: DVec2::ZERO,
                 yaw_rad,
                 yaw_rate_rad_s: 0.0,
                 throttle: 0.0,
@@ -434,7 +435,7 @@ impl Multicopter {
     }
 
     fn lean(&mut self, blend: Blend, p: &NavParameters, dt_s: f64) -> DVec2 {
-        let limit = GRAVITY_M_S2 * libm::tan(bounded(p.angle_max_rad, 0.0, 1.3));
+        let limit = self.lean_limit.m_s2(p.angle_max_rad);
         // The velocity estimate is a little late; fitted to the overshoots of 3.5.7.
         let velocity = self.airframe.velocity - self.airframe.acceleration * ESTIMATE_LAG_S;
         let at = self.airframe.position;
@@ -589,19 +590,33 @@ impl Multicopter {
     }
 
     fn publish(&mut self) {
-        let (sin, cos) = (libm::sin(self.yaw_rad), libm::cos(self.yaw_rad));
-        let (roll_rad, pitch_rad) = self.airframe.roll_pitch_rad(sin, cos);
         self.state = State {
             position: self.airframe.position,
             velocity: self.airframe.velocity,
             acceleration: self.airframe.acceleration,
-            roll_rad,
-            pitch_rad,
+            lean_m_s2: self.airframe.lean,
             yaw_rad: self.yaw_rad,
             yaw_rate_rad_s: self.yaw_rate_rad_s,
             throttle: bounded(self.airframe.thrust_m_s2 * HOVER_THROTTLE / GRAVITY_M_S2, 0.0, 1.0),
             landed: self.landed,
         };
+    }
+}
+
+/// The acceleration of the largest lean, kept from one control period to the next: the angle hardly ever changes.
+#[derive(Clone, Copy, Debug, Default)]
+struct LeanLimit {
+    angle_max_rad: f64,
+    limit_m_s2: f64,
+}
+
+impl LeanLimit {
+    fn m_s2(&mut self, angle_max_rad: f64) -> f64 {
+        if self.angle_max_rad != angle_max_rad {
+            self.angle_max_rad = angle_max_rad;
+            self.limit_m_s2 = GRAVITY_M_S2 * libm::tan(bounded(angle_max_rad, 0.0, 1.3));
+        }
+        self.limit_m_s2
     }
 }
 

@@ -249,7 +249,7 @@ impl Multicopter {
     }
 
     fn lean4(&mut self, p: &NavParameters, dt_s: f64) -> DVec2 {
-        let limit = GRAVITY_M_S2 * libm::tan(bounded(p.angle_max_rad, 0.0, 1.3));
+        let limit = self.lean_limit.m_s2(p.angle_max_rad);
         let (at, velocity) = (flat(self.airframe.position), flat(self.airframe.velocity));
         let Copter4 { controller, target, .. } = &mut self.four;
         controller.update(target, at, velocity, limit, dt_s)
