@@ -6,6 +6,7 @@ pub mod fleet;
 pub mod flight;
 pub mod parity;
 pub mod plan;
+pub mod prediction;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -51,6 +51,17 @@ pub struct Logged {
     pub event: Event,
 }
 
+/// A datagram that an agent sent, whoever heard it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// When.
+    pub at: Instant,
+    /// Which aircraft.
+    pub vehicle: usize,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+}
+
 /// The world.
 pub struct World {
     now: Instant,
@@ -63,6 +74,8 @@ pub struct World {
     positions: Vec<DVec3>,
     trace: u64,
     log: Vec<Logged>,
+    /// What was sent since it was taken last; nothing is kept until somebody asks for it.
+    sent: Option<Vec<Sent>>,
     outputs: Outputs,
     bytes: Vec<u8>,
     deliveries: Vec<Delivery>,
@@ -92,6 +105,7 @@ impl World {
             positions: vec![DVec3::ZERO; count],
             trace: 0xcbf2_9ce4_8422_2325,
             log: Vec::new(),
+            sent: None,
             outputs: Outputs::default(),
             bytes: Vec::new(),
             deliveries: Vec::new(),
@@ -204,6 +218,9 @@ impl World {
         for datagram in &out.datagrams {
             self.note(i, 3, datagram);
             let bytes: Arc<[u8]> = Arc::from(datagram.as_slice());
+            if let Some(sent) = &mut self.sent {
+                sent.push(Sent { at: self.now, vehicle: i, bytes: Arc::clone(&bytes) });
+            }
             let mut deliveries = std::mem::take(&mut self.deliveries);
             deliveries.clear();
             self.channel.transmit(self.now, i, bytes.len(), &self.positions, &mut deliveries);
@@ -257,6 +274,11 @@ impl World {
     /// One aircraft's flight controller, to make it fail.
     pub fn controller(&mut self, vehicle: usize) -> &mut FlightController {
         &mut self.vehicles[vehicle].controller
+    }
+    /// Takes the datagrams that were sent since this was called last. Keeping them begins with the first
+    /// call.
+    pub fn take_sent(&mut self) -> Vec<Sent> {
+        self.sent.replace(Vec::new()).unwrap_or_default()
     }
     /// The checkers.
     pub fn observer(&self) -> &Observer {
