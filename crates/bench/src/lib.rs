@@ -8,6 +8,7 @@ pub mod gauss_markov;
 pub mod own;
 pub mod parity;
 pub mod plan;
+pub mod prediction;
 pub mod report;
 pub mod run;
 pub mod scenario;

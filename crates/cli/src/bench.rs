@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
 use wingbeat_bench::plan::Plan;
+use wingbeat_bench::prediction;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission};
 use wingbeat_bench::sitl;
@@ -26,6 +27,17 @@ pub(crate) enum Command {
     Sitl(SitlArguments),
     /// Fly one scenario on the simulated flight controller and on a real ArduCopter program, and compare.
     Parity(ParityArguments),
+    /// How wrong MBCAP's predictions are: two legs at 15 m/s under each of its alternatives (thesis
+    /// sections 5.1.4 and 5.3.1.2).
+    Prediction(PredictionArguments),
+}
+
+/// Arguments of `wingbeat bench prediction`.
+#[derive(Args)]
+pub(crate) struct PredictionArguments {
+    /// Draw the errors into this file (SVG).
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 /// Arguments of `wingbeat bench run`.
@@ -178,7 +190,20 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Fleet(arguments) => fly_fleet(arguments),
         Command::Sitl(arguments) => fly_sitl(arguments),
         Command::Parity(arguments) => compare(arguments),
+        Command::Prediction(arguments) => predict(arguments),
     }
+}
+
+fn predict(arguments: &PredictionArguments) -> Result<ExitCode> {
+    let flown = prediction::fly_all()?;
+    let (speed_m_s, leg_m) = (prediction::SPEED_M_S, prediction::LEG_M);
+    println!("MBCAP's predictions: two legs of {leg_m} m at {speed_m_s} m/s with a right angle between them");
+    print!("{}", prediction::table::table(&flown));
+    if let Some(path) = &arguments.plot {
+        let place = || format!("--plot {}", path.display());
+        std::fs::write(path, prediction::plot::svg(&flown)).with_context(place)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {

@@ -16,9 +16,14 @@ fn root() -> PathBuf {
 
 /// `bench sitl` with its temporary files under `temporary`.
 fn bench(temporary: &Path, binary: &Path, rest: &[&str]) -> Command {
+    flying("crates/bench/plans/muscop-sitl.toml", temporary, binary, rest)
+}
+
+/// The same with another plan.
+fn flying(plan: &str, temporary: &Path, binary: &Path, rest: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
     command.current_dir(root()).env("TMPDIR", temporary).args(["bench", "sitl", "--binary"]).arg(binary);
-    command.args(["--plan", "crates/bench/plans/muscop-sitl.toml"]).args(rest);
+    command.args(["--plan", plan]).args(rest);
     command
 }
 
@@ -167,6 +172,56 @@ fn five_arducopters_fly_muscop_to_the_end() {
     let kept = std::fs::read_dir(logs.path()).unwrap().flatten();
     let big = kept.filter(|e| e.metadata().is_ok_and(|m| m.len() > 10_000)).count();
     assert_eq!(big, 5, "{text}");
+}
+
+/// The rows of the table of overheads: scenario, and the numbers behind it as they stand.
+fn overheads(text: &str) -> Vec<(String, Vec<f64>)> {
+    let rows = text.lines().filter(|line| line.contains(", mbcap-e  "));
+    rows.map(|line| {
+        let (scenario, cells) = line.split_once(", mbcap-e").expect("it contains it");
+        (scenario.to_owned(), cells.split_whitespace().filter_map(|cell| cell.parse().ok()).collect())
+    })
+    .collect()
+}
+
+#[test]
+fn pairs_of_arducopters_keep_apart_under_mbcap_e() {
+    let Some(binary) = real() else { return };
+    let temporary = tempfile::tempdir().unwrap();
+    let plan = "crates/bench/plans/mbcap-sitl.toml";
+    let output = flying(plan, temporary.path(), &binary, &["--speedup", "3"]).output().unwrap();
+    let text = words(&output);
+    println!("{text}");
+    nothing_is_left(temporary.path());
+    if text.contains("REFUSED") {
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        println!(
+            "skipped: this machine is too slow just now for two SITL processes at three times real time"
+        );
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    // Two scenarios without and with the protocol, two aircraft each, and all of them arrive.
+    assert_eq!(text.matches("          yes\n").count(), 8, "{text}");
+    for (state, times) in
+        [("standing still", 4), ("moving aside", 1), ("giving way", 2), ("passing", 2), ("over: landing", 8)]
+    {
+        assert_eq!(text.matches(state).count(), times, "{state}: {text}");
+    }
+    let rows = overheads(&text);
+    assert_eq!(rows.len(), 4, "{text}");
+    for (scenario, cells) in rows {
+        let [uav, thesis_s, _, on_s, off_s, over_s, _, _, simulated_s, separation_m, simulated_m] = cells[..]
+        else {
+            panic!("{scenario}: found {cells:?}, expected eleven numbers");
+        };
+        assert!((over_s - (on_s - off_s)).abs() < 0.11, "{scenario} {uav}: {cells:?}");
+        assert!(separation_m > 5.0 && simulated_m > 5.0, "{scenario} {uav}: {cells:?}");
+        // Half and twice: which side of a one-second pass a risk falls on is worth seconds.
+        for over_s in [over_s, simulated_s] {
+            assert!((0.5 * thesis_s..2.0 * thesis_s).contains(&over_s), "{scenario} {uav}: {cells:?}");
+        }
+    }
 }
 
 #[test]

@@ -52,6 +52,17 @@ pub struct Logged {
     pub event: Event,
 }
 
+/// A datagram that an agent sent, whoever heard it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// When.
+    pub at: Instant,
+    /// Which aircraft.
+    pub vehicle: usize,
+    /// Its bytes.
+    pub bytes: Arc<[u8]>,
+}
+
 /// The world.
 pub struct World {
     now: Instant,
@@ -70,6 +81,8 @@ pub struct World {
     samples: Vec<Sample>,
     trace: u64,
     log: Vec<Logged>,
+    /// What was sent since it was taken last; nothing is kept until somebody asks for it.
+    sent: Option<Vec<Sent>>,
     outputs: Outputs,
     bytes: Vec<u8>,
     deliveries: Vec<Delivery>,
@@ -102,6 +115,7 @@ impl World {
             samples: Vec::with_capacity(count),
             trace: 0xcbf2_9ce4_8422_2325,
             log: Vec::new(),
+            sent: None,
             outputs: Outputs::default(),
             bytes: Vec::new(),
             deliveries: Vec::new(),
@@ -233,6 +247,9 @@ impl World {
             self.deliveries.clear();
             self.channel.transmit(now, i, datagram.len(), &self.positions, &mut self.deliveries);
             let bytes: Arc<[u8]> = Arc::from(datagram.as_slice());
+            if let Some(sent) = &mut self.sent {
+                sent.push(Sent { at: now, vehicle: i, bytes: Arc::clone(&bytes) });
+            }
             for delivery in &self.deliveries {
                 let arrival = Happening::Arrival { to: delivery.to, bytes: Arc::clone(&bytes) };
                 self.serial += 1;
@@ -283,6 +300,11 @@ impl World {
         // Whatever is done to it shows, and what it says of it is heard with the next tick of anybody.
         (self.ticks_at[vehicle], self.is_stale[vehicle]) = (Instant::ZERO, true);
         &mut self.vehicles[vehicle].controller
+    }
+    /// Takes the datagrams that were sent since this was called last. Keeping them begins with the first
+    /// call.
+    pub fn take_sent(&mut self) -> Vec<Sent> {
+        self.sent.replace(Vec::new()).unwrap_or_default()
     }
     /// The checkers.
     pub fn observer(&self) -> &Observer {

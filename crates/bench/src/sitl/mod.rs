@@ -16,6 +16,7 @@
 
 mod monitor;
 pub mod network;
+mod overheads;
 pub mod parameters;
 pub mod ports;
 pub mod process;
@@ -38,7 +39,7 @@ use crate::fleet::{Ended, Fact, Facts, Fleet};
 use crate::flight::{self, Flight};
 use crate::plan::Plan;
 use crate::report::{self, Row};
-use crate::scenario::{ORIGIN, Scenario};
+use crate::scenario::{ORIGIN, Scenario, Task};
 use monitor::Monitor;
 use parameters::Wanted;
 use process::{Dialect, Process, Start};
@@ -98,7 +99,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     }
     let dialect = Dialect::of(&config.binary).await?;
     tokio::pin!(stop);
-    let (mut rows, mut ended) = (Vec::new(), Ended::Succeeded);
+    let (mut rows, mut pairs, mut ended) = (Vec::new(), Vec::new(), Ended::Succeeded);
     for (number, flights) in config.plan.flights(&config.folder, config.seed)?.into_iter().enumerate() {
         let mut flown = Vec::new();
         for (repeat, (scenario, seed)) in flights.iter().enumerate() {
@@ -110,26 +111,31 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
             }
             flown.push(flight);
         }
-        rows.push(beside(&flights, &config, &flown)?);
+        let limit = config.plan.time_limit();
+        let simulated: Result<Vec<Flight>> =
+            flights.iter().map(|(scenario, seed)| flight::fly(scenario, *seed, limit)).collect();
+        let simulated = simulated?;
+        rows.extend(beside(&flights, &flown, &simulated));
+        if let Some((scenario, _)) = flights.into_iter().next() {
+            pairs.push(overheads::Pair { scenario, real: flown, simulated });
+        }
     }
     println!("\nthe same plan, SITL beside the deterministic bench:");
-    print!("{}", report::flights(&rows.into_iter().flatten().collect::<Vec<_>>()));
+    let overheads = overheads::table(&pairs);
+    print!("{}", if overheads.is_empty() { report::flights(&rows) } else { overheads });
     Ok(ended)
 }
 
 /// The rows of a scenario: flown by SITL, and by simulated flight controllers in virtual time.
-fn beside(flights: &[(Scenario, u64)], config: &Config, flown: &[Flight]) -> Result<[Row; 2]> {
-    let limit = config.plan.time_limit();
-    let simulated: Result<Vec<Flight>> =
-        flights.iter().map(|(scenario, seed)| flight::fly(scenario, *seed, limit)).collect();
+fn beside(flights: &[(Scenario, u64)], flown: &[Flight], simulated: &[Flight]) -> [Row; 2] {
     let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
-    let row = |how: &str, flown| Row {
+    let row = |how: &str, flown: &[Flight]| Row {
         mission: format!("{name}, {how}"),
         waypoints: flights.first().map_or(0, |(scenario, _)| scenario.waypoints()),
-        flights: flown,
+        flights: flown.to_vec(),
         alone: Vec::new(),
     };
-    Ok([row("SITL", flown.to_vec()), row("bench run", simulated?)])
+    [row("SITL", flown), row("bench run", simulated)]
 }
 
 /// One flight. `None` if it was stopped; else its figures, and whether they count.
@@ -259,10 +265,12 @@ async fn in_the_air(
     copies.spawn(copy(monitors.iter().map(Monitor::share).collect(), Arc::clone(&facts), hub.0.positions()));
     let serial0: Vec<SocketAddr> =
         instances.map(|i| SocketAddr::from((Ipv4Addr::LOCALHOST, ports::serial0(i)))).collect();
+    // A swarm's progress is told as a whole; aircraft that avoid each other go each their own way.
+    let all_lines = matches!(scenario.task, Task::Own(_));
     let fleet = Fleet::join(scenario.clone(), seed, clock, hub, &serial0, facts, copies).await?;
-    let mut warnings = JoinSet::new();
+    let mut lines = JoinSet::new();
     for (i, log) in fleet.logs().enumerate() {
-        warnings.spawn(tell_warnings(i + 1, log));
+        lines.spawn(tell(i + 1, log, all_lines));
     }
     let addresses = fleet.addresses();
     let ground =
@@ -384,12 +392,16 @@ async fn copy(
     }
 }
 
-/// A daemon's warnings and errors, as they come.
-async fn tell_warnings(aircraft: usize, mut log: tokio::sync::broadcast::Receiver<wingbeat_api::LogLine>) {
+/// A daemon's warnings and errors, or all its lines, as they come.
+async fn tell(
+    aircraft: usize,
+    mut log: tokio::sync::broadcast::Receiver<wingbeat_api::LogLine>,
+    all_lines: bool,
+) {
     use tokio::sync::broadcast::error::RecvError;
     loop {
         match log.recv().await {
-            Ok(line) if line.severity != Severity::Info => {
+            Ok(line) if all_lines || line.severity != Severity::Info => {
                 println!("{:8.1} s  aircraft {aircraft}: {}", line.time_ms as f64 * 1e-3, line.text);
             }
             Ok(_) | Err(RecvError::Lagged(_)) => {}
