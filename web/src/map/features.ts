@@ -12,9 +12,9 @@ export const COLOURS = 6;
 
 export const colourOf = (index: number): number => index % COLOURS;
 
-const collection = (features: Feature[]): FeatureCollection => ({ type: 'FeatureCollection', features });
+export const collection = (features: Feature[]): FeatureCollection => ({ type: 'FeatureCollection', features });
 
-const feature = (geometry: Geometry, properties: Record<string, string | number | boolean>): Feature => ({
+export const feature = (geometry: Geometry, properties: Record<string, string | number | boolean>): Feature => ({
   type: 'Feature',
   geometry,
   properties,
@@ -79,12 +79,19 @@ export function trackFeatures(fleet: readonly Aircraft[], colours: ReadonlyMap<s
   );
 }
 
-export function missionFeatures(missions: readonly FleetMission[]): FeatureCollection {
+/** More missions than these would cover one another with waypoints: only those of selected aircraft are drawn whole. */
+const WHOLE_MISSIONS_MAX = 12;
+
+/** `selected` are ids of aircraft. */
+export function missionFeatures(missions: readonly FleetMission[], selected: ReadonlySet<string>): FeatureCollection {
   return collection(
-    missions.flatMap(({ waypoints }) => {
+    missions.flatMap(({ waypoints, holders }) => {
+      const whole = missions.length <= WHOLE_MISSIONS_MAX || holders.some((id) => selected.has(id));
       const coordinates = waypoints.map(({ longitude_deg, latitude_deg }) => [longitude_deg, latitude_deg]);
-      const points = coordinates.map((at, index) => feature({ type: 'Point', coordinates: at }, { number: numberId(index) }));
-      return coordinates.length > 1 ? [feature({ type: 'LineString', coordinates }, {}), ...points] : points;
+      const points = whole
+        ? coordinates.map((at, index) => feature({ type: 'Point', coordinates: at }, { number: numberId(index) }))
+        : [];
+      return coordinates.length > 1 ? [feature({ type: 'LineString', coordinates }, { whole }), ...points] : points;
     }),
   );
 }
