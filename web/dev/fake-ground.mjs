@@ -167,20 +167,25 @@ function actions() {
   };
 }
 const changing = () => ({ time_ms: timeMs(), commands, actions: actions() });
-const picture = () => ({
-  ...changing(), version: '0.0.0-fake', aircraft: all(),
-  missions: missions.map((mission) => ({ ...mission, holders: fleet.filter((uav) => status(uav).mission?.hash === mission.hash).map(({ id }) => id) }))
-    .filter(({ holders }) => holders.length > 0),
-});
+function picture() {
+  const held = fleet.map((uav) => [status(uav).mission?.hash, uav.id]);
+  const of = (hash) => held.filter(([one]) => one === hash).map(([, id]) => id);
+  return {
+    ...changing(), version: '0.0.0-fake', aircraft: all(),
+    missions: missions.map((mission) => ({ ...mission, holders: of(mission.hash) })).filter(({ holders }) => holders.length > 0),
+  };
+}
 
 const consoles = new Set();
+/** A mission or a state has changed: the next message is a whole picture. */
+let redraw = false;
 const emit = (event, value) => consoles.forEach((response) => response.write(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`));
 const log = (uav, severity, text) => emit('log', { id: uav.id, time_ms: timeMs(), severity, text });
 
 function enter(uav, state, mode) {
   if (uav.state !== state) log(uav, state === 'Aborted' ? 'warning' : 'info', `state ${uav.state} → ${state}`);
   Object.assign(uav, { state, mode });
-  emit('picture', picture());
+  redraw = true;
 }
 
 const EFFECTS = {
@@ -236,7 +241,9 @@ setInterval(() => {
       if (uav.height === 0 && uav.armed) { uav.armed = false; log(uav, 'info', 'disarmed'); }
     }
   }
-  emit('update', { ...changing(), aircraft: all() });
+  if (redraw) emit('picture', picture());
+  else emit('update', { ...changing(), aircraft: all() });
+  redraw = false;
 }, 200);
 if (options.trouble) setTimeout(() => { fleet[6 % count].engaged = false; log(fleet[6 % count], 'warning', 'the pilot took over: mode LOITER'); }, 7000);
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { announcements } from './announce';
 import { assign, receivers } from './assign';
-import { avoidanceOf, byId, distanceM, everyoneAlone, inConflict, lengthM, nameOf, thinned } from './avoidance';
+import { avoidanceOf, byId, distanceM, everyoneAlone, inConflict, lengthM, nameOf, readyAlone, thinned } from './avoidance';
 import { aircraft, avoiding, neverSeen, stateOf, status } from './samples';
 import { sortAircraft } from './sort';
 import { summarize } from './summary';
@@ -81,6 +81,19 @@ describe('missions of their own', () => {
     expect(pairs.map(({ name, mission }) => [name, mission.mission.name])).toEqual([['UAV 1', 'a'], ['UAV 2', 'b'], ['UAV 10', 'c']]);
     expect(assign(three, [read('a')])).toContain('Found 1 mission, expected 3');
     expect(assign([], [read('a')])).toContain('No aircraft');
+  });
+
+  it('let the selected be set up and started without the others', () => {
+    const fleet = stateOf([
+      aircraft(1, { phase: 'start' }), aircraft(2, { phase: 'ready' }), aircraft(3, { phase: 'moving' }), aircraft(4, { phase: 'ready' }),
+    ]).aircraft;
+    const can = (...indices: number[]) => {
+      const { setup, start } = readyAlone(fleet, new Set(indices.map((index) => `http://10.0.0.${index}:8080`)));
+      return [setup, start];
+    };
+    expect([can(1), can(2, 4), can(2, 3), can(3), can(1, 2)]).toEqual([
+      [true, false], [false, true], [false, true], [false, false], [true, false],
+    ]);
   });
 
   it('are nobody’s while nobody was heard', () => {

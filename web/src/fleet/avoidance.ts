@@ -2,7 +2,7 @@
  * Whom an aircraft avoids and what it does about it, in the words of MBCAP; and what of that the map draws
  * when there are many.
  */
-import type { AircraftStatus, Avoidance, GeoPoint, Phase } from '../api/model';
+import type { Actions, AircraftStatus, Avoidance, GeoPoint, Phase } from '../api/model';
 import { displayName } from './sort';
 import type { Aircraft } from './state';
 
@@ -30,6 +30,21 @@ export const isAlone = (status: AircraftStatus): boolean => status.swarm == null
 export function everyoneAlone(fleet: readonly Aircraft[]): boolean {
   const heard = fleet.flatMap(({ fleet: { status } }) => (status ? [status] : []));
   return heard.length > 0 && heard.every(isAlone);
+}
+
+/** What the selected aircraft wait for, each flying for itself. Who is past it already is not asked again. */
+export function readyAlone(fleet: readonly Aircraft[], selected: ReadonlySet<string>): Actions {
+  const chosen = fleet.filter(({ fleet: { address, status } }) => status && selected.has(address));
+  const phases = chosen.map(({ fleet: { status } }) => status?.phase);
+  const setup = phases.includes('start');
+  const unready = chosen.find(({ fleet: { status } }) => status?.phase === 'start' || status?.phase === 'preparing');
+  const start = phases.includes('ready') && unready === undefined;
+  return {
+    setup,
+    setup_blocked: setup ? '' : 'Nobody selected waits for setup.',
+    start,
+    start_blocked: start ? '' : unready ? `${displayName(unready)} is not set up.` : 'Nobody selected waits for the start.',
+  };
 }
 
 export type ById = ReadonlyMap<string, Aircraft>;
