@@ -29,6 +29,7 @@ pub use status::{
 };
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
 pub use wingbeat_autopilot::parameter::{Finding, Watched};
+pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Phase, Severity, Text};
 
 use command::{Commands, Seen};

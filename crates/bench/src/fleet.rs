@@ -78,15 +78,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     println!("PC Companion: http://{}", ground.address());
     fleet.give_mission().await?;
     let scenario = &fleet.scenario;
-    println!(
-        "{} aircraft, mission {} ({} waypoints), formation {}, {} m/s, {} times real time, seed {seed}",
-        scenario.aircraft,
-        scenario.mission_name,
-        scenario.mission.len(),
-        scenario.layout.name(),
-        scenario.speed_m_s,
-        clock.speed()
-    );
+    println!("{}, {} times real time, seed {seed}", scenario.summary(), clock.speed());
     let mut stop = pin!(stop);
     let ended = tokio::select! {
         flown = fleet.watch(auto.then_some(&ground), TIME_LIMIT) => fleet.report(&flown?),
@@ -143,10 +135,10 @@ impl Fleet {
     /// With simulated flight controllers.
     async fn start(scenario: Scenario, seed: u64, clock: Clock) -> Result<Self> {
         let frame = Frame::new(ORIGIN);
-        let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft, clock);
+        let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft(), clock);
         let mut controllers = JoinSet::new();
         let flight_controllers: Vec<_> =
-            (0..scenario.aircraft).map(|i| scenario.controller(i, seed)).collect();
+            (0..scenario.aircraft()).map(|i| scenario.controller(i, seed)).collect();
         let facts = flight_controllers.iter().map(|c| Fact::of(&frame, c.truth())).collect::<Vec<_>>();
         let facts = Arc::new(Mutex::new(facts));
         let mut endpoints = Vec::new();
@@ -201,19 +193,29 @@ impl Fleet {
         self.daemons.iter().map(|d| d.address().to_string()).collect()
     }
 
-    /// Uploads the mission to the master, as an operator would.
+    /// Uploads the missions, as an operator would: to the master, or to each its own.
     pub(crate) async fn give_mission(&self) -> Result<()> {
-        let waypoints = self.scenario.mission.iter().map(|w| MissionItem {
-            latitude_deg: f64::from(w.latitude_e7) * 1e-7,
-            longitude_deg: f64::from(w.longitude_e7) * 1e-7,
-            height_m: f64::from(w.height_mm) * 1e-3,
-        });
-        let upload =
-            MissionUpload { name: self.scenario.mission_name.clone(), waypoints: waypoints.collect() };
-        let url = format!("http://{}{}", self.daemons[0].address(), paths::MISSION);
-        let answer = reqwest::Client::new().put(url).json(&upload).send().await?;
-        let status = answer.status();
-        ensure!(status.is_success(), "mission {}: {}", self.scenario.mission_name, answer.text().await?);
+        let client = reqwest::Client::new();
+        for (i, daemon) in self.daemons.iter().enumerate() {
+            let Some(mission) = self.scenario.mission_for(i) else { continue };
+            let waypoints = mission.iter().map(|w| MissionItem {
+                latitude_deg: f64::from(w.latitude_e7) * 1e-7,
+                longitude_deg: f64::from(w.longitude_e7) * 1e-7,
+                height_m: f64::from(w.height_mm) * 1e-3,
+            });
+            let name = self.scenario.name.clone();
+            let upload = MissionUpload { name, waypoints: waypoints.collect() };
+            let url = format!("http://{}{}", daemon.address(), paths::MISSION);
+            let answer = client.put(url).json(&upload).send().await?;
+            let status = answer.status();
+            ensure!(
+                status.is_success(),
+                "mission {} of aircraft {}: {}",
+                self.scenario.name,
+                i + 1,
+                answer.text().await?
+            );
+        }
         Ok(())
     }
 
@@ -227,7 +229,7 @@ impl Fleet {
         press: Option<&wingbeat_ground::Handle>,
         limit: Duration,
     ) -> Result<Observer> {
-        let mut observer = Observer::new(self.scenario.aircraft, self.scenario.collision_distance_m);
+        let mut observer = Observer::new(self.scenario.aircraft(), self.scenario.collision_distance_m);
         let mut progress = Progress::default();
         let mut at = self.clock.now();
         loop {
@@ -248,7 +250,7 @@ impl Fleet {
     }
 
     fn statuses(&self) -> Vec<Arc<AircraftStatus>> {
-        (0..self.scenario.aircraft).map(|i| self.status(i)).collect()
+        (0..self.scenario.aircraft()).map(|i| self.status(i)).collect()
     }
 
     fn samples(&self, statuses: &[Arc<AircraftStatus>]) -> Vec<Sample> {
@@ -285,7 +287,8 @@ impl Fleet {
         if overflows > 0 {
             println!("this machine was too slow: {overflows} receptions did not fit a queue");
         }
-        let succeeded = aircraft.iter().all(|a| a.completed) && swarm.collisions.is_empty();
+        let apart = swarm.collisions.is_empty() || self.scenario.is_unprotected();
+        let succeeded = aircraft.iter().all(|a| a.completed) && apart;
         if succeeded { Ended::Succeeded } else { Ended::Failed }
     }
 

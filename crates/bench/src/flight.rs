@@ -2,8 +2,9 @@
 //! *Start* as soon as they can be pressed.
 
 use anyhow::{Result, bail};
-use wingbeat_agent::{Command, Phase, Reply, Severity};
+use wingbeat_agent::{AvoidanceTally, Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
+
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
@@ -19,6 +20,10 @@ pub struct Flight {
     pub aircraft: Vec<AircraftFigures>,
     /// Figures of the swarm.
     pub swarm: SwarmFigures,
+    /// Whether nothing was to keep the aircraft apart.
+    pub unprotected: bool,
+    /// What the avoidance of each aircraft came to, where there is one.
+    pub avoidance: Vec<AvoidanceTally>,
     /// Datagrams on the air.
     pub radio: Radio,
     /// Virtual time that passed.
@@ -43,9 +48,10 @@ pub struct Radio {
 }
 
 impl Flight {
-    /// Every aircraft completed the mission and landed, and none collided.
+    /// Every aircraft completed the mission and landed, and none collided that something kept apart.
     pub fn succeeded(&self) -> bool {
-        self.aircraft.iter().all(|a| a.completed) && self.swarm.collisions.is_empty()
+        let apart = self.swarm.collisions.is_empty() || self.unprotected;
+        self.aircraft.iter().all(|a| a.completed) && apart
     }
 }
 
@@ -56,12 +62,15 @@ impl Flight {
 pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Flight> {
     scenario.check()?;
     let mut vehicles = Vec::new();
-    for i in 0..scenario.aircraft {
+    for i in 0..scenario.aircraft() {
         vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
     }
     let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m);
-    if let Reply::Refused(why) = world.mission(0, &scenario.mission) {
-        bail!("mission {}: {why}", scenario.mission_name);
+    for i in 0..scenario.aircraft() {
+        let Some(mission) = scenario.mission_for(i) else { continue };
+        if let Reply::Refused(why) = world.mission(i, mission) {
+            bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
+        }
     }
     operate(&mut world, time_limit);
     let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
@@ -73,6 +82,8 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     Ok(Flight {
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
+        unprotected: scenario.is_unprotected(),
+        avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         radio: Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused },
         duration: world.now().since(Instant::ZERO),
         trace_hash: world.trace_hash(),
@@ -112,13 +123,14 @@ fn operate(world: &mut World, time_limit: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::staircase;
+    use crate::scenario::{Task, staircase};
     use wingbeat_sim::channel::Model;
 
     #[test]
     fn a_swarm_flies_its_mission_and_a_second_run_is_the_same_byte_for_byte() {
         let mut scenario = Scenario::muscop("stairs", staircase(4, 600.0, 10.0));
-        scenario.aircraft = 5;
+        let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
+        swarm.aircraft = 5;
         scenario.channel = Model::Ieee80211a;
         scenario.gps_noise_m = 0.3;
         let limit = Duration::from_secs(900);

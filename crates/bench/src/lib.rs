@@ -4,6 +4,8 @@
 
 pub mod fleet;
 pub mod flight;
+pub mod gauss_markov;
+pub mod own;
 pub mod parity;
 pub mod plan;
 pub mod report;

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use wingbeat_geo::Duration;
 use wingbeat_missions::Limits;
 use wingbeat_sim::channel::Draw;
+use wingbeat_wire::Point;
 
-use crate::scenario::{Scenario, read_mission, staircase};
+use crate::own::Own;
+use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -25,9 +27,11 @@ pub struct Plan {
     /// Virtual time after which a flight has failed, seconds.
     pub time_limit_s: u32,
     /// The swarm.
-    pub swarm: Swarm,
-    /// The mission or missions.
-    pub mission: Mission,
+    pub swarm: Option<Swarm>,
+    /// The swarm's mission or missions.
+    pub mission: Option<Mission>,
+    /// Aircraft on missions of their own, instead of a swarm.
+    pub own: Option<Own>,
     /// The radio channel.
     pub channel: Channel,
 }
@@ -114,68 +118,126 @@ impl Plan {
             here(),
             plan.time_limit_s
         );
-        for scenario in plan.scenarios(path.parent().unwrap_or(Path::new("."))).with_context(here)? {
+        for scenario in plan.scenarios(path.parent().unwrap_or(Path::new(".")), 0).with_context(here)? {
             scenario.check().with_context(here)?;
         }
         Ok(plan)
     }
 
-    /// The flights of the plan, one per mission.
+    /// Flies a part of the plan only: so many aircraft, one variant of the protocol.
+    ///
+    /// # Errors
+    /// The plan has no such part.
+    pub fn keep(&mut self, aircraft: Option<usize>, variant: Option<Variant>) -> Result<()> {
+        match (&mut self.own, &mut self.swarm) {
+            (Some(own), _) => own.keep(aircraft, variant),
+            (None, Some(swarm)) => {
+                if let Some(variant) = variant {
+                    bail!("variant: found {}, expected none: the plan flies a swarm", variant.name());
+                }
+                swarm.aircraft = aircraft.unwrap_or(swarm.aircraft);
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// The swarm's size for people, with a comma; rows of other plans tell their own.
+    pub fn size(&self) -> String {
+        self.swarm.as_ref().map_or_else(String::new, |swarm| format!("{} aircraft, ", swarm.aircraft))
+    }
+
+    /// Every flight of the plan with its seed, one list per row of the table. The same repeat has the
+    /// same seed in every row: the same missions and the same luck.
     ///
     /// # Errors
     /// Names the key, what was found and what was expected.
-    pub fn scenarios(&self, folder: &Path) -> Result<Vec<Scenario>> {
-        let missions = match (&self.mission.file, &self.mission.staircase) {
-            (Some(file), None) => vec![read_mission(&folder.join(file), &Limits::default())?],
-            (None, Some(stairs)) => {
-                let most = wingbeat_wire::WAYPOINTS_MAX;
-                let bad = stairs.waypoints.iter().find(|n| !(2..=most).contains(*n));
-                ensure!(
-                    !stairs.waypoints.is_empty(),
-                    "mission.staircase.waypoints: found none, expected one or more"
-                );
-                if let Some(n) = bad {
-                    return Err(anyhow!("mission.staircase.waypoints: found {n}, expected 2 to {most}"));
+    pub fn flights(&self, folder: &Path, seed: u64) -> Result<Vec<Vec<(Scenario, u64)>>> {
+        let mut rows: Vec<Vec<(Scenario, u64)>> = Vec::new();
+        for repeat in 0..u64::from(self.repeat) {
+            let flight_seed = seed.wrapping_mul(1_000).wrapping_add(repeat);
+            for (row, scenario) in self.scenarios(folder, flight_seed)?.into_iter().enumerate() {
+                scenario.check()?;
+                if rows.len() == row {
+                    rows.push(Vec::new());
                 }
-                let (length_m, height_m) = (stairs.length_m, stairs.height_m);
-                ensure!(
-                    (10.0..=5_000.0).contains(&length_m),
-                    "mission.staircase.length_m: found {length_m}, expected 10 to 5000"
-                );
-                ensure!(
-                    (2.0..=120.0).contains(&height_m),
-                    "mission.staircase.height_m: found {height_m}, expected 2 to 120"
-                );
-                let make = |&n: &usize| (format!("{n} waypoints"), staircase(n, length_m, height_m));
-                stairs.waypoints.iter().map(make).collect()
+                rows[row].push((scenario, flight_seed));
             }
-            _ => return Err(anyhow!("mission: expected either file or staircase")),
-        };
+        }
+        Ok(rows)
+    }
+
+    /// The flights of the plan for one seed, one per row. Random missions are drawn from the seed.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn scenarios(&self, folder: &Path, seed: u64) -> Result<Vec<Scenario>> {
         let draw = match self.channel.draw.as_str() {
             "packet" => Draw::PerPacket,
             "second" => Draw::PerSecond,
             other => return Err(anyhow!("channel.draw: found '{other}', expected packet or second")),
         };
-        missions
-            .into_iter()
-            .map(|(name, points)| {
-                let mut scenario = Scenario::muscop(&name, points);
-                scenario.aircraft = self.swarm.aircraft;
-                scenario.layout =
-                    self.swarm.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
-                scenario.distance_m = self.swarm.distance_m;
-                scenario.speed_m_s = self.swarm.speed_m_s;
-                scenario.gps_noise_m = self.swarm.gps_noise_m;
-                scenario.channel = self.channel.model.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
-                scenario.draw = draw;
-                Ok(scenario)
-            })
-            .collect()
+        let model = self.channel.model.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
+        let scenarios = match (&self.swarm, &self.mission, &self.own) {
+            (Some(swarm), Some(mission), None) => swarm.scenarios(mission, folder),
+            (None, None, Some(own)) => own.scenarios(folder, seed),
+            _ => Err(anyhow!("expected either swarm and mission, or own")),
+        };
+        let with_channel = |scenario| Scenario { channel: model, draw, ..scenario };
+        Ok(scenarios?.into_iter().map(with_channel).collect())
     }
 
     /// The time limit of one flight.
     pub fn time_limit(&self) -> Duration {
         Duration::from_secs(self.time_limit_s.into())
+    }
+}
+
+impl Mission {
+    fn missions(&self, folder: &Path) -> Result<Vec<(String, Vec<Point>)>> {
+        let stairs = match (&self.file, &self.staircase) {
+            (Some(file), None) => return Ok(vec![read_mission(&folder.join(file), &Limits::default())?]),
+            (None, Some(stairs)) => stairs,
+            _ => bail!("mission: expected either file or staircase"),
+        };
+        let most = wingbeat_wire::WAYPOINTS_MAX;
+        let bad = stairs.waypoints.iter().find(|n| !(2..=most).contains(*n));
+        ensure!(
+            !stairs.waypoints.is_empty(),
+            "mission.staircase.waypoints: found none, expected one or more"
+        );
+        if let Some(n) = bad {
+            bail!("mission.staircase.waypoints: found {n}, expected 2 to {most}");
+        }
+        let (length_m, height_m) = (stairs.length_m, stairs.height_m);
+        ensure!(
+            (10.0..=5_000.0).contains(&length_m),
+            "mission.staircase.length_m: found {length_m}, expected 10 to 5000"
+        );
+        ensure!(
+            (2.0..=120.0).contains(&height_m),
+            "mission.staircase.height_m: found {height_m}, expected 2 to 120"
+        );
+        let make = |&n: &usize| (format!("{n} waypoints"), staircase(n, length_m, height_m));
+        Ok(stairs.waypoints.iter().map(make).collect())
+    }
+}
+
+impl Swarm {
+    fn scenarios(&self, mission: &Mission, folder: &Path) -> Result<Vec<Scenario>> {
+        let layout = self.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
+        let scenario = |(name, points): (String, Vec<Point>)| {
+            let mut scenario = Scenario::muscop(&name, points);
+            scenario.gps_noise_m = self.gps_noise_m;
+            if let Task::Swarm(task) = &mut scenario.task {
+                task.aircraft = self.aircraft;
+                task.layout = layout;
+                task.distance_m = self.distance_m;
+                task.speed_m_s = self.speed_m_s;
+            }
+            scenario
+        };
+        Ok(mission.missions(folder)?.into_iter().map(scenario).collect())
     }
 }
 

@@ -10,7 +10,7 @@ use wingbeat_geo::Duration;
 use crate::flight::{Flight, fly};
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Task};
 
 /// What a plan came to.
 pub struct Outcome {
@@ -31,17 +31,12 @@ pub struct Outcome {
 /// # Errors
 /// A scenario cannot be flown.
 pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> Result<Outcome> {
-    let scenarios = plan.scenarios(folder)?;
+    let rows = plan.flights(folder, seed)?;
     let with_reference = plan.table == Table::MuscopOverhead;
-    let mut jobs: Vec<(Scenario, u64)> = Vec::new();
-    for scenario in &scenarios {
-        for repeat in 0..u64::from(plan.repeat) {
-            let flight_seed = seed.wrapping_mul(1_000).wrapping_add(repeat);
-            jobs.push((scenario.clone(), flight_seed));
-            if with_reference {
-                jobs.push((alone(scenario), flight_seed));
-            }
-        }
+    let mut jobs: Vec<(Scenario, u64)> = rows.iter().flatten().cloned().collect();
+    let flown = jobs.len();
+    if with_reference {
+        jobs.extend(rows.iter().flatten().map(|(scenario, seed)| (alone(scenario), *seed)));
     }
     let flights = fly_all(&jobs, plan.time_limit(), threads)?;
     let (mut trace_hash, mut failed, mut warnings) = (0u64, Vec::new(), Vec::new());
@@ -50,25 +45,22 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         trace_hash = trace_hash.rotate_left(7) ^ flight.trace_hash;
         virtual_time += flight.duration;
         let name =
-            format!("{}, {} aircraft, flight seed {flight_seed}", scenario.mission_name, scenario.aircraft);
+            format!("{}, {} aircraft, flight seed {flight_seed}", scenario.label(), scenario.aircraft());
         if !flight.succeeded() {
             failed.push(name.clone());
         }
         warnings.extend(flight.warnings.iter().map(|w| format!("{name}: {w}")));
     }
-    let per_scenario = plan.repeat as usize * if with_reference { 2 } else { 1 };
-    let rows: Vec<Row> = scenarios
+    let (flights, lone) = flights.split_at(flown);
+    let repeat = plan.repeat as usize;
+    let rows: Vec<Row> = rows
         .iter()
-        .zip(flights.chunks(per_scenario))
-        .map(|(scenario, flights)| {
-            let lone = |(i, f): (usize, &Flight)| (with_reference && i % 2 == 1).then(|| f.clone());
-            let swarm = |(i, f): (usize, &Flight)| (!with_reference || i % 2 == 0).then(|| f.clone());
-            Row {
-                mission: scenario.mission_name.clone(),
-                waypoints: scenario.mission.len(),
-                flights: flights.iter().enumerate().filter_map(swarm).collect(),
-                alone: flights.iter().enumerate().filter_map(lone).collect(),
-            }
+        .enumerate()
+        .map(|(i, row)| Row {
+            mission: row.first().map_or_else(String::new, |(scenario, _)| scenario.label()),
+            waypoints: row.first().map_or(0, |(scenario, _)| scenario.waypoints()),
+            flights: flights.chunks(repeat).nth(i).unwrap_or_default().to_vec(),
+            alone: lone.chunks(repeat).nth(i).unwrap_or_default().to_vec(),
         })
         .collect();
     let table = match plan.table {
@@ -81,7 +73,11 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
 /// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each as long as
 /// it takes to see that it is there; there is nobody to wait for.
 fn alone(scenario: &Scenario) -> Scenario {
-    Scenario { aircraft: 1, arrival_period: Duration::ZERO, ..scenario.clone() }
+    let mut alone = scenario.clone();
+    if let Task::Swarm(swarm) = &mut alone.task {
+        (swarm.aircraft, swarm.arrival_period) = (1, Duration::ZERO);
+    }
+    alone
 }
 
 fn fly_all(jobs: &[(Scenario, u64)], time_limit: Duration, threads: usize) -> Result<Vec<Flight>> {
@@ -113,8 +109,8 @@ mod tests {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/plans"));
         let mut plan = Plan::read(&folder.join("muscop-overhead.toml")).unwrap();
         plan.repeat = 2;
-        plan.swarm.aircraft = 3;
-        if let Some(stairs) = &mut plan.mission.staircase {
+        plan.keep(Some(3), None).unwrap();
+        if let Some(stairs) = plan.mission.as_mut().and_then(|m| m.staircase.as_mut()) {
             stairs.waypoints = vec![2, 3];
             stairs.length_m = 200.0;
         }

@@ -7,10 +7,11 @@ use wingbeat_geo::formation::Layout;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Formation, Frame, Instant, Position};
 use wingbeat_missions::{Limits, Mission};
-use wingbeat_protocol::muscop;
+use wingbeat_protocol::{mbcap, muscop};
 use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
+use wingbeat_sim::motion::WindParameters;
 use wingbeat_wire::{Point, VehicleId};
 
 /// Where missions made from numbers begin (Valencia, as the sample missions).
@@ -23,10 +24,44 @@ const GROUND_DISTANCE_M: f64 = 10.0;
 const BOOT_SPREAD_TICKS: f64 = 50.0;
 /// Nobody sets an aircraft down to the centimetre.
 const PLACEMENT_ERROR_M: f64 = 0.3;
+/// Missions of their own reach so far from home at most.
+const OWN_DISTANCE_MOST_M: f64 = 10_000.0;
+/// A battery that lasts for ever.
+const ENDLESS_MAH: f64 = 1e6;
 
 /// One flight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
+    /// What is flown, for people: the mission's name.
+    pub name: String,
+    /// Who flies what.
+    pub task: Task,
+    /// Reach of the radio.
+    pub channel: Model,
+    /// How often chance decides about a link.
+    pub draw: Draw,
+    /// Standard deviation of the wandering position error, metres.
+    pub gps_noise_m: f64,
+    /// The air, the same around all.
+    pub wind: WindParameters,
+    /// Closer than this counts as a collision, metres.
+    pub collision_distance_m: f64,
+    /// How long the flight controllers take to get ready.
+    pub boot: Boot,
+}
+
+/// Who flies what.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// One mission, flown as a formation (MUSCOP); the first aircraft is the master.
+    Swarm(SwarmTask),
+    /// A mission of its own for each (MBCAP).
+    Own(OwnTask),
+}
+
+/// One mission flown as a formation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwarmTask {
     /// Number of aircraft.
     pub aircraft: usize,
     /// Formation in flight.
@@ -39,39 +74,168 @@ pub struct Scenario {
     pub speed_m_s: f64,
     /// Waypoints, heights above home.
     pub mission: Vec<Point>,
-    /// Name of the mission.
-    pub mission_name: String,
-    /// Reach of the radio.
-    pub channel: Model,
-    /// How often chance decides about a link.
-    pub draw: Draw,
-    /// Standard deviation of the wandering position error, metres.
-    pub gps_noise_m: f64,
     /// How often arrival is looked at.
     pub arrival_period: Duration,
-    /// Closer than this counts as a collision, metres.
-    pub collision_distance_m: f64,
-    /// How long the flight controllers take to get ready.
-    pub boot: Boot,
+}
+
+/// Aircraft of different owners.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnTask {
+    /// What keeps them apart.
+    pub variant: Variant,
+    /// One mission per aircraft; the last has the right of way.
+    pub missions: Vec<OwnMission>,
+}
+
+/// The mission of one aircraft among others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnMission {
+    /// Speed along the legs, metres per second.
+    pub speed_m_s: f64,
+    /// Waypoints, heights above home; the aircraft stands at the first.
+    pub points: Vec<Point>,
+}
+
+/// What keeps aircraft on missions of their own apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Nothing: the yardstick of the two others.
+    Off,
+    /// Thesis section 5.1.
+    Mbcap,
+    /// Thesis section 5.3.
+    MbcapE,
+}
+
+impl Variant {
+    /// As plans and tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Mbcap => "mbcap",
+            Self::MbcapE => "mbcap-e",
+        }
+    }
+
+    /// Its numbers.
+    pub fn config(self) -> mbcap::Config {
+        match self {
+            Self::Off => mbcap::Config::off(),
+            Self::Mbcap => mbcap::Config::mbcap(),
+            Self::MbcapE => mbcap::Config::mbcap_e(),
+        }
+    }
+}
+
+impl std::str::FromStr for Variant {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Off, Self::Mbcap, Self::MbcapE]
+            .into_iter()
+            .find(|v| v.name() == text)
+            .ok_or_else(|| format!("found '{text}', expected off, mbcap or mbcap-e"))
+    }
 }
 
 impl Scenario {
     /// The published MUSCOP flight: nine aircraft in line, 50 m apart, 10 m/s, ideal channel.
-    pub fn muscop(mission_name: &str, mission: Vec<Point>) -> Self {
+    pub fn muscop(name: &str, mission: Vec<Point>) -> Self {
+        Self::new(
+            name,
+            Task::Swarm(SwarmTask {
+                aircraft: 9,
+                layout: Layout::Linear,
+                distance_m: 50.0,
+                landing_distance_m: 10.0,
+                speed_m_s: 10.0,
+                mission,
+                arrival_period: Duration::from_millis(200),
+            }),
+        )
+    }
+
+    /// A task in calm air, over an ideal channel, with perfect positions.
+    pub fn new(name: &str, task: Task) -> Self {
         Self {
-            aircraft: 9,
-            layout: Layout::Linear,
-            distance_m: 50.0,
-            landing_distance_m: 10.0,
-            speed_m_s: 10.0,
-            mission,
-            mission_name: mission_name.to_owned(),
+            name: name.to_owned(),
+            task,
             channel: Model::Unrestricted,
             draw: Draw::PerSecond,
             gps_noise_m: 0.0,
-            arrival_period: Duration::from_millis(200),
+            wind: WindParameters::default(),
             collision_distance_m: 5.0,
             boot: Boot::Warm,
+        }
+    }
+
+    /// Number of aircraft.
+    pub fn aircraft(&self) -> usize {
+        match &self.task {
+            Task::Swarm(swarm) => swarm.aircraft,
+            Task::Own(own) => own.missions.len(),
+        }
+    }
+
+    /// Number of waypoints: the swarm's, or the first aircraft's.
+    pub fn waypoints(&self) -> usize {
+        self.route(0).len()
+    }
+
+    /// What is flown and how, for a row of a table.
+    pub fn label(&self) -> String {
+        match &self.task {
+            Task::Swarm(_) => self.name.clone(),
+            Task::Own(own) => format!("{}, {}", self.name, own.variant.name()),
+        }
+    }
+
+    /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart.
+    pub fn is_unprotected(&self) -> bool {
+        matches!(&self.task, Task::Own(OwnTask { variant: Variant::Off, .. }))
+    }
+
+    /// The mission that the operator hands to an aircraft: in a swarm only the master gets one.
+    pub fn mission_for(&self, index: usize) -> Option<&[Point]> {
+        match &self.task {
+            Task::Swarm(swarm) => (index == 0).then_some(&*swarm.mission),
+            Task::Own(own) => own.missions.get(index).map(|m| &*m.points),
+        }
+    }
+
+    /// The waypoints that an aircraft flies along: its own, or the swarm's.
+    fn route(&self, index: usize) -> &[Point] {
+        match &self.task {
+            Task::Swarm(swarm) => &swarm.mission,
+            Task::Own(own) => own.missions.get(index).map_or(&[], |m| &m.points),
+        }
+    }
+
+    /// An aircraft's speed along its legs, metres per second.
+    pub fn speed_m_s(&self, index: usize) -> f64 {
+        match &self.task {
+            Task::Swarm(swarm) => swarm.speed_m_s,
+            Task::Own(own) => own.missions.get(index).map_or(0.0, |m| m.speed_m_s),
+        }
+    }
+
+    /// What is flown, in one line for people.
+    pub fn summary(&self) -> String {
+        match &self.task {
+            Task::Swarm(swarm) => format!(
+                "{} aircraft, mission {} ({} waypoints), formation {}, {} m/s",
+                swarm.aircraft,
+                self.name,
+                swarm.mission.len(),
+                swarm.layout.name(),
+                swarm.speed_m_s
+            ),
+            Task::Own(own) => format!(
+                "{} aircraft on missions of their own, {}, {}",
+                own.missions.len(),
+                self.name,
+                own.variant.name()
+            ),
         }
     }
 
@@ -80,44 +244,63 @@ impl Scenario {
     /// # Errors
     /// Names what was found and what was expected.
     pub fn check(&self) -> Result<()> {
-        let most = wingbeat_wire::SWARM_MAX;
-        ensure!(
-            (1..=most).contains(&self.aircraft),
-            "aircraft: found {}, expected 1 to {most}",
-            self.aircraft
-        );
-        let speed = self.speed_m_s;
-        ensure!((0.5..=20.0).contains(&speed), "speed_m_s: found {speed}, expected 0.5 to 20");
-        ensure!(
-            self.mission.len() >= 2,
-            "mission {}: found {} waypoints, expected 2 or more",
-            self.mission_name,
-            self.mission.len()
-        );
-        let (first, second) = (position(self.mission[0]), position(self.mission[1]));
-        let leg_m = Frame::new(first).to_local(second).truncate().length();
-        ensure!(
-            leg_m >= 1.0,
-            "mission {}: the first leg is {leg_m:.1} m long, expected 1 m or more",
-            self.mission_name
-        );
-        Formation::new(self.layout, self.aircraft, self.distance_m).context("formation")?;
-        Agent::new(self.agent_config(0), 0, Instant::ZERO).map(|_| ()).context("aircraft")
+        let (found, most) = (self.aircraft(), wingbeat_wire::SWARM_MAX);
+        ensure!((1..=most).contains(&found), "aircraft: found {found}, expected 1 to {most}");
+        let wind = self.wind.speed_m_s;
+        ensure!((0.0..=30.0).contains(&wind), "wind: found {wind} m/s, expected 0 to 30");
+        match &self.task {
+            Task::Swarm(swarm) => {
+                self.check_route(0)?;
+                Formation::new(swarm.layout, swarm.aircraft, swarm.distance_m).context("formation")?;
+                self.check_agent(0)
+            }
+            Task::Own(_) => (0..found).try_for_each(|i| {
+                self.check_route(i)
+                    .and_then(|()| self.check_agent(i))
+                    .with_context(|| format!("aircraft {}", i + 1))
+            }),
+        }
     }
 
-    /// The id of an aircraft; the first is the master.
+    fn check_route(&self, index: usize) -> Result<()> {
+        let speed = self.speed_m_s(index);
+        ensure!((0.5..=20.0).contains(&speed), "speed_m_s: found {speed}, expected 0.5 to 20");
+        let (route, name) = (self.route(index), &self.name);
+        ensure!(route.len() >= 2, "mission {name}: found {} waypoints, expected 2 or more", route.len());
+        let leg_m = Frame::new(position(route[0])).to_local(position(route[1])).truncate().length();
+        ensure!(leg_m >= 1.0, "mission {name}: the first leg is {leg_m:.1} m long, expected 1 m or more");
+        Ok(())
+    }
+
+    fn check_agent(&self, index: usize) -> Result<()> {
+        Agent::new(self.agent_config(index), 0, Instant::ZERO).map(|_| ()).context("configuration")
+    }
+
+    /// The id of an aircraft; the first is a swarm's master, the last has the right of way.
     pub fn id(&self, index: usize) -> VehicleId {
         VehicleId(0x0200_0000_0001 + index as u64)
     }
 
     /// What an aircraft's agent is configured with.
     pub fn agent_config(&self, index: usize) -> AgentConfig {
-        let mut muscop = muscop::Config::new(self.id(index), self.id(0), self.aircraft);
-        muscop.layout = self.layout;
-        muscop.distance_m = self.distance_m;
-        muscop.landing_distance_m = self.landing_distance_m;
-        muscop.arrival_period = self.arrival_period;
-        let mut config = AgentConfig::new(muscop);
+        let mut config = match &self.task {
+            Task::Swarm(swarm) => {
+                let mut muscop = muscop::Config::new(self.id(index), self.id(0), swarm.aircraft);
+                muscop.layout = swarm.layout;
+                muscop.distance_m = swarm.distance_m;
+                muscop.landing_distance_m = swarm.landing_distance_m;
+                muscop.arrival_period = swarm.arrival_period;
+                AgentConfig::new(muscop)
+            }
+            Task::Own(own) => {
+                let mut mbcap = own.variant.config();
+                mbcap.me = self.id(index);
+                mbcap.planned_speed_m_s = self.speed_m_s(index);
+                // The published area is 7 km across.
+                mbcap.distance_most_m = OWN_DISTANCE_MOST_M;
+                AgentConfig::new(mbcap)
+            }
+        };
         config.companion_loss = CompanionLoss::EndsWithIt;
         config
     }
@@ -131,26 +314,36 @@ impl Scenario {
         Ok(Agent::new(self.agent_config(index), seed, Instant::ZERO)?)
     }
 
-    /// Where an aircraft stands: in a row across the first leg, its middle at the first waypoint.
+    /// Where an aircraft stands: a swarm in a row across the first leg, its middle at the first waypoint;
+    /// others at the first waypoint of their missions.
     pub fn home(&self, index: usize, seed: u64) -> Position {
-        let frame = Frame::new(position(self.mission[0]));
-        let next = frame.to_local(position(self.mission[1])).truncate();
-        let heading = heading_rad(DVec2::ZERO, next);
-        let row = Formation::new(Layout::Linear, self.aircraft, GROUND_DISTANCE_M);
-        let slot = row.map_or(DVec2::ZERO, |f| f.offset_m(index, heading));
+        let frame = Frame::new(position(self.route(index)[0]));
+        let slot = match &self.task {
+            Task::Swarm(swarm) => Formation::new(Layout::Linear, swarm.aircraft, GROUND_DISTANCE_M)
+                .map_or(DVec2::ZERO, |row| row.offset_m(index, self.heading_rad(index))),
+            Task::Own(_) => DVec2::ZERO,
+        };
         let mut luck = chance::child(seed, "placement", index as u64);
         let mut error = || (chance::uniform(&mut luck) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
         frame.to_position(DVec3::new(slot.x + error(), slot.y + error(), 0.0))
     }
 
+    /// Where an aircraft's first leg leads, clockwise from north.
+    pub fn heading_rad(&self, index: usize) -> f64 {
+        let route = self.route(index);
+        let next = Frame::new(position(route[0])).to_local(position(route[1])).truncate();
+        heading_rad(DVec2::ZERO, next)
+    }
+
     /// Where a slot lies from the leader's, metres east and north, in the plan that the master makes.
     pub fn slot_offset(&self, slot: usize, seed: u64) -> Option<DVec2> {
-        let frame = Frame::new(position(self.mission[0]));
+        let Task::Swarm(swarm) = &self.task else { return None };
+        let frame = Frame::new(position(swarm.mission[0]));
         let local = |p: Position| frame.to_local(p).truncate();
-        let homes: DVec2 = (0..self.aircraft).map(|i| local(self.home(i, seed))).sum();
-        let heading = heading_rad(homes / self.aircraft as f64, local(position(self.mission[1])));
-        let formation = Formation::new(self.layout, self.aircraft, self.distance_m).ok()?;
-        (slot < self.aircraft).then(|| formation.offset_m(slot, heading))
+        let homes: DVec2 = (0..swarm.aircraft).map(|i| local(self.home(i, seed))).sum();
+        let heading = heading_rad(homes / swarm.aircraft as f64, local(position(swarm.mission[1])));
+        let formation = Formation::new(swarm.layout, swarm.aircraft, swarm.distance_m).ok()?;
+        (slot < swarm.aircraft).then(|| formation.offset_m(slot, heading))
     }
 
     /// An aircraft's simulated flight controller.
@@ -158,7 +351,12 @@ impl Scenario {
         let mut config = ControllerConfig::new((index % 250 + 1) as u8, self.home(index, seed));
         config.boot = self.boot;
         config.gps_noise_m = self.gps_noise_m;
-        config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s * 100.0) as f32));
+        config.wind = self.wind;
+        if let Task::Own(_) = self.task {
+            // The published flights had a battery without end; a mission of theirs takes 64 minutes.
+            config.battery.capacity_mah = ENDLESS_MAH;
+        }
+        config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
         // Nobody switches all aircraft on in the same instant: their telemetry comes at different times.
         let mut luck = chance::child(seed, "boot", index as u64);
         let ticks = (chance::uniform(&mut luck) * BOOT_SPREAD_TICKS) as u64;
@@ -168,7 +366,7 @@ impl Scenario {
 
     /// The radio channel among them.
     pub fn radio(&self, seed: u64) -> Channel {
-        Channel::new(self.channel, self.draw, seed, self.aircraft)
+        Channel::new(self.channel, self.draw, seed, self.aircraft())
     }
 }
 
@@ -247,7 +445,7 @@ mod tests {
     #[test]
     fn the_row_stands_ten_metres_apart_around_the_first_waypoint() {
         let scenario = Scenario::muscop("test", staircase(4, 400.0, 10.0));
-        let frame = Frame::new(position(scenario.mission[0]));
+        let frame = Frame::new(position(scenario.route(0)[0]));
         let at: Vec<DVec3> = (0..9).map(|i| frame.to_local(scenario.home(i, 3))).collect();
         for w in at.windows(2) {
             assert!((w[0].distance(w[1]) - 10.0).abs() < 1.0);
@@ -256,14 +454,36 @@ mod tests {
     }
 
     #[test]
+    fn each_stands_at_the_start_of_its_own_mission() {
+        let points = [staircase(2, 100.0, 10.0), staircase(4, 900.0, 10.0).split_off(2)];
+        let missions = points.map(|points| OwnMission { speed_m_s: 5.0, points }).to_vec();
+        let scenario = Scenario::new("two", Task::Own(OwnTask { variant: Variant::MbcapE, missions }));
+        scenario.check().unwrap();
+        for i in 0..2 {
+            let from_start = Frame::new(position(scenario.route(i)[0])).to_local(scenario.home(i, 3));
+            assert!(from_start.truncate().length() < 0.5, "{from_start}");
+            assert_eq!(scenario.mission_for(i), Some(scenario.route(i)));
+        }
+        assert!(scenario.id(1) > scenario.id(0), "the last has the right of way");
+    }
+
+    #[test]
     fn what_cannot_be_flown_is_named() {
         let good = Scenario::muscop("test", staircase(4, 400.0, 10.0));
         good.check().unwrap();
-        let message = |s: Scenario| format!("{:#}", s.check().unwrap_err());
-        assert!(message(Scenario { aircraft: 0, ..good.clone() }).contains("aircraft: found 0"));
-        assert!(message(Scenario { speed_m_s: f64::NAN, ..good.clone() }).contains("speed_m_s: found NaN"));
-        assert!(message(Scenario { distance_m: -1.0, ..good.clone() }).contains("found -1"));
-        let stuck = vec![good.mission[0]; 3];
-        assert!(message(Scenario { mission: stuck, ..good }).contains("first leg"));
+        let message = |change: fn(&mut SwarmTask)| {
+            let mut bad = good.clone();
+            let Task::Swarm(swarm) = &mut bad.task else { panic!("a swarm") };
+            change(swarm);
+            format!("{:#}", bad.check().unwrap_err())
+        };
+        assert!(message(|s| s.aircraft = 0).contains("aircraft: found 0"));
+        assert!(message(|s| s.speed_m_s = f64::NAN).contains("speed_m_s: found NaN"));
+        assert!(message(|s| s.distance_m = -1.0).contains("found -1"));
+        assert!(message(|s| s.mission = vec![s.mission[0]; 3]).contains("first leg"));
+        let lone = OwnMission { speed_m_s: 10.0, points: staircase(2, 100.0, 500.0).split_off(1) };
+        let task = OwnTask { variant: Variant::Off, missions: vec![lone] };
+        let words = format!("{:#}", Scenario::new("own", Task::Own(task)).check().unwrap_err());
+        assert!(words.contains("aircraft 1") && words.contains("found 1 waypoints"), "{words}");
     }
 }

@@ -11,7 +11,7 @@ use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
 use wingbeat_bench::plan::Plan;
 use wingbeat_bench::run;
-use wingbeat_bench::scenario::{Scenario, read_mission};
+use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission};
 use wingbeat_bench::sitl;
 use wingbeat_missions::Limits;
 
@@ -42,14 +42,30 @@ pub(crate) struct RunArguments {
     /// Flights per row, instead of the plan's number.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
+    /// Only so many aircraft: the swarm's number, or one of the crowds of a plan.
+    #[arg(long)]
+    uavs: Option<usize>,
+    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    #[arg(long)]
+    variant: Option<Variant>,
 }
 
 /// Arguments of `wingbeat bench fleet`.
 #[derive(Args)]
 pub(crate) struct FleetArguments {
-    /// How many aircraft.
-    #[arg(long, default_value_t = 9)]
-    uavs: usize,
+    /// A plan, a TOML file, instead of a mission and a formation: its first flight, or the one that
+    /// --flight names.
+    #[arg(long, conflicts_with_all = ["mission", "formation", "distance_m", "speed_m_s", "channel", "gps_noise_m"])]
+    plan: Option<PathBuf>,
+    /// The flight of the plan: the first whose name contains this.
+    #[arg(long, requires = "plan")]
+    flight: Option<String>,
+    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    #[arg(long, requires = "plan")]
+    variant: Option<Variant>,
+    /// How many aircraft: 9, or as many as the plan has.
+    #[arg(long)]
+    uavs: Option<usize>,
     /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML.
     #[arg(long, default_value = "deploy/missions/survey.plan")]
     mission: PathBuf,
@@ -107,6 +123,9 @@ pub(crate) struct SitlArguments {
     /// How many aircraft, instead of the plan's number.
     #[arg(long)]
     uavs: Option<usize>,
+    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    #[arg(long)]
+    variant: Option<Variant>,
     /// Times real time, 0.1 to 20. A result below 0.95 of it is refused.
     #[arg(long, default_value_t = 1.0)]
     speedup: f64,
@@ -165,12 +184,13 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let mut plan = Plan::read(&arguments.plan)?;
     plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
+    plan.keep(arguments.uavs, arguments.variant)?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
     let began = Instant::now();
     let outcome = run::run(&plan, folder, arguments.seed, arguments.threads.into())?;
     let wall_s = began.elapsed().as_secs_f64();
     println!("{}", plan.title);
-    println!("{} aircraft, {} flights per row, seed {}", plan.swarm.aircraft, plan.repeat, arguments.seed);
+    println!("{}{} flights per row, seed {}", plan.size(), plan.repeat, arguments.seed);
     print!("{}", outcome.table);
     println!("trace {:016x}", outcome.trace_hash);
     let virtual_s = outcome.virtual_time.as_secs_f64();
@@ -189,7 +209,22 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     Ok(if outcome.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
+/// What the fleet flies: a flight of a plan, or what the arguments describe.
+fn fleet_scenario(arguments: &FleetArguments) -> Result<Scenario> {
+    let Some(path) = &arguments.plan else { return described(arguments) };
+    let mut plan = Plan::read(path)?;
+    plan.keep(arguments.uavs, arguments.variant)?;
+    let scenarios = plan.scenarios(path.parent().unwrap_or(Path::new(".")), arguments.seed)?;
+    let Some(name) = &arguments.flight else {
+        return scenarios.into_iter().next().context("the plan has no flight");
+    };
+    let names: Vec<String> = scenarios.iter().map(Scenario::label).collect();
+    let found = names.iter().position(|n| n.contains(name.as_str()));
+    let found = found.and_then(|i| scenarios.into_iter().nth(i));
+    found.with_context(|| format!("--flight: found '{name}', expected a part of: {}", names.join("; ")))
+}
+
+fn described(arguments: &FleetArguments) -> Result<Scenario> {
     let (fence, farthest) = (arguments.fence_altitude_m, arguments.distance_from_home_m);
     ensure!((2.0..=120.0).contains(&fence), "--fence-altitude-m: found {fence}, expected 2 to 120");
     ensure!(
@@ -199,13 +234,15 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
     let limits = Limits { fence_altitude_m: fence, distance_from_home_m: farthest, ..Limits::default() };
     let (name, points) = read_mission(&arguments.mission, &limits)?;
     let mut scenario = Scenario::muscop(&name, points);
-    scenario.aircraft = arguments.uavs;
-    scenario.layout = arguments
-        .formation
-        .parse()
-        .map_err(|e| anyhow!("--formation: found '{}', {e}", arguments.formation))?;
-    scenario.distance_m = arguments.distance_m;
-    scenario.speed_m_s = arguments.speed_m_s;
+    if let Task::Swarm(swarm) = &mut scenario.task {
+        swarm.aircraft = arguments.uavs.unwrap_or(swarm.aircraft);
+        swarm.layout = arguments
+            .formation
+            .parse()
+            .map_err(|e| anyhow!("--formation: found '{}', {e}", arguments.formation))?;
+        swarm.distance_m = arguments.distance_m;
+        swarm.speed_m_s = arguments.speed_m_s;
+    }
     scenario.gps_noise_m = arguments.gps_noise_m;
     scenario.channel = arguments.channel.parse().map_err(|e| anyhow!("--channel: {e}"))?;
     ensure!(
@@ -213,6 +250,11 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
         "--gps-noise-m: found {}, expected 0 to 10",
         arguments.gps_noise_m
     );
+    Ok(scenario)
+}
+
+fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
+    let scenario = fleet_scenario(arguments)?;
     let config = fleet::Config {
         scenario,
         seed: arguments.seed,
@@ -239,11 +281,9 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
 fn fly_sitl(arguments: &SitlArguments) -> Result<ExitCode> {
     let mut plan = Plan::read(&arguments.plan)?;
     plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
-    plan.swarm.aircraft = arguments.uavs.unwrap_or(plan.swarm.aircraft);
+    plan.keep(arguments.uavs, arguments.variant).context("--uavs, --variant")?;
     let folder = arguments.plan.parent().unwrap_or(Path::new(".")).to_path_buf();
-    for scenario in plan.scenarios(&folder)? {
-        scenario.check().context("--uavs")?;
-    }
+    plan.flights(&folder, arguments.seed).context("--uavs")?;
     let defaults = match &arguments.defaults {
         None => String::new(),
         Some(path) => {

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use wingbeat_agent::{Agent, Command, Event, Input, Outputs, Phase, Reply, Severity, Status};
+use wingbeat_agent::{Agent, AvoidanceTally, Command, Event, Input, Outputs, Phase, Reply, Severity, Status};
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
 
@@ -249,6 +249,10 @@ impl World {
     /// What people see of one aircraft.
     pub fn status(&self, vehicle: usize) -> Status {
         self.vehicles[vehicle].agent.status(self.now)
+    }
+    /// What one aircraft's avoidance came to, if it flies a protocol that has one.
+    pub fn avoidance_tally(&self, vehicle: usize) -> Option<AvoidanceTally> {
+        self.vehicles[vehicle].agent.avoidance_tally()
     }
     /// How far one aircraft's flight has come.
     pub fn phase(&self, vehicle: usize) -> Phase {

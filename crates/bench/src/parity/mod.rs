@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use wingbeat_autopilot::codec::Decoder;
 use wingbeat_geo::Instant;
 use wingbeat_sim::flight_controller::{Config, FlightController, Parameter};
-use wingbeat_sim::motion::Profile;
+use wingbeat_sim::motion::{Profile, WindParameters};
 
 use crate::scenario::ORIGIN;
 use crate::sitl::parameters::{self, Wanted};
@@ -85,7 +85,13 @@ pub async fn real(
 ) -> Result<Option<Trace>> {
     let dialect = Dialect::of(binary).await?;
     let instance = ports::free_instances(instance, 1)?;
-    let wanted = Wanted { speed_m_s: SPEED_M_S, log: false, position_hz: 4, extra: "" };
+    let wanted = Wanted {
+        speed_m_s: SPEED_M_S,
+        wind: WindParameters::default(),
+        log: false,
+        position_hz: 4,
+        extra: "",
+    };
     let start = Start { instance, home: ORIGIN, heading_rad: 0.0, speedup };
     let mut process = Process::start(binary, dialect, &start, &parameters::file(&wanted))?;
     let flown = tokio::select! {

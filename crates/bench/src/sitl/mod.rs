@@ -30,8 +30,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use wingbeat_api::Severity;
-use wingbeat_geo::position::heading_rad;
-use wingbeat_geo::{DVec2, DVec3, Frame, Position};
+use wingbeat_geo::{DVec3, Frame};
 use wingbeat_ground::Ground;
 use wingbeat_radio::{Clock, Hub};
 
@@ -100,20 +99,18 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     let dialect = Dialect::of(&config.binary).await?;
     tokio::pin!(stop);
     let (mut rows, mut ended) = (Vec::new(), Ended::Succeeded);
-    for (number, scenario) in config.plan.scenarios(&config.folder)?.into_iter().enumerate() {
-        scenario.check()?;
+    for (number, flights) in config.plan.flights(&config.folder, config.seed)?.into_iter().enumerate() {
         let mut flown = Vec::new();
-        for repeat in 0..config.plan.repeat {
-            let seed = config.seed.wrapping_mul(1_000).wrapping_add(u64::from(repeat));
+        for (repeat, (scenario, seed)) in flights.iter().enumerate() {
             let name = format!("flight-{}-{}-", number + 1, repeat + 1);
-            let outcome = one(&config, dialect, &scenario, seed, &name, &mut stop).await?;
+            let outcome = one(&config, dialect, scenario, *seed, &name, &mut stop).await?;
             let Some((flight, counts)) = outcome else { return Ok(Ended::Stopped) };
             if !counts || !flight.succeeded() {
                 ended = Ended::Failed;
             }
             flown.push(flight);
         }
-        rows.push(beside(&scenario, &config, &flown)?);
+        rows.push(beside(&flights, &config, &flown)?);
     }
     println!("\nthe same plan, SITL beside the deterministic bench:");
     print!("{}", report::flights(&rows.into_iter().flatten().collect::<Vec<_>>()));
@@ -121,14 +118,15 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
 }
 
 /// The rows of a scenario: flown by SITL, and by simulated flight controllers in virtual time.
-fn beside(scenario: &Scenario, config: &Config, flown: &[Flight]) -> Result<[Row; 2]> {
+fn beside(flights: &[(Scenario, u64)], config: &Config, flown: &[Flight]) -> Result<[Row; 2]> {
     let limit = config.plan.time_limit();
-    let seeds = (0..config.plan.repeat).map(|r| config.seed.wrapping_mul(1_000).wrapping_add(r.into()));
-    let simulated: Result<Vec<Flight>> = seeds.map(|seed| flight::fly(scenario, seed, limit)).collect();
-    let row = |mission: &str, flights| Row {
-        mission: mission.into(),
-        waypoints: scenario.mission.len(),
-        flights,
+    let simulated: Result<Vec<Flight>> =
+        flights.iter().map(|(scenario, seed)| flight::fly(scenario, *seed, limit)).collect();
+    let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
+    let row = |how: &str, flown| Row {
+        mission: format!("{name}, {how}"),
+        waypoints: flights.first().map_or(0, |(scenario, _)| scenario.waypoints()),
+        flights: flown,
         alone: Vec::new(),
     };
     Ok([row("SITL", flown.to_vec()), row("bench run", simulated?)])
@@ -173,37 +171,29 @@ struct Processes {
 
 impl Processes {
     fn start(config: &Config, dialect: Dialect, scenario: &Scenario, seed: u64) -> Result<Self> {
-        let instance = ports::free_instances(config.instance, scenario.aircraft)?;
-        let local = |p: usize| {
-            let point = scenario.mission[p];
-            Position { latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7, ..ORIGIN }
-        };
-        let leg = Frame::new(local(0)).to_local(local(1)).truncate();
-        let defaults = parameters::file(&Wanted {
-            speed_m_s: scenario.speed_m_s,
-            log: config.logs.is_some(),
-            // Four looks' worth: what the checkers see is 40 ms old at most.
-            position_hz: 25,
-            extra: &config.defaults,
-        });
+        let instance = ports::free_instances(config.instance, scenario.aircraft())?;
         println!(
-            "{} x {}, instances {instance} to {}, mission {} ({} waypoints), formation {}, {} m/s, {} times \
-             real time",
-            scenario.aircraft,
+            "{} x {}, instances {instance} to {}, {}, {} times real time",
+            scenario.aircraft(),
             config.binary.display(),
-            usize::from(instance) + scenario.aircraft - 1,
-            scenario.mission_name,
-            scenario.mission.len(),
-            scenario.layout.name(),
-            scenario.speed_m_s,
+            usize::from(instance) + scenario.aircraft() - 1,
+            scenario.summary(),
             config.speedup
         );
         let mut all = Vec::new();
-        for i in 0..scenario.aircraft {
+        for i in 0..scenario.aircraft() {
+            let defaults = parameters::file(&Wanted {
+                speed_m_s: scenario.speed_m_s(i),
+                wind: scenario.wind,
+                log: config.logs.is_some(),
+                // Four looks' worth: what the checkers see is 40 ms old at most.
+                position_hz: 25,
+                extra: &config.defaults,
+            });
             let start = Start {
                 instance: instance + i as u16,
                 home: scenario.home(i, seed),
-                heading_rad: heading_rad(DVec2::ZERO, leg),
+                heading_rad: scenario.heading_rad(i),
                 speedup: config.speedup.max(BOOT_SPEEDUP),
             };
             all.push(Process::start(&config.binary, dialect, &start, &defaults)?);
@@ -251,7 +241,7 @@ async fn in_the_air(
     seed: u64,
     instance: u16,
 ) -> Result<(Flight, bool)> {
-    let instances = instance..instance + scenario.aircraft as u16;
+    let instances = instance..instance + scenario.aircraft() as u16;
     let mut monitors = Vec::new();
     for port in instances.clone().map(ports::serial1) {
         monitors.push(Monitor::connect(port).await?);
@@ -263,7 +253,7 @@ async fn in_the_air(
     }
     settle(&monitors, config.speedup).await;
     let clock = Clock::start(config.speedup)?;
-    let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft, clock);
+    let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft(), clock);
     let facts: Facts = Arc::new(Mutex::new(monitors.iter().filter_map(fact).collect()));
     let mut copies = JoinSet::new();
     copies.spawn(copy(monitors.iter().map(Monitor::share).collect(), Arc::clone(&facts), hub.0.positions()));
@@ -286,6 +276,9 @@ async fn in_the_air(
     let flight = Flight {
         aircraft: observer.aircraft(),
         swarm: observer.swarm().clone(),
+        unprotected: scenario.is_unprotected(),
+        // The daemons' agents are behind their API.
+        avoidance: Vec::new(),
         radio: fleet.radio(),
         duration: clock.now().since(wingbeat_geo::Instant::ZERO),
         // Real time does not repeat: there is nothing to compare it with.

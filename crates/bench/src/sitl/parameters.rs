@@ -3,12 +3,15 @@
 //! Names that a version does not know are ignored by it, so one file serves 3.5.7 and 4.x.
 
 use anyhow::{Result, ensure};
+use wingbeat_sim::motion::WindParameters;
 
 /// What a bench asks of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted<'a> {
     /// Speed between waypoints, metres per second.
     pub speed_m_s: f64,
+    /// The air; gusts are the simulated flight controller's own.
+    pub wind: WindParameters,
     /// Write a binary log.
     pub log: bool,
     /// Telemetry of SERIAL1 and SERIAL0, messages per second.
@@ -92,6 +95,10 @@ pub fn file(wanted: &Wanted<'_>) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
+    if wanted.wind.speed_m_s > 0.0 {
+        let from_deg = wanted.wind.direction_rad.to_degrees().round();
+        text.push_str(&format!("SIM_WIND_SPD {}\nSIM_WIND_DIR {from_deg}\n", wanted.wind.speed_m_s));
+    }
     text.push_str(&format!("WPNAV_SPEED {}\n", (wanted.speed_m_s * 100.0).round()));
     text
 }
@@ -122,7 +129,13 @@ mod tests {
 
     #[test]
     fn our_own_file_is_one_that_we_would_take_and_the_plans_speed_is_last() {
-        let wanted = Wanted { speed_m_s: 7.5, log: false, position_hz: 10, extra: "WPNAV_SPEED 100" };
+        let wanted = Wanted {
+            speed_m_s: 7.5,
+            wind: WindParameters::default(),
+            log: false,
+            position_hz: 10,
+            extra: "WPNAV_SPEED 100",
+        };
         let text = file(&wanted);
         check(&text).unwrap();
         assert!(text.ends_with("WPNAV_SPEED 100\nWPNAV_SPEED 750\n"), "{text}");

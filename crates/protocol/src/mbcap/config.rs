@@ -126,6 +126,9 @@ pub struct Config {
     pub calm: Duration,
     /// How long the aircraft may take to stop before it counts as standing anyway.
     pub stop: Duration,
+    /// Whether it talks and looks for risks at all. Without, it flies its mission as if alone: the yardstick
+    /// of experiments, never an aircraft's configuration.
+    pub coordinates: bool,
     /// The state that transition d tests (the reference tests the last scanned beacon's: a defect).
     pub aside_tests: AsideTests,
 }
@@ -217,8 +220,14 @@ impl Config {
             stopped_m_s: 0.2,
             calm: Duration::from_secs(30),
             stop: Duration::from_secs(5),
+            coordinates: true,
             aside_tests: AsideTests::Avoided,
         }
+    }
+
+    /// No protocol: for experiments, to compare with.
+    pub fn off() -> Self {
+        Self { name: "off", coordinates: false, ..Self::mbcap_e() }
     }
 
     /// Thesis section 5.3, with the reference implementation's numbers.

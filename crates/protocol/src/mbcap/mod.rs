@@ -438,7 +438,6 @@ impl Mbcap {
         if !self.config.landing_is_out || !self.avoided.as_ref().is_some_and(|a| a.beacon.landing) {
             return false;
         }
-        self.tally.deadlocks_solved += 1;
         self.solved(now);
         if avoidance == Avoidance::Overtaking {
             self.enter(now, Avoidance::Normal, out);
@@ -803,6 +802,9 @@ impl Protocol for Mbcap {
             Input::Failed(order) => self.failed(now, order, out),
         }
         self.progress(now, out);
+        if !self.config.coordinates {
+            return;
+        }
         if now >= self.pass_at {
             self.pass_at = now + self.config.check_period;
             self.pass(now, out);
@@ -818,6 +820,7 @@ impl Protocol for Mbcap {
             State::Start | State::Setup | State::SetupFinished | State::Finished => {
                 (Instant::NEVER, "nothing")
             }
+            _ if !self.config.coordinates => (Instant::NEVER, "nothing"),
             _ if self.beacon_at <= self.pass_at => (self.beacon_at, "beacon due"),
             _ => (self.pass_at, "look for conflicts"),
         }

@@ -1,0 +1,169 @@
+//! The part of a plan that puts aircraft of different owners into one sky: named flights with a route for
+//! each aircraft, a file with one mission for each, or a crowd on random missions; each with every
+//! variant of the protocol that the plan names.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use wingbeat_missions::Limits;
+use wingbeat_sim::motion::WindParameters;
+
+use crate::gauss_markov::{Walk, route};
+use crate::scenario::{OwnMission, OwnTask, Scenario, Task, Variant, points};
+
+/// Aircraft on missions of their own.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Own {
+    /// What keeps them apart: each flight is flown with each of these.
+    pub variants: Vec<Variant>,
+    /// Height of all routes above home, metres.
+    pub height_m: f64,
+    /// Standard deviation of the wandering position error, metres.
+    #[serde(default)]
+    pub gps_noise_m: f64,
+    /// Flights with a name.
+    #[serde(default)]
+    pub flight: Vec<Named>,
+    /// A crowd.
+    pub crowd: Option<Crowd>,
+    /// A file.
+    pub file: Option<File>,
+}
+
+/// A flight with a name.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// Short name.
+    pub name: String,
+    /// Speed of the air, metres per second.
+    #[serde(default)]
+    pub wind_m_s: f64,
+    /// Where the wind comes from, degrees clockwise from north.
+    #[serde(default)]
+    pub wind_from_deg: f64,
+    /// The aircraft; the last has the right of way.
+    pub aircraft: Vec<Routed>,
+}
+
+/// An aircraft and its route.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Routed {
+    /// Speed along the legs, metres per second.
+    pub speed_m_s: f64,
+    /// Waypoints, metres east and north of a common origin; it starts at the first.
+    pub east_north_m: Vec<[f64; 2]>,
+}
+
+/// Random missions (thesis section 5.3.2.3).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crowd {
+    /// One flight with each of these numbers of aircraft.
+    pub aircraft: Vec<usize>,
+    /// Speed along the legs, metres per second.
+    pub speed_m_s: f64,
+    /// Side of the square, metres.
+    pub side_m: f64,
+    /// Starts are at least so far apart, metres.
+    pub start_distance_m: f64,
+    /// Waypoints of each mission.
+    pub waypoints: usize,
+    /// Shortest leg, metres.
+    pub leg_least_m: f64,
+    /// Longest leg, metres.
+    pub leg_most_m: f64,
+    /// 0 to 1: how straight the way is.
+    pub linearity: f64,
+}
+
+/// Missions from a file, one per aircraft (KML holds several).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Relative to the plan.
+    pub path: String,
+    /// Speed of missions that name none, metres per second.
+    pub speed_m_s: f64,
+}
+
+impl Own {
+    /// Keeps only the crowd of this size and only this variant.
+    pub(crate) fn keep(&mut self, aircraft: Option<usize>, variant: Option<Variant>) -> Result<()> {
+        if let Some(aircraft) = aircraft {
+            let crowd = self.crowd.as_mut().with_context(|| {
+                format!("aircraft: found {aircraft}, expected none: the plan names its aircraft")
+            })?;
+            crowd.aircraft = vec![aircraft];
+        }
+        if let Some(variant) = variant {
+            self.variants = vec![variant];
+        }
+        Ok(())
+    }
+
+    /// Every flight with every variant, variants of one flight beside each other.
+    pub(crate) fn scenarios(&self, folder: &Path, seed: u64) -> Result<Vec<Scenario>> {
+        let height_m = self.height_m;
+        ensure!((2.0..=120.0).contains(&height_m), "own.height_m: found {height_m}, expected 2 to 120");
+        let noise_m = self.gps_noise_m;
+        ensure!((0.0..=10.0).contains(&noise_m), "own.gps_noise_m: found {noise_m}, expected 0 to 10");
+        ensure!(!self.variants.is_empty(), "own.variants: found none, expected off, mbcap or mbcap-e");
+        let mut all = Vec::new();
+        for named in &self.flight {
+            let wind = WindParameters {
+                speed_m_s: named.wind_m_s,
+                direction_rad: named.wind_from_deg.to_radians(),
+                ..WindParameters::default()
+            };
+            let mission =
+                |a: &Routed| OwnMission { speed_m_s: a.speed_m_s, points: route(&a.east_north_m, height_m) };
+            self.fly(&named.name, wind, named.aircraft.iter().map(mission).collect(), &mut all);
+        }
+        if let Some(crowd) = &self.crowd {
+            for &aircraft in &crowd.aircraft {
+                let walk = crowd.walk(height_m);
+                walk.check(aircraft).context("own.crowd")?;
+                let with_speed = |points| OwnMission { speed_m_s: crowd.speed_m_s, points };
+                let missions = walk.missions(aircraft, seed).into_iter().map(with_speed).collect();
+                self.fly(&format!("{aircraft} aircraft"), WindParameters::default(), missions, &mut all);
+            }
+        }
+        if let Some(file) = &self.file {
+            let path = folder.join(&file.path);
+            let missions = wingbeat_missions::read(&path, &Limits::default())?;
+            let own = |m: &wingbeat_missions::Mission| OwnMission {
+                speed_m_s: m.speed_m_s.unwrap_or(file.speed_m_s),
+                points: points(m),
+            };
+            self.fly(&file.path, WindParameters::default(), missions.iter().map(own).collect(), &mut all);
+        }
+        ensure!(!all.is_empty(), "own: found no aircraft, expected flight, crowd or file");
+        Ok(all)
+    }
+
+    fn fly(&self, name: &str, wind: WindParameters, missions: Vec<OwnMission>, all: &mut Vec<Scenario>) {
+        for &variant in &self.variants {
+            let task = Task::Own(OwnTask { variant, missions: missions.clone() });
+            let mut scenario = Scenario::new(name, task);
+            (scenario.wind, scenario.gps_noise_m) = (wind, self.gps_noise_m);
+            all.push(scenario);
+        }
+    }
+}
+
+impl Crowd {
+    fn walk(&self, height_m: f64) -> Walk {
+        Walk {
+            side_m: self.side_m,
+            start_distance_m: self.start_distance_m,
+            waypoints: self.waypoints,
+            leg_m: (self.leg_least_m, self.leg_most_m),
+            linearity: self.linearity,
+            height_m,
+        }
+    }
+}
