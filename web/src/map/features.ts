@@ -1,6 +1,6 @@
 /** The fleet as GeoJSON, one collection per source of the map's style. */
 import type { Feature, FeatureCollection, Geometry } from 'geojson';
-import type { FleetMission } from '../api/model';
+import type { FleetMission, GeoPoint } from '../api/model';
 import { health } from '../fleet/health';
 import { displayName } from '../fleet/sort';
 import type { Aircraft } from '../fleet/state';
@@ -97,10 +97,15 @@ export function missionFeatures(missions: readonly FleetMission[], selected: Rea
 }
 
 /** West, south, east, north of everything there is to see; undefined if there is nothing. */
-export function extent(fleet: readonly Aircraft[], missions: readonly FleetMission[]): [number, number, number, number] | undefined {
+export function extent(
+  fleet: readonly Aircraft[],
+  missions: readonly FleetMission[],
+  places: readonly GeoPoint[] = [],
+): [number, number, number, number] | undefined {
   const points = [
     ...fleet.flatMap(({ fleet: { status } }) => (status?.navigation ? [status.navigation.position] : [])),
     ...missions.flatMap(({ waypoints }) => waypoints),
+    ...places,
   ];
   if (points.length === 0) return undefined;
   const longitudes = points.map((point) => point.longitude_deg);
