@@ -1,172 +1,36 @@
 // The PC Companion page in a real browser, against a real fleet: the operator presses Setup and Start,
 // sees the aircraft move, presses Land, and sees them down. Everything is read from the page.
-//
-// It runs the release build of `wingbeat` and the built page (`cargo xtask test` makes both). Chromium is
-// $CHROMIUM, else /usr/bin/chromium. Screenshots and the fleet's output land under target/browser/.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createWriteStream, mkdirSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
-import { chromium } from 'playwright-core';
+import { distanceM, landAll, PHASE_MS, rows, withFleet } from './support.mjs';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SHOTS = join(ROOT, 'target/browser');
 const UAVS = 4;
 const SPEED = 5;
-// Ten times what the flight takes at this speed; only a test that fails waits so long.
-const PHASE_MS = 120_000;
 // Farther than a hovering aircraft drifts.
 const MOVED_M = 10;
 
-const FLAGS = [
-  '--no-sandbox',
-  '--use-angle=swiftshader',
-  '--enable-unsafe-swiftshader',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--no-first-run',
-  '--disable-quic',
-];
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-/** The fleet as a child process; `ended` tells how it ended, if it did. */
-function startFleet(port) {
-  const args = ['bench', 'fleet', '--ground', `127.0.0.1:${port}`, '--web', 'web/dist'];
-  args.push('--uavs', String(UAVS), '--speed', String(SPEED));
-  const child = spawn(join(ROOT, 'target/release/wingbeat'), args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
-  const log = createWriteStream(join(SHOTS, 'fleet.log'));
-  const fleet = { child, ended: undefined, tail: '' };
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (bytes) => {
-      log.write(bytes);
-      fleet.tail = (fleet.tail + bytes).slice(-2000);
-    });
-  }
-  child.on('error', (error) => (fleet.ended = String(error)));
-  child.on('exit', (code, signal) => (fleet.ended = `exit code ${code}, signal ${signal}`));
-  return fleet;
-}
-
-async function stopFleet(fleet) {
-  if (fleet.ended !== undefined) return;
-  fleet.child.kill('SIGINT');
-  for (let i = 0; i < 100 && fleet.ended === undefined; i += 1) await sleep(100);
-  const clean = fleet.ended !== undefined;
-  if (!clean) fleet.child.kill('SIGKILL');
-  assert.ok(clean, 'the fleet did not end within 10 s of Ctrl-C');
-}
-
-async function until(what, limitMs, holds, fleet) {
-  const end = Date.now() + limitMs;
-  for (;;) {
-    assert.equal(fleet.ended, undefined, `the fleet ended while waiting until ${what}:\n${fleet.tail}`);
-    const found = await holds();
-    if (found) return found;
-    assert.ok(Date.now() < end, `not within ${limitMs / 1000} s: ${what}`);
-    await sleep(100);
-  }
-}
-
-/** What the fleet's table shows. */
-const rows = (page) =>
-  page.getByTestId('aircraft-row').evaluateAll((all) =>
-    all.map(({ dataset }) => ({
-      id: dataset.id,
-      state: dataset.state,
-      mode: dataset.mode,
-      armed: dataset.armed === 'true',
-      lat: Number.parseFloat(dataset.lat),
-      lon: Number.parseFloat(dataset.lon),
-    })),
-  );
-
-function distanceM(a, b) {
-  const north = (b.lat - a.lat) * 111_195;
-  const east = (b.lon - a.lon) * 111_195 * Math.cos((a.lat * Math.PI) / 180);
-  return Math.hypot(north, east);
-}
-
-test('an operator flies a fleet from the page', { timeout: 8 * PHASE_MS }, async () => {
-  mkdirSync(SHOTS, { recursive: true });
-  const port = await freePort();
-  const address = `http://127.0.0.1:${port}`;
-  const fleet = startFleet(port);
-  let browser;
-  let page;
-  try {
-    const answers = () => fetch(`${address}/api/v1/fleet`).then((answer) => answer.ok, () => false);
-    await until('the ground service answers', PHASE_MS, answers, fleet);
-
-    const executablePath = process.env.CHROMIUM || '/usr/bin/chromium';
-    browser = await chromium.launch({ executablePath, args: FLAGS });
-    page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    const complaints = [];
-    page.on('pageerror', (error) => complaints.push(String(error)));
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    await page.goto(address);
-
-    const inTable = async () => {
-      const shown = await rows(page);
-      return shown.length === UAVS && shown.every((row) => row.id !== '' && Number.isFinite(row.lat)) && shown;
-    };
-    await until(`${UAVS} aircraft stand in the table with a position`, PHASE_MS, inTable, fleet);
-    const map = page.getByTestId('map');
-    const drawn = async () =>
-      (await map.getAttribute('data-ready')) === 'true' && (await map.getAttribute('data-count')) === String(UAVS);
-    await until(`${UAVS} aircraft are drawn on the map`, PHASE_MS, drawn, fleet);
+test('an operator flies a fleet from the page', { timeout: 8 * PHASE_MS }, () =>
+  withFleet('fleet', UAVS, ['--uavs', String(UAVS), '--speed', String(SPEED)], async (flight) => {
+    const { page, all, shot, until } = flight;
     assert.ok((await rows(page)).every((row) => !row.armed), 'nothing is armed before Setup');
 
     const setup = page.getByTestId('setup');
     const start = page.getByTestId('start');
-    await until('Setup can be pressed', PHASE_MS, () => setup.isEnabled(), fleet);
+    await until('Setup can be pressed', () => setup.isEnabled());
     assert.ok(await start.isDisabled(), 'Start cannot be pressed before Setup');
     await setup.click();
 
-    await until('Start can be pressed', PHASE_MS, () => start.isEnabled(), fleet);
+    await until('Start can be pressed', () => start.isEnabled());
     const hovering = new Map((await rows(page)).map((row) => [row.id, row]));
     assert.ok([...hovering.values()].every((row) => row.armed), 'every aircraft hovers in its slot');
     await start.click();
 
-    // True of no row at all is not true of the fleet.
-    const all = async (holds) => {
-      const shown = await rows(page);
-      return shown.length === UAVS && shown.every(holds);
-    };
     const moved = () => all((row) => hovering.has(row.id) && distanceM(hovering.get(row.id), row) > MOVED_M);
-    await until(`every aircraft has moved by ${MOVED_M} m`, PHASE_MS, moved, fleet);
-    await page.screenshot({ path: join(SHOTS, 'flying.png') });
+    await until(`every aircraft has moved by ${MOVED_M} m`, moved);
+    await shot('flying');
 
-    await page.getByTestId('land').click();
-    await page.getByTestId('confirm').click();
-    const landing = () => all((row) => row.mode === 'LAND' || !row.armed);
-    await until('every aircraft is in LAND', PHASE_MS, landing, fleet);
-    const down = () => all((row) => !row.armed);
-    await until('every aircraft is down and disarmed', PHASE_MS, down, fleet);
-    await page.screenshot({ path: join(SHOTS, 'landed.png') });
-    assert.deepEqual(complaints, [], 'the page complained in the browser console');
-  } catch (error) {
-    await page?.screenshot({ path: join(SHOTS, 'failed.png') }).catch(() => undefined);
-    throw error;
-  } finally {
-    await browser?.close();
-    await stopFleet(fleet);
-  }
-});
+    await landAll(flight);
+    await shot('landed');
+  }));

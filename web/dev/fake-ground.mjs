@@ -1,10 +1,11 @@
 // A stand-in for the ground service while the page is worked on: it serves web/dist and the fleet's API,
 // with aircraft that fly circles. It knows nothing of real aircraft and is never shipped.
 //
-//   node dev/fake-ground.mjs [--uavs 9] [--port 8700] [--trouble]
+//   node dev/fake-ground.mjs [--uavs 9] [--port 8700] [--trouble] [--mbcap]
 //
 // --trouble: one aircraft falls silent, one loses its flight controller, one holds another mission, one
 // refuses commands, one is taken over by its pilot, one address never answers.
+// --mbcap: each has its own mission; two by two they meet on a line once a minute, stop, give way and pass.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
@@ -12,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const { values: options } = parseArgs({
-  options: { uavs: { type: 'string', default: '9' }, port: { type: 'string', default: '8700' }, trouble: { type: 'boolean', default: false } },
+  options: { uavs: { type: 'string', default: '9' }, port: { type: 'string', default: '8700' }, trouble: { type: 'boolean', default: false }, mbcap: { type: 'boolean', default: false } },
 });
 const count = Number(options.uavs);
 const dist = fileURLToPath(new URL('../dist', import.meta.url));
@@ -43,7 +44,72 @@ const fleet = Array.from({ length: count }, (_, index) => ({
 }));
 const commands = [];
 
+// What a pair does in each minute of flight: until when, the lower one, the higher one.
+const SCENES = [
+  [18, 'Normal', 'Normal'], [23, 'StandStill', 'StandStill'], [30, 'MovingAside', 'StandStill'],
+  [44, 'GoOnPlease', 'Overtaking'], [60, 'Normal', 'Normal'],
+];
+const LANE_M = 90;
+/** East and north of home: where one of a pair is, `t` seconds into the minute. */
+function track(uav, t) {
+  const lane = (uav.index >> 1) * LANE_M;
+  const [x, y] = [((uav.index >> 1) % 5) * 400, Math.floor((uav.index >> 1) / 5) * LANE_M + (lane % 7)];
+  const lower = uav.index % 2 === 0;
+  const along = lower
+    ? t < 18 ? -200 + 9 * t : t < 44 ? -38 : Math.min(200, -38 + 15 * (t - 44))
+    : t < 18 ? 200 - 9 * t : t < 30 ? 38 : Math.max(-200, 38 - 9 * (t - 30));
+  const aside = !lower || t < 23 ? 0 : t < 30 ? -35 * ((t - 23) / 7) : t < 44 ? -35 : -35 * Math.max(0, 1 - (t - 44) / 5);
+  return [x + along, y + aside];
+}
+const seconds = (uav) => (uav.state === 'Flying' ? (timeMs() / 1000 + (uav.index >> 1) * 4) % 60 : 0);
+
+function avoidance(uav) {
+  const t = seconds(uav);
+  const [, lower, higher] = SCENES.find(([until]) => t < until);
+  const mine = uav.index % 2 === 0 ? lower : higher;
+  const other = fleet[uav.index ^ 1];
+  const conflict = mine !== 'Normal' && other !== undefined;
+  const here = place(...track(uav, t), uav.height);
+  const moving = mine === 'Normal' || mine === 'Overtaking';
+  const risk = place(track(uav, 0)[0] + (uav.index % 2 === 0 ? 200 : -200), track(uav, 0)[1], uav.height);
+  const aside = place(...track(uav, 30), uav.height);
+  const predicted = moving
+    ? Array.from({ length: 17 }, (_, i) => place(...track(uav, Math.min(59.9, t + i / 2)), uav.height))
+    : mine === 'MovingAside' ? [here, aside] : mine === 'GoOnPlease' ? [here, risk] : [here, place(...track(uav, 59.9), uav.height)];
+  return {
+    state: conflict ? mine : 'Normal', avoiding: conflict ? other.id : null, predicted, risk: conflict ? risk : null,
+    aside: mine === 'MovingAside' || mine === 'GoOnPlease' ? aside : null,
+  };
+}
+
+function ownStatus(uav) {
+  const t = seconds(uav);
+  const [east, north] = track(uav, t);
+  const [later, farther] = track(uav, t + 0.5);
+  const speed = Math.hypot(later - east, farther - north) * 2;
+  const avoids = uav.state === 'Flying' ? avoidance(uav) : null;
+  const phases = { Start: 'start', TakingOff: 'preparing', SetupFinished: 'ready', Aborted: 'aborted' };
+  const held = uav.mission;
+  return {
+    protocol: 'mbcap-e', state: avoids?.state ?? uav.state, avoidance: avoids, swarm: null,
+    phase: phases[uav.state] ?? (avoids && ['StandStill', 'GoOnPlease'].includes(avoids.state) ? 'waiting' : 'moving'),
+    detail: avoids?.avoiding ? `in conflict with ${avoids.avoiding}` : uav.state === 'Start' ? 'waiting for setup' : '',
+    navigation: {
+      position: place(east, north, uav.height), height_m: uav.height, ground_speed_m_s: avoids ? speed : 0, climb_m_s: 0,
+      heading_deg: (Math.atan2(later - east, farther - north) * 180 / Math.PI + 360) % 360,
+      target: avoids ? place(...track(uav, 59.9), uav.height) : null,
+    },
+    mission: { name: held.name, hash: held.hash, waypoints: held.waypoints.length, reached: avoids ? 0 : null },
+  };
+}
+
 function status(uav) {
+  return options.mbcap ? { ...swarmStatus(uav), ...ownStatus(uav) } : swarmStatus(uav);
+}
+
+const PHASES = { Start: 'start', TakingOff: 'preparing', SetupFinished: 'ready', MovingToWaypoint: 'moving', Aborted: 'aborted' };
+
+function swarmStatus(uav) {
   const flying = uav.height > 0.5;
   const radius = flying ? 9 : 0;
   const heading = ((-uav.angle * 180) / Math.PI + 360 * 9) % 360;
@@ -51,7 +117,7 @@ function status(uav) {
   const mission = missions[is(uav.index, 3) ? 1 : 0];
   const holds = uav.index === 0 || uav.state !== 'Start' || is(uav.index, 3);
   return {
-    id: uav.id, name: `UAV ${uav.index + 1}`, time_ms: timeMs(), protocol: 'muscop', state: uav.state,
+    id: uav.id, name: `UAV ${uav.index + 1}`, time_ms: timeMs(), protocol: 'muscop', state: uav.state, phase: PHASES[uav.state],
     detail: uav.state === 'Start' ? 'waiting for Setup' : flying ? 'flying in formation' : 'on the ground',
     engaged: uav.engaged,
     flight_controller: {
@@ -85,6 +151,13 @@ const all = () => [
   ...fleet.map(aircraft),
   ...(options.trouble ? [{ address: 'http://10.0.0.250:8080', link: 'never_seen', age_ms: null, status: null, problem: 'connection refused' }] : []),
 ];
+if (options.mbcap) {
+  for (const uav of fleet) {
+    const line = [0, 20, 59.9].map((t) => place(...track(uav, t), 20));
+    uav.mission = { hash: uav.id.replace(/^0000/, 'c0de'), name: `line ${uav.index + 1}`, waypoints: line };
+    missions.push(uav.mission);
+  }
+}
 const every = (state) => fleet.every((uav) => uav.state === state);
 function actions() {
   const [setup, start] = [every('Start'), every('SetupFinished')];
@@ -94,25 +167,38 @@ function actions() {
   };
 }
 const changing = () => ({ time_ms: timeMs(), commands, actions: actions() });
-const picture = () => ({
-  ...changing(), version: '0.0.0-fake', aircraft: all(),
-  missions: missions.map((mission) => ({ ...mission, holders: fleet.filter((uav) => status(uav).mission?.hash === mission.hash).map(({ id }) => id) }))
-    .filter(({ holders }) => holders.length > 0),
-});
+function picture() {
+  const held = fleet.map((uav) => [status(uav).mission?.hash, uav.id]);
+  const of = (hash) => held.filter(([one]) => one === hash).map(([, id]) => id);
+  return {
+    ...changing(), version: '0.0.0-fake', aircraft: all(),
+    missions: missions.map((mission) => ({ ...mission, holders: of(mission.hash) })).filter(({ holders }) => holders.length > 0),
+  };
+}
 
 const consoles = new Set();
+/** A mission or a state has changed: the next message is a whole picture. */
+let redraw = false;
 const emit = (event, value) => consoles.forEach((response) => response.write(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`));
 const log = (uav, severity, text) => emit('log', { id: uav.id, time_ms: timeMs(), severity, text });
 
 function enter(uav, state, mode) {
   if (uav.state !== state) log(uav, state === 'Aborted' ? 'warning' : 'info', `state ${uav.state} → ${state}`);
   Object.assign(uav, { state, mode });
-  emit('picture', picture());
+  redraw = true;
 }
 
 const EFFECTS = {
-  setup: (uav) => { uav.armed = true; enter(uav, 'TakingOff', 'GUIDED'); },
-  start: (uav) => enter(uav, 'MovingToWaypoint', 'GUIDED'),
+  setup: (uav) => {
+    if (options.mbcap) return enter(uav, 'SetupFinished', uav.mode);
+    uav.armed = true;
+    enter(uav, 'TakingOff', 'GUIDED');
+  },
+  start: (uav) => {
+    if (!options.mbcap) return enter(uav, 'MovingToWaypoint', 'GUIDED');
+    [uav.armed, uav.height] = [true, 20];
+    enter(uav, 'Flying', 'AUTO');
+  },
   hold: (uav) => enter(uav, 'Aborted', 'BRAKE'),
   return: (uav) => enter(uav, 'Aborted', 'RTL'),
   land: (uav) => enter(uav, 'Aborted', 'LAND'),
@@ -155,7 +241,9 @@ setInterval(() => {
       if (uav.height === 0 && uav.armed) { uav.armed = false; log(uav, 'info', 'disarmed'); }
     }
   }
-  emit('update', { ...changing(), aircraft: all() });
+  if (redraw) emit('picture', picture());
+  else emit('update', { ...changing(), aircraft: all() });
+  redraw = false;
 }, 200);
 if (options.trouble) setTimeout(() => { fleet[6 % count].engaged = false; log(fleet[6 % count], 'warning', 'the pilot took over: mode LOITER'); }, 7000);
 
@@ -181,6 +269,29 @@ createServer((request, response) => {
     let body = '';
     request.on('data', (chunk) => (body += chunk));
     return request.on('end', () => json(response, 202, command(JSON.parse(body))));
+  }
+  if (pathname === '/api/v1/mission-files' && request.method === 'POST') {
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    return request.on('end', () => {
+      const { name } = JSON.parse(body);
+      // It reads no format: every file is a line of two points.
+      const items = [0, 59.9].map((t) => ({ ...place(...track(fleet[0], t), 20), height_m: 20, altitude_m: undefined }));
+      return json(response, 200, { missions: [{ mission: { name, waypoints: items }, notes: [] }] });
+    });
+  }
+  if (pathname === '/api/v1/fleet/mission' && request.method === 'PUT') {
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    return request.on('end', () => {
+      const { vehicle, mission } = JSON.parse(body);
+      const uav = fleet.find(({ id }) => id === vehicle);
+      if (uav.state !== 'Start') {
+        return json(response, 409, { code: 'conflict', message: `a mission can be given in state Start, found ${uav.state}` });
+      }
+      uav.mission = { ...uav.mission, name: mission.name };
+      return json(response, 200, { name: mission.name, hash: uav.mission.hash, waypoints: mission.waypoints.length });
+    });
   }
   return file(pathname, response);
 }).listen(Number(options.port), '127.0.0.1', () => console.log(`fake ground service: http://127.0.0.1:${options.port}`));

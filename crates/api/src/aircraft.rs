@@ -58,7 +58,7 @@ pub struct AircraftStatus {
     pub battery: Option<Battery>,
     /// The mission that it holds.
     pub mission: Option<MissionSummary>,
-    /// Its place in the swarm, once known.
+    /// Its place in the swarm; absent where it flies a mission of its own, for itself.
     pub swarm: Option<Swarm>,
     /// What it does to avoid others; absent where its protocol does not, and before the flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -149,3 +149,29 @@ pub struct FleetMissionUpload {
     /// The mission.
     pub mission: MissionUpload,
 }
+
+/// POST body: a mission file, to be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissionFile {
+    /// The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) tells the format.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// What a mission file holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MissionFileContent {
+    /// One from a plan or a list of waypoints; one per path from KML.
+    pub missions: Vec<ReadMission>,
+}
+
+/// A mission as it was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ReadMission {
+    /// As an aircraft takes it.
+    pub mission: MissionUpload,
+    /// What in the file is not part of the flight, one line each.
+    pub notes: Vec<String>,
+}

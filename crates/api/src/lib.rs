@@ -19,7 +19,8 @@ pub use aircraft::{
 pub use error::ApiError;
 pub use fleet::{
     Actions, FleetAircraft, FleetCommand, FleetCommandReply, FleetCommandRequest, FleetCommandResult,
-    FleetMission, FleetMissionUpload, FleetPicture, FleetUpdate, VehicleOutcome,
+    FleetMission, FleetMissionUpload, FleetPicture, FleetUpdate, MissionFile, MissionFileContent,
+    ReadMission, VehicleOutcome,
 };
 
 /// The paths of both services.
@@ -47,4 +48,6 @@ pub mod paths {
     pub const FLEET_COMMANDS: &str = "/api/v1/fleet/commands";
     /// Ground: a mission for one aircraft (PUT [`FleetMissionUpload`](crate::FleetMissionUpload)).
     pub const FLEET_MISSION: &str = "/api/v1/fleet/mission";
+    /// Ground: reads a mission file (POST [`MissionFile`](crate::MissionFile)); no aircraft is told.
+    pub const MISSION_FILES: &str = "/api/v1/mission-files";
 }

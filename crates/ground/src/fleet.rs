@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use wingbeat_api::{
-    Actions, AircraftStatus, FleetAircraft, FleetMission, GeoPoint, Identity, LinkState, MissionUpload,
+    Actions, AircraftStatus, CommandKind, FleetAircraft, FleetMission, GeoPoint, Identity, LinkState,
+    MissionUpload, Phase,
 };
 
 use crate::ledger::{self, Ledger};
@@ -341,14 +342,8 @@ impl Fleet {
 
     /// What the operator can do now. A blocked action names the first aircraft and its reason.
     pub(crate) fn actions(&self, ledger: &Ledger) -> Actions {
-        // A setup that reached only some is pressed again: those that wait for a plan take it twice.
-        let unreached = self.aircraft.iter().any(|a| a.status.as_ref().is_some_and(|s| s.state == "Start"));
-        let ready: &[&str] = if unreached { &["Start", "Setup"] } else { &["Start"] };
-        let setup_blocked = self.first_blocked(ledger, ready, |status| {
-            let failed = status.checks.iter().find(|check| !check.passed)?;
-            Some(format!("check {} has not passed: {}", failed.name, failed.detail))
-        });
-        let start_blocked = self.first_blocked(ledger, &["SetupFinished"], |_| None);
+        let setup_blocked = self.blocked(ledger, CommandKind::Setup, &[]);
+        let start_blocked = self.blocked(ledger, CommandKind::Start, &[]);
         Actions {
             setup: setup_blocked.is_empty(),
             setup_blocked,
@@ -357,37 +352,127 @@ impl Fleet {
         }
     }
 
-    fn first_blocked(
-        &self,
-        ledger: &Ledger,
-        wanted_states: &[&str],
-        more: impl Fn(&AircraftStatus) -> Option<String>,
-    ) -> String {
+    /// Why *Setup* or *Start* cannot be carried out by these aircraft (none named: by all), for people;
+    /// empty if it can.
+    pub(crate) fn blocked(&self, ledger: &Ledger, command: CommandKind, vehicles: &[String]) -> String {
         if self.aircraft.is_empty() {
             return "no aircraft is configured".to_owned();
         }
-        let reason = |aircraft: &Aircraft| -> Option<String> {
-            if let Some(problem) = self.problem(aircraft) {
-                return Some(problem);
-            }
-            let Some(status) = aircraft.status.as_ref() else { return Some("not heard yet".to_owned()) };
-            match aircraft.link {
-                LinkState::NeverSeen => return Some("not heard yet".to_owned()),
-                LinkState::Lost => return Some("its link is lost".to_owned()),
-                LinkState::Up => {}
-            }
-            if !wanted_states.contains(&status.state.as_str()) {
-                return Some(format!("its state is {}, expected {}", status.state, wanted_states[0]));
-            }
-            if let Some(recovery) = ledger.recovering(&status.id) {
-                return Some(format!("{} is still being sent", ledger::name(recovery)));
-            }
-            more(status)
+        let meant = |a: &&Aircraft| {
+            vehicles.is_empty() || a.id().is_some_and(|id| vehicles.iter().any(|vehicle| vehicle == id))
         };
-        let mut aircraft = self.in_order().into_iter().map(|index| &self.aircraft[index]);
-        let blocked = aircraft.find_map(|a| reason(a).map(|reason| format!("{}: {reason}", a.name())));
-        blocked.unwrap_or_default()
+        let mut idle = None;
+        let mut any_due = false;
+        for aircraft in self.in_order().into_iter().map(|index| &self.aircraft[index]).filter(meant) {
+            match self.is_due(ledger, command, aircraft) {
+                Err(reason) => return format!("{}: {reason}", aircraft.name()),
+                Ok(true) => any_due = true,
+                Ok(false) => idle = idle.or(aircraft.status.as_ref()),
+            }
+        }
+        match idle.filter(|_| !any_due) {
+            Some(status) => {
+                format!(
+                    "nobody {}: the state of {} is {}",
+                    Wanted::of(command).words(),
+                    status.name,
+                    status.state
+                )
+            }
+            None => String::new(),
+        }
     }
+
+    /// The aircraft that *Setup* or *Start* for all is sent to: the whole swarm, or of those that fly each
+    /// for itself the ones that wait for it.
+    pub(crate) fn due(&self, ledger: &Ledger, command: CommandKind) -> Vec<String> {
+        let due = self.aircraft.iter().filter(|a| self.is_due(ledger, command, a) == Ok(true));
+        let mut ids: Vec<_> = due.filter_map(|a| a.id().map(str::to_owned)).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Whether each of these aircraft flies for itself, so that one can be set up and started without
+    /// the others.
+    pub(crate) fn each_alone(&self, vehicles: &[String]) -> bool {
+        vehicles.iter().all(|id| {
+            let status = self.aircraft.iter().find(|a| a.id() == Some(id)).and_then(|a| a.status.as_ref());
+            status.is_some_and(is_alone)
+        })
+    }
+
+    /// Whether an aircraft waits for *Setup* or *Start*; `Ok(false)` where it is past it and need not be
+    /// asked; or the reason why it cannot be done.
+    fn is_due(&self, ledger: &Ledger, command: CommandKind, aircraft: &Aircraft) -> Result<bool, String> {
+        if let Some(problem) = self.problem(aircraft) {
+            return Err(problem);
+        }
+        let status = match (aircraft.link, aircraft.status.as_ref()) {
+            (LinkState::Up, Some(status)) => status,
+            (LinkState::Lost, Some(_)) => return Err("its link is lost".to_owned()),
+            _ => return Err("not heard yet".to_owned()),
+        };
+        let wanted = Wanted::of(command);
+        let waits = match (wanted, status.phase) {
+            (Wanted::Setup, Phase::Start) | (Wanted::Start, Phase::Ready) => true,
+            // A setup that reached only some is pressed again: those that wait for a plan take it twice.
+            (Wanted::Setup, Phase::Preparing) => {
+                !status.flight_controller.armed && self.somebody_was_not_reached()
+            }
+            _ => false,
+        };
+        // Who flies for itself and is past this holds nobody up.
+        let past = is_alone(status)
+            && match wanted {
+                Wanted::Setup => status.phase > Phase::Start,
+                Wanted::Start => status.phase > Phase::Ready,
+            };
+        if !waits && past {
+            return Ok(false);
+        }
+        if !waits {
+            return Err(format!("its state is {}, expected one that {}", status.state, wanted.words()));
+        }
+        if let Some(recovery) = ledger.recovering(&status.id) {
+            return Err(format!("{} is still being sent", ledger::name(recovery)));
+        }
+        let failed = status.checks.iter().find(|check| !check.passed).filter(|_| wanted == Wanted::Setup);
+        match failed {
+            Some(failed) => Err(format!("check {} has not passed: {}", failed.name, failed.detail)),
+            None => Ok(true),
+        }
+    }
+
+    fn somebody_was_not_reached(&self) -> bool {
+        self.aircraft.iter().any(|a| {
+            a.status.as_ref().is_some_and(|status| status.phase == Phase::Start && !is_alone(status))
+        })
+    }
+}
+
+/// What an aircraft waits for on the ground or above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Setup,
+    Start,
+}
+
+impl Wanted {
+    fn of(command: CommandKind) -> Self {
+        if command == CommandKind::Setup { Self::Setup } else { Self::Start }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Setup => "waits for setup",
+            Self::Start => "is set up and waits for the start",
+        }
+    }
+}
+
+/// An aircraft with a mission of its own and no place in a swarm.
+fn is_alone(status: &AircraftStatus) -> bool {
+    status.swarm.is_none()
 }
 
 fn holders<'a>(aircraft: &'a [Aircraft], hash: &'a str) -> impl Iterator<Item = &'a AircraftStatus> {
@@ -416,7 +501,11 @@ mod tests {
             time_ms: 7,
             protocol: "muscop".to_owned(),
             state: state.to_owned(),
-            phase: wingbeat_api::Phase::Start,
+            phase: match state {
+                "Start" => Phase::Start,
+                "SetupFinished" => Phase::Ready,
+                _ => Phase::Moving,
+            },
             detail: String::new(),
             engaged: true,
             flight_controller: FlightController {
@@ -440,7 +529,13 @@ mod tests {
             }),
             battery: None,
             mission: None,
-            swarm: None,
+            swarm: Some(wingbeat_api::Swarm {
+                leader: id == A,
+                leader_id: Some(A.to_owned()),
+                size: 2,
+                formation: "linear".to_owned(),
+                slot: None,
+            }),
             avoidance: None,
             separation: None,
             radio: Radio::default(),
@@ -544,13 +639,60 @@ mod tests {
         fleet.status(1, status(B, "Start"), now);
         let actions = fleet.actions(&ledger);
         assert_eq!((actions.setup, actions.setup_blocked.as_str(), actions.start), (true, "", false));
-        assert_eq!(actions.start_blocked, format!("UAV {A}: its state is Start, expected SetupFinished"));
+        assert_eq!(
+            actions.start_blocked,
+            format!("UAV {A}: its state is Start, expected one that is set up and waits for the start")
+        );
         fleet.status(0, status(A, "SetupFinished"), now);
         fleet.status(1, status(B, "SetupFinished"), now);
         let actions = fleet.actions(&ledger);
         assert_eq!((actions.setup, actions.start, actions.start_blocked.as_str()), (false, true, ""));
         fleet.age(now + Duration::from_secs(2));
         assert_eq!(fleet.actions(&ledger).start_blocked, format!("UAV {A}: its link is lost"));
+    }
+
+    #[test]
+    fn a_setup_that_reached_only_some_is_pressed_again() {
+        let (now, ledger) = (Instant::now(), Ledger::default());
+        let mut fleet = two(now);
+        fleet.identified(0, identity(A));
+        fleet.identified(1, identity(B));
+        fleet.status(0, status(A, "Start"), now);
+        let mut waiting = AircraftStatus { phase: Phase::Preparing, ..status(B, "Setup") };
+        fleet.status(1, waiting.clone(), now);
+        assert_eq!(fleet.due(&ledger, CommandKind::Setup), [A, B]);
+        waiting.flight_controller.armed = true;
+        fleet.status(1, waiting.clone(), now);
+        let blocked = format!("UAV {B}: its state is Setup, expected one that waits for setup");
+        assert_eq!(fleet.actions(&ledger).setup_blocked, blocked);
+    }
+
+    #[test]
+    fn who_flies_for_itself_waits_for_nobody_who_is_past_it() {
+        let (now, ledger) = (Instant::now(), Ledger::default());
+        let mut fleet = two(now);
+        let alone = |id: &str, state: &str| AircraftStatus { swarm: None, ..status(id, state) };
+        fleet.identified(0, identity(A));
+        fleet.identified(1, identity(B));
+        // A is set up, B was not reached: setup again is for B only.
+        fleet.status(0, alone(A, "SetupFinished"), now);
+        fleet.status(1, alone(B, "Start"), now);
+        let actions = fleet.actions(&ledger);
+        assert_eq!((actions.setup, actions.start), (true, false));
+        assert_eq!(fleet.due(&ledger, CommandKind::Setup), [B]);
+        let blocked =
+            format!("UAV {B}: its state is Start, expected one that is set up and waits for the start");
+        assert_eq!(actions.start_blocked, blocked);
+        assert_eq!(fleet.blocked(&ledger, CommandKind::Start, &[A.to_owned()]), "", "A alone can start");
+        assert!(fleet.each_alone(&[A.to_owned(), B.to_owned()]) && !fleet.each_alone(&["0".to_owned()]));
+        // A flies, in a state that only its protocol knows.
+        fleet.status(0, alone(A, "StandStill"), now);
+        fleet.status(1, alone(B, "SetupFinished"), now);
+        assert!(fleet.actions(&ledger).start);
+        assert_eq!(fleet.due(&ledger, CommandKind::Start), [B]);
+        fleet.status(1, alone(B, "Overtaking"), now);
+        let nobody = format!("nobody is set up and waits for the start: the state of UAV {A} is StandStill");
+        assert_eq!(fleet.actions(&ledger).start_blocked, nobody);
     }
 
     #[test]

@@ -12,14 +12,15 @@ use axum::{Json, Router};
 use futures_util::stream::{self, Stream};
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetCommandReply, FleetCommandRequest, FleetMissionUpload, FleetPicture, FleetUpdate, LogLine,
-    MissionSummary, paths,
+    MissionFile, MissionFileContent, MissionSummary, paths,
 };
 
 use crate::client;
+use crate::mission_file;
 use crate::owner::{Push, Subscription};
 use crate::page;
 use crate::refused::Refused;
@@ -51,6 +52,7 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(events))
         .routes(routes!(command))
         .routes(routes!(mission))
+        .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
 }
 
 /// The whole service as a router.
@@ -176,4 +178,19 @@ async fn mission(
     let (status, body) = answer.map_err(|reason| Refused::unavailable(format!("{address}: {reason}")))?;
     let status = StatusCode::from_u16(status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
     Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// Reads a mission file; no aircraft is told.
+///
+/// QGC WPL 110, QGroundControl plan or KML. What is read can be given to aircraft one by one.
+#[utoipa::path(post, path = paths::MISSION_FILES, tag = "fleet", request_body = MissionFile, responses(
+    (status = 200, description = "What it holds", body = MissionFileContent),
+    (status = 400, description = "It is not a mission that can be flown", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn mission_file(Body(file): Body<MissionFile>) -> Result<Json<MissionFileContent>, Refused> {
+    // A large file takes a while to read: nobody else waits for it.
+    let read = tokio::task::spawn_blocking(move || mission_file::read(&file)).await;
+    let read = read.unwrap_or_else(|error| Err(format!("the file was not read: {error}")));
+    read.map(Json).map_err(Refused::bad_request)
 }

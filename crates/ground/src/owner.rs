@@ -286,7 +286,7 @@ impl Owner {
         vehicles.sort();
         vehicles.dedup();
         let together = matches!(request.command, CommandKind::Setup | CommandKind::Start);
-        if together && !vehicles.is_empty() && vehicles != known {
+        if together && !vehicles.is_empty() && vehicles != known && !self.fleet.each_alone(&vehicles) {
             return Err(Refused::bad_request(format!(
                 "vehicles: found {} of {} aircraft, expected none or all: {} is for the whole swarm",
                 vehicles.len(),
@@ -294,16 +294,19 @@ impl Owner {
                 ledger::name(request.command)
             )));
         }
-        let actions = self.fleet.actions(&self.ledger);
-        let blocked = match request.command {
-            CommandKind::Setup => actions.setup_blocked,
-            CommandKind::Start => actions.start_blocked,
-            _ => String::new(),
+        let blocked = if together {
+            self.fleet.blocked(&self.ledger, request.command, &vehicles)
+        } else {
+            String::new()
         };
         if !blocked.is_empty() {
             return Err(Refused::conflict(blocked));
         }
-        if vehicles.is_empty() {
+        if together {
+            let due = self.fleet.due(&self.ledger, request.command);
+            let named = |id: &String| vehicles.is_empty() || vehicles.contains(id);
+            vehicles = due.into_iter().filter(named).collect();
+        } else if vehicles.is_empty() {
             vehicles = known;
         }
         if vehicles.is_empty() {

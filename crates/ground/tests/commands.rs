@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use support::{Answers, Fake, all_up, eventually, ground, id, picture, request, result};
-use wingbeat_api::{CommandKind, CommandProgress, CommandStage, VehicleOutcome};
+use wingbeat_api::{CommandKind, CommandProgress, CommandStage, Phase, VehicleOutcome};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_repeated_with_the_same_id_until_it_is_accepted() {
@@ -118,6 +118,33 @@ async fn land_all_is_also_for_an_aircraft_that_is_first_heard_afterwards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_that_flies_for_itself_is_set_up_without_the_others() {
+    let fakes = [Fake::start(1).await, Fake::start(2).await];
+    for fake in &fakes {
+        fake.lock().status.swarm = None;
+    }
+    let handle = ground(&fakes).await;
+    picture(&handle, "both are heard", all_up).await;
+    let reply = handle.command(request("s1", CommandKind::Setup, &[id(2)])).await.expect("one of two");
+    assert_eq!(reply.vehicles, [id(2)]);
+    {
+        let mut second = fakes[1].lock();
+        "SetupFinished".clone_into(&mut second.status.state);
+        second.status.phase = Phase::Ready;
+    }
+    let ready = |p: &wingbeat_api::FleetPicture| {
+        p.aircraft.iter().any(|a| a.status.as_ref().is_some_and(|s| s.phase == Phase::Ready))
+    };
+    picture(&handle, "the second is set up", ready).await;
+    let reply = handle.command(request("s2", CommandKind::Setup, &[])).await.expect("the first is left");
+    assert_eq!(reply.vehicles, [id(1)], "who is set up is not asked again");
+    let refused = handle.command(request("s3", CommandKind::Start, &[id(1)])).await.expect_err("not set up");
+    assert_eq!(refused.status(), 409);
+    let reply = handle.command(request("s4", CommandKind::Start, &[id(2)])).await.expect("set up");
+    assert_eq!(reply.vehicles, [id(2)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn setup_and_start_are_for_all_and_only_when_all_are_ready() {
     let fakes = [Fake::start(1).await, Fake::start(2).await];
     let handle = ground(&fakes).await;
@@ -125,7 +152,7 @@ async fn setup_and_start_are_for_all_and_only_when_all_are_ready() {
     let refused = handle.command(request("s1", CommandKind::Start, &[])).await.expect_err("not set up");
     assert_eq!(
         (refused.status(), refused.to_string().as_str()),
-        (409, "UAV 1: its state is Start, expected SetupFinished")
+        (409, "UAV 1: its state is Start, expected one that is set up and waits for the start")
     );
     let refused = handle.command(request("s2", CommandKind::Setup, &[id(1)])).await.expect_err("one of two");
     assert_eq!(refused.status(), 400);
@@ -133,7 +160,9 @@ async fn setup_and_start_are_for_all_and_only_when_all_are_ready() {
     let reply = handle.command(request("s3", CommandKind::Setup, &both)).await.expect("both are named");
     assert_eq!(reply.vehicles, [id(1), id(2)]);
     for fake in &fakes {
-        "SetupFinished".clone_into(&mut fake.lock().status.state);
+        let mut aircraft = fake.lock();
+        "SetupFinished".clone_into(&mut aircraft.status.state);
+        aircraft.status.phase = Phase::Ready;
     }
     picture(&handle, "start is possible", |p| p.actions.start && !p.actions.setup).await;
     handle.command(request("s4", CommandKind::Start, &[])).await.expect("all are ready");

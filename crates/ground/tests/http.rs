@@ -128,6 +128,28 @@ async fn a_mission_is_passed_on_and_the_answer_is_the_aircrafts() {
     assert_eq!(error.message, format!("http://{}: connection refused", fake.address));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mission_file_is_read_and_no_aircraft_is_told() {
+    let fake = Fake::start(1).await;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "it is heard", all_up).await;
+    let survey = include_str!("../../../deploy/missions/survey.plan");
+    // Larger than any other body may be.
+    let body = json!({"name": "survey.plan", "text": format!("{survey}{}", " ".repeat(200_000))}).to_string();
+    let (status, text) = ask(&handle, Method::POST, paths::MISSION_FILES, Some(&body)).await;
+    let content: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(status, 200, "{text}");
+    let waypoints = content["missions"][0]["mission"]["waypoints"].as_array().expect("waypoints");
+    assert!(waypoints.len() >= 2 && waypoints.iter().all(|w| w["height_m"].as_f64() > Some(1.0)), "{text}");
+    let body = json!({"name": "x.waypoints", "text": "QGC WPL 110\n0\t1"}).to_string();
+    let (status, error) = refused(&handle, Method::POST, paths::MISSION_FILES, Some(&body)).await;
+    assert_eq!((status, error.code.as_str()), (400, "bad_request"));
+    assert!(error.message.contains("x.waypoints"), "{error:?}");
+    let huge = json!({"name": "x.kml", "text": "x".repeat(5_000_000)}).to_string();
+    assert_eq!(refused(&handle, Method::POST, paths::MISSION_FILES, Some(&huge)).await.0, 413);
+    assert!(picture(&handle, "nothing changed", all_up).await.missions.is_empty());
+}
+
 async fn with_page(folder: &Path) -> Handle {
     let bind = SocketAddr::from(([127, 0, 0, 1], 0));
     let config = Config { bind, aircraft: Vec::new(), web_dir: Some(folder.to_path_buf()) };

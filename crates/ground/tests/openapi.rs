@@ -17,8 +17,8 @@ fn the_committed_document_is_current() {
 fn it_describes_every_path_of_the_service() {
     let document = wingbeat_ground::openapi();
     let paths: Vec<_> = document.paths.paths.keys().map(String::as_str).collect();
-    use wingbeat_api::paths::{FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_MISSION};
-    assert_eq!(paths, [FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_MISSION]);
+    use wingbeat_api::paths::{FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_MISSION, MISSION_FILES};
+    assert_eq!(paths, [FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_MISSION, MISSION_FILES]);
     let schemas = document.components.expect("components").schemas;
     for name in ["FleetPicture", "FleetUpdate", "LogLine", "AircraftStatus", "ApiError"] {
         assert!(schemas.contains_key(name), "{name}");

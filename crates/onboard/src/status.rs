@@ -71,7 +71,8 @@ pub(crate) fn aircraft(
             cells_v: b.cells_v.iter().map(|&v| (f64::from(v) * 1e3).round() / 1e3).collect(),
         }),
         mission: mission(status, mission_name),
-        swarm: Some(api::Swarm {
+        // Nobody leads and nobody follows: it flies for itself.
+        swarm: (status.swarm.leader || status.swarm.leader_id.is_some()).then(|| api::Swarm {
             leader: status.swarm.leader,
             leader_id: status.swarm.leader_id.map(|id| id.to_string()),
             size: status.swarm.size.try_into().unwrap_or(u16::MAX),

@@ -67,7 +67,9 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
     suite.tests("browser", Runner::Node, || {
         web::install(root, "tests/browser")?;
         let mut test = Command::new("node");
-        test.current_dir(root).args(["--test", "--test-reporter=tap", "tests/browser/console.test.mjs"]);
+        // One after the other: two fleets and two browsers at once would only slow each other down.
+        test.current_dir(root).args(["--test", "--test-concurrency=1", "--test-reporter=tap"]);
+        test.args(["tests/browser/console.test.mjs", "tests/browser/avoidance.test.mjs"]);
         Ok(test)
     });
     if full {

@@ -67,7 +67,7 @@ export async function sendCommand(body: FleetCommandRequest, options: SendOption
   }
 }
 
-async function explain(response: Response): Promise<string> {
+export async function explain(response: Response): Promise<string> {
   try {
     const { message } = (await response.json()) as Partial<ApiError>;
     if (message) return message;

@@ -81,6 +81,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/mission-files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reads a mission file; no aircraft is told.
+         * @description QGC WPL 110, QGroundControl plan or KML. What is read can be given to aircraft one by one.
+         */
+        post: operations["mission_file"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -440,6 +460,18 @@ export interface components {
              */
             time_ms: number;
         };
+        /** @description POST body: a mission file, to be read. */
+        MissionFile: {
+            /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) tells the format. */
+            name: string;
+            /** @description What is in it. */
+            text: string;
+        };
+        /** @description What a mission file holds. */
+        MissionFileContent: {
+            /** @description One from a plan or a list of waypoints; one per path from KML. */
+            missions: components["schemas"]["ReadMission"][];
+        };
         /** @description One item of a mission. */
         MissionItem: {
             /**
@@ -567,6 +599,13 @@ export interface components {
              * @description Datagrams sent.
              */
             sent: number;
+        };
+        /** @description A mission as it was read. */
+        ReadMission: {
+            /** @description As an aircraft takes it. */
+            mission: components["schemas"]["MissionUpload"];
+            /** @description What in the file is not part of the flight, one line each. */
+            notes: string[];
         };
         /** @description A reason and how often it occurred. */
         Refusal: {
@@ -809,6 +848,48 @@ export interface operations {
             };
             /** @description The aircraft does not answer */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    mission_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MissionFile"];
+            };
+        };
+        responses: {
+            /** @description What it holds */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissionFileContent"];
+                };
+            };
+            /** @description It is not a mission that can be flown */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,7 +2,8 @@
  * What a screen reader says: changes of state, not of numbers, and one sentence for many aircraft that
  * change alike.
  */
-import { commandName, stateWords } from './format';
+import { avoidanceOf, byId, nameOf, type ById } from './avoidance';
+import { commandName, plural, stateWords } from './format';
 import { summarizeCommand } from './commands';
 import { displayName } from './sort';
 import type { Aircraft, FleetState } from './state';
@@ -15,6 +16,7 @@ export function announcements(before: FleetState, after: FleetState): string[] {
   const groups = new Map<string, Aircraft[]>();
   const add = (what: string, aircraft: Aircraft) => groups.set(what, [...(groups.get(what) ?? []), aircraft]);
   const old = new Map(before.aircraft.map((aircraft) => [aircraft.fleet.address, aircraft]));
+  const conflicts: [Aircraft, string][] = [];
   for (const aircraft of after.aircraft) {
     const was = old.get(aircraft.fleet.address);
     if (was === aircraft) continue;
@@ -30,9 +32,16 @@ export function announcements(before: FleetState, after: FleetState): string[] {
     }
     if (a.status.engaged && !b.status.engaged) add('taken over by the pilot', aircraft);
     if (a.status.state !== b.status.state) add(stateWords(b.status.state), aircraft);
+    const avoiding = avoidanceOf(b.status)?.avoiding;
+    if (avoiding != null && avoidanceOf(a.status)?.avoiding !== avoiding) conflicts.push([aircraft, avoiding]);
   }
   const sentences = [...groups].map(([what, who]) => `${names(who, after.aircraft.length)}: ${what}.`);
-  return [...sentences, ...commandSentences(before, after)];
+  return [...conflictSentences(conflicts, byId(after.aircraft)), ...sentences, ...commandSentences(before, after)];
+}
+
+function conflictSentences(conflicts: readonly [Aircraft, string][], known: ById): string[] {
+  if (conflicts.length > NAMES_MAX) return [`${plural(conflicts.length, 'aircraft', 'aircraft')} more in conflict.`];
+  return conflicts.map(([aircraft, other]) => `${displayName(aircraft)}: in conflict with ${nameOf(other, known)}.`);
 }
 
 function commandSentences(before: FleetState, after: FleetState): string[] {

@@ -7,6 +7,7 @@ import { isRecovery, newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
 import { colourOf } from '../map/features';
 import { announcements } from './announce';
+import { byId, everyoneAlone, type ById } from './avoidance';
 import type { Sending } from './commands';
 import { covers, scopeOf, type Scope } from './scope';
 import { applyLog, applyPicture, applyUpdate, EMPTY, type FleetState } from './state';
@@ -44,6 +45,11 @@ export class FleetConsole {
   colours = $state.raw<ReadonlyMap<string, number>>(new Map());
 
   readonly summary = $derived(summarize(this.fleet.aircraft));
+  readonly byId: ById = $derived(byId(this.fleet.aircraft));
+  /** Nobody has a place in a swarm: each can be set up and started without the others. */
+  readonly alone: boolean = $derived(everyoneAlone(this.fleet.aircraft));
+  /** Draw the predicted places of all aircraft, not only of those selected or in conflict. */
+  allPlaces = $state(false);
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
 
   #next: FleetState = EMPTY;
@@ -80,6 +86,12 @@ export class FleetConsole {
   selectOnly(address: string): void {
     const again = this.selected.size === 1 && this.selected.has(address);
     this.#select(again ? [] : [address], address);
+  }
+
+  /** Shows the aircraft with this id: the other one of a conflict. */
+  show(id: string): void {
+    const address = this.byId.get(id)?.fleet.address;
+    if (address !== undefined) this.#select([address], address);
   }
 
   /** Adds this aircraft to the selection or takes it out. */

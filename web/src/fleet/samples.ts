@@ -1,5 +1,5 @@
 /** Values for the unit tests: one healthy aircraft, and changes to it. */
-import type { AircraftStatus, FleetAircraft, FleetCommand, FleetPicture, FleetUpdate, VehicleOutcome } from '../api/model';
+import type { AircraftStatus, Avoidance, FleetAircraft, FleetCommand, FleetPicture, FleetUpdate, VehicleOutcome } from '../api/model';
 import { applyPicture, EMPTY, type FleetState } from './state';
 
 export const ACTIONS = { setup: true, setup_blocked: '', start: false, start_blocked: 'Setup comes first.' };
@@ -11,6 +11,7 @@ export function status(index: number, change: Partial<AircraftStatus> = {}): Air
     time_ms: 1000,
     protocol: 'muscop',
     state: 'Start',
+    phase: 'start',
     detail: 'waiting for Setup',
     engaged: true,
     flight_controller: { link: 'up', heartbeat_age_ms: 200, firmware: 'ArduCopter 3.5.7', mode: 'LOITER', armed: false, refused: [] },
@@ -40,9 +41,19 @@ export function flying(index: number, heightM = 20): FleetAircraft {
   const calm = status(index);
   return aircraft(index, {
     state: 'MovingToWaypoint',
+    phase: 'moving',
     flight_controller: { ...calm.flight_controller, mode: 'GUIDED', armed: true },
     navigation: calm.navigation ? { ...calm.navigation, height_m: heightM } : null,
   });
+}
+
+/** One that flies for itself, 20 m apart per index, with places told every `everyM` to the north. */
+export function avoiding(index: number, change: Partial<Avoidance> = {}, count = 3, everyM = 5): FleetAircraft {
+  const one = flying(index);
+  const here = one.status?.navigation?.position ?? { latitude_deg: 0, longitude_deg: 0, altitude_m: 0 };
+  const predicted = Array.from({ length: count }, (_, k) => ({ ...here, latitude_deg: here.latitude_deg + (k * everyM) / 111_195 }));
+  const avoidance: Avoidance = { state: 'Normal', avoiding: null, predicted, risk: null, aside: null, ...change };
+  return one.status ? { ...one, status: { ...one.status, protocol: 'mbcap-e', state: avoidance.state, swarm: null, avoidance } } : one;
 }
 
 export function picture(list: FleetAircraft[], change: Partial<FleetPicture> = {}): FleetPicture {

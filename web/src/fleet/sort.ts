@@ -1,10 +1,11 @@
 /** The order of the fleet table. What is absent comes last in both directions; ties go by name. */
+import { avoidanceOf } from './avoidance';
 import { ABSENT, shortAddress } from './format';
 import { missionMatch, type Holdings } from './mission';
 import type { Aircraft } from './state';
 
 export const COLUMNS = [
-  'name', 'address', 'mode', 'state', 'role', 'battery', 'height', 'speed', 'link', 'controller', 'mission',
+  'name', 'address', 'mode', 'state', 'avoids', 'role', 'battery', 'height', 'speed', 'link', 'controller', 'mission',
 ] as const;
 export type Column = (typeof COLUMNS)[number];
 
@@ -14,7 +15,7 @@ export interface Order {
 }
 
 /** "UAV 2" before "UAV 10". */
-const natural = new Intl.Collator('en', { numeric: true });
+export const natural = new Intl.Collator('en', { numeric: true });
 
 const LINK_RANK = { lost: 0, never_seen: 1, up: 2 } as const;
 
@@ -41,6 +42,8 @@ function key(aircraft: Aircraft, column: Column, held: Holdings): string | numbe
       return status?.flight_controller.mode ?? null;
     case 'state':
       return status?.state ?? null;
+    case 'avoids':
+      return avoidanceOf(status)?.avoiding ?? null;
     case 'role':
       if (!status?.swarm) return null;
       return status.swarm.leader ? -1 : (status.swarm.slot ?? Number.MAX_SAFE_INTEGER);

@@ -1,4 +1,5 @@
 /** Counts over the fleet, and the elapsed time of the flight. */
+import { inConflict } from './avoidance';
 import type { Aircraft, FleetState } from './state';
 
 /** An armed aircraft above this height flies; position noise on the ground stays below. */
@@ -12,6 +13,8 @@ export interface Summary {
   readonly lost: number;
   /** In contact, but the companion has lost its flight controller. */
   readonly flightControllerLost: number;
+  /** Avoids another, or has stopped for one. */
+  readonly inConflict: number;
 }
 
 export function isArmed(aircraft: Aircraft): boolean {
@@ -30,6 +33,7 @@ export function summarize(fleet: readonly Aircraft[]): Summary {
     flying: count(isFlying),
     lost: count(({ fleet }) => fleet.link === 'lost'),
     flightControllerLost: count(({ fleet }) => fleet.link === 'up' && fleet.status?.flight_controller.link === 'lost'),
+    inConflict: count(({ fleet }) => inConflict(fleet.status)),
   };
 }
 

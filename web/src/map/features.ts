@@ -1,6 +1,6 @@
 /** The fleet as GeoJSON, one collection per source of the map's style. */
 import type { Feature, FeatureCollection, Geometry } from 'geojson';
-import type { FleetMission } from '../api/model';
+import type { FleetMission, GeoPoint } from '../api/model';
 import { health } from '../fleet/health';
 import { displayName } from '../fleet/sort';
 import type { Aircraft } from '../fleet/state';
@@ -12,9 +12,9 @@ export const COLOURS = 6;
 
 export const colourOf = (index: number): number => index % COLOURS;
 
-const collection = (features: Feature[]): FeatureCollection => ({ type: 'FeatureCollection', features });
+export const collection = (features: Feature[]): FeatureCollection => ({ type: 'FeatureCollection', features });
 
-const feature = (geometry: Geometry, properties: Record<string, string | number | boolean>): Feature => ({
+export const feature = (geometry: Geometry, properties: Record<string, string | number | boolean>): Feature => ({
   type: 'Feature',
   geometry,
   properties,
@@ -79,21 +79,33 @@ export function trackFeatures(fleet: readonly Aircraft[], colours: ReadonlyMap<s
   );
 }
 
-export function missionFeatures(missions: readonly FleetMission[]): FeatureCollection {
+/** More missions than these would cover one another with waypoints: only those of selected aircraft are drawn whole. */
+const WHOLE_MISSIONS_MAX = 12;
+
+/** `selected` are ids of aircraft. */
+export function missionFeatures(missions: readonly FleetMission[], selected: ReadonlySet<string>): FeatureCollection {
   return collection(
-    missions.flatMap(({ waypoints }) => {
+    missions.flatMap(({ waypoints, holders }) => {
+      const whole = missions.length <= WHOLE_MISSIONS_MAX || holders.some((id) => selected.has(id));
       const coordinates = waypoints.map(({ longitude_deg, latitude_deg }) => [longitude_deg, latitude_deg]);
-      const points = coordinates.map((at, index) => feature({ type: 'Point', coordinates: at }, { number: numberId(index) }));
-      return coordinates.length > 1 ? [feature({ type: 'LineString', coordinates }, {}), ...points] : points;
+      const points = whole
+        ? coordinates.map((at, index) => feature({ type: 'Point', coordinates: at }, { number: numberId(index) }))
+        : [];
+      return coordinates.length > 1 ? [feature({ type: 'LineString', coordinates }, { whole }), ...points] : points;
     }),
   );
 }
 
 /** West, south, east, north of everything there is to see; undefined if there is nothing. */
-export function extent(fleet: readonly Aircraft[], missions: readonly FleetMission[]): [number, number, number, number] | undefined {
+export function extent(
+  fleet: readonly Aircraft[],
+  missions: readonly FleetMission[],
+  places: readonly GeoPoint[] = [],
+): [number, number, number, number] | undefined {
   const points = [
     ...fleet.flatMap(({ fleet: { status } }) => (status?.navigation ? [status.navigation.position] : [])),
     ...missions.flatMap(({ waypoints }) => waypoints),
+    ...places,
   ];
   if (points.length === 0) return undefined;
   const longitudes = points.map((point) => point.longitude_deg);

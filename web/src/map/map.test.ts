@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { aircraft, flying, neverSeen, stateOf, status } from '../fleet/samples';
+import { distanceM, RISK_DISTANCE_M } from '../fleet/avoidance';
+import { aircraft, avoiding, flying, neverSeen, stateOf, status } from '../fleet/samples';
 import { aircraftFeatures, extent, missionFeatures } from './features';
+import { avoidanceFeatures, circle } from './avoidance';
 import { cellMetres, decimals, latitudeLabel, lines, longitudeLabel, spacingDeg } from './graticule';
 
 describe('the graticule', () => {
@@ -64,9 +66,9 @@ describe('features', () => {
 
   it('number waypoints from 1, and draw no line through a single one', () => {
     const waypoint = { latitude_deg: 1, longitude_deg: 2, altitude_m: 0 };
-    const one = missionFeatures([{ hash: 'a', name: 'a', holders: [], waypoints: [waypoint] }]);
+    const one = missionFeatures([{ hash: 'a', name: 'a', holders: [], waypoints: [waypoint] }], new Set());
     expect(one.features.map(({ geometry, properties }) => [geometry.type, properties?.['number']])).toEqual([['Point', 'number/1']]);
-    const two = missionFeatures([{ hash: 'a', name: 'a', holders: [], waypoints: [waypoint, waypoint] }]);
+    const two = missionFeatures([{ hash: 'a', name: 'a', holders: [], waypoints: [waypoint, waypoint] }], new Set());
     expect(two.features.map(({ geometry }) => geometry.type)).toEqual(['LineString', 'Point', 'Point']);
   });
 
@@ -74,5 +76,64 @@ describe('features', () => {
     expect(extent([], [])).toBeUndefined();
     const waypoint = { latitude_deg: 40, longitude_deg: 1, altitude_m: 0 };
     expect(extent(stateOf([aircraft(1)]).aircraft, [{ hash: 'a', name: 'a', holders: [], waypoints: [waypoint] }])).toEqual([-0.34, 39.4801, 1, 40]);
+  });
+});
+
+describe('avoidance on the map', () => {
+  const place = (northM: number) => ({ latitude_deg: 39.48 + northM / 111_195, longitude_deg: -0.34, altitude_m: 20 });
+  const none = new Set<string>();
+  const kinds = (features: ReturnType<typeof avoidanceFeatures>) => features.collection.features.map(({ properties }) => properties?.['kind'] as string);
+  const two = [
+    avoiding(1, { state: 'MovingAside', avoiding: status(2).id, risk: place(0), aside: place(30) }, 3, 25),
+    avoiding(2, { state: 'StandStill', avoiding: status(1).id, risk: place(0) }, 3, 25),
+  ];
+
+  it('draws circles of true size', () => {
+    const centre = { latitude_deg: 60, longitude_deg: 5, altitude_m: 0 };
+    for (const [longitude_deg, latitude_deg] of circle(centre, RISK_DISTANCE_M)) {
+      expect(distanceM(centre, { longitude_deg, latitude_deg, altitude_m: 0 })).toBeCloseTo(RISK_DISTANCE_M, 2);
+    }
+  });
+
+  it('draws who is in conflict with places, risk, place aside, and one line for the pair', () => {
+    const features = avoidanceFeatures(stateOf(two).aircraft, new Map(), none, 'some', true);
+    expect(features).toMatchObject({ circles: 6, conflicts: 1 });
+    expect(kinds(features).toSorted()).toEqual(
+      ['place', 'place', 'place', 'place', 'place', 'place', 'way', 'way', 'aside-way', 'mark', 'mark', 'mark', 'pair'].toSorted(),
+    );
+  });
+
+  it('draws others when they are selected, or all', () => {
+    const calm = stateOf([avoiding(1), avoiding(2)]).aircraft;
+    const draw = (selected: ReadonlySet<string>, shown: 'some' | 'all') => avoidanceFeatures(calm, new Map(), selected, shown, true).circles;
+    expect([draw(none, 'some'), draw(new Set(['http://10.0.0.2:8080']), 'some'), draw(none, 'all')]).toEqual([0, 2, 4]);
+  });
+
+  it('predicts nothing for who is out of contact, on the ground, or when the service is gone', () => {
+    const [one] = two;
+    if (!one?.status) throw new Error('the sample has a status');
+    const draw = (change: object, live: boolean) =>
+      avoidanceFeatures(stateOf([{ ...one, ...change }]).aircraft, new Map(), none, 'all', live).collection.features.length;
+    expect(draw({}, true)).toBeGreaterThan(0);
+    expect(draw({ link: 'lost' }, true)).toBe(0);
+    expect(draw({ status: { ...one.status, phase: 'finished' } }, true)).toBe(0);
+    expect(draw({}, false)).toBe(0);
+  });
+
+  it('stays small with 100 aircraft that tell 59 places each', () => {
+    const many = stateOf(Array.from({ length: 100 }, (_, index) => avoiding(index + 1, {}, 59, 5))).aircraft;
+    const { circles } = avoidanceFeatures(many, new Map(), none, 'all', true);
+    expect(circles).toBeGreaterThan(300);
+    expect(circles).toBeLessThanOrEqual(700);
+  });
+
+  it('draws waypoints of many missions only for selected aircraft', () => {
+    const waypoint = { latitude_deg: 1, longitude_deg: 2, altitude_m: 0 };
+    const missions = Array.from({ length: 13 }, (_, index) => ({
+      hash: String(index), name: 'a', holders: [status(index + 1).id], waypoints: [waypoint, waypoint],
+    }));
+    const points = (selected: ReadonlySet<string>) =>
+      missionFeatures(missions, selected).features.filter(({ geometry }) => geometry.type === 'Point').length;
+    expect([points(none), points(new Set([status(3).id]))]).toEqual([0, 2]);
   });
 });

@@ -12,6 +12,7 @@ export interface MapTokens {
   readonly selection: string;
   readonly stale: string;
   readonly bad: string;
+  readonly warn: string;
   readonly aircraft: readonly string[];
 }
 
@@ -28,11 +29,12 @@ export function readTokens(element: Element): MapTokens {
     selection: token('--accent'),
     stale: token('--text-dim'),
     bad: token('--bad'),
+    warn: token('--warn'),
     aircraft: Array.from({ length: COLOURS }, (_, index) => token(`--aircraft-${index}`)),
   };
 }
 
-export const SOURCES = ['mission', 'tracks', 'targets', 'aircraft'] as const;
+export const SOURCES = ['mission', 'tracks', 'avoidance', 'targets', 'aircraft'] as const;
 
 export function mapStyle(tokens: MapTokens): StyleSpecification {
   // Deep enough that positions keep their centimetres at the closest zoom.
@@ -51,7 +53,7 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
       {
         id: 'mission-line', type: 'line', source: 'mission', filter: isLine,
         layout: { 'line-join': 'round', 'line-cap': 'round' },
-        paint: { 'line-color': tokens.mission, 'line-width': 1.5, 'line-opacity': 0.75 },
+        paint: { 'line-color': tokens.mission, 'line-width': ['case', ['get', 'whole'], 1.5, 1], 'line-opacity': ['case', ['get', 'whole'], 0.75, 0.2] },
       },
       {
         id: 'mission-points', type: 'circle', source: 'mission', filter: isPoint,
@@ -70,6 +72,28 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
         paint: { 'line-color': colour, 'line-width': 1.5, 'line-opacity': 0.55 },
       },
       {
+        id: 'places', type: 'fill', source: 'avoidance', filter: ['==', ['get', 'kind'], 'place'],
+        paint: { 'fill-color': colour, 'fill-opacity': ['case', ['get', 'near'], 0.1, 0.05] },
+      },
+      {
+        id: 'place-rims', type: 'line', source: 'avoidance', filter: ['==', ['get', 'kind'], 'place'],
+        paint: { 'line-color': colour, 'line-width': 1, 'line-opacity': ['case', ['get', 'near'], 0.75, 0.35] },
+      },
+      {
+        id: 'ways', type: 'line', source: 'avoidance', filter: ['==', ['get', 'kind'], 'way'],
+        layout: { 'line-join': 'round', 'line-cap': 'round' },
+        paint: { 'line-color': colour, 'line-width': ['case', ['get', 'near'], 2, 1], 'line-opacity': ['case', ['get', 'near'], 0.9, 0.5] },
+      },
+      {
+        id: 'aside-ways', type: 'line', source: 'avoidance', filter: ['==', ['get', 'kind'], 'aside-way'],
+        paint: { 'line-color': colour, 'line-width': 1.5, 'line-dasharray': [1, 2] },
+      },
+      {
+        id: 'pairs', type: 'line', source: 'avoidance', filter: ['==', ['get', 'kind'], 'pair'],
+        layout: { 'line-cap': 'butt' },
+        paint: { 'line-color': tokens.warn, 'line-width': 2.5, 'line-dasharray': [2, 1.2] },
+      },
+      {
         id: 'target-lines', type: 'line', source: 'targets', filter: isLine,
         paint: { 'line-color': colour, 'line-width': 1, 'line-dasharray': [3, 3], 'line-opacity': 0.9 },
       },
@@ -79,6 +103,10 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
           'circle-radius': 6, 'circle-opacity': 0,
           'circle-stroke-color': colour, 'circle-stroke-width': 1.5,
         },
+      },
+      {
+        id: 'marks', type: 'symbol', source: 'avoidance', filter: ['==', ['get', 'kind'], 'mark'],
+        layout: { 'icon-image': ['get', 'symbol'], ...always },
       },
       {
         id: 'selection', type: 'circle', source: 'aircraft', filter: ['get', 'selected'],

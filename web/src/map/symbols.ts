@@ -27,6 +27,12 @@ export const labelId = (name: string, leader: boolean): string => `label/${leade
 /** Over an aircraft whose companion answers while its flight controller is silent. */
 export const CROSS_ID = 'mark/cross';
 
+/** Where the paths of two in conflict come too near. */
+export const RISK_ID = 'mark/risk';
+
+/** The place aside of an aircraft of that colour. */
+export const asideId = (colour: number): string => `aside/${colour}`;
+
 export const numberId = (index: number): string => `number/${index + 1}`;
 
 /** Draws the image of that name and gives it to the map; a name of none of ours is left alone. */
@@ -42,6 +48,10 @@ export function addSymbol(map: MapLibreMap, id: string, tokens: MapTokens): void
     });
   } else if (id === CROSS_ID) {
     image = drawCross(tokens);
+  } else if (id === RISK_ID) {
+    image = drawRisk(tokens);
+  } else if (kind === 'aside') {
+    image = drawAside(tokens, Number(rest));
   } else if (kind === 'label') {
     image = drawText(rest, tokens.text, tokens.halo);
   } else if (kind === 'number') {
@@ -97,6 +107,38 @@ function drawCross(tokens: MapTokens): ImageData {
   context.lineWidth = 2.6;
   context.strokeStyle = tokens.bad;
   context.stroke(cross);
+  return pixels(context);
+}
+
+/** A warning triangle, its tip on top. */
+function drawRisk(tokens: MapTokens): ImageData {
+  const context = canvas(24, 24);
+  context.translate(12, 13);
+  const triangle = new Path2D('M0 -9 L9 7 L-9 7 Z');
+  context.lineWidth = 4;
+  context.strokeStyle = tokens.halo;
+  context.stroke(triangle);
+  context.fillStyle = tokens.warn;
+  context.fill(triangle);
+  context.lineWidth = 2;
+  context.strokeStyle = tokens.halo;
+  context.stroke(new Path2D('M0 -3.5 L0 1.5 M0 4.6 L0 4.7'));
+  return pixels(context);
+}
+
+/** A diamond on its tip. */
+function drawAside(tokens: MapTokens, colour: number): ImageData {
+  const context = canvas(22, 22);
+  context.translate(11, 11);
+  const diamond = new Path2D('M0 -8 L8 0 L0 8 L-8 0 Z');
+  context.lineWidth = 5;
+  context.strokeStyle = tokens.halo;
+  context.stroke(diamond);
+  context.fillStyle = tokens.halo;
+  context.fill(diamond);
+  context.lineWidth = 2.2;
+  context.strokeStyle = tokens.aircraft[colour] ?? tokens.text;
+  context.stroke(diamond);
   return pixels(context);
 }
 

@@ -1,0 +1,85 @@
+/** What aircraft do to avoid one another, as GeoJSON: true-scale circles, the risk, the place aside, who with whom. */
+import type { Feature, FeatureCollection } from 'geojson';
+import type { GeoPoint } from '../api/model';
+import { avoidanceOf, byId, inConflict, RISK_DISTANCE_M, thinned } from '../fleet/avoidance';
+import type { Aircraft } from '../fleet/state';
+import { collection, feature } from './features';
+import { asideId, RISK_ID } from './symbols';
+
+/** Whose places are drawn: of those selected or in conflict, or of all. */
+export type Shown = 'some' | 'all';
+
+/** Neighbouring circles overlap by half for whom the operator looks at, and stand apart for the others. */
+const NEAR_EVERY_M = RISK_DISTANCE_M;
+const FAR_EVERY_M = 3 * RISK_DISTANCE_M;
+const CORNERS = 32;
+
+const METRES_PER_DEGREE = 111_195;
+
+/** A circle of true size: it grows and shrinks with the map. */
+export function circle({ latitude_deg, longitude_deg }: GeoPoint, radiusM: number): [number, number][] {
+  const up = radiusM / METRES_PER_DEGREE;
+  const across = up / Math.cos((latitude_deg * Math.PI) / 180);
+  return Array.from({ length: CORNERS + 1 }, (_, index) => {
+    const angle = (2 * Math.PI * (index % CORNERS)) / CORNERS;
+    return [longitude_deg + across * Math.sin(angle), latitude_deg + up * Math.cos(angle)];
+  });
+}
+
+const at = ({ longitude_deg, latitude_deg }: GeoPoint): [number, number] => [longitude_deg, latitude_deg];
+
+export interface AvoidanceFeatures {
+  readonly collection: FeatureCollection;
+  /** Circles drawn, and pairs in conflict. */
+  readonly circles: number;
+  readonly conflicts: number;
+}
+
+export function avoidanceFeatures(
+  fleet: readonly Aircraft[],
+  colours: ReadonlyMap<string, number>,
+  selected: ReadonlySet<string>,
+  shown: Shown,
+  groundLive: boolean,
+): AvoidanceFeatures {
+  const known = byId(fleet);
+  const features: Feature[] = [];
+  const pairs = new Set<string>();
+  let circles = 0;
+  for (const { fleet: aircraft } of fleet) {
+    const { status, address } = aircraft;
+    const avoidance = avoidanceOf(status);
+    // What somebody out of contact predicted a while ago is no prediction any more.
+    if (!status || !avoidance || aircraft.link !== 'up' || !groundLive) continue;
+    const chosen = selected.has(address);
+    const conflict = inConflict(status);
+    const colour = colours.get(address) ?? 0;
+    const here = status.navigation?.position;
+    if (chosen || conflict || shown === 'all') {
+      const near = chosen || conflict;
+      const places = thinned(avoidance.predicted, near ? NEAR_EVERY_M : FAR_EVERY_M);
+      circles += places.length;
+      features.push(
+        ...places.map((place) =>
+          feature({ type: 'Polygon', coordinates: [circle(place, RISK_DISTANCE_M)] }, { kind: 'place', colour, near }),
+        ),
+      );
+      if (avoidance.predicted.length > 1) {
+        features.push(feature({ type: 'LineString', coordinates: avoidance.predicted.map(at) }, { kind: 'way', colour, near }));
+      }
+    }
+    if (!conflict) continue;
+    if (avoidance.aside) {
+      if (here) features.push(feature({ type: 'LineString', coordinates: [at(here), at(avoidance.aside)] }, { kind: 'aside-way', colour }));
+      features.push(feature({ type: 'Point', coordinates: at(avoidance.aside) }, { kind: 'mark', symbol: asideId(colour) }));
+    }
+    if (avoidance.risk) features.push(feature({ type: 'Point', coordinates: at(avoidance.risk) }, { kind: 'mark', symbol: RISK_ID }));
+    if (avoidance.avoiding == null) continue;
+    const pair = [status.id, avoidance.avoiding].toSorted().join();
+    if (pairs.has(pair)) continue;
+    pairs.add(pair);
+    const there = known.get(avoidance.avoiding)?.fleet.status?.navigation?.position;
+    if (here && there) features.push(feature({ type: 'LineString', coordinates: [at(here), at(there)] }, { kind: 'pair' }));
+  }
+  return { collection: collection(features), circles, conflicts: pairs.size };
+}
