@@ -67,7 +67,7 @@ pub(crate) struct Client {
 }
 
 fn start(binary: &Path, dialect: Dialect, instance: u16) -> Process {
-    let wanted = Wanted { speed_m_s: 5.0, log: false, position_hz: 1, extra: "" };
+    let wanted = Wanted { speed_m_s: 5.0, log: false, position_hz: 1, wind: Default::default(), extra: "" };
     let start = Start { instance, home: ORIGIN, heading_rad: 0.0, speedup: 1.0 };
     Process::start(binary, dialect, &start, &file(&wanted)).unwrap()
 }
