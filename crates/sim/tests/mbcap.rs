@@ -1,6 +1,7 @@
 //! MBCAP through all layers: agents, MAVLink bytes, simulated flight controllers, beacons over the channel.
 
 use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply, Severity};
+use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mbcap;
 use wingbeat_sim::channel::{Channel, Draw, Model};
@@ -54,10 +55,17 @@ fn blind() -> mbcap::Config {
 
 /// Sets up and starts all, and flies until all are down. Returns the states that each went through.
 fn fly(world: &mut World) -> Vec<Vec<&'static str>> {
+    fly_until(world, |_| false)
+}
+
+fn fly_until(world: &mut World, is_enough: impl Fn(&World) -> bool) -> Vec<Vec<&'static str>> {
     let mut states = vec![vec![]; world.count()];
     let (mut pressed, mut started) = (vec![false; world.count()], false);
     while world.now() < Instant::from_secs(900) {
         world.run_until(world.now() + Duration::from_millis(200));
+        if is_enough(world) {
+            break;
+        }
         for i in 0..world.count() {
             let status = world.status(i);
             if states[i].last() != Some(&status.state) {
@@ -127,5 +135,45 @@ fn who_flies_into_another_is_warned_in_time_and_told_what_happened() {
         // 3 s before they come nearer than 7 m; it is told at 5 m. At 20 m/s between them.
         assert!((Duration::from_millis(2_700)..Duration::from_millis(3_400)).contains(&ahead), "{ahead:?}");
         assert!(figures.collisions[0].at.since(warned) > Duration::from_millis(2_500));
+    }
+}
+
+/// The table of transitions begins where the pilot has not taken over.
+#[test]
+fn mbcap_10_in_every_state_a_pilot_silences_the_protocol_and_the_monitor_goes_on() {
+    let (a, b) = (DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0));
+    let cases = [
+        (0, "TakingOff"),
+        (0, "Normal"),
+        (0, "StandStill"),
+        (1, "StandStill"),
+        (0, "MovingAside"),
+        (0, "GoOnPlease"),
+        (1, "Overtaking"),
+        (1, "Landing"),
+    ];
+    for (i, state) in cases {
+        let mut world = world(&[&[a, b], &[b, a]], mbcap::Config::mbcap_e, 4);
+        fly_until(&mut world, |world| world.status(i).state == state);
+        assert_eq!(world.status(i).state, state);
+        assert!(world.controller(i).set_mode_by_pilot(Mode::Loiter), "{state}");
+        // A heartbeat shows it within a second.
+        world.run_until(world.now() + Duration::from_millis(1_100));
+        let silenced = world.status(i);
+        assert!(!silenced.engaged && silenced.detail.contains("LOITER"), "{state}: {}", silenced.detail);
+        for _ in 0..20 {
+            world.run_until(world.now() + Duration::from_secs(1));
+            let status = world.status(i);
+            assert_eq!((status.sent, status.state), (silenced.sent, silenced.state), "{state}: it is silent");
+            assert_eq!(status.flight_controller.mode(), Some(Mode::Loiter), "{state}: it stays the pilot's");
+        }
+        let (before, after) = (silenced.received, world.status(i).received);
+        let other = world.status(1 - i);
+        if other.flight_controller.armed && other.sent > 0 {
+            assert!(
+                after > before && world.status(i).separation.nearest.is_some(),
+                "{state}: it still hears"
+            );
+        }
     }
 }

@@ -24,11 +24,12 @@ pub const TRACKS_MAX: usize = 128;
 const NEAR_ENOUGH_M: f64 = 100_000.0;
 /// Whoever is farther away is not reckoned with: at 2 × 20 m/s it is 25 s away, metres.
 const WATCHED_M: f64 = 1_000.0;
-/// A position is carried on for so long: a prediction lives 1 s, and 2 s of beacons may be lost (thesis
+/// A position is carried on for so long, microseconds: a prediction lives 1 s, and 2 s of beacons may be lost (thesis
 /// equation 5.4).
-const TRUSTED: Duration = Duration::from_secs(3);
-/// Who has been silent for so long is forgotten where another needs the room, and its encounter is over.
-const FORGOTTEN: Duration = Duration::from_secs(10);
+const TRUSTED_US: u64 = 3_000_000;
+/// Who has been silent for so long is forgotten where another needs the room, and its encounter is over,
+/// microseconds.
+const FORGOTTEN_US: u64 = 10_000_000;
 /// A sender that was not believed for so long may have started anew and count from 1.
 const RESTARTED: Duration = Duration::from_secs(2);
 /// An encounter is over when the distance is this multiple of what alarmed.
@@ -220,6 +221,8 @@ struct Track {
 pub struct Monitor {
     thresholds: Thresholds,
     own: Option<(Instant, Own, Scale)>,
+    watched: Surroundings,
+    concerned: Surroundings,
     airborne: bool,
     /// Highest id first.
     tracks: Vec<Track, TRACKS_MAX>,
@@ -233,6 +236,8 @@ impl Monitor {
         Self {
             thresholds,
             own: None,
+            watched: Surroundings::default(),
+            concerned: Surroundings::default(),
             airborne: false,
             tracks: Vec::new(),
             flight: Figures::default(),
@@ -255,11 +260,11 @@ impl Monitor {
     ) -> Result<(), Refused> {
         let first = beacon.locations.first().ok_or(Refused::Contradiction)?;
         let position = position(first);
-        let away_m = self.own.map(|(_, own, scale)| scale.offset_m(own.position, position));
-        if away_m.is_some_and(|away| away.truncate().length_squared() > NEAR_ENOUGH_M * NEAR_ENOUGH_M) {
+        if self.own.is_some() && self.concerned.is_out(position) {
             return Err(Refused::FarAway);
         }
-        let measured_at = now - Duration::from_millis(u64::from(beacon.age_ms));
+        let age_us = u64::from(beacon.age_ms) * 1_000;
+        let measured_at = Instant::from_micros(now.as_micros().saturating_sub(age_us));
         let found = self.tracks.binary_search_by(|t| from.cmp(&t.id));
         let i = match found {
             Ok(i) => {
@@ -278,10 +283,12 @@ impl Monitor {
         };
         // The interval before ends with what was believed until now.
         self.settle(i, now, tell);
-        let near = away_m.is_some_and(|away| away.length_squared() < WATCHED_M * WATCHED_M);
-        let scale = self.own.map(|(_, _, scale)| scale).filter(|_| near);
+        let near = !self.watched.is_out(position);
         let track = &mut self.tracks[i];
-        track.velocity_m_s = scale.map_or(DVec3::ZERO, |scale| velocity(track, beacon, position, &scale));
+        track.velocity_m_s = match &self.own {
+            Some((.., scale)) if near => velocity(track, beacon, position, scale),
+            _ => DVec3::ZERO,
+        };
         (track.sequence, track.heard_at, track.measured_at) = (sequence, now, measured_at);
         track.position = position;
         self.begin_interval(i, now, tell);
@@ -291,6 +298,8 @@ impl Monitor {
     /// Takes a report of ourselves.
     pub fn look(&mut self, now: Instant, own: Own, tell: &mut dyn FnMut(Notice)) {
         let scale = Scale::at(own.position);
+        self.watched = Surroundings::around(own.position, &scale, WATCHED_M);
+        self.concerned = Surroundings::around(own.position, &scale, NEAR_ENOUGH_M);
         let was_airborne = self.airborne;
         self.airborne = own.armed && (was_airborne || own.height_m.abs() > AIRBORNE_M);
         if !self.airborne {
@@ -314,7 +323,7 @@ impl Monitor {
         }
         for i in 0..self.tracks.len() {
             self.begin_interval(i, now, tell);
-            if rule {
+            if rule && self.tracks[i].last_offset_m.is_some() {
                 self.apply_rule(i);
             }
         }
@@ -357,7 +366,7 @@ impl Monitor {
             let distance = |at: Position| {
                 self.own.map_or(0.0, |(_, own, scale)| scale.offset_m(own.position, at).length_squared())
             };
-            let silent = self.tracks.iter().position(|t| now.since(t.heard_at) > FORGOTTEN);
+            let silent = self.tracks.iter().position(|t| elapsed_us(t.heard_at, now) > FORGOTTEN_US);
             let farther = || {
                 let farthest = (0..self.tracks.len())
                     .max_by(|&a, &b| {
@@ -387,12 +396,13 @@ impl Monitor {
     /// Where another is from us and how it moves as seen from us, as far as that can be known.
     fn relative(&self, track: &Track, now: Instant) -> Option<(DVec3, DVec3)> {
         let (own_at, own, scale) = self.own.as_ref()?;
-        let (own_age, age) = (now.since(*own_at), now.since(track.measured_at));
-        if own_age > TRUSTED || age > TRUSTED {
+        let (own_age_us, age_us) = (elapsed_us(*own_at, now), elapsed_us(track.measured_at, now));
+        if own_age_us > TRUSTED_US || age_us > TRUSTED_US {
             return None;
         }
-        let offset_m = scale.offset_m(own.position, track.position) + track.velocity_m_s * age.as_secs_f64()
-            - own.velocity_m_s * own_age.as_secs_f64();
+        let offset_m = scale.offset_m(own.position, track.position)
+            + track.velocity_m_s * (age_us as f64 * 1e-6)
+            - own.velocity_m_s * (own_age_us as f64 * 1e-6);
         Some((offset_m, track.velocity_m_s - own.velocity_m_s))
     }
 
@@ -411,8 +421,10 @@ impl Monitor {
         if !self.airborne {
             return;
         }
-        if now.since(self.tracks[i].heard_at) > FORGOTTEN {
-            self.tracks[i].part();
+        // Most are far away: that is cheap to see.
+        let track = &mut self.tracks[i];
+        if elapsed_us(track.heard_at, now) > FORGOTTEN_US || self.watched.is_out(track.position) {
+            track.part();
             return;
         }
         let Some((offset_m, velocity_m_s)) = self.relative(&self.tracks[i], now) else {
@@ -470,11 +482,42 @@ impl Monitor {
     }
 }
 
+/// Latitudes and longitudes around us, of which a circle is a part: what lies outside is quickly seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Surroundings {
+    middle: Position,
+    latitude_e7: u32,
+    longitude_e7: u32,
+}
+
+impl Surroundings {
+    fn around(middle: Position, scale: &Scale, radius_m: f64) -> Self {
+        let step_m = scale.offset_m(
+            Position::default(),
+            Position { latitude_e7: 1_000, longitude_e7: 1_000, altitude_mm: 0 },
+        );
+        // At the poles every longitude is near; the conversion saturates.
+        let steps = |m: f64| (radius_m * 1_000.0 / m) as u32;
+        Self { middle, latitude_e7: steps(step_m.y), longitude_e7: steps(step_m.x) }
+    }
+    fn is_out(&self, place: Position) -> bool {
+        const ROUND_E7: u32 = 3_600_000_000;
+        let longitude_e7 = place.longitude_e7.abs_diff(self.middle.longitude_e7);
+        place.latitude_e7.abs_diff(self.middle.latitude_e7) > self.latitude_e7
+            || longitude_e7.min(ROUND_E7.saturating_sub(longitude_e7)) > self.longitude_e7
+    }
+}
+
 impl Track {
     /// It is no concern of ours any more.
     fn part(&mut self) {
         (self.last_offset_m, self.encounter, self.ruled) = (None, Encounter::None, false);
     }
+}
+
+/// Microseconds between two instants: whole numbers, because this is asked for each neighbour at each look.
+fn elapsed_us(from: Instant, to: Instant) -> u64 {
+    to.as_micros().saturating_sub(from.as_micros())
 }
 
 fn position(l: &Location) -> Position {
