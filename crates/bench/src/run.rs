@@ -56,16 +56,16 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
     let rows: Vec<Row> = rows
         .iter()
         .enumerate()
-        .map(|(i, row)| Row {
-            mission: row.first().map_or_else(String::new, |(scenario, _)| scenario.label()),
-            waypoints: row.first().map_or(0, |(scenario, _)| scenario.waypoints()),
-            flights: flights.chunks(repeat).nth(i).unwrap_or_default().to_vec(),
-            alone: lone.chunks(repeat).nth(i).unwrap_or_default().to_vec(),
+        .map(|(i, row)| {
+            let of = |all: &[Flight]| all.chunks(repeat).nth(i).unwrap_or_default().to_vec();
+            Row::of(row.first().map(|(scenario, _)| scenario), of(flights), of(lone))
         })
         .collect();
     let table = match plan.table {
         Table::Flights => report::flights(&rows),
         Table::MuscopOverhead => report::muscop_overhead(&rows),
+        Table::MbcapPairs => report::pairs::table(&rows),
+        Table::MbcapCrowd => report::crowd::table(&rows),
     };
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }

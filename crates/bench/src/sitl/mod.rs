@@ -131,9 +131,7 @@ fn beside(flights: &[(Scenario, u64)], flown: &[Flight], simulated: &[Flight]) -
     let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
     let row = |how: &str, flown: &[Flight]| Row {
         mission: format!("{name}, {how}"),
-        waypoints: flights.first().map_or(0, |(scenario, _)| scenario.waypoints()),
-        flights: flown.to_vec(),
-        alone: Vec::new(),
+        ..Row::of(flights.first().map(|(scenario, _)| scenario), flown.to_vec(), Vec::new())
     };
     [row("SITL", flown), row("bench run", simulated)]
 }
@@ -284,6 +282,7 @@ async fn in_the_air(
     let flight = Flight {
         aircraft: observer.aircraft(),
         swarm: observer.swarm().clone(),
+        encounters: observer.encounters().to_vec(),
         unprotected: scenario.is_unprotected(),
         // The daemons' agents are behind their API.
         avoidance: Vec::new(),
