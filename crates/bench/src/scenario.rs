@@ -182,6 +182,11 @@ impl Scenario {
         self.route(0).len()
     }
 
+    /// How high an aircraft flies first, above home, metres.
+    pub fn height_m(&self, index: usize) -> f64 {
+        self.route(index).first().map_or(0.0, |w| f64::from(w.height_mm) * 1e-3)
+    }
+
     /// What keeps aircraft on missions of their own apart; `None` of a swarm.
     pub fn variant(&self) -> Option<Variant> {
         match &self.task {

@@ -15,7 +15,11 @@ fn published(flight: &str, uav: usize, variant: Variant) -> Option<(String, [Opt
         let fields: Vec<&str> = l.split(',').collect();
         (fields.first() == Some(&flight) && fields.get(1) == Some(&&*uav)).then_some(fields)
     })?;
-    let from = if variant == Variant::Mbcap { 3 } else { 6 };
+    let from = match variant {
+        Variant::Off => return None,
+        Variant::Mbcap => 3,
+        Variant::MbcapE => 6,
+    };
     let figures = [0, 1, 2].map(|i| fields.get(from + i).and_then(|f| f.parse().ok()));
     Some(((*fields.get(2)?).to_owned(), figures))
 }
@@ -23,10 +27,12 @@ fn published(flight: &str, uav: usize, variant: Variant) -> Option<(String, [Opt
 /// One block per variant, a line per flight and aircraft.
 pub fn table(rows: &[Row]) -> String {
     let mut t = String::new();
-    for variant in [Variant::Mbcap, Variant::MbcapE] {
-        if rows.iter().any(|r| r.variant == Some(variant)) {
-            block(&mut t, rows, variant);
-        }
+    let flown = |variant| rows.iter().any(|r| r.variant == Some(variant));
+    for variant in [Variant::Mbcap, Variant::MbcapE].into_iter().filter(|&v| flown(v)) {
+        block(&mut t, rows, variant);
+    }
+    if t.is_empty() {
+        block(&mut t, rows, Variant::Off);
     }
     t
 }
@@ -41,11 +47,11 @@ fn block(t: &mut String, rows: &[Row], variant: Variant) {
     );
     line(
         t,
-        "                                       published (worst)       ours, mean             difference",
+        "                                        published (worst)       ours, mean             difference",
     );
     line(
         t,
-        "flight                     UAV  air         with without diff.    with  without    worst    mean  separation",
+        "flight                      UAV  air         with without diff.    with  without    worst    mean  separation",
     );
     for row in rows.iter().filter(|r| r.variant == Some(variant)) {
         let off = rows.iter().find(|r| r.name == row.name && r.variant == Some(Variant::Off));
@@ -61,7 +67,7 @@ fn block(t: &mut String, rows: &[Row], variant: Variant) {
             line(
                 t,
                 &format!(
-                    "{:<26} {:>3}  {air:<9} {:>6} {:>7} {:>5}  {:>6}  {:>7}  {:>7} {:>7}  {}",
+                    "{:<27} {:>3}  {air:<9} {:>6} {:>7} {:>5}  {:>6}  {:>7}  {:>7} {:>7}  {}",
                     row.name,
                     uav + 1,
                     show(thesis[0], 0),

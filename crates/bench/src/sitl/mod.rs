@@ -34,6 +34,7 @@ use wingbeat_api::Severity;
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_ground::Ground;
 use wingbeat_radio::{Clock, Hub};
+use wingbeat_sim::motion::WindParameters;
 
 use crate::fleet::{Ended, Fact, Facts, Fleet};
 use crate::flight::{self, Flight};
@@ -188,7 +189,10 @@ impl Processes {
         for i in 0..scenario.aircraft() {
             let defaults = parameters::file(&Wanted {
                 speed_m_s: scenario.speed_m_s(i),
-                wind: scenario.wind,
+                wind: WindParameters {
+                    speed_m_s: scenario.wind.speed_m_s * parameters::wind_gradient(scenario.height_m(i)),
+                    ..scenario.wind
+                },
                 log: config.logs.is_some(),
                 // Four looks' worth: what the checkers see is 40 ms old at most.
                 position_hz: 25,
