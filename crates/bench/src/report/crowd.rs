@@ -170,6 +170,6 @@ mod tests {
         assert_eq!(published(Variant::Mbcap, 25, "deadlock_failures"), Some(0.33));
         assert_eq!(published(Variant::Mbcap, 25, "flight_time_s_mean"), None, "printed without a number");
         let lines = PUBLISHED.lines().filter(|l| !l.starts_with('#')).count();
-        assert_eq!(lines, 1 + 8 * 5 + 4 + 23 + 4);
+        assert_eq!(lines, 1 + 8 * 5 + 4 + 25 + 4);
     }
 }
