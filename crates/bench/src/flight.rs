@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use wingbeat_agent::{AvoidanceTally, Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
 
+use wingbeat_sim::encounters::Encounter;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
@@ -20,6 +21,8 @@ pub struct Flight {
     pub aircraft: Vec<AircraftFigures>,
     /// Figures of the swarm.
     pub swarm: SwarmFigures,
+    /// How near aircraft came to each other.
+    pub encounters: Vec<Encounter>,
     /// Whether nothing was to keep the aircraft apart.
     pub unprotected: bool,
     /// What the avoidance of each aircraft came to, where there is one.
@@ -48,10 +51,19 @@ pub struct Radio {
 }
 
 impl Flight {
+    /// Stops because of a risk, all aircraft together.
+    pub fn stops(&self) -> f64 {
+        self.avoidance.iter().map(|a| f64::from(a.stops)).sum()
+    }
+
+    /// Every aircraft ended on the ground, disarmed, with nothing left to do.
+    pub fn is_complete(&self) -> bool {
+        self.aircraft.iter().all(|a| a.completed)
+    }
+
     /// Every aircraft completed the mission and landed, and none collided that something kept apart.
     pub fn succeeded(&self) -> bool {
-        let apart = self.swarm.collisions.is_empty() || self.unprotected;
-        self.aircraft.iter().all(|a| a.completed) && apart
+        self.is_complete() && (self.swarm.collisions.is_empty() || self.unprotected)
     }
 }
 
@@ -76,12 +88,14 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let warnings = world
-        .log_from(Severity::Warning)
+        // Among aircraft of different owners conflicts are the daily business, and the tables count them.
+        .log_from(if scenario.variant().is_some() { Severity::Error } else { Severity::Warning })
         .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.event.text))
         .collect();
     Ok(Flight {
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
+        encounters: world.observer().encounters().to_vec(),
         unprotected: scenario.is_unprotected(),
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         radio: Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused },

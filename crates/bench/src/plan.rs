@@ -44,6 +44,10 @@ pub enum Table {
     Flights,
     /// Thesis Table 6.2: the swarm's flight time against one aircraft alone.
     MuscopOverhead,
+    /// Thesis Tables 5.3 and 5.4: what MBCAP costs two aircraft that meet.
+    MbcapPairs,
+    /// Thesis Tables 5.6 and 5.7: MBCAP in a crowd.
+    MbcapCrowd,
 }
 
 /// The swarm.

@@ -46,7 +46,9 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         virtual_time += flight.duration;
         let name =
             format!("{}, {} aircraft, flight seed {flight_seed}", scenario.label(), scenario.aircraft());
-        if !flight.succeeded() {
+        // In a crowd collisions are counted: they are what the table is about.
+        let good = if plan.table == Table::MbcapCrowd { flight.is_complete() } else { flight.succeeded() };
+        if !good {
             failed.push(name.clone());
         }
         warnings.extend(flight.warnings.iter().map(|w| format!("{name}: {w}")));
@@ -56,16 +58,16 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
     let rows: Vec<Row> = rows
         .iter()
         .enumerate()
-        .map(|(i, row)| Row {
-            mission: row.first().map_or_else(String::new, |(scenario, _)| scenario.label()),
-            waypoints: row.first().map_or(0, |(scenario, _)| scenario.waypoints()),
-            flights: flights.chunks(repeat).nth(i).unwrap_or_default().to_vec(),
-            alone: lone.chunks(repeat).nth(i).unwrap_or_default().to_vec(),
+        .map(|(i, row)| {
+            let of = |all: &[Flight]| all.chunks(repeat).nth(i).unwrap_or_default().to_vec();
+            Row::of(row.first().map(|(scenario, _)| scenario), of(flights), of(lone))
         })
         .collect();
     let table = match plan.table {
         Table::Flights => report::flights(&rows),
         Table::MuscopOverhead => report::muscop_overhead(&rows),
+        Table::MbcapPairs => report::pairs::table(&rows),
+        Table::MbcapCrowd => report::crowd::table(&rows),
     };
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }

@@ -182,6 +182,19 @@ impl Scenario {
         self.route(0).len()
     }
 
+    /// How high an aircraft flies first, above home, metres.
+    pub fn height_m(&self, index: usize) -> f64 {
+        self.route(index).first().map_or(0.0, |w| f64::from(w.height_mm) * 1e-3)
+    }
+
+    /// What keeps aircraft on missions of their own apart; `None` of a swarm.
+    pub fn variant(&self) -> Option<Variant> {
+        match &self.task {
+            Task::Swarm(_) => None,
+            Task::Own(own) => Some(own.variant),
+        }
+    }
+
     /// What is flown and how, for a row of a table.
     pub fn label(&self) -> String {
         match &self.task {
@@ -192,7 +205,7 @@ impl Scenario {
 
     /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart.
     pub fn is_unprotected(&self) -> bool {
-        matches!(&self.task, Task::Own(OwnTask { variant: Variant::Off, .. }))
+        self.variant() == Some(Variant::Off)
     }
 
     /// The mission that the operator hands to an aircraft: in a swarm only the master gets one.

@@ -4,6 +4,7 @@
 
 pub mod chance;
 pub mod channel;
+pub mod encounters;
 pub mod flight_controller;
 pub mod motion;
 pub mod observer;

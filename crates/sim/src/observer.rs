@@ -4,6 +4,7 @@
 //! Separation is judged by the closest approach *within* each interval between two looks (straight
 //! motion between them), so nothing slips between samples.
 
+use crate::encounters::{Encounter, Encounters};
 use wingbeat_agent::Phase;
 use wingbeat_geo::approach::nearest_between;
 use wingbeat_geo::{DVec3, Duration, Instant};
@@ -119,6 +120,7 @@ pub struct Observer {
     swarm: SwarmFigures,
     mission: Option<Instant>,
     mission_over: bool,
+    encounters: Encounters,
 }
 
 impl Observer {
@@ -132,6 +134,7 @@ impl Observer {
             swarm: SwarmFigures { separation_min_m: f64::INFINITY, ..SwarmFigures::default() },
             mission: None,
             mission_over: false,
+            encounters: Encounters::default(),
         }
     }
 
@@ -146,6 +149,7 @@ impl Observer {
             let step = now.since(before);
             self.move_on(step, &last, samples);
             self.separate(now, &last, samples);
+            self.encounters.look(now, &last, samples);
         }
         self.last = Some((now, samples.to_vec()));
     }
@@ -206,6 +210,11 @@ impl Observer {
             ..*f
         };
         self.aircraft.iter().zip(&self.errors).map(with_error).collect()
+    }
+
+    /// Encounters so far, those under way with them.
+    pub fn encounters(&self) -> &[Encounter] {
+        self.encounters.all()
     }
 
     /// Figures of the swarm so far.

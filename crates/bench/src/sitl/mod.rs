@@ -34,6 +34,7 @@ use wingbeat_api::Severity;
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_ground::Ground;
 use wingbeat_radio::{Clock, Hub};
+use wingbeat_sim::motion::WindParameters;
 
 use crate::fleet::{Ended, Fact, Facts, Fleet};
 use crate::flight::{self, Flight};
@@ -131,9 +132,7 @@ fn beside(flights: &[(Scenario, u64)], flown: &[Flight], simulated: &[Flight]) -
     let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
     let row = |how: &str, flown: &[Flight]| Row {
         mission: format!("{name}, {how}"),
-        waypoints: flights.first().map_or(0, |(scenario, _)| scenario.waypoints()),
-        flights: flown.to_vec(),
-        alone: Vec::new(),
+        ..Row::of(flights.first().map(|(scenario, _)| scenario), flown.to_vec(), Vec::new())
     };
     [row("SITL", flown), row("bench run", simulated)]
 }
@@ -190,7 +189,10 @@ impl Processes {
         for i in 0..scenario.aircraft() {
             let defaults = parameters::file(&Wanted {
                 speed_m_s: scenario.speed_m_s(i),
-                wind: scenario.wind,
+                wind: WindParameters {
+                    speed_m_s: scenario.wind.speed_m_s * parameters::wind_gradient(scenario.height_m(i)),
+                    ..scenario.wind
+                },
                 log: config.logs.is_some(),
                 // Four looks' worth: what the checkers see is 40 ms old at most.
                 position_hz: 25,
@@ -284,6 +286,7 @@ async fn in_the_air(
     let flight = Flight {
         aircraft: observer.aircraft(),
         swarm: observer.swarm().clone(),
+        encounters: observer.encounters().to_vec(),
         unprotected: scenario.is_unprotected(),
         // The daemons' agents are behind their API.
         avoidance: Vec::new(),

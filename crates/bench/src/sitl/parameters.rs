@@ -71,6 +71,12 @@ const BASE: &[(&str, f64)] = &[
     ("SIM_WIND_TURB", 0.0),
 ];
 
+/// How much more wind SITL is to be told, that so much blows at this height: below 60 m it gives the square
+/// root of the height's share (AP_HAL_SITL, SITL_State.cpp).
+pub fn wind_gradient(height_m: f64) -> f64 {
+    (60.0 / height_m.clamp(1.0, 60.0)).sqrt()
+}
+
 /// The text of the file.
 pub fn file(wanted: &Wanted<'_>) -> String {
     let mut text = String::new();
@@ -141,6 +147,14 @@ mod tests {
         assert!(text.ends_with("WPNAV_SPEED 100\nWPNAV_SPEED 750\n"), "{text}");
         assert!(text.contains("LOG_BITMASK 0\n"));
         assert!(!file(&Wanted { log: true, ..wanted }).contains("LOG_BITMASK"));
+    }
+
+    #[test]
+    fn the_wind_is_that_of_the_flights_height() {
+        assert_eq!([60.0, 100.0, 15.0].map(wind_gradient), [1.0, 1.0, 2.0]);
+        let wind = WindParameters { speed_m_s: 5.0, direction_rad: 1.5708, ..WindParameters::default() };
+        let text = file(&Wanted { speed_m_s: 7.5, wind, log: false, position_hz: 10, extra: "" });
+        assert!(text.contains("SIM_WIND_SPD 5\nSIM_WIND_DIR 90\n"), "{text}");
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! Tables for people: one flight in full, and the tables of plans with the published figures beside
 //! ours.
 
+pub mod crowd;
+pub mod pairs;
+pub mod statistics;
+
 use std::fmt::Write as _;
 
 use crate::flight::{Flight, Radio};
+use crate::scenario::{Scenario, Variant};
 use wingbeat_sim::observer::{AircraftFigures, Spread, SwarmFigures};
 
 /// Thesis Table 6.2 as data.
-const PUBLISHED_OVERHEAD: &str = include_str!("../published/muscop-overhead.csv");
+const PUBLISHED_OVERHEAD: &str = include_str!("../../published/muscop-overhead.csv");
 
 /// The figures of one flight: a row per aircraft, then the swarm.
 pub fn flight(aircraft: &[AircraftFigures], swarm: &SwarmFigures, radio: &Radio) -> String {
@@ -54,16 +59,43 @@ fn line(t: &mut String, text: &str) {
     let _ = writeln!(t, "{}", text.trim_end());
 }
 
-/// One mission's flights with one swarm.
+/// Nearer than this is a soft collision: the positions' errors of both, at their worst (thesis section
+/// 5.3.2.3), metres.
+const SOFT_M: f64 = 5.0;
+/// And this is a hard one.
+const HARD_M: f64 = 4.0;
+
+/// The flights of one scenario.
 pub struct Row {
-    /// Name of the mission.
+    /// Name of the mission and how it was flown.
     pub mission: String,
+    /// Name of the flight alone.
+    pub name: String,
+    /// What kept aircraft on missions of their own apart.
+    pub variant: Option<Variant>,
+    /// Number of aircraft.
+    pub aircraft: usize,
     /// Number of waypoints.
     pub waypoints: usize,
     /// One flight per repeat.
     pub flights: Vec<Flight>,
     /// The same flown by one aircraft alone, where the table asks for it.
     pub alone: Vec<Flight>,
+}
+
+impl Row {
+    /// The flights of a scenario; without one an empty row.
+    pub fn of(scenario: Option<&Scenario>, flights: Vec<Flight>, alone: Vec<Flight>) -> Self {
+        Self {
+            mission: scenario.map_or_else(String::new, Scenario::label),
+            name: scenario.map_or_else(String::new, |s| s.name.clone()),
+            variant: scenario.and_then(Scenario::variant),
+            aircraft: scenario.map_or(0, Scenario::aircraft),
+            waypoints: scenario.map_or(0, Scenario::waypoints),
+            flights,
+            alone,
+        }
+    }
 }
 
 /// One row per mission: times, offsets, separation, datagrams.
@@ -165,7 +197,15 @@ mod tests {
     #[test]
     fn the_published_table_is_all_there() {
         assert_eq!(PUBLISHED_OVERHEAD.lines().count(), 8);
-        let row = Row { mission: "14 waypoints".into(), waypoints: 14, flights: vec![], alone: vec![] };
+        let row = Row {
+            mission: "14 waypoints".into(),
+            name: "14 waypoints".into(),
+            variant: None,
+            aircraft: 9,
+            waypoints: 14,
+            flights: vec![],
+            alone: vec![],
+        };
         let table = muscop_overhead(&[row]);
         assert!(table.contains("326.00") && table.contains("334.33") && table.contains("8.33"), "{table}");
     }
