@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import { landAll, PHASE_MS, rows, withFleet } from './support.mjs';
 
-const PLAN = ['--plan', 'tests/browser/apart.toml', '--variant', 'mbcap-e', '--speed', '5'];
+const PLAN = ['--plan', 'tests/browser/apart.toml', '--variant', 'mbcap-e', '--speed', '6'];
 
 /** One path for each aircraft, to where the other stands. */
 function towardsEachOther([one, other]) {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { picture, update } from '../fleet/samples';
 import { shortcutOf } from '../view/shortcuts';
+import { giveMission, readMissionFile } from './missions';
 import { isRecovery, newCommandId, sendCommand } from './send';
 import { ANSWER_MS, FleetStream, REOPEN_MS, SILENCE_MS } from './stream';
 
@@ -180,5 +181,32 @@ describe('shortcuts', () => {
     expect(shortcutOf(event({ target: element('SELECT') }))).toBeUndefined();
     expect(shortcutOf(event({ ctrlKey: true }))).toBeUndefined();
     expect(shortcutOf(event({ repeat: true }))).toBeUndefined();
+  });
+});
+
+describe('missions', () => {
+  const answer = (status: number, body: unknown) => async () => new Response(JSON.stringify(body), { status });
+
+  it('are read by the service and given to one aircraft', async () => {
+    const asked: [string, string, unknown][] = [];
+    const request = (async (path: string, { method, body }: { method: string; body: string }) => {
+      asked.push([path, method, JSON.parse(body)]);
+      return new Response(JSON.stringify({ hash: 'ab' }));
+    }) as unknown as typeof fetch;
+    expect(await readMissionFile('a.kml', '<kml/>', request)).toMatchObject({ ok: true });
+    expect(await giveMission('0a', { name: 'a', waypoints: [] }, request)).toMatchObject({ ok: true, value: { hash: 'ab' } });
+    expect(asked).toEqual([
+      ['/api/v1/mission-files', 'POST', { name: 'a.kml', text: '<kml/>' }],
+      ['/api/v1/fleet/mission', 'PUT', { vehicle: '0a', mission: { name: 'a', waypoints: [] } }],
+    ]);
+  });
+
+  it('are refused with the service’s own words, once', async () => {
+    const refused = answer(409, { code: 'conflict', message: 'a mission can be given in state Start, found Normal' }) as unknown as typeof fetch;
+    expect(await giveMission('0a', { name: 'a', waypoints: [] }, refused)).toEqual({
+      ok: false, reason: 'a mission can be given in state Start, found Normal',
+    });
+    const dead = (async () => Promise.reject(new TypeError('no network'))) as unknown as typeof fetch;
+    expect(await readMissionFile('a', '', dead)).toEqual({ ok: false, reason: 'the ground service does not answer' });
   });
 });

@@ -1,6 +1,7 @@
 /** The fleet as GeoJSON, one collection per source of the map's style. */
 import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { FleetMission, GeoPoint } from '../api/model';
+import { inConflict } from '../fleet/avoidance';
 import { health } from '../fleet/health';
 import { displayName } from '../fleet/sort';
 import type { Aircraft } from '../fleet/state';
@@ -50,6 +51,7 @@ export function aircraftFeatures(
         address,
         heading: navigation.heading_deg,
         selected: selected.has(address),
+        conflict: links.companion === 'up' && inConflict(status),
         crossed: links.flightController === 'lost',
         symbol: symbolId(colour, {
           stale: links.companion !== 'up',
@@ -79,19 +81,17 @@ export function trackFeatures(fleet: readonly Aircraft[], colours: ReadonlyMap<s
   );
 }
 
-/** More missions than these would cover one another with waypoints: only those of selected aircraft are drawn whole. */
-const WHOLE_MISSIONS_MAX = 12;
+/** More missions than these would cover one another and the aircraft: then only those of selected aircraft are drawn. */
+const MISSIONS_MAX = 12;
 
 /** `selected` are ids of aircraft. */
 export function missionFeatures(missions: readonly FleetMission[], selected: ReadonlySet<string>): FeatureCollection {
   return collection(
     missions.flatMap(({ waypoints, holders }) => {
-      const whole = missions.length <= WHOLE_MISSIONS_MAX || holders.some((id) => selected.has(id));
+      if (missions.length > MISSIONS_MAX && !holders.some((id) => selected.has(id))) return [];
       const coordinates = waypoints.map(({ longitude_deg, latitude_deg }) => [longitude_deg, latitude_deg]);
-      const points = whole
-        ? coordinates.map((at, index) => feature({ type: 'Point', coordinates: at }, { number: numberId(index) }))
-        : [];
-      return coordinates.length > 1 ? [feature({ type: 'LineString', coordinates }, { whole }), ...points] : points;
+      const points = coordinates.map((at, index) => feature({ type: 'Point', coordinates: at }, { number: numberId(index) }));
+      return coordinates.length > 1 ? [feature({ type: 'LineString', coordinates }, {}), ...points] : points;
     }),
   );
 }

@@ -103,6 +103,12 @@ describe('avoidance on the map', () => {
     );
   });
 
+  it('marks who is in conflict at any scale', () => {
+    const fleet = stateOf([...two, avoiding(3)]).aircraft;
+    const { aircraft: drawn } = aircraftFeatures(fleet, new Map(), none, 0, true);
+    expect(drawn.features.map(({ properties }) => properties?.['conflict'] as boolean)).toEqual([true, true, false]);
+  });
+
   it('draws others when they are selected, or all', () => {
     const calm = stateOf([avoiding(1), avoiding(2)]).aircraft;
     const draw = (selected: ReadonlySet<string>, shown: 'some' | 'all') => avoidanceFeatures(calm, new Map(), selected, shown, true).circles;
@@ -127,13 +133,12 @@ describe('avoidance on the map', () => {
     expect(circles).toBeLessThanOrEqual(700);
   });
 
-  it('draws waypoints of many missions only for selected aircraft', () => {
+  it('draws many missions only for selected aircraft', () => {
     const waypoint = { latitude_deg: 1, longitude_deg: 2, altitude_m: 0 };
     const missions = Array.from({ length: 13 }, (_, index) => ({
       hash: String(index), name: 'a', holders: [status(index + 1).id], waypoints: [waypoint, waypoint],
     }));
-    const points = (selected: ReadonlySet<string>) =>
-      missionFeatures(missions, selected).features.filter(({ geometry }) => geometry.type === 'Point').length;
-    expect([points(none), points(new Set([status(3).id]))]).toEqual([0, 2]);
+    const drawn = (count: number, selected: ReadonlySet<string>) => missionFeatures(missions.slice(0, count), selected).features.length;
+    expect([drawn(12, none), drawn(13, none), drawn(13, new Set([status(3).id]))]).toEqual([36, 0, 3]);
   });
 });

@@ -53,7 +53,7 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
       {
         id: 'mission-line', type: 'line', source: 'mission', filter: isLine,
         layout: { 'line-join': 'round', 'line-cap': 'round' },
-        paint: { 'line-color': tokens.mission, 'line-width': ['case', ['get', 'whole'], 1.5, 1], 'line-opacity': ['case', ['get', 'whole'], 0.75, 0.2] },
+        paint: { 'line-color': tokens.mission, 'line-width': 1.5, 'line-opacity': 0.75 },
       },
       {
         id: 'mission-points', type: 'circle', source: 'mission', filter: isPoint,
@@ -116,6 +116,13 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
         },
       },
       {
+        // Seen from far away, where circles of 20 m are specks.
+        id: 'conflict-rings', type: 'circle', source: 'aircraft', filter: ['get', 'conflict'],
+        paint: {
+          'circle-radius': 14, 'circle-opacity': 0, 'circle-stroke-color': tokens.warn, 'circle-stroke-width': 2.5,
+        },
+      },
+      {
         id: 'aircraft', type: 'symbol', source: 'aircraft',
         layout: {
           'icon-image': ['get', 'symbol'], 'icon-rotate': ['get', 'heading'], 'icon-rotation-alignment': 'map',
@@ -128,7 +135,11 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
       },
       {
         id: 'labels', type: 'symbol', source: 'aircraft', filter: ['!', ['get', 'selected']],
-        layout: { 'icon-image': ['get', 'label'], 'icon-anchor': 'top', 'icon-offset': [0, 13], 'icon-padding': 0 },
+        layout: {
+          'icon-image': ['get', 'label'], 'icon-anchor': 'top', 'icon-offset': [0, 14], 'icon-padding': 0,
+          // Where labels would touch, who is in conflict keeps its own.
+          'symbol-sort-key': ['case', ['get', 'conflict'], 0, 1],
+        },
       },
       {
         id: 'selected-labels', type: 'symbol', source: 'aircraft', filter: ['get', 'selected'],
