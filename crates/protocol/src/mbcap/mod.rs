@@ -45,6 +45,8 @@ pub use wingbeat_wire::Avoidance;
 
 /// Arrived at the place aside when nearer than this, metres.
 const ASIDE_ARRIVED_M: f64 = 1.0;
+/// Who stands so long after it was to go on has nowhere to go.
+const SETTLED: Duration = Duration::from_secs(10);
 /// Waypoints farther than this are not told while standing, but for one, metres.
 const WAY_TOLD_M: f64 = 400.0;
 
@@ -205,8 +207,11 @@ impl Mbcap {
     }
     /// Whether others need not reckon with us: on the ground, or coming down.
     fn is_landing(&self) -> bool {
+        // Who stands in another's path is in it, though its mission is over.
+        let is_at_the_end = self.last_reached()
+            && matches!(self.state, State::Flying(Avoidance::Normal) | State::Landing | State::Finished);
         self.config.landing_is_out
-            && (!self.armed() || self.at.is_some_and(|(_, at)| at.landing) || self.last_reached())
+            && (!self.armed() || self.at.is_some_and(|(_, at)| at.landing) || is_at_the_end)
     }
     fn flying(&self) -> Option<Avoidance> {
         match self.state {
@@ -346,7 +351,13 @@ impl Mbcap {
     }
 
     fn resume(&mut self, then: Avoidance, out: &mut Actions) {
-        self.order(Doing::Resuming(then), Order::Resume, out);
+        // The last waypoint counts as reached a stopping distance before it. Then the flight controller has
+        // ended its mission, and AUTO would begin it anew at the first waypoint.
+        let order = match self.route.last().filter(|_| self.last_reached()) {
+            Some(&last) => Order::FlyTo(last),
+            None => Order::Resume,
+        };
+        self.order(Doing::Resuming(then), order, out);
     }
 
     fn emergency(&mut self, now: Instant, out: &mut Actions) {
@@ -707,7 +718,9 @@ impl Mbcap {
             (Order::Hold, State::Flying(_), Some(Doing::Stopping { until, .. })) => {
                 self.doing = Some(Doing::Stopping { braking: true, until });
             }
-            (Order::Resume, State::Flying(_), Some(Doing::Resuming(then))) => self.enter(now, then, out),
+            (Order::Resume | Order::FlyTo(_), State::Flying(_), Some(Doing::Resuming(then))) => {
+                self.enter(now, then, out);
+            }
             _ => {}
         }
     }
@@ -726,6 +739,17 @@ impl Mbcap {
         }
     }
 
+    /// Whether the mission has been flown.
+    fn is_at_the_end(&self, now: Instant) -> bool {
+        let Some(last) = self.waypoints.last() else { return false };
+        let near = self.here.truncate().distance(last.truncate()) < predict::AT_THE_END_M;
+        // It may stop short of it; and the word that it was reached is said once, over a line that may lose
+        // it.
+        let stands = self.speed_m_s() <= self.config.stopped_m_s && now.since(self.since) > SETTLED;
+        let is_last_leg = self.next() + 1 >= self.waypoints.len();
+        if self.last_reached() { near || stands } else { is_last_leg && near && stands }
+    }
+
     /// What follows from where the aircraft is: the end of the mission, the ground.
     fn look(&mut self, now: Instant, out: &mut Actions) {
         let airborne = match self.state {
@@ -738,11 +762,7 @@ impl Mbcap {
             self.avoiding = None;
             return;
         }
-        let over = self.flying() == Some(Avoidance::Normal) && self.doing.is_none() && self.last_reached();
-        if over
-            && let Some(last) = self.waypoints.last()
-            && self.here.truncate().distance(last.truncate()) < predict::AT_THE_END_M
-        {
+        if self.flying() == Some(Avoidance::Normal) && self.doing.is_none() && self.is_at_the_end(now) {
             (self.state, self.since) = (State::Landing, now);
             log(out, Severity::Info, text!("the mission is over: landing"));
             push(out, Action::Order(Order::Land));

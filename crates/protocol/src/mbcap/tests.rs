@@ -2,6 +2,7 @@
 
 extern crate std;
 
+mod end;
 mod table;
 
 use super::*;

@@ -33,6 +33,8 @@ pub(super) struct Auto {
     /// The item that is flown; 0 before the first.
     current: usize,
     leg: Option<Leg>,
+    /// No item was left: AUTO, entered again, begins the mission anew.
+    ended: bool,
 }
 
 impl Auto {
@@ -49,12 +51,12 @@ impl Auto {
 }
 
 impl FlightController {
-    /// Starts the mission or goes on with it: at the item where it was left.
+    /// Starts the mission or goes on with it: at the item where it was left, or anew if it has ended.
     pub(super) fn resume_mission(&mut self) {
-        if self.parameters.flag(Parameter::MIS_RESTART) == 1 {
+        if self.auto.ended || self.parameters.flag(Parameter::MIS_RESTART) == 1 {
             self.auto.current = 0;
         }
-        self.auto.leg = None;
+        (self.auto.leg, self.auto.ended) = (None, false);
     }
 
     pub(super) fn pause_mission(&mut self) {
@@ -63,7 +65,7 @@ impl FlightController {
     }
 
     pub(super) fn jump_to_item(&mut self, number: usize) {
-        self.auto = Auto { current: number, leg: None };
+        self.auto = Auto { current: number, ..Auto::default() };
     }
 
     /// `MAV_CMD_MISSION_START`: AUTO, and the leave to take off without a raised throttle. Armed only.
@@ -257,7 +259,7 @@ impl FlightController {
             return;
         }
         let last = self.mission.count().saturating_sub(1);
-        self.auto = Auto { current: usize::from(last), leg: Some(Leg::Hold) };
+        self.auto = Auto { current: usize::from(last), leg: Some(Leg::Hold), ended: true };
         // A last waypoint is still being flown to; anything else stops here.
         if !matches!(self.vehicle.task(), Task::Waypoint { .. } | Task::TakeOff { .. }) {
             let destination: DVec3 = self.vehicle.state().position;

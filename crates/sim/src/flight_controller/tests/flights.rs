@@ -324,6 +324,21 @@ fn a_mission_is_left_paused_resumed_and_jumped_in() {
 }
 
 #[test]
+fn a_mission_that_has_ended_begins_anew_when_auto_is_entered_again() {
+    let mut bench = Bench::hovering();
+    // Without the return at its end.
+    bench.upload(&triangle()[..5]);
+    assert!(bench.mode(Mode::Auto));
+    bench.until(200.0, "the last waypoint", |b| b.reached().contains(&4));
+    // The real one flew back to the first item, 3.5.7 within a second.
+    assert!(bench.mode(Mode::Brake));
+    bench.run(5.0);
+    let before = bench.reached().len();
+    assert!(bench.mode(Mode::Auto));
+    bench.until(60.0, "the first waypoint again", |b| b.reached()[before..].contains(&2));
+}
+
+#[test]
 fn a_landing_takes_the_time_that_was_measured() {
     let mut bench = Bench::hovering();
     let started = bench.now;
