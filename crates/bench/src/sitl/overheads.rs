@@ -117,6 +117,7 @@ mod tests {
             swarm: wingbeat_sim::observer::SwarmFigures { separation_min_m: 8.5, ..Default::default() },
             unprotected: variant == Variant::Off,
             avoidance: Vec::new(),
+            encounters: Vec::new(),
             radio: crate::flight::Radio::default(),
             duration: wingbeat_geo::Duration::ZERO,
             trace_hash: 0,

@@ -152,7 +152,11 @@ mod tests {
     #[test]
     fn the_wind_is_that_of_the_flights_height() {
         assert_eq!([60.0, 100.0, 15.0].map(wind_gradient), [1.0, 1.0, 2.0]);
-        let wind = WindParameters { speed_m_s: 5.0, direction_rad: 1.5708, ..WindParameters::default() };
+        let wind = WindParameters {
+            speed_m_s: 5.0,
+            direction_rad: core::f64::consts::FRAC_PI_2,
+            ..WindParameters::default()
+        };
         let text = file(&Wanted { speed_m_s: 7.5, wind, log: false, position_hz: 10, extra: "" });
         assert!(text.contains("SIM_WIND_SPD 5\nSIM_WIND_DIR 90\n"), "{text}");
     }
