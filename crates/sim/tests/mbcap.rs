@@ -15,6 +15,10 @@ const SPEED_M_S: f64 = 10.0;
 
 /// Aircraft on missions of their own, metres east and north of the origin; the last has the right of way.
 fn world(missions: &[&[DVec2]], variant: fn() -> mbcap::Config, seed: u64) -> World {
+    noisy_world(missions, variant, seed, 0.0)
+}
+
+fn noisy_world(missions: &[&[DVec2]], variant: fn() -> mbcap::Config, seed: u64, gps_noise_m: f64) -> World {
     let frame = Frame::new(ORIGIN);
     let vehicles = missions.iter().enumerate().map(|(i, legs)| {
         let mut mbcap = variant();
@@ -24,6 +28,7 @@ fn world(missions: &[&[DVec2]], variant: fn() -> mbcap::Config, seed: u64) -> Wo
         let agent = Agent::new(config, seed + i as u64, Instant::ZERO).unwrap();
         let mut controller = ControllerConfig::new(i as u8 + 1, frame.to_position(legs[0].extend(0.0)));
         controller.boot = Boot::Warm;
+        controller.gps_noise_m = gps_noise_m;
         (
             agent,
             FlightController::new(controller, seed * 100 + i as u64, Instant::from_millis(i as u64 * 140)),
@@ -135,6 +140,46 @@ fn who_flies_into_another_is_warned_in_time_and_told_what_happened() {
         // 3 s before they come nearer than 7 m; it is told at 5 m. At 20 m/s between them.
         assert!((Duration::from_millis(2_700)..Duration::from_millis(3_400)).contains(&ahead), "{ahead:?}");
         assert!(figures.collisions[0].at.since(warned) > Duration::from_millis(2_500));
+    }
+}
+
+/// Where the protocol keeps aircraft apart, the monitor cries no wolf; where nothing does, it finds each collision.
+#[test]
+fn mbcap_12_the_monitor_agrees_with_the_truth_under_noise() {
+    let at = DVec2::new;
+    let straight = vec![at(-300.0, 0.0), at(300.0, 0.0)];
+    let pairs = [
+        ("crossing", straight.clone(), vec![at(0.0, -300.0), at(0.0, 300.0)]),
+        ("face to face", straight.clone(), vec![at(300.0, 0.0), at(-300.0, 0.0)]),
+        ("sharp angle", straight, vec![at(-300.0, -100.0), at(300.0, 100.0)]),
+        (
+            "corners",
+            vec![at(-300.0, 0.0), at(0.0, 0.0), at(0.0, 300.0)],
+            vec![at(0.0, -300.0), at(0.0, 0.0), at(300.0, 0.0)],
+        ),
+    ];
+    for seed in [10, 11] {
+        for (name, low, high) in &pairs {
+            for variant in [mbcap::Config::mbcap_e as fn() -> _, mbcap::Config::mbcap, blind] {
+                let mut world = noisy_world(&[low, high], variant, seed, 0.3);
+                fly(&mut world);
+                let truth_m = world.observer().swarm().separation_min_m;
+                for i in 0..2 {
+                    let believed = world.separation_figures(i);
+                    let least_m = believed.least.unwrap().distance_m;
+                    let what = format!("{name}, seed {seed}, aircraft {i}: {truth_m:.1} m, {believed:?}");
+                    if variant().risk.distance_m > 1.0 {
+                        assert_eq!((believed.alarms, believed.rule_collisions), (0, 0), "{what}");
+                        assert!((least_m - truth_m).abs() < 4.0, "{what}");
+                    } else if truth_m < 5.0 {
+                        assert_eq!((believed.alarms, believed.collisions), (1, 1), "{what}");
+                        assert!((least_m - truth_m).abs() < 2.0, "{what}");
+                    }
+                }
+                let collides = variant().risk.distance_m < 1.0 && ["crossing", "face to face"].contains(name);
+                assert_eq!(truth_m < 5.0, collides, "{name}, seed {seed}: {truth_m:.1} m");
+            }
+        }
     }
 }
 
