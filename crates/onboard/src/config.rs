@@ -75,7 +75,7 @@ pub enum ConfigError {
         expected: String,
     },
     /// A number that the agent refuses.
-    #[error("muscop: {0}")]
+    #[error("{0}")]
     Agent(String),
 }
 
