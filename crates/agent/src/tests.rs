@@ -17,6 +17,8 @@ use wingbeat_autopilot::dialect::{
 };
 use wingbeat_wire::{Message, VehicleId};
 
+use wingbeat_geo::Duration;
+
 use super::*;
 use wingbeat_protocol::{mbcap, muscop};
 
