@@ -111,6 +111,9 @@ pub struct SwarmFigures {
 /// Below this speed the time offset is not taken: it divides by the speed.
 const SPEED_LEAST_M_S: f64 = 0.5;
 
+/// More than a distance is wrong by rounding, metres.
+const ROUNDING_M: f64 = 1e-6;
+
 /// Looks at all aircraft, again and again.
 pub struct Observer {
     collision_distance_m: f64,
@@ -192,6 +195,12 @@ impl Observer {
                     continue;
                 }
                 let (before, after) = (last[a].local - last[b].local, samples[a].local - samples[b].local);
+                // Most pairs are far apart all the way: they change neither of the two figures.
+                let limit_m = self.swarm.separation_min_m.max(self.collision_distance_m) + ROUNDING_M;
+                let beyond = |p: f64, q: f64| p.min(q) > limit_m || p.max(q) < -limit_m;
+                if beyond(before.x, after.x) || beyond(before.y, after.y) {
+                    continue;
+                }
                 let distance_m = nearest_between(before, after).length();
                 self.swarm.separation_min_m = self.swarm.separation_min_m.min(distance_m);
                 let known = |c: &Collision| c.pair == (a, b);
@@ -253,6 +262,22 @@ mod tests {
         assert_eq!(observer.swarm().separation_min_m, 0.0);
         assert_eq!(observer.swarm().collisions.len(), 1);
         assert_eq!(observer.aircraft()[0].distance_m, 30.0);
+    }
+
+    #[test]
+    fn who_was_far_away_at_both_looks_and_passed_between_them_is_seen() {
+        let mut observer = Observer::new(3, 5.0);
+        for (second, third_m) in [(0, 300.0), (1, 300.0), (2, -300.0)] {
+            if second == 2 {
+                assert_eq!(observer.swarm().separation_min_m, 12.0);
+            }
+            let places_m = [0.0, 12.0, third_m];
+            let samples = places_m.map(|x| flying(x, 0.0, Phase::Moving, false));
+            observer.look(Instant::from_secs(second), &samples);
+        }
+        assert_eq!(observer.swarm().separation_min_m, 0.0);
+        let pairs: Vec<_> = observer.swarm().collisions.iter().map(|c| c.pair).collect();
+        assert_eq!(pairs, [(0, 2), (1, 2)]);
     }
 
     #[test]
