@@ -189,15 +189,14 @@ fn pairs_of_arducopters_keep_apart_under_mbcap_e() {
     let Some(binary) = real() else { return };
     let temporary = tempfile::tempdir().unwrap();
     let plan = "crates/bench/plans/mbcap-sitl.toml";
-    let output = flying(plan, temporary.path(), &binary, &["--speedup", "3"]).output().unwrap();
+    let output =
+        flying(plan, temporary.path(), &binary, &["--speedup", "2", "--instance", "66"]).output().unwrap();
     let text = words(&output);
     println!("{text}");
     nothing_is_left(temporary.path());
     if text.contains("REFUSED") {
         assert_eq!(output.status.code(), Some(1), "{text}");
-        println!(
-            "skipped: this machine is too slow just now for two SITL processes at three times real time"
-        );
+        println!("skipped: this machine is too slow just now for two SITL processes at twice real time");
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{text}");
@@ -217,10 +216,13 @@ fn pairs_of_arducopters_keep_apart_under_mbcap_e() {
         };
         assert!((over_s - (on_s - off_s)).abs() < 0.11, "{scenario} {uav}: {cells:?}");
         assert!(separation_m > 5.0 && simulated_m > 5.0, "{scenario} {uav}: {cells:?}");
-        // Half and twice: which side of a one-second pass a risk falls on is worth seconds.
-        for over_s in [over_s, simulated_s] {
-            assert!((0.5 * thesis_s..2.0 * thesis_s).contains(&over_s), "{scenario} {uav}: {cells:?}");
-        }
+        // Half and twice: when within its one-second pass an aircraft sees the risk is worth seconds.
+        let expected_s = 0.5 * thesis_s..2.0 * thesis_s;
+        assert!(expected_s.contains(&simulated_s), "{scenario} {uav}: {cells:?}");
+        // And a flight may be as slow as the pace that is just not refused.
+        let slack_s = 0.05 * on_s;
+        let expected_s = expected_s.start - slack_s..expected_s.end + slack_s;
+        assert!(expected_s.contains(&over_s), "{scenario} {uav}: {cells:?}");
     }
 }
 
