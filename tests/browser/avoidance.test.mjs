@@ -53,6 +53,8 @@ test('the page shows two aircraft that avoid each other', { timeout: 8 * PHASE_M
     await details.waitFor();
     assert.ok((await page.getByTestId('scope').innerText()).includes('of 2'), 'the other one is selected');
 
+    assert.match(await page.getByTestId('separation').innerText(), /Nearest\s+UAV \d, \d/, 'the details say how near the other is');
+
     const seen = new Set();
     const passed = async () => {
       for (const row of await rows(page)) {

@@ -32,6 +32,7 @@ export function announcements(before: FleetState, after: FleetState): string[] {
     }
     if (a.status.engaged && !b.status.engaged) add('taken over by the pilot', aircraft);
     if (a.status.state !== b.status.state) add(stateWords(b.status.state), aircraft);
+    if (!a.status.separation?.alarmed && b.status.separation?.alarmed) add('too near to another aircraft', aircraft);
     const avoiding = avoidanceOf(b.status)?.avoiding;
     if (avoiding != null && avoidanceOf(a.status)?.avoiding !== avoiding) conflicts.push([aircraft, avoiding]);
   }

@@ -53,6 +53,15 @@ describe('avoidance', () => {
     expect(announcements(tense, stateOf([avoiding(1), avoiding(2), avoiding(3, { state: 'StandStill', avoiding: status(2).id })]))).toEqual([]);
   });
 
+  it('tells who is too near, once', () => {
+    const separation = { alarmed: true, alarms: 1, collisions: 0, rule_collisions: 0 };
+    const calm = stateOf([avoiding(1), avoiding(2)]);
+    const near = (one = avoiding(1)) => stateOf([one.status ? { ...one, status: { ...one.status, separation } } : one, avoiding(2)]);
+    expect(summarize(near().aircraft).tooNear).toBe(1);
+    expect(announcements(calm, near())).toEqual(['UAV 1: too near to another aircraft.']);
+    expect(announcements(near(), near())).toEqual([]);
+  });
+
   it('counts many new conflicts instead of listing them', () => {
     const fleet = (change: object) => stateOf([1, 2, 3, 4].map((index) => avoiding(index, change)));
     expect(announcements(fleet({}), fleet({ avoiding: status(9).id }))).toEqual(['4 aircraft more in conflict.']);

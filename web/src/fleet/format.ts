@@ -16,6 +16,7 @@ export const decimal = (value: number | null | undefined): string => number(valu
 
 export const metres = (value: number | null | undefined): string => number(value, 1, 'm');
 export const metresPerSecond = (value: number | null | undefined): string => number(value, 1, 'm/s');
+export const seconds = (value: number | null | undefined): string => number(value, 1, 's');
 export const percent = (value: number | null | undefined): string => number(value, 0, '%');
 export const volts = (value: number | null | undefined): string => number(value, 1, 'V');
 export const amperes = (value: number | null | undefined): string => number(value, 1, 'A');

@@ -15,6 +15,8 @@ export interface Summary {
   readonly flightControllerLost: number;
   /** Avoids another, or has stopped for one. */
   readonly inConflict: number;
+  /** Nearer to another than its alarm allows, or about to be. */
+  readonly tooNear: number;
 }
 
 export function isArmed(aircraft: Aircraft): boolean {
@@ -34,6 +36,7 @@ export function summarize(fleet: readonly Aircraft[]): Summary {
     lost: count(({ fleet }) => fleet.link === 'lost'),
     flightControllerLost: count(({ fleet }) => fleet.link === 'up' && fleet.status?.flight_controller.link === 'lost'),
     inConflict: count(({ fleet }) => inConflict(fleet.status)),
+    tooNear: count(({ fleet }) => fleet.status?.separation?.alarmed ?? false),
   };
 }
 
