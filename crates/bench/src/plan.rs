@@ -284,4 +284,33 @@ mod tests {
         let message = format!("{:#}", Plan::read(Path::new("/nowhere/x.toml")).unwrap_err());
         assert!(message.contains("/nowhere/x.toml"), "{message}");
     }
+
+    #[test]
+    fn bad_missions_of_their_own_are_named() {
+        let crowd = include_str!("../plans/mbcap-crowd.toml");
+        let pairs = include_str!("../plans/mbcap-pairs.toml");
+        for (text, from, to, words) in [
+            (crowd, "\"mbcap-e\"]", "\"mbcap-x\"]", &["unknown variant `mbcap-x`", "line"][..]),
+            (crowd, "[\"off\", \"mbcap\", \"mbcap-e\"]", "[]", &["own.variants: found none"]),
+            (crowd, "[25, 50, 75, 100]", "[2600]", &["own.crowd", "start_distance_m: found 100"]),
+            (crowd, "[25, 50, 75, 100]", "[129]", &["aircraft: found 129, expected 1 to 128"]),
+            (crowd, "waypoints = 100", "waypoints = 111", &["waypoints: found 111, expected 2 to 110"]),
+            (crowd, "linearity = 0.75", "linearity = 2.0", &["linearity: found 2"]),
+            (crowd, "height_m = 10.0", "height_m = 0.0", &["own.height_m: found 0"]),
+            (pairs, "wind_m_s = 5.8", "wind_m_s = 58.0", &["wind: found 58 m/s"]),
+            (pairs, "[[-750, 0], [750, 0]]", "[[-750, 0]]", &["aircraft 1", "found 1 waypoints"]),
+            (
+                pairs,
+                "[channel]",
+                "[swarm]\naircraft = 3\nformation = \"linear\"\ndistance_m = 5.0\nspeed_m_s = 5.0\n[channel]",
+                &["either swarm and mission, or own"],
+            ),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let message = format!("{:#}", read(&text.replacen(from, to, 1)).unwrap_err());
+            for word in words {
+                assert!(message.contains(word), "{to}: {message}");
+            }
+        }
+    }
 }

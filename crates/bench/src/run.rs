@@ -104,6 +104,7 @@ fn fly_all(jobs: &[(Scenario, u64)], time_limit: Duration, threads: usize) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Variant;
     use std::path::Path;
 
     #[test]
@@ -121,5 +122,50 @@ mod tests {
         assert_eq!((&one.table, one.trace_hash), (&again.table, again.trace_hash));
         assert_eq!((&one.table, one.trace_hash), (&three.table, three.trace_hash));
         assert_ne!(one.trace_hash, run(&plan, folder, 8, 1).unwrap().trace_hash);
+    }
+
+    fn plan_of(name: &str) -> (Plan, std::path::PathBuf) {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/plans"));
+        (Plan::read(&folder.join(name)).unwrap(), folder.to_path_buf())
+    }
+
+    #[test]
+    fn mbcap_keeps_two_apart_that_would_meet_and_costs_what_was_published() {
+        let (mut plan, folder) = plan_of("mbcap-pairs.toml");
+        plan.repeat = 1;
+        plan.own.as_mut().unwrap().flight.retain(|f| f.name.starts_with("3 "));
+        let outcome = run(&plan, &folder, 1, 1).unwrap();
+        assert!(outcome.failed.is_empty(), "{:?}", outcome.failed);
+        let rows = plan.flights(&folder, 1).unwrap();
+        let flown: Vec<Flight> =
+            rows.iter().flatten().map(|(s, seed)| fly(s, *seed, plan.time_limit()).unwrap()).collect();
+        let closest = |f: &Flight| f.encounters.iter().map(|e| e.closest_m).fold(f64::INFINITY, f64::min);
+        let [off, mbcap, mbcap_e] = &flown[..] else { panic!("three variants, found {}", flown.len()) };
+        assert!(closest(off) < 1.0, "they meet: {}", closest(off));
+        assert!((18.0..25.0).contains(&closest(mbcap)), "20 m aside: {}", closest(mbcap));
+        assert!((6.0..10.0).contains(&closest(mbcap_e)), "7.5 m aside: {}", closest(mbcap_e));
+        // Thesis Table 5.3, to a fifth: 56 and 29 s, 42 and 21 s; nobody stops without a protocol.
+        assert_eq!((off.stops(), mbcap.stops(), mbcap_e.stops()), (0.0, 2.0, 2.0));
+        for (with, published) in [(mbcap, [56.0, 29.0]), (mbcap_e, [42.0, 21.0])] {
+            for (uav, published_s) in published.into_iter().enumerate() {
+                let added_s = with.aircraft[uav].flight_time_s - off.aircraft[uav].flight_time_s;
+                assert!((added_s / published_s - 1.0).abs() < 0.2, "UAV {}: {added_s} s", uav + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_crowd_is_flown_alike_on_any_number_of_threads() {
+        let (mut plan, folder) = plan_of("mbcap-crowd.toml");
+        plan.keep(Some(4), Some(Variant::MbcapE)).unwrap();
+        plan.repeat = 2;
+        let crowd = plan.own.as_mut().and_then(|own| own.crowd.as_mut()).unwrap();
+        (crowd.waypoints, crowd.side_m) = (4, 1_100.0);
+        let [one, two] = [1, 2].map(|threads| run(&plan, &folder, 3, threads).unwrap());
+        assert!(one.failed.is_empty(), "{:?}", one.failed);
+        assert_eq!((&one.table, one.trace_hash), (&two.table, two.trace_hash));
+        assert!(one.table.starts_with("4 aircraft, mbcap-e, 2 flights"), "{}", one.table);
+        assert!(plan_of("muscop-overhead.toml").0.keep(None, Some(Variant::Off)).is_err());
+        assert!(plan_of("mbcap-pairs.toml").0.keep(Some(3), None).is_err());
     }
 }

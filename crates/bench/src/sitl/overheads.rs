@@ -115,6 +115,7 @@ mod tests {
                 .map(|flight_time_s| AircraftFigures { flight_time_s, ..AircraftFigures::default() })
                 .to_vec(),
             swarm: wingbeat_sim::observer::SwarmFigures { separation_min_m: 8.5, ..Default::default() },
+            encounters: Vec::new(),
             unprotected: variant == Variant::Off,
             avoidance: Vec::new(),
             encounters: Vec::new(),
