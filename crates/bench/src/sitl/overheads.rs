@@ -118,7 +118,6 @@ mod tests {
             encounters: Vec::new(),
             unprotected: variant == Variant::Off,
             avoidance: Vec::new(),
-            encounters: Vec::new(),
             radio: crate::flight::Radio::default(),
             duration: wingbeat_geo::Duration::ZERO,
             trace_hash: 0,
