@@ -315,9 +315,13 @@ impl Mbcap {
             (self.told.sent, self.beacon_at) = (0, now);
         }
         let other = self.avoiding.unwrap_or_default();
+        let severity = match avoidance {
+            Avoidance::EmergencyLand => Severity::Warning,
+            _ => Severity::Info,
+        };
         log(
             out,
-            Severity::Info,
+            severity,
             match avoidance {
                 Avoidance::Normal => text!("on the mission"),
                 Avoidance::StandStill => text!("standing still, in conflict with {other}"),
@@ -592,7 +596,9 @@ impl Mbcap {
             && self.risk_at.is_none_or(|at| self.trail.moves_away_from(at.truncate()));
         let beyond = !self.config.overtake_beyond
             || self.here.truncate().distance(there.truncate()) > self.config.risk.distance_m;
-        if now.since(self.since) > self.config.overtaking && behind && beyond {
+        // Over its last waypoint it goes no farther: whoever waits would wait for ever.
+        let passed = behind && beyond || self.is_at_the_end(now);
+        if now.since(self.since) > self.config.overtaking && passed {
             self.solved(now);
             self.enter(now, Avoidance::Normal, out);
         }

@@ -86,3 +86,32 @@ fn mbcap_13_a_mission_ends_though_nobody_said_that_the_last_waypoint_was_reached
     assert_eq!(orders(&mut short, s(93), Input::Telemetry(at)), [], "it may have only just begun to move");
     assert_eq!(orders(&mut short, s(101), Input::Telemetry(at)), [Order::Land]);
 }
+
+#[test]
+fn mbcap_13_who_passes_and_has_arrived_keeps_nobody_waiting() {
+    let s = Instant::from_secs;
+    let mut higher = in_state(Avoidance::Overtaking, 2, 1);
+    // The other stands beside the last waypoint, so we never get far from it.
+    let p = Frame::new(HOME).to_position(DVec3::new(300.0, 12.0, 20.0));
+    let place =
+        Location { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: p.altitude_mm };
+    let waits = Message::Beacon(Beacon {
+        state: Avoidance::GoOnPlease,
+        avoiding: Some(VehicleId(2)),
+        locations: core::iter::once(place).collect(),
+        ..Beacon::default()
+    });
+    let event = higher.protocol.event;
+    higher.at = DVec2::new(290.0, 0.0);
+    let at = higher.telemetry();
+    higher.handle(s(96), Input::Telemetry(at));
+    higher.handle(s(96), Input::Message { from: VehicleId(1), flight: 0, message: &waits });
+    higher.handle(s(96), Input::Reached(1));
+    assert_eq!((higher.protocol.state(), higher.protocol.event), ("Overtaking", event), "not there yet");
+    higher.at = DVec2::new(299.5, 0.0);
+    let at = higher.telemetry();
+    higher.handle(s(98), Input::Telemetry(at));
+    assert_eq!(higher.protocol.event, event + 1, "the other learns that it may go on");
+    let at = higher.telemetry();
+    assert_eq!(orders(&mut higher, s(99), Input::Telemetry(at)), [Order::Land]);
+}
