@@ -4,7 +4,7 @@
 //! Each aircraft's walk has a generator of its own, so a crowd of 25 flies the same walks for every
 //! protocol. Heights are the same for all: nothing but the protocol keeps them apart.
 
-use wingbeat_geo::{DVec2, DVec3, Frame};
+use wingbeat_geo::{DVec2, Frame};
 use wingbeat_sim::chance::{self, Pcg64Mcg};
 use wingbeat_wire::Point;
 
@@ -117,22 +117,6 @@ impl Walk {
         }
         all
     }
-}
-
-/// Places of a route in metres east and north of [`ORIGIN`], as points.
-pub fn route(east_north_m: &[[f64; 2]], height_m: f64) -> Vec<Point> {
-    let frame = Frame::new(ORIGIN);
-    east_north_m
-        .iter()
-        .map(|[east, north]| {
-            let p = frame.to_position(DVec3::new(*east, *north, 0.0));
-            Point {
-                latitude_e7: p.latitude_e7,
-                longitude_e7: p.longitude_e7,
-                height_mm: (height_m * 1e3) as i32,
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use wingbeat_missions::Limits;
 use wingbeat_sim::motion::WindParameters;
 
-use crate::gauss_markov::{Walk, route};
-use crate::scenario::{OwnMission, OwnTask, Scenario, Task, Variant, points};
+use crate::gauss_markov::Walk;
+use crate::scenario::{OwnMission, OwnTask, Scenario, Task, Variant, points, route};
 
 /// Aircraft on missions of their own.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -424,12 +424,18 @@ pub fn points(mission: &Mission) -> Vec<Point> {
 /// The published test missions (thesis section 6.2.1): to the north-east in equal steps, alternately
 /// north and east, `length_m` in all.
 pub fn staircase(waypoints: usize, length_m: f64, height_m: f64) -> Vec<Point> {
-    let frame = Frame::new(ORIGIN);
     let leg_m = length_m / (waypoints.max(2) - 1) as f64;
-    (0..waypoints)
-        .map(|k| {
-            let (north, east) = (k.div_ceil(2) as f64 * leg_m, (k / 2) as f64 * leg_m);
-            let p = frame.to_position(DVec3::new(east, north, 0.0));
+    let place = |k: usize| [(k / 2) as f64 * leg_m, k.div_ceil(2) as f64 * leg_m];
+    route(&(0..waypoints).map(place).collect::<Vec<_>>(), height_m)
+}
+
+/// Places of a route in metres east and north of [`ORIGIN`], as points.
+pub fn route(east_north_m: &[[f64; 2]], height_m: f64) -> Vec<Point> {
+    let frame = Frame::new(ORIGIN);
+    east_north_m
+        .iter()
+        .map(|[east, north]| {
+            let p = frame.to_position(DVec3::new(*east, *north, 0.0));
             Point {
                 latitude_e7: p.latitude_e7,
                 longitude_e7: p.longitude_e7,

@@ -7,6 +7,7 @@ mod table;
 
 use super::*;
 use std::{vec, vec::Vec};
+use wingbeat_wire::Beacon;
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 30_000 };
 const STEP: Duration = Duration::from_millis(250);
