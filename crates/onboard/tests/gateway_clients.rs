@@ -20,6 +20,7 @@ use spy::{Received, spy};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpSocket, TcpStream, UdpSocket},
+    runtime::{Builder, Runtime},
     sync::watch,
     time::{sleep, timeout},
 };
@@ -378,6 +379,26 @@ async fn a_slow_client_loses_whole_frames_and_slows_nobody() {
     handle.stop().await;
 }
 
+/// A runtime of the daemon's own. A thread that hangs may be the one that also serves its runtime's timers
+/// and sockets; whoever watches must not need them. Ended without waiting for a thread that hangs.
+struct Apart(Option<Runtime>);
+
+impl Apart {
+    fn new() -> Self {
+        Self(Some(Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap()))
+    }
+
+    async fn start(&self, config: Config, clock: Clock, radio: Stuck) -> Handle {
+        self.0.as_ref().unwrap().spawn(start(config, clock, radio)).await.unwrap().unwrap()
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        self.0.take().unwrap().shutdown_background();
+    }
+}
+
 /// A radio whose `send` does not return while it is held: against its contract, as a broken driver would.
 struct Stuck {
     inner: HubRadio,
@@ -413,7 +434,7 @@ impl Radio for Stuck {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemon_that_hangs_sends_no_heartbeat() {
     let clock = Clock::start(5.0).unwrap();
     let (_hub, inner) = radio(clock);
@@ -422,10 +443,11 @@ async fn a_daemon_that_hangs_sends_no_heartbeat() {
     let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
     let (address, received) = spy(far).await;
     let stuck = Stuck { inner, hold: hold.clone() };
+    let apart = Apart::new();
     let mut config = config(address, &[]);
     // A follower calls its master all the time.
     config.agent.coordination = muscop::Config::new(VehicleId(0xa1), VehicleId(0xb2), 2).into();
-    let handle = start(config, clock, stuck).await.unwrap();
+    let handle = apart.start(config, clock, stuck).await;
     let ours = || {
         let received = received.lock().unwrap();
         received.iter().filter(|(_, component, m)| *component == 191 && is_heartbeat(m)).count()
@@ -443,8 +465,8 @@ async fn a_daemon_that_hangs_sends_no_heartbeat() {
     // What left just before arrives.
     sleep(Duration::from_millis(200)).await;
     let before = ours();
-    wait("the driver is missed", &|| handle.liveness().late().is_some_and(|late| late.name == "driver"))
-        .await;
+    // Its whole runtime may stand still with it, and then another task may be the latest.
+    wait("it is missed", &|| handle.liveness().late().is_some()).await;
     // Two seconds: ten heartbeats at this clock.
     assert_eq!(ours(), before, "nobody else speaks for it");
     *hold.0.lock().unwrap() = Hold::Free;

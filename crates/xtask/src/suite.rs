@@ -68,7 +68,8 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         web::install(root, "tests/browser")?;
         let mut test = Command::new("node");
         // One after the other: two fleets and two browsers at once would only slow each other down.
-        test.current_dir(root).args(["--test", "--test-concurrency=1", "--test-reporter=tap"]);
+        test.current_dir(root).args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
+        test.arg("--test-reporter=tap");
         test.args(["tests/browser/console.test.mjs", "tests/browser/avoidance.test.mjs"]);
         Ok(test)
     });
