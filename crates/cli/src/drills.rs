@@ -38,8 +38,20 @@ pub(crate) struct DrillArguments {
     log: bool,
 }
 
+/// A release build ends at a panic: say first which drill it was.
+fn name_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        usual(panic);
+        if let Some((kind, seed)) = drills::under_way() {
+            eprintln!("UNSAFE panic: {}", drills::command(kind, seed));
+        }
+    }));
+}
+
 /// Flies many and prints one table.
 pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
+    name_panics();
     let kinds = if arguments.kinds.is_empty() { &Kind::ALL[..] } else { &arguments.kinds };
     let began = Instant::now();
     let outcomes = drills::drills(kinds, arguments.first, arguments.seeds, arguments.threads.into())?;
@@ -55,6 +67,7 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
 
 /// Flies one and tells it.
 pub(crate) fn run_one(arguments: &DrillArguments) -> Result<ExitCode> {
+    name_panics();
     let outcome = drills::drill(arguments.kind, arguments.seed)?;
     print!("{}", drills::story(&outcome));
     if arguments.log {

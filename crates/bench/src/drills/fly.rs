@@ -373,8 +373,8 @@ impl Drill {
     fn outcome(mut self, kind: Kind, seed: u64) -> Outcome {
         let finished = |i: &usize| self.world.phase(*i) == Phase::Finished;
         let completed = (0..self.count()).filter(|&i| self.lives(i)).filter(finished).count();
-        // Nothing was lost for good: the mission is flown to its end.
-        let promised = matches!(kind, Kind::Loss | Kind::Bursts) || self.story.is_empty();
+        // Nothing was lost for good, and nobody was silent for long: the mission is flown to its end.
+        let promised = kind == Kind::Loss || self.story.is_empty();
         if promised && completed < self.count() && self.liveness.is_empty() {
             let all = self.describe(|drill, i| drill.world.phase(i) != Phase::Finished);
             self.liveness.push(format!("mission not completed: {all}"));

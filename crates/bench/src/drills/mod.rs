@@ -10,6 +10,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,12 +131,23 @@ pub fn command(kind: Kind, seed: u64) -> String {
     format!("wingbeat bench drill --kind {} --seed {seed}", kind.name())
 }
 
+thread_local! {
+    static UNDER_WAY: Cell<Option<(Kind, u64)>> = const { Cell::new(None) };
+}
+
+/// The drill that this thread flies now: what a panic belongs to where panics end the process.
+pub fn under_way() -> Option<(Kind, u64)> {
+    UNDER_WAY.get()
+}
+
 /// Flies one drill. A panic is a failure of safety, where the build lets it be caught.
 ///
 /// # Errors
 /// What was drawn cannot be flown.
 pub fn drill(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
+    UNDER_WAY.set(Some((kind, seed)));
     let flown = catch_unwind(AssertUnwindSafe(|| fly::fly(kind, seed)));
+    UNDER_WAY.set(None);
     flown.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().map(String::as_str);
         let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
