@@ -241,7 +241,9 @@ fn scenario(luck: &mut Pcg64Mcg) -> Scenario {
     if let Task::Swarm(swarm) = &mut scenario.task {
         swarm.aircraft = AIRCRAFT;
         swarm.layout = [Layout::Linear, Layout::Matrix, Layout::Circular][below(luck, 3) as usize];
-        swarm.distance_m = between(luck, 20.0, 50.0);
+        // On a leg along a row one flies behind the other: at 10 m/s nobody stops within 20 m.
+        let (speed_m_s, least_m) = [(5.0, 20.0), (10.0, 30.0)][below(luck, 2) as usize];
+        (swarm.speed_m_s, swarm.distance_m) = (speed_m_s, between(luck, least_m, 50.0));
     }
     scenario
 }
