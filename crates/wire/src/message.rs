@@ -267,6 +267,8 @@ pub enum Message {
         reached: bool,
         /// The leader's slot.
         leader: u8,
+        /// Where the sender is.
+        at: Point,
     },
     /// The sender no longer flies with the swarm.
     Leaving {
@@ -294,6 +296,11 @@ pub enum Message {
         /// The leader's slot.
         leader: u8,
     },
+    /// The leader sends all to a waypoint, and leaves itself when those ahead of it have left.
+    Release {
+        /// Which, from 0.
+        waypoint: u16,
+    },
 }
 
 /// What becomes of an aircraft that leaves its swarm.
@@ -317,7 +324,7 @@ impl Message {
                 at.check()
             }
             Self::LandAround { at, leader } | Self::LandHere { at, leader } => at.check().and(slot(*leader)),
-            Self::Following { leader, .. } => slot(*leader),
+            Self::Following { leader, at, .. } => at.check().and(slot(*leader)),
             Self::Data(plan) => plan.check(),
             Self::Beacon(beacon) => beacon.check(),
             Self::DataAck { .. }
@@ -330,6 +337,7 @@ impl Message {
             | Self::ReachedWaypointAck { .. }
             | Self::MoveToWaypoint { .. }
             | Self::Gather { .. }
+            | Self::Release { .. }
             | Self::Exclude { .. } => Ok(()),
         }
     }

@@ -501,6 +501,62 @@ fn muscop_15_partitions_never_keep_two_leaders() {
     }
 }
 
+/// Legs of which the second and the last lead along the row: everybody flies through the places of others.
+fn along_the_row(rig: &mut Rig) {
+    let legs = mission(&[(0.0, 0.0), (0.0, 100.0), (200.0, 100.0), (200.0, 200.0), (0.0, 200.0)], 20.0);
+    rig.craft[0].muscop.set_mission(&legs).unwrap();
+}
+
+#[test]
+fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
+    for seed in 0..30u64 {
+        let mut rig = Rig::new(5, Layout::Linear, seed);
+        along_the_row(&mut rig);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        // Each in turn is deaf for four of twenty seconds, and a third of the rest is lost.
+        let begun = rig.now;
+        while !rig.all_down() {
+            assert!(rig.now.since(begun) < Duration::from_secs(900), "seed {seed}: {:?}", rig.details());
+            let deaf = (rig.now.since(begun).as_millis() as u64 / 4_000 + seed) % 5;
+            rig.hears = Box::new(move |n, _, to| {
+                to as u64 != deaf && (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed) >> 33 & 3 != 0
+            });
+            rig.step();
+        }
+        assert!(rig.all_in("Finished"), "seed {seed}: {:?}", rig.details());
+        assert!(rig.nearest.0 > 5.0, "seed {seed}: {:?}", rig.nearest);
+    }
+}
+
+#[test]
+fn muscop_17_nobody_flies_into_one_that_stops_ahead() {
+    for stops in 0..5 {
+        for (after_s, dead) in [(3, false), (7, false), (3, true), (7, true)] {
+            let mut rig = Rig::new(5, Layout::Linear, 1);
+            along_the_row(&mut rig);
+            rig.set_up();
+            rig.command_all(Command::Start);
+            rig.until("the leg along the row", 120, |r| {
+                r.craft.iter().any(|c| c.muscop.target().is_some() && c.muscop.reached() == Some(1))
+            });
+            for _ in 0..after_s * 20 {
+                rig.step();
+            }
+            if dead {
+                rig.dead[stops] = true;
+                rig.craft[stops].order = Some(Order::Hold);
+            } else {
+                rig.feed(stops, Input::Operator(Command::Hold));
+            }
+            let others = || (0..5).filter(move |&i| i != stops);
+            let context = std::format!("{stops} stops after {after_s} s, dead {dead}");
+            rig.until(&context, 900, |r| others().all(|i| !r.craft[i].armed));
+            assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+        }
+    }
+}
+
 #[test]
 fn muscop_06_a_failed_order_holds_then_lands() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
@@ -620,15 +676,7 @@ fn muscop_10_the_transition_table() {
         ("Start", |m| m.swarm.asked = Some(Command::Start)),
         ("Hold", |m| m.swarm.asked = Some(Command::Hold)),
         ("Land", |m| m.swarm.asked = Some(Command::Land)),
-        ("all answered", |m| {
-            let me = m.swarm.slot;
-            m.swarm.acks = Slots::MAX;
-            let reached = match m.swarm.state {
-                State::Flying(Flight::WaypointReached { waypoint }) => Some(waypoint),
-                _ => None,
-            };
-            m.swarm.peers.iter_mut().for_each(|p| (p.reached, p.follows) = (reached, me));
-        }),
+        ("all answered", |m| m.swarm.acks = Slots::MAX),
         ("all in slots", |m| (m.swarm.in_slot, m.swarm.all_in_slots) = (Slots::MAX, true)),
         ("held, then silent", |m| m.swarm.held_at = Some(Instant::ZERO)),
         ("released", |m| m.swarm.made_room = Slots::MAX),
@@ -657,7 +705,9 @@ fn muscop_10_the_transition_table() {
                 (s.acks, s.in_slot, s.held_at, s.asked) = (0, 0, None, None);
                 (s.made_room, s.all_in_slots, s.arrived, s.failed, s.land_at) =
                     (0, false, false, false, None);
-                s.peers.iter_mut().for_each(|p| p.reached = None);
+                s.peers.iter_mut().for_each(|p| (p.reached, p.going) = (None, Some(9)));
+                m.wait_until = Instant::NEVER;
+                let s = &mut m.swarm;
                 (s.excluded, s.blocked_since) = (0, None);
                 s.config.hold_before_landing = Duration::from_secs(60);
                 (s.leg_deadline, m.move_to) = (Instant::NEVER, None);

@@ -14,7 +14,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         &mut self,
         now: Instant,
         input: Input<'_>,
-        in_flight: impl FnOnce(&Self, F) -> Option<Message>,
+        in_flight: impl FnOnce(&Self, F) -> [Option<Message>; 2],
         out: &mut Actions,
     ) {
         if let Input::Message { message, .. } = input
@@ -22,18 +22,18 @@ impl<F: Copy + PartialEq> Swarm<F> {
         {
             self.say(answer, out);
         }
-        if now < self.talk_at {
+        if now < self.talk_at && !core::mem::take(&mut self.talk_now) {
             return;
         }
         // Free-running: the phase stays what the seed made it.
         while self.talk_at <= now {
             self.talk_at = self.talk_at + self.config.send_period;
         }
-        let message = match self.state {
+        let [first, second] = match self.state {
             State::Flying(flight) => in_flight(self, flight),
-            _ => self.repeated(),
+            _ => [self.repeated(), None],
         };
-        for message in [message, self.exclusion()].into_iter().flatten() {
+        for message in [first, self.exclusion().or(second)].into_iter().flatten() {
             self.say(message, out);
         }
     }
@@ -64,7 +64,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    fn alive(&self) -> Option<Message> {
+    pub(crate) fn alive(&self) -> Option<Message> {
         self.at.map(|at| Message::Alive { at: at.point() })
     }
 
