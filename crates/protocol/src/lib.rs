@@ -66,6 +66,8 @@ pub enum Command {
     Return,
     /// Land where it is.
     Land,
+    /// No longer wait for this member; if it is this aircraft, hold and then land.
+    Exclude(VehicleId),
 }
 
 /// What a protocol knows of its own aircraft.

@@ -629,6 +629,7 @@ impl Mbcap {
                     }),
                 );
             }
+            Command::Exclude(_) => {} // nobody is waited for: not permitted
         }
     }
 

@@ -226,13 +226,33 @@ pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanErr
     Ok(route)
 }
 
-/// Where a slot lands when the centre lands at `center`: the flight formation, drawn together.
-pub fn landing_place(plan: &Plan, slot: usize, center: Point, heading_rad: f64, height_mm: i32) -> Point {
+/// Where a slot's aircraft is when the formation is at a waypoint; nothing where the plan has no such slot or
+/// waypoint.
+pub fn slot_place(plan: &Plan, slot: usize, waypoint: usize) -> Option<Point> {
+    let formation = formation(plan).ok().filter(|f| slot < f.count())?;
+    let center = *plan.waypoints.get(waypoint)?;
+    let offset = formation.offset_m(slot, heading_rad(plan));
+    // From the first waypoint, as the route is.
+    let frame = Frame::new(position(*plan.waypoints.first()?));
+    let place = frame.to_local(position(center)).truncate() + offset;
+    Some(point(frame.to_position(place.extend(0.0)), center.height_mm))
+}
+
+/// Where a slot lands when the aircraft of the slot `leader` lands at `leader_at`: the flight formation, drawn
+/// together. If the formation were impossible, where the leader is: no plan that is held has one.
+pub fn landing_place(
+    plan: &Plan,
+    slot: usize,
+    leader: usize,
+    leader_at: Point,
+    heading_rad: f64,
+    height_mm: i32,
+) -> Point {
     let drawn_together =
         formation(plan).and_then(|f| Ok(f.with_distance_m(f64::from(plan.landing_distance_mm) / 1e3)?));
-    let Ok(formation) = drawn_together else { return center };
-    let offset = formation.offset_m(slot, heading_rad);
-    let frame = Frame::new(position(center));
+    let Ok(formation) = drawn_together else { return leader_at };
+    let offset = formation.offset_m(slot, heading_rad) - formation.offset_m(leader, heading_rad);
+    let frame = Frame::new(position(leader_at));
     point(frame.to_position(DVec3::new(offset.x, offset.y, 0.0)), height_mm)
 }
 
