@@ -298,6 +298,11 @@ pub trait Protocol {
     fn avoidance(&self) -> Option<AvoidanceView> {
         None
     }
+    /// Whether this aircraft waits for another where its protocol waits for all; one that is lost or excluded
+    /// it does not wait for.
+    fn waits_for(&self, _who: VehicleId) -> bool {
+        true
+    }
     /// Where our slot lies from the leader's, metres east and north; nothing without a formation.
     fn slot_offset_m(&self) -> Option<DVec2> {
         None

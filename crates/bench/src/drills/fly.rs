@@ -222,9 +222,12 @@ impl Drill {
         }
     }
 
-    /// Whether `j` belongs to the group that `i` flies with.
-    fn is_member(&self, _i: usize, _j: usize) -> bool {
-        true
+    /// Whether `j` belongs to the group that `i` flies with: neither it nor whoever leads it has given `j` up.
+    fn is_member(&self, i: usize, j: usize) -> bool {
+        let scenario = &self.script.scenario;
+        let (agent, other) = (self.world.agent_of(i), scenario.id(j));
+        let leader = (0..self.count()).find(|&l| Some(scenario.id(l)) == agent.leader()).unwrap_or(i);
+        agent.waits_for(other) && (leader == j || self.world.agent_of(leader).waits_for(other))
     }
 
     fn follow_script(&mut self) {

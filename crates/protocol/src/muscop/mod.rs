@@ -429,6 +429,10 @@ impl Protocol for Muscop {
         self.swarm.view()
     }
 
+    fn waits_for(&self, who: VehicleId) -> bool {
+        self.swarm.slot_of(who).is_none_or(|slot| self.swarm.others() >> slot & 1 == 1)
+    }
+
     fn slot_offset_m(&self) -> Option<DVec2> {
         self.swarm.slot_offset_m()
     }
