@@ -128,7 +128,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.peers[slot].left = Some((*at, *how));
                 if self.left >> slot & 1 == 0 {
                     self.left |= 1 << slot;
-                    self.news = Some((slot, "leaves"));
+                    self.news = Some((slot, "leaves: not waited for"));
                     self.elect();
                 }
             }
@@ -155,7 +155,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let Some(slot) = self.slot_of(who) else { return };
         if self.excluded >> slot & 1 == 0 {
             self.excluded |= 1 << slot;
-            self.news = Some((slot, "is excluded"));
+            self.news = Some((slot, "is excluded: not waited for"));
             self.elect();
         }
     }
@@ -169,7 +169,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         for slot in Self::each(self.others()) {
             if now >= self.peers[slot].heard_at + self.config.time_to_live {
                 self.silent |= 1 << slot;
-                self.news = Some((slot, "is silent"));
+                self.news = Some((slot, "is silent: not waited for"));
             }
         }
         if self.state == State::TakingOff(TakeOff::Waiting) {
@@ -209,7 +209,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match news {
             Some((slot, what)) => {
                 let who = self.id_of(slot)?;
-                Some(text!("{who} {what}: not waited for; {}", leads()))
+                Some(text!("{who} {what}; {}", leads()))
             }
             None if new_leader => Some(leads()),
             None => None,

@@ -35,7 +35,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     fn local(&self, place: Point) -> DVec3 {
         let position =
             |p: Point| Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
-        let origin = self.plan.waypoints.first().copied().unwrap_or_default();
+        let here = self.at.map(|at| at.point());
+        let origin = self.plan.waypoints.first().copied().or(here).unwrap_or_default();
         let over_ground = Frame::new(position(origin)).to_local(position(place)).truncate();
         over_ground.extend(f64::from(place.height_mm) / 1e3)
     }
