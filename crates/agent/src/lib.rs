@@ -312,6 +312,11 @@ impl Agent {
         self.protocol.state()
     }
 
+    /// The waypoint reached last.
+    pub fn reached(&self) -> Option<u16> {
+        self.protocol.reached()
+    }
+
     /// What MBCAP has done so far, where it flies the aircraft.
     pub fn avoidance_tally(&self) -> Option<mbcap::Tally> {
         self.protocol.tally()

@@ -16,6 +16,8 @@ use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission};
 use wingbeat_bench::sitl;
 use wingbeat_missions::Limits;
 
+use crate::drills;
+
 /// Benches.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -30,6 +32,10 @@ pub(crate) enum Command {
     /// How wrong MBCAP's predictions are: two legs at 15 m/s under each of its alternatives (thesis
     /// sections 5.1.4 and 5.3.1.2).
     Prediction(PredictionArguments),
+    /// Fault drills: seeded swarms under seeded faults, and the rules that must hold whatever goes wrong.
+    Drills(drills::DrillsArguments),
+    /// One fault drill, told in full.
+    Drill(drills::DrillArguments),
 }
 
 /// Arguments of `wingbeat bench prediction`.
@@ -191,6 +197,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Sitl(arguments) => fly_sitl(arguments),
         Command::Parity(arguments) => compare(arguments),
         Command::Prediction(arguments) => predict(arguments),
+        Command::Drills(arguments) => drills::run_all(arguments),
+        Command::Drill(arguments) => drills::run_one(arguments),
     }
 }
 

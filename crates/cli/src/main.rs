@@ -6,6 +6,7 @@
 
 mod bench;
 mod doctor;
+mod drills;
 mod ground;
 mod sim;
 
