@@ -296,6 +296,11 @@ pub enum Message {
         /// The leader's slot.
         leader: u8,
     },
+    /// The leader sends all to a waypoint, and leaves itself when those ahead of it have left.
+    Release {
+        /// Which, from 0.
+        waypoint: u16,
+    },
     /// The master: all take off at once, on paths that never meet.
     TakeOffTogether,
 }
@@ -334,6 +339,7 @@ impl Message {
             | Self::ReachedWaypointAck { .. }
             | Self::MoveToWaypoint { .. }
             | Self::Gather { .. }
+            | Self::Release { .. }
             | Self::TakeOffTogether
             | Self::Exclude { .. } => Ok(()),
         }

@@ -19,12 +19,12 @@
 #[cfg(test)]
 mod tests;
 
-use wingbeat_geo::{DVec2, Instant};
+use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::swarm::obstacles::Ahead;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
-use crate::{Action, Actions, Command, Input, Phase, Protocol, SwarmView, Text, push, text};
+use crate::{Action, Actions, Command, Input, Order, Phase, Protocol, SwarmView, Text, push, text};
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +55,9 @@ pub enum Flight {
     },
 }
 
+/// An aircraft that holds behind another does so for at least this long.
+const HOLD_LEAST: Duration = Duration::from_secs(1);
+
 /// All states.
 pub type State = swarm::State<Flight>;
 
@@ -63,13 +66,22 @@ pub struct Muscop {
     swarm: Swarm<Flight>,
     /// Where our leader last sent us.
     move_to: Option<u16>,
+    /// Since when we hold on our way, because somebody ahead is too near.
+    held_since: Option<Instant>,
+    /// When we no longer wait for somebody in the way.
+    wait_until: Instant,
 }
 
 impl Muscop {
     /// An aircraft in state [`State::Start`]. `seed` sets the phase of its timers, so that not all talk
     /// at once, and the number of the flights it plans.
     pub fn new(config: Config, seed: u64, now: Instant) -> Self {
-        Self { swarm: Swarm::new(config.swarm, seed, now), move_to: None }
+        Self {
+            swarm: Swarm::new(config.swarm, seed, now),
+            move_to: None,
+            held_since: None,
+            wait_until: Instant::NEVER,
+        }
     }
 
     fn last_waypoint(&self) -> u16 {
@@ -106,6 +118,7 @@ impl Muscop {
                 (waypoint.checked_sub(1), usize::from(leader), Some(waypoint))
             }
             Message::MoveToWaypoint { waypoint } => (waypoint.checked_sub(1), slot, Some(waypoint)),
+            Message::Release { waypoint } => (waypoint.checked_sub(1), slot, Some(waypoint)),
             Message::Gather { waypoint } => (Some(waypoint), slot, Some(waypoint)),
             _ => return Ok(()),
         };
@@ -118,7 +131,15 @@ impl Muscop {
             let answers = peer.reached >= Some(waypoint) && follows == self.swarm.slot;
             self.swarm.acks = self.swarm.acks & !(1 << slot) | u128::from(answers) << slot;
         }
-        let leads = matches!(message, Message::MoveToWaypoint { .. } | Message::Gather { .. });
+        let left_for = match *message {
+            Message::MoveToWaypoint { waypoint } | Message::Following { waypoint, .. } => Some(waypoint),
+            _ => reached,
+        };
+        peer.going = peer.going.max(left_for);
+        let leads = matches!(
+            message,
+            Message::MoveToWaypoint { .. } | Message::Gather { .. } | Message::Release { .. }
+        );
         if leads && slot != self.swarm.leader {
             return Err(Refused::Stranger);
         }
@@ -163,11 +184,18 @@ impl Muscop {
                 }
                 match (released, last) {
                     (true, true) if s.is_leader() => State::Landing,
-                    (true, false) if s.is_left_behind(waypoint) => {
-                        let why = "; left behind: others wait on the way to the next waypoint";
-                        return (s.failure(now), Some(why));
-                    }
-                    (true, false) => State::Flying(MovingToWaypoint { waypoint: waypoint + 1 }),
+                    (true, false) => match s.leg_ahead(waypoint) {
+                        Ahead::Clear => State::Flying(MovingToWaypoint { waypoint: waypoint + 1 }),
+                        Ahead::Waits if now < self.wait_until => s.state,
+                        Ahead::Waits => {
+                            let why = "; another stays in the way to the next waypoint";
+                            return (s.failure(now), Some(why));
+                        }
+                        Ahead::Blocked => {
+                            let why = "; left behind: others wait on the way to the next waypoint";
+                            return (s.failure(now), Some(why));
+                        }
+                    },
                     _ if !s.is_leader() && last && s.land_at.is_some() => match s.landing_ahead() {
                         Ahead::Clear => State::MovingToLand,
                         Ahead::Waits if now < s.land_by => s.state,
@@ -182,10 +210,50 @@ impl Muscop {
             State::Flying(MovingToWaypoint { waypoint }) if s.arrived => {
                 State::Flying(WaypointReached { waypoint })
             }
+            State::Flying(MovingToWaypoint { .. }) if now >= self.wait_until => {
+                return (s.failure(now), Some("; another stays in the way to the waypoint"));
+            }
             State::Flying(MovingToWaypoint { .. }) if now >= s.leg_deadline => s.failure(now),
             unchanged => unchanged,
         };
         (state, None)
+    }
+
+    /// Speaks at once where others wait for it, and stops behind somebody who is too near ahead.
+    fn keep_clear(&mut self, now: Instant, out: &mut Actions) {
+        let patience = self.swarm.config.hold_before_landing + self.swarm.config.hold_before_landing;
+        match self.swarm.state {
+            State::Flying(Flight::WaypointReached { waypoint }) => {
+                let released = match self.swarm.is_leader() {
+                    true => may_go(&self.swarm, waypoint),
+                    false => self.move_to == Some(waypoint + 1),
+                };
+                if !released {
+                    self.wait_until = Instant::NEVER;
+                } else if self.wait_until == Instant::NEVER {
+                    // Those ahead of us wait for our word.
+                    self.wait_until = now + patience;
+                    self.swarm.talk_now = self.swarm.is_leader();
+                }
+            }
+            State::Flying(Flight::MovingToWaypoint { .. }) => {
+                let Some(target) = self.swarm.target else { return };
+                match (self.held_since, self.swarm.closes_up(target)) {
+                    (None, true) => {
+                        self.held_since = Some(now);
+                        self.wait_until = now + patience;
+                        push(out, Action::Order(Order::Hold));
+                    }
+                    (Some(since), false) if now.since(since) >= HOLD_LEAST => {
+                        self.held_since = None;
+                        self.wait_until = Instant::NEVER;
+                        self.swarm.fly_to(now, Some(target), out);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Takes a state, acts and tells.
@@ -193,6 +261,7 @@ impl Muscop {
         let old = self.swarm.state;
         let blocked = now >= self.swarm.blocked_until();
         self.swarm.change(now, new, out);
+        (self.held_since, self.wait_until) = (None, Instant::NEVER);
         match self.swarm.state {
             State::Flying(Flight::WaypointReached { waypoint }) => {
                 self.swarm.blocked_since = None;
@@ -201,6 +270,7 @@ impl Muscop {
             State::Flying(Flight::MovingToWaypoint { waypoint }) => {
                 let place = self.swarm.route.get(usize::from(waypoint)).copied();
                 self.swarm.fly_to(now, place, out);
+                self.swarm.talk_now = self.swarm.is_waited_for(waypoint - 1);
             }
             // The leader's last word.
             State::Aborted(Abort::Land) if blocked && why.is_some() => self.swarm.land_here = true,
@@ -219,7 +289,10 @@ fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> [Option<Message>; 2] {
     let following = |waypoint, reached| Message::Following { waypoint, reached, leader: leader as u8, at };
     match flight {
         // Whoever missed the release to here must still hear it, and all that the leader is alive.
-        Flight::WaypointReached { waypoint } if swarm.is_leader() => one(Message::Gather { waypoint }),
+        Flight::WaypointReached { waypoint } if swarm.is_leader() => one(match may_go(swarm, waypoint) {
+            true => Message::Release { waypoint: waypoint + 1 },
+            false => Message::Gather { waypoint },
+        }),
         Flight::MovingToWaypoint { waypoint } if swarm.is_leader() => {
             [Some(Message::MoveToWaypoint { waypoint }), swarm.alive()]
         }
@@ -230,6 +303,15 @@ fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> [Option<Message>; 2] {
         // Whoever missed the leader's word hears it from us.
         Flight::MovingToWaypoint { waypoint } => one(following(waypoint, false)),
     }
+}
+
+/// Whether all may leave a waypoint, as far as the leader is concerned: all are there, the next exists, and no
+/// lost member lies on anybody's way.
+fn may_go(swarm: &Swarm<Flight>, waypoint: u16) -> bool {
+    swarm.is_leader()
+        && usize::from(waypoint) + 1 < swarm.route.len()
+        && swarm.blocked_since.is_none()
+        && swarm.all(swarm.acks)
 }
 
 impl Protocol for Muscop {
@@ -268,6 +350,9 @@ impl Protocol for Muscop {
             self.change(now, new, why, out);
         }
         self.swarm.asked = None;
+        if now >= self.swarm.talk_at || !matches!(input, Input::Message { .. }) {
+            self.keep_clear(now, out);
+        }
         self.swarm.talk(now, input, in_flight, out);
     }
 
@@ -275,10 +360,12 @@ impl Protocol for Muscop {
         let first = self.swarm.poll_timeout();
         let own = match self.swarm.state {
             State::Flying(Flight::WaypointReached { .. }) => {
-                let at = self.swarm.blocked_until().min(self.swarm.land_by);
+                let at = self.swarm.blocked_until().min(self.swarm.land_by).min(self.wait_until);
                 (at, "the way stays blocked")
             }
-            State::Flying(Flight::MovingToWaypoint { .. }) => (self.swarm.leg_deadline, "place not reached"),
+            State::Flying(Flight::MovingToWaypoint { .. }) => {
+                (self.swarm.leg_deadline.min(self.wait_until), "place not reached")
+            }
             _ => return first,
         };
         if own.0 < first.0 { own } else { first }

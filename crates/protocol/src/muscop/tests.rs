@@ -800,7 +800,9 @@ fn muscop_10_the_transition_table() {
                 (s.acks, s.in_slot, s.held_at, s.asked) = (0, 0, None, None);
                 (s.made_room, s.all_in_slots, s.arrived, s.failed, s.land_at) =
                     (0, false, false, false, None);
-                s.peers.iter_mut().for_each(|p| p.reached = None);
+                s.peers.iter_mut().for_each(|p| (p.reached, p.going) = (None, Some(9)));
+                m.wait_until = Instant::NEVER;
+                let s = &mut m.swarm;
                 (s.excluded, s.blocked_since) = (0, None);
                 s.config.hold_before_landing = Duration::from_secs(60);
                 (s.leg_deadline, m.move_to) = (Instant::NEVER, None);

@@ -22,6 +22,8 @@ pub(crate) struct Peer {
     pub(crate) at: Option<Point>,
     /// It said that it leaves: from where, and how.
     pub(crate) left: Option<(Point, Ending)>,
+    /// The last waypoint that it is known to have left for.
+    pub(crate) going: Option<u16>,
     /// The last waypoint that it is known to have reached.
     pub(crate) reached: Option<u16>,
     /// Whose word it follows, as it said last.
@@ -97,7 +99,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Meets the members of a new plan.
     pub(super) fn meet(&mut self, now: Instant) {
         self.leader = self.center();
-        let unheard = Peer { heard_at: now, at: None, left: None, reached: None, follows: self.leader };
+        let unheard =
+            Peer { heard_at: now, at: None, left: None, going: None, reached: None, follows: self.leader };
         self.peers.clear();
         let _ = self.peers.resize(self.plan.slots.len(), unheard);
     }

@@ -271,6 +271,8 @@ pub struct Swarm<F> {
     /// When the message that keeps us in this state was heard last.
     pub(crate) held_at: Option<Instant>,
     pub(crate) talk_at: Instant,
+    /// What is said now others wait for: it is said at once, too.
+    pub(crate) talk_now: bool,
     pub(crate) look_at: Instant,
     /// When what we fly to should long have been reached.
     pub(crate) leg_deadline: Instant,
@@ -326,6 +328,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             coming_down: 0,
             held_at: None,
             talk_at,
+            talk_now: false,
             look_at,
             leg_deadline: Instant::NEVER,
             target: None,

@@ -11,7 +11,16 @@ use super::conflict::Way;
 use super::members::Slots;
 use super::{Swarm, plan};
 
-/// What lies on the way to a landing place.
+/// How far aircraft stray from their ways: satellite positions, wind and arrival.
+const STRAY_M: f64 = 3.0;
+
+/// From the word of another to the beginning of the braking: its period, ours, and the flight controller's.
+const REACTION_S: f64 = 0.7;
+
+/// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
+const BRAKING_M_S2: f64 = 2.5;
+
+/// What lies on a way that we are about to fly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ahead {
     /// Nobody.
@@ -103,16 +112,69 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
     }
 
-    /// Whether somebody has gone on from `waypoint` and may wait on our leg.
-    pub(crate) fn is_left_behind(&self, waypoint: u16) -> bool {
+    /// Whether our leg from `waypoint` is clear: those whose place at this waypoint lies on it leave first, and
+    /// nobody may wait on it already.
+    pub(crate) fn leg_ahead(&self, waypoint: u16) -> Ahead {
         let next = usize::from(waypoint) + 1;
         let (Some(&from), Some(&to)) = (self.route.get(next - 1), self.route.get(next)) else {
-            return false;
+            return Ahead::Clear;
         };
         let own = self.way(from, to);
-        Self::each(self.others()).filter(|&slot| self.peers[slot].reached > Some(waypoint)).any(|slot| {
-            self.slot_place(slot, next)
-                .is_none_or(|there| self.way(there, there).distance_m(&own) < self.config.separation_m)
+        let near = |at: Point| self.way(at, at).distance_m(&own) < self.config.separation_m + STRAY_M;
+        let out = self.out();
+        let mut ahead = Ahead::Clear;
+        for slot in (0..self.peers.len()).filter(|&s| s != self.slot) {
+            let peer = &self.peers[slot];
+            ahead = ahead.max(if out >> slot & 1 == 1 {
+                if self.is_clear(slot, &[own]) { Ahead::Clear } else { Ahead::Waits }
+            } else if peer.reached > Some(waypoint) {
+                if self.slot_place(slot, next).is_none_or(near) { Ahead::Blocked } else { Ahead::Clear }
+            } else if peer.going <= Some(waypoint) && self.slot_place(slot, next - 1).is_none_or(near) {
+                Ahead::Waits
+            } else {
+                Ahead::Clear
+            });
+        }
+        ahead
+    }
+
+    /// Whether somebody's leg from `waypoint` leads past our place there: it waits until it hears that we left.
+    pub(crate) fn is_waited_for(&self, waypoint: u16) -> bool {
+        let next = usize::from(waypoint) + 1;
+        let Some(&here) = self.route.get(next - 1) else { return false };
+        let here = self.way(here, here);
+        Self::each(self.others()).any(|slot| {
+            let ends = self.slot_place(slot, next - 1).zip(self.slot_place(slot, next));
+            let reach_m = self.config.separation_m + STRAY_M;
+            ends.is_none_or(|(from, to)| self.way(from, to).distance_m(&here) < reach_m)
+        })
+    }
+
+    /// Whether somebody was last known so near ahead of us, on our way to `target`, that we stop now to come
+    /// to stand clear of it. Whoever flies on ahead tells so, and its place flies with it.
+    pub(crate) fn closes_up(&self, target: Point) -> bool {
+        let Some(at) = self.at else { return false };
+        let (here, there) = (self.local(at.point()), self.local(target));
+        let way = there - here;
+        let Some(along) = way.try_normalize() else { return false };
+        let speed_m_s = at.velocity_m_s.length();
+        let stop_m = speed_m_s * REACTION_S + speed_m_s * speed_m_s / (2.0 * BRAKING_M_S2);
+        let clear_m = self.config.separation_m + STRAY_M;
+        (0..self.peers.len()).filter(|&s| s != self.slot).any(|slot| {
+            let place = match self.peers[slot].left {
+                Some((_, Ending::Down)) => None,
+                Some((at, _)) => Some(at),
+                None => self.peers[slot].at,
+            };
+            place.is_some_and(|place| {
+                let off = self.local(place) - here;
+                let ahead_m = off.dot(along);
+                let beside_m = (off - along * ahead_m).length();
+                ahead_m > 0.0
+                    && ahead_m < stop_m + clear_m
+                    && ahead_m < way.length() + clear_m
+                    && beside_m < clear_m
+            })
         })
     }
 

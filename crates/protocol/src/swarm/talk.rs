@@ -22,7 +22,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         {
             self.say(answer, out);
         }
-        if now < self.talk_at {
+        if now < self.talk_at && !core::mem::take(&mut self.talk_now) {
             return;
         }
         // Free-running: the phase stays what the seed made it.
