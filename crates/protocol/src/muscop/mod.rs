@@ -68,6 +68,8 @@ pub struct Muscop {
     move_to: Option<u16>,
     /// Since when we hold on our way, because somebody ahead is too near.
     held_since: Option<Instant>,
+    /// Our stop was not seen to take effect: until then the autopilot takes no other order.
+    braking: bool,
     /// When we no longer wait for somebody in the way.
     wait_until: Instant,
 }
@@ -80,6 +82,7 @@ impl Muscop {
             swarm: Swarm::new(config.swarm, seed, now),
             move_to: None,
             held_since: None,
+            braking: false,
             wait_until: Instant::NEVER,
         }
     }
@@ -91,6 +94,7 @@ impl Muscop {
     /// Writes an input into the books.
     fn absorb(&mut self, now: Instant, input: Input<'_>) -> Result<(), Refused> {
         let (led_by, out, due) = (self.swarm.leader, self.swarm.out(), now >= self.swarm.talk_at);
+        self.braking &= !matches!(input, Input::Done(Order::Hold));
         let heard = self.swarm.absorb(now, input);
         if self.swarm.leader != led_by {
             self.move_to = None; // the word of another
@@ -241,10 +245,11 @@ impl Muscop {
                 match (self.held_since, self.swarm.closes_up(target)) {
                     (None, true) => {
                         self.held_since = Some(now);
+                        self.braking = true;
                         self.wait_until = now + patience;
                         push(out, Action::Order(Order::Hold));
                     }
-                    (Some(since), false) if now.since(since) >= HOLD_LEAST => {
+                    (Some(since), false) if !self.braking && now.since(since) >= HOLD_LEAST => {
                         self.held_since = None;
                         self.wait_until = Instant::NEVER;
                         self.swarm.fly_to(now, Some(target), out);
@@ -261,7 +266,7 @@ impl Muscop {
         let old = self.swarm.state;
         let blocked = now >= self.swarm.blocked_until();
         self.swarm.change(now, new, out);
-        (self.held_since, self.wait_until) = (None, Instant::NEVER);
+        (self.held_since, self.braking, self.wait_until) = (None, false, Instant::NEVER);
         match self.swarm.state {
             State::Flying(Flight::WaypointReached { waypoint }) => {
                 self.swarm.blocked_since = None;

@@ -166,7 +166,8 @@ impl Rig {
                     craft.at.z = (craft.at.z - 0.1).max(0.0);
                     craft.armed &= craft.at.z > 0.0;
                 }
-                Some(Order::Hold) | None => {}
+                Some(Order::Hold) => done = craft.order.take(),
+                None => {}
                 Some(order @ (Order::FlyRoute { .. } | Order::Resume)) => panic!("MUSCOP orders {order}"),
             }
             let telemetry = Telemetry {
