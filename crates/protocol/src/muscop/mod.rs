@@ -106,12 +106,12 @@ impl Muscop {
             self.swarm.survey(now, waypoint);
         }
         match heard? {
-            Some(Heard { slot, message }) => self.hear(slot, message),
+            Some(Heard { slot, message }) => self.hear(now, slot, message),
             None => Ok(()),
         }
     }
 
-    fn hear(&mut self, slot: usize, message: &Message) -> Result<(), Refused> {
+    fn hear(&mut self, now: Instant, slot: usize, message: &Message) -> Result<(), Refused> {
         // What they have reached, whose word they follow, and that word if it is our leader's.
         let (reached, follows, word) = match *message {
             Message::ReachedWaypointAck { waypoint } => (Some(waypoint), self.swarm.center(), None),
@@ -126,6 +126,13 @@ impl Muscop {
             Message::Gather { waypoint } => (Some(waypoint), slot, Some(waypoint)),
             _ => return Ok(()),
         };
+        // Who is at a waypoint says no place: it is in its slot there.
+        if let Message::ReachedWaypointAck { waypoint } | Message::Gather { waypoint } = message
+            && self.swarm.peers[slot].reached < Some(*waypoint)
+            && let Some(at) = self.swarm.slot_place(slot, usize::from(*waypoint))
+        {
+            self.swarm.note_place(now, slot, at);
+        }
         let peer = &mut self.swarm.peers[slot];
         peer.reached = peer.reached.max(reached);
         peer.follows = follows;
@@ -242,7 +249,7 @@ impl Muscop {
             }
             State::Flying(Flight::MovingToWaypoint { .. }) => {
                 let Some(target) = self.swarm.target else { return };
-                match (self.held_since, self.swarm.closes_up(target)) {
+                match (self.held_since, self.swarm.closes_up(now, target, self.held_since.is_some())) {
                     (None, true) => {
                         self.held_since = Some(now);
                         self.braking = true;
