@@ -229,6 +229,7 @@ mod tests {
             ("land_here", Message::LandHere { at: point(5), leader: 2 }),
             ("land_around", Message::LandAround { at: point(9), leader: 2 }),
             ("release", Message::Release { waypoint: 14 }),
+            ("take_off_together", Message::TakeOffTogether),
         ]
     }
 

@@ -301,6 +301,8 @@ pub enum Message {
         /// Which, from 0.
         waypoint: u16,
     },
+    /// The master: all take off at once, on paths that never meet.
+    TakeOffTogether,
 }
 
 /// What becomes of an aircraft that leaves its swarm.
@@ -338,6 +340,7 @@ impl Message {
             | Self::MoveToWaypoint { .. }
             | Self::Gather { .. }
             | Self::Release { .. }
+            | Self::TakeOffTogether
             | Self::Exclude { .. } => Ok(()),
         }
     }

@@ -68,6 +68,8 @@ pub struct Muscop {
     move_to: Option<u16>,
     /// Since when we hold on our way, because somebody ahead is too near.
     held_since: Option<Instant>,
+    /// Our stop was not seen to take effect: until then the autopilot takes no other order.
+    braking: bool,
     /// When we no longer wait for somebody in the way.
     wait_until: Instant,
 }
@@ -80,6 +82,7 @@ impl Muscop {
             swarm: Swarm::new(config.swarm, seed, now),
             move_to: None,
             held_since: None,
+            braking: false,
             wait_until: Instant::NEVER,
         }
     }
@@ -91,6 +94,7 @@ impl Muscop {
     /// Writes an input into the books.
     fn absorb(&mut self, now: Instant, input: Input<'_>) -> Result<(), Refused> {
         let (led_by, out, due) = (self.swarm.leader, self.swarm.out(), now >= self.swarm.talk_at);
+        self.braking &= !matches!(input, Input::Done(Order::Hold));
         let heard = self.swarm.absorb(now, input);
         if self.swarm.leader != led_by {
             self.move_to = None; // the word of another
@@ -102,12 +106,12 @@ impl Muscop {
             self.swarm.survey(now, waypoint);
         }
         match heard? {
-            Some(Heard { slot, message }) => self.hear(slot, message),
+            Some(Heard { slot, message }) => self.hear(now, slot, message),
             None => Ok(()),
         }
     }
 
-    fn hear(&mut self, slot: usize, message: &Message) -> Result<(), Refused> {
+    fn hear(&mut self, now: Instant, slot: usize, message: &Message) -> Result<(), Refused> {
         // What they have reached, whose word they follow, and that word if it is our leader's.
         let (reached, follows, word) = match *message {
             Message::ReachedWaypointAck { waypoint } => (Some(waypoint), self.swarm.center(), None),
@@ -122,6 +126,13 @@ impl Muscop {
             Message::Gather { waypoint } => (Some(waypoint), slot, Some(waypoint)),
             _ => return Ok(()),
         };
+        // Who is at a waypoint says no place: it is in its slot there.
+        if let Message::ReachedWaypointAck { waypoint } | Message::Gather { waypoint } = message
+            && self.swarm.peers[slot].reached < Some(*waypoint)
+            && let Some(at) = self.swarm.slot_place(slot, usize::from(*waypoint))
+        {
+            self.swarm.note_place(now, slot, at);
+        }
         let peer = &mut self.swarm.peers[slot];
         peer.reached = peer.reached.max(reached);
         peer.follows = follows;
@@ -238,13 +249,14 @@ impl Muscop {
             }
             State::Flying(Flight::MovingToWaypoint { .. }) => {
                 let Some(target) = self.swarm.target else { return };
-                match (self.held_since, self.swarm.closes_up(target)) {
+                match (self.held_since, self.swarm.closes_up(now, target, self.held_since.is_some())) {
                     (None, true) => {
                         self.held_since = Some(now);
+                        self.braking = true;
                         self.wait_until = now + patience;
                         push(out, Action::Order(Order::Hold));
                     }
-                    (Some(since), false) if now.since(since) >= HOLD_LEAST => {
+                    (Some(since), false) if !self.braking && now.since(since) >= HOLD_LEAST => {
                         self.held_since = None;
                         self.wait_until = Instant::NEVER;
                         self.swarm.fly_to(now, Some(target), out);
@@ -261,7 +273,7 @@ impl Muscop {
         let old = self.swarm.state;
         let blocked = now >= self.swarm.blocked_until();
         self.swarm.change(now, new, out);
-        (self.held_since, self.wait_until) = (None, Instant::NEVER);
+        (self.held_since, self.braking, self.wait_until) = (None, false, Instant::NEVER);
         match self.swarm.state {
             State::Flying(Flight::WaypointReached { waypoint }) => {
                 self.swarm.blocked_since = None;

@@ -12,9 +12,9 @@ use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{DVec3, Duration, Frame, Position};
 
 use super::*;
-use crate::swarm::TakeOff;
 use crate::swarm::members::Slots;
 use crate::swarm::plan::Route;
+use crate::swarm::{Manner, TakeOff};
 use crate::{Order, Severity, Telemetry};
 
 struct Craft {
@@ -145,7 +145,7 @@ impl Rig {
         self.now = self.now + Duration::from_millis(50);
         for i in 0..self.craft.len() {
             let craft = &mut self.craft[i];
-            let mut done = None;
+            let (mut done, before) = (None, craft.at);
             match craft.order {
                 Some(Order::LoadRoute) => done = craft.order.take(),
                 Some(Order::TakeOff { height_mm }) => {
@@ -166,13 +166,14 @@ impl Rig {
                     craft.at.z = (craft.at.z - 0.1).max(0.0);
                     craft.armed &= craft.at.z > 0.0;
                 }
-                Some(Order::Hold) | None => {}
+                Some(Order::Hold) => done = craft.order.take(),
+                None => {}
                 Some(order @ (Order::FlyRoute { .. } | Order::Resume)) => panic!("MUSCOP orders {order}"),
             }
             let telemetry = Telemetry {
                 position: craft.frame.to_position(craft.at),
                 height_m: craft.at.z,
-                velocity_m_s: DVec3::ZERO,
+                velocity_m_s: (craft.at - before) / 0.05,
                 armed: craft.armed,
                 landing: false,
             };
@@ -208,7 +209,16 @@ impl Rig {
     fn until(&mut self, what: &str, seconds: u64, condition: impl Fn(&Self) -> bool) {
         let end = self.now + Duration::from_secs(seconds);
         while !condition(self) {
-            assert!(self.now < end, "{what} did not happen in {seconds} s: {:?}", self.details());
+            assert!(
+                self.now < end,
+                "{what} did not happen in {seconds} s: {:?} {:?}",
+                self.details(),
+                self.craft
+                    .iter()
+                    .filter(|c| c.muscop.state() == "Aborted")
+                    .map(|c| c.log.clone())
+                    .collect::<StdVec<_>>()
+            );
             self.step();
         }
     }
@@ -233,6 +243,13 @@ impl Rig {
         self.command_all(Command::Setup);
         self.until("setup", 300, |r| r.all_in("SetupFinished"));
     }
+}
+
+/// A fixed scramble of datagrams.
+fn scramble(n: u64, from: usize, to: usize) -> u64 {
+    let x =
+        (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (from * 31 + to) as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x >> 33
 }
 
 #[test]
@@ -298,10 +315,8 @@ fn muscop_03_eight_of_ten_datagrams_may_be_lost() {
     for seed in 0..10 {
         let mut rig = Rig::new(5, Layout::Matrix, seed);
         rig.hears = Box::new(|n, from, to| {
-            // A fixed scramble: 20 % arrive, evenly among all pairs.
-            let x = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (from * 31 + to) as u64)
-                .wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (x >> 33) % 10 < 2
+            // 20 % arrive, evenly among all pairs.
+            scramble(n, from, to) % 10 < 2
         });
         rig.until("hellos", 30, |r| r.craft[0].muscop.swarm.heard.len() == 4);
         rig.command_all(Command::Setup);
@@ -463,7 +478,7 @@ fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_th
 #[test]
 fn muscop_15_partitions_never_keep_two_leaders() {
     use rand_core::Rng as _;
-    for seed in 0..40 {
+    for seed in 0..20 {
         let mut chance = rand_pcg::Pcg64Mcg::new(seed);
         let mut rig = Rig::new(6, Layout::Linear, seed as u64);
         straight_on(&mut rig);
@@ -509,7 +524,7 @@ fn along_the_row(rig: &mut Rig) {
 
 #[test]
 fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
-    for seed in 0..30u64 {
+    for seed in 0..12u64 {
         let mut rig = Rig::new(5, Layout::Linear, seed);
         along_the_row(&mut rig);
         rig.set_up();
@@ -524,7 +539,13 @@ fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
             });
             rig.step();
         }
-        assert!(rig.all_in("Finished"), "seed {seed}: {:?}", rig.details());
+        // Who is deaf for too long comes down where it is.
+        for i in 0..5 {
+            assert!(
+                rig.craft[i].muscop.state() == "Finished" || rig.says(i, "lands here"),
+                "seed {seed}, {i}"
+            );
+        }
         assert!(rig.nearest.0 > 5.0, "seed {seed}: {:?}", rig.nearest);
     }
 }
@@ -614,6 +635,90 @@ fn muscop_08_setup_is_refused_with_a_reason() {
         rig.command_all(Command::Setup);
         assert_eq!(rig.craft[0].muscop.state(), "Start");
         assert!(rig.craft[0].log.iter().any(|(_, _, l)| l.contains(word)), "{:?}", rig.craft[0].log);
+    }
+}
+
+#[test]
+fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
+    type Change = fn(&mut Rig);
+    let cases: [(&str, Change); 6] = [
+        ("take-off: 000000000000000b and 000000000000000a come within 4.0 m", |r| r.craft[1].at.x -= 6.0),
+        ("distance_m 4 m: slots over each other", |r| r.craft[0].muscop.swarm.config.distance_m = 4.0),
+        ("landing_distance_m 2.5 m: slots", |r| r.craft[0].muscop.swarm.config.landing_distance_m = 2.5),
+        ("000000000000000a, slot 0, waypoint 0: 300 m from", |r| {
+            r.craft[0].muscop.swarm.config.distance_m = 300.0;
+            r.craft[0].muscop.swarm.config.distance_most_m = 250.0;
+        }),
+        ("waypoint 1: height -5 m, expected 2 to 120 m", |r| {
+            let mut mission = mission(&[(0.0, 0.0), (0.0, 200.0)], 20.0);
+            mission[1].height_mm = -5_000;
+            r.craft[0].muscop.set_mission(&mission).unwrap();
+        }),
+        ("heading: found NaN", |r| r.craft[0].muscop.swarm.task.heading_rad = Some(f64::NAN)),
+    ];
+    for (words, change) in cases {
+        let mut rig = Rig::new(3, Layout::Linear, 4);
+        change(&mut rig);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+        rig.command_all(Command::Setup);
+        for _ in 0..100 {
+            rig.step();
+        }
+        assert!(rig.says(0, words), "{words}: {:?}", rig.craft[0].log);
+        assert_eq!(rig.craft[0].muscop.state(), "Start", "{words}");
+        assert!(rig.craft.iter().all(|c| !c.armed));
+    }
+    // A follower whose own fence is narrower refuses the plan, says why, and so holds the setup up.
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.craft[2].muscop.swarm.config.height_most_m = 15.0;
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+    rig.command_all(Command::Setup);
+    for _ in 0..100 {
+        rig.step();
+    }
+    assert!(rig.says(2, "the master's plan is refused: 000000000000000c, slot 2, waypoint 0: height 20 m"));
+    assert!(rig.craft[0].muscop.detail().contains("waiting for 1 to hold the plan"));
+    // One that holds another plan is named.
+    let flight = rig.craft[0].muscop.swarm.flight;
+    let other = Message::DataAck { hash: 7 };
+    for _ in 0..2 {
+        rig.feed(0, Input::Message { from: VehicleId(12), flight, message: &other });
+        rig.step();
+    }
+    let told = rig.craft[0].log.iter().filter(|(_, _, l)| l.contains("000000000000000c holds another plan"));
+    assert_eq!(told.count(), 1);
+    // Two aircraft with one id call from two places.
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+    let elsewhere = Message::Hello { at: mission(&[(80.0, 80.0)], 0.0)[0] };
+    rig.feed(0, Input::Message { from: VehicleId(12), flight: 0, message: &elsewhere });
+    let refused = rig.craft[0].muscop.permits(Command::Setup).unwrap_err();
+    assert!(refused.contains("000000000000000c: heard from two places"), "{refused}");
+}
+
+#[test]
+fn muscop_19_all_take_off_at_once_only_where_their_paths_never_meet() {
+    for (separation_m, flies) in [(5.0, false), (3.0, true)] {
+        for lost in [0, 8] {
+            let mut rig = Rig::new(5, Layout::Linear, 4);
+            let config = &mut rig.craft[0].muscop.swarm.config;
+            (config.take_off, config.separation_m) = (Manner::Simultaneous, separation_m);
+            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+            rig.hears = Box::new(move |n, from, to| scramble(n, from, to) % 10 >= lost);
+            rig.command_all(Command::Setup);
+            if !flies {
+                assert!(rig.says(0, "come within 3."), "{:?}", rig.craft[0].log);
+                assert_eq!(rig.craft[0].muscop.state(), "Start");
+                continue;
+            }
+            rig.until("setup", 300, |r| r.all_in("SetupFinished"));
+            assert!(rig.nearest.0 >= separation_m, "{:?}", rig.nearest);
+            let begins =
+                |c: &Craft| c.orders.iter().find(|(_, o)| matches!(o, Order::TakeOff { .. })).unwrap().0;
+            let first = rig.craft.iter().map(begins).min().unwrap();
+            let last = rig.craft.iter().map(begins).max().unwrap();
+            assert!(lost > 0 || last.since(first) < Duration::from_secs(3), "{:?}", last.since(first));
+        }
     }
 }
 

@@ -5,11 +5,17 @@
 //! leader is the first of the order of succession that is still there: the plan's centre, and then the
 //! order of take-off from its end. All derive the same order from the plan.
 
-use wingbeat_geo::Instant;
+use wingbeat_geo::{DVec3, Instant};
 use wingbeat_wire::{Ending, Message, Point, Refused, SWARM_MAX, VehicleId};
 
 use super::{State, Swarm, TakeOff, plan};
 use crate::{Text, text};
+
+/// Two places of one aircraft that are less apart tell no speed, metres.
+const MOVED_M: f64 = 0.3;
+
+/// From two places told that far apart no speed is taken, seconds.
+const STALE_S: f64 = 1.5;
 
 /// A set of slots, as bits.
 pub type Slots = u128;
@@ -20,6 +26,9 @@ pub(crate) struct Peer {
     pub(crate) heard_at: Instant,
     /// Where it was when it last said so.
     pub(crate) at: Option<Point>,
+    /// How fast it moved then, by where it was before at `moved_at`.
+    pub(crate) velocity_m_s: DVec3,
+    pub(crate) moved_at: Instant,
     /// It said that it leaves: from where, and how.
     pub(crate) left: Option<(Point, Ending)>,
     /// The last waypoint that it is known to have left for.
@@ -99,8 +108,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Meets the members of a new plan.
     pub(super) fn meet(&mut self, now: Instant) {
         self.leader = self.center();
-        let unheard =
-            Peer { heard_at: now, at: None, left: None, going: None, reached: None, follows: self.leader };
+        let unheard = Peer {
+            heard_at: now,
+            at: None,
+            velocity_m_s: DVec3::ZERO,
+            moved_at: now,
+            left: None,
+            going: None,
+            reached: None,
+            follows: self.leader,
+        };
         self.peers.clear();
         let _ = self.peers.resize(self.plan.slots.len(), unheard);
     }
@@ -123,12 +140,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.elect();
         }
         match message {
-            Message::Alive { at } | Message::Following { at, .. } => self.peers[slot].at = Some(*at),
+            Message::Alive { at } | Message::Following { at, .. } => self.note_place(now, slot, *at),
             Message::Leaving { at, how } => {
                 self.peers[slot].left = Some((*at, *how));
                 if self.left >> slot & 1 == 0 {
                     self.left |= 1 << slot;
-                    self.news = Some((slot, "leaves"));
+                    self.news = Some((slot, "leaves: not waited for"));
                     self.elect();
                 }
             }
@@ -150,12 +167,25 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Ok(())
     }
 
+    /// A member is there.
+    pub(crate) fn note_place(&mut self, now: Instant, slot: usize, at: Point) {
+        let before = self.peers[slot].at.map(|before| self.way(before, at));
+        let peer = &mut self.peers[slot];
+        let past_s = now.since(peer.moved_at).as_secs_f64();
+        let way_m = before.map_or(DVec3::ZERO, |way| way.to_m - way.from_m);
+        // The same place told twice at short notice is an old one told again.
+        if way_m.length() >= MOVED_M || past_s >= STALE_S {
+            peer.velocity_m_s = if past_s < STALE_S { way_m / past_s.max(0.05) } else { DVec3::ZERO };
+            (peer.at, peer.moved_at) = (Some(at), now);
+        }
+    }
+
     /// No longer waits for a member. Of ourselves, ends our flight.
     pub(crate) fn exclude(&mut self, who: VehicleId) {
         let Some(slot) = self.slot_of(who) else { return };
         if self.excluded >> slot & 1 == 0 {
             self.excluded |= 1 << slot;
-            self.news = Some((slot, "is excluded"));
+            self.news = Some((slot, "is excluded: not waited for"));
             self.elect();
         }
     }
@@ -169,7 +199,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         for slot in Self::each(self.others()) {
             if now >= self.peers[slot].heard_at + self.config.time_to_live {
                 self.silent |= 1 << slot;
-                self.news = Some((slot, "is silent"));
+                self.news = Some((slot, "is silent: not waited for"));
             }
         }
         if self.state == State::TakingOff(TakeOff::Waiting) {
@@ -209,7 +239,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match news {
             Some((slot, what)) => {
                 let who = self.id_of(slot)?;
-                Some(text!("{who} {what}: not waited for; {}", leads()))
+                Some(text!("{who} {what}; {}", leads()))
             }
             None if new_leader => Some(leads()),
             None => None,

@@ -78,6 +78,8 @@ pub struct Config {
     pub arrival_period: Duration,
     /// Arrived when nearer than this to the waypoint (reference: 1 m).
     pub arrival_m: f64,
+    /// How the swarm takes off (master's).
+    pub take_off: Manner,
     /// A member that has been silent for so long is lost (reference: 5 s).
     pub time_to_live: Duration,
     /// Nobody is planned to come nearer to another than this.
@@ -104,11 +106,33 @@ impl Config {
             silence: Duration::from_secs(2),
             arrival_period: Duration::from_millis(200),
             arrival_m: 1.0,
+            take_off: Manner::Sequential,
             time_to_live: Duration::from_secs(5),
             separation_m: 5.0,
             hold_before_landing: Duration::from_secs(60),
         }
     }
+}
+
+/// Whether aircraft do something one after the other or at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// One after the other.
+    Sequential,
+    /// All at once, where their paths never meet.
+    Simultaneous,
+}
+
+impl Manner {
+    /// The name that configuration files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Simultaneous => "simultaneous",
+        }
+    }
+    /// Every manner.
+    pub const ALL: [Self; 2] = [Self::Sequential, Self::Simultaneous];
 }
 
 /// States of a swarm (thesis figure 6.1; the take-off is spread out as in the reference); `F` are the host's
@@ -189,6 +213,8 @@ pub struct Swarm<F> {
     pub(crate) task: Task,
     /// Who called, and from where (master, before setup).
     pub(crate) heard: Vec<(VehicleId, Point), SWARM_MAX>,
+    /// Whose calls came from two places, and when last (master, before setup).
+    doubled: Option<(VehicleId, Instant)>,
     /// The flight's plan; its `slots` are empty before setup.
     pub(crate) plan: Plan,
     pub(crate) flight: u32,
@@ -219,6 +245,13 @@ pub struct Swarm<F> {
     pub(crate) acks: Slots,
     /// Who was heard to hover in their slot.
     pub(crate) in_slot: Slots,
+    /// The master said that all take off at once.
+    all_at_once: bool,
+    /// Who was told to hold another plan than ours.
+    other_plan: Slots,
+    /// What of the master's plan we could not fly.
+    unflyable: Option<plan::PlanError>,
+    tell_unflyable: bool,
     /// The leader said that all hover in their slots.
     pub(crate) all_in_slots: bool,
     /// Who was heard to have climbed clear of the place of its take-off.
@@ -263,6 +296,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             at: None,
             task: Task::default(),
             heard: Vec::new(),
+            doubled: None,
             plan: Plan::default(),
             flight: 0,
             slot: 0,
@@ -280,6 +314,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
             loaded: false,
             acks: 0,
             in_slot: 0,
+            all_at_once: false,
+            other_plan: 0,
+            unflyable: None,
+            tell_unflyable: false,
             all_in_slots: false,
             made_room: 0,
             arrived: false,
@@ -304,6 +342,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub fn absorb<'a>(&mut self, now: Instant, input: Input<'a>) -> Result<Option<Heard<'a>>, Refused> {
         if now >= self.talk_at {
             self.judge(now);
+            self.doubled = self.doubled.filter(|(_, at)| now.since(*at) < self.config.time_to_live);
         }
         match input {
             Input::Wake => {
@@ -336,7 +375,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         message: &'a Message,
     ) -> Result<Option<Heard<'a>>, Refused> {
         match message {
-            Message::Hello { at } => return self.hear_hello(from, *at).map(|()| None),
+            Message::Hello { at } => return self.hear_hello(now, from, *at).map(|()| None),
             Message::Data(plan) => self.hear_plan(now, from, flight, plan)?,
             _ => {}
         }
@@ -354,7 +393,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Message::TakeOffNow { .. }
             | Message::TargetReached
             | Message::TakeOffEnd
-            | Message::TakeOffEndAck => self.hear_take_off(now, slot, message)?,
+            | Message::TakeOffEndAck
+            | Message::TakeOffTogether => self.hear_take_off(now, slot, message)?,
             Message::Land { at } => self.hear_land(now, slot, slot, *at)?,
             Message::LandAround { at, leader } => self.hear_land(now, slot, usize::from(*leader), *at)?,
             // Those of the flight are the host's; the others were heard above.
@@ -368,6 +408,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub fn prepare(&mut self, out: &mut Actions) {
         if let Some(line) = self.news() {
             push(out, Action::Log(Severity::Warning, line));
+        }
+        if let Some(error) = self.unflyable.filter(|_| core::mem::take(&mut self.tell_unflyable)) {
+            push(out, Action::Log(Severity::Error, text!("the master's plan is refused: {error}")));
         }
         if core::mem::take(&mut self.adopted) {
             self.load(out);
@@ -536,6 +579,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Err(text!("setup is possible in state Start, found {name}"))
             }
             Command::Setup if self.at.is_none() => Err(text!("no position yet")),
+            Command::Setup if self.doubled.is_some() => {
+                let id = self.doubled.map_or(self.config.me, |(id, _)| id);
+                Err(text!("{id}: heard from two places at once, two aircraft with this id"))
+            }
             Command::Setup if self.airborne() => Err(text!("setup needs a disarmed aircraft")),
             Command::Setup if self.is_master() && !self.task.is_given() => Err(text!("no mission")),
             Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {

@@ -4,7 +4,7 @@
 //! where another is about to pass. So nobody goes on past the place of a lost member: the leader waits until
 //! the way is clear, and if it does not become clear, all land where they are.
 
-use wingbeat_geo::{DVec3, Frame, Instant, Position};
+use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Ending, Point};
 
 use super::conflict::Way;
@@ -16,6 +16,12 @@ const STRAY_M: f64 = 3.0;
 
 /// From the word of another to the beginning of the braking: its period, ours, and the flight controller's.
 const REACTION_S: f64 = 0.7;
+
+/// A place told longer ago is where another may have stopped at once.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Who held behind another goes on when it could stop behind it from this speed.
+const RESUMED_M_S: f64 = 5.0;
 
 /// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
 const BRAKING_M_S2: f64 = 2.5;
@@ -35,7 +41,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     fn local(&self, place: Point) -> DVec3 {
         let position =
             |p: Point| Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
-        let origin = self.plan.waypoints.first().copied().unwrap_or_default();
+        let here = self.at.map(|at| at.point());
+        let origin = self.plan.waypoints.first().copied().or(here).unwrap_or_default();
         let over_ground = Frame::new(position(origin)).to_local(position(place)).truncate();
         over_ground.extend(f64::from(place.height_mm) / 1e3)
     }
@@ -44,7 +51,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Way { from_m: self.local(from), to_m: self.local(to) }
     }
 
-    fn slot_place(&self, slot: usize, waypoint: usize) -> Option<Point> {
+    pub(crate) fn slot_place(&self, slot: usize, waypoint: usize) -> Option<Point> {
         plan::slot_place(&self.plan, slot, waypoint.min(self.plan.waypoints.len() - 1))
     }
 
@@ -151,26 +158,33 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// Whether somebody was last known so near ahead of us, on our way to `target`, that we stop now to come
     /// to stand clear of it. Whoever flies on ahead tells so, and its place flies with it.
-    pub(crate) fn closes_up(&self, target: Point) -> bool {
+    pub(crate) fn closes_up(&self, now: Instant, target: Point, held: bool) -> bool {
         let Some(at) = self.at else { return false };
         let (here, there) = (self.local(at.point()), self.local(target));
         let way = there - here;
         let Some(along) = way.try_normalize() else { return false };
-        let speed_m_s = at.velocity_m_s.length();
+        // Who holds goes on only to get up to speed.
+        let speed_m_s = at.velocity_m_s.length().max(if held { RESUMED_M_S } else { 0.0 });
         let stop_m = speed_m_s * REACTION_S + speed_m_s * speed_m_s / (2.0 * BRAKING_M_S2);
         let clear_m = self.config.separation_m + STRAY_M;
         (0..self.peers.len()).filter(|&s| s != self.slot).any(|slot| {
-            let place = match self.peers[slot].left {
-                Some((_, Ending::Down)) => None,
-                Some((at, _)) => Some(at),
-                None => self.peers[slot].at,
+            let peer = &self.peers[slot];
+            let (place, velocity_m_s) = match peer.left {
+                Some((_, Ending::Down)) => (None, DVec3::ZERO),
+                Some((at, _)) => (Some(at), DVec3::ZERO),
+                None => (peer.at, peer.velocity_m_s),
             };
+            // Had it begun to stop right after its last word, it would stand there; of an old word not even
+            // that is sure.
+            let fresh = now.since(peer.moved_at) < FRESH;
+            let its_speed_m_s = if fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
+            let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * BRAKING_M_S2);
             place.is_some_and(|place| {
                 let off = self.local(place) - here;
                 let ahead_m = off.dot(along);
                 let beside_m = (off - along * ahead_m).length();
                 ahead_m > 0.0
-                    && ahead_m < stop_m + clear_m
+                    && ahead_m + its_stop_m < stop_m + clear_m
                     && ahead_m < way.length() + clear_m
                     && beside_m < clear_m
             })

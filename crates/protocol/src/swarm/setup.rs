@@ -30,6 +30,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match message {
             Message::DataAck { hash } => {
                 if *hash != plan::hash(&self.plan) {
+                    if self.other_plan & bit == 0 {
+                        self.other_plan |= bit;
+                        self.news = Some((slot, "holds another plan: setup goes no further"));
+                    }
                     return Err(Refused::Contradiction);
                 }
                 if self.state == State::Setup {
@@ -61,7 +65,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         {
             return Err(Refused::Contradiction);
         }
-        self.route = plan::route(&self.config, plan, slot).map_err(|_| Refused::Contradiction)?;
+        self.route = plan::route(&self.config, plan, slot).map_err(|error| {
+            self.tell_unflyable = self.unflyable != Some(error);
+            self.unflyable = Some(error);
+            Refused::Contradiction
+        })?;
         self.hold(now, flight, slot, plan.clone());
         self.adopted = true;
         Ok(())
@@ -130,7 +138,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 text!("waiting for {} to be ready", self.missing(self.acks))
             }
             _ if all_ready => text!("ready"),
-            _ if !self.planned() => text!("waiting for the master's plan"),
+            _ if !self.planned() => match self.unflyable {
+                Some(error) => text!("the master's plan is refused: {error}"),
+                None => text!("waiting for the master's plan"),
+            },
             _ if !self.loaded => text!("loading the route into the flight controller"),
             _ if self.is_master() => text!("waiting for {} to hold the plan", self.missing(self.acks)),
             _ => text!("waiting until all hold the plan"),

@@ -5,7 +5,7 @@
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Message, Refused};
 
-use super::{Abort, State, Swarm, TakeOff};
+use super::{Abort, Manner, State, Swarm, TakeOff, plan};
 use crate::{Action, Actions, Order, Text, push, text};
 
 impl<F: Copy + PartialEq> Swarm<F> {
@@ -17,6 +17,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
     ) -> Result<(), Refused> {
         let bit = 1 << slot;
         match message {
+            Message::TakeOffTogether => {
+                if self.id_of(slot) != Some(self.config.master) {
+                    return Err(Refused::Stranger);
+                }
+                self.all_at_once = true;
+            }
             Message::TakeOffNow { .. } => self.made_room |= bit,
             Message::TargetReached => {
                 self.in_slot |= bit;
@@ -43,6 +49,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// Whether the last before us who is still with us has made room.
     fn has_room(&self) -> bool {
+        if self.all_at_once {
+            return true;
+        }
         self.predecessors()
             .find(|&slot| !self.makes_way(slot))
             .is_none_or(|slot| self.made_room >> slot & 1 == 1)
@@ -68,7 +77,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     pub(super) fn begin_take_off(&mut self, now: Instant, phase: TakeOff, out: &mut Actions) {
         match phase {
-            TakeOff::Waiting => self.begin_watch(now),
+            TakeOff::Waiting => {
+                self.all_at_once |= self.is_master() && self.config.take_off == Manner::Simultaneous;
+                self.begin_watch(now);
+            }
             TakeOff::Climbing => {
                 let height_mm = self.first_height_mm();
                 self.leg_deadline = now + Duration::from_secs(60);
@@ -84,13 +96,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.state == State::TakingOff(TakeOff::Climbing)
     }
 
-    /// Height of the first, vertical part of the take-off (reference, safe take-off).
+    /// Height of the first, vertical part of the take-off.
     pub(super) fn first_height_mm(&self) -> i32 {
-        match self.route.first().map_or(0, |w| w.height_mm) {
-            ..=5_000 => 2_000,
-            10_000.. => 5_000,
-            h => h / 2,
-        }
+        plan::first_height_mm(self.route.first().map_or(0, |w| w.height_mm))
     }
 
     pub(super) fn take_off_detail(&self, phase: TakeOff) -> Text {

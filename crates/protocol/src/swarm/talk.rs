@@ -33,7 +33,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Flying(flight) => in_flight(self, flight),
             _ => [self.repeated(), None],
         };
-        for message in [first, self.exclusion().or(second)].into_iter().flatten() {
+        let second = self.exclusion().or(second).or_else(|| self.together());
+        for message in [first, second].into_iter().flatten() {
             self.say(message, out);
         }
     }
@@ -66,6 +67,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     pub(crate) fn alive(&self) -> Option<Message> {
         self.at.map(|at| Message::Alive { at: at.point() })
+    }
+
+    /// The master's word, where all take off at once.
+    fn together(&self) -> Option<Message> {
+        let says = self.is_master() && self.all_at_once && matches!(self.state, State::TakingOff(_));
+        says.then_some(Message::TakeOffTogether)
     }
 
     /// Whom the operator excluded and who has not said that it leaves.
