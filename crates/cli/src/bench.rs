@@ -81,7 +81,7 @@ pub(crate) struct FleetArguments {
     /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML.
     #[arg(long, default_value = "deploy/missions/survey.plan")]
     mission: PathBuf,
-    /// linear, matrix or circular.
+    /// linear, matrix, circular, compact-matrix, compact-mesh, wedge, split-up:PARTS or random:SEED.
     #[arg(long, default_value = "linear")]
     formation: String,
     /// Distance between slots in flight, metres.

@@ -62,7 +62,7 @@ fn flags_that_make_no_flight() {
     for (flag, value, words) in [
         ("--uavs", "0", &["aircraft: found 0", "1 to 128"][..]),
         ("--uavs", "1000", &["found 1000"]),
-        ("--formation", "wedge", &["wedge", "linear, matrix, circular"]),
+        ("--formation", "spiral", &["spiral", "linear, matrix, circular"]),
         ("--channel", "wifi", &["wifi", "802.11a"]),
         ("--speed", "0", &["speed: found 0"]),
         ("--speed-m-s", "NaN", &["NaN"]),

@@ -16,13 +16,12 @@ use serde::Deserialize;
 use wingbeat_agent::Coordination;
 use wingbeat_agent::guardian::{self, Then};
 use wingbeat_agent::separation::Thresholds;
-use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::{mbcap, muscop};
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
-use crate::{Config, guard_process, signing};
+use crate::{Config, formation, guard_process, signing};
 
 /// Where the file is unless the command line says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
@@ -186,6 +185,7 @@ struct Muscop {
     master: String,
     aircraft: u16,
     formation: Option<String>,
+    formation_file: Option<PathBuf>,
     distance_m: Option<f64>,
     landing_distance_m: Option<f64>,
     send_period_ms: Option<u64>,
@@ -248,7 +248,14 @@ pub fn parse(
     environment: impl IntoIterator<Item = (String, String)>,
     mac_address: &dyn Fn(&str) -> Result<u64, String>,
 ) -> Result<Settings, ConfigError> {
-    merged::<File>(path, text, environment)?.settings(mac_address)
+    let mut file = merged::<File>(path, text, environment)?;
+    if let Some(places) =
+        file.muscop.as_mut().and_then(|m| m.formation_file.as_mut()).filter(|p| !p.as_os_str().is_empty())
+    {
+        // Beside the configuration, unless it says where.
+        *places = Path::new(path).parent().unwrap_or(Path::new("")).join(&places);
+    }
+    file.settings(mac_address)
 }
 
 /// Reads what the guardian needs of the daemon's file and of the process's environment.
@@ -453,11 +460,6 @@ fn length(target: &mut f64, key: &'static str, found: Option<f64>) -> Result<(),
 fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, ConfigError> {
     let master = vehicle("muscop.master", &m.master)?;
     let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
-    if let Some(name) = &m.formation {
-        muscop.layout = name
-            .parse::<Layout>()
-            .map_err(|_| quoted("muscop.formation", name, "linear, matrix or circular"))?;
-    }
     let numbers = [
         (&mut muscop.distance_m, "muscop.distance_m", m.distance_m),
         (&mut muscop.landing_distance_m, "muscop.landing_distance_m", m.landing_distance_m),
@@ -469,6 +471,10 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
     for (target, key, found) in numbers {
         length(target, key, found)?;
     }
+    let keys = formation::Keys { formation: "muscop.formation", formation_file: "muscop.formation_file" };
+    let places = m.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
+    (muscop.layout, muscop.offsets) =
+        formation::choose(&keys, m.formation.as_deref(), places, muscop.aircraft, muscop.distance_m)?;
     let periods = [
         (&mut muscop.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
         (&mut muscop.silence, "muscop.silence_ms", m.silence_ms, 100),

@@ -46,7 +46,8 @@ impl Point {
 /// derives its own waypoints by adding its slot's offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Formation: 0 linear, 1 matrix, 2 circular.
+    /// Formation: 0 linear, 1 matrix, 2 circular, 3 compact matrix, 4 compact mesh, 5 wedge, 6 random,
+    /// 7 custom, 16 and the number of its parts: split-up.
     pub layout: u8,
     /// Distance between slots in flight, millimetre.
     pub distance_mm: u32,
@@ -60,7 +61,28 @@ pub struct Plan {
     pub take_off_order: Vec<u8, SWARM_MAX>,
     /// Waypoints of the centre; the first is where the formation assembles.
     pub waypoints: Vec<Point, WAYPOINTS_MAX>,
+    /// Where each slot lies from the centre, for a formation that cannot be worked out from the numbers above:
+    /// random and custom. Of the others nobody tells.
+    pub offsets: Vec<SlotOffset, SWARM_MAX>,
 }
+
+/// Where a slot lies from the centre before the formation is turned into its heading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotOffset {
+    /// To the right of the heading, decimetre.
+    pub right_dm: i32,
+    /// Ahead, decimetre.
+    pub ahead_dm: i32,
+    /// Above, decimetre.
+    pub up_dm: i32,
+}
+
+/// Layouts whose places are told.
+const LISTED: core::ops::RangeInclusive<u8> = 6..=7;
+/// All layouts: numbered, and split up into two to eight parts.
+const LAYOUTS: [core::ops::RangeInclusive<u8>; 2] = [0..=7, 18..=24];
+/// No slot is farther from the centre in any direction, decimetre.
+const OFFSET_MAX_DM: u32 = 1_000_000;
 
 impl Plan {
     fn check(&self) -> Result<(), Refused> {
@@ -72,9 +94,18 @@ impl Plan {
             }
         }
         let doubled = (1..n).any(|i| self.slots[..i].contains(&self.slots[i]));
-        if n == 0 || self.take_off_order.len() != n || doubled || self.layout > 2 || self.waypoints.is_empty()
-        {
+        if n == 0 || self.take_off_order.len() != n || doubled || self.waypoints.is_empty() {
             return Err(Refused::Contradiction);
+        }
+        let told = if LISTED.contains(&self.layout) { n } else { 0 };
+        if self.offsets.len() != told || !LAYOUTS.iter().any(|known| known.contains(&self.layout)) {
+            return Err(Refused::Contradiction);
+        }
+        let far = |o: &SlotOffset| {
+            [o.right_dm, o.ahead_dm, o.up_dm].iter().any(|x| x.unsigned_abs() > OFFSET_MAX_DM)
+        };
+        if self.offsets.iter().any(far) {
+            return Err(Refused::Impossible);
         }
         if self.distance_mm == 0 || self.landing_distance_mm == 0 || self.heading_urad >= 6_283_186 {
             return Err(Refused::Contradiction);

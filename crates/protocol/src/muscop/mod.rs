@@ -17,6 +17,7 @@
 //! `docs/protocols/muscop.md`.
 
 pub mod plan;
+pub mod shape;
 mod talk;
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod tests;
 use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
-use wingbeat_geo::formation::Layout;
+use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
@@ -46,6 +47,8 @@ pub struct Config {
     pub aircraft: usize,
     /// Shape of the formation (master's).
     pub layout: Layout,
+    /// Its places, if it is custom (master's).
+    pub offsets: Offsets,
     /// Distance between slots in flight (master's; thesis 6.3.1: 50 m).
     pub distance_m: f64,
     /// Distance between slots when landing (master's). The thesis says "i.e. 5 meters" and the reference
@@ -79,6 +82,7 @@ impl Config {
             master,
             aircraft,
             layout: Layout::Linear,
+            offsets: Offsets::new(),
             distance_m: 50.0,
             landing_distance_m: 10.0,
             height_least_m: 2.0,
@@ -248,7 +252,7 @@ impl Muscop {
         self.config.me == self.config.master
     }
     fn center(&self) -> usize {
-        plan::formation(&self.plan).map_or(0, |f| f.center_slot())
+        shape::center_slot(&self.plan)
     }
     fn is_center(&self) -> bool {
         self.planned() && self.slot == self.center()
@@ -810,7 +814,7 @@ impl Protocol for Muscop {
 
     fn swarm(&self) -> SwarmView {
         let planned = self.planned();
-        let formation = plan::formation(&self.plan);
+        let formation = shape::formation(&self.plan);
         SwarmView {
             leader: if planned { self.is_center() } else { self.is_master() },
             leader_id: if planned {
@@ -825,7 +829,7 @@ impl Protocol for Muscop {
     }
 
     fn slot_offset_m(&self) -> Option<DVec2> {
-        let formation = plan::formation(&self.plan).ok()?;
+        let formation = shape::formation(&self.plan).ok()?;
         Some(formation.offset_m(self.slot, f64::from(self.plan.heading_urad) / 1e6))
     }
 

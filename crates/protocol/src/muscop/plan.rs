@@ -1,12 +1,11 @@
 //! Planning one flight: who flies which slot, who takes off when, and each aircraft's own waypoints.
 
 use heapless::Vec;
-use wingbeat_geo::formation::Layout;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
-use wingbeat_wire::{Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
-use super::Config;
+use super::{Config, shape};
 
 /// A first waypoint nearer than this to where the swarm stands is where it assembles; one farther away
 /// is flown to.
@@ -50,6 +49,12 @@ pub enum PlanError {
         /// Expected at most.
         most_m: i32,
     },
+    /// It does not fit one datagram.
+    #[error("the plan has {bytes} bytes, expected at most {DATAGRAM_LEN_MAX}: fewer waypoints or aircraft")]
+    TooLong {
+        /// Found.
+        bytes: usize,
+    },
     /// We are not in the plan.
     #[error("the plan has no slot for this aircraft")]
     NotMember,
@@ -64,19 +69,6 @@ fn position(p: Point) -> Position {
 
 fn point(p: Position, height_mm: i32) -> Point {
     Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm }
-}
-
-/// The formation that a plan names.
-///
-/// # Errors
-/// The formation is impossible.
-pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
-    let layout = match plan.layout {
-        0 => Layout::Linear,
-        1 => Layout::Matrix,
-        _ => Layout::Circular,
-    };
-    Ok(Formation::new(layout, plan.slots.len(), f64::from(plan.distance_mm) / 1e3)?)
 }
 
 fn heading(plan: &Plan) -> f64 {
@@ -96,7 +88,7 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], mission: &[Point])
         return Err(PlanError::Waypoints(mission.len()));
     }
     let n = aircraft.len();
-    let formation = Formation::new(config.layout, n, config.distance_m)?;
+    let formation = shape::configured(config.layout, &config.offsets, n, config.distance_m)?;
     if n > SWARM_MAX {
         return Err(PlanError::Aircraft(n));
     }
@@ -113,17 +105,13 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], mission: &[Point])
     let air: Vec<DVec2, SWARM_MAX> = (0..n).map(|slot| middle + formation.offset_m(slot, heading)).collect();
     let slot_of = assign(&ground, &air);
     let mut plan = Plan {
-        layout: match config.layout {
-            Layout::Linear => 0,
-            Layout::Matrix => 1,
-            Layout::Circular => 2,
-        },
         distance_mm: (config.distance_m * 1e3) as u32,
         landing_distance_mm: (config.landing_distance_m * 1e3) as u32,
         heading_urad: (heading * 1e6) as u32,
         waypoints,
         ..Plan::default()
     };
+    shape::tell(&mut plan, &formation);
     let _ = plan.slots.resize(n, VehicleId(0));
     for (i, &slot) in slot_of.iter().enumerate() {
         plan.slots[slot] = aircraft[i].0;
@@ -135,8 +123,9 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], mission: &[Point])
         .collect();
     order.sort_unstable();
     plan.take_off_order = order.iter().map(|(_, slot)| *slot).collect();
+    shape::fits(&plan)?;
     for slot in 0..n {
-        route(config, &plan, slot)?;
+        route_in(&formation, config, &plan, slot)?;
     }
     Ok(plan)
 }
@@ -146,13 +135,17 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], mission: &[Point])
 /// # Errors
 /// Names the first waypoint that would lie too low, too high or too far away.
 pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
-    let formation = formation(plan)?;
+    route_in(&shape::formation(plan)?, config, plan, slot)
+}
+
+fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
     let offset = formation.offset_m(slot, heading(plan));
+    let up_m = formation.height_m(slot);
     let frame = Frame::new(position(plan.waypoints[0]));
     let mut route = Route::new();
     for (waypoint, &w) in plan.waypoints.iter().enumerate() {
         let local = frame.to_local(position(w)).truncate() + offset;
-        let height_m = f64::from(w.height_mm) / 1e3;
+        let height_m = f64::from(w.height_mm) / 1e3 + up_m;
         if !(config.height_least_m..=config.height_most_m).contains(&height_m) {
             return Err(PlanError::Height {
                 slot,
@@ -170,15 +163,16 @@ pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanErr
                 most_m: config.distance_most_m as i32,
             });
         }
-        let _ = route.push(point(frame.to_position(local.extend(0.0)), w.height_mm));
+        let height_mm = libm::round(height_m * 1e3) as i32;
+        let _ = route.push(point(frame.to_position(local.extend(0.0)), height_mm));
     }
     Ok(route)
 }
 
 /// Where a slot lands when the centre lands at `center`: the flight formation, drawn together.
 pub fn landing_place(plan: &Plan, slot: usize, center: Point, height_mm: i32) -> Point {
-    let drawn_together =
-        formation(plan).and_then(|f| Ok(f.with_distance_m(f64::from(plan.landing_distance_mm) / 1e3)?));
+    let drawn_together = shape::formation(plan)
+        .and_then(|f| Ok(f.with_distance_m(f64::from(plan.landing_distance_mm) / 1e3)?));
     let Ok(formation) = drawn_together else { return center };
     let offset = formation.offset_m(slot, heading(plan));
     let frame = Frame::new(position(center));
@@ -203,6 +197,9 @@ pub fn hash(plan: &Plan) -> u64 {
         eat(w.latitude_e7 as u64);
         eat(w.longitude_e7 as u64);
         eat(w.height_mm as u64);
+    }
+    for o in &plan.offsets {
+        [o.right_dm, o.ahead_dm, o.up_dm].into_iter().for_each(|dm| eat(dm as u64));
     }
     hash
 }
