@@ -7,7 +7,7 @@ use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Formation, FormationError, Frame, Instant, Position};
 use wingbeat_missions::{Limits, Mission};
-use wingbeat_protocol::{mbcap, muscop};
+use wingbeat_protocol::{mbcap, muscop, swarm};
 use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
@@ -82,7 +82,7 @@ pub struct SwarmTask {
 
 impl SwarmTask {
     fn formation(&self) -> Result<Formation, FormationError> {
-        muscop::shape::configured(self.layout, &self.offsets, self.aircraft, self.distance_m)
+        swarm::shape::configured(self.layout, &self.offsets, self.aircraft, self.distance_m)
     }
 }
 
@@ -308,11 +308,11 @@ impl Scenario {
         let mut config = match &self.task {
             Task::Swarm(swarm) => {
                 let mut muscop = muscop::Config::new(self.id(index), self.id(0), swarm.aircraft);
-                muscop.layout = swarm.layout;
-                muscop.offsets.clone_from(&swarm.offsets);
-                muscop.distance_m = swarm.distance_m;
-                muscop.landing_distance_m = swarm.landing_distance_m;
-                muscop.arrival_period = swarm.arrival_period;
+                muscop.swarm.layout = swarm.layout;
+                muscop.swarm.offsets.clone_from(&swarm.offsets);
+                muscop.swarm.distance_m = swarm.distance_m;
+                muscop.swarm.landing_distance_m = swarm.landing_distance_m;
+                muscop.swarm.arrival_period = swarm.arrival_period;
                 AgentConfig::new(muscop)
             }
             Task::Own(own) => {

@@ -279,7 +279,7 @@ fn the_environment_overrides_the_file() {
     assert_eq!(settings.daemon.name, "0123");
     assert_eq!(settings.radio.port, 14_601);
     let Coordination::Muscop(muscop) = settings.daemon.agent.coordination else { panic!("muscop") };
-    assert_eq!(muscop.distance_m, 12.5);
+    assert_eq!(muscop.swarm.distance_m, 12.5);
     assert_eq!(settings.daemon.http.port(), 9_000);
 }
 
@@ -385,7 +385,7 @@ fn a_formation_s_file_lies_beside_the_configuration() {
     let Coordination::Muscop(muscop) = read(&path).unwrap().daemon.agent.coordination else {
         panic!("muscop")
     };
-    assert_eq!((muscop.offsets.len(), muscop.offsets[2].up_dm), (3, 50));
+    assert_eq!((muscop.swarm.offsets.len(), muscop.swarm.offsets[2].up_dm), (3, 50));
     std::fs::write(folder.path().join("diamond.csv"), "0,0\n60,-60\n60,-20\n").unwrap();
     let message = read(&path).unwrap_err().to_string();
     assert!(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use wingbeat_geo::FormationError;
 use wingbeat_geo::formation::{Layout, Offsets, read_offsets};
-use wingbeat_protocol::muscop::shape;
+use wingbeat_protocol::swarm::shape;
 
 use crate::config::ConfigError;
 
