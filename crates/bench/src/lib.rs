@@ -15,3 +15,4 @@ pub mod scenario;
 pub mod serve;
 pub mod serve_serial;
 pub mod sitl;
+pub mod takeoff;
