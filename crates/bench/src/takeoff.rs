@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_least_cost_flies_in_step_without_a_conflict() {
-        for (count, seed) in [(9, 1), (9, 2), (25, 1)] {
+        for (count, seed) in [(9, 1), (16, 2)] {
             let rows = small(count, seed);
             assert_eq!(rows.len(), if count <= PERMUTED_MAX { 96 } else { 72 });
             for row in &rows {
