@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for (slot, at) in slots.iter().enumerate() {
         let leads = if slot == formation.center_slot() { "  leads" } else { "" };
         // Nobody wants to read a negative zero.
-        let (east, north, up) = (at.x + 0.0, at.y + 0.0, at.z + 0.0);
+        let [east, north, up] = [at.x, at.y, at.z].map(|m| (m * 100.0).round() / 100.0 + 0.0);
         text += &format!("{slot:4} {east:10.2} {north:10.2} {up:10.2}{leads}\n");
     }
     std::io::stdout().write_all(text.as_bytes()).context("writing the list")
