@@ -559,12 +559,12 @@ impl Agent {
     }
 
     fn hear_radio(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
-        let datagram = match wingbeat_wire::decode(bytes) {
+        let decoded = wingbeat_wire::decode(bytes);
+        let Datagram { from, flight, sequence, message } = match &decoded {
             Ok(d) if d.from == self.config.coordination.me() => return self.refuse(Refused::Own),
             Ok(d) => d,
-            Err(reason) => return self.refuse(reason),
+            Err(reason) => return self.refuse(*reason),
         };
-        let Datagram { from, flight, sequence, message } = &datagram;
         if let Message::Beacon(beacon) = message {
             let heard = self.separation.hear(now, *from, *sequence, beacon, &mut |notice| out.tell(&notice));
             if let Err(reason) = heard {

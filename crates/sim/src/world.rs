@@ -209,7 +209,7 @@ impl World {
         let places = self.positions.iter_mut().zip(&mut self.is_stale);
         for ((position, is_stale), vehicle) in places.zip(&self.vehicles) {
             if std::mem::take(is_stale) {
-                *position = self.frame.to_local(vehicle.controller.truth().position);
+                *position = vehicle.controller.place_in(&self.frame);
             }
         }
     }

@@ -7,12 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod message;
+mod places;
 
 pub use message::{
     AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX, SlotOffset,
     VehicleId, WAYPOINTS_MAX,
 };
 
+pub use places::Places;
 use serde::{Deserialize, Serialize};
 
 /// The longest datagram: what fits an Ethernet frame without fragments (1500 − 20 IP − 8 UDP).
@@ -168,7 +170,10 @@ pub fn decode(bytes: &[u8]) -> Result<Datagram, Refused> {
     if version != VERSION {
         return Err(Refused::Version);
     }
-    let (datagram, rest) = postcard::take_from_bytes::<Datagram>(rest).map_err(|_| Refused::Malformed)?;
+    // A datagram is as large as the largest plan: it is made once, and moved no more than it must be.
+    let mut bytes = postcard::Deserializer::from_bytes(rest);
+    let datagram = Datagram::deserialize(&mut bytes).map_err(|_| Refused::Malformed)?;
+    let rest = bytes.finalize().map_err(|_| Refused::Malformed)?;
     if !rest.is_empty() {
         return Err(Refused::TrailingBytes);
     }
