@@ -8,4 +8,5 @@ pub mod encounters;
 pub mod flight_controller;
 pub mod motion;
 pub mod observer;
+pub mod pilot;
 pub mod world;
