@@ -126,6 +126,12 @@ impl Protocol for Flight {
     fn slot_offset_m(&self) -> Option<DVec2> {
         each!(self, p => p.slot_offset_m())
     }
+    fn slot_in_heading_m(&self) -> Option<DVec2> {
+        each!(self, p => p.slot_in_heading_m())
+    }
+    fn is_piloted(&self) -> bool {
+        each!(self, p => p.is_piloted())
+    }
     fn plan_hash(&self) -> Option<u64> {
         each!(self, p => p.plan_hash())
     }

@@ -307,6 +307,11 @@ impl Agent {
         (self.protocol.phase(), self.protocol.swarm().leader, self.protocol.slot_offset_m())
     }
 
+    /// Where its slot lies from the leader's nose (right and ahead, metres), in a formation that turns with it.
+    pub fn slot_in_heading_m(&self) -> Option<DVec2> {
+        self.protocol.slot_in_heading_m()
+    }
+
     /// The state, in the words of the protocol's paper.
     pub fn state(&self) -> &'static str {
         self.protocol.state()
@@ -465,6 +470,7 @@ impl Agent {
                         position,
                         height_m: self.telemetry.height_m,
                         velocity_m_s: self.telemetry.velocity_m_s,
+                        heading_rad: self.telemetry.heading_rad,
                         armed: self.telemetry.armed,
                         landing: self.telemetry.mode() == Some(Mode::Land),
                     };

@@ -267,6 +267,9 @@ impl Fleet {
                 phase: phase(status.phase),
                 leader: swarm.is_some_and(|s| s.leader),
                 slot_offset: offset.map(|o| DVec3::new(o.x, o.y, 0.0)),
+                heading_rad: 0.0,
+                // The real-time fleet is not measured against a turning formation, and tells no heading.
+                slot_in_heading: None,
             }
         };
         facts.iter().zip(statuses).map(sample).collect()

@@ -252,6 +252,8 @@ impl World {
             phase,
             leader,
             slot_offset: slot_offset.map(|o| o.extend(0.0)),
+            heading_rad: truth.heading_rad,
+            slot_in_heading: self.vehicles[i].agent.slot_in_heading_m(),
         }
     }
 

@@ -9,8 +9,8 @@
 mod message;
 
 pub use message::{
-    AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX, VehicleId,
-    WAYPOINTS_MAX,
+    AGE_MAX_MS, Avoidance, Beacon, Coordinates, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX,
+    VehicleId, WAYPOINTS_MAX,
 };
 
 use serde::{Deserialize, Serialize};
@@ -197,6 +197,10 @@ mod tests {
         }
     }
 
+    fn coordinates() -> Coordinates {
+        Coordinates { at: point(3), heading_urad: 5_078_908, leads: true }
+    }
+
     fn examples() -> Vec<(&'static str, Message)> {
         let plan = Plan {
             layout: 1,
@@ -221,6 +225,7 @@ mod tests {
             ("move_to_waypoint", Message::MoveToWaypoint { waypoint: 14 }),
             ("land", Message::Land { at: point(9) }),
             ("beacon", Message::Beacon(beacon())),
+            ("coordinates", Message::Coordinates(coordinates())),
         ]
     }
 
@@ -324,6 +329,23 @@ mod tests {
         assert_eq!(decode(&bytes), Err(Refused::Malformed));
     }
 
+    #[test]
+    fn coordinates_that_no_leader_has_are_refused() {
+        let refused = |change: &dyn Fn(&mut Coordinates)| {
+            let mut coordinates = coordinates();
+            change(&mut coordinates);
+            let message = Message::Coordinates(coordinates);
+            let bytes = encode(&Datagram { from: VehicleId(1), flight: 0, sequence: 0, message }).unwrap();
+            decode(&bytes).err()
+        };
+        assert_eq!(refused(&|_| {}), None);
+        assert_eq!(refused(&|c| c.heading_urad = 6_283_186), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.heading_urad = u32::MAX), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.height_mm = 10_000_001), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.height_mm = i32::MIN), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.longitude_e7 = 1_800_000_001), Some(Refused::OffEarth));
+    }
+
     proptest! {
         #[test]
         fn rubbish_never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
@@ -335,7 +357,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_is_another_datagram_or_a_refusal(which in 0..13usize, bit in 0..400usize) {
+        fn a_flipped_bit_is_another_datagram_or_a_refusal(which in 0..14usize, bit in 0..400usize) {
             let datagram = Datagram { from: VehicleId(5), flight: 9, sequence: 2, message: examples()[which].1.clone() };
             let mut bytes = encode(&datagram).unwrap();
             let at = bit / 8 % bytes.len();

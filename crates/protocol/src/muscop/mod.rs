@@ -432,7 +432,7 @@ impl Muscop {
             }
             Message::MoveToWaypoint { waypoint } => self.move_to = Some(*waypoint),
             Message::Land { at } => self.land_at = Some(*at),
-            Message::Beacon(_) => {} // of those who avoid one another: no member of this flight
+            Message::Beacon(_) | Message::Coordinates(_) => {} // of those who avoid one another: no member of this flight
         }
         Ok(())
     }
