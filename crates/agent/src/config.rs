@@ -2,6 +2,7 @@
 
 use wingbeat_autopilot::codec::signing::Key;
 use wingbeat_geo::Duration;
+use wingbeat_protocol::swarm;
 
 use crate::{Coordination, separation};
 
@@ -126,15 +127,7 @@ impl Config {
         }
         self.separation.check()?;
         match &self.coordination {
-            Coordination::Muscop(m) => {
-                if m.aircraft == 0 || m.aircraft > wingbeat_wire::SWARM_MAX {
-                    return Err(ConfigError::Aircraft(m.aircraft));
-                }
-                distance("distance_m", m.distance_m)?;
-                distance("landing_distance_m", m.landing_distance_m)?;
-                period("send_period_ms", m.send_period, 20, 5_000)?;
-                period("arrival_period_ms", m.arrival_period, 0, 5_000)
-            }
+            Coordination::Muscop(m) => check_swarm(&m.swarm),
             Coordination::Mbcap(m) => {
                 if !(0.5..=20.0).contains(&m.planned_speed_m_s) {
                     return Err(ConfigError::Speed(m.planned_speed_m_s));
@@ -146,6 +139,16 @@ impl Config {
             }
         }
     }
+}
+
+fn check_swarm(swarm: &swarm::Config) -> Result<(), ConfigError> {
+    if swarm.aircraft == 0 || swarm.aircraft > wingbeat_wire::SWARM_MAX {
+        return Err(ConfigError::Aircraft(swarm.aircraft));
+    }
+    distance("distance_m", swarm.distance_m)?;
+    distance("landing_distance_m", swarm.landing_distance_m)?;
+    period("send_period_ms", swarm.send_period, 20, 5_000)?;
+    period("arrival_period_ms", swarm.arrival_period, 0, 5_000)
 }
 
 impl separation::Thresholds {

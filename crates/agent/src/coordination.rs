@@ -33,7 +33,7 @@ impl Coordination {
     /// Who we are.
     pub fn me(&self) -> VehicleId {
         match self {
-            Self::Muscop(config) => config.me,
+            Self::Muscop(config) => config.swarm.me,
             Self::Mbcap(config) => config.me,
         }
     }
@@ -41,7 +41,7 @@ impl Coordination {
     /// Lowest and highest height of a waypoint above home, metres.
     pub fn heights_m(&self) -> (f64, f64) {
         match self {
-            Self::Muscop(config) => (config.height_least_m, config.height_most_m),
+            Self::Muscop(config) => (config.swarm.height_least_m, config.swarm.height_most_m),
             Self::Mbcap(config) => (config.height_least_m, config.height_most_m),
         }
     }

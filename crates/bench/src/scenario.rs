@@ -299,10 +299,10 @@ impl Scenario {
         let mut config = match &self.task {
             Task::Swarm(swarm) => {
                 let mut muscop = muscop::Config::new(self.id(index), self.id(0), swarm.aircraft);
-                muscop.layout = swarm.layout;
-                muscop.distance_m = swarm.distance_m;
-                muscop.landing_distance_m = swarm.landing_distance_m;
-                muscop.arrival_period = swarm.arrival_period;
+                muscop.swarm.layout = swarm.layout;
+                muscop.swarm.distance_m = swarm.distance_m;
+                muscop.swarm.landing_distance_m = swarm.landing_distance_m;
+                muscop.swarm.arrival_period = swarm.arrival_period;
                 AgentConfig::new(muscop)
             }
             Task::Own(own) => {

@@ -453,28 +453,29 @@ fn length(target: &mut f64, key: &'static str, found: Option<f64>) -> Result<(),
 fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, ConfigError> {
     let master = vehicle("muscop.master", &m.master)?;
     let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
+    let swarm = &mut muscop.swarm;
     if let Some(name) = &m.formation {
-        muscop.layout = name
+        swarm.layout = name
             .parse::<Layout>()
             .map_err(|_| quoted("muscop.formation", name, "linear, matrix or circular"))?;
     }
     let numbers = [
-        (&mut muscop.distance_m, "muscop.distance_m", m.distance_m),
-        (&mut muscop.landing_distance_m, "muscop.landing_distance_m", m.landing_distance_m),
-        (&mut muscop.arrival_m, "muscop.arrival_m", m.arrival_m),
-        (&mut muscop.height_least_m, "fence.height_least_m", fence.height_least_m),
-        (&mut muscop.height_most_m, "fence.height_most_m", fence.height_most_m),
-        (&mut muscop.distance_most_m, "fence.distance_most_m", fence.distance_most_m),
+        (&mut swarm.distance_m, "muscop.distance_m", m.distance_m),
+        (&mut swarm.landing_distance_m, "muscop.landing_distance_m", m.landing_distance_m),
+        (&mut swarm.arrival_m, "muscop.arrival_m", m.arrival_m),
+        (&mut swarm.height_least_m, "fence.height_least_m", fence.height_least_m),
+        (&mut swarm.height_most_m, "fence.height_most_m", fence.height_most_m),
+        (&mut swarm.distance_most_m, "fence.distance_most_m", fence.distance_most_m),
     ];
     for (target, key, found) in numbers {
         length(target, key, found)?;
     }
     let periods = [
-        (&mut muscop.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
-        (&mut muscop.silence, "muscop.silence_ms", m.silence_ms, 100),
-        (&mut muscop.arrival_period, "muscop.arrival_period_ms", m.arrival_period_ms, 0),
+        (&mut swarm.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
+        (&mut swarm.silence, "muscop.silence_ms", m.silence_ms, 100),
+        (&mut swarm.arrival_period, "muscop.arrival_period_ms", m.arrival_period_ms, 0),
         (&mut muscop.leader_timeout, "muscop.leader_timeout_ms", m.leader_timeout_ms, 1_000),
-        (&mut muscop.hold_before_landing, "muscop.hold_before_landing_ms", m.hold_before_landing_ms, 0),
+        (&mut swarm.hold_before_landing, "muscop.hold_before_landing_ms", m.hold_before_landing_ms, 0),
     ];
     for (target, key, found, least_ms) in periods {
         let Some(found) = found else { continue };

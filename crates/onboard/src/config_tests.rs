@@ -279,7 +279,7 @@ fn the_environment_overrides_the_file() {
     assert_eq!(settings.daemon.name, "0123");
     assert_eq!(settings.radio.port, 14_601);
     let Coordination::Muscop(muscop) = settings.daemon.agent.coordination else { panic!("muscop") };
-    assert_eq!(muscop.distance_m, 12.5);
+    assert_eq!(muscop.swarm.distance_m, 12.5);
     assert_eq!(settings.daemon.http.port(), 9_000);
 }
 

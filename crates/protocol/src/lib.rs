@@ -5,12 +5,13 @@
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
 //! [`mbcap`] keeps aircraft on missions of their own apart (thesis chapter 5); [`muscop`] flies one mission
-//! as a formation (thesis chapter 6).
+//! as a formation (thesis chapter 6). What every swarm does before and after its flight is [`swarm`].
 #![no_std]
 #![forbid(unsafe_code)]
 
 pub mod mbcap;
 pub mod muscop;
+pub mod swarm;
 
 pub use mbcap::Mbcap;
 pub use muscop::Muscop;
@@ -197,6 +198,12 @@ pub enum Action {
 /// One input asks at most: a refusal, two state changes with an order and a line each, and the two
 /// messages of one talk.
 pub type Actions = heapless::Vec<Action, 8>;
+
+/// The bound of [`Actions`] holds what one input can ask: see there.
+pub(crate) fn push(out: &mut Actions, action: Action) {
+    let pushed = out.push(action);
+    debug_assert!(pushed.is_ok(), "see the bound on Actions");
+}
 
 /// How far a flight has come, whatever its protocol calls that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -56,7 +56,7 @@ pub struct Plan {
     pub heading_urad: u32,
     /// Who flies which slot: the index is the slot.
     pub slots: Vec<VehicleId, SWARM_MAX>,
-    /// Slots in the order in which they take off.
+    /// Slots in the order in which they take off; one may be missing, which a pilot takes off.
     pub take_off_order: Vec<u8, SWARM_MAX>,
     /// Waypoints of the centre; the first is where the formation assembles.
     pub waypoints: Vec<Point, WAYPOINTS_MAX>,
@@ -72,8 +72,9 @@ impl Plan {
             }
         }
         let doubled = (1..n).any(|i| self.slots[..i].contains(&self.slots[i]));
-        if n == 0 || self.take_off_order.len() != n || doubled || self.layout > 2 || self.waypoints.is_empty()
-        {
+        // One may be left out: a pilot takes it off.
+        let all_take_off = self.take_off_order.len() == n || self.take_off_order.len() + 1 == n;
+        if n == 0 || !all_take_off || doubled || self.layout > 2 || self.waypoints.is_empty() {
             return Err(Refused::Contradiction);
         }
         if self.distance_mm == 0 || self.landing_distance_mm == 0 || self.heading_urad >= 6_283_186 {

@@ -1,8 +1,10 @@
 //! Planning one flight: who flies which slot, who takes off when, and each aircraft's own waypoints.
 
+use core::f64::consts::TAU;
+
 use heapless::Vec;
 use wingbeat_geo::formation::Layout;
-use wingbeat_geo::position::heading_rad;
+use wingbeat_geo::position::heading_rad as heading_rad_of;
 use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
 use wingbeat_wire::{Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
@@ -50,6 +52,9 @@ pub enum PlanError {
         /// Expected at most.
         most_m: i32,
     },
+    /// The heading of the formation is no number.
+    #[error("heading: found {0}, expected a number of radians")]
+    Heading(f64),
     /// We are not in the plan.
     #[error("the plan has no slot for this aircraft")]
     NotMember,
@@ -79,39 +84,74 @@ pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
     Ok(Formation::new(layout, plan.slots.len(), f64::from(plan.distance_mm) / 1e3)?)
 }
 
-fn heading(plan: &Plan) -> f64 {
+/// Heading of the formation in flight, radians clockwise from north.
+pub fn heading_rad(plan: &Plan) -> f64 {
     f64::from(plan.heading_urad) / 1e6
 }
 
-/// Plans a flight of `aircraft` (who stands where) over `mission`.
+/// What a swarm is to fly, before anybody knows where its members stand.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Task {
+    /// Waypoints of the centre. Where a pilot flies the master, only the height of the first counts: the
+    /// formation assembles at that height around the master, and follows.
+    pub waypoints: Route,
+    /// Heading of the formation; that of the first leg if nothing is given.
+    pub heading_rad: Option<f64>,
+}
+
+impl Task {
+    /// Whether there is one.
+    pub fn is_given(&self) -> bool {
+        !self.waypoints.is_empty()
+    }
+}
+
+/// Plans a flight of `aircraft` (who stands where).
 ///
-/// The formation assembles above the middle of where the aircraft stand (as the reference does), its
-/// heading is that of the first leg, slots go to aircraft at the least sum of squared distances, and the
-/// aircraft with the longest way takes off first.
+/// The formation assembles above the middle of where the aircraft stand (as the reference does), slots go
+/// to aircraft at the least sum of squared distances, and the aircraft with the longest way takes off
+/// first. Where a pilot flies the master, the formation assembles around the master instead, the master
+/// is its centre, and the order of take-off leaves it out.
 ///
 /// # Errors
 /// Names what makes the flight impossible.
-pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], mission: &[Point]) -> Result<Plan, PlanError> {
-    if mission.len() < 2 || mission.len() > WAYPOINTS_MAX {
-        return Err(PlanError::Waypoints(mission.len()));
-    }
+pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Plan, PlanError> {
     let n = aircraft.len();
     let formation = Formation::new(config.layout, n, config.distance_m)?;
     if n > SWARM_MAX {
         return Err(PlanError::Aircraft(n));
     }
+    let master = aircraft.iter().position(|(id, _)| *id == config.master).ok_or(PlanError::NotMember)?;
     let frame = Frame::new(position(aircraft[0].1));
     let local = |p: Point| frame.to_local(position(p)).truncate();
     let ground: Vec<DVec2, SWARM_MAX> = aircraft.iter().map(|(_, p)| local(*p)).collect();
-    let middle = ground.iter().sum::<DVec2>() / n as f64;
-    let assemble = point(frame.to_position(middle.extend(0.0)), mission[0].height_mm);
+    let middle = if config.piloted_master { ground[master] } else { ground.iter().sum::<DVec2>() / n as f64 };
+    let mission = &task.waypoints;
     let mut waypoints = Route::new();
-    let _ = waypoints.push(assemble);
-    let first = usize::from(local(mission[0]).distance(middle) <= ASSEMBLE_WITHIN_M);
-    waypoints.extend_from_slice(&mission[first..]).map_err(|_| PlanError::Waypoints(mission.len() + 1))?;
-    let heading = heading_rad(local(waypoints[0]), local(waypoints[1]));
+    let assemble = |first: Point| point(frame.to_position(middle.extend(0.0)), first.height_mm);
+    if config.piloted_master {
+        waypoints.extend(mission.first().map(|first| assemble(*first)));
+    } else if mission.len() >= 2 {
+        let first = usize::from(local(mission[0]).distance(middle) <= ASSEMBLE_WITHIN_M);
+        let _ = waypoints.push(assemble(mission[0]));
+        waypoints
+            .extend_from_slice(&mission[first..])
+            .map_err(|_| PlanError::Waypoints(mission.len() + 1))?;
+    }
+    if waypoints.is_empty() {
+        return Err(PlanError::Waypoints(mission.len()));
+    }
+    let heading = match (task.heading_rad, waypoints.get(1)) {
+        (Some(heading), _) if !heading.is_finite() => return Err(PlanError::Heading(heading)),
+        (Some(heading), _) => heading - libm::floor(heading / TAU) * TAU,
+        (None, Some(second)) => heading_rad_of(local(waypoints[0]), local(*second)),
+        (None, None) => 0.0,
+    };
     let air: Vec<DVec2, SWARM_MAX> = (0..n).map(|slot| middle + formation.offset_m(slot, heading)).collect();
-    let slot_of = assign(&ground, &air);
+    let slot_of = match config.piloted_master {
+        true => assign_around(&ground, &air, master, formation.center_slot()),
+        false => assign(&ground, &air).into_iter().collect(),
+    };
     let mut plan = Plan {
         layout: match config.layout {
             Layout::Linear => 0,
@@ -131,6 +171,7 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], mission: &[Point])
     let mut order: Vec<(i64, u8), SWARM_MAX> = slot_of
         .iter()
         .enumerate()
+        .filter(|(i, _)| !(config.piloted_master && *i == master))
         .map(|(i, &slot)| (-((ground[i].distance(air[slot]) * 1e3) as i64), slot as u8))
         .collect();
     order.sort_unstable();
@@ -141,13 +182,23 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], mission: &[Point])
     Ok(plan)
 }
 
+/// The assignment in which `master` flies the slot `center` whatever it costs.
+fn assign_around(ground: &[DVec2], air: &[DVec2], master: usize, center: usize) -> Vec<usize, SWARM_MAX> {
+    let but = |places: &[DVec2], one: usize| -> Vec<DVec2, SWARM_MAX> {
+        places.iter().enumerate().filter(|(i, _)| *i != one).map(|(_, p)| *p).collect()
+    };
+    let others = assign(&but(ground, master), &but(air, center));
+    let mut others = others.iter().map(|&slot| if slot < center { slot } else { slot + 1 });
+    (0..ground.len()).map(|i| if i == master { center } else { others.next().unwrap_or(center) }).collect()
+}
+
 /// The waypoints of one slot: the centre's, moved by the slot's offset.
 ///
 /// # Errors
 /// Names the first waypoint that would lie too low, too high or too far away.
 pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
     let formation = formation(plan)?;
-    let offset = formation.offset_m(slot, heading(plan));
+    let offset = formation.offset_m(slot, heading_rad(plan));
     let frame = Frame::new(position(plan.waypoints[0]));
     let mut route = Route::new();
     for (waypoint, &w) in plan.waypoints.iter().enumerate() {
@@ -176,11 +227,11 @@ pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanErr
 }
 
 /// Where a slot lands when the centre lands at `center`: the flight formation, drawn together.
-pub fn landing_place(plan: &Plan, slot: usize, center: Point, height_mm: i32) -> Point {
+pub fn landing_place(plan: &Plan, slot: usize, center: Point, heading_rad: f64, height_mm: i32) -> Point {
     let drawn_together =
         formation(plan).and_then(|f| Ok(f.with_distance_m(f64::from(plan.landing_distance_mm) / 1e3)?));
     let Ok(formation) = drawn_together else { return center };
-    let offset = formation.offset_m(slot, heading(plan));
+    let offset = formation.offset_m(slot, heading_rad);
     let frame = Frame::new(position(center));
     point(frame.to_position(DVec3::new(offset.x, offset.y, 0.0)), height_mm)
 }
@@ -205,4 +256,34 @@ pub fn hash(plan: &Plan) -> u64 {
         eat(w.height_mm as u64);
     }
     hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(east_m: f64, north_m: f64) -> Point {
+        let origin = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+        point(Frame::new(origin).to_position(DVec3::new(east_m, north_m, 0.0)), 0)
+    }
+
+    #[test]
+    fn a_piloted_master_is_the_centre_where_it_stands_and_does_not_take_off() {
+        let mut config = Config::new(VehicleId(3), VehicleId(3), 5);
+        config.piloted_master = true;
+        let aircraft: Vec<_, 8> = (0..5).map(|i| (VehicleId(1 + i), at(10.0 * i as f64, 0.0))).collect();
+        let waypoints = Route::from_slice(&[Point { height_mm: 19_000, ..at(0.0, 0.0) }]).unwrap();
+        let mut task = Task { waypoints, heading_rad: Some(-core::f64::consts::FRAC_PI_2) };
+        let plan = make(&config, &aircraft, &task).unwrap();
+        let center = formation(&plan).unwrap().center_slot();
+        assert_eq!(plan.slots[center], VehicleId(3));
+        assert_eq!(plan.take_off_order.len(), 4);
+        assert!(!plan.take_off_order.contains(&(center as u8)));
+        assert!((heading_rad(&plan) - 1.5 * core::f64::consts::PI).abs() < 1e-5);
+        let own = route(&config, &plan, center).unwrap();
+        assert_eq!((own.len(), own[0].height_mm), (1, 19_000));
+        assert!(Frame::new(position(own[0])).to_local(position(at(20.0, 0.0))).truncate().length() < 0.1);
+        task.heading_rad = Some(f64::NAN);
+        assert!(matches!(make(&config, &aircraft, &task), Err(PlanError::Heading(_))));
+    }
 }
