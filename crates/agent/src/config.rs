@@ -2,7 +2,7 @@
 
 use wingbeat_autopilot::codec::signing::Key;
 use wingbeat_geo::Duration;
-use wingbeat_protocol::swarm;
+use wingbeat_protocol::{follow_me, swarm};
 
 use crate::{Coordination, separation};
 
@@ -84,6 +84,16 @@ pub enum ConfigError {
         /// Most.
         most: f64,
     },
+    /// The formation would assemble outside the fence.
+    #[error("height_m: found {found} m, expected {least} m to {most} m")]
+    Height {
+        /// Found.
+        found: f64,
+        /// Least.
+        least: f64,
+        /// Most.
+        most: f64,
+    },
     /// The planned speed cannot be flown.
     #[error("planned_speed_m_s: found {0}, expected 0.5 to 20")]
     Speed(f64),
@@ -128,6 +138,7 @@ impl Config {
         self.separation.check()?;
         match &self.coordination {
             Coordination::Muscop(m) => check_swarm(&m.swarm),
+            Coordination::FollowMe(f) => check_follow_me(f, (least, most)),
             Coordination::Mbcap(m) => {
                 if !(0.5..=20.0).contains(&m.planned_speed_m_s) {
                     return Err(ConfigError::Speed(m.planned_speed_m_s));
@@ -139,6 +150,17 @@ impl Config {
             }
         }
     }
+}
+
+fn check_follow_me(f: &follow_me::Config, (least, most): (f64, f64)) -> Result<(), ConfigError> {
+    check_swarm(&f.swarm)?;
+    if !(least..=most).contains(&f.height_m) {
+        return Err(ConfigError::Height { found: f.height_m, least, most });
+    }
+    period("refresh_ms", f.refresh, 100, 5_000)?;
+    // One datagram that is lost is no leader lost.
+    let least_ms = 2 * f.refresh.as_millis() as u64;
+    period("leader_timeout_ms", f.leader_timeout, least_ms, 60_000)
 }
 
 fn check_swarm(swarm: &swarm::Config) -> Result<(), ConfigError> {

@@ -402,6 +402,8 @@ impl Agent {
         Pulse {
             activity: match self.engaged {
                 false => Activity::Pilot,
+                // Whoever succeeds us must not touch it either.
+                true if self.protocol.is_piloted() => Activity::Pilot,
                 true if flying || self.executor.flies() => Activity::Commanding,
                 true => Activity::Idle,
             },
@@ -541,6 +543,13 @@ impl Agent {
             return;
         }
         let mode = Mode::from_number(number);
+        if self.protocol.is_piloted() {
+            match mode {
+                Some(mode) => out.log(Severity::Info, text!("the pilot flies in mode {}", mode.name())),
+                None => out.log(Severity::Info, text!("the pilot flies in mode number {number}")),
+            }
+            return;
+        }
         let why = match mode {
             Some(mode) => text!("pilot or failsafe took over: mode {}", mode.name()),
             None => text!("pilot or failsafe took over: mode number {number}"),
@@ -551,7 +560,9 @@ impl Agent {
     /// What a ground station beside us commands is as good as the pilot's word. Unlike a change of mode
     /// it needs no heartbeat to be seen: not one order of ours follows it.
     fn hear_ground_station(&mut self, what: &str, out: &mut Outputs) {
-        if self.engaged && (self.telemetry.armed || self.executor.is_busy()) {
+        // Of an aircraft that we do not command nobody takes it over.
+        let commands = !self.protocol.is_piloted();
+        if self.engaged && commands && (self.telemetry.armed || self.executor.is_busy()) {
             self.disengage(text!("a ground station took over: {what}"), out);
         }
     }

@@ -4,6 +4,7 @@
 
 pub mod fleet;
 pub mod flight;
+pub mod follow;
 pub mod gauss_markov;
 pub mod own;
 pub mod parity;

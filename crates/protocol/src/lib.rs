@@ -5,14 +5,17 @@
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
 //! [`mbcap`] keeps aircraft on missions of their own apart (thesis chapter 5); [`muscop`] flies one mission
-//! as a formation (thesis chapter 6). What every swarm does before and after its flight is [`swarm`].
+//! as a formation (thesis chapter 6); [`follow_me`] makes a formation follow an aircraft that a pilot flies
+//! (thesis chapter 7). What every swarm does before and after its flight is [`swarm`].
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod follow_me;
 pub mod mbcap;
 pub mod muscop;
 pub mod swarm;
 
+pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use muscop::Muscop;
 

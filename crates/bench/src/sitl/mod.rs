@@ -284,6 +284,7 @@ async fn in_the_air(
     let rates: Vec<_> = monitors.iter().map(|m| m.heard().rate.clone()).collect();
     fleet.report(&observer);
     let flight = Flight {
+        following: wingbeat_sim::following::Following::default(),
         aircraft: observer.aircraft(),
         swarm: observer.swarm().clone(),
         encounters: observer.encounters().to_vec(),
