@@ -84,6 +84,19 @@ pub enum ConfigError {
         /// Most.
         most: f64,
     },
+    /// The leader would fly into a slave that lags behind.
+    #[error(
+        "distance_m: found {found} m, expected at least {least} m for a refresh of {refresh_ms} ms: slaves lag \
+         behind, and the leader flies into them (accepts_close flies it all the same)"
+    )]
+    Close {
+        /// Found.
+        found: f64,
+        /// Least.
+        least: f64,
+        /// How often the leader tells where it is.
+        refresh_ms: u64,
+    },
     /// The formation would assemble outside the fence.
     #[error("height_m: found {found} m, expected {least} m to {most} m")]
     Height {
@@ -158,6 +171,11 @@ fn check_follow_me(f: &follow_me::Config, (least, most): (f64, f64)) -> Result<(
         return Err(ConfigError::Height { found: f.height_m, least, most });
     }
     period("refresh_ms", f.refresh, 100, 5_000)?;
+    if f.swarm.distance_m < f.distance_least_m() && !f.accepts_close {
+        let (found, least, refresh_ms) =
+            (f.swarm.distance_m, f.distance_least_m(), f.refresh.as_millis() as u64);
+        return Err(ConfigError::Close { found, least, refresh_ms });
+    }
     // One datagram that is lost is no leader lost.
     let least_ms = 2 * f.refresh.as_millis() as u64;
     period("leader_timeout_ms", f.leader_timeout, least_ms, 60_000)

@@ -123,7 +123,15 @@ impl FollowTask {
         config.refresh = self.refresh;
         config.leader_timeout = config.leader_timeout.max(self.refresh * REFRESHES_TO_LOSE);
         config.leader_lost = self.leader_lost;
+        // What the tables print is flown, however close.
+        config.accepts_close = true;
         config
+    }
+
+    /// Whether the formation is closer than an aircraft would accept: closeness is what such a flight shows.
+    pub fn is_close(&self) -> bool {
+        let config = self.config(VehicleId(1), VehicleId(1));
+        self.distance_m < config.distance_least_m()
     }
 
     /// Where an aircraft stands in the row on the ground: the leader in its middle.

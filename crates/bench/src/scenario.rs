@@ -210,9 +210,11 @@ impl Scenario {
         }
     }
 
-    /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart.
+    /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart, or a formation that an
+    /// aircraft would refuse as too close.
     pub fn is_unprotected(&self) -> bool {
-        self.variant() == Some(Variant::Off)
+        let is_close = matches!(&self.task, Task::Follow(follow) if follow.is_close());
+        self.variant() == Some(Variant::Off) || is_close
     }
 
     /// The mission that the operator hands to an aircraft: in a swarm only the master gets one.

@@ -57,6 +57,18 @@ pub struct Following {
     pub formation: Errors,
     /// Against the leader.
     pub global: Errors,
+    /// The closest that two came to each other over the ground while they followed, metres: a slave and the
+    /// leader, and two slaves. Nothing before the first look.
+    pub nearest_m: Option<Nearest>,
+}
+
+/// How close they came over the ground, metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearest {
+    /// A slave and the leader.
+    pub to_leader: f64,
+    /// Two slaves; infinite where there is one.
+    pub between_slaves: f64,
 }
 
 /// One slave at one time, metres east and north.
@@ -84,6 +96,14 @@ impl Following {
         };
         self.formation.add(from(mean_place, mean_slot));
         self.global.add(from(leader, DVec2::ZERO));
+        let far = Nearest { to_leader: f64::INFINITY, between_slaves: f64::INFINITY };
+        let nearest = self.nearest_m.get_or_insert(far);
+        for (i, slave) in slaves.iter().enumerate() {
+            nearest.to_leader = nearest.to_leader.min(slave.place.distance(leader));
+            for other in &slaves[..i] {
+                nearest.between_slaves = nearest.between_slaves.min(slave.place.distance(other.place));
+            }
+        }
     }
 }
 
@@ -119,5 +139,6 @@ mod tests {
         assert!(following.formation.of_samples().max() < 1e-9);
         assert!(following.global.of_samples().max() < 1e-9);
         assert_eq!(following.global.of_slaves().count(), 2);
+        assert_eq!(following.nearest_m, Some(Nearest { to_leader: 50.0, between_slaves: 50.0 }));
     }
 }

@@ -5,10 +5,10 @@
 //! slaves' distances from the leader (50 to 200 m) have 1.6 and 0.45. That reading stands in the table; samples
 //! and the mean over slaves at each time stand below it.
 
-use super::{Row, line, mean, metres};
+use super::{Row, line, mean};
 use crate::follow::FollowTask;
 use wingbeat_geo::formation::Layout;
-use wingbeat_sim::following::Errors;
+use wingbeat_sim::following::{Errors, Nearest};
 use wingbeat_sim::observer::Spread;
 
 /// Thesis Table 7.1 as data: matrix of nine, 75 m.
@@ -40,11 +40,11 @@ pub fn table(rows: &[Row]) -> String {
     let mut t = String::new();
     line(
         &mut t,
-        "                                          formation error (m)                  global error (m)                     separation  flights",
+        "                                           formation error (m)                   global error (m)                    nearest in flight (m)",
     );
     line(
         &mut t,
-        "formation aircraft distance   refresh     mean    max    dev                   mean    max    dev                       m       (failed)",
+        "formation aircraft distance   refresh       mean    max    dev                    mean    max    dev                  leader slaves   flights (failed)",
     );
     let mut name = "";
     for row in rows {
@@ -58,7 +58,11 @@ pub fn table(rows: &[Row]) -> String {
             [Spread::mean, Spread::max, Spread::deviation].map(|of| mean(spreads.iter().map(of)))
         };
         let (formation, global) = (ours(|f| &f.following.formation), ours(|f| &f.following.global));
-        let separation = row.flights.iter().map(|f| f.swarm.separation_min_m).fold(f64::INFINITY, f64::min);
+        let nearest = |of: fn(&Nearest) -> f64| {
+            let all = row.flights.iter().filter_map(|f| f.following.nearest_m.as_ref().map(of));
+            all.fold(f64::INFINITY, f64::min)
+        };
+        let (leader, slaves) = (nearest(|n| n.to_leader), nearest(|n| n.between_slaves));
         let failed = row.flights.iter().filter(|f| !f.succeeded()).count();
         let show = |v: &[f64]| v.iter().map(|v| format!("{v:>6.2}")).collect::<Vec<_>>().join(" ");
         let key = format!(
@@ -71,12 +75,11 @@ pub fn table(rows: &[Row]) -> String {
         line(
             &mut t,
             &format!(
-                "{key}   ours  {}   {:>14}  {}   {:>14}   {:>9}  {} ({failed})",
+                "{key}   ours   {} {:>14}   {} {:>14}   {leader:>6.1} {slaves:>6.1}   {} ({failed})",
                 show(&formation),
                 "",
                 show(&global),
                 "",
-                metres(separation),
                 row.flights.len()
             ),
         );

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::scenario::{OwnMission, OwnTask};
     use wingbeat_sim::following::Following;
-use wingbeat_sim::observer::AircraftFigures;
+    use wingbeat_sim::observer::AircraftFigures;
 
     fn pair(name: &str, variant: Variant, real_s: [f64; 2], simulated_s: [f64; 2]) -> Pair {
         let mission = OwnMission { speed_m_s: 10.0, points: Vec::new() };

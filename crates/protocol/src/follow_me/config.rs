@@ -24,6 +24,8 @@ pub struct Config {
     pub follows_again: bool,
     /// How slaves come down when the leader does.
     pub landing: Landing,
+    /// Whether a formation closer than [`Config::distance_least_m`] is flown all the same.
+    pub accepts_close: bool,
 }
 
 /// What a slave does that no longer hears its leader.
@@ -97,6 +99,21 @@ impl Config {
             leader_lost: LeaderLost::default(),
             follows_again: false,
             landing: Landing::default(),
+            accepts_close: false,
+        }
+    }
+
+    /// The least distance between slots at which the leader does not fly into a slave. A slave is tens of metres
+    /// behind its slot, and more so the more often it is told (thesis Table 7.1): a leader that flies towards a
+    /// slave closes that distance. Measured with nine aircraft in line and in a matrix behind a leader at
+    /// 4.9 m/s: 11 m were left at 50 m and 1000 ms, 8 m at 50 m and 750 ms, 18 m at 75 m and 500 ms, 9 m at
+    /// 100 m and 250 ms.
+    pub fn distance_least_m(&self) -> f64 {
+        match self.refresh.as_millis() {
+            1_000.. => 50.0,
+            750.. => 55.0,
+            500.. => 70.0,
+            _ => 110.0,
         }
     }
 }

@@ -115,6 +115,11 @@ impl FollowMe {
         {
             self.swarm.task.heading_rad = heading_of(&at);
         }
+        // The operator does not command what a pilot flies.
+        let stops = matches!(input, Input::Operator(Command::Hold | Command::Return | Command::Land));
+        if stops && self.is_leader() && self.swarm.airborne() {
+            return Ok(());
+        }
         let Some(Heard { slot, message }) = self.swarm.absorb(now, input)? else { return Ok(()) };
         match message {
             Message::Coordinates(_) | Message::Land { .. } if slot != self.swarm.leader => {
@@ -312,9 +317,10 @@ impl FollowMe {
 /// The heading, where it is one. A whole turn is none.
 fn heading_of(at: &Telemetry) -> Option<f64> {
     let heading_rad = at.heading_rad;
-    (0.0..=TAU)
-        .contains(&heading_rad)
-        .then(|| if heading_rad * 1e6 >= 6_283_185.0 { 0.0 } else { heading_rad })
+    if !(0.0..=TAU).contains(&heading_rad) {
+        return None;
+    }
+    Some(if heading_rad * 1e6 >= 6_283_185.0 { 0.0 } else { heading_rad })
 }
 
 fn position(p: Point) -> Position {
