@@ -300,4 +300,60 @@ mod tests {
             assert_eq!(places, (0..aircraft).collect::<Vec<_>>());
         }
     }
+
+    /// The published flight's shape, once.
+    fn flown(change: impl FnOnce(&mut FollowTask)) -> crate::flight::Flight {
+        let mut task = FollowTask { heading_noise_rad: 1.1f64.to_radians(), ..FollowTask::new() };
+        change(&mut task);
+        let scenario = Scenario::new("test", Task::Follow(task));
+        let flight = crate::flight::fly(&scenario, 1_000, Duration::from_secs(3_600)).unwrap();
+        assert!(flight.is_complete(), "{:?}", flight.warnings);
+        flight
+    }
+
+    #[test]
+    fn the_lag_is_the_published_one_and_rises_when_the_leader_tells_too_often() {
+        // Thesis Table 7.1, matrix of nine, 75 m.
+        let mut lags_m = Vec::new();
+        for (refresh_ms, published_m) in [(500, 26.57), (750, 22.74), (1_000, 21.70), (2_000, 23.43)] {
+            let flight = flown(|t| t.refresh = Duration::from_millis(refresh_ms));
+            assert!(flight.succeeded(), "{:?}", flight.swarm.collisions);
+            let lag_m = flight.following.global.of_slaves().mean();
+            assert!((lag_m / published_m - 1.0).abs() < 0.15, "{refresh_ms} ms: {lag_m} m");
+            lags_m.push(lag_m);
+        }
+        assert!(lags_m[0] > lags_m[1] && lags_m[1] > lags_m[2], "{lags_m:?}");
+    }
+
+    #[test]
+    fn a_matrix_keeps_its_shape_better_than_a_circle_and_a_circle_better_than_a_line() {
+        // Thesis Table 7.2, nine aircraft, 50 m.
+        let errors_m = [(Layout::Matrix, 1.20), (Layout::Circular, 1.34), (Layout::Linear, 2.48)].map(
+            |(layout, published_m)| {
+                let flight = flown(|t| (t.layout, t.distance_m) = (layout, 50.0));
+                let error_m = flight.following.formation.of_slaves().mean();
+                assert!((error_m / published_m - 1.0).abs() < 0.3, "{layout:?}: {error_m} m");
+                error_m
+            },
+        );
+        assert!(errors_m[0] < errors_m[1] && errors_m[1] < errors_m[2], "{errors_m:?}");
+    }
+
+    #[test]
+    fn who_turns_stops_and_climbs_is_followed_and_everybody_comes_down() {
+        for seed in 1..=3 {
+            let task = FollowTask {
+                aircraft: 5,
+                pilot: PilotOf::Drawn(Duration::from_secs(240)),
+                ..FollowTask::new()
+            };
+            let mut scenario = Scenario::new("test", Task::Follow(task));
+            scenario.channel = wingbeat_sim::channel::Model::Ieee80211a;
+            let fly = || crate::flight::fly(&scenario, seed, Duration::from_secs(3_600)).unwrap();
+            let flight = fly();
+            assert!(flight.succeeded(), "seed {seed}: {:?} {:?}", flight.swarm.collisions, flight.warnings);
+            assert!(flight.following.global.of_samples().count() > 4_000);
+            assert_eq!(flight.trace_hash, fly().trace_hash);
+        }
+    }
 }

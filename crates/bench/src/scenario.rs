@@ -380,6 +380,13 @@ impl Scenario {
         (slot < swarm.aircraft).then(|| formation.offset_m(slot, heading))
     }
 
+    /// Where a slot lies from the leader's nose, right and ahead, metres, in a formation that turns with it.
+    pub fn slot_in_heading(&self, slot: usize) -> Option<DVec2> {
+        let Task::Follow(follow) = &self.task else { return None };
+        let formation = Formation::new(follow.layout, follow.aircraft, follow.distance_m).ok()?;
+        (slot < follow.aircraft).then(|| formation.offset_m(slot, 0.0))
+    }
+
     /// An aircraft's simulated flight controller.
     pub fn controller(&self, index: usize, seed: u64) -> FlightController {
         let mut config = ControllerConfig::new((index % 250 + 1) as u8, self.home(index, seed));
