@@ -52,6 +52,7 @@ pub(crate) fn states(script: &[u8]) -> BTreeSet<&'static str> {
             position: HOME,
             height_m: 0.0,
             velocity_m_s: DVec3::ZERO,
+            heading_rad: 0.0,
             armed: false,
             landing: false,
         },
@@ -138,6 +139,7 @@ impl Flight {
         let own = Own {
             position: here.position,
             velocity_m_s: here.velocity_m_s,
+            heading_rad: 0.0,
             height_m: here.height_m,
             armed: here.armed,
         };
@@ -204,6 +206,7 @@ impl Flight {
                         position,
                         height_m,
                         velocity_m_s: DVec3::splat(velocity),
+                        heading_rad: 0.0,
                         armed: !landing,
                         landing,
                     };

@@ -10,6 +10,7 @@ use wingbeat_missions::Limits;
 use wingbeat_sim::channel::Draw;
 use wingbeat_wire::Point;
 
+use crate::follow::{self, Follow};
 use crate::own::Own;
 use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
 
@@ -33,6 +34,8 @@ pub struct Plan {
     pub mission: Option<Mission>,
     /// Aircraft on missions of their own, instead of a swarm.
     pub own: Option<Own>,
+    /// A formation behind a leader that a pilot flies, instead of a swarm.
+    pub follow: Option<Follow>,
     /// The radio channel.
     pub channel: Channel,
 }
@@ -49,6 +52,8 @@ pub enum Table {
     MbcapPairs,
     /// Thesis Tables 5.6 and 5.7: MBCAP in a crowd.
     MbcapCrowd,
+    /// Thesis Tables 7.1 and 7.2 and Figures 7.8 to 7.15: how well a formation follows.
+    Following,
 }
 
 /// The swarm.
@@ -136,6 +141,12 @@ impl Plan {
     /// # Errors
     /// The plan has no such part.
     pub fn keep(&mut self, aircraft: Option<usize>, variant: Option<Variant>) -> Result<()> {
+        if let Some(follow) = &mut self.follow {
+            if let Some(variant) = variant {
+                bail!("variant: found {}, expected none: the plan follows a pilot", variant.name());
+            }
+            return follow.keep(aircraft);
+        }
         match (&mut self.own, &mut self.swarm) {
             (Some(own), _) => own.keep(aircraft, variant),
             (None, Some(swarm)) => {
@@ -147,6 +158,14 @@ impl Plan {
             }
             (None, None) => Ok(()),
         }
+    }
+
+    /// Another pilot for the leader: `published`, `drawn:SECONDS` or `trace:FILE`.
+    ///
+    /// # Errors
+    /// The plan has no leader.
+    pub fn set_pilot(&mut self, pilot: &str) -> Result<()> {
+        follow::set_pilot(self.follow.as_mut(), pilot)
     }
 
     /// The swarm's size for people, with a comma; rows of other plans tell their own.
@@ -185,10 +204,11 @@ impl Plan {
             other => return Err(anyhow!("channel.draw: found '{other}', expected packet or second")),
         };
         let model = self.channel.model.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
-        let scenarios = match (&self.swarm, &self.mission, &self.own) {
-            (Some(swarm), Some(mission), None) => swarm.scenarios(mission, folder),
-            (None, None, Some(own)) => own.scenarios(folder, seed),
-            _ => Err(anyhow!("expected either swarm and mission, or own")),
+        let scenarios = match (&self.swarm, &self.mission, &self.own, &self.follow) {
+            (Some(swarm), Some(mission), None, None) => swarm.scenarios(mission, folder),
+            (None, None, Some(own), None) => own.scenarios(folder, seed),
+            (None, None, None, Some(follow)) => follow.scenarios(),
+            _ => Err(anyhow!("expected either swarm and mission, or own, or follow")),
         };
         let with_channel = |scenario| Scenario { channel: model, draw, ..scenario };
         Ok(scenarios?.into_iter().map(with_channel).collect())

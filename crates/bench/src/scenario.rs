@@ -12,7 +12,10 @@ use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
 use wingbeat_sim::motion::WindParameters;
+use wingbeat_sim::pilot::Pilot;
 use wingbeat_wire::{Point, VehicleId};
+
+use crate::follow::{self, FollowTask};
 
 /// Where missions made from numbers begin (Valencia, as the sample missions).
 pub const ORIGIN: Position =
@@ -57,6 +60,8 @@ pub enum Task {
     Swarm(SwarmTask),
     /// A mission of its own for each (MBCAP).
     Own(OwnTask),
+    /// A formation behind a leader that a pilot flies (FollowMe); the first aircraft is the leader.
+    Follow(FollowTask),
 }
 
 /// One mission flown as a formation.
@@ -183,6 +188,7 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => swarm.aircraft,
             Task::Own(own) => own.missions.len(),
+            Task::Follow(follow) => follow.aircraft,
         }
     }
 
@@ -199,7 +205,7 @@ impl Scenario {
     /// What keeps aircraft on missions of their own apart; `None` of a swarm.
     pub fn variant(&self) -> Option<Variant> {
         match &self.task {
-            Task::Swarm(_) => None,
+            Task::Swarm(_) | Task::Follow(_) => None,
             Task::Own(own) => Some(own.variant),
         }
     }
@@ -208,13 +214,16 @@ impl Scenario {
     pub fn label(&self) -> String {
         match &self.task {
             Task::Swarm(_) => self.name.clone(),
+            Task::Follow(follow) => format!("{}, {}", self.name, follow::describe(follow)),
             Task::Own(own) => format!("{}, {}", self.name, own.variant.name()),
         }
     }
 
-    /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart.
+    /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart, or a formation that an
+    /// aircraft would refuse as too close.
     pub fn is_unprotected(&self) -> bool {
-        self.variant() == Some(Variant::Off)
+        let is_close = matches!(&self.task, Task::Follow(follow) if follow.is_close());
+        self.variant() == Some(Variant::Off) || is_close
     }
 
     /// The mission that the operator hands to an aircraft: in a swarm only the master gets one.
@@ -222,6 +231,8 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => (index == 0).then_some(&*swarm.mission),
             Task::Own(own) => own.missions.get(index).map(|m| &*m.points),
+            // A pilot flies the leader.
+            Task::Follow(_) => None,
         }
     }
 
@@ -230,6 +241,7 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => &swarm.mission,
             Task::Own(own) => own.missions.get(index).map_or(&[], |m| &m.points),
+            Task::Follow(follow) => &follow.axis,
         }
     }
 
@@ -238,6 +250,7 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => swarm.speed_m_s,
             Task::Own(own) => own.missions.get(index).map_or(0.0, |m| m.speed_m_s),
+            Task::Follow(follow) => follow.speed_m_s,
         }
     }
 
@@ -252,6 +265,7 @@ impl Scenario {
                 swarm.layout,
                 swarm.speed_m_s
             ),
+            Task::Follow(follow) => format!("{}, behind a pilot", follow::describe(follow)),
             Task::Own(own) => format!(
                 "{} aircraft on missions of their own, {}, {}",
                 own.missions.len(),
@@ -274,6 +288,10 @@ impl Scenario {
             Task::Swarm(swarm) => {
                 self.check_route(0)?;
                 swarm.formation().context("formation")?;
+                self.check_agent(0)
+            }
+            Task::Follow(follow) => {
+                follow::check(follow)?;
                 self.check_agent(0)
             }
             Task::Own(_) => (0..found).try_for_each(|i| {
@@ -315,6 +333,7 @@ impl Scenario {
                 muscop.swarm.arrival_period = swarm.arrival_period;
                 AgentConfig::new(muscop)
             }
+            Task::Follow(follow) => AgentConfig::new(follow.config(self.id(index), self.id(0))),
             Task::Own(own) => {
                 let mut mbcap = own.variant.config();
                 mbcap.me = self.id(index);
@@ -344,6 +363,8 @@ impl Scenario {
         let slot = match &self.task {
             Task::Swarm(swarm) => Formation::new(Layout::Linear, swarm.aircraft, GROUND_DISTANCE_M)
                 .map_or(DVec2::ZERO, |row| row.offset_m(index, self.heading_rad(index))),
+            Task::Follow(follow) => Formation::new(Layout::Linear, follow.aircraft, GROUND_DISTANCE_M)
+                .map_or(DVec2::ZERO, |row| row.offset_m(follow.place_in_row(index), self.heading_rad(index))),
             Task::Own(_) => DVec2::ZERO,
         };
         let mut luck = chance::child(seed, "placement", index as u64);
@@ -369,13 +390,24 @@ impl Scenario {
         (slot < swarm.aircraft).then(|| formation.offset_m(slot, heading))
     }
 
+    /// Where a slot lies from the leader's nose, right and ahead, metres, in a formation that turns with it.
+    pub fn slot_in_heading(&self, slot: usize) -> Option<DVec2> {
+        let Task::Follow(follow) = &self.task else { return None };
+        let formation = Formation::new(follow.layout, follow.aircraft, follow.distance_m).ok()?;
+        (slot < follow.aircraft).then(|| formation.offset_m(slot, 0.0))
+    }
+
     /// An aircraft's simulated flight controller.
     pub fn controller(&self, index: usize, seed: u64) -> FlightController {
         let mut config = ControllerConfig::new((index % 250 + 1) as u8, self.home(index, seed));
         config.boot = self.boot;
         config.gps_noise_m = self.gps_noise_m;
         config.wind = self.wind;
-        if let Task::Own(_) = self.task {
+        if let Task::Follow(follow) = &self.task {
+            config.heading_rad = self.heading_rad(index);
+            config.heading_noise_rad = follow.heading_noise_rad;
+        }
+        if let Task::Own(_) | Task::Follow(_) = self.task {
             // The published flights had a battery without end; a mission of theirs takes 64 minutes.
             config.battery.capacity_mah = ENDLESS_MAH;
         }
@@ -385,6 +417,14 @@ impl Scenario {
         let ticks = (chance::uniform(&mut luck) * BOOT_SPREAD_TICKS) as u64;
         let booted = Instant::from_millis(ticks * TICK.as_millis() as u64);
         FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted)
+    }
+
+    /// Whoever flies an aircraft by hand, from the start on.
+    pub fn pilot(&self, index: usize, seed: u64) -> Option<Pilot> {
+        match &self.task {
+            Task::Follow(follow) => follow.pilot(index, seed),
+            Task::Swarm(_) | Task::Own(_) => None,
+        }
     }
 
     /// The radio channel among them.

@@ -87,6 +87,9 @@ pub(crate) struct RunArguments {
     /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
     #[arg(long)]
     variant: Option<Variant>,
+    /// Another pilot for the leader of a plan that follows one: published, drawn:SECONDS or trace:FILE.
+    #[arg(long)]
+    pilot: Option<String>,
 }
 
 /// Arguments of `wingbeat bench fleet`.
@@ -255,6 +258,9 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let mut plan = Plan::read(&arguments.plan)?;
     plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
     plan.keep(arguments.uavs, arguments.variant)?;
+    if let Some(pilot) = &arguments.pilot {
+        plan.set_pilot(pilot).context("--pilot")?;
+    }
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
     let began = Instant::now();
     let outcome = run::run(&plan, folder, arguments.seed, arguments.threads.into())?;

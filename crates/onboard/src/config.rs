@@ -113,6 +113,7 @@ struct File {
     muscop: Option<Muscop>,
     #[serde(default)]
     mbcap: Mbcap,
+    follow_me: Option<follow::FollowMe>,
 }
 
 /// What the guardian reads of the same file: it must start whatever else is wrong in it.
@@ -436,7 +437,7 @@ impl Gateway {
     }
 }
 
-/// The protocol that is asked for, with its section; the other's section may stand there and does not count.
+/// The protocol that is asked for, with its section; others' sections may stand there and do not count.
 fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError> {
     match (file.protocol.as_deref(), &file.muscop) {
         (None | Some("muscop"), Some(m)) => muscop(me, &file.fence, m).map(Coordination::Muscop),
@@ -444,7 +445,11 @@ fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError>
             Err(value("muscop", &"nothing", "the section with master and aircraft, or protocol = \"mbcap\""))
         }
         (Some("mbcap"), _) => mbcap(me, &file.fence, &file.mbcap).map(Coordination::Mbcap),
-        (Some(other), _) => Err(quoted("protocol", other, "muscop or mbcap")),
+        (Some("follow_me"), _) => match &file.follow_me {
+            Some(section) => section.settings(me, &file.fence).map(Coordination::FollowMe),
+            None => Err(value("follow_me", &"nothing", "the section with leader and aircraft")),
+        },
+        (Some(other), _) => Err(quoted("protocol", other, "muscop, mbcap or follow_me")),
     }
 }
 
@@ -624,6 +629,9 @@ fn mac_address(interface: &str) -> Result<u64, String> {
         _ => Err(format!("no MAC address on {interface}")),
     }
 }
+
+#[path = "config_follow.rs"]
+mod follow;
 
 #[cfg(test)]
 #[path = "config_schema.rs"]

@@ -10,8 +10,8 @@ mod message;
 mod places;
 
 pub use message::{
-    AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX, SlotOffset,
-    VehicleId, WAYPOINTS_MAX,
+    AGE_MAX_MS, Avoidance, Beacon, Coordinates, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX,
+    SlotOffset, VehicleId, WAYPOINTS_MAX,
 };
 
 pub use places::Places;
@@ -211,6 +211,10 @@ mod tests {
         }
     }
 
+    fn coordinates() -> Coordinates {
+        Coordinates { at: point(3), heading_urad: 5_078_908, leads: true }
+    }
+
     fn examples() -> Vec<(&'static str, Message)> {
         let plan = Plan {
             layout: 1,
@@ -239,6 +243,7 @@ mod tests {
             ("move_to_waypoint", Message::MoveToWaypoint { waypoint: 14 }),
             ("land", Message::Land { at: point(9) }),
             ("beacon", Message::Beacon(beacon())),
+            ("coordinates", Message::Coordinates(coordinates())),
         ]
     }
 
@@ -385,6 +390,23 @@ mod tests {
         bytes[count] = 60;
         bytes.extend_from_slice(&[0, 0, 0]).unwrap();
         assert_eq!(decode(&bytes), Err(Refused::Malformed));
+    }
+
+    #[test]
+    fn coordinates_that_no_leader_has_are_refused() {
+        let refused = |change: &dyn Fn(&mut Coordinates)| {
+            let mut coordinates = coordinates();
+            change(&mut coordinates);
+            let message = Message::Coordinates(coordinates);
+            let bytes = encode(&Datagram { from: VehicleId(1), flight: 0, sequence: 0, message }).unwrap();
+            decode(&bytes).err()
+        };
+        assert_eq!(refused(&|_| {}), None);
+        assert_eq!(refused(&|c| c.heading_urad = 6_283_186), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.heading_urad = u32::MAX), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.height_mm = 10_000_001), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.height_mm = i32::MIN), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.longitude_e7 = 1_800_000_001), Some(Refused::OffEarth));
     }
 
     proptest! {

@@ -231,6 +231,26 @@ impl Beacon {
     }
 }
 
+/// Where the leader of a FollowMe flight is, and where its nose points (thesis figure 7.3, *Coordinates*).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coordinates {
+    /// Where it is.
+    pub at: Point,
+    /// Where its nose points, 1e-6 radian clockwise from north.
+    pub heading_urad: u32,
+    /// Whether it leads: it is high enough to be followed. Before, it only tells that it is there.
+    pub leads: bool,
+}
+
+impl Coordinates {
+    fn check(self) -> Result<(), Refused> {
+        self.at.check()?;
+        let possible =
+            self.heading_urad < 6_283_186 && (-1_000_000..=10_000_000).contains(&self.at.height_mm);
+        if possible { Ok(()) } else { Err(Refused::Impossible) }
+    }
+}
+
 /// What is said. Names are those of thesis figures 6.1 and 6.2 and, for the take-off, of the reference
 /// implementation's messages.
 // Without an allocator a message is as large as its largest kind.
@@ -281,6 +301,8 @@ pub enum Message {
     },
     /// Where the sender is and will be (MBCAP).
     Beacon(Beacon),
+    /// Where the leader of a FollowMe flight is (3).
+    Coordinates(Coordinates),
 }
 
 impl Message {
@@ -290,6 +312,7 @@ impl Message {
             Self::Hello { at } | Self::Land { at } => at.check(),
             Self::Data(plan) => plan.check(),
             Self::Beacon(beacon) => beacon.check(),
+            Self::Coordinates(coordinates) => coordinates.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly
             | Self::ReadyToFlyAck

@@ -162,6 +162,7 @@ impl Rig {
                 position: craft.frame.to_position(craft.at),
                 height_m: craft.at.z,
                 velocity_m_s: DVec3::ZERO,
+                heading_rad: 0.0,
                 armed: craft.armed,
                 landing: false,
             };

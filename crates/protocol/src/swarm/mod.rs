@@ -312,7 +312,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Message::TakeOffEnd
             | Message::TakeOffEndAck => self.hear_take_off(now, slot, message)?,
             Message::Land { at } => self.hear_land(slot, *at)?,
-            Message::ReachedWaypointAck { .. } | Message::MoveToWaypoint { .. } | Message::Beacon(_) => {}
+            Message::ReachedWaypointAck { .. }
+            | Message::MoveToWaypoint { .. }
+            | Message::Beacon(_)
+            | Message::Coordinates(_) => {}
         }
         Ok(Some(Heard { slot, message }))
     }
