@@ -18,6 +18,8 @@ use wingbeat_bench::takeoff;
 use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
 
+use crate::drills;
+
 /// Benches.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -34,6 +36,10 @@ pub(crate) enum Command {
     Prediction(PredictionArguments),
     /// What each way of giving out the slots costs at take-off: ways, time, conflicts of the planned paths.
     Takeoff(TakeoffArguments),
+    /// Fault drills: seeded swarms under seeded faults, and the rules that must hold whatever goes wrong.
+    Drills(drills::DrillsArguments),
+    /// One fault drill, told in full.
+    Drill(drills::DrillArguments),
 }
 
 /// Arguments of `wingbeat bench takeoff`.
@@ -222,6 +228,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Parity(arguments) => compare(arguments),
         Command::Prediction(arguments) => predict(arguments),
         Command::Takeoff(arguments) => take_off(arguments),
+        Command::Drills(arguments) => drills::run_all(arguments),
+        Command::Drill(arguments) => drills::run_one(arguments),
     }
 }
 
