@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::string::String;
 use std::vec::Vec as StdVec;
 
-use wingbeat_geo::formation::Layout;
+use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{DVec3, Duration, Frame, Position};
 
 use super::*;
@@ -61,11 +61,16 @@ fn mission(legs: &[(f64, f64)], height_m: f64) -> Route {
 
 impl Rig {
     fn new(count: usize, layout: Layout, seed: u64) -> Self {
+        Self::with_places(count, layout, &Offsets::new(), seed)
+    }
+
+    fn with_places(count: usize, layout: Layout, offsets: &Offsets, seed: u64) -> Self {
         let frame = Frame::new(ORIGIN);
         let craft = (0..count)
             .map(|i| {
                 let mut config = Config::new(VehicleId(10 + i as u64), VehicleId(10), count);
                 config.swarm.layout = layout;
+                config.swarm.offsets = offsets.clone();
                 let mut muscop = Muscop::new(config, seed + i as u64, Instant::ZERO);
                 if i == 0 {
                     muscop.set_mission(&mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0)).unwrap();
@@ -176,6 +181,7 @@ impl Rig {
                 position: craft.frame.to_position(craft.at),
                 height_m: craft.at.z,
                 velocity_m_s: (craft.at - before) / 0.05,
+                heading_rad: 0.0,
                 armed: craft.armed,
                 landing: false,
             };
@@ -291,6 +297,61 @@ fn muscop_01_a_mission_from_setup_to_landing() {
                 assert!(apart > 8.0 && apart < 60.0, "{layout:?} {a} {b}: {apart} m");
             }
         }
+    }
+}
+
+#[test]
+fn muscop_01_every_formation_is_flown_as_it_was_asked_for() {
+    let place = |right_dm, ahead_dm, up_dm| Offset { right_dm, ahead_dm, up_dm };
+    let offsets =
+        [place(0, 0, 0), place(600, -600, 50), place(-600, -600, -30), place(0, 700, 0), place(0, 1_400, 0)];
+    let offsets = Offsets::from_slice(&offsets).unwrap();
+    for layout in Layout::ALL {
+        let mut rig = Rig::with_places(5, layout, &offsets, 1);
+        rig.set_up();
+        let asked = crate::swarm::shape::configured(layout, &offsets, 5, 50.0).unwrap();
+        let heading = plan::heading_rad(&rig.craft[0].muscop.swarm.plan);
+        let center = rig.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap();
+        for craft in &rig.craft {
+            let slot = craft.muscop.swarm.slot;
+            let wanted = asked.offset_m(slot, heading).extend(asked.height_m(slot));
+            let apart = (craft.at - rig.craft[center].at).distance(wanted);
+            assert!(apart < 2.5, "{layout}: slot {slot} is {apart} m from its place");
+            assert_eq!(craft.muscop.swarm().formation, layout.name());
+        }
+        rig.command_all(Command::Start);
+        rig.until("landing", 900, |r| r.all_in("Finished"));
+        for a in 0..5 {
+            for b in 0..a {
+                let apart = rig.craft[a].at.distance(rig.craft[b].at);
+                assert!(apart > 8.0, "{layout} {a} {b}: {apart} m");
+            }
+        }
+    }
+}
+
+#[test]
+fn muscop_08_a_place_below_the_ground_or_above_the_fence_is_refused_with_its_slot() {
+    let place = |right_dm, up_dm| Offset { right_dm, ahead_dm: 0, up_dm };
+    // The mission flies at 20 m: 19 m below it is too low, 101 m above it too high.
+    for (offsets, words) in [
+        (
+            [place(0, 0), place(600, -190), place(-600, 0)],
+            "slot 1, waypoint 0: height 1 m, expected 2 to 120 m",
+        ),
+        (
+            [place(0, 0), place(600, 0), place(-600, 1_010)],
+            "slot 2, waypoint 0: height 121 m, expected 2 to 120 m",
+        ),
+        ([place(0, 0), place(600, 0), place(600, 300)], "slots 1 and 2 are 0.0 m apart over the ground"),
+    ] {
+        let offsets = Offsets::from_slice(&offsets).unwrap();
+        let mut rig = Rig::with_places(3, Layout::Custom, &offsets, 1);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+        rig.feed(0, Input::Operator(Command::Setup));
+        assert_eq!(rig.craft[0].muscop.state(), "Start");
+        let log = &rig.craft[0].log;
+        assert!(log.iter().any(|(_, _, line)| line.contains(words)), "{words}: {log:?}");
     }
 }
 
