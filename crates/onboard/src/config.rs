@@ -18,6 +18,7 @@ use wingbeat_agent::guardian::{self, Then};
 use wingbeat_agent::separation::Thresholds;
 use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
+use wingbeat_protocol::swarm::Manner;
 use wingbeat_protocol::{mbcap, muscop};
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
@@ -193,6 +194,8 @@ struct Muscop {
     arrival_period_ms: Option<u64>,
     arrival_m: Option<f64>,
     time_to_live_ms: Option<u64>,
+    separation_m: Option<f64>,
+    take_off: Option<String>,
     hold_before_landing_ms: Option<u64>,
 }
 
@@ -459,10 +462,16 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
             .parse::<Layout>()
             .map_err(|_| quoted("muscop.formation", name, "linear, matrix or circular"))?;
     }
+    if let Some(name) = &m.take_off {
+        let known = Manner::ALL.into_iter().find(|manner| manner.name() == name);
+        swarm.take_off =
+            known.ok_or_else(|| quoted("muscop.take_off", name, "sequential or simultaneous"))?;
+    }
     let numbers = [
         (&mut swarm.distance_m, "muscop.distance_m", m.distance_m),
         (&mut swarm.landing_distance_m, "muscop.landing_distance_m", m.landing_distance_m),
         (&mut swarm.arrival_m, "muscop.arrival_m", m.arrival_m),
+        (&mut swarm.separation_m, "muscop.separation_m", m.separation_m),
         (&mut swarm.height_least_m, "fence.height_least_m", fence.height_least_m),
         (&mut swarm.height_most_m, "fence.height_most_m", fence.height_most_m),
         (&mut swarm.distance_most_m, "fence.distance_most_m", fence.distance_most_m),

@@ -86,7 +86,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
         };
         let may_be = [self.way(from, by), self.way(by, to)];
-        ways.iter().all(|way| may_be.iter().all(|m| m.distance_m(way) >= self.config.separation_m))
+        let clear_m = self.config.separation_m + STRAY_M;
+        ways.iter().all(|way| may_be.iter().all(|m| m.distance_m(way) >= clear_m))
     }
 
     /// Members that are out and not known to be down.
@@ -195,7 +196,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub(crate) fn landing_ahead(&self) -> Ahead {
         let Some((place, at)) = self.landing_place().zip(self.at) else { return Ahead::Waits };
         let ways = [self.way(at.point(), place), self.way(place, Point { height_mm: 0, ..place })];
-        let near = |at: Point| ways.iter().any(|w| self.way(at, at).distance_m(w) < self.config.separation_m);
+        let clear_m = self.config.separation_m + STRAY_M;
+        let near = |at: Point| ways.iter().any(|w| self.way(at, at).distance_m(w) < clear_m);
         let last = self.plan.waypoints.len() - 1;
         let mut ahead = Ahead::Clear;
         for slot in (0..self.peers.len()).filter(|&s| s != self.slot && s != self.leader) {
