@@ -371,9 +371,16 @@ impl Protocol for Muscop {
     fn poll_timeout(&self) -> (Instant, &'static str) {
         let first = self.swarm.poll_timeout();
         let own = match self.swarm.state {
-            State::Flying(Flight::WaypointReached { .. }) => {
-                let at = self.swarm.blocked_until().min(self.swarm.land_by).min(self.wait_until);
-                (at, "the way stays blocked")
+            State::Flying(Flight::WaypointReached { waypoint }) => {
+                let s = &self.swarm;
+                // Only what ends the wait in this role: a time that passes and changes nothing wakes for ever.
+                let landing = waypoint == self.last_waypoint() && s.land_at.is_some();
+                let ends = match s.is_leader() {
+                    true => s.blocked_until(),
+                    false if landing => s.land_by,
+                    false => Instant::NEVER,
+                };
+                (ends.min(self.wait_until), "the way stays blocked")
             }
             State::Flying(Flight::MovingToWaypoint { .. }) => {
                 (self.swarm.leg_deadline.min(self.wait_until), "place not reached")

@@ -65,9 +65,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Waiting if now >= self.blocked_until() => State::Aborted(Abort::Ground),
             Climbing if self.arrived => State::TakingOff(MovingToSlot),
             MovingToSlot if self.arrived => State::TakingOff(InSlot),
-            InSlot if self.all_in_slots || self.is_leader() && self.all(self.in_slot) => {
-                State::TakingOff(Confirming)
-            }
+            // The leader's word, or everybody's own: who was not heard for a while may have missed the word.
+            InSlot if self.all_in_slots || self.all(self.in_slot) => State::TakingOff(Confirming),
             Confirming if self.is_leader() && self.all(self.acks) => State::SetupFinished,
             Confirming if !self.is_leader() && now >= self.silence_at() => State::SetupFinished,
             Climbing | MovingToSlot if now >= self.leg_deadline => self.failure(now),
