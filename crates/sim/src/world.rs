@@ -39,7 +39,7 @@ struct Vehicle {
 enum Companion {
     Lives,
     /// Dead, and so is its aircraft's voice; whoever flies it now.
-    Dead(Option<Guard>),
+    Dead(Option<Box<Guard>>),
 }
 
 /// What happens at an instant. The order of the variants is the order within it.
@@ -268,7 +268,7 @@ impl World {
         match fault {
             Fault::CompanionDies { vehicle, guarded } => {
                 let pulse = self.vehicles[vehicle].agent.pulse(self.now);
-                let guard = guarded.then(|| Guard::take_over(self.now, pulse));
+                let guard = guarded.then(|| Box::new(Guard::take_over(self.now, pulse)));
                 self.bury(vehicle, guard);
             }
             Fault::Falls { vehicle } => {
@@ -283,7 +283,7 @@ impl World {
     }
 
     /// Who has died stays dead, and whoever took the aircraft keeps it.
-    fn bury(&mut self, vehicle: usize, guard: Option<Guard>) {
+    fn bury(&mut self, vehicle: usize, guard: Option<Box<Guard>>) {
         if !self.is_dead(vehicle) {
             self.vehicles[vehicle].companion = Companion::Dead(guard);
         }

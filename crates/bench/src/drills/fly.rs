@@ -315,7 +315,7 @@ impl Drill {
 
     fn operate(&mut self) {
         let now = self.world.now();
-        let pressing = now.as_micros() % PRESS_PERIOD.as_micros() as u64 == 0;
+        let pressing = now.as_micros().is_multiple_of(PRESS_PERIOD.as_micros() as u64);
         let phase = |drill: &Self, i: usize| drill.world.phase(i);
         if pressing {
             for i in 0..self.count() {
