@@ -139,7 +139,6 @@ impl Flight {
         let own = Own {
             position: here.position,
             velocity_m_s: here.velocity_m_s,
-            heading_rad: 0.0,
             height_m: here.height_m,
             armed: here.armed,
         };
