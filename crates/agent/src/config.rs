@@ -97,6 +97,9 @@ pub enum ConfigError {
         /// How often the leader tells where it is.
         refresh_ms: u64,
     },
+    /// The formation would never turn.
+    #[error("turn_m_s: found {0}, expected at least 0.1 m/s")]
+    Turn(f64),
     /// The formation would assemble outside the fence.
     #[error("height_m: found {found} m, expected {least} m to {most} m")]
     Height {
@@ -171,6 +174,10 @@ fn check_follow_me(f: &follow_me::Config, (least, most): (f64, f64)) -> Result<(
         return Err(ConfigError::Height { found: f.height_m, least, most });
     }
     period("refresh_ms", f.refresh, 100, 5_000)?;
+    // Infinite turns as published.
+    if f.turn_m_s.is_nan() || f.turn_m_s < 0.1 {
+        return Err(ConfigError::Turn(f.turn_m_s));
+    }
     if f.swarm.distance_m < f.distance_least_m() && !f.accepts_close {
         let (found, least, refresh_ms) =
             (f.swarm.distance_m, f.distance_least_m(), f.refresh.as_millis() as u64);

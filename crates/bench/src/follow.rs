@@ -37,6 +37,9 @@ pub struct FollowTask {
     pub refresh: Duration,
     /// Standard deviation of the wandering of the noses, radians.
     pub heading_noise_rad: f64,
+    /// How fast the outermost slot moves at most because the formation turns, metres per second; infinite in the
+    /// published flights.
+    pub turn_m_s: f64,
     /// What a slave does that no longer hears its leader.
     pub leader_lost: LeaderLost,
     /// Who flies the leader.
@@ -103,6 +106,7 @@ impl FollowTask {
             speed_m_s: 10.0,
             refresh: Duration::from_secs(1),
             heading_noise_rad: 0.0,
+            turn_m_s: f64::INFINITY,
             leader_lost: LeaderLost::Hold,
             pilot: PilotOf::Published,
             axis: [places[0], places[1]],
@@ -121,6 +125,7 @@ impl FollowTask {
         config.swarm.distance_m = self.distance_m;
         config.height_m = self.height_m;
         config.refresh = self.refresh;
+        config.turn_m_s = self.turn_m_s;
         config.leader_timeout = config.leader_timeout.max(self.refresh * REFRESHES_TO_LOSE);
         config.leader_lost = self.leader_lost;
         // What the tables print is flown, however close.
@@ -166,6 +171,9 @@ pub struct Follow {
     /// Standard deviation of the wandering position error, metres.
     #[serde(default)]
     pub gps_noise_m: f64,
+    /// How fast the outermost slot moves at most because the formation turns, metres per second; without it the
+    /// formation turns with every turn of the nose, as published.
+    pub turn_m_s: Option<f64>,
     /// Rows of the table.
     pub series: Vec<Series>,
 }
@@ -212,6 +220,7 @@ impl Follow {
                     speed_m_s: self.speed_m_s,
                     refresh: Duration::from_millis(refresh_ms),
                     heading_noise_rad: noise_deg.to_radians(),
+                    turn_m_s: self.turn_m_s.unwrap_or(f64::INFINITY),
                     pilot: pilot.clone(),
                     ..FollowTask::new()
                 };
@@ -345,6 +354,7 @@ mod tests {
             let task = FollowTask {
                 aircraft: 5,
                 pilot: PilotOf::Drawn(Duration::from_secs(240)),
+                turn_m_s: 3.0,
                 ..FollowTask::new()
             };
             let mut scenario = Scenario::new("test", Task::Follow(task));

@@ -17,6 +17,7 @@ pub(super) struct FollowMe {
     distance_m: Option<f64>,
     height_m: Option<f64>,
     refresh_ms: Option<u64>,
+    turn_m_s: Option<f64>,
     leader_timeout_s: Option<f64>,
     leader_lost: Option<String>,
     follows_again: Option<bool>,
@@ -60,6 +61,12 @@ impl FollowMe {
                 return Err(value(key, &found, format!("{least_ms} to {most_ms} ms")));
             }
             *target = Duration::from_millis(found);
+        }
+        if let Some(found) = self.turn_m_s {
+            if !(0.1..=20.0).contains(&found) {
+                return Err(value("follow_me.turn_m_s", &found, "0.1 to 20 m/s"));
+            }
+            config.turn_m_s = found;
         }
         if let Some(found) = self.leader_timeout_s {
             if !(0.2..=60.0).contains(&found) {

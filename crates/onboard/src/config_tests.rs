@@ -84,6 +84,7 @@ fn a_formation_behind_a_pilot_is_configured_and_each_mistake_is_named() {
         ("landing = \"x\"", "follow_me.landing: found \"x\", expected in_place or formation"),
         ("formation = \"wedge\"", "follow_me.formation: found \"wedge\""),
         ("refresh_ms = 10", "follow_me.refresh_ms: found 10, expected 100 to 5000 ms"),
+        ("turn_m_s = nan", "follow_me.turn_m_s: found NaN"),
         ("leader_timeout_s = nan", "follow_me.leader_timeout_s: found NaN"),
         ("refresh_ms = 2000", "leader_timeout_ms: found 2000 ms, expected 4000 to 60000 ms"),
         ("distance_m = 25.0", "distance_m: found 25 m, expected at least 50 m"),

@@ -16,6 +16,10 @@ pub struct Config {
     pub height_m: f64,
     /// How often the leader tells where it is (thesis 7.3.3: 1000 ms).
     pub refresh: Duration,
+    /// How fast the outermost slot moves at most because the formation turns (leader's), metres per second;
+    /// infinite turns with every turn of the nose, as published. A pilot turns the nose faster than any slave can
+    /// fly around the leader: told of half a turn at once, every slave flies straight through the leader.
+    pub turn_m_s: f64,
     /// A leader that has not been heard for so long is lost.
     pub leader_timeout: Duration,
     /// What a slave does then.
@@ -95,6 +99,7 @@ impl Config {
             swarm,
             height_m: 19.0,
             refresh: Duration::from_secs(1),
+            turn_m_s: 3.0,
             leader_timeout: Duration::from_secs(2),
             leader_lost: LeaderLost::default(),
             follows_again: false,

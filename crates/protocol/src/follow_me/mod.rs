@@ -82,6 +82,8 @@ pub struct FollowMe {
     heard_at: Option<Instant>,
     /// When we tell next (leader).
     tell_at: Instant,
+    /// Where the formation points, and since when: it turns after the leader's nose (leader).
+    formation: Option<(Instant, f64)>,
 }
 
 impl FollowMe {
@@ -100,6 +102,7 @@ impl FollowMe {
             is_fresh: false,
             heard_at: None,
             tell_at: now + Duration::from_micros(phase_us),
+            formation: None,
             config,
         }
     }
@@ -296,10 +299,29 @@ impl FollowMe {
         while self.tell_at <= now {
             self.tell_at = self.tell_at + self.config.refresh.max(Duration::from_millis(1));
         }
+        self.turn(now);
         if let Some(coordinates) = self.coordinates() {
             let message = Message::Coordinates(coordinates);
             push(out, Action::Broadcast { flight: self.swarm.flight, message });
         }
+    }
+
+    /// Turns the formation after the leader's nose, no faster than its outermost slave can follow. It stays as
+    /// planned until the leader leads: that is where the slaves wait.
+    fn turn(&mut self, now: Instant) {
+        let planned_rad = plan::heading_rad(&self.swarm.plan);
+        if self.swarm.state != State::Flying(Flight::FollowMe) {
+            self.formation = Some((now, planned_rad));
+            return;
+        }
+        let Some(nose_rad) = self.swarm.at.and_then(|at| heading_of(&at)) else { return };
+        let (since, heading_rad) = self.formation.unwrap_or((now, planned_rad));
+        let outermost_m = plan::formation(&self.swarm.plan)
+            .map_or(0.0, |f| (0..f.count()).map(|slot| f.offset_m(slot, 0.0).length()).fold(0.0, f64::max));
+        let most_rad = self.config.turn_m_s / outermost_m.max(1.0) * now.since(since).as_secs_f64();
+        let way_rad = libm::remainder(nose_rad - heading_rad, TAU);
+        let turned_rad = heading_rad + way_rad.clamp(-most_rad, most_rad);
+        self.formation = Some((now, turned_rad - libm::floor(turned_rad / TAU) * TAU));
     }
 
     /// What the leader tells; nothing where it does not know it.
@@ -310,7 +332,9 @@ impl FollowMe {
             _ => return None,
         };
         let at = self.swarm.at?;
-        let heading_urad = (heading_of(&at)? * 1e6) as u32;
+        heading_of(&at)?;
+        let heading_rad = self.formation.map_or(plan::heading_rad(&self.swarm.plan), |(_, heading)| heading);
+        let heading_urad = ((heading_rad * 1e6) as u32).min(6_283_185);
         Some(Coordinates { at: at.point(), heading_urad, leads })
     }
 }

@@ -295,7 +295,8 @@ fn follow_03_every_word_is_one_target_turned_with_the_leader_at_its_height() {
     let told = rig.craft[0].told.len() - told_before;
     assert_eq!((told, rig.craft[1].orders.len() - orders_before), (20, 20), "one each second");
     rig.leader_m_s = DVec3::ZERO;
-    rig.run(40);
+    // A quarter turn, 3 m/s at 100 m.
+    rig.run(60);
     for i in 1..4 {
         let from_leader = rig.craft[i].at - rig.craft[0].at;
         let slot = rig.craft[i].follow.slot_in_heading_m().unwrap();
@@ -560,7 +561,7 @@ fn follow_12_the_landing_formation_is_around_the_leader_as_it_points_last() {
     let mut rig = Rig::new(5, Layout::Linear, |c| c.landing = Landing::Formation);
     rig.lead();
     rig.craft[0].heading_rad = core::f64::consts::PI;
-    rig.run(40);
+    rig.run(120);
     rig.leader_m_s = DVec3::Z * -2.0;
     rig.until("landing", 200, |r| (0..5).all(|i| r.state(i) == "Finished"));
     assert!(rig.states[&1].contains(&"MovingToLand"));
@@ -587,6 +588,27 @@ fn follow_13_mode_land_and_a_leader_that_is_down_end_the_flight() {
         rig.craft[0].armed = false;
         rig.until("all down", 60, |r| (0..3).all(|i| r.state(i) == "Finished"));
     }
+}
+
+#[test]
+fn follow_14_a_turn_of_the_nose_is_no_flight_through_the_leader() {
+    let nearest_m = |turn_m_s: f64| {
+        let change: fn(&mut Config) =
+            if turn_m_s.is_finite() { USUAL } else { |c| c.turn_m_s = f64::INFINITY };
+        let mut rig = Rig::new(5, Layout::Linear, change);
+        rig.lead();
+        rig.craft[0].heading_rad = core::f64::consts::PI;
+        let mut nearest_m = f64::INFINITY;
+        for _ in 0..150 * 20 {
+            rig.step();
+            let leader = rig.craft[0].at;
+            nearest_m = rig.craft[1..].iter().map(|c| c.at.distance(leader)).fold(nearest_m, f64::min);
+        }
+        assert!((1..5).all(|i| rig.off_m(i) < 0.5), "in the end all have turned");
+        nearest_m
+    };
+    assert!(nearest_m(3.0) > 45.0, "{}", nearest_m(3.0));
+    assert!(nearest_m(f64::INFINITY) < 5.0, "as published they do");
 }
 
 #[test]
