@@ -2,6 +2,7 @@
 
 use wingbeat_autopilot::codec::signing::Key;
 use wingbeat_geo::Duration;
+use wingbeat_protocol::ConfigError as Number;
 
 use crate::{Coordination, separation};
 
@@ -64,43 +65,12 @@ impl Config {
 /// Why a configuration cannot be flown.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// The number of aircraft is impossible.
-    #[error("aircraft: found {0}, expected 1 to {max}", max = wingbeat_wire::SWARM_MAX)]
-    Aircraft(usize),
-    /// A distance is not a positive number.
-    #[error("{name}: found {found} m, expected more than 0 and at most 10000 m")]
-    Distance {
-        /// Which.
-        name: &'static str,
-        /// Found.
-        found: f64,
-    },
-    /// Heights contradict each other.
-    #[error("heights: found {least} m to {most} m, expected 0 < least < most")]
-    Heights {
-        /// Least.
-        least: f64,
-        /// Most.
-        most: f64,
-    },
-    /// The planned speed cannot be flown.
-    #[error("planned_speed_m_s: found {0}, expected 0.5 to 20")]
-    Speed(f64),
+    /// A number of the protocol, a distance or a period.
+    #[error(transparent)]
+    Number(#[from] wingbeat_protocol::ConfigError),
     /// System id 0 addresses everybody and belongs to nobody.
     #[error("ground_station_system_id: found 0, expected 1 to 255")]
     GroundStation,
-    /// A period is out of its range.
-    #[error("{name}: found {found_ms} ms, expected {least_ms} to {most_ms} ms")]
-    Period {
-        /// Which.
-        name: &'static str,
-        /// Found.
-        found_ms: u64,
-        /// Least.
-        least_ms: u64,
-        /// Most.
-        most_ms: u64,
-    },
     /// Nobody would be warned of a collision.
     #[error("alarm_distance_m: found {alarm_m} m, expected at least collision_distance_m, {collision_m} m")]
     Alarm {
@@ -119,60 +89,25 @@ impl Config {
         if self.ground_station_system_id == 0 {
             return Err(ConfigError::GroundStation);
         }
-        period("position_interval_ms", self.position_interval, 20, 2_000)?;
-        let (least, most) = self.coordination.heights_m();
-        if !(least > 0.0 && least < most) {
-            return Err(ConfigError::Heights { least, most });
-        }
+        Number::period("position_interval_ms", self.position_interval, 20, 2_000)?;
         self.separation.check()?;
-        match &self.coordination {
-            Coordination::Muscop(m) => {
-                if m.aircraft == 0 || m.aircraft > wingbeat_wire::SWARM_MAX {
-                    return Err(ConfigError::Aircraft(m.aircraft));
-                }
-                distance("distance_m", m.distance_m)?;
-                distance("landing_distance_m", m.landing_distance_m)?;
-                period("send_period_ms", m.send_period, 20, 5_000)?;
-                period("arrival_period_ms", m.arrival_period, 0, 5_000)
-            }
-            Coordination::Mbcap(m) => {
-                if !(0.5..=20.0).contains(&m.planned_speed_m_s) {
-                    return Err(ConfigError::Speed(m.planned_speed_m_s));
-                }
-                distance("risk.distance_m", m.risk.distance_m)?;
-                distance("safe_distance_m", m.safe_distance_m)?;
-                period("beacon_period_ms", m.beacon_period, 20, 5_000)?;
-                period("check_period_ms", m.check_period, 20, 5_000)
-            }
-        }
+        Ok(self.coordination.check()?)
     }
 }
 
 impl separation::Thresholds {
     fn check(&self) -> Result<(), ConfigError> {
         let (alarm_m, collision_m) = (self.alarm_distance_m, self.collision_distance_m);
-        distance("alarm_distance_m", alarm_m)?;
-        distance("collision_distance_m", collision_m)?;
-        distance("rule_horizontal_m", self.rule_horizontal_m)?;
-        distance("rule_vertical_m", self.rule_vertical_m)?;
+        Number::distance("alarm_distance_m", alarm_m)?;
+        Number::distance("collision_distance_m", collision_m)?;
+        Number::distance("rule_horizontal_m", self.rule_horizontal_m)?;
+        Number::distance("rule_vertical_m", self.rule_vertical_m)?;
         if alarm_m < collision_m {
             return Err(ConfigError::Alarm { alarm_m, collision_m });
         }
         if !(self.alarm_time_s > 0.0 && self.alarm_time_s <= 20.0) {
             return Err(ConfigError::AlarmTime(self.alarm_time_s));
         }
-        period("rule_period_ms", self.rule_period, 50, 10_000)
+        Ok(Number::period("rule_period_ms", self.rule_period, 50, 10_000)?)
     }
-}
-
-fn distance(name: &'static str, found: f64) -> Result<(), ConfigError> {
-    if found > 0.0 && found <= 10_000.0 { Ok(()) } else { Err(ConfigError::Distance { name, found }) }
-}
-
-fn period(name: &'static str, found: Duration, least_ms: u64, most_ms: u64) -> Result<(), ConfigError> {
-    let found_ms = found.as_millis() as u64;
-    if (least_ms..=most_ms).contains(&found_ms) {
-        return Ok(());
-    }
-    Err(ConfigError::Period { name, found_ms, least_ms, most_ms })
 }

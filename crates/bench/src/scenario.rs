@@ -2,12 +2,12 @@
 //! deterministic bench and the real-time fleet build their aircraft from the same description.
 
 use anyhow::{Context, Result, bail, ensure};
-use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
+use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination};
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Formation, Frame, Instant, Position};
 use wingbeat_missions::{Limits, Mission};
-use wingbeat_protocol::{mbcap, muscop};
+use wingbeat_protocol::{mbcap, mission, muscop};
 use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
@@ -100,7 +100,7 @@ pub struct OwnMission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// Nothing: the yardstick of the two others.
+    /// Nothing, each flies its mission (protocol Mission): the yardstick of the two others.
     Off,
     /// Thesis section 5.1.
     Mbcap,
@@ -118,12 +118,21 @@ impl Variant {
         }
     }
 
-    /// Its numbers.
-    pub fn config(self) -> mbcap::Config {
+    /// Its numbers, for an aircraft of this speed.
+    fn coordination(self, me: VehicleId, planned_speed_m_s: f64) -> Coordination {
+        let own = |mbcap: mbcap::Config| {
+            // The published area is 7 km across.
+            mbcap::Config { me, planned_speed_m_s, distance_most_m: OWN_DISTANCE_MOST_M, ..mbcap }.into()
+        };
         match self {
-            Self::Off => mbcap::Config::off(),
-            Self::Mbcap => mbcap::Config::mbcap(),
-            Self::MbcapE => mbcap::Config::mbcap_e(),
+            Self::Off => {
+                let mut mission = mission::Config::new(me);
+                mission.planned_speed_m_s = planned_speed_m_s;
+                mission.fence.distance_most_m = OWN_DISTANCE_MOST_M;
+                mission.into()
+            }
+            Self::Mbcap => own(mbcap::Config::mbcap()),
+            Self::MbcapE => own(mbcap::Config::mbcap_e()),
         }
     }
 }
@@ -306,12 +315,7 @@ impl Scenario {
                 AgentConfig::new(muscop)
             }
             Task::Own(own) => {
-                let mut mbcap = own.variant.config();
-                mbcap.me = self.id(index);
-                mbcap.planned_speed_m_s = self.speed_m_s(index);
-                // The published area is 7 km across.
-                mbcap.distance_most_m = OWN_DISTANCE_MOST_M;
-                AgentConfig::new(mbcap)
+                AgentConfig::new(own.variant.coordination(self.id(index), self.speed_m_s(index)))
             }
         };
         config.companion_loss = CompanionLoss::EndsWithIt;

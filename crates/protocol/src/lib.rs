@@ -4,15 +4,20 @@
 //! of [`Action`]s. It knows no MAVLink and no bytes: an order is "fly there", a message is a value. The
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
-//! [`mbcap`] keeps aircraft on missions of their own apart (thesis chapter 5); [`muscop`] flies one mission
-//! as a formation (thesis chapter 6).
+//! [`mission`] flies a mission and nothing else; [`mbcap`] keeps aircraft on missions of their own apart
+//! (thesis chapter 5); [`muscop`] flies one mission as a formation (thesis chapter 6). How to add one is in
+//! `docs/protocols/writing-one.md`.
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod mbcap;
+pub mod mission;
 pub mod muscop;
 
+pub use config::{ConfigError, Configuration, Fence};
 pub use mbcap::Mbcap;
+pub use mission::Mission;
 pub use muscop::Muscop;
 
 use wingbeat_geo::{DVec2, DVec3, Instant, Position};
@@ -232,6 +237,11 @@ pub struct SwarmView {
     pub slot: Option<usize>,
 }
 
+impl SwarmView {
+    /// Of an aircraft that belongs to no swarm.
+    pub const ALONE: Self = Self { leader: false, leader_id: None, size: 1, formation: "none", slot: None };
+}
+
 /// What a protocol that avoids others sees and does, for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvoidanceView {
@@ -247,8 +257,8 @@ pub struct AvoidanceView {
     pub aside: Option<Position>,
 }
 
-/// What every coordination protocol offers. To add one: implement this, in one file, and give it a place
-/// among the agent's.
+/// What every coordination protocol offers. To add one: implement this and [`Configuration`] in one file, and
+/// name it among the agent's (`docs/protocols/writing-one.md`).
 pub trait Protocol {
     /// Its name in configurations.
     fn name(&self) -> &'static str;
@@ -276,10 +286,15 @@ pub trait Protocol {
     fn route(&self) -> &[Point];
     /// The waypoint reached last.
     fn reached(&self) -> Option<u16>;
-    /// Where it is flying to.
-    fn target(&self) -> Option<Point>;
-    /// Place in the swarm.
-    fn swarm(&self) -> SwarmView;
+    /// Where it is flying to: unless told, the waypoint after the one reached last.
+    fn target(&self) -> Option<Point> {
+        let next = self.reached().map_or(0, |w| usize::from(w) + 1);
+        self.route().get(next).copied()
+    }
+    /// Place in the swarm; alone unless told.
+    fn swarm(&self) -> SwarmView {
+        SwarmView::ALONE
+    }
     /// Speed at which the flight controller flies the route by its own navigation, metres per second; nothing
     /// where the protocol leads it from place to place.
     fn route_speed_m_s(&self) -> Option<f64> {
@@ -287,6 +302,10 @@ pub trait Protocol {
     }
     /// What it does to avoid others; nothing where the protocol does not.
     fn avoidance(&self) -> Option<AvoidanceView> {
+        None
+    }
+    /// What its avoidance came to so far; nothing where it has none.
+    fn avoidance_tally(&self) -> Option<mbcap::Tally> {
         None
     }
     /// Where our slot lies from the leader's, metres east and north; nothing without a formation.

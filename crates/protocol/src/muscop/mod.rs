@@ -30,7 +30,8 @@ use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
 use crate::{
-    Action, Actions, Command, Input, Order, Phase, Protocol, Severity, SwarmView, Telemetry, Text, text,
+    Action, Actions, Command, ConfigError, Configuration, Input, Order, Phase, Protocol, Severity, SwarmView,
+    Telemetry, Text, text,
 };
 use plan::Route;
 
@@ -91,6 +92,27 @@ impl Config {
             leader_timeout: Duration::from_secs(30),
             hold_before_landing: Duration::from_secs(60),
         }
+    }
+}
+
+impl Configuration for Config {
+    type Flight = Muscop;
+
+    fn me(&self) -> VehicleId {
+        self.me
+    }
+    fn heights_m(&self) -> (f64, f64) {
+        (self.height_least_m, self.height_most_m)
+    }
+    fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::aircraft(self.aircraft)?;
+        ConfigError::distance("distance_m", self.distance_m)?;
+        ConfigError::distance("landing_distance_m", self.landing_distance_m)?;
+        ConfigError::period("send_period_ms", self.send_period, 20, 5_000)?;
+        ConfigError::period("arrival_period_ms", self.arrival_period, 0, 5_000)
+    }
+    fn begin(&self, seed: u64, now: Instant) -> Muscop {
+        Muscop::new(self.clone(), seed, now)
     }
 }
 
