@@ -78,6 +78,9 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
     }
     let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m);
+    if scenario.orders_wait() {
+        world.speak_when_spoken_to();
+    }
     for i in 0..scenario.aircraft() {
         let Some(mission) = scenario.mission_for(i) else { continue };
         if let Reply::Refused(why) = world.mission(i, mission) {

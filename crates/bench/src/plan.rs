@@ -65,6 +65,9 @@ pub struct Swarm {
     /// Standard deviation of the wandering position error, metres.
     #[serde(default)]
     pub gps_noise_m: f64,
+    /// Orders wait for the flight controller's next frame, as in the reference implementation.
+    #[serde(default)]
+    pub orders_wait_for_telemetry: bool,
 }
 
 /// The mission: a file, or the published staircases.
@@ -238,6 +241,7 @@ impl Swarm {
                 task.layout = layout;
                 task.distance_m = self.distance_m;
                 task.speed_m_s = self.speed_m_s;
+                task.orders_wait = self.orders_wait_for_telemetry;
             }
             scenario
         };

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use wingbeat_geo::Duration;
+use wingbeat_sim::flight_controller::TICK;
 
 use crate::flight::{Flight, fly};
 use crate::plan::{Plan, Table};
@@ -72,12 +73,14 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }
 
-/// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each as long as
-/// it takes to see that it is there; there is nobody to wait for.
+/// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each. There is nobody to
+/// wait for, and no companion between seeing that it is there and flying on, so it looks as often as a flight
+/// controller can tell: the published reference is the autopilot's own mission, which stopped at every waypoint.
 fn alone(scenario: &Scenario) -> Scenario {
     let mut alone = scenario.clone();
     if let Task::Swarm(swarm) = &mut alone.task {
-        (swarm.aircraft, swarm.arrival_period) = (1, Duration::ZERO);
+        (swarm.aircraft, swarm.arrival_period, swarm.orders_wait) = (1, Duration::ZERO, false);
+        swarm.position_interval = TICK;
     }
     alone
 }

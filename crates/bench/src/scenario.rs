@@ -76,6 +76,10 @@ pub struct SwarmTask {
     pub mission: Vec<Point>,
     /// How often arrival is looked at.
     pub arrival_period: Duration,
+    /// How often flight controllers report their position.
+    pub position_interval: Duration,
+    /// Orders wait for the flight controller's next frame, as in the reference implementation.
+    pub orders_wait: bool,
 }
 
 /// Aircraft of different owners.
@@ -160,6 +164,8 @@ impl Scenario {
                 speed_m_s: 10.0,
                 mission,
                 arrival_period: Duration::from_millis(200),
+                position_interval: Duration::from_millis(250),
+                orders_wait: false,
             }),
         )
     }
@@ -202,6 +208,11 @@ impl Scenario {
             Task::Swarm(_) => None,
             Task::Own(own) => Some(own.variant),
         }
+    }
+
+    /// Whether orders wait for the flight controller's next frame.
+    pub fn orders_wait(&self) -> bool {
+        matches!(&self.task, Task::Swarm(swarm) if swarm.orders_wait)
     }
 
     /// What is flown and how, for a row of a table.
@@ -312,7 +323,7 @@ impl Scenario {
                 muscop.distance_m = swarm.distance_m;
                 muscop.landing_distance_m = swarm.landing_distance_m;
                 muscop.arrival_period = swarm.arrival_period;
-                AgentConfig::new(muscop)
+                AgentConfig { position_interval: swarm.position_interval, ..AgentConfig::new(muscop) }
             }
             Task::Own(own) => {
                 AgentConfig::new(own.variant.coordination(self.id(index), self.speed_m_s(index)))

@@ -84,6 +84,9 @@ pub struct World {
     /// What was sent since it was taken last; nothing is kept until somebody asks for it.
     sent: Option<Vec<Sent>>,
     outputs: Outputs,
+    /// Whether what goes to a flight controller waits until it has spoken, and what waits.
+    speaks_when_spoken_to: bool,
+    waiting: Vec<Vec<u8>>,
     bytes: Vec<u8>,
     deliveries: Vec<Delivery>,
 }
@@ -117,6 +120,8 @@ impl World {
             log: Vec::new(),
             sent: None,
             outputs: Outputs::default(),
+            speaks_when_spoken_to: false,
+            waiting: vec![Vec::new(); count],
             bytes: Vec::new(),
             deliveries: Vec::new(),
         };
@@ -187,6 +192,8 @@ impl World {
             next = next.min(self.ticks_at[i]);
             if !bytes.is_empty() {
                 self.trace = mixed(self.trace, self.now, i, 1, &bytes);
+                controller.receive(&self.waiting[i]);
+                self.waiting[i].clear();
                 self.agent(i, Input::Autopilot(&bytes));
             }
             self.bytes = bytes;
@@ -234,7 +241,11 @@ impl World {
         let (now, vehicle, out) = (self.now, &mut self.vehicles[i], &mut self.outputs);
         vehicle.agent.handle(now, input, out);
         if !out.autopilot.is_empty() {
-            vehicle.controller.receive(&out.autopilot);
+            if self.speaks_when_spoken_to {
+                self.waiting[i].extend_from_slice(&out.autopilot);
+            } else {
+                vehicle.controller.receive(&out.autopilot);
+            }
             self.trace = mixed(self.trace, now, i, 2, &out.autopilot);
         }
         self.log.extend(out.events.drain(..).map(|event| Logged { at: now, vehicle: i, event }));
@@ -260,6 +271,12 @@ impl World {
         reply
     }
 
+    /// From now on what an agent sends to its flight controller arrives when that has next sent something, as
+    /// in the reference implementation: one thread reads a frame, then writes what is to be written. It delays
+    /// an order by up to the time between two frames.
+    pub fn speak_when_spoken_to(&mut self) {
+        self.speaks_when_spoken_to = true;
+    }
     /// The time now.
     pub fn now(&self) -> Instant {
         self.now
