@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use wingbeat_agent::{AvoidanceTally, Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
 
+use wingbeat_sim::channel::{Losses, REACHES};
 use wingbeat_sim::encounters::Encounter;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
@@ -29,6 +30,8 @@ pub struct Flight {
     pub avoidance: Vec<AvoidanceTally>,
     /// Datagrams on the air.
     pub radio: Radio,
+    /// What the air lost between the swarm's start and its landing, by distance.
+    pub losses: [Losses; REACHES],
     /// Virtual time that passed.
     pub duration: Duration,
     /// Number over every byte that crossed a border.
@@ -87,7 +90,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
         }
     }
-    operate(&mut world, time_limit);
+    let losses = operate(&mut world, time_limit);
     let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let warnings = world
@@ -101,6 +104,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         encounters: world.observer().encounters().to_vec(),
         unprotected: scenario.is_unprotected(),
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
+        losses,
         radio: Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused },
         duration: world.now().since(Instant::ZERO),
         trace_hash: world.trace_hash(),
@@ -108,9 +112,10 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     })
 }
 
-/// Presses the buttons until everybody is down or time is up.
-fn operate(world: &mut World, time_limit: Duration) {
+/// Presses the buttons until everybody is down or time is up. Returns what the air lost during the mission.
+fn operate(world: &mut World, time_limit: Duration) -> [Losses; REACHES] {
     let end = Instant::ZERO + time_limit;
+    let (mut before, mut after) = (*world.losses_by_distance(), None);
     let mut accepted = vec![false; world.count()];
     let mut started = false;
     while world.now() < end {
@@ -124,17 +129,27 @@ fn operate(world: &mut World, time_limit: Duration) {
         }
         if !started && all_in(world, &[Phase::Ready]) {
             started = true;
+            before = *world.losses_by_distance();
             for i in 0..world.count() {
                 world.command(i, "start", Command::Start);
             }
+        }
+        if started && after.is_none() && (0..world.count()).any(|i| world.phase(i) > Phase::Moving) {
+            after = Some(*world.losses_by_distance());
         }
         let down = |i: usize| !world.status(i).flight_controller.armed;
         if all_in(world, &[Phase::Finished, Phase::Aborted]) && (0..world.count()).all(down) {
             // The checkers look once more.
             world.run_until(world.now() + Duration::from_secs(1));
-            return;
+            break;
         }
     }
+    let mut losses = after.unwrap_or(*world.losses_by_distance());
+    for (during, before) in losses.iter_mut().zip(before) {
+        during.sent -= before.sent;
+        during.lost -= before.lost;
+    }
+    losses
 }
 
 #[cfg(test)]

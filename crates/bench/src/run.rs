@@ -66,9 +66,13 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         .collect();
     let table = match plan.table {
         Table::Flights => report::flights(&rows),
-        Table::MuscopOverhead => report::muscop_overhead(&rows),
+        Table::MuscopOverhead => report::muscop::overhead(&rows),
         Table::MbcapPairs => report::pairs::table(&rows),
         Table::MbcapCrowd => report::crowd::table(&rows),
+        Table::MuscopOffsets => report::muscop::offsets(&rows),
+        Table::MuscopDistance => report::muscop::distance(&rows),
+        Table::MuscopLoss => report::muscop::loss(&rows),
+        Table::MuscopScale => report::muscop::scale(&rows),
     };
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }

@@ -80,6 +80,8 @@ pub struct SwarmTask {
     pub position_interval: Duration,
     /// Orders wait for the flight controller's next frame, as in the reference implementation.
     pub orders_wait: bool,
+    /// How the aircraft stand on the ground.
+    pub ground: Layout,
 }
 
 /// Aircraft of different owners.
@@ -166,6 +168,7 @@ impl Scenario {
                 arrival_period: Duration::from_millis(200),
                 position_interval: Duration::from_millis(250),
                 orders_wait: false,
+                ground: Layout::Linear,
             }),
         )
     }
@@ -342,13 +345,13 @@ impl Scenario {
         Ok(Agent::new(self.agent_config(index), seed, Instant::ZERO)?)
     }
 
-    /// Where an aircraft stands: a swarm in a row across the first leg, its middle at the first waypoint;
+    /// Where an aircraft stands: a swarm 10 m apart, its middle at the first waypoint;
     /// others at the first waypoint of their missions.
     pub fn home(&self, index: usize, seed: u64) -> Position {
         let frame = Frame::new(position(self.route(index)[0]));
         let slot = match &self.task {
-            Task::Swarm(swarm) => Formation::new(Layout::Linear, swarm.aircraft, GROUND_DISTANCE_M)
-                .map_or(DVec2::ZERO, |row| row.offset_m(index, self.heading_rad(index))),
+            Task::Swarm(swarm) => Formation::new(swarm.ground, swarm.aircraft, GROUND_DISTANCE_M)
+                .map_or(DVec2::ZERO, |ground| ground.offset_m(index, self.heading_rad(index))),
             Task::Own(_) => DVec2::ZERO,
         };
         let mut luck = chance::child(seed, "placement", index as u64);

@@ -13,7 +13,7 @@ use wingbeat_agent::{Agent, AvoidanceTally, Command, Event, Input, Outputs, Phas
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
 
-use crate::channel::{Channel, Counters, Delivery};
+use crate::channel::{Channel, Counters, Delivery, Losses, REACHES};
 use crate::flight_controller::FlightController;
 use crate::observer::{Observer, Sample};
 
@@ -330,6 +330,10 @@ impl World {
     /// What the channel did.
     pub fn channel_counters(&self) -> Counters {
         self.channel.counters()
+    }
+    /// What the channel lost, by distance.
+    pub fn losses_by_distance(&self) -> &[Losses; REACHES] {
+        self.channel.losses_by_distance()
     }
     /// What agents logged.
     pub fn log(&self) -> &[Logged] {

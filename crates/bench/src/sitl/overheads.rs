@@ -118,6 +118,7 @@ mod tests {
             encounters: Vec::new(),
             unprotected: variant == Variant::Off,
             avoidance: Vec::new(),
+            losses: Default::default(),
             radio: crate::flight::Radio::default(),
             duration: wingbeat_geo::Duration::ZERO,
             trace_hash: 0,
