@@ -4,7 +4,7 @@
 use core::ops::{Deref, DerefMut};
 
 use wingbeat_geo::Instant;
-use wingbeat_protocol::{ConfigError, Configuration, Protocol, mbcap, mission, muscop};
+use wingbeat_protocol::{ConfigError, Configuration, Protocol, mbcap, mission, muscop, sweep};
 use wingbeat_wire::VehicleId;
 
 macro_rules! protocols {
@@ -73,4 +73,6 @@ protocols! {
     Muscop(muscop::Config),
     /// A mission of its own, kept apart from others.
     Mbcap(mbcap::Config),
+    /// An area, searched in parallel lanes.
+    Sweep(sweep::Config),
 }

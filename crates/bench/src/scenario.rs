@@ -7,7 +7,7 @@ use wingbeat_geo::formation::Layout;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Formation, Frame, Instant, Position};
 use wingbeat_missions::{Limits, Mission};
-use wingbeat_protocol::{mbcap, mission, muscop};
+use wingbeat_protocol::{mbcap, mission, muscop, sweep};
 use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
@@ -98,8 +98,10 @@ pub struct OwnTask {
 pub struct OwnMission {
     /// Speed along the legs, metres per second.
     pub speed_m_s: f64,
-    /// Waypoints, heights above home; the aircraft stands at the first.
+    /// Waypoints, heights above home.
     pub points: Vec<Point>,
+    /// Where the aircraft stands, if not at the first waypoint.
+    pub start: Option<Point>,
 }
 
 /// What keeps aircraft on missions of their own apart.
@@ -112,6 +114,8 @@ pub enum Variant {
     Mbcap,
     /// Thesis section 5.3.
     MbcapE,
+    /// Nothing but that each searches a strip of its own: the points of its mission are the area's corners.
+    Sweep,
 }
 
 impl Variant {
@@ -121,22 +125,27 @@ impl Variant {
             Self::Off => "off",
             Self::Mbcap => "mbcap",
             Self::MbcapE => "mbcap-e",
+            Self::Sweep => "sweep",
         }
     }
 
-    /// Its numbers, for an aircraft of this speed.
-    fn coordination(self, me: VehicleId, planned_speed_m_s: f64) -> Coordination {
+    /// Its numbers for the aircraft of this index among so many, and this speed.
+    fn coordination(
+        self,
+        me: VehicleId,
+        index: usize,
+        aircraft: usize,
+        planned_speed_m_s: f64,
+    ) -> Coordination {
         let own = |mbcap: mbcap::Config| {
             // The published area is 7 km across.
             mbcap::Config { me, planned_speed_m_s, distance_most_m: OWN_DISTANCE_MOST_M, ..mbcap }.into()
         };
+        let mut mission = mission::Config { planned_speed_m_s, ..mission::Config::new(me) };
+        mission.fence.distance_most_m = OWN_DISTANCE_MOST_M;
         match self {
-            Self::Off => {
-                let mut mission = mission::Config::new(me);
-                mission.planned_speed_m_s = planned_speed_m_s;
-                mission.fence.distance_most_m = OWN_DISTANCE_MOST_M;
-                mission.into()
-            }
+            Self::Off => mission.into(),
+            Self::Sweep => sweep::Config { mission, ..sweep::Config::new(me, index, aircraft) }.into(),
             Self::Mbcap => own(mbcap::Config::mbcap()),
             Self::MbcapE => own(mbcap::Config::mbcap_e()),
         }
@@ -146,10 +155,10 @@ impl Variant {
 impl std::str::FromStr for Variant {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Off, Self::Mbcap, Self::MbcapE]
+        [Self::Off, Self::Mbcap, Self::MbcapE, Self::Sweep]
             .into_iter()
             .find(|v| v.name() == text)
-            .ok_or_else(|| format!("found '{text}', expected off, mbcap or mbcap-e"))
+            .ok_or_else(|| format!("found '{text}', expected off, mbcap, mbcap-e or sweep"))
     }
 }
 
@@ -329,7 +338,8 @@ impl Scenario {
                 AgentConfig { position_interval: swarm.position_interval, ..AgentConfig::new(muscop) }
             }
             Task::Own(own) => {
-                AgentConfig::new(own.variant.coordination(self.id(index), self.speed_m_s(index)))
+                let (me, speed_m_s) = (self.id(index), self.speed_m_s(index));
+                AgentConfig::new(own.variant.coordination(me, index, own.missions.len(), speed_m_s))
             }
         };
         config.companion_loss = CompanionLoss::EndsWithIt;
@@ -346,9 +356,13 @@ impl Scenario {
     }
 
     /// Where an aircraft stands: a swarm 10 m apart, its middle at the first waypoint;
-    /// others at the first waypoint of their missions.
+    /// others at the first waypoint of their missions, unless they start elsewhere.
     pub fn home(&self, index: usize, seed: u64) -> Position {
-        let frame = Frame::new(position(self.route(index)[0]));
+        let start = match &self.task {
+            Task::Swarm(_) => None,
+            Task::Own(own) => own.missions.get(index).and_then(|m| m.start),
+        };
+        let frame = Frame::new(position(start.unwrap_or(self.route(index)[0])));
         let slot = match &self.task {
             Task::Swarm(swarm) => Formation::new(swarm.ground, swarm.aircraft, GROUND_DISTANCE_M)
                 .map_or(DVec2::ZERO, |ground| ground.offset_m(index, self.heading_rad(index))),
@@ -493,7 +507,7 @@ mod tests {
     #[test]
     fn each_stands_at_the_start_of_its_own_mission() {
         let points = [staircase(2, 100.0, 10.0), staircase(4, 900.0, 10.0).split_off(2)];
-        let missions = points.map(|points| OwnMission { speed_m_s: 5.0, points }).to_vec();
+        let missions = points.map(|points| OwnMission { speed_m_s: 5.0, points, start: None }).to_vec();
         let scenario = Scenario::new("two", Task::Own(OwnTask { variant: Variant::MbcapE, missions }));
         scenario.check().unwrap();
         for i in 0..2 {
@@ -518,7 +532,8 @@ mod tests {
         assert!(message(|s| s.speed_m_s = f64::NAN).contains("speed_m_s: found NaN"));
         assert!(message(|s| s.distance_m = -1.0).contains("found -1"));
         assert!(message(|s| s.mission = vec![s.mission[0]; 3]).contains("first leg"));
-        let lone = OwnMission { speed_m_s: 10.0, points: staircase(2, 100.0, 500.0).split_off(1) };
+        let lone =
+            OwnMission { speed_m_s: 10.0, points: staircase(2, 100.0, 500.0).split_off(1), start: None };
         let task = OwnTask { variant: Variant::Off, missions: vec![lone] };
         let words = format!("{:#}", Scenario::new("own", Task::Own(task)).check().unwrap_err());
         assert!(words.contains("aircraft 1") && words.contains("found 1 waypoints"), "{words}");

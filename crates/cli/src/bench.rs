@@ -57,7 +57,7 @@ pub(crate) struct RunArguments {
     /// Only so many aircraft: the swarm's number, or one of the crowds of a plan.
     #[arg(long)]
     uavs: Option<usize>,
-    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long)]
     variant: Option<Variant>,
 }
@@ -72,7 +72,7 @@ pub(crate) struct FleetArguments {
     /// The flight of the plan: the first whose name contains this.
     #[arg(long, requires = "plan")]
     flight: Option<String>,
-    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long, requires = "plan")]
     variant: Option<Variant>,
     /// How many aircraft: 9, or as many as the plan has.
@@ -135,7 +135,7 @@ pub(crate) struct SitlArguments {
     /// How many aircraft, instead of the plan's number.
     #[arg(long)]
     uavs: Option<usize>,
-    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long)]
     variant: Option<Variant>,
     /// Times real time, 0.1 to 20. A result below 0.95 of it is refused.

@@ -18,7 +18,7 @@ use wingbeat_agent::guardian::{self, Then};
 use wingbeat_agent::separation::Thresholds;
 use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
-use wingbeat_protocol::{mbcap, mission, muscop};
+use wingbeat_protocol::{mbcap, mission, muscop, sweep};
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
@@ -116,6 +116,7 @@ struct File {
     mbcap: Mbcap,
     #[serde(default)]
     mission: Mission,
+    sweep: Option<Sweep>,
 }
 
 /// What the guardian reads of the same file: it must start whatever else is wrong in it.
@@ -224,6 +225,14 @@ struct Mbcap {
 struct Mission {
     planned_speed_m_s: Option<f64>,
     hold_before_landing_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sweep {
+    aircraft: u16,
+    strip: u16,
+    lane_distance_m: Option<f64>,
 }
 
 /// Reads the file and the process's environment.
@@ -447,7 +456,12 @@ fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError>
         }
         (Some("mbcap"), _) => mbcap(me, &file.fence, &file.mbcap).map(Coordination::Mbcap),
         (Some("mission"), _) => mission(me, &file.fence, &file.mission).map(Coordination::Mission),
-        (Some(other), _) => Err(quoted("protocol", other, "muscop, mbcap or mission")),
+        (Some("sweep"), _) => {
+            let expected = "the section with aircraft and strip";
+            let section = file.sweep.as_ref().ok_or_else(|| value("sweep", &"nothing", expected))?;
+            sweep(me, &file.fence, &file.mission, section).map(Coordination::Sweep)
+        }
+        (Some(other), _) => Err(quoted("protocol", other, "muscop, mbcap, mission or sweep")),
     }
 }
 
@@ -523,6 +537,13 @@ fn mission(me: VehicleId, fence: &Fence, m: &Mission) -> Result<mission::Config,
     planned_speed(&mut mission.planned_speed_m_s, "mission.planned_speed_m_s", m.planned_speed_m_s)?;
     period(&mut mission.hold_before_landing, "mission.hold_before_landing_ms", m.hold_before_landing_ms, 0)?;
     Ok(mission)
+}
+
+fn sweep(me: VehicleId, fence: &Fence, m: &Mission, s: &Sweep) -> Result<sweep::Config, ConfigError> {
+    let mut sweep = sweep::Config::new(me, s.strip.into(), s.aircraft.into());
+    sweep.mission = mission(me, fence, m)?;
+    length(&mut sweep.lane_distance_m, "sweep.lane_distance_m", s.lane_distance_m)?;
+    Ok(sweep)
 }
 
 fn mbcap(me: VehicleId, fence: &Fence, m: &Mbcap) -> Result<mbcap::Config, ConfigError> {

@@ -52,6 +52,12 @@ fn the_protocol_is_chosen_and_the_other_s_section_is_not_needed() {
         "protocol = \"mission\"\n{alone}[fence]\nheight_most_m = 60.0\n[mission]\nplanned_speed_m_s = 8.0\n"
     );
     assert_eq!(from_file(&file).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
+    let mut expected = sweep::Config::new(VehicleId(0x00b8_27eb_0102_0304), 2, 3);
+    expected.mission.planned_speed_m_s = 6.0;
+    let file = format!(
+        "protocol = \"sweep\"\n{alone}[mission]\nplanned_speed_m_s = 6.0\n[sweep]\naircraft = 3\nstrip = 2\n"
+    );
+    assert_eq!(from_file(&file).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
     for (file, words) in [
         (alone.to_owned(), "muscop: found nothing, expected the section"),
         (

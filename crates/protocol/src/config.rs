@@ -47,6 +47,14 @@ pub enum ConfigError {
     /// The planned speed cannot be flown.
     #[error("planned_speed_m_s: found {0}, expected 0.5 to 20")]
     Speed(f64),
+    /// There is no such strip.
+    #[error("strip: found {found}, expected 0 to {}", .aircraft - 1)]
+    Strip {
+        /// Which.
+        found: usize,
+        /// Number of strips.
+        aircraft: usize,
+    },
     /// A period is out of its range.
     #[error("{name}: found {found_ms} ms, expected {least_ms} to {most_ms} ms")]
     Period {

@@ -5,7 +5,8 @@
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
 //! [`mission`] flies a mission and nothing else; [`mbcap`] keeps aircraft on missions of their own apart
-//! (thesis chapter 5); [`muscop`] flies one mission as a formation (thesis chapter 6). How to add one is in
+//! (thesis chapter 5); [`muscop`] flies one mission as a formation (thesis chapter 6); [`sweep`] searches an area in
+//! lanes. How to add one is in
 //! `docs/protocols/writing-one.md`.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -14,11 +15,13 @@ pub mod config;
 pub mod mbcap;
 pub mod mission;
 pub mod muscop;
+pub mod sweep;
 
 pub use config::{ConfigError, Configuration, Fence};
 pub use mbcap::Mbcap;
 pub use mission::Mission;
 pub use muscop::Muscop;
+pub use sweep::Sweep;
 
 use wingbeat_geo::{DVec2, DVec3, Instant, Position};
 use wingbeat_wire::{Avoidance, LOCATIONS_MAX, Message, Point, Refused, VehicleId};

@@ -109,7 +109,13 @@ pub fn flights(rows: &[Row]) -> String {
     for row in rows {
         let n = row.flights.len();
         let failed = row.flights.iter().filter(|f| !f.succeeded()).count();
-        let time = mean(row.flights.iter().map(|f| f.swarm.mission_time_s));
+        // Without a leader whose mission it is: from the first take-off to the last landing.
+        let longest = |f: &Flight| f.aircraft.iter().map(|a| a.flight_time_s).fold(0.0, f64::max);
+        let time = mean(
+            row.flights
+                .iter()
+                .map(|f| if row.variant.is_some() { longest(f) } else { f.swarm.mission_time_s }),
+        );
         let offset = mean(row.flights.iter().map(|f| f.swarm.distance_offset.mean()));
         let offset_max = row.flights.iter().map(|f| f.swarm.distance_offset.max()).fold(0.0, f64::max);
         let separation = row.flights.iter().map(|f| f.swarm.separation_min_m).fold(f64::INFINITY, f64::min);

@@ -108,7 +108,7 @@ mod tests {
     use wingbeat_sim::observer::AircraftFigures;
 
     fn pair(name: &str, variant: Variant, real_s: [f64; 2], simulated_s: [f64; 2]) -> Pair {
-        let mission = OwnMission { speed_m_s: 10.0, points: Vec::new() };
+        let mission = OwnMission { speed_m_s: 10.0, points: Vec::new(), start: None };
         let task = OwnTask { variant, missions: vec![mission.clone(), mission] };
         let flight = |times_s: [f64; 2]| Flight {
             aircraft: times_s
