@@ -177,4 +177,19 @@ mod tests {
         assert!(flight.swarm.separation_min_m > 5.0);
         assert!((1..=4).all(|i| flight.aircraft[i].distance_m > 500.0));
     }
+
+    #[test]
+    fn orders_that_wait_for_a_frame_cost_a_little_at_every_waypoint() {
+        let mut scenario = Scenario::muscop("stairs", staircase(4, 300.0, 10.0));
+        let mut time_s = |orders_wait| {
+            let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
+            (swarm.aircraft, swarm.orders_wait) = (3, orders_wait);
+            let flight = fly(&scenario, 3, Duration::from_secs(900)).unwrap();
+            assert!(flight.succeeded(), "{:?}", flight.warnings);
+            flight.swarm.mission_time_s
+        };
+        let added_s = time_s(true) - time_s(false);
+        // Three legs; each order waits for at most a quarter of a second, and looks may then come a turn later.
+        assert!((0.1..2.2).contains(&added_s), "{added_s}");
+    }
 }
