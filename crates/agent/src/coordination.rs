@@ -4,7 +4,7 @@
 use core::ops::{Deref, DerefMut};
 
 use wingbeat_geo::Instant;
-use wingbeat_protocol::{ConfigError, Configuration, Protocol, mbcap, mission, muscop, sweep};
+use wingbeat_protocol::{ConfigError, Configuration, Protocol, follow_me, mbcap, mission, muscop, sweep};
 use wingbeat_wire::VehicleId;
 
 macro_rules! protocols {
@@ -73,6 +73,8 @@ protocols! {
     Muscop(muscop::Config),
     /// A mission of its own, kept apart from others.
     Mbcap(mbcap::Config),
+    /// A formation that follows an aircraft flown by a pilot.
+    FollowMe(follow_me::Config),
     /// An area, searched in parallel lanes.
     Sweep(sweep::Config),
 }

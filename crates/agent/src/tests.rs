@@ -404,9 +404,9 @@ fn a_configuration_that_cannot_be_flown_is_named() {
         error(config)
     };
     assert_eq!((muscop(|_| {}), mbcap(|_| {})), (None, None));
-    assert_eq!(muscop(|c| c.aircraft = 0).unwrap(), "aircraft: found 0, expected 1 to 128");
-    assert!(muscop(|c| c.distance_m = f64::NAN).unwrap().starts_with("distance_m: found NaN"));
-    assert!(muscop(|c| c.height_most_m = 1.0).unwrap().starts_with("heights"));
+    assert_eq!(muscop(|c| c.swarm.aircraft = 0).unwrap(), "aircraft: found 0, expected 1 to 128");
+    assert!(muscop(|c| c.swarm.distance_m = f64::NAN).unwrap().starts_with("distance_m: found NaN"));
+    assert!(muscop(|c| c.swarm.height_most_m = 1.0).unwrap().starts_with("heights"));
     assert!(mbcap(|c| c.height_least_m = 0.0).unwrap().starts_with("heights"));
     assert!(mbcap(|c| c.planned_speed_m_s = f64::NAN).unwrap().starts_with("planned_speed_m_s: found NaN"));
     assert!(mbcap(|c| c.risk.distance_m = -1.0).unwrap().starts_with("risk.distance_m: found -1"));

@@ -7,6 +7,7 @@ use wingbeat_geo::{Duration, Instant};
 
 use wingbeat_sim::channel::{Losses, REACHES};
 use wingbeat_sim::encounters::Encounter;
+use wingbeat_sim::following::Following;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
@@ -26,6 +27,8 @@ pub struct Flight {
     pub encounters: Vec<Encounter>,
     /// Whether nothing was to keep the aircraft apart.
     pub unprotected: bool,
+    /// How well the slaves followed, in a formation that turns with its leader.
+    pub following: Following,
     /// What the avoidance of each aircraft came to, where there is one.
     pub avoidance: Vec<AvoidanceTally>,
     /// Datagrams on the air.
@@ -90,7 +93,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
         }
     }
-    let losses = operate(&mut world, time_limit);
+    let losses = operate(&mut world, scenario, seed, time_limit);
     let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let warnings = world
@@ -102,6 +105,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
         encounters: world.observer().encounters().to_vec(),
+        following: world.observer().following().clone(),
         unprotected: scenario.is_unprotected(),
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         losses,
@@ -113,7 +117,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
 }
 
 /// Presses the buttons until everybody is down or time is up. Returns what the air lost during the mission.
-fn operate(world: &mut World, time_limit: Duration) -> [Losses; REACHES] {
+fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Duration) -> [Losses; REACHES] {
     let end = Instant::ZERO + time_limit;
     let (mut before, mut after) = (*world.losses_by_distance(), None);
     let mut accepted = vec![false; world.count()];
@@ -132,6 +136,9 @@ fn operate(world: &mut World, time_limit: Duration) -> [Losses; REACHES] {
             before = *world.losses_by_distance();
             for i in 0..world.count() {
                 world.command(i, "start", Command::Start);
+                if let Some(pilot) = scenario.pilot(i, seed) {
+                    world.seat(i, pilot);
+                }
             }
         }
         if started && after.is_none() && (0..world.count()).any(|i| world.phase(i) > Phase::Moving) {

@@ -4,7 +4,9 @@
 
 pub mod fleet;
 pub mod flight;
+pub mod follow;
 pub mod gauss_markov;
+mod hands;
 pub mod own;
 pub mod parity;
 pub mod plan;
@@ -15,3 +17,4 @@ pub mod scenario;
 pub mod serve;
 pub mod serve_serial;
 pub mod sitl;
+pub mod takeoff;

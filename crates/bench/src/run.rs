@@ -73,6 +73,7 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         Table::MuscopDistance => report::muscop::distance(&rows),
         Table::MuscopLoss => report::muscop::loss(&rows),
         Table::MuscopScale => report::muscop::scale(&rows),
+        Table::Following => report::following::table(&rows),
     };
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }

@@ -16,13 +16,12 @@ use serde::Deserialize;
 use wingbeat_agent::Coordination;
 use wingbeat_agent::guardian::{self, Then};
 use wingbeat_agent::separation::Thresholds;
-use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::{mbcap, mission, muscop, sweep};
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
-use crate::{Config, guard_process, signing};
+use crate::{Config, formation, guard_process, signing};
 
 /// Where the file is unless the command line says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
@@ -117,6 +116,7 @@ struct File {
     #[serde(default)]
     mission: Mission,
     sweep: Option<Sweep>,
+    follow_me: Option<follow::FollowMe>,
 }
 
 /// What the guardian reads of the same file: it must start whatever else is wrong in it.
@@ -189,6 +189,7 @@ struct Muscop {
     master: String,
     aircraft: u16,
     formation: Option<String>,
+    formation_file: Option<PathBuf>,
     distance_m: Option<f64>,
     landing_distance_m: Option<f64>,
     send_period_ms: Option<u64>,
@@ -266,7 +267,14 @@ pub fn parse(
     environment: impl IntoIterator<Item = (String, String)>,
     mac_address: &dyn Fn(&str) -> Result<u64, String>,
 ) -> Result<Settings, ConfigError> {
-    merged::<File>(path, text, environment)?.settings(mac_address)
+    let mut file = merged::<File>(path, text, environment)?;
+    if let Some(places) =
+        file.muscop.as_mut().and_then(|m| m.formation_file.as_mut()).filter(|p| !p.as_os_str().is_empty())
+    {
+        // Beside the configuration, unless it says where.
+        *places = Path::new(path).parent().unwrap_or(Path::new("")).join(&places);
+    }
+    file.settings(mac_address)
 }
 
 /// Reads what the guardian needs of the daemon's file and of the process's environment.
@@ -447,7 +455,7 @@ impl Gateway {
     }
 }
 
-/// The protocol that is asked for, with its section; the other's section may stand there and does not count.
+/// The protocol that is asked for, with its section; others' sections may stand there and do not count.
 fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError> {
     match (file.protocol.as_deref(), &file.muscop) {
         (None | Some("muscop"), Some(m)) => muscop(me, &file.fence, m).map(Coordination::Muscop),
@@ -461,7 +469,11 @@ fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError>
             let section = file.sweep.as_ref().ok_or_else(|| value("sweep", &"nothing", expected))?;
             sweep(me, &file.fence, &file.mission, section).map(Coordination::Sweep)
         }
-        (Some(other), _) => Err(quoted("protocol", other, "muscop, mbcap, mission or sweep")),
+        (Some("follow_me"), _) => match &file.follow_me {
+            Some(section) => section.settings(me, &file.fence).map(Coordination::FollowMe),
+            None => Err(value("follow_me", &"nothing", "the section with leader and aircraft")),
+        },
+        (Some(other), _) => Err(quoted("protocol", other, "muscop, mbcap, follow_me, mission or sweep")),
     }
 }
 
@@ -477,28 +489,28 @@ fn length(target: &mut f64, key: &'static str, found: Option<f64>) -> Result<(),
 fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, ConfigError> {
     let master = vehicle("muscop.master", &m.master)?;
     let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
-    if let Some(name) = &m.formation {
-        muscop.layout = name
-            .parse::<Layout>()
-            .map_err(|_| quoted("muscop.formation", name, "linear, matrix or circular"))?;
-    }
+    let swarm = &mut muscop.swarm;
     let numbers = [
-        (&mut muscop.distance_m, "muscop.distance_m", m.distance_m),
-        (&mut muscop.landing_distance_m, "muscop.landing_distance_m", m.landing_distance_m),
-        (&mut muscop.arrival_m, "muscop.arrival_m", m.arrival_m),
-        (&mut muscop.height_least_m, "fence.height_least_m", fence.height_least_m),
-        (&mut muscop.height_most_m, "fence.height_most_m", fence.height_most_m),
-        (&mut muscop.distance_most_m, "fence.distance_most_m", fence.distance_most_m),
+        (&mut swarm.distance_m, "muscop.distance_m", m.distance_m),
+        (&mut swarm.landing_distance_m, "muscop.landing_distance_m", m.landing_distance_m),
+        (&mut swarm.arrival_m, "muscop.arrival_m", m.arrival_m),
+        (&mut swarm.height_least_m, "fence.height_least_m", fence.height_least_m),
+        (&mut swarm.height_most_m, "fence.height_most_m", fence.height_most_m),
+        (&mut swarm.distance_most_m, "fence.distance_most_m", fence.distance_most_m),
     ];
     for (target, key, found) in numbers {
         length(target, key, found)?;
     }
+    let keys = formation::Keys { formation: "muscop.formation", formation_file: "muscop.formation_file" };
+    let places = m.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
+    (swarm.layout, swarm.offsets) =
+        formation::choose(&keys, m.formation.as_deref(), places, swarm.aircraft, swarm.distance_m)?;
     let periods = [
-        (&mut muscop.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
-        (&mut muscop.silence, "muscop.silence_ms", m.silence_ms, 100),
-        (&mut muscop.arrival_period, "muscop.arrival_period_ms", m.arrival_period_ms, 0),
+        (&mut swarm.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
+        (&mut swarm.silence, "muscop.silence_ms", m.silence_ms, 100),
+        (&mut swarm.arrival_period, "muscop.arrival_period_ms", m.arrival_period_ms, 0),
         (&mut muscop.leader_timeout, "muscop.leader_timeout_ms", m.leader_timeout_ms, 1_000),
-        (&mut muscop.hold_before_landing, "muscop.hold_before_landing_ms", m.hold_before_landing_ms, 0),
+        (&mut swarm.hold_before_landing, "muscop.hold_before_landing_ms", m.hold_before_landing_ms, 0),
     ];
     for (target, key, found, least_ms) in periods {
         period(target, key, found, least_ms)?;
@@ -672,6 +684,9 @@ fn mac_address(interface: &str) -> Result<u64, String> {
         _ => Err(format!("no MAC address on {interface}")),
     }
 }
+
+#[path = "config_follow.rs"]
+mod follow;
 
 #[cfg(test)]
 #[path = "config_schema.rs"]

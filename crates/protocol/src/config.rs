@@ -47,6 +47,29 @@ pub enum ConfigError {
     /// The planned speed cannot be flown.
     #[error("planned_speed_m_s: found {0}, expected 0.5 to 20")]
     Speed(f64),
+    /// The leader would fly into a slave that lags behind.
+    #[error(
+        "distance_m: found {found} m, expected at least {least} m for a refresh of {refresh_ms} ms: slaves lag \
+         behind, and the leader flies into them (accepts_close flies it all the same)"
+    )]
+    Close {
+        /// Found.
+        found: f64,
+        /// Least.
+        least: f64,
+        /// How often the leader tells where it is.
+        refresh_ms: u64,
+    },
+    /// The formation would assemble outside the fence.
+    #[error("height_m: found {found} m, expected {least} m to {most} m")]
+    Height {
+        /// Found.
+        found: f64,
+        /// Least.
+        least: f64,
+        /// Most.
+        most: f64,
+    },
     /// There is no such strip.
     #[error("strip: found {found}, expected 0 to {}", .aircraft - 1)]
     Strip {

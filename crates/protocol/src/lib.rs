@@ -5,19 +5,23 @@
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
 //! [`mission`] flies a mission and nothing else; [`mbcap`] keeps aircraft on missions of their own apart
-//! (thesis chapter 5); [`muscop`] flies one mission as a formation (thesis chapter 6); [`sweep`] searches an area in
-//! lanes. How to add one is in
+//! (thesis chapter 5); [`muscop`] flies one mission as a formation (thesis chapter 6); [`follow_me`] makes a
+//! formation follow an aircraft that a pilot flies (thesis chapter 7); [`sweep`] searches an area in lanes. What
+//! every swarm does before and after its flight is [`swarm`]. How to add a protocol is in
 //! `docs/protocols/writing-one.md`.
 #![no_std]
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod follow_me;
 pub mod mbcap;
 pub mod mission;
 pub mod muscop;
+pub mod swarm;
 pub mod sweep;
 
 pub use config::{ConfigError, Configuration, Fence};
+pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use mission::Mission;
 pub use muscop::Muscop;
@@ -84,6 +88,8 @@ pub struct Telemetry {
     pub height_m: f64,
     /// Velocity east, north, up, metres per second.
     pub velocity_m_s: DVec3,
+    /// Where its nose points, clockwise from north; outside 0 to 2π the autopilot does not know.
+    pub heading_rad: f64,
     /// Whether its motors are armed.
     pub armed: bool,
     /// Whether the flight controller is in a mode that brings it down.
@@ -204,6 +210,12 @@ pub enum Action {
 /// messages of one talk.
 pub type Actions = heapless::Vec<Action, 8>;
 
+/// The bound of [`Actions`] holds what one input can ask: see there.
+pub(crate) fn push(out: &mut Actions, action: Action) {
+    let pushed = out.push(action);
+    debug_assert!(pushed.is_ok(), "see the bound on Actions");
+}
+
 /// How far a flight has come, whatever its protocol calls that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -314,6 +326,16 @@ pub trait Protocol {
     /// Where our slot lies from the leader's, metres east and north; nothing without a formation.
     fn slot_offset_m(&self) -> Option<DVec2> {
         None
+    }
+    /// Where our slot lies from the leader's in a formation that turns with the leader: metres right of the
+    /// leader's nose, and ahead; nothing where the formation keeps its heading.
+    fn slot_in_heading_m(&self) -> Option<DVec2> {
+        None
+    }
+    /// Whether a pilot flies this aircraft. The protocol gives it no order then, and a change of its flight mode
+    /// is the pilot's business and no takeover.
+    fn is_piloted(&self) -> bool {
+        false
     }
     /// Hash of the plan that the swarm shares; nothing without one.
     fn plan_hash(&self) -> Option<u64> {

@@ -6,6 +6,8 @@ pub mod chance;
 pub mod channel;
 pub mod encounters;
 pub mod flight_controller;
+pub mod following;
 pub mod motion;
 pub mod observer;
+pub mod pilot;
 pub mod world;

@@ -16,6 +16,7 @@ use wingbeat_wire::Point;
 use crate::channel::{Channel, Counters, Delivery, Losses, REACHES};
 use crate::flight_controller::FlightController;
 use crate::observer::{Observer, Sample};
+use crate::pilot::{Pilot, STICK_PERIOD};
 
 /// How often the checkers look.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
@@ -26,6 +27,8 @@ struct Vehicle {
     controller: FlightController,
     /// The wake-up that is in the queue; others that come are stale.
     wake_at: Instant,
+    /// Whoever holds its sticks, and since when.
+    pilot: Option<(Pilot, Instant)>,
 }
 
 /// What happens at an instant. The order of the variants is the order within it.
@@ -39,6 +42,8 @@ enum Happening {
     Arrival { to: usize, bytes: Arc<[u8]> },
     /// An agent wanted waking.
     Wake { vehicle: usize },
+    /// A pilot moves the sticks.
+    Sticks { vehicle: usize },
 }
 
 /// A line that an agent logged.
@@ -102,7 +107,7 @@ impl World {
         let count = vehicles.len();
         let vehicles: Vec<Vehicle> = vehicles
             .into_iter()
-            .map(|(agent, controller)| Vehicle { agent, controller, wake_at: Instant::NEVER })
+            .map(|(agent, controller)| Vehicle { agent, controller, wake_at: Instant::NEVER, pilot: None })
             .collect();
         let mut world = Self {
             now: Instant::ZERO,
@@ -162,6 +167,7 @@ impl World {
                 Happening::Arrival { to, bytes } => {
                     self.agent(to, Input::Datagram(&bytes));
                 }
+                Happening::Sticks { vehicle } => self.move_sticks(vehicle),
                 Happening::Wake { vehicle } => {
                     if self.vehicles[vehicle].wake_at != at {
                         continue;
@@ -201,6 +207,26 @@ impl World {
         self.push(next, Happening::Tick);
     }
 
+    /// Somebody takes the transmitter of one aircraft, now.
+    pub fn seat(&mut self, vehicle: usize, pilot: Pilot) {
+        let seated = self.vehicles[vehicle].pilot.is_some();
+        self.vehicles[vehicle].pilot = Some((pilot, self.now));
+        if !seated {
+            self.push(self.now, Happening::Sticks { vehicle });
+        }
+    }
+
+    fn move_sticks(&mut self, vehicle: usize) {
+        let aircraft = &mut self.vehicles[vehicle];
+        let Some((pilot, since)) = &mut aircraft.pilot else { return };
+        let sticks = pilot.sticks(self.now.since(*since), &aircraft.controller.truth());
+        aircraft.controller.set_rc(Some(sticks.channels()));
+        let pulses = [sticks.roll_us, sticks.pitch_us, sticks.throttle_us, sticks.yaw_us];
+        let bytes: Vec<u8> = pulses.iter().flat_map(|p| p.to_le_bytes()).collect();
+        self.trace = mixed(self.trace, self.now, vehicle, 4, &bytes);
+        self.push(self.now + STICK_PERIOD, Happening::Sticks { vehicle });
+    }
+
     fn look(&mut self) {
         self.locate();
         let mut samples = std::mem::take(&mut self.samples);
@@ -216,7 +242,7 @@ impl World {
         let places = self.positions.iter_mut().zip(&mut self.is_stale);
         for ((position, is_stale), vehicle) in places.zip(&self.vehicles) {
             if std::mem::take(is_stale) {
-                *position = self.frame.to_local(vehicle.controller.truth().position);
+                *position = vehicle.controller.place_in(&self.frame);
             }
         }
     }
@@ -233,6 +259,8 @@ impl World {
             phase,
             leader,
             slot_offset: slot_offset.map(|o| o.extend(0.0)),
+            heading_rad: truth.heading_rad,
+            slot_in_heading: self.vehicles[i].agent.slot_in_heading_m(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! ours.
 
 pub mod crowd;
+pub mod following;
 pub mod muscop;
 pub mod pairs;
 pub mod statistics;
@@ -9,7 +10,8 @@ pub mod statistics;
 use std::fmt::Write as _;
 
 use crate::flight::{Flight, Radio};
-use crate::scenario::{Scenario, Variant};
+use crate::follow::FollowTask;
+use crate::scenario::{Scenario, Task, Variant};
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 
 /// The figures of one flight: a row per aircraft, then the swarm.
@@ -73,6 +75,8 @@ pub struct Row {
     pub name: String,
     /// What kept aircraft on missions of their own apart.
     pub variant: Option<Variant>,
+    /// What followed, and how.
+    pub follow: Option<FollowTask>,
     /// Number of aircraft.
     pub aircraft: usize,
     /// Number of waypoints.
@@ -91,6 +95,10 @@ impl Row {
             mission: scenario.map_or_else(String::new, Scenario::label),
             name: scenario.map_or_else(String::new, |s| s.name.clone()),
             variant: scenario.and_then(Scenario::variant),
+            follow: scenario.and_then(|s| match &s.task {
+                Task::Follow(follow) => Some(follow.clone()),
+                Task::Swarm(_) | Task::Own(_) => None,
+            }),
             aircraft: scenario.map_or(0, Scenario::aircraft),
             waypoints: scenario.map_or(0, Scenario::waypoints),
             flights,

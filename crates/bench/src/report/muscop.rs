@@ -257,6 +257,7 @@ mod tests {
                 aircraft: vec![],
                 swarm: Default::default(),
                 encounters: vec![],
+                following: Default::default(),
                 unprotected: false,
                 avoidance: vec![],
                 losses: Default::default(),

@@ -14,6 +14,7 @@ fn at(east_m: f64, speed_m_s: f64, armed: bool) -> Telemetry {
     Telemetry {
         position: there(east_m),
         height_m: 10.0,
+        heading_rad: 0.0,
         velocity_m_s: DVec3::new(speed_m_s, 0.0, 0.0),
         armed,
         landing: false,

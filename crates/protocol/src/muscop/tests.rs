@@ -7,9 +7,14 @@ use std::fmt::Write as _;
 use std::string::String;
 use std::vec::Vec as StdVec;
 
-use wingbeat_geo::DVec3;
+use wingbeat_geo::formation::{Layout, Offset, Offsets};
+use wingbeat_geo::{DVec3, Frame, Position};
 
 use super::*;
+use crate::swarm::TakeOff;
+use crate::swarm::members::Slots;
+use crate::swarm::plan::Route;
+use crate::{Order, Severity, Telemetry};
 
 struct Craft {
     muscop: Muscop,
@@ -49,11 +54,16 @@ fn mission(legs: &[(f64, f64)], height_m: f64) -> Route {
 
 impl Rig {
     fn new(count: usize, layout: Layout, seed: u64) -> Self {
+        Self::with_places(count, layout, &Offsets::new(), seed)
+    }
+
+    fn with_places(count: usize, layout: Layout, offsets: &Offsets, seed: u64) -> Self {
         let frame = Frame::new(ORIGIN);
         let craft = (0..count)
             .map(|i| {
                 let mut config = Config::new(VehicleId(10 + i as u64), VehicleId(10), count);
-                config.layout = layout;
+                config.swarm.layout = layout;
+                config.swarm.offsets = offsets.clone();
                 let mut muscop = Muscop::new(config, seed + i as u64, Instant::ZERO);
                 if i == 0 {
                     muscop.set_mission(&mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0)).unwrap();
@@ -76,7 +86,7 @@ impl Rig {
         let mut queue = StdVec::new();
         self.feed_one(i, input, &mut queue);
         while let Some((from, to, flight, message)) = queue.pop() {
-            let from = self.craft[from].muscop.config.me;
+            let from = self.craft[from].muscop.swarm.config.me;
             self.feed_one(to, Input::Message { from, flight, message: &message }, &mut queue);
         }
     }
@@ -94,7 +104,7 @@ impl Rig {
                 }
                 Action::Broadcast { flight, message } => {
                     let bytes = wingbeat_wire::encode(&wingbeat_wire::Datagram {
-                        from: craft.muscop.config.me,
+                        from: craft.muscop.swarm.config.me,
                         flight,
                         sequence: 0,
                         message,
@@ -152,6 +162,7 @@ impl Rig {
                 position: craft.frame.to_position(craft.at),
                 height_m: craft.at.z,
                 velocity_m_s: DVec3::ZERO,
+                heading_rad: 0.0,
                 armed: craft.armed,
                 landing: false,
             };
@@ -187,7 +198,7 @@ impl Rig {
     }
 
     fn set_up(&mut self) {
-        self.until("hellos", 5, |r| r.craft[0].muscop.heard.len() + 1 == r.craft.len());
+        self.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() + 1 == r.craft.len());
         self.command_all(Command::Setup);
         self.until("setup", 300, |r| r.all_in("SetupFinished"));
     }
@@ -200,7 +211,7 @@ fn muscop_01_a_mission_from_setup_to_landing() {
         rig.set_up();
         rig.command_all(Command::Start);
         rig.until("landing", 300, |r| r.all_in("Finished"));
-        let center = rig.craft.iter().position(|c| c.muscop.is_center()).unwrap();
+        let center = rig.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap();
         let expected_of = |leader: bool| {
             let mut states = std::vec![
                 "Start",
@@ -234,6 +245,61 @@ fn muscop_01_a_mission_from_setup_to_landing() {
 }
 
 #[test]
+fn muscop_01_every_formation_is_flown_as_it_was_asked_for() {
+    let place = |right_dm, ahead_dm, up_dm| Offset { right_dm, ahead_dm, up_dm };
+    let offsets =
+        [place(0, 0, 0), place(600, -600, 50), place(-600, -600, -30), place(0, 700, 0), place(0, 1_400, 0)];
+    let offsets = Offsets::from_slice(&offsets).unwrap();
+    for layout in Layout::ALL {
+        let mut rig = Rig::with_places(5, layout, &offsets, 1);
+        rig.set_up();
+        let asked = crate::swarm::shape::configured(layout, &offsets, 5, 50.0).unwrap();
+        let heading = plan::heading_rad(&rig.craft[0].muscop.swarm.plan);
+        let center = rig.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap();
+        for craft in &rig.craft {
+            let slot = craft.muscop.swarm.slot;
+            let wanted = asked.offset_m(slot, heading).extend(asked.height_m(slot));
+            let apart = (craft.at - rig.craft[center].at).distance(wanted);
+            assert!(apart < 2.5, "{layout}: slot {slot} is {apart} m from its place");
+            assert_eq!(craft.muscop.swarm().formation, layout.name());
+        }
+        rig.command_all(Command::Start);
+        rig.until("landing", 900, |r| r.all_in("Finished"));
+        for a in 0..5 {
+            for b in 0..a {
+                let apart = rig.craft[a].at.distance(rig.craft[b].at);
+                assert!(apart > 8.0, "{layout} {a} {b}: {apart} m");
+            }
+        }
+    }
+}
+
+#[test]
+fn muscop_08_a_place_below_the_ground_or_above_the_fence_is_refused_with_its_slot() {
+    let place = |right_dm, up_dm| Offset { right_dm, ahead_dm: 0, up_dm };
+    // The mission flies at 20 m: 19 m below it is too low, 101 m above it too high.
+    for (offsets, words) in [
+        (
+            [place(0, 0), place(600, -190), place(-600, 0)],
+            "slot 1, waypoint 0: height 1 m, expected 2 to 120 m",
+        ),
+        (
+            [place(0, 0), place(600, 0), place(-600, 1_010)],
+            "slot 2, waypoint 0: height 121 m, expected 2 to 120 m",
+        ),
+        ([place(0, 0), place(600, 0), place(600, 300)], "slots 1 and 2 are 0.0 m apart over the ground"),
+    ] {
+        let offsets = Offsets::from_slice(&offsets).unwrap();
+        let mut rig = Rig::with_places(3, Layout::Custom, &offsets, 1);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+        rig.feed(0, Input::Operator(Command::Setup));
+        assert_eq!(rig.craft[0].muscop.state(), "Start");
+        let log = &rig.craft[0].log;
+        assert!(log.iter().any(|(_, _, line)| line.contains(words)), "{words}: {log:?}");
+    }
+}
+
+#[test]
 fn muscop_02_nobody_leaves_a_waypoint_before_all_are_there() {
     let mut rig = Rig::new(4, Layout::Linear, 3);
     rig.set_up();
@@ -261,7 +327,7 @@ fn muscop_03_eight_of_ten_datagrams_may_be_lost() {
                 .wrapping_mul(0xbf58_476d_1ce4_e5b9);
             (x >> 33) % 10 < 2
         };
-        rig.until("hellos", 30, |r| r.craft[0].muscop.heard.len() == 4);
+        rig.until("hellos", 30, |r| r.craft[0].muscop.swarm.heard.len() == 4);
         rig.command_all(Command::Setup);
         rig.until("setup", 600, |r| r.all_in("SetupFinished"));
         rig.command_all(Command::Start);
@@ -274,7 +340,7 @@ fn muscop_04_the_operator_stops_it_in_every_state() {
     for command in [Command::Hold, Command::Return, Command::Land] {
         for steps in (20..2_400).step_by(97) {
             let mut rig = Rig::new(3, Layout::Linear, 9);
-            rig.until("hellos", 5, |r| r.craft[0].muscop.heard.len() == 2);
+            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
             rig.command_all(Command::Setup);
             for _ in 0..steps {
                 if rig.all_in("SetupFinished") {
@@ -307,7 +373,7 @@ fn muscop_05_a_follower_without_its_centre_lands_and_says_why() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.set_up();
     rig.command_all(Command::Start);
-    let center = rig.craft.iter().position(|c| c.muscop.is_center()).unwrap();
+    let center = rig.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap();
     assert_eq!(center, 1, "the middle one");
     rig.hears = |_, from, _| from != 1;
     rig.until("followers down", 120, |r| [0, 2].iter().all(|&i| !r.craft[i].armed));
@@ -341,7 +407,7 @@ fn muscop_06_a_failed_order_holds_then_lands() {
 fn muscop_07_strangers_and_other_flights_are_refused() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.set_up();
-    let flight = rig.craft[0].muscop.flight;
+    let flight = rig.craft[0].muscop.swarm.flight;
     let refused = |rig: &mut Rig, from: u64, flight: u32, message: Message| {
         let mut out = Actions::new();
         let input = Input::Message { from: VehicleId(from), flight, message: &message };
@@ -355,7 +421,7 @@ fn muscop_07_strangers_and_other_flights_are_refused() {
     assert_eq!(refused(&mut rig, 10, flight, go.clone()), Some(Refused::Stranger));
     assert_eq!(refused(&mut rig, 11, flight, go), None);
     // A plan from anybody but the configured master is nobody's business.
-    let plan = rig.craft[0].muscop.plan.clone();
+    let plan = rig.craft[0].muscop.swarm.plan.clone();
     assert_eq!(refused(&mut rig, 11, flight, Message::Data(plan)), Some(Refused::Stranger));
 }
 
@@ -374,7 +440,7 @@ fn muscop_08_setup_is_refused_with_a_reason() {
     for (legs, height, word) in [(300.0, 130.0, "height 130 m"), (6_000.0, 20.0, "from the start")] {
         let mut rig = Rig::new(3, Layout::Linear, 4);
         rig.craft[0].muscop.set_mission(&mission(&[(0.0, 0.0), (legs, 0.0)], height)).unwrap();
-        rig.until("hellos", 5, |r| r.craft[0].muscop.heard.len() == 2);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
         rig.command_all(Command::Setup);
         assert_eq!(rig.craft[0].muscop.state(), "Start");
         assert!(rig.craft[0].log.iter().any(|(_, _, l)| l.contains(word)), "{:?}", rig.craft[0].log);
@@ -394,7 +460,7 @@ fn muscop_09_a_lone_aircraft_flies_the_same_mission() {
 #[test]
 fn muscop_11_a_follower_takes_setup_twice_and_waits_for_the_plan() {
     let mut rig = Rig::new(2, Layout::Linear, 4);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.heard.len() == 1);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 1);
     for _ in 0..2 {
         rig.craft[1].muscop.permits(Command::Setup).unwrap();
         rig.feed(1, Input::Operator(Command::Setup));
@@ -402,6 +468,14 @@ fn muscop_11_a_follower_takes_setup_twice_and_waits_for_the_plan() {
     assert_eq!(rig.craft[1].muscop.state(), "Setup");
     rig.feed(0, Input::Operator(Command::Setup));
     rig.until("setup", 120, |r| r.all_in("SetupFinished"));
+}
+
+/// A state as the table names it.
+fn shown(state: State) -> String {
+    match state {
+        State::Flying(flight) => std::format!("{flight:?}"),
+        state => std::format!("{state:?}"),
+    }
 }
 
 /// Every state under everything that can have happened, as followers and as centre.
@@ -417,9 +491,9 @@ fn muscop_10_the_transition_table() {
         State::TakingOff(TakeOff::InSlot),
         State::TakingOff(TakeOff::Confirming),
         State::SetupFinished,
-        State::WaypointReached { waypoint: 1 },
-        State::WaypointReached { waypoint: 2 },
-        State::MovingToWaypoint { waypoint: 2 },
+        State::Flying(Flight::WaypointReached { waypoint: 1 }),
+        State::Flying(Flight::WaypointReached { waypoint: 2 }),
+        State::Flying(Flight::MovingToWaypoint { waypoint: 2 }),
         State::MovingToLand,
         State::Landing,
         State::Finished,
@@ -428,18 +502,18 @@ fn muscop_10_the_transition_table() {
     ];
     type Change = (&'static str, fn(&mut Muscop));
     let changes: [Change; 12] = [
-        ("Setup", |m| m.asked = Some(Command::Setup)),
-        ("Start", |m| m.asked = Some(Command::Start)),
-        ("Hold", |m| m.asked = Some(Command::Hold)),
-        ("Land", |m| m.asked = Some(Command::Land)),
-        ("all answered", |m| m.acks = Slots::MAX),
-        ("all in slots", |m| m.in_slot = Slots::MAX),
-        ("held, then silent", |m| m.held_at = Some(Instant::ZERO)),
-        ("released", |m| m.released = true),
-        ("arrived", |m| m.arrived = true),
-        ("release to 2, landing", |m| (m.move_to, m.land_at) = (Some(2), Some(Point::default()))),
-        ("order failed", |m| m.failed = true),
-        ("disarmed", |m| m.at.as_mut().unwrap().armed = false),
+        ("Setup", |m| m.swarm.asked = Some(Command::Setup)),
+        ("Start", |m| m.swarm.asked = Some(Command::Start)),
+        ("Hold", |m| m.swarm.asked = Some(Command::Hold)),
+        ("Land", |m| m.swarm.asked = Some(Command::Land)),
+        ("all answered", |m| m.swarm.acks = Slots::MAX),
+        ("all in slots", |m| m.swarm.in_slot = Slots::MAX),
+        ("held, then silent", |m| m.swarm.held_at = Some(Instant::ZERO)),
+        ("released", |m| m.swarm.released = true),
+        ("arrived", |m| m.swarm.arrived = true),
+        ("release to 2, landing", |m| (m.move_to, m.swarm.land_at) = (Some(2), Some(Point::default()))),
+        ("order failed", |m| m.swarm.failed = true),
+        ("disarmed", |m| m.swarm.at.as_mut().unwrap().armed = false),
     ];
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.set_up();
@@ -449,17 +523,19 @@ fn muscop_10_the_transition_table() {
         for state in states {
             for (name, change) in changes {
                 let m = &mut rig.craft[index].muscop;
-                let kept = (m.acks, m.in_slot, m.at, m.move_to, m.held_at, m.leader_heard_at);
-                m.state = state;
-                (m.acks, m.in_slot, m.held_at, m.asked) = (0, 0, None, None);
-                (m.released, m.arrived, m.failed, m.move_to, m.land_at) = (false, false, false, None, None);
-                (m.leg_deadline, m.leader_heard_at) = (Instant::NEVER, Instant::from_secs(5));
+                let at = m.swarm.at;
+                let s = &mut m.swarm;
+                s.state = state;
+                (s.acks, s.in_slot, s.held_at, s.asked) = (0, 0, None, None);
+                (s.released, s.arrived, s.failed, s.land_at) = (false, false, false, None);
+                (s.leg_deadline, m.move_to, m.leader_heard_at) =
+                    (Instant::NEVER, None, Instant::from_secs(5));
                 change(m);
                 let next = m.next(Instant::from_secs(8));
                 if next != state {
-                    writeln!(table, "  {state:?} | {name} -> {next:?}").unwrap();
+                    writeln!(table, "  {} | {name} -> {}", shown(state), shown(next)).unwrap();
                 }
-                (m.acks, m.in_slot, m.at, m.move_to, m.held_at, m.leader_heard_at) = kept;
+                m.swarm.at = at;
             }
         }
     }

@@ -1,0 +1,586 @@
+//! What every swarm does before and after its flight: meet, agree on a plan, take off into a formation, and
+//! come down again.
+//!
+//! [`Swarm`] is a machine inside a machine. A host protocol embeds one, hands it every input first, and adds
+//! what is its own: the states of its flight, as [`State::Flying`], and what is said in them.
+//!
+//! ```text
+//! Start ─Setup▶ Setup ─all hold the plan▶ ReadyToFly ─all ready▶ TakingOff ─all in their slots▶
+//! SetupFinished ─host▶ Flying(host's own) ─host▶ MovingToLand, Landing ▶ Finished
+//! any: Hold, Return, Land by the operator, or a failure ▶ Aborted
+//! ```
+//!
+//! The host's `handle` is these steps, in this order:
+//!
+//! 1. [`Swarm::absorb`] writes the input into the books. A message of a member that is none of the swarm's
+//!    own comes back, for the host to absorb.
+//! 2. [`Swarm::prepare`] asks for what a plan just adopted needs.
+//! 3. [`Swarm::next`] (and the host's own table while flying) names the next state; [`Swarm::change`] takes
+//!    it and acts; what the host's own states do is the host's. At most two changes follow from one input.
+//! 4. [`Swarm::talk`] says what is due, with the host's own messages while flying.
+//!
+//! Deciding is apart from doing: `next` reads and never writes.
+
+mod arrival;
+mod discovery;
+mod landing;
+pub mod members;
+pub mod plan;
+mod setup;
+pub mod shape;
+mod takeoff;
+mod talk;
+
+use heapless::Vec;
+use rand_core::Rng;
+use rand_pcg::Pcg64Mcg;
+use wingbeat_geo::formation::{Layout, Offsets};
+use wingbeat_geo::{DVec2, Duration, Instant};
+use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
+
+use crate::{
+    Action, Actions, Command, ConfigError, Input, Order, Phase, Severity, SwarmView, Telemetry, Text, push,
+    text,
+};
+use members::Slots;
+use plan::{Route, Task};
+
+/// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// This aircraft.
+    pub me: VehicleId,
+    /// The aircraft that plans; no other is obeyed.
+    pub master: VehicleId,
+    /// A pilot flies the master: it is the centre, and the others take off around it (FollowMe).
+    pub piloted_master: bool,
+    /// How many aircraft the swarm has, this one included; the master lets nobody set up before it has
+    /// heard them all.
+    pub aircraft: usize,
+    /// Shape of the formation (master's).
+    pub layout: Layout,
+    /// Its places, if it is custom (master's).
+    pub offsets: Offsets,
+    /// Distance between slots in flight (master's; thesis 6.3.1: 50 m).
+    pub distance_m: f64,
+    /// Distance between slots when landing (master's). The thesis says "i.e. 5 meters" and the reference
+    /// lands 2.5 m apart; GNSS errs by 2.5 m each, so the default keeps 10 m.
+    pub landing_distance_m: f64,
+    /// Lowest height of a waypoint above home.
+    pub height_least_m: f64,
+    /// Highest height of a waypoint above home: the fence.
+    pub height_most_m: f64,
+    /// Farthest waypoint from where the swarm assembles.
+    pub distance_most_m: f64,
+    /// Period of every message (thesis 6.1.3: 200 ms).
+    pub send_period: Duration,
+    /// How long a message must be silent before its absence is an answer (reference: 2 s).
+    pub silence: Duration,
+    /// How often arrival is looked at (reference: 200 ms); zero looks at every position report.
+    pub arrival_period: Duration,
+    /// Arrived when nearer than this to the waypoint (reference: 1 m).
+    pub arrival_m: f64,
+    /// After a failure the aircraft holds for so long, for an operator to decide, and then lands.
+    pub hold_before_landing: Duration,
+}
+
+impl Config {
+    /// The published numbers.
+    pub fn new(me: VehicleId, master: VehicleId, aircraft: usize) -> Self {
+        Self {
+            me,
+            master,
+            piloted_master: false,
+            aircraft,
+            layout: Layout::Linear,
+            offsets: Offsets::new(),
+            distance_m: 50.0,
+            landing_distance_m: 10.0,
+            height_least_m: 2.0,
+            height_most_m: 120.0,
+            distance_most_m: 5_000.0,
+            send_period: Duration::from_millis(200),
+            silence: Duration::from_secs(2),
+            arrival_period: Duration::from_millis(200),
+            arrival_m: 1.0,
+            hold_before_landing: Duration::from_secs(60),
+        }
+    }
+
+    /// Looks for numbers that cannot be flown.
+    ///
+    /// # Errors
+    /// The first one.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::aircraft(self.aircraft)?;
+        ConfigError::distance("distance_m", self.distance_m)?;
+        ConfigError::distance("landing_distance_m", self.landing_distance_m)?;
+        ConfigError::period("send_period_ms", self.send_period, 20, 5_000)?;
+        ConfigError::period("arrival_period_ms", self.arrival_period, 0, 5_000)
+    }
+}
+
+/// States of a swarm (thesis figure 6.1; the take-off is spread out as in the reference); `F` are the host's
+/// own in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State<F> {
+    /// The others call; the master listens.
+    Start,
+    /// The master spreads the plan.
+    Setup,
+    /// Everybody holds the plan.
+    ReadyToFly,
+    /// Taking off one after the other.
+    TakingOff(TakeOff),
+    /// All in their slots, waiting for the operator's start.
+    SetupFinished,
+    /// The host's.
+    Flying(F),
+    /// On the way to its place in the landing formation.
+    MovingToLand,
+    /// Coming down.
+    Landing,
+    /// On the ground, disarmed.
+    Finished,
+    /// Stopped before the end.
+    Aborted(Abort),
+}
+
+/// Phases of the take-off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakeOff {
+    /// Others are first.
+    Waiting,
+    /// Straight up to the first height.
+    Climbing,
+    /// To the slot.
+    MovingToSlot,
+    /// In the slot, until all are.
+    InSlot,
+    /// Telling that all are.
+    Confirming,
+}
+
+/// How an aborted flight ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abort {
+    /// Holding at the operator's command.
+    Hold,
+    /// Returning to launch.
+    Return,
+    /// Landing.
+    Land,
+    /// Holding after a failure until `land_at`, then landing.
+    Failure {
+        /// When it lands.
+        land_at: Instant,
+    },
+    /// On the ground: nothing was flying, or it has come down.
+    Ground,
+}
+
+/// A member's message that is none of the swarm's own, for the host.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard<'a> {
+    /// The slot of whoever said it.
+    pub slot: usize,
+    /// What.
+    pub message: &'a Message,
+}
+
+/// One aircraft's part in a swarm.
+pub struct Swarm<F> {
+    pub(crate) config: Config,
+    pub(crate) chance: Pcg64Mcg,
+    pub(crate) state: State<F>,
+    pub(crate) at: Option<Telemetry>,
+    /// What the master plans for.
+    pub(crate) task: Task,
+    /// Who called, and from where (master, before setup).
+    pub(crate) heard: Vec<(VehicleId, Point), SWARM_MAX>,
+    /// The flight's plan; its `slots` are empty before setup.
+    pub(crate) plan: Plan,
+    pub(crate) flight: u32,
+    pub(crate) slot: usize,
+    /// Whose word is followed: at first the centre's.
+    pub(crate) leader: usize,
+    pub(crate) route: Route,
+    /// A plan was adopted, and its route not yet asked to be loaded.
+    adopted: bool,
+    /// The flight controller holds our route.
+    pub(crate) loaded: bool,
+    /// Who answered what is being repeated now; emptied at every change of state.
+    pub(crate) acks: Slots,
+    /// Who was heard to hover in their slot.
+    pub(crate) in_slot: Slots,
+    /// Whether the previous aircraft has made room.
+    pub(crate) released: bool,
+    /// Whether the last look found us where we were going.
+    pub(crate) arrived: bool,
+    /// Operator's command not yet acted on.
+    pub(crate) asked: Option<Command>,
+    /// An order failed and nothing was done about it yet.
+    pub(crate) failed: bool,
+    /// Where the leader said that it lands.
+    pub(crate) land_at: Option<Point>,
+    /// When the message that keeps us in this state was heard last.
+    pub(crate) held_at: Option<Instant>,
+    pub(crate) talk_at: Instant,
+    pub(crate) look_at: Instant,
+    /// When what we fly to should long have been reached.
+    pub(crate) leg_deadline: Instant,
+    pub(crate) target: Option<Point>,
+}
+
+impl<F: Copy + PartialEq> Swarm<F> {
+    /// An aircraft in state [`State::Start`]. `seed` sets the phase of its timers, so that not all talk
+    /// at once, and the number of the flights it plans.
+    pub fn new(config: Config, seed: u64, now: Instant) -> Self {
+        let mut chance = Pcg64Mcg::new(u128::from(seed) << 64 | u128::from(config.me.0));
+        let phase = |chance: &mut Pcg64Mcg, period: Duration| {
+            Duration::from_micros(chance.next_u64() % (period.as_micros() as u64).max(1))
+        };
+        let talk_at = now + phase(&mut chance, config.send_period);
+        let look_at = now + phase(&mut chance, config.arrival_period);
+        Self {
+            config,
+            chance,
+            state: State::Start,
+            at: None,
+            task: Task::default(),
+            heard: Vec::new(),
+            plan: Plan::default(),
+            flight: 0,
+            slot: 0,
+            leader: 0,
+            route: Route::new(),
+            adopted: false,
+            loaded: false,
+            acks: 0,
+            in_slot: 0,
+            released: false,
+            arrived: false,
+            asked: None,
+            failed: false,
+            land_at: None,
+            held_at: None,
+            talk_at,
+            look_at,
+            leg_deadline: Instant::NEVER,
+            target: None,
+        }
+    }
+
+    /// Writes an input into the books. The only place that reads messages.
+    ///
+    /// # Errors
+    /// Why a message is not for us.
+    pub fn absorb<'a>(&mut self, now: Instant, input: Input<'a>) -> Result<Option<Heard<'a>>, Refused> {
+        match input {
+            Input::Wake => {
+                if now >= self.look_at {
+                    self.look();
+                    self.look_at = now + self.config.arrival_period.max(Duration::from_millis(1));
+                }
+            }
+            Input::Telemetry(at) => {
+                self.at = Some(at);
+                if self.config.arrival_period.is_zero() {
+                    self.look();
+                }
+            }
+            Input::Operator(command) => self.asked = Some(command),
+            Input::Done(Order::LoadRoute) => self.loaded = true,
+            Input::Done(_) | Input::Reached(_) => {}
+            Input::Failed(_) => self.failed = true,
+            Input::Message { from, flight, message } => return self.hear(now, from, flight, message),
+        }
+        Ok(None)
+    }
+
+    fn hear<'a>(
+        &mut self,
+        now: Instant,
+        from: VehicleId,
+        flight: u32,
+        message: &'a Message,
+    ) -> Result<Option<Heard<'a>>, Refused> {
+        match message {
+            Message::Hello { at } => return self.hear_hello(from, *at).map(|()| None),
+            Message::Data(plan) => self.hear_plan(from, flight, plan)?,
+            _ => {}
+        }
+        // From here on only members of this flight are listened to.
+        if !self.planned() || flight != self.flight {
+            return Err(Refused::OtherFlight);
+        }
+        let slot = self.slot_of(from).ok_or(Refused::Stranger)?;
+        match message {
+            Message::Hello { .. } | Message::Data(_) => {}
+            Message::DataAck { .. } | Message::ReadyToFly | Message::ReadyToFlyAck => {
+                self.hear_setup(now, slot, message)?;
+            }
+            Message::TakeOffNow { .. }
+            | Message::TargetReached
+            | Message::TakeOffEnd
+            | Message::TakeOffEndAck => self.hear_take_off(now, slot, message)?,
+            Message::Land { at } => self.hear_land(slot, *at)?,
+            Message::ReachedWaypointAck { .. }
+            | Message::MoveToWaypoint { .. }
+            | Message::Beacon(_)
+            | Message::Coordinates(_) => {}
+        }
+        Ok(Some(Heard { slot, message }))
+    }
+
+    /// Asks for what a plan just adopted needs: the route in the flight controller. A plan that only
+    /// assembles has no route to hold.
+    pub fn prepare(&mut self, out: &mut Actions) {
+        if core::mem::take(&mut self.adopted) {
+            self.load(out);
+        }
+    }
+
+    fn load(&mut self, out: &mut Actions) {
+        if self.route.len() < 2 {
+            self.loaded = true;
+        } else {
+            push(out, Action::Order(Order::LoadRoute));
+        }
+    }
+
+    /// What follows from the books: it reads and never writes. While [`State::Flying`] only what ends the
+    /// flight at once.
+    pub fn next(&self, now: Instant) -> State<F> {
+        use State::{Aborted, Finished, Landing, MovingToLand, Start};
+        if let Some(stopped) = self.stop(now) {
+            return stopped;
+        }
+        match self.state {
+            Start if self.asked == Some(Command::Setup) => State::Setup,
+            State::Setup | State::ReadyToFly => self.next_in_setup(now),
+            State::TakingOff(phase) => self.next_in_take_off(now, phase),
+            MovingToLand if self.arrived => Landing,
+            MovingToLand if now >= self.leg_deadline => self.failure(now),
+            Landing if !self.airborne() => Finished,
+            Aborted(Abort::Failure { land_at }) if now >= land_at => Aborted(Abort::Land),
+            Aborted(_) if !self.airborne() => Aborted(Abort::Ground),
+            unchanged => unchanged,
+        }
+    }
+
+    /// What the operator's stop, or a failure, makes of any state.
+    fn stop(&self, now: Instant) -> Option<State<F>> {
+        use State::{Aborted, Finished, Landing, MovingToLand};
+        match (self.state, self.asked) {
+            (Finished | Aborted(Abort::Ground), _) if !self.airborne() => return Some(self.state),
+            (_, Some(Command::Hold | Command::Return | Command::Land)) if !self.airborne() => {
+                return Some(Aborted(Abort::Ground));
+            }
+            (_, Some(Command::Hold)) => return Some(Aborted(Abort::Hold)),
+            (_, Some(Command::Return)) => return Some(Aborted(Abort::Return)),
+            (_, Some(Command::Land)) => return Some(Aborted(Abort::Land)),
+            _ => {}
+        }
+        if self.failed && !matches!(self.state, Aborted(_)) {
+            // It cannot do what it must: hold, say so, come down if nobody decides.
+            return Some(match self.state {
+                _ if !self.airborne() => Aborted(Abort::Ground),
+                MovingToLand | Landing => Aborted(Abort::Land),
+                _ => self.failure(now),
+            });
+        }
+        None
+    }
+
+    /// Holding for the operator to decide, then landing.
+    pub fn failure(&self, now: Instant) -> State<F> {
+        State::Aborted(Abort::Failure { land_at: now + self.config.hold_before_landing })
+    }
+
+    /// Takes a state and does what it asks; the host does what its own ask. The line about it is
+    /// [`Swarm::tell`]'s.
+    pub fn change(&mut self, now: Instant, new: State<F>, out: &mut Actions) {
+        let old = core::mem::replace(&mut self.state, new);
+        self.acks = 0;
+        self.arrived = false;
+        self.target = None;
+        match self.state {
+            State::Start | State::Finished | State::SetupFinished | State::Flying(_) => {}
+            State::Setup if self.is_master() => self.make_plan(out),
+            State::Setup => {}
+            State::ReadyToFly => self.held_at = Some(now),
+            State::TakingOff(phase) => self.begin_take_off(now, phase, out),
+            State::MovingToLand => {
+                let place = self.landing_place();
+                self.fly_to(now, place, out);
+            }
+            State::Landing | State::Aborted(Abort::Land) => push(out, Action::Order(Order::Land)),
+            State::Aborted(Abort::Hold | Abort::Failure { .. }) => push(out, Action::Order(Order::Hold)),
+            State::Aborted(Abort::Return) => push(out, Action::Order(Order::Return)),
+            // Motors may have been about to start: make sure.
+            State::Aborted(Abort::Ground) => {
+                if matches!(old, State::TakingOff(_)) {
+                    push(out, Action::Order(Order::Land));
+                }
+            }
+        }
+    }
+
+    /// Tells people of the change from `old`, in the host's words, and forgets what caused it. `why` is the
+    /// host's reason, if it has one.
+    pub fn tell(&mut self, old: State<F>, name: &str, detail: &Text, why: Option<&str>, out: &mut Actions) {
+        let severity = match self.state {
+            State::Aborted(Abort::Failure { .. }) => Severity::Error,
+            State::Aborted(_) => Severity::Warning,
+            _ => Severity::Info,
+        };
+        let why = match (old, self.state) {
+            _ if why.is_some() => why.unwrap_or_default(),
+            (State::Aborted(Abort::Failure { .. }), State::Aborted(Abort::Land)) => {
+                "; nobody decided in time"
+            }
+            (_, State::Aborted(Abort::Failure { .. })) if self.failed => "; an order failed",
+            (_, State::Aborted(Abort::Failure { .. })) => "; the place was not reached in time",
+            (_, State::Aborted(_)) if self.asked.is_some() => "; operator",
+            _ => "",
+        };
+        push(out, Action::Log(severity, text!("{name}: {detail}{why}")));
+        self.asked = None;
+        self.failed = false;
+    }
+
+    /// When it wants waking, and why.
+    pub fn poll_timeout(&self) -> (Instant, &'static str) {
+        let mut next = (self.talk_at, "message due");
+        let mut consider = |at: Instant, why| {
+            if at < next.0 {
+                next = (at, why);
+            }
+        };
+        if !self.config.arrival_period.is_zero() && (self.target.is_some() || self.climbing()) {
+            consider(self.look_at, "look whether arrived");
+        }
+        match self.state {
+            State::ReadyToFly if !self.is_master() => consider(self.silence_at(), "silence is an answer"),
+            State::TakingOff(TakeOff::Confirming) if !self.is_leader() => {
+                consider(self.silence_at(), "silence is an answer");
+            }
+            State::TakingOff(TakeOff::Climbing | TakeOff::MovingToSlot) | State::MovingToLand => {
+                consider(self.leg_deadline, "place not reached");
+            }
+            State::Aborted(Abort::Failure { land_at }) => consider(land_at, "nobody decided"),
+            _ => {}
+        }
+        next
+    }
+
+    /// Whether the operator may command this now. `name` is the state's, in the host's words.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    pub fn permits(&self, command: Command, name: &str) -> Result<(), Text> {
+        match command {
+            // A follower that waits for a plan that did not come: the operator presses again.
+            Command::Setup if self.state == State::Setup && !self.is_master() && !self.planned() => Ok(()),
+            Command::Setup if self.state != State::Start => {
+                Err(text!("setup is possible in state Start, found {name}"))
+            }
+            Command::Setup if self.at.is_none() => Err(text!("no position yet")),
+            Command::Setup if self.airborne() => Err(text!("setup needs a disarmed aircraft")),
+            Command::Setup if self.is_master() && !self.task.is_given() => Err(text!("no mission")),
+            Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {
+                Err(text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft))
+            }
+            Command::Start if self.state != State::SetupFinished => {
+                Err(text!("start is possible in state SetupFinished, found {name}"))
+            }
+            Command::Hold | Command::Return | Command::Land
+                if !self.airborne()
+                    && matches!(
+                        self.state,
+                        State::Start | State::Finished | State::Aborted(Abort::Ground)
+                    ) =>
+            {
+                Err(text!("on the ground, {name}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The state's name; nothing for the host's own.
+    pub fn state_name(&self) -> Option<&'static str> {
+        Some(match self.state {
+            State::Start => "Start",
+            State::Setup => "Setup",
+            State::ReadyToFly => "ReadyToFly",
+            State::TakingOff(_) => "TakingOff",
+            State::SetupFinished => "SetupFinished",
+            State::Flying(_) => return None,
+            State::MovingToLand => "MovingToLand",
+            State::Landing => "Landing",
+            State::Finished => "Finished",
+            State::Aborted(_) => "Aborted",
+        })
+    }
+
+    /// How far the flight has come; nothing while the host flies.
+    pub fn phase(&self) -> Option<Phase> {
+        Some(match self.state {
+            State::Start => Phase::Start,
+            State::Setup | State::ReadyToFly | State::TakingOff(_) => Phase::Preparing,
+            State::SetupFinished => Phase::Ready,
+            State::Flying(_) => return None,
+            State::MovingToLand | State::Landing => Phase::Ending,
+            State::Finished => Phase::Finished,
+            State::Aborted(_) => Phase::Aborted,
+        })
+    }
+
+    /// One line: what it does or waits for; nothing while the host flies.
+    pub fn detail(&self) -> Option<Text> {
+        Some(match self.state {
+            State::Start | State::Setup | State::ReadyToFly => self.setup_detail(),
+            State::TakingOff(phase) => self.take_off_detail(phase),
+            State::SetupFinished => text!("in slot {}, waiting for the start", self.slot),
+            State::Flying(_) => return None,
+            State::MovingToLand => text!("to the landing place"),
+            State::Landing => text!("landing"),
+            State::Finished => text!("mission completed, landed"),
+            State::Aborted(Abort::Hold) => text!("holding"),
+            State::Aborted(Abort::Return) => text!("returning to launch"),
+            State::Aborted(Abort::Land) => text!("landing"),
+            State::Aborted(Abort::Failure { .. }) => text!("holding, then landing"),
+            State::Aborted(Abort::Ground) => text!("on the ground"),
+        })
+    }
+
+    /// Place in the swarm.
+    pub fn view(&self) -> SwarmView {
+        let planned = self.planned();
+        let formation = plan::formation(&self.plan);
+        SwarmView {
+            leader: if planned { self.is_leader() } else { self.is_master() },
+            leader_id: if planned { self.id_of(self.leader) } else { Some(self.config.master) },
+            size: if planned { self.plan.slots.len() } else { self.heard.len() + 1 },
+            formation: formation.map_or(self.config.layout, |f| f.layout()).name(),
+            slot: planned.then_some(self.slot),
+        }
+    }
+
+    /// Where our slot lies from the centre's, metres east and north; nothing before the plan is known.
+    pub fn slot_offset_m(&self) -> Option<DVec2> {
+        let formation = plan::formation(&self.plan).ok()?;
+        Some(formation.offset_m(self.slot, plan::heading_rad(&self.plan)))
+    }
+
+    /// Hash of the plan; nothing before it is known.
+    pub fn plan_hash(&self) -> Option<u64> {
+        self.planned().then(|| plan::hash(&self.plan))
+    }
+
+    /// Whether our motors are armed.
+    pub fn airborne(&self) -> bool {
+        self.at.is_some_and(|at| at.armed)
+    }
+}

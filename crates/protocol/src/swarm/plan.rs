@@ -1,0 +1,288 @@
+//! Planning one flight: who flies which slot, who takes off when, and each aircraft's own waypoints.
+
+use core::f64::consts::TAU;
+
+use heapless::Vec;
+use wingbeat_geo::position::heading_rad as heading_rad_of;
+use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
+
+use super::{Config, shape};
+
+/// A first waypoint nearer than this to where the swarm stands is where it assembles; one farther away
+/// is flown to.
+const ASSEMBLE_WITHIN_M: f64 = 30.0;
+
+/// Why a flight cannot be planned, or a plan not be flown.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// The mission has fewer than two waypoints.
+    #[error("the mission has {0} waypoints, expected 2 to {WAYPOINTS_MAX}")]
+    Waypoints(usize),
+    /// More aircraft than a plan can name.
+    #[error("{0} aircraft, expected at most {SWARM_MAX}")]
+    Aircraft(usize),
+    /// The formation is impossible.
+    #[error("formation: {0}")]
+    Formation(#[from] wingbeat_geo::FormationError),
+    /// A waypoint of one slot is too low or too high.
+    #[error("slot {slot}, waypoint {waypoint}: height {height_m} m, expected {least_m} to {most_m} m")]
+    Height {
+        /// Whose.
+        slot: usize,
+        /// Which.
+        waypoint: usize,
+        /// Found.
+        height_m: i32,
+        /// Expected at least.
+        least_m: i32,
+        /// Expected at most.
+        most_m: i32,
+    },
+    /// A waypoint of one slot is too far from where the swarm stands.
+    #[error("slot {slot}, waypoint {waypoint}: {distance_m} m from the start, expected at most {most_m} m")]
+    Distance {
+        /// Whose.
+        slot: usize,
+        /// Which.
+        waypoint: usize,
+        /// Found.
+        distance_m: i32,
+        /// Expected at most.
+        most_m: i32,
+    },
+    /// It does not fit one datagram.
+    #[error("the plan has {bytes} bytes, expected at most {DATAGRAM_LEN_MAX}: fewer waypoints or aircraft")]
+    TooLong {
+        /// Found.
+        bytes: usize,
+    },
+    /// The heading of the formation is no number.
+    #[error("heading: found {0}, expected a number of radians")]
+    Heading(f64),
+    /// We are not in the plan.
+    #[error("the plan has no slot for this aircraft")]
+    NotMember,
+}
+
+/// An aircraft's own waypoints.
+pub type Route = Vec<Point, WAYPOINTS_MAX>;
+
+fn position(p: Point) -> Position {
+    Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 }
+}
+
+fn point(p: Position, height_mm: i32) -> Point {
+    Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm }
+}
+
+pub use super::shape::formation;
+
+/// Heading of the formation in flight, radians clockwise from north.
+pub fn heading_rad(plan: &Plan) -> f64 {
+    f64::from(plan.heading_urad) / 1e6
+}
+
+/// What a swarm is to fly, before anybody knows where its members stand.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Task {
+    /// Waypoints of the centre. Where a pilot flies the master, only the height of the first counts: the
+    /// formation assembles at that height around the master, and follows.
+    pub waypoints: Route,
+    /// Heading of the formation; that of the first leg if nothing is given.
+    pub heading_rad: Option<f64>,
+}
+
+impl Task {
+    /// Whether there is one.
+    pub fn is_given(&self) -> bool {
+        !self.waypoints.is_empty()
+    }
+}
+
+/// Plans a flight of `aircraft` (who stands where).
+///
+/// The formation assembles above the middle of where the aircraft stand (as the reference does), slots go
+/// to aircraft at the least sum of squared distances, and the aircraft with the longest way takes off
+/// first. Where a pilot flies the master, the formation assembles around the master instead, the master
+/// is its centre, and the order of take-off leaves it out.
+///
+/// # Errors
+/// Names what makes the flight impossible.
+pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Plan, PlanError> {
+    let n = aircraft.len();
+    let formation = shape::configured(config.layout, &config.offsets, n, config.distance_m)?;
+    if n > SWARM_MAX {
+        return Err(PlanError::Aircraft(n));
+    }
+    let master = aircraft.iter().position(|(id, _)| *id == config.master).ok_or(PlanError::NotMember)?;
+    let frame = Frame::new(position(aircraft[0].1));
+    let local = |p: Point| frame.to_local(position(p)).truncate();
+    let ground: Vec<DVec2, SWARM_MAX> = aircraft.iter().map(|(_, p)| local(*p)).collect();
+    let middle = if config.piloted_master { ground[master] } else { ground.iter().sum::<DVec2>() / n as f64 };
+    let mission = &task.waypoints;
+    let mut waypoints = Route::new();
+    let assemble = |first: Point| point(frame.to_position(middle.extend(0.0)), first.height_mm);
+    if config.piloted_master {
+        waypoints.extend(mission.first().map(|first| assemble(*first)));
+    } else if mission.len() >= 2 {
+        let first = usize::from(local(mission[0]).distance(middle) <= ASSEMBLE_WITHIN_M);
+        let _ = waypoints.push(assemble(mission[0]));
+        waypoints
+            .extend_from_slice(&mission[first..])
+            .map_err(|_| PlanError::Waypoints(mission.len() + 1))?;
+    }
+    if waypoints.is_empty() {
+        return Err(PlanError::Waypoints(mission.len()));
+    }
+    let heading = match (task.heading_rad, waypoints.get(1)) {
+        (Some(heading), _) if !heading.is_finite() => return Err(PlanError::Heading(heading)),
+        (Some(heading), _) => heading - libm::floor(heading / TAU) * TAU,
+        (None, Some(second)) => heading_rad_of(local(waypoints[0]), local(*second)),
+        (None, None) => 0.0,
+    };
+    let air: Vec<DVec2, SWARM_MAX> = (0..n).map(|slot| middle + formation.offset_m(slot, heading)).collect();
+    let slot_of = match config.piloted_master {
+        true => assign_around(&ground, &air, master, formation.center_slot()),
+        false => assign(&ground, &air).into_iter().collect(),
+    };
+    let mut plan = Plan {
+        distance_mm: (config.distance_m * 1e3) as u32,
+        landing_distance_mm: (config.landing_distance_m * 1e3) as u32,
+        heading_urad: (heading * 1e6) as u32,
+        waypoints,
+        ..Plan::default()
+    };
+    shape::tell(&mut plan, &formation);
+    let _ = plan.slots.resize(n, VehicleId(0));
+    for (i, &slot) in slot_of.iter().enumerate() {
+        plan.slots[slot] = aircraft[i].0;
+    }
+    let mut order: Vec<(i64, u8), SWARM_MAX> = slot_of
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !(config.piloted_master && *i == master))
+        .map(|(i, &slot)| (-((ground[i].distance(air[slot]) * 1e3) as i64), slot as u8))
+        .collect();
+    order.sort_unstable();
+    plan.take_off_order = order.iter().map(|(_, slot)| *slot).collect();
+    shape::fits(&plan)?;
+    for slot in 0..n {
+        route_in(&formation, config, &plan, slot)?;
+    }
+    Ok(plan)
+}
+
+/// The assignment in which `master` flies the slot `center` whatever it costs.
+fn assign_around(ground: &[DVec2], air: &[DVec2], master: usize, center: usize) -> Vec<usize, SWARM_MAX> {
+    let but = |places: &[DVec2], one: usize| -> Vec<DVec2, SWARM_MAX> {
+        places.iter().enumerate().filter(|(i, _)| *i != one).map(|(_, p)| *p).collect()
+    };
+    let others = assign(&but(ground, master), &but(air, center));
+    let mut others = others.iter().map(|&slot| if slot < center { slot } else { slot + 1 });
+    (0..ground.len()).map(|i| if i == master { center } else { others.next().unwrap_or(center) }).collect()
+}
+
+/// The waypoints of one slot: the centre's, moved by the slot's offset.
+///
+/// # Errors
+/// Names the first waypoint that would lie too low, too high or too far away.
+pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
+    route_in(&formation(plan)?, config, plan, slot)
+}
+
+fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
+    let offset = formation.offset_m(slot, heading_rad(plan));
+    let up_m = formation.height_m(slot);
+    let frame = Frame::new(position(plan.waypoints[0]));
+    let mut route = Route::new();
+    for (waypoint, &w) in plan.waypoints.iter().enumerate() {
+        let local = frame.to_local(position(w)).truncate() + offset;
+        let height_m = f64::from(w.height_mm) / 1e3 + up_m;
+        if !(config.height_least_m..=config.height_most_m).contains(&height_m) {
+            return Err(PlanError::Height {
+                slot,
+                waypoint,
+                height_m: height_m as i32,
+                least_m: config.height_least_m as i32,
+                most_m: config.height_most_m as i32,
+            });
+        }
+        if local.length() > config.distance_most_m {
+            return Err(PlanError::Distance {
+                slot,
+                waypoint,
+                distance_m: local.length() as i32,
+                most_m: config.distance_most_m as i32,
+            });
+        }
+        let height_mm = libm::round(height_m * 1e3) as i32;
+        let _ = route.push(point(frame.to_position(local.extend(0.0)), height_mm));
+    }
+    Ok(route)
+}
+
+/// Where a slot lands when the centre lands at `center`: the flight formation, drawn together.
+pub fn landing_place(plan: &Plan, slot: usize, center: Point, heading_rad: f64, height_mm: i32) -> Point {
+    let drawn_together =
+        formation(plan).and_then(|f| Ok(f.with_distance_m(f64::from(plan.landing_distance_mm) / 1e3)?));
+    let Ok(formation) = drawn_together else { return center };
+    let offset = formation.offset_m(slot, heading_rad);
+    let frame = Frame::new(position(center));
+    point(frame.to_position(DVec3::new(offset.x, offset.y, 0.0)), height_mm)
+}
+
+/// A number that two aircraft share if and only if they hold the same plan (FNV-1a over its numbers).
+pub fn hash(plan: &Plan) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut eat = |value: u64| {
+        for byte in value.to_le_bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    };
+    eat(u64::from(plan.layout));
+    eat(u64::from(plan.distance_mm));
+    eat(u64::from(plan.landing_distance_mm));
+    eat(u64::from(plan.heading_urad));
+    plan.slots.iter().for_each(|id| eat(id.0));
+    plan.take_off_order.iter().for_each(|&slot| eat(u64::from(slot)));
+    for w in &plan.waypoints {
+        eat(w.latitude_e7 as u64);
+        eat(w.longitude_e7 as u64);
+        eat(w.height_mm as u64);
+    }
+    for o in &plan.offsets {
+        [o.right_dm, o.ahead_dm, o.up_dm].into_iter().for_each(|dm| eat(dm as u64));
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(east_m: f64, north_m: f64) -> Point {
+        let origin = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+        point(Frame::new(origin).to_position(DVec3::new(east_m, north_m, 0.0)), 0)
+    }
+
+    #[test]
+    fn a_piloted_master_is_the_centre_where_it_stands_and_does_not_take_off() {
+        let mut config = Config::new(VehicleId(3), VehicleId(3), 5);
+        config.piloted_master = true;
+        let aircraft: Vec<_, 8> = (0..5).map(|i| (VehicleId(1 + i), at(10.0 * i as f64, 0.0))).collect();
+        let waypoints = Route::from_slice(&[Point { height_mm: 19_000, ..at(0.0, 0.0) }]).unwrap();
+        let mut task = Task { waypoints, heading_rad: Some(-core::f64::consts::FRAC_PI_2) };
+        let plan = make(&config, &aircraft, &task).unwrap();
+        let center = formation(&plan).unwrap().center_slot();
+        assert_eq!(plan.slots[center], VehicleId(3));
+        assert_eq!(plan.take_off_order.len(), 4);
+        assert!(!plan.take_off_order.contains(&(center as u8)));
+        assert!((heading_rad(&plan) - 1.5 * core::f64::consts::PI).abs() < 1e-5);
+        let own = route(&config, &plan, center).unwrap();
+        assert_eq!((own.len(), own[0].height_mm), (1, 19_000));
+        assert!(Frame::new(position(own[0])).to_local(position(at(20.0, 0.0))).truncate().length() < 0.1);
+        task.heading_rad = Some(f64::NAN);
+        assert!(matches!(make(&config, &aircraft, &task), Err(PlanError::Heading(_))));
+    }
+}
