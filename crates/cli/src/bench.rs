@@ -343,7 +343,7 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let end = crate::end_signal()?;
-        fleet::fly(config, end).await
+        Box::pin(fleet::fly(config, end)).await
     })?;
     Ok(match ended {
         Ended::Succeeded => ExitCode::SUCCESS,
