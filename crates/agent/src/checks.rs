@@ -16,7 +16,7 @@ const EKF_FRESH: Duration = Duration::from_secs(5);
 pub(crate) fn preflight(
     config: &Config,
     t: &Telemetry,
-    protocol: &impl Protocol,
+    protocol: &dyn Protocol,
     guard: Option<Answer>,
     ground: &GroundStation<'_>,
     now: Instant,

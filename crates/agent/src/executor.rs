@@ -166,7 +166,7 @@ impl Executor {
         &mut self,
         now: Instant,
         telemetry: &Telemetry,
-        protocol: &impl Protocol,
+        protocol: &dyn Protocol,
         transmit: &mut Transmit<'_>,
     ) -> Option<(Order, Result<(), Failure>)> {
         let order = self.order?;
@@ -221,7 +221,7 @@ impl Executor {
         now: Instant,
         step: Step,
         telemetry: &Telemetry,
-        protocol: &impl Protocol,
+        protocol: &dyn Protocol,
     ) -> Result<Option<Job>, Failure> {
         Ok(Some(match step {
             Step::Mode(mode) if self.insists() => Job::Mode(SetMode::insist(now, mode)),

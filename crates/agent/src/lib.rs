@@ -54,7 +54,7 @@ use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Instant};
-use wingbeat_protocol::{Action, Actions, Protocol, Route, mbcap, text};
+use wingbeat_protocol::{Action, Actions, Route, mbcap, text};
 use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
@@ -334,7 +334,7 @@ impl Agent {
 
     /// What MBCAP has done so far, where it flies the aircraft.
     pub fn avoidance_tally(&self) -> Option<mbcap::Tally> {
-        self.protocol.tally()
+        self.protocol.avoidance_tally()
     }
 
     /// How near others were on this flight, or on the last.
@@ -408,7 +408,7 @@ impl Agent {
             is_sent: self.console.is_sent(),
             other_at: self.other_ground_station_at,
         };
-        checks::preflight(&self.config, &self.telemetry, &self.protocol, self.guard, &ground, now)
+        checks::preflight(&self.config, &self.telemetry, &*self.protocol, self.guard, &ground, now)
     }
 
     /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
@@ -772,7 +772,7 @@ impl Agent {
             if !may_order {
                 return;
             }
-            let ended = self.executor.poll(now, &self.telemetry, &self.protocol, &mut transmit);
+            let ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
             let Some((order, result)) = ended else { return };
             let input = match result {
                 Ok(()) => wingbeat_protocol::Input::Done(order),

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use wingbeat_agent::{AvoidanceTally, Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
 
+use wingbeat_sim::channel::{Losses, REACHES};
 use wingbeat_sim::encounters::Encounter;
 use wingbeat_sim::following::Following;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
@@ -32,6 +33,8 @@ pub struct Flight {
     pub avoidance: Vec<AvoidanceTally>,
     /// Datagrams on the air.
     pub radio: Radio,
+    /// What the air lost between the swarm's start and its landing, by distance.
+    pub losses: [Losses; REACHES],
     /// Virtual time that passed.
     pub duration: Duration,
     /// Number over every byte that crossed a border.
@@ -81,13 +84,16 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
     }
     let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m);
+    if scenario.orders_wait() {
+        world.speak_when_spoken_to();
+    }
     for i in 0..scenario.aircraft() {
         let Some(mission) = scenario.mission_for(i) else { continue };
         if let Reply::Refused(why) = world.mission(i, mission) {
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
         }
     }
-    operate(&mut world, scenario, seed, time_limit);
+    let losses = operate(&mut world, scenario, seed, time_limit);
     let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let warnings = world
@@ -102,6 +108,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         following: world.observer().following().clone(),
         unprotected: scenario.is_unprotected(),
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
+        losses,
         radio: Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused },
         duration: world.now().since(Instant::ZERO),
         trace_hash: world.trace_hash(),
@@ -109,9 +116,10 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     })
 }
 
-/// Presses the buttons until everybody is down or time is up.
-fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Duration) {
+/// Presses the buttons until everybody is down or time is up. Returns what the air lost during the mission.
+fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Duration) -> [Losses; REACHES] {
     let end = Instant::ZERO + time_limit;
+    let (mut before, mut after) = (*world.losses_by_distance(), None);
     let mut accepted = vec![false; world.count()];
     let mut started = false;
     while world.now() < end {
@@ -125,6 +133,7 @@ fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Durati
         }
         if !started && all_in(world, &[Phase::Ready]) {
             started = true;
+            before = *world.losses_by_distance();
             for i in 0..world.count() {
                 world.command(i, "start", Command::Start);
                 if let Some(pilot) = scenario.pilot(i, seed) {
@@ -132,13 +141,22 @@ fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Durati
                 }
             }
         }
+        if started && after.is_none() && (0..world.count()).any(|i| world.phase(i) > Phase::Moving) {
+            after = Some(*world.losses_by_distance());
+        }
         let down = |i: usize| !world.status(i).flight_controller.armed;
         if all_in(world, &[Phase::Finished, Phase::Aborted]) && (0..world.count()).all(down) {
             // The checkers look once more.
             world.run_until(world.now() + Duration::from_secs(1));
-            return;
+            break;
         }
     }
+    let mut losses = after.unwrap_or(*world.losses_by_distance());
+    for (during, before) in losses.iter_mut().zip(before) {
+        during.sent -= before.sent;
+        during.lost -= before.lost;
+    }
+    losses
 }
 
 #[cfg(test)]
@@ -165,5 +183,20 @@ mod tests {
         assert_ne!(flight.trace_hash, fly(&scenario, 8, limit).unwrap().trace_hash);
         assert!(flight.swarm.separation_min_m > 5.0);
         assert!((1..=4).all(|i| flight.aircraft[i].distance_m > 500.0));
+    }
+
+    #[test]
+    fn orders_that_wait_for_a_frame_cost_a_little_at_every_waypoint() {
+        let mut scenario = Scenario::muscop("stairs", staircase(4, 300.0, 10.0));
+        let mut time_s = |orders_wait| {
+            let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
+            (swarm.aircraft, swarm.orders_wait) = (3, orders_wait);
+            let flight = fly(&scenario, 3, Duration::from_secs(900)).unwrap();
+            assert!(flight.succeeded(), "{:?}", flight.warnings);
+            flight.swarm.mission_time_s
+        };
+        let added_s = time_s(true) - time_s(false);
+        // Three legs; each order waits for at most a quarter of a second, and looks may then come a turn later.
+        assert!((0.1..2.2).contains(&added_s), "{added_s}");
     }
 }

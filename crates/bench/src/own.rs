@@ -54,8 +54,10 @@ pub struct Named {
 pub struct Routed {
     /// Speed along the legs, metres per second.
     pub speed_m_s: f64,
-    /// Waypoints, metres east and north of a common origin; it starts at the first.
+    /// Waypoints, metres east and north of a common origin; it starts at the first,
     pub east_north_m: Vec<[f64; 2]>,
+    /// unless it starts here.
+    pub start_east_north_m: Option<[f64; 2]>,
 }
 
 /// Random missions (thesis section 5.3.2.3).
@@ -111,7 +113,7 @@ impl Own {
         ensure!((2.0..=120.0).contains(&height_m), "own.height_m: found {height_m}, expected 2 to 120");
         let noise_m = self.gps_noise_m;
         ensure!((0.0..=10.0).contains(&noise_m), "own.gps_noise_m: found {noise_m}, expected 0 to 10");
-        ensure!(!self.variants.is_empty(), "own.variants: found none, expected off, mbcap or mbcap-e");
+        ensure!(!self.variants.is_empty(), "own.variants: found none, expected off, mbcap, mbcap-e or sweep");
         let mut all = Vec::new();
         for named in &self.flight {
             let wind = WindParameters {
@@ -119,15 +121,18 @@ impl Own {
                 direction_rad: named.wind_from_deg.to_radians(),
                 ..WindParameters::default()
             };
-            let mission =
-                |a: &Routed| OwnMission { speed_m_s: a.speed_m_s, points: route(&a.east_north_m, height_m) };
+            let mission = |a: &Routed| OwnMission {
+                speed_m_s: a.speed_m_s,
+                points: route(&a.east_north_m, height_m),
+                start: a.start_east_north_m.and_then(|start| route(&[start], height_m).pop()),
+            };
             self.fly(&named.name, wind, named.aircraft.iter().map(mission).collect(), &mut all);
         }
         if let Some(crowd) = &self.crowd {
             for &aircraft in &crowd.aircraft {
                 let walk = crowd.walk(height_m);
                 walk.check(aircraft).context("own.crowd")?;
-                let with_speed = |points| OwnMission { speed_m_s: crowd.speed_m_s, points };
+                let with_speed = |points| OwnMission { speed_m_s: crowd.speed_m_s, points, start: None };
                 let missions = walk.missions(aircraft, seed).into_iter().map(with_speed).collect();
                 self.fly(&format!("{aircraft} aircraft"), WindParameters::default(), missions, &mut all);
             }
@@ -138,6 +143,7 @@ impl Own {
             let own = |m: &wingbeat_missions::Mission| OwnMission {
                 speed_m_s: m.speed_m_s.unwrap_or(file.speed_m_s),
                 points: points(m),
+                start: None,
             };
             self.fly(&file.path, WindParameters::default(), missions.iter().map(own).collect(), &mut all);
         }

@@ -38,6 +38,9 @@ pub struct Plan {
     pub follow: Option<Follow>,
     /// The radio channel.
     pub channel: Channel,
+    /// The swarm in other ways too.
+    #[serde(default)]
+    pub vary: Vary,
 }
 
 /// The tables that a plan can make.
@@ -52,6 +55,14 @@ pub enum Table {
     MbcapPairs,
     /// Thesis Tables 5.6 and 5.7: MBCAP in a crowd.
     MbcapCrowd,
+    /// Thesis Tables 6.1 and 6.3: how well a swarm keeps together.
+    MuscopOffsets,
+    /// Thesis Figure 6.11: the same against the distance between aircraft.
+    MuscopDistance,
+    /// Thesis Figure 6.12: datagrams lost against distance.
+    MuscopLoss,
+    /// Thesis Figure 6.13: flight time against the number of aircraft.
+    MuscopScale,
     /// Thesis Tables 7.1 and 7.2 and Figures 7.8 to 7.15: how well a formation follows.
     Following,
 }
@@ -73,6 +84,36 @@ pub struct Swarm {
     /// Standard deviation of the wandering position error, metres.
     #[serde(default)]
     pub gps_noise_m: f64,
+    /// Orders wait for the flight controller's next frame, as in the reference implementation.
+    #[serde(default)]
+    pub orders_wait_for_telemetry: bool,
+    /// How the aircraft stand on the ground, 10 m apart: `linear` unless it is another formation.
+    pub ground: Option<String>,
+}
+
+/// A swarm's flights in each of these ways; an empty list keeps what the plan says elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vary {
+    /// Instead of `channel.model`.
+    #[serde(default)]
+    pub channel: Vec<String>,
+    /// Instead of `swarm.formation`.
+    #[serde(default)]
+    pub formation: Vec<String>,
+    /// Instead of `swarm.aircraft` and `swarm.distance_m`.
+    #[serde(default)]
+    pub size: Vec<Size>,
+}
+
+/// How large a swarm is.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// Number of aircraft.
+    pub aircraft: usize,
+    /// Distance between slots, metres.
+    pub distance_m: f64,
 }
 
 /// The mission: a file, or the published staircases.
@@ -153,7 +194,15 @@ impl Plan {
                 if let Some(variant) = variant {
                     bail!("variant: found {}, expected none: the plan flies a swarm", variant.name());
                 }
-                swarm.aircraft = aircraft.unwrap_or(swarm.aircraft);
+                let Some(aircraft) = aircraft else { return Ok(()) };
+                swarm.aircraft = aircraft;
+                let size = &mut self.vary.size;
+                let found = size.len();
+                size.retain(|s| s.aircraft == aircraft);
+                ensure!(
+                    found == 0 || !size.is_empty(),
+                    "aircraft: found {aircraft}, expected a size that the plan varies"
+                );
                 Ok(())
             }
             (None, None) => Ok(()),
@@ -203,15 +252,22 @@ impl Plan {
             "second" => Draw::PerSecond,
             other => return Err(anyhow!("channel.draw: found '{other}', expected packet or second")),
         };
-        let model = self.channel.model.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
-        let scenarios = match (&self.swarm, &self.mission, &self.own, &self.follow) {
-            (Some(swarm), Some(mission), None, None) => swarm.scenarios(mission, folder),
-            (None, None, Some(own), None) => own.scenarios(folder, seed),
-            (None, None, None, Some(follow)) => follow.scenarios(),
-            _ => Err(anyhow!("expected either swarm and mission, or own, or follow")),
+        let models: &[String] = match &*self.vary.channel {
+            [] => std::slice::from_ref(&self.channel.model),
+            varied => varied,
         };
-        let with_channel = |scenario| Scenario { channel: model, draw, ..scenario };
-        Ok(scenarios?.into_iter().map(with_channel).collect())
+        let mut all = Vec::new();
+        for name in models {
+            let model = name.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
+            let scenarios = match (&self.swarm, &self.mission, &self.own, &self.follow) {
+                (Some(swarm), Some(mission), None, None) => swarm.varied(&self.vary, mission, folder),
+                (None, None, Some(own), None) => own.scenarios(folder, seed),
+                (None, None, None, Some(follow)) => follow.scenarios(),
+                _ => Err(anyhow!("expected either swarm and mission, or own, or follow")),
+            };
+            all.extend(scenarios?.into_iter().map(|s| Scenario { channel: model, draw, ..s }));
+        }
+        Ok(all)
     }
 
     /// The time limit of one flight.
@@ -251,8 +307,28 @@ impl Mission {
 }
 
 impl Swarm {
+    /// In every formation and size that varies.
+    fn varied(&self, vary: &Vary, mission: &Mission, folder: &Path) -> Result<Vec<Scenario>> {
+        let formations: &[String] = match &*vary.formation {
+            [] => std::slice::from_ref(&self.formation),
+            varied => varied,
+        };
+        let own = [Size { aircraft: self.aircraft, distance_m: self.distance_m }];
+        let sizes = if vary.size.is_empty() { &own[..] } else { &vary.size };
+        let mut all = Vec::new();
+        for formation in formations {
+            for &Size { aircraft, distance_m } in sizes {
+                let swarm = Self { formation: formation.clone(), aircraft, distance_m, ..self.clone() };
+                all.extend(swarm.scenarios(mission, folder)?);
+            }
+        }
+        Ok(all)
+    }
+
     fn scenarios(&self, mission: &Mission, folder: &Path) -> Result<Vec<Scenario>> {
         let layout: Layout = self.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
+        let ground = self.ground.as_deref().unwrap_or("linear");
+        let ground: Layout = ground.parse().map_err(|e| anyhow!("swarm.ground: {e}"))?;
         let offsets = match (&self.formation_file, layout) {
             (None, _) => Offsets::new(),
             (Some(file), Layout::Custom) => wingbeat_onboard::formation::read(&folder.join(file))
@@ -266,10 +342,11 @@ impl Swarm {
             scenario.gps_noise_m = self.gps_noise_m;
             if let Task::Swarm(task) = &mut scenario.task {
                 task.aircraft = self.aircraft;
-                task.layout = layout;
+                (task.layout, task.ground) = (layout, ground);
                 task.offsets = offsets.clone();
                 task.distance_m = self.distance_m;
                 task.speed_m_s = self.speed_m_s;
+                task.orders_wait = self.orders_wait_for_telemetry;
             }
             scenario
         };

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use wingbeat_geo::Duration;
+use wingbeat_sim::flight_controller::TICK;
 
 use crate::flight::{Flight, fly};
 use crate::plan::{Plan, Table};
@@ -65,20 +66,26 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         .collect();
     let table = match plan.table {
         Table::Flights => report::flights(&rows),
-        Table::MuscopOverhead => report::muscop_overhead(&rows),
+        Table::MuscopOverhead => report::muscop::overhead(&rows),
         Table::MbcapPairs => report::pairs::table(&rows),
         Table::MbcapCrowd => report::crowd::table(&rows),
+        Table::MuscopOffsets => report::muscop::offsets(&rows),
+        Table::MuscopDistance => report::muscop::distance(&rows),
+        Table::MuscopLoss => report::muscop::loss(&rows),
+        Table::MuscopScale => report::muscop::scale(&rows),
         Table::Following => report::following::table(&rows),
     };
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }
 
-/// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each as long as
-/// it takes to see that it is there; there is nobody to wait for.
+/// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each. There is nobody to
+/// wait for, and no companion between seeing that it is there and flying on, so it looks as often as a flight
+/// controller can tell: the published reference is the autopilot's own mission, which stopped at every waypoint.
 fn alone(scenario: &Scenario) -> Scenario {
     let mut alone = scenario.clone();
     if let Task::Swarm(swarm) = &mut alone.task {
-        (swarm.aircraft, swarm.arrival_period) = (1, Duration::ZERO);
+        (swarm.aircraft, swarm.arrival_period, swarm.orders_wait) = (1, Duration::ZERO, false);
+        swarm.position_interval = TICK;
     }
     alone
 }
@@ -125,6 +132,21 @@ mod tests {
         assert_ne!(one.trace_hash, run(&plan, folder, 8, 1).unwrap().trace_hash);
     }
 
+    #[test]
+    fn a_swarm_varies_in_channel_formation_and_size() {
+        let (mut plan, folder) = plan_of("muscop-scale.toml");
+        plan.keep(Some(9), None).unwrap();
+        assert!(plan.clone().keep(Some(10), None).unwrap_err().to_string().contains("found 10"));
+        let rows = plan.flights(&folder, 1).unwrap();
+        assert_eq!(rows.len(), 12, "two channels, one size, six missions");
+        let stairs = plan.mission.as_mut().and_then(|m| m.staircase.as_mut()).unwrap();
+        (stairs.waypoints, stairs.length_m) = (vec![4], 300.0);
+        let outcome = run(&plan, &folder, 1, 1).unwrap();
+        assert!(outcome.failed.is_empty(), "{:?}", outcome.failed);
+        assert!(outcome.table.contains("ideal           9   74.95 m"), "{}", outcome.table);
+        assert!(outcome.table.contains("lossy           9   74.95 m"), "{}", outcome.table);
+    }
+
     fn plan_of(name: &str) -> (Plan, std::path::PathBuf) {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/plans"));
         (Plan::read(&folder.join(name)).unwrap(), folder.to_path_buf())
@@ -153,6 +175,24 @@ mod tests {
                 assert!((added_s / published_s - 1.0).abs() < 0.2, "UAV {}: {added_s} s", uav + 1);
             }
         }
+    }
+
+    #[test]
+    fn three_search_a_field_and_keep_apart() {
+        let (plan, folder) = plan_of("sweep.toml");
+        let flights = plan.flights(&folder, 1).unwrap();
+        assert_eq!((flights.len(), flights[0].len()), (1, 3));
+        for (scenario, seed) in &flights[0] {
+            let flight = fly(scenario, *seed, plan.time_limit()).unwrap();
+            assert!(flight.succeeded() && flight.warnings.is_empty(), "{seed}: {:?}", flight.warnings);
+            // On the ground they stand 10 m apart.
+            assert!(flight.swarm.separation_min_m > 8.0, "{seed}: {} m", flight.swarm.separation_min_m);
+            for aircraft in &flight.aircraft {
+                // Three lanes of 200 m, the ways between them, and up, out and down.
+                assert!((690.0..860.0).contains(&aircraft.distance_m), "{seed}: {} m", aircraft.distance_m);
+            }
+        }
+        assert_eq!(run(&plan, &folder, 1, 2).unwrap().failed, Vec::<String>::new());
     }
 
     #[test]

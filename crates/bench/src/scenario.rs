@@ -2,12 +2,12 @@
 //! deterministic bench and the real-time fleet build their aircraft from the same description.
 
 use anyhow::{Context, Result, bail, ensure};
-use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
+use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination};
 use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Formation, FormationError, Frame, Instant, Position};
 use wingbeat_missions::{Limits, Mission};
-use wingbeat_protocol::{mbcap, muscop, swarm};
+use wingbeat_protocol::{mbcap, mission, muscop, swarm, sweep};
 use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
@@ -54,6 +54,8 @@ pub struct Scenario {
 }
 
 /// Who flies what.
+// A handful of them live at a time.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// One mission, flown as a formation (MUSCOP); the first aircraft is the master.
@@ -83,6 +85,12 @@ pub struct SwarmTask {
     pub mission: Vec<Point>,
     /// How often arrival is looked at.
     pub arrival_period: Duration,
+    /// How often flight controllers report their position.
+    pub position_interval: Duration,
+    /// Orders wait for the flight controller's next frame, as in the reference implementation.
+    pub orders_wait: bool,
+    /// How the aircraft stand on the ground.
+    pub ground: Layout,
 }
 
 impl SwarmTask {
@@ -105,20 +113,24 @@ pub struct OwnTask {
 pub struct OwnMission {
     /// Speed along the legs, metres per second.
     pub speed_m_s: f64,
-    /// Waypoints, heights above home; the aircraft stands at the first.
+    /// Waypoints, heights above home.
     pub points: Vec<Point>,
+    /// Where the aircraft stands, if not at the first waypoint.
+    pub start: Option<Point>,
 }
 
 /// What keeps aircraft on missions of their own apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// Nothing: the yardstick of the two others.
+    /// Nothing, each flies its mission (protocol Mission): the yardstick of the two others.
     Off,
     /// Thesis section 5.1.
     Mbcap,
     /// Thesis section 5.3.
     MbcapE,
+    /// Nothing but that each searches a strip of its own: the points of its mission are the area's corners.
+    Sweep,
 }
 
 impl Variant {
@@ -128,15 +140,29 @@ impl Variant {
             Self::Off => "off",
             Self::Mbcap => "mbcap",
             Self::MbcapE => "mbcap-e",
+            Self::Sweep => "sweep",
         }
     }
 
-    /// Its numbers.
-    pub fn config(self) -> mbcap::Config {
+    /// Its numbers for the aircraft of this index among so many, and this speed.
+    fn coordination(
+        self,
+        me: VehicleId,
+        index: usize,
+        aircraft: usize,
+        planned_speed_m_s: f64,
+    ) -> Coordination {
+        let own = |mbcap: mbcap::Config| {
+            // The published area is 7 km across.
+            mbcap::Config { me, planned_speed_m_s, distance_most_m: OWN_DISTANCE_MOST_M, ..mbcap }.into()
+        };
+        let mut mission = mission::Config { planned_speed_m_s, ..mission::Config::new(me) };
+        mission.fence.distance_most_m = OWN_DISTANCE_MOST_M;
         match self {
-            Self::Off => mbcap::Config::off(),
-            Self::Mbcap => mbcap::Config::mbcap(),
-            Self::MbcapE => mbcap::Config::mbcap_e(),
+            Self::Off => mission.into(),
+            Self::Sweep => sweep::Config { mission, ..sweep::Config::new(me, index, aircraft) }.into(),
+            Self::Mbcap => own(mbcap::Config::mbcap()),
+            Self::MbcapE => own(mbcap::Config::mbcap_e()),
         }
     }
 }
@@ -144,10 +170,10 @@ impl Variant {
 impl std::str::FromStr for Variant {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Off, Self::Mbcap, Self::MbcapE]
+        [Self::Off, Self::Mbcap, Self::MbcapE, Self::Sweep]
             .into_iter()
             .find(|v| v.name() == text)
-            .ok_or_else(|| format!("found '{text}', expected off, mbcap or mbcap-e"))
+            .ok_or_else(|| format!("found '{text}', expected off, mbcap, mbcap-e or sweep"))
     }
 }
 
@@ -165,6 +191,9 @@ impl Scenario {
                 speed_m_s: 10.0,
                 mission,
                 arrival_period: Duration::from_millis(200),
+                position_interval: Duration::from_millis(250),
+                orders_wait: false,
+                ground: Layout::Linear,
             }),
         )
     }
@@ -208,6 +237,11 @@ impl Scenario {
             Task::Swarm(_) | Task::Follow(_) => None,
             Task::Own(own) => Some(own.variant),
         }
+    }
+
+    /// Whether orders wait for the flight controller's next frame.
+    pub fn orders_wait(&self) -> bool {
+        matches!(&self.task, Task::Swarm(swarm) if swarm.orders_wait)
     }
 
     /// What is flown and how, for a row of a table.
@@ -331,16 +365,12 @@ impl Scenario {
                 muscop.swarm.distance_m = swarm.distance_m;
                 muscop.swarm.landing_distance_m = swarm.landing_distance_m;
                 muscop.swarm.arrival_period = swarm.arrival_period;
-                AgentConfig::new(muscop)
+                AgentConfig { position_interval: swarm.position_interval, ..AgentConfig::new(muscop) }
             }
             Task::Follow(follow) => AgentConfig::new(follow.config(self.id(index), self.id(0))),
             Task::Own(own) => {
-                let mut mbcap = own.variant.config();
-                mbcap.me = self.id(index);
-                mbcap.planned_speed_m_s = self.speed_m_s(index);
-                // The published area is 7 km across.
-                mbcap.distance_most_m = OWN_DISTANCE_MOST_M;
-                AgentConfig::new(mbcap)
+                let (me, speed_m_s) = (self.id(index), self.speed_m_s(index));
+                AgentConfig::new(own.variant.coordination(me, index, own.missions.len(), speed_m_s))
             }
         };
         config.companion_loss = CompanionLoss::EndsWithIt;
@@ -356,13 +386,17 @@ impl Scenario {
         Ok(Agent::new(self.agent_config(index), seed, Instant::ZERO)?)
     }
 
-    /// Where an aircraft stands: a swarm in a row across the first leg, its middle at the first waypoint;
-    /// others at the first waypoint of their missions.
+    /// Where an aircraft stands: a swarm 10 m apart, its middle at the first waypoint;
+    /// others at the first waypoint of their missions, unless they start elsewhere.
     pub fn home(&self, index: usize, seed: u64) -> Position {
-        let frame = Frame::new(position(self.route(index)[0]));
+        let start = match &self.task {
+            Task::Swarm(_) | Task::Follow(_) => None,
+            Task::Own(own) => own.missions.get(index).and_then(|m| m.start),
+        };
+        let frame = Frame::new(position(start.unwrap_or(self.route(index)[0])));
         let slot = match &self.task {
-            Task::Swarm(swarm) => Formation::new(Layout::Linear, swarm.aircraft, GROUND_DISTANCE_M)
-                .map_or(DVec2::ZERO, |row| row.offset_m(index, self.heading_rad(index))),
+            Task::Swarm(swarm) => Formation::new(swarm.ground, swarm.aircraft, GROUND_DISTANCE_M)
+                .map_or(DVec2::ZERO, |ground| ground.offset_m(index, self.heading_rad(index))),
             Task::Follow(follow) => Formation::new(Layout::Linear, follow.aircraft, GROUND_DISTANCE_M)
                 .map_or(DVec2::ZERO, |row| row.offset_m(follow.place_in_row(index), self.heading_rad(index))),
             Task::Own(_) => DVec2::ZERO,
@@ -525,7 +559,7 @@ mod tests {
     #[test]
     fn each_stands_at_the_start_of_its_own_mission() {
         let points = [staircase(2, 100.0, 10.0), staircase(4, 900.0, 10.0).split_off(2)];
-        let missions = points.map(|points| OwnMission { speed_m_s: 5.0, points }).to_vec();
+        let missions = points.map(|points| OwnMission { speed_m_s: 5.0, points, start: None }).to_vec();
         let scenario = Scenario::new("two", Task::Own(OwnTask { variant: Variant::MbcapE, missions }));
         scenario.check().unwrap();
         for i in 0..2 {
@@ -550,7 +584,8 @@ mod tests {
         assert!(message(|s| s.speed_m_s = f64::NAN).contains("speed_m_s: found NaN"));
         assert!(message(|s| s.distance_m = -1.0).contains("found -1"));
         assert!(message(|s| s.mission = vec![s.mission[0]; 3]).contains("first leg"));
-        let lone = OwnMission { speed_m_s: 10.0, points: staircase(2, 100.0, 500.0).split_off(1) };
+        let lone =
+            OwnMission { speed_m_s: 10.0, points: staircase(2, 100.0, 500.0).split_off(1), start: None };
         let task = OwnTask { variant: Variant::Off, missions: vec![lone] };
         let words = format!("{:#}", Scenario::new("own", Task::Own(task)).check().unwrap_err());
         assert!(words.contains("aircraft 1") && words.contains("found 1 waypoints"), "{words}");

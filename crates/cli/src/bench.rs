@@ -90,7 +90,7 @@ pub(crate) struct RunArguments {
     /// Only so many aircraft: the swarm's number, or one of the crowds of a plan.
     #[arg(long)]
     uavs: Option<usize>,
-    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long)]
     variant: Option<Variant>,
     /// Another pilot for the leader of a plan that follows one: published, drawn:SECONDS or trace:FILE.
@@ -108,7 +108,7 @@ pub(crate) struct FleetArguments {
     /// The flight of the plan: the first whose name contains this.
     #[arg(long, requires = "plan")]
     flight: Option<String>,
-    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long, requires = "plan")]
     variant: Option<Variant>,
     /// How many aircraft: 9, or as many as the plan has.
@@ -171,7 +171,7 @@ pub(crate) struct SitlArguments {
     /// How many aircraft, instead of the plan's number.
     #[arg(long)]
     uavs: Option<usize>,
-    /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
+    /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long)]
     variant: Option<Variant>,
     /// Times real time, 0.1 to 20. A result below 0.95 of it is refused.
@@ -351,7 +351,7 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let end = crate::end_signal()?;
-        fleet::fly(config, end).await
+        Box::pin(fleet::fly(config, end)).await
     })?;
     Ok(match ended {
         Ended::Succeeded => ExitCode::SUCCESS,

@@ -18,7 +18,7 @@ use wingbeat_agent::guardian::{self, Then};
 use wingbeat_agent::separation::Thresholds;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::swarm::Manner;
-use wingbeat_protocol::{mbcap, muscop};
+use wingbeat_protocol::{mbcap, mission, muscop, sweep};
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
@@ -114,6 +114,9 @@ struct File {
     muscop: Option<Muscop>,
     #[serde(default)]
     mbcap: Mbcap,
+    #[serde(default)]
+    mission: Mission,
+    sweep: Option<Sweep>,
     follow_me: Option<follow::FollowMe>,
 }
 
@@ -219,6 +222,21 @@ struct Mbcap {
     brake: Option<String>,
     curves: Option<String>,
     aside_tests: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mission {
+    planned_speed_m_s: Option<f64>,
+    hold_before_landing_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sweep {
+    aircraft: u16,
+    strip: u16,
+    lane_distance_m: Option<f64>,
 }
 
 /// Reads the file and the process's environment.
@@ -445,14 +463,20 @@ fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError>
     match (file.protocol.as_deref(), &file.muscop) {
         (None | Some("muscop"), Some(m)) => muscop(me, &file.fence, m).map(Coordination::Muscop),
         (None | Some("muscop"), None) => {
-            Err(value("muscop", &"nothing", "the section with master and aircraft, or protocol = \"mbcap\""))
+            Err(value("muscop", &"nothing", "the section with master and aircraft, or another protocol"))
         }
         (Some("mbcap"), _) => mbcap(me, &file.fence, &file.mbcap).map(Coordination::Mbcap),
+        (Some("mission"), _) => mission(me, &file.fence, &file.mission).map(Coordination::Mission),
+        (Some("sweep"), _) => {
+            let expected = "the section with aircraft and strip";
+            let section = file.sweep.as_ref().ok_or_else(|| value("sweep", &"nothing", expected))?;
+            sweep(me, &file.fence, &file.mission, section).map(Coordination::Sweep)
+        }
         (Some("follow_me"), _) => match &file.follow_me {
             Some(section) => section.settings(me, &file.fence).map(Coordination::FollowMe),
             None => Err(value("follow_me", &"nothing", "the section with leader and aircraft")),
         },
-        (Some(other), _) => Err(quoted("protocol", other, "muscop, mbcap or follow_me")),
+        (Some(other), _) => Err(quoted("protocol", other, "muscop, mbcap, follow_me, mission or sweep")),
     }
 }
 
@@ -498,13 +522,49 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
         (&mut swarm.hold_before_landing, "muscop.hold_before_landing_ms", m.hold_before_landing_ms, 0),
     ];
     for (target, key, found, least_ms) in periods {
-        let Some(found) = found else { continue };
-        if !(least_ms..=3_600_000).contains(&found) {
-            return Err(value(key, &found, format!("{least_ms} to 3600000 ms")));
-        }
-        *target = Duration::from_millis(found);
+        period(target, key, found, least_ms)?;
     }
     Ok(muscop)
+}
+
+fn period(
+    target: &mut Duration,
+    key: &'static str,
+    found: Option<u64>,
+    least_ms: u64,
+) -> Result<(), ConfigError> {
+    let Some(found) = found else { return Ok(()) };
+    if !(least_ms..=3_600_000).contains(&found) {
+        return Err(value(key, &found, format!("{least_ms} to 3600000 ms")));
+    }
+    *target = Duration::from_millis(found);
+    Ok(())
+}
+
+fn planned_speed(target: &mut f64, key: &'static str, found: Option<f64>) -> Result<(), ConfigError> {
+    match found {
+        None => {}
+        Some(found) if (0.5..=20.0).contains(&found) => *target = found,
+        Some(found) => return Err(value(key, &found, "0.5 to 20 m/s")),
+    }
+    Ok(())
+}
+
+fn mission(me: VehicleId, fence: &Fence, m: &Mission) -> Result<mission::Config, ConfigError> {
+    let mut mission = mission::Config::new(me);
+    length(&mut mission.fence.height_least_m, "fence.height_least_m", fence.height_least_m)?;
+    length(&mut mission.fence.height_most_m, "fence.height_most_m", fence.height_most_m)?;
+    length(&mut mission.fence.distance_most_m, "fence.distance_most_m", fence.distance_most_m)?;
+    planned_speed(&mut mission.planned_speed_m_s, "mission.planned_speed_m_s", m.planned_speed_m_s)?;
+    period(&mut mission.hold_before_landing, "mission.hold_before_landing_ms", m.hold_before_landing_ms, 0)?;
+    Ok(mission)
+}
+
+fn sweep(me: VehicleId, fence: &Fence, m: &Mission, s: &Sweep) -> Result<sweep::Config, ConfigError> {
+    let mut sweep = sweep::Config::new(me, s.strip.into(), s.aircraft.into());
+    sweep.mission = mission(me, fence, m)?;
+    length(&mut sweep.lane_distance_m, "sweep.lane_distance_m", s.lane_distance_m)?;
+    Ok(sweep)
 }
 
 fn mbcap(me: VehicleId, fence: &Fence, m: &Mbcap) -> Result<mbcap::Config, ConfigError> {
@@ -517,12 +577,7 @@ fn mbcap(me: VehicleId, fence: &Fence, m: &Mbcap) -> Result<mbcap::Config, Confi
     length(&mut mbcap.height_least_m, "fence.height_least_m", fence.height_least_m)?;
     length(&mut mbcap.height_most_m, "fence.height_most_m", fence.height_most_m)?;
     length(&mut mbcap.distance_most_m, "fence.distance_most_m", fence.distance_most_m)?;
-    if let Some(found) = m.planned_speed_m_s {
-        if !(0.5..=20.0).contains(&found) {
-            return Err(value("mbcap.planned_speed_m_s", &found, "0.5 to 20 m/s"));
-        }
-        mbcap.planned_speed_m_s = found;
-    }
+    planned_speed(&mut mbcap.planned_speed_m_s, "mbcap.planned_speed_m_s", m.planned_speed_m_s)?;
     if let (Some(word), mbcap::config::Horizon::BySpeed { brake, .. }) =
         (&m.brake, &mut mbcap.prediction.horizon)
     {

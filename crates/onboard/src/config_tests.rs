@@ -45,11 +45,39 @@ fn the_protocol_is_chosen_and_the_other_s_section_is_not_needed() {
          planned_speed_m_s = 8.0\naside_tests = \"last-scanned\"\n"
     );
     assert_eq!(from_file(&file).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
+    let mut expected = mission::Config::new(VehicleId(0x00b8_27eb_0102_0304));
+    expected.fence.height_most_m = 60.0;
+    expected.planned_speed_m_s = 8.0;
+    let file = format!(
+        "protocol = \"mission\"\n{alone}[fence]\nheight_most_m = 60.0\n[mission]\nplanned_speed_m_s = 8.0\n"
+    );
+    assert_eq!(from_file(&file).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
+    let mut expected = sweep::Config::new(VehicleId(0x00b8_27eb_0102_0304), 2, 3);
+    expected.mission.planned_speed_m_s = 6.0;
+    let file = format!(
+        "protocol = \"sweep\"\n{alone}[mission]\nplanned_speed_m_s = 6.0\n[sweep]\naircraft = 3\nstrip = 2\n"
+    );
+    assert_eq!(from_file(&file).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
     for (file, words) in [
         (alone.to_owned(), "muscop: found nothing, expected the section"),
         (
             format!("protocol = \"mscop\"\n{alone}"),
-            "protocol: found \"mscop\", expected muscop, mbcap or follow_me",
+            "protocol: found \"mscop\", expected muscop, mbcap, follow_me, mission or sweep",
+        ),
+        (format!("protocol = \"sweep\"\n{alone}"), "sweep: found nothing, expected the section"),
+        (
+            format!(
+                "protocol = \"sweep\"\n{alone}[sweep]\naircraft = 3\nstrip = 0\nlane_distance_m = -1.0\n"
+            ),
+            "sweep.lane_distance_m: found -1",
+        ),
+        (
+            format!("protocol = \"mission\"\n{alone}[mission]\nhold_before_landing_ms = 9999999\n"),
+            "mission.hold_before_landing_ms: found 9999999, expected 0 to 3600000 ms",
+        ),
+        (
+            format!("protocol = \"mission\"\n{alone}[mission]\nplanned_speed_m_s = 30.0\n"),
+            "mission.planned_speed_m_s: found 30, expected 0.5 to 20 m/s",
         ),
         (format!("protocol = \"mbcap\"\n{alone}[mbcap]\nvariant = \"x\"\n"), "mbcap.variant: found \"x\""),
         (format!("protocol = \"mbcap\"\n{alone}[mbcap]\nbrake = \"x\"\n"), "mbcap.brake: found \"x\""),

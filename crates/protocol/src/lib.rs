@@ -4,20 +4,28 @@
 //! of [`Action`]s. It knows no MAVLink and no bytes: an order is "fly there", a message is a value. The
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
-//! [`mbcap`] keeps aircraft on missions of their own apart (thesis chapter 5); [`muscop`] flies one mission
-//! as a formation (thesis chapter 6); [`follow_me`] makes a formation follow an aircraft that a pilot flies
-//! (thesis chapter 7). What every swarm does before and after its flight is [`swarm`].
+//! [`mission`] flies a mission and nothing else; [`mbcap`] keeps aircraft on missions of their own apart
+//! (thesis chapter 5); [`muscop`] flies one mission as a formation (thesis chapter 6); [`follow_me`] makes a
+//! formation follow an aircraft that a pilot flies (thesis chapter 7); [`sweep`] searches an area in lanes. What
+//! every swarm does before and after its flight is [`swarm`]. How to add a protocol is in
+//! `docs/protocols/writing-one.md`.
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod follow_me;
 pub mod mbcap;
+pub mod mission;
 pub mod muscop;
 pub mod swarm;
+pub mod sweep;
 
+pub use config::{ConfigError, Configuration, Fence};
 pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
+pub use mission::Mission;
 pub use muscop::Muscop;
+pub use sweep::Sweep;
 
 use wingbeat_geo::{DVec2, DVec3, Instant, Position};
 use wingbeat_wire::{Avoidance, LOCATIONS_MAX, Message, Point, Refused, VehicleId};
@@ -246,6 +254,11 @@ pub struct SwarmView {
     pub slot: Option<usize>,
 }
 
+impl SwarmView {
+    /// Of an aircraft that belongs to no swarm.
+    pub const ALONE: Self = Self { leader: false, leader_id: None, size: 1, formation: "none", slot: None };
+}
+
 /// What a protocol that avoids others sees and does, for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvoidanceView {
@@ -261,8 +274,8 @@ pub struct AvoidanceView {
     pub aside: Option<Position>,
 }
 
-/// What every coordination protocol offers. To add one: implement this, in one file, and give it a place
-/// among the agent's.
+/// What every coordination protocol offers. To add one: implement this and [`Configuration`] in one file, and
+/// name it among the agent's (`docs/protocols/writing-one.md`).
 pub trait Protocol {
     /// Its name in configurations.
     fn name(&self) -> &'static str;
@@ -290,10 +303,15 @@ pub trait Protocol {
     fn route(&self) -> &[Point];
     /// The waypoint reached last.
     fn reached(&self) -> Option<u16>;
-    /// Where it is flying to.
-    fn target(&self) -> Option<Point>;
-    /// Place in the swarm.
-    fn swarm(&self) -> SwarmView;
+    /// Where it is flying to: unless told, the waypoint after the one reached last.
+    fn target(&self) -> Option<Point> {
+        let next = self.reached().map_or(0, |w| usize::from(w) + 1);
+        self.route().get(next).copied()
+    }
+    /// Place in the swarm; alone unless told.
+    fn swarm(&self) -> SwarmView {
+        SwarmView::ALONE
+    }
     /// Speed at which the flight controller flies the route by its own navigation, metres per second; nothing
     /// where the protocol leads it from place to place.
     fn route_speed_m_s(&self) -> Option<f64> {
@@ -307,6 +325,10 @@ pub trait Protocol {
     /// it does not wait for.
     fn waits_for(&self, _who: VehicleId) -> bool {
         true
+    }
+    /// What its avoidance came to so far; nothing where it has none.
+    fn avoidance_tally(&self) -> Option<mbcap::Tally> {
+        None
     }
     /// Where our slot lies from the leader's, metres east and north; nothing without a formation.
     fn slot_offset_m(&self) -> Option<DVec2> {

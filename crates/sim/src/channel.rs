@@ -95,14 +95,30 @@ pub struct Channel {
     links: Vec<Pcg64Mcg>,
     disturbances: Disturbances,
     counters: Counters,
+    by_distance: [Losses; REACHES],
 }
+
+/// What became of datagrams over one range of distances.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Receptions that could have happened.
+    pub sent: u64,
+    /// Those that distance and chance prevented.
+    pub lost: u64,
+}
+
+/// Width of a range of distances, metres; the ranges lie around its multiples.
+pub const REACH_M: f64 = 100.0;
+/// Ranges that losses are counted in; what is farther counts in the last.
+pub const REACHES: usize = 26;
 
 impl Channel {
     /// A channel among `count` radios.
     pub fn new(model: Model, draw: Draw, seed: u64, count: usize) -> Self {
         let links = (0..count * count).map(|link| chance::child(seed, "radio packet", link as u64)).collect();
         let disturbances = Disturbances::new(seed, count);
-        Self { model, draw, seed, count, links, disturbances, counters: Counters::default() }
+        let by_distance = [Losses::default(); REACHES];
+        Self { model, draw, seed, count, links, disturbances, counters: Counters::default(), by_distance }
     }
 
     /// Something begins to disturb it. A fault of an aircraft changes nothing here.
@@ -130,7 +146,12 @@ impl Channel {
             let distance_m = positions[from].truncate().distance(positions[to].truncate());
             let loss = self.model.loss(distance_m);
             let disturbed = self.disturbances.lose(now, from, to);
-            if self.chance(now, from, to) < loss || disturbed {
+            let reach = (distance_m / REACH_M + 0.5) as usize;
+            let is_lost = self.chance(now, from, to) < loss || disturbed;
+            let losses = &mut self.by_distance[reach.min(REACHES - 1)];
+            losses.sent += 1;
+            losses.lost += u64::from(is_lost);
+            if is_lost {
                 self.counters.lost += 1;
             } else {
                 self.counters.delivered += 1;
@@ -153,6 +174,12 @@ impl Channel {
     /// What it did so far.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// What it lost so far, by distance: the first range is up to half of [`REACH_M`], each other around a
+    /// multiple of it.
+    pub fn losses_by_distance(&self) -> &[Losses; REACHES] {
+        &self.by_distance
     }
 }
 
@@ -213,6 +240,16 @@ mod tests {
         channel.transmit(Instant::ZERO, 0, 705, &line(&[0.0, 99.0, 101.0]), &mut out);
         // 705 bytes take 1.040 ms (the reference's own example).
         assert_eq!(out, [Delivery { to: 1, at: Instant::from_micros(1040) }]);
+    }
+
+    #[test]
+    fn losses_are_counted_where_they_happen() {
+        let mut channel = Channel::new(Model::FixedRange { range_m: 220.0 }, Draw::PerPacket, 1, 4);
+        let mut out = Vec::new();
+        channel.transmit(Instant::ZERO, 0, 50, &line(&[0.0, 210.0, 240.0, 9_000.0]), &mut out);
+        let found: Vec<(usize, Losses)> =
+            channel.losses_by_distance().iter().copied().enumerate().filter(|(_, l)| l.sent > 0).collect();
+        assert_eq!(found, [(2, Losses { sent: 2, lost: 1 }), (25, Losses { sent: 1, lost: 1 })]);
     }
 
     #[test]

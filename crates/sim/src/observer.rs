@@ -67,6 +67,13 @@ impl Spread {
         self.sum_of_squares += value * value;
         self.max = self.max.max(value);
     }
+    /// Adds all values of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.max = self.max.max(other.max);
+    }
     /// Mean; zero of nothing.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }

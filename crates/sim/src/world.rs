@@ -15,7 +15,7 @@ use wingbeat_agent::{
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
 
-use crate::channel::{Channel, Counters, Delivery};
+use crate::channel::{Channel, Counters, Delivery, Losses, REACHES};
 use crate::faults::{Fault, Guard};
 use crate::flight_controller::{FlightController, Truth};
 use crate::observer::{Observer, Sample};
@@ -120,6 +120,9 @@ pub struct World {
     /// Changes of state since they were taken last; nothing is kept until somebody asks for them.
     changes: Option<Vec<Change>>,
     outputs: Outputs,
+    /// Whether what goes to a flight controller waits until it has spoken, and what waits.
+    speaks_when_spoken_to: bool,
+    waiting: Vec<Vec<u8>>,
     bytes: Vec<u8>,
     deliveries: Vec<Delivery>,
 }
@@ -161,6 +164,8 @@ impl World {
             sent: None,
             changes: None,
             outputs: Outputs::default(),
+            speaks_when_spoken_to: false,
+            waiting: vec![Vec::new(); count],
             bytes: Vec::new(),
             deliveries: Vec::new(),
         };
@@ -234,6 +239,8 @@ impl World {
             next = next.min(self.ticks_at[i]);
             if !bytes.is_empty() {
                 self.trace = mixed(self.trace, self.now, i, 1, &bytes);
+                controller.receive(&self.waiting[i]);
+                self.waiting[i].clear();
                 self.agent(i, Input::Autopilot(&bytes));
             }
             self.guard(i, &bytes);
@@ -355,7 +362,11 @@ impl World {
             changes.push(Change { at: now, vehicle: i, state, reached, position });
         }
         if !out.autopilot.is_empty() {
-            vehicle.controller.receive(&out.autopilot);
+            if self.speaks_when_spoken_to {
+                self.waiting[i].extend_from_slice(&out.autopilot);
+            } else {
+                vehicle.controller.receive(&out.autopilot);
+            }
             self.trace = mixed(self.trace, now, i, 2, &out.autopilot);
         }
         self.log.extend(out.events.drain(..).map(|event| Logged { at: now, vehicle: i, event }));
@@ -381,6 +392,12 @@ impl World {
         reply
     }
 
+    /// From now on what an agent sends to its flight controller arrives when that has next sent something, as
+    /// in the reference implementation: one thread reads a frame, then writes what is to be written. It delays
+    /// an order by up to the time between two frames.
+    pub fn speak_when_spoken_to(&mut self) {
+        self.speaks_when_spoken_to = true;
+    }
     /// The time now.
     pub fn now(&self) -> Instant {
         self.now
@@ -472,6 +489,10 @@ impl World {
     /// What the channel did.
     pub fn channel_counters(&self) -> Counters {
         self.channel.counters()
+    }
+    /// What the channel lost, by distance.
+    pub fn losses_by_distance(&self) -> &[Losses; REACHES] {
+        self.channel.losses_by_distance()
     }
     /// What agents logged.
     pub fn log(&self) -> &[Logged] {

@@ -3,6 +3,7 @@
 
 pub mod crowd;
 pub mod following;
+pub mod muscop;
 pub mod pairs;
 pub mod statistics;
 
@@ -11,10 +12,7 @@ use std::fmt::Write as _;
 use crate::flight::{Flight, Radio};
 use crate::follow::FollowTask;
 use crate::scenario::{Scenario, Task, Variant};
-use wingbeat_sim::observer::{AircraftFigures, Spread, SwarmFigures};
-
-/// Thesis Table 6.2 as data.
-const PUBLISHED_OVERHEAD: &str = include_str!("../../published/muscop-overhead.csv");
+use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 
 /// The figures of one flight: a row per aircraft, then the swarm.
 pub fn flight(aircraft: &[AircraftFigures], swarm: &SwarmFigures, radio: &Radio) -> String {
@@ -69,6 +67,8 @@ const HARD_M: f64 = 4.0;
 
 /// The flights of one scenario.
 pub struct Row {
+    /// What was flown, where it was flown from a scenario.
+    pub scenario: Option<Scenario>,
     /// Name of the mission and how it was flown.
     pub mission: String,
     /// Name of the flight alone.
@@ -91,6 +91,7 @@ impl Row {
     /// The flights of a scenario; without one an empty row.
     pub fn of(scenario: Option<&Scenario>, flights: Vec<Flight>, alone: Vec<Flight>) -> Self {
         Self {
+            scenario: scenario.cloned(),
             mission: scenario.map_or_else(String::new, Scenario::label),
             name: scenario.map_or_else(String::new, |s| s.name.clone()),
             variant: scenario.and_then(Scenario::variant),
@@ -116,7 +117,13 @@ pub fn flights(rows: &[Row]) -> String {
     for row in rows {
         let n = row.flights.len();
         let failed = row.flights.iter().filter(|f| !f.succeeded()).count();
-        let time = mean(row.flights.iter().map(|f| f.swarm.mission_time_s));
+        // Without a leader whose mission it is: from the first take-off to the last landing.
+        let longest = |f: &Flight| f.aircraft.iter().map(|a| a.flight_time_s).fold(0.0, f64::max);
+        let time = mean(
+            row.flights
+                .iter()
+                .map(|f| if row.variant.is_some() { longest(f) } else { f.swarm.mission_time_s }),
+        );
         let offset = mean(row.flights.iter().map(|f| f.swarm.distance_offset.mean()));
         let offset_max = row.flights.iter().map(|f| f.swarm.distance_offset.max()).fold(0.0, f64::max);
         let separation = row.flights.iter().map(|f| f.swarm.separation_min_m).fold(f64::INFINITY, f64::min);
@@ -134,61 +141,6 @@ pub fn flights(rows: &[Row]) -> String {
     t
 }
 
-/// Thesis Table 6.2 beside ours.
-pub fn muscop_overhead(rows: &[Row]) -> String {
-    let published: Vec<Vec<f64>> = PUBLISHED_OVERHEAD
-        .lines()
-        .skip(1)
-        .map(|l| l.split(',').filter_map(|v| v.parse().ok()).collect())
-        .collect();
-    let mut t = String::new();
-    line(&mut t, "           alone (s)           swarm (s)           overhead (s)        per waypoint (s)");
-    line(&mut t, "waypoints  published     ours  published     ours  published     ours  published     ours");
-    for row in rows {
-        let n = row.waypoints as f64;
-        let alone = mean(row.alone.iter().map(|f| f.swarm.mission_time_s));
-        let swarm = mean(row.flights.iter().map(|f| f.swarm.mission_time_s));
-        let of = |column: usize| {
-            let found = published.iter().find(|p| p.first() == Some(&n)).and_then(|p| p.get(column));
-            found.copied()
-        };
-        let show = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-        line(
-            &mut t,
-            &format!(
-                "{:>9}  {:>9} {:>8.2}  {:>9} {:>8.2}  {:>9} {:>8.2}  {:>9} {:>8.2}",
-                row.waypoints,
-                show(of(1)),
-                alone,
-                show(of(2)),
-                swarm,
-                show(of(3)),
-                swarm - alone,
-                show(of(3).map(|v| v / n)),
-                (swarm - alone) / n
-            ),
-        );
-    }
-    let mut distance = Vec::new();
-    let mut time = Vec::new();
-    for flight in rows.iter().flat_map(|r| &r.flights) {
-        distance.push(&flight.swarm.distance_offset);
-        time.push(&flight.swarm.time_offset);
-    }
-    let spread = |all: &[&Spread]| {
-        let mean = mean(all.iter().map(|s| s.mean()));
-        let max = all.iter().map(|s| s.max()).fold(0.0, f64::max);
-        let deviation = self::mean(all.iter().map(|s| s.deviation()));
-        format!("mean {mean:.3}, max {max:.2}, deviation {deviation:.3}")
-    };
-    line(&mut t, &format!("distance offset of followers (m): {}", spread(&distance)));
-    line(&mut t, &format!("time offset of followers (s):     {}", spread(&time)));
-    let failed =
-        rows.iter().flat_map(|r| r.flights.iter().chain(&r.alone)).filter(|f| !f.succeeded()).count();
-    line(&mut t, &format!("flights that failed: {failed}"));
-    t
-}
-
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (mut n, mut sum) = (0.0, 0.0);
     for v in values {
@@ -196,26 +148,4 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
         sum += v;
     }
     if n == 0.0 { 0.0 } else { sum / n }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_published_table_is_all_there() {
-        assert_eq!(PUBLISHED_OVERHEAD.lines().count(), 8);
-        let row = Row {
-            mission: "14 waypoints".into(),
-            name: "14 waypoints".into(),
-            variant: None,
-            follow: None,
-            aircraft: 9,
-            waypoints: 14,
-            flights: vec![],
-            alone: vec![],
-        };
-        let table = muscop_overhead(&[row]);
-        assert!(table.contains("326.00") && table.contains("334.33") && table.contains("8.33"), "{table}");
-    }
 }

@@ -16,7 +16,7 @@ fn published(flight: &str, uav: usize, variant: Variant) -> Option<(String, [Opt
         (fields.first() == Some(&flight) && fields.get(1) == Some(&&*uav)).then_some(fields)
     })?;
     let from = match variant {
-        Variant::Off => return None,
+        Variant::Off | Variant::Sweep => return None,
         Variant::Mbcap => 3,
         Variant::MbcapE => 6,
     };

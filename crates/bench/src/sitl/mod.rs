@@ -305,6 +305,7 @@ async fn in_the_air(
         unprotected: scenario.is_unprotected(),
         // The daemons' agents are behind their API.
         avoidance: Vec::new(),
+        losses: Default::default(),
         radio: fleet.radio(),
         duration: clock.now().since(wingbeat_geo::Instant::ZERO),
         // Real time does not repeat: there is nothing to compare it with.

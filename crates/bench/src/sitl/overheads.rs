@@ -109,7 +109,7 @@ mod tests {
     use wingbeat_sim::observer::AircraftFigures;
 
     fn pair(name: &str, variant: Variant, real_s: [f64; 2], simulated_s: [f64; 2]) -> Pair {
-        let mission = OwnMission { speed_m_s: 10.0, points: Vec::new() };
+        let mission = OwnMission { speed_m_s: 10.0, points: Vec::new(), start: None };
         let task = OwnTask { variant, missions: vec![mission.clone(), mission] };
         let flight = |times_s: [f64; 2]| Flight {
             following: Following::default(),
@@ -120,6 +120,7 @@ mod tests {
             encounters: Vec::new(),
             unprotected: variant == Variant::Off,
             avoidance: Vec::new(),
+            losses: Default::default(),
             radio: crate::flight::Radio::default(),
             duration: wingbeat_geo::Duration::ZERO,
             trace_hash: 0,

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use wingbeat_geo::Duration;
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
-use crate::swarm;
+use crate::{ConfigError, Configuration, FollowMe, swarm};
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,5 +120,38 @@ impl Config {
             500.. => 70.0,
             _ => 110.0,
         }
+    }
+}
+
+impl Configuration for Config {
+    type Flight = FollowMe;
+
+    fn me(&self) -> VehicleId {
+        self.swarm.me
+    }
+    fn heights_m(&self) -> (f64, f64) {
+        (self.swarm.height_least_m, self.swarm.height_most_m)
+    }
+    fn check(&self) -> Result<(), ConfigError> {
+        self.swarm.check()?;
+        let (least, most) = self.heights_m();
+        if !(least..=most).contains(&self.height_m) {
+            return Err(ConfigError::Height { found: self.height_m, least, most });
+        }
+        ConfigError::period("refresh_ms", self.refresh, 100, 5_000)?;
+        // Infinite turns as published.
+        if self.turn_m_s.is_nan() || self.turn_m_s < 0.1 {
+            return Err(ConfigError::Turn(self.turn_m_s));
+        }
+        if self.swarm.distance_m < self.distance_least_m() && !self.accepts_close {
+            let (found, least) = (self.swarm.distance_m, self.distance_least_m());
+            return Err(ConfigError::Close { found, least, refresh_ms: self.refresh.as_millis() as u64 });
+        }
+        // One datagram that is lost is no leader lost.
+        let least_ms = 2 * self.refresh.as_millis() as u64;
+        ConfigError::period("leader_timeout_ms", self.leader_timeout, least_ms, 60_000)
+    }
+    fn begin(&self, seed: u64, now: Instant) -> FollowMe {
+        FollowMe::new(self.clone(), seed, now)
     }
 }

@@ -1,8 +1,11 @@
 //! What MBCAP is configured with: the published numbers of both variants, and the switches where the
 //! sources disagree (`docs/protocols/mbcap.md`).
 
-use wingbeat_geo::Duration;
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
+
+use super::Mbcap;
+use crate::{ConfigError, Configuration};
 
 /// Which of the two fits of figure 5.12 gives the braking distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,9 +131,6 @@ pub struct Config {
     pub calm: Duration,
     /// How long the aircraft may take to stop before it counts as standing anyway.
     pub stop: Duration,
-    /// Whether it talks and looks for risks at all. Without, it flies its mission as if alone: the yardstick
-    /// of experiments, never an aircraft's configuration.
-    pub coordinates: bool,
     /// The state that transition d tests (the reference tests the last scanned beacon's: a defect).
     pub aside_tests: AsideTests,
 }
@@ -223,14 +223,8 @@ impl Config {
             stopped_m_s: 0.2,
             calm: Duration::from_secs(30),
             stop: Duration::from_secs(5),
-            coordinates: true,
             aside_tests: AsideTests::Avoided,
         }
-    }
-
-    /// No protocol: for experiments, to compare with.
-    pub fn off() -> Self {
-        Self { name: "off", coordinates: false, ..Self::mbcap_e() }
     }
 
     /// Thesis section 5.3, with the reference implementation's numbers.
@@ -262,5 +256,26 @@ impl Config {
             calm: Duration::from_secs(10),
             ..Self::mbcap()
         }
+    }
+}
+
+impl Configuration for Config {
+    type Flight = Mbcap;
+
+    fn me(&self) -> VehicleId {
+        self.me
+    }
+    fn heights_m(&self) -> (f64, f64) {
+        (self.height_least_m, self.height_most_m)
+    }
+    fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::speed(self.planned_speed_m_s)?;
+        ConfigError::distance("risk.distance_m", self.risk.distance_m)?;
+        ConfigError::distance("safe_distance_m", self.safe_distance_m)?;
+        ConfigError::period("beacon_period_ms", self.beacon_period, 20, 5_000)?;
+        ConfigError::period("check_period_ms", self.check_period, 20, 5_000)
+    }
+    fn begin(&self, seed: u64, now: Instant) -> Mbcap {
+        Mbcap::new(self.clone(), seed, now)
     }
 }

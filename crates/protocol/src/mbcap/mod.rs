@@ -35,8 +35,8 @@ use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{LOCATIONS_MAX, Location, Message, Point, Refused, VehicleId};
 
 use crate::{
-    Action, Actions, AvoidanceView, Command, Input, Order, Phase, Protocol, ROUTE_MAX, Route, Severity,
-    SwarmView, Telemetry, Text, text,
+    Action, Actions, AvoidanceView, Command, Fence, Input, Order, Phase, Protocol, ROUTE_MAX, Route,
+    Severity, Telemetry, Text, text,
 };
 use config::AsideTests;
 use neighbours::{Neighbour, Neighbours};
@@ -191,11 +191,6 @@ impl Mbcap {
         }
     }
 
-    /// What happened so far.
-    pub fn tally(&self) -> Tally {
-        self.tally
-    }
-
     fn speed_m_s(&self) -> f64 {
         self.at.map_or(0.0, |(_, at)| at.velocity_m_s.truncate().length())
     }
@@ -227,22 +222,8 @@ impl Mbcap {
     /// Whether every waypoint lies inside the fence.
     fn flyable(&self) -> Result<(), Text> {
         let Some((_, at)) = self.at else { return Err(text!("no position yet")) };
-        let frame = Frame::new(at.position);
         let Config { height_least_m, height_most_m, distance_most_m, .. } = self.config;
-        for (index, w) in self.route.iter().enumerate() {
-            let height_m = f64::from(w.height_mm) * 1e-3;
-            if !(height_least_m..=height_most_m).contains(&height_m) {
-                let expected = text!("expected {height_least_m} to {height_most_m} m (the fence)");
-                return Err(text!("waypoint {index}: found {height_m} m above home, {expected}"));
-            }
-            let there = Position { latitude_e7: w.latitude_e7, longitude_e7: w.longitude_e7, ..at.position };
-            let distance_m = frame.to_local(there).truncate().length();
-            if distance_m > distance_most_m {
-                let expected = text!("expected at most {distance_most_m} m (the fence)");
-                return Err(text!("waypoint {index}: found {distance_m:.0} m away, {expected}"));
-            }
-        }
-        Ok(())
+        Fence { height_least_m, height_most_m, distance_most_m }.check(at.position, &self.route)
     }
 
     fn observe(&mut self, now: Instant, at: Telemetry) {
@@ -749,9 +730,6 @@ impl Protocol for Mbcap {
             Input::Failed(order) => self.failed(now, order, out),
         }
         self.progress(now, out);
-        if !self.config.coordinates {
-            return;
-        }
         if now >= self.pass_at {
             self.pass_at = now + self.config.check_period;
             self.pass(now, out);
@@ -767,7 +745,6 @@ impl Protocol for Mbcap {
             State::Start | State::Setup | State::SetupFinished | State::Finished => {
                 (Instant::NEVER, "nothing")
             }
-            _ if !self.config.coordinates => (Instant::NEVER, "nothing"),
             _ if self.beacon_at <= self.pass_at => (self.beacon_at, "beacon due"),
             _ => (self.pass_at, "look for conflicts"),
         }
@@ -840,11 +817,8 @@ impl Protocol for Mbcap {
     fn reached(&self) -> Option<u16> {
         self.reached
     }
-    fn target(&self) -> Option<Point> {
-        self.route.get(self.next()).copied()
-    }
-    fn swarm(&self) -> SwarmView {
-        SwarmView { leader: false, leader_id: None, size: 1, formation: "none", slot: None }
+    fn avoidance_tally(&self) -> Option<Tally> {
+        Some(self.tally)
     }
     fn avoidance(&self) -> Option<AvoidanceView> {
         let frame = self.frame.as_ref()?;

@@ -24,7 +24,10 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::swarm::obstacles::Ahead;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
-use crate::{Action, Actions, Command, Input, Order, Phase, Protocol, SwarmView, Text, push, text};
+use crate::{
+    Action, Actions, Command, ConfigError, Configuration, Input, Order, Phase, Protocol, SwarmView, Text,
+    push, text,
+};
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +40,23 @@ impl Config {
     /// The published numbers.
     pub fn new(me: VehicleId, master: VehicleId, aircraft: usize) -> Self {
         Self { swarm: swarm::Config::new(me, master, aircraft) }
+    }
+}
+
+impl Configuration for Config {
+    type Flight = Muscop;
+
+    fn me(&self) -> VehicleId {
+        self.swarm.me
+    }
+    fn heights_m(&self) -> (f64, f64) {
+        (self.swarm.height_least_m, self.swarm.height_most_m)
+    }
+    fn check(&self) -> Result<(), ConfigError> {
+        self.swarm.check()
+    }
+    fn begin(&self, seed: u64, now: Instant) -> Muscop {
+        Muscop::new(self.clone(), seed, now)
     }
 }
 

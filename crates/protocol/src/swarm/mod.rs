@@ -41,7 +41,8 @@ use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
 use crate::{
-    Action, Actions, Command, Input, Order, Phase, Severity, SwarmView, Telemetry, Text, push, text,
+    Action, Actions, Command, ConfigError, Input, Order, Phase, Severity, SwarmView, Telemetry, Text, push,
+    text,
 };
 use members::{Peer, Slots};
 use plan::{Route, Task};
@@ -115,6 +116,18 @@ impl Config {
             separation_m: 5.0,
             hold_before_landing: Duration::from_secs(60),
         }
+    }
+
+    /// Looks for numbers that cannot be flown.
+    ///
+    /// # Errors
+    /// The first one.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::aircraft(self.aircraft)?;
+        ConfigError::distance("distance_m", self.distance_m)?;
+        ConfigError::distance("landing_distance_m", self.landing_distance_m)?;
+        ConfigError::period("send_period_ms", self.send_period, 20, 5_000)?;
+        ConfigError::period("arrival_period_ms", self.arrival_period, 0, 5_000)
     }
 }
 

@@ -1,0 +1,102 @@
+//! Mission through all layers: agent, MAVLink bytes, simulated flight controller; and the operator's commands in
+//! each of its states in the air.
+
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
+use wingbeat_protocol::mission;
+use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
+use wingbeat_sim::world::World;
+use wingbeat_wire::{Point, VehicleId};
+
+const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+
+/// One aircraft over 150 m around a corner.
+fn world(seed: u64) -> World {
+    let frame = Frame::new(ORIGIN);
+    let mut config = Config::new(mission::Config::new(VehicleId(1)));
+    config.companion_loss = CompanionLoss::EndsWithIt;
+    let agent = Agent::new(config, seed, Instant::ZERO).unwrap();
+    let mut controller = ControllerConfig::new(1, ORIGIN);
+    (controller.boot, controller.gps_noise_m) = (Boot::Warm, 0.3);
+    let vehicles = vec![(agent, FlightController::new(controller, seed, Instant::ZERO))];
+    let mut world =
+        World::new(ORIGIN, vehicles, Channel::new(Model::Ieee80211a, Draw::PerPacket, seed, 1), 5.0);
+    let legs = [DVec2::ZERO, DVec2::new(0.0, 100.0), DVec2::new(50.0, 100.0)];
+    let route = legs.map(|leg| {
+        let place = frame.to_position(leg.extend(0.0));
+        Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm: 10_000 }
+    });
+    assert_eq!(world.mission(0, &route), Reply::Accepted);
+    world
+}
+
+/// Presses *Setup* and *Start*, until `enough` or 300 s.
+fn fly_until(world: &mut World, enough: impl Fn(&World) -> bool) {
+    while world.now() < Instant::from_secs(300) && !enough(world) {
+        world.run_until(world.now() + Duration::from_millis(200));
+        let id = format!("{}", world.now().as_millis());
+        match world.phase(0) {
+            Phase::Start => drop(world.command(0, &id, Command::Setup)),
+            Phase::Ready => assert_eq!(world.command(0, &id, Command::Start), Reply::Accepted),
+            _ => {}
+        }
+    }
+}
+
+fn is_down(world: &World) -> bool {
+    let s = world.status(0);
+    !s.flight_controller.armed && matches!(s.phase, Phase::Finished | Phase::Aborted)
+}
+
+#[test]
+fn a_mission_is_flown_and_ends_on_the_ground() {
+    let mut world = world(1);
+    fly_until(&mut world, is_down);
+    assert_eq!((world.status(0).state, world.status(0).reached), ("Finished", Some(2)));
+    let figures = world.observer().aircraft()[0];
+    assert!(figures.completed && (145.0..175.0).contains(&figures.distance_m), "{figures:?}");
+}
+
+#[test]
+fn the_operator_is_obeyed_from_the_first_propeller_to_the_last() {
+    let commands = [(Command::Hold, Mode::Brake), (Command::Return, Mode::Rtl), (Command::Land, Mode::Land)];
+    for state in ["TakingOff", "Flying", "Landing"] {
+        for (command, mode) in commands {
+            let mut world = world(2);
+            // Well into it, so that there is something to end.
+            fly_until(&mut world, |w| {
+                let s = w.status(0);
+                s.state == state && s.flight_controller.armed
+            });
+            world.run_until(world.now() + Duration::from_secs(1));
+            assert_eq!(world.command(0, "end", command), Reply::Accepted, "{state}");
+            world.run_until(world.now() + Duration::from_secs(3));
+            let status = world.status(0);
+            assert_eq!(status.state, "Aborted", "{state}, {command:?}");
+            assert_eq!(status.flight_controller.mode_number, Some(mode.number()), "{state}, {command:?}");
+            if command == Command::Hold {
+                let height_m = world.status(0).navigation.unwrap().height_m;
+                world.run_until(world.now() + Duration::from_secs(20));
+                let later_m = world.status(0).navigation.unwrap().height_m;
+                assert!((later_m - height_m).abs() < 1.0, "{state}: {height_m} m, then {later_m} m");
+                assert_eq!(world.command(0, "down", Command::Land), Reply::Accepted, "{state}");
+            }
+            world.run_until(world.now() + Duration::from_secs(120));
+            assert!(is_down(&world), "{state}, {command:?}");
+        }
+    }
+}
+
+/// Nothing that the protocol asked for may start the motors after the operator has said no.
+#[test]
+fn who_is_stopped_between_start_and_arming_does_not_take_off() {
+    let mut world = world(3);
+    fly_until(&mut world, |w| w.status(0).state == "TakingOff");
+    assert!(!world.status(0).flight_controller.armed);
+    assert_eq!(world.command(0, "no", Command::Land), Reply::Accepted);
+    world.run_until(world.now() + Duration::from_secs(60));
+    let figures = world.observer().aircraft()[0];
+    assert!(is_down(&world) && figures.flight_time_s < 20.0 && figures.distance_m < 1.0, "{figures:?}");
+}
