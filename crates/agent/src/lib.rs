@@ -55,7 +55,7 @@ use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Instant};
 use wingbeat_protocol::{Action, Actions, Protocol, Route, mbcap, text};
-use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused};
+use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
 #[derive(Clone, Copy, Debug)]
@@ -310,6 +310,21 @@ impl Agent {
     /// The state, in the words of the protocol's paper.
     pub fn state(&self) -> &'static str {
         self.protocol.state()
+    }
+
+    /// The waypoint reached last.
+    pub fn reached(&self) -> Option<u16> {
+        self.protocol.reached()
+    }
+
+    /// Who leads, as it believes.
+    pub fn leader(&self) -> Option<VehicleId> {
+        self.protocol.swarm().leader_id
+    }
+
+    /// Whether it waits for another where its protocol waits for all.
+    pub fn waits_for(&self, who: VehicleId) -> bool {
+        self.protocol.waits_for(who)
     }
 
     /// What MBCAP has done so far, where it flies the aircraft.

@@ -18,6 +18,8 @@ use wingbeat_bench::takeoff;
 use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
 
+use crate::drills;
+
 /// Benches.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -32,6 +34,10 @@ pub(crate) enum Command {
     /// How wrong MBCAP's predictions are: two legs at 15 m/s under each of its alternatives (thesis
     /// sections 5.1.4 and 5.3.1.2).
     Prediction(PredictionArguments),
+    /// Fault drills: seeded swarms under seeded faults, and the rules that must hold whatever goes wrong.
+    Drills(drills::DrillsArguments),
+    /// One fault drill, told in full.
+    Drill(drills::DrillArguments),
     /// What each way of giving out the slots costs at take-off: ways, time, conflicts of the planned paths.
     Takeoff(TakeoffArguments),
 }
@@ -219,6 +225,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Parity(arguments) => compare(arguments),
         Command::Prediction(arguments) => predict(arguments),
         Command::Takeoff(arguments) => take_off(arguments),
+        Command::Drills(arguments) => drills::run_all(arguments),
+        Command::Drill(arguments) => drills::run_one(arguments),
     }
 }
 

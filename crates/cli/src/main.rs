@@ -6,6 +6,7 @@
 
 mod bench;
 mod doctor;
+mod drills;
 mod formation;
 mod ground;
 mod sim;

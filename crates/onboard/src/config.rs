@@ -192,7 +192,7 @@ struct Muscop {
     silence_ms: Option<u64>,
     arrival_period_ms: Option<u64>,
     arrival_m: Option<f64>,
-    leader_timeout_ms: Option<u64>,
+    time_to_live_ms: Option<u64>,
     hold_before_landing_ms: Option<u64>,
 }
 
@@ -480,7 +480,7 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
         (&mut swarm.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
         (&mut swarm.silence, "muscop.silence_ms", m.silence_ms, 100),
         (&mut swarm.arrival_period, "muscop.arrival_period_ms", m.arrival_period_ms, 0),
-        (&mut muscop.leader_timeout, "muscop.leader_timeout_ms", m.leader_timeout_ms, 1_000),
+        (&mut swarm.time_to_live, "muscop.time_to_live_ms", m.time_to_live_ms, 1_000),
         (&mut swarm.hold_before_landing, "muscop.hold_before_landing_ms", m.hold_before_landing_ms, 0),
     ];
     for (target, key, found, least_ms) in periods {

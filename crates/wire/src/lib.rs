@@ -10,8 +10,8 @@ mod message;
 mod places;
 
 pub use message::{
-    AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX, SlotOffset,
-    VehicleId, WAYPOINTS_MAX,
+    AGE_MAX_MS, Avoidance, Beacon, Ending, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX,
+    SlotOffset, VehicleId, WAYPOINTS_MAX,
 };
 
 pub use places::Places;
@@ -239,6 +239,15 @@ mod tests {
             ("move_to_waypoint", Message::MoveToWaypoint { waypoint: 14 }),
             ("land", Message::Land { at: point(9) }),
             ("beacon", Message::Beacon(beacon())),
+            ("alive", Message::Alive { at: point(3) }),
+            ("gather", Message::Gather { waypoint: 14 }),
+            ("following", Message::Following { waypoint: 14, reached: true, leader: 2, at: point(3) }),
+            ("leaving", Message::Leaving { at: point(4), how: Ending::Landing }),
+            ("exclude", Message::Exclude { who: VehicleId(12) }),
+            ("land_here", Message::LandHere { at: point(5), leader: 2 }),
+            ("land_around", Message::LandAround { at: point(9), leader: 2 }),
+            ("release", Message::Release { waypoint: 14 }),
+            ("take_off_together", Message::TakeOffTogether),
         ]
     }
 

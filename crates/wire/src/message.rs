@@ -281,13 +281,84 @@ pub enum Message {
     },
     /// Where the sender is and will be (MBCAP).
     Beacon(Beacon),
+    /// The sender is there and has nothing else to say.
+    Alive {
+        /// Where it is.
+        at: Point,
+    },
+    /// The leader is at a waypoint, and whoever is not yet comes there.
+    Gather {
+        /// Which, from 0.
+        waypoint: u16,
+    },
+    /// The sender is at a waypoint, or on the way to it, on the word of a leader.
+    Following {
+        /// Which, from 0.
+        waypoint: u16,
+        /// Whether it is there.
+        reached: bool,
+        /// The leader's slot.
+        leader: u8,
+        /// Where the sender is.
+        at: Point,
+    },
+    /// The sender no longer flies with the swarm.
+    Leaving {
+        /// Where it is.
+        at: Point,
+        /// What becomes of it.
+        how: Ending,
+    },
+    /// Somebody is no longer waited for.
+    Exclude {
+        /// Who.
+        who: VehicleId,
+    },
+    /// The flight is over: everybody lands where it is.
+    LandHere {
+        /// Where the sender is.
+        at: Point,
+        /// The slot of the leader that says so.
+        leader: u8,
+    },
+    /// The sender lands at its place around where the leader lands.
+    LandAround {
+        /// Where the leader lands.
+        at: Point,
+        /// The leader's slot.
+        leader: u8,
+    },
+    /// The leader sends all to a waypoint, and leaves itself when those ahead of it have left.
+    Release {
+        /// Which, from 0.
+        waypoint: u16,
+    },
+    /// The master: all take off at once, on paths that never meet.
+    TakeOffTogether,
+}
+
+/// What becomes of an aircraft that leaves its swarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It holds its place.
+    Holding,
+    /// It flies to where it took off.
+    Returning,
+    /// It comes down where it is.
+    Landing,
+    /// It is on the ground with its motors off.
+    Down,
 }
 
 impl Message {
     /// What decoding cannot see: values that are well formed and still impossible.
     pub(crate) fn check(&self) -> Result<(), Refused> {
         match self {
-            Self::Hello { at } | Self::Land { at } => at.check(),
+            Self::Hello { at } | Self::Land { at } | Self::Alive { at } | Self::Leaving { at, .. } => {
+                at.check()
+            }
+            Self::LandAround { at, leader } | Self::LandHere { at, leader } => at.check().and(slot(*leader)),
+            Self::Following { leader, at, .. } => at.check().and(slot(*leader)),
             Self::Data(plan) => plan.check(),
             Self::Beacon(beacon) => beacon.check(),
             Self::DataAck { .. }
@@ -298,7 +369,15 @@ impl Message {
             | Self::TakeOffEnd
             | Self::TakeOffEndAck
             | Self::ReachedWaypointAck { .. }
-            | Self::MoveToWaypoint { .. } => Ok(()),
+            | Self::MoveToWaypoint { .. }
+            | Self::Gather { .. }
+            | Self::Release { .. }
+            | Self::TakeOffTogether
+            | Self::Exclude { .. } => Ok(()),
         }
     }
+}
+
+fn slot(slot: u8) -> Result<(), Refused> {
+    if usize::from(slot) < SWARM_MAX { Ok(()) } else { Err(Refused::Contradiction) }
 }

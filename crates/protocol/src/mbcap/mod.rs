@@ -637,6 +637,7 @@ impl Mbcap {
                     }),
                 );
             }
+            Command::Exclude(_) => {} // nobody is waited for: not permitted
         }
     }
 

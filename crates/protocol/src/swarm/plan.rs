@@ -7,7 +7,8 @@ use wingbeat_geo::position::heading_rad as heading_rad_of;
 use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
-use super::{Config, shape};
+use super::conflict::{Stop, Way, closest_m};
+use super::{Config, Manner, shape};
 
 /// A first waypoint nearer than this to where the swarm stands is where it assembles; one farther away
 /// is flown to.
@@ -25,10 +26,37 @@ pub enum PlanError {
     /// The formation is impossible.
     #[error("formation: {0}")]
     Formation(#[from] wingbeat_geo::FormationError),
+    /// Two aircraft have the same id.
+    #[error("{0}: two aircraft with this id")]
+    Doubled(VehicleId),
+    /// Slots lie over each other, in the air or on the ground.
+    #[error("{name} {found_m} m: slots over each other, expected at least the separation, {least_m} m")]
+    Crowded {
+        /// Which distance.
+        name: &'static str,
+        /// Found.
+        found_m: f64,
+        /// Expected at least.
+        least_m: f64,
+    },
+    /// Two aircraft would come too near one another while they take off.
+    #[error("take-off: {a} and {b} come within {distance_m:.1} m, expected at least {least_m} m")]
+    Conflict {
+        /// One.
+        a: VehicleId,
+        /// The other.
+        b: VehicleId,
+        /// How near.
+        distance_m: f64,
+        /// Expected at least.
+        least_m: f64,
+    },
     /// A waypoint of one slot is too low or too high.
-    #[error("slot {slot}, waypoint {waypoint}: height {height_m} m, expected {least_m} to {most_m} m")]
+    #[error("{who}, slot {slot}, waypoint {waypoint}: height {height_m} m, expected {least_m} to {most_m} m")]
     Height {
         /// Whose.
+        who: VehicleId,
+        /// Its slot.
         slot: usize,
         /// Which.
         waypoint: usize,
@@ -40,9 +68,13 @@ pub enum PlanError {
         most_m: i32,
     },
     /// A waypoint of one slot is too far from where the swarm stands.
-    #[error("slot {slot}, waypoint {waypoint}: {distance_m} m from the start, expected at most {most_m} m")]
+    #[error(
+        "{who}, slot {slot}, waypoint {waypoint}: {distance_m} m from the start, expected at most {most_m} m"
+    )]
     Distance {
         /// Whose.
+        who: VehicleId,
+        /// Its slot.
         slot: usize,
         /// Which.
         waypoint: usize,
@@ -115,6 +147,17 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
     if n > SWARM_MAX {
         return Err(PlanError::Aircraft(n));
     }
+    if let Some(i) = (1..n).find(|&i| aircraft[..i].iter().any(|(id, _)| *id == aircraft[i].0)) {
+        return Err(PlanError::Doubled(aircraft[i].0));
+    }
+    let least_m = config.separation_m;
+    for (name, found_m) in
+        [("distance_m", config.distance_m), ("landing_distance_m", config.landing_distance_m)]
+    {
+        if n > 1 && found_m < least_m {
+            return Err(PlanError::Crowded { name, found_m, least_m });
+        }
+    }
     let master = aircraft.iter().position(|(id, _)| *id == config.master).ok_or(PlanError::NotMember)?;
     let frame = Frame::new(position(aircraft[0].1));
     let local = |p: Point| frame.to_local(position(p)).truncate();
@@ -142,7 +185,7 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
         (None, None) => 0.0,
     };
     let air: Vec<DVec2, SWARM_MAX> = (0..n).map(|slot| middle + formation.offset_m(slot, heading)).collect();
-    let slot_of = match config.piloted_master {
+    let slot_of: Vec<usize, SWARM_MAX> = match config.piloted_master {
         true => assign_around(&ground, &air, master, formation.center_slot()),
         false => assign(&ground, &air).into_iter().collect(),
     };
@@ -170,7 +213,85 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
     for slot in 0..n {
         route_in(&formation, config, &plan, slot)?;
     }
+    let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
+    let ways = Ways { ground: &ground, air: &air, slot_of: &slot_of, formation: &formation, height_m };
+    if let Some((a, b, distance_m)) = ways.conflict(config, &plan) {
+        return Err(PlanError::Conflict { a: aircraft[a].0, b: aircraft[b].0, distance_m, least_m });
+    }
     Ok(plan)
+}
+
+/// Height of the first, vertical part of the take-off to `height_mm` (reference, safe take-off).
+pub fn first_height_mm(height_mm: i32) -> i32 {
+    match height_mm {
+        ..=5_000 => 2_000,
+        10_000.. => 5_000,
+        h => h / 2,
+    }
+}
+
+/// ArduCopter's usual speeds (WPNAV_SPEED_UP, WPNAV_SPEED), for the times of the planned paths.
+const CLIMB_M_S: f64 = 2.5;
+const CRUISE_M_S: f64 = 5.0;
+/// Between one's passing its first height and the next one's leaving the ground.
+const HANDOVER_S: f64 = 0.5;
+
+/// The paths of a take-off: straight up to the first height, straight to the slot.
+struct Ways<'a> {
+    ground: &'a [DVec2],
+    air: &'a [DVec2],
+    slot_of: &'a [usize],
+    formation: &'a Formation,
+    /// Of the centre.
+    height_m: f64,
+}
+
+impl Ways<'_> {
+    fn corners(&self, aircraft: usize) -> [DVec3; 3] {
+        let (home, slot) = (self.ground[aircraft], self.slot_of[aircraft]);
+        let height_m = self.height_m + self.formation.height_m(slot);
+        let first_m = f64::from(first_height_mm((height_m * 1e3) as i32)) / 1e3;
+        [home.extend(0.0), home.extend(first_m), self.air[slot].extend(height_m)]
+    }
+
+    fn stops(&self, config: &Config, plan: &Plan, aircraft: usize) -> Vec<Stop, 3> {
+        let [home, above, slot] = self.corners(aircraft);
+        let climb_s = (above - home).length() / CLIMB_M_S;
+        let own = self.slot_of[aircraft] as u8;
+        let mut stops = Vec::new();
+        let Some(turn) = plan.take_off_order.iter().position(|&s| s == own) else {
+            let _ = stops.push(Stop { time_s: 0.0, at_m: home });
+            return stops;
+        };
+        let wait_s = match config.take_off {
+            Manner::Sequential => turn as f64 * (climb_s + HANDOVER_S),
+            Manner::Simultaneous => 0.0,
+        };
+        let cruise_s = (slot - above).length() / CRUISE_M_S;
+        let _ = stops.push(Stop { time_s: wait_s, at_m: home });
+        let _ = stops.push(Stop { time_s: wait_s + climb_s, at_m: above });
+        let _ = stops.push(Stop { time_s: wait_s + climb_s + cruise_s, at_m: slot });
+        stops
+    }
+
+    /// The first two that come nearer than the separation. One after the other, as their times go. All at
+    /// once, at whatever times: who hears the word late must be as safe.
+    fn conflict(&self, config: &Config, plan: &Plan) -> Option<(usize, usize, f64)> {
+        let n = self.ground.len();
+        (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).find_map(|(a, b)| {
+            let distance_m = match config.take_off {
+                Manner::Sequential => closest_m(&self.stops(config, plan, a), &self.stops(config, plan, b)),
+                Manner::Simultaneous => {
+                    let legs = |[home, above, slot]: [DVec3; 3]| {
+                        [Way { from_m: home, to_m: above }, Way { from_m: above, to_m: slot }]
+                    };
+                    let (a, b) = (legs(self.corners(a)), legs(self.corners(b)));
+                    a.iter().flat_map(|x| b.iter().map(|y| x.distance_m(y))).fold(f64::INFINITY, f64::min)
+                }
+            };
+            (distance_m < config.separation_m).then_some((a, b, distance_m))
+        })
+    }
 }
 
 /// The assignment in which `master` flies the slot `center` whatever it costs.
@@ -201,6 +322,7 @@ fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) ->
         let height_m = f64::from(w.height_mm) / 1e3 + up_m;
         if !(config.height_least_m..=config.height_most_m).contains(&height_m) {
             return Err(PlanError::Height {
+                who: plan.slots[slot],
                 slot,
                 waypoint,
                 height_m: height_m as i32,
@@ -210,6 +332,7 @@ fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) ->
         }
         if local.length() > config.distance_most_m {
             return Err(PlanError::Distance {
+                who: plan.slots[slot],
                 slot,
                 waypoint,
                 distance_m: local.length() as i32,
@@ -222,13 +345,33 @@ fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) ->
     Ok(route)
 }
 
-/// Where a slot lands when the centre lands at `center`: the flight formation, drawn together.
-pub fn landing_place(plan: &Plan, slot: usize, center: Point, heading_rad: f64, height_mm: i32) -> Point {
+/// Where a slot's aircraft is when the formation is at a waypoint; nothing where the plan has no such slot or
+/// waypoint.
+pub fn slot_place(plan: &Plan, slot: usize, waypoint: usize) -> Option<Point> {
+    let formation = formation(plan).ok().filter(|f| slot < f.count())?;
+    let center = *plan.waypoints.get(waypoint)?;
+    let offset = formation.offset_m(slot, heading_rad(plan));
+    // From the first waypoint, as the route is.
+    let frame = Frame::new(position(*plan.waypoints.first()?));
+    let place = frame.to_local(position(center)).truncate() + offset;
+    Some(point(frame.to_position(place.extend(0.0)), center.height_mm))
+}
+
+/// Where a slot lands when the aircraft of the slot `leader` lands at `leader_at`: the flight formation, drawn
+/// together. If the formation were impossible, where the leader is: no plan that is held has one.
+pub fn landing_place(
+    plan: &Plan,
+    slot: usize,
+    leader: usize,
+    leader_at: Point,
+    heading_rad: f64,
+    height_mm: i32,
+) -> Point {
     let drawn_together =
         formation(plan).and_then(|f| Ok(f.with_distance_m(f64::from(plan.landing_distance_mm) / 1e3)?));
-    let Ok(formation) = drawn_together else { return center };
-    let offset = formation.offset_m(slot, heading_rad);
-    let frame = Frame::new(position(center));
+    let Ok(formation) = drawn_together else { return leader_at };
+    let offset = formation.offset_m(slot, heading_rad) - formation.offset_m(leader, heading_rad);
+    let frame = Frame::new(position(leader_at));
     point(frame.to_position(DVec3::new(offset.x, offset.y, 0.0)), height_mm)
 }
 
