@@ -39,7 +39,9 @@ type Slots = Vec<DVec3, AIRCRAFT_MAX>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formation {
     layout: Layout,
+    count: usize,
     distance_m: f64,
+    /// Of the layouts whose places are not quickly worked out one by one; else empty.
     slots: Slots,
 }
 
@@ -222,29 +224,25 @@ impl Formation {
     /// layout, whose places nobody told.
     pub fn new(layout: Layout, count: usize, distance_m: f64) -> Result<Self, FormationError> {
         check(count, distance_m)?;
-        let flat = |places: Vec<DVec2, AIRCRAFT_MAX>| -> Slots {
+        let places = |places: Vec<DVec2, AIRCRAFT_MAX>| -> Slots {
             places.iter().map(|place| (*place * distance_m).extend(0.0)).collect()
         };
         let slots = match layout {
-            Layout::Linear => flat((0..count).map(|slot| row::linear(count, slot)).collect()),
-            Layout::Matrix => flat((0..count).map(|slot| row::matrix(count, slot)).collect()),
-            Layout::Wedge => flat((0..count).map(row::wedge).collect()),
-            Layout::Circular => flat((0..count).map(|slot| ring::circular(count, slot)).collect()),
-            Layout::CompactMatrix => flat(compact::matrix(count)),
-            Layout::CompactMesh => flat(compact::mesh(count)),
+            Layout::CompactMatrix => places(compact::matrix(count)),
+            Layout::CompactMesh => places(compact::mesh(count)),
             Layout::SplitUp { parts } if !(2..=PARTS_MAX).contains(&parts) => {
                 return Err(FormationError::Parts(parts));
-            }
-            Layout::SplitUp { parts } => {
-                (0..count).map(|slot| ring::split_up(parts, slot, distance_m).extend(0.0)).collect()
             }
             Layout::Random { seed } => {
                 let offsets = random::offsets(seed, count, distance_m);
                 return Self::listed(layout, &offsets, count, distance_m);
             }
             Layout::Custom => return Err(FormationError::NoPlaces),
+            Layout::Linear | Layout::Matrix | Layout::Circular | Layout::Wedge | Layout::SplitUp { .. } => {
+                Slots::new()
+            }
         };
-        Ok(Self { layout, distance_m, slots })
+        Ok(Self { layout, count, distance_m, slots })
     }
     /// The first `count` places of a list, relative to its first, which leads.
     ///
@@ -285,7 +283,22 @@ impl Formation {
                 }
             }
         }
-        Ok(Self { layout, distance_m, slots })
+        Ok(Self { layout, count, distance_m, slots })
+    }
+    /// Where a slot lies before the formation is turned into its heading.
+    fn place_m(&self, slot: usize) -> DVec3 {
+        assert!(slot < self.count, "slot {slot} of {}", self.count);
+        let place = match self.layout {
+            Layout::Linear => row::linear(self.count, slot),
+            Layout::Matrix => row::matrix(self.count, slot),
+            Layout::Wedge => row::wedge(slot),
+            Layout::Circular => ring::circular(self.count, slot),
+            Layout::SplitUp { parts } => return ring::split_up(parts, slot, self.distance_m).extend(0.0),
+            Layout::CompactMatrix | Layout::CompactMesh | Layout::Random { .. } | Layout::Custom => {
+                return self.slots[slot];
+            }
+        };
+        (place * self.distance_m).extend(0.0)
     }
     /// The shape.
     pub fn layout(&self) -> Layout {
@@ -293,7 +306,7 @@ impl Formation {
     }
     /// Number of aircraft.
     pub fn count(&self) -> usize {
-        self.slots.len()
+        self.count
     }
     /// Least distance between two slots, metres.
     pub fn distance_m(&self) -> f64 {
@@ -310,7 +323,7 @@ impl Formation {
         check(self.count(), distance_m)?;
         let scale = distance_m / self.distance_m;
         let slots = self.slots.iter().map(|s| (s.truncate() * scale).extend(s.z)).collect();
-        Ok(Self { layout: self.layout, distance_m, slots })
+        Ok(Self { distance_m, slots, ..*self })
     }
     /// The slot in the middle, whose aircraft leads the flight.
     pub fn center_slot(&self) -> usize {
@@ -318,7 +331,7 @@ impl Formation {
     }
     /// The places as a list, in decimetres: what is told to those who cannot work them out.
     pub fn offsets(&self) -> Offsets {
-        self.slots.iter().map(|slot| Offset::nearest_to(*slot)).collect()
+        (0..self.count).map(|slot| Offset::nearest_to(self.place_m(slot))).collect()
     }
     /// Where `slot` lies from the centre slot, metres east (x) and north (y), for a formation whose
     /// heading is `heading_rad` clockwise from north (thesis equation 6.2).
@@ -326,7 +339,7 @@ impl Formation {
     /// # Panics
     /// If `slot` is not below [`Formation::count`].
     pub fn offset_m(&self, slot: usize, heading_rad: f64) -> DVec2 {
-        let o = self.slots[slot];
+        let o = self.place_m(slot);
         let (sin, cos) = libm::sincos(heading_rad);
         DVec2::new(o.x * cos + o.y * sin, o.y * cos - o.x * sin)
     }
@@ -335,7 +348,7 @@ impl Formation {
     /// # Panics
     /// If `slot` is not below [`Formation::count`].
     pub fn height_m(&self, slot: usize) -> f64 {
-        self.slots[slot].z
+        self.place_m(slot).z
     }
     /// Where all slots lie from the centre slot: metres east, north and up.
     ///

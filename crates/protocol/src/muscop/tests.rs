@@ -337,11 +337,11 @@ fn muscop_08_a_place_below_the_ground_or_above_the_fence_is_refused_with_its_slo
     for (offsets, words) in [
         (
             [place(0, 0), place(600, -190), place(-600, 0)],
-            "slot 1, waypoint 0: height 1 m, expected 2 to 120 m",
+            ", slot 1, waypoint 0: height 1 m, expected 2 to 120 m",
         ),
         (
             [place(0, 0), place(600, 0), place(-600, 1_010)],
-            "slot 2, waypoint 0: height 121 m, expected 2 to 120 m",
+            ", slot 2, waypoint 0: height 121 m, expected 2 to 120 m",
         ),
         ([place(0, 0), place(600, 0), place(600, 300)], "slots 1 and 2 are 0.0 m apart over the ground"),
     ] {

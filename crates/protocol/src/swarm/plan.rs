@@ -214,7 +214,7 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
         route_in(&formation, config, &plan, slot)?;
     }
     let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
-    let ways = Ways { ground: &ground, air: &air, slot_of: &slot_of, height_m };
+    let ways = Ways { ground: &ground, air: &air, slot_of: &slot_of, formation: &formation, height_m };
     if let Some((a, b, distance_m)) = ways.conflict(config, &plan) {
         return Err(PlanError::Conflict { a: aircraft[a].0, b: aircraft[b].0, distance_m, least_m });
     }
@@ -241,14 +241,17 @@ struct Ways<'a> {
     ground: &'a [DVec2],
     air: &'a [DVec2],
     slot_of: &'a [usize],
+    formation: &'a Formation,
+    /// Of the centre.
     height_m: f64,
 }
 
 impl Ways<'_> {
     fn corners(&self, aircraft: usize) -> [DVec3; 3] {
-        let first_m = f64::from(first_height_mm((self.height_m * 1e3) as i32)) / 1e3;
-        let (home, slot) = (self.ground[aircraft], self.air[self.slot_of[aircraft]]);
-        [home.extend(0.0), home.extend(first_m), slot.extend(self.height_m)]
+        let (home, slot) = (self.ground[aircraft], self.slot_of[aircraft]);
+        let height_m = self.height_m + self.formation.height_m(slot);
+        let first_m = f64::from(first_height_mm((height_m * 1e3) as i32)) / 1e3;
+        [home.extend(0.0), home.extend(first_m), self.air[slot].extend(height_m)]
     }
 
     fn stops(&self, config: &Config, plan: &Plan, aircraft: usize) -> Vec<Stop, 3> {
@@ -351,8 +354,8 @@ pub fn slot_place(plan: &Plan, slot: usize, waypoint: usize) -> Option<Point> {
     // From the first waypoint, as the route is.
     let frame = Frame::new(position(*plan.waypoints.first()?));
     let place = frame.to_local(position(center)).truncate() + offset;
-    let height_mm = center.height_mm + libm::round(formation.height_m(slot) * 1e3) as i32;
-    Some(point(frame.to_position(place.extend(0.0)), height_mm))
+    let up_mm = libm::round(formation.height_m(slot) * 1e3) as i32;
+    Some(point(frame.to_position(place.extend(0.0)), center.height_mm.saturating_add(up_mm)))
 }
 
 /// Where a slot lands when the aircraft of the slot `leader` lands at `leader_at`: the flight formation, drawn
@@ -425,5 +428,30 @@ mod tests {
         assert!(Frame::new(position(own[0])).to_local(position(at(20.0, 0.0))).truncate().length() < 0.1);
         task.heading_rad = Some(f64::NAN);
         assert!(matches!(make(&config, &aircraft, &task), Err(PlanError::Heading(_))));
+    }
+
+    #[test]
+    fn others_look_for_an_aircraft_where_its_own_route_leads_it() {
+        use wingbeat_geo::formation::{Layout, Offset, Offsets};
+        let place = |right_dm, up_dm| Offset { right_dm, ahead_dm: 0, up_dm };
+        let mut config = Config::new(VehicleId(1), VehicleId(1), 3);
+        config.layout = Layout::Custom;
+        config.offsets = Offsets::from_slice(&[place(0, 0), place(600, 55), place(-600, -40)]).unwrap();
+        let aircraft: Vec<_, 8> = (0..3).map(|i| (VehicleId(1 + i), at(20.0 * i as f64, 0.0))).collect();
+        let waypoints = [(20.0, 0.0), (20.0, 100.0), (150.0, 100.0)];
+        let waypoints = waypoints.map(|(east, north)| Point { height_mm: 19_000, ..at(east, north) });
+        let task = Task { waypoints: Route::from_slice(&waypoints).unwrap(), heading_rad: None };
+        let plan = make(&config, &aircraft, &task).unwrap();
+        for slot in 0..3 {
+            let own = route(&config, &plan, slot).unwrap();
+            for (waypoint, there) in own.iter().enumerate() {
+                assert_eq!(
+                    slot_place(&plan, slot, waypoint),
+                    Some(*there),
+                    "slot {slot}, waypoint {waypoint}"
+                );
+            }
+        }
+        assert_eq!(route(&config, &plan, 1).unwrap()[0].height_mm, 24_500);
     }
 }
