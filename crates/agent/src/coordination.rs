@@ -137,6 +137,9 @@ impl Protocol for Flight {
     fn avoidance(&self) -> Option<AvoidanceView> {
         each!(self, p => p.avoidance())
     }
+    fn waits_for(&self, who: VehicleId) -> bool {
+        each!(self, p => p.waits_for(who))
+    }
     fn slot_offset_m(&self) -> Option<DVec2> {
         each!(self, p => p.slot_offset_m())
     }

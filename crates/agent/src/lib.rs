@@ -55,7 +55,7 @@ use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Instant};
 use wingbeat_protocol::{Action, Actions, Protocol, Route, mbcap, text};
-use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused};
+use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
 #[derive(Clone, Copy, Debug)]
@@ -317,6 +317,21 @@ impl Agent {
         self.protocol.state()
     }
 
+    /// The waypoint reached last.
+    pub fn reached(&self) -> Option<u16> {
+        self.protocol.reached()
+    }
+
+    /// Who leads, as it believes.
+    pub fn leader(&self) -> Option<VehicleId> {
+        self.protocol.swarm().leader_id
+    }
+
+    /// Whether it waits for another where its protocol waits for all.
+    pub fn waits_for(&self, who: VehicleId) -> bool {
+        self.protocol.waits_for(who)
+    }
+
     /// What MBCAP has done so far, where it flies the aircraft.
     pub fn avoidance_tally(&self) -> Option<mbcap::Tally> {
         self.protocol.tally()
@@ -576,12 +591,12 @@ impl Agent {
     }
 
     fn hear_radio(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
-        let datagram = match wingbeat_wire::decode(bytes) {
+        let decoded = wingbeat_wire::decode(bytes);
+        let Datagram { from, flight, sequence, message } = match &decoded {
             Ok(d) if d.from == self.config.coordination.me() => return self.refuse(Refused::Own),
             Ok(d) => d,
-            Err(reason) => return self.refuse(reason),
+            Err(reason) => return self.refuse(*reason),
         };
-        let Datagram { from, flight, sequence, message } = &datagram;
         if let Message::Beacon(beacon) = message {
             let heard = self.separation.hear(now, *from, *sequence, beacon, &mut |notice| out.tell(&notice));
             if let Err(reason) = heard {

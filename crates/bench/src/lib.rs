@@ -2,6 +2,7 @@
 //! simulated flight controllers, and the tables that they make.
 #![forbid(unsafe_code)]
 
+pub mod drills;
 pub mod fleet;
 pub mod flight;
 pub mod follow;
@@ -17,3 +18,4 @@ pub mod scenario;
 pub mod serve;
 pub mod serve_serial;
 pub mod sitl;
+pub mod takeoff;

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use wingbeat_geo::Duration;
+use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_missions::Limits;
 use wingbeat_sim::channel::Draw;
 use wingbeat_wire::Point;
@@ -61,8 +62,10 @@ pub enum Table {
 pub struct Swarm {
     /// Number of aircraft.
     pub aircraft: usize,
-    /// `linear`, `matrix` or `circular`.
+    /// Its name, as the aircraft's configuration has it.
     pub formation: String,
+    /// The places of a custom one: a file, relative to the plan.
+    pub formation_file: Option<String>,
     /// Distance between slots, metres.
     pub distance_m: f64,
     /// Speed along the legs, metres per second.
@@ -249,13 +252,22 @@ impl Mission {
 
 impl Swarm {
     fn scenarios(&self, mission: &Mission, folder: &Path) -> Result<Vec<Scenario>> {
-        let layout = self.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
+        let layout: Layout = self.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
+        let offsets = match (&self.formation_file, layout) {
+            (None, _) => Offsets::new(),
+            (Some(file), Layout::Custom) => wingbeat_onboard::formation::read(&folder.join(file))
+                .map_err(|cause| anyhow!("swarm.formation_file: {cause}"))?,
+            (Some(file), _) => {
+                bail!("swarm.formation_file: found '{file}' and formation {layout}, expected custom")
+            }
+        };
         let scenario = |(name, points): (String, Vec<Point>)| {
             let mut scenario = Scenario::muscop(&name, points);
             scenario.gps_noise_m = self.gps_noise_m;
             if let Task::Swarm(task) = &mut scenario.task {
                 task.aircraft = self.aircraft;
                 task.layout = layout;
+                task.offsets = offsets.clone();
                 task.distance_m = self.distance_m;
                 task.speed_m_s = self.speed_m_s;
             }
@@ -285,7 +297,18 @@ mod tests {
             ("repeat = 5", "repeat = 5\nrepaet = 6", &["unknown field `repaet`", "expected one of"][..]),
             ("aircraft = 9", "aircraft = 0", &["aircraft: found 0", "expected 1 to"]),
             ("aircraft = 9", "aircraft = \"nine\"", &["invalid type", "line"]),
-            ("\"linear\"", "\"wedge\"", &["swarm.formation", "linear, matrix, circular"]),
+            ("\"linear\"", "\"spiral\"", &["swarm.formation", "linear, matrix, circular"]),
+            ("\"linear\"", "\"custom\"", &["formation", "needs a list of places"]),
+            (
+                "\"linear\"",
+                "\"linear\"\nformation_file = \"x.csv\"",
+                &["formation_file: found 'x.csv'", "custom"],
+            ),
+            (
+                "\"linear\"",
+                "\"custom\"\nformation_file = \"x.csv\"",
+                &["swarm.formation_file", "x.csv: No such"],
+            ),
             ("\"unrestricted\"", "\"wifi\"", &["channel.model", "found 'wifi'"]),
             ("\"second\"", "\"hour\"", &["channel.draw", "found 'hour'"]),
             ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),

@@ -3,11 +3,11 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
-use wingbeat_geo::formation::Layout;
+use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::position::heading_rad;
-use wingbeat_geo::{DVec2, DVec3, Duration, Formation, Frame, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Duration, Formation, FormationError, Frame, Instant, Position};
 use wingbeat_missions::{Limits, Mission};
-use wingbeat_protocol::{mbcap, muscop};
+use wingbeat_protocol::{mbcap, muscop, swarm};
 use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
@@ -71,6 +71,8 @@ pub struct SwarmTask {
     pub aircraft: usize,
     /// Formation in flight.
     pub layout: Layout,
+    /// Its places, if it is custom.
+    pub offsets: Offsets,
     /// Distance between slots in flight, metres.
     pub distance_m: f64,
     /// Distance between slots when landing, metres.
@@ -81,6 +83,12 @@ pub struct SwarmTask {
     pub mission: Vec<Point>,
     /// How often arrival is looked at.
     pub arrival_period: Duration,
+}
+
+impl SwarmTask {
+    fn formation(&self) -> Result<Formation, FormationError> {
+        swarm::shape::configured(self.layout, &self.offsets, self.aircraft, self.distance_m)
+    }
 }
 
 /// Aircraft of different owners.
@@ -151,6 +159,7 @@ impl Scenario {
             Task::Swarm(SwarmTask {
                 aircraft: 9,
                 layout: Layout::Linear,
+                offsets: Offsets::new(),
                 distance_m: 50.0,
                 landing_distance_m: 10.0,
                 speed_m_s: 10.0,
@@ -253,7 +262,7 @@ impl Scenario {
                 swarm.aircraft,
                 self.name,
                 swarm.mission.len(),
-                swarm.layout.name(),
+                swarm.layout,
                 swarm.speed_m_s
             ),
             Task::Follow(follow) => format!("{}, behind a pilot", follow::describe(follow)),
@@ -278,7 +287,7 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => {
                 self.check_route(0)?;
-                Formation::new(swarm.layout, swarm.aircraft, swarm.distance_m).context("formation")?;
+                swarm.formation().context("formation")?;
                 self.check_agent(0)
             }
             Task::Follow(follow) => {
@@ -318,6 +327,7 @@ impl Scenario {
             Task::Swarm(swarm) => {
                 let mut muscop = muscop::Config::new(self.id(index), self.id(0), swarm.aircraft);
                 muscop.swarm.layout = swarm.layout;
+                muscop.swarm.offsets.clone_from(&swarm.offsets);
                 muscop.swarm.distance_m = swarm.distance_m;
                 muscop.swarm.landing_distance_m = swarm.landing_distance_m;
                 muscop.swarm.arrival_period = swarm.arrival_period;
@@ -376,7 +386,7 @@ impl Scenario {
         let local = |p: Position| frame.to_local(p).truncate();
         let homes: DVec2 = (0..swarm.aircraft).map(|i| local(self.home(i, seed))).sum();
         let heading = heading_rad(homes / swarm.aircraft as f64, local(position(swarm.mission[1])));
-        let formation = Formation::new(swarm.layout, swarm.aircraft, swarm.distance_m).ok()?;
+        let formation = swarm.formation().ok()?;
         (slot < swarm.aircraft).then(|| formation.offset_m(slot, heading))
     }
 

@@ -14,7 +14,11 @@ use wingbeat_bench::prediction;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission};
 use wingbeat_bench::sitl;
+use wingbeat_bench::takeoff;
+use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
+
+use crate::drills;
 
 /// Benches.
 #[derive(Subcommand)]
@@ -30,6 +34,35 @@ pub(crate) enum Command {
     /// How wrong MBCAP's predictions are: two legs at 15 m/s under each of its alternatives (thesis
     /// sections 5.1.4 and 5.3.1.2).
     Prediction(PredictionArguments),
+    /// What each way of giving out the slots costs at take-off: ways, time, conflicts of the planned paths.
+    Takeoff(TakeoffArguments),
+    /// Fault drills: seeded swarms under seeded faults, and the rules that must hold whatever goes wrong.
+    Drills(drills::DrillsArguments),
+    /// One fault drill, told in full.
+    Drill(drills::DrillArguments),
+}
+
+/// Arguments of `wingbeat bench takeoff`.
+#[derive(Args)]
+pub(crate) struct TakeoffArguments {
+    /// What chance is drawn from: where they stand, and the strategy that is chance.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Numbers of aircraft.
+    #[arg(long, value_delimiter = ',', default_values_t = [9, 25, 81])]
+    uavs: Vec<usize>,
+    /// How they stand, 10 m apart.
+    #[arg(long, value_delimiter = ',', default_values_t = [Layout::Linear, Layout::Matrix, Layout::Random { seed: 3 }])]
+    ground: Vec<Layout>,
+    /// How they fly.
+    #[arg(long, value_delimiter = ',', default_values_t = [Layout::Linear, Layout::Matrix, Layout::CompactMesh, Layout::Circular, Layout::Wedge])]
+    air: Vec<Layout>,
+    /// Distance between slots, metres.
+    #[arg(long, default_value_t = 50.0)]
+    distance_m: f64,
+    /// Also the time that this computer took, which is not the same twice.
+    #[arg(long)]
+    time: bool,
 }
 
 /// Arguments of `wingbeat bench prediction`.
@@ -84,7 +117,7 @@ pub(crate) struct FleetArguments {
     /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML.
     #[arg(long, default_value = "deploy/missions/survey.plan")]
     mission: PathBuf,
-    /// linear, matrix or circular.
+    /// linear, matrix, circular, compact-matrix, compact-mesh, wedge, split-up:PARTS or random:SEED.
     #[arg(long, default_value = "linear")]
     formation: String,
     /// Distance between slots in flight, metres.
@@ -194,6 +227,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Sitl(arguments) => fly_sitl(arguments),
         Command::Parity(arguments) => compare(arguments),
         Command::Prediction(arguments) => predict(arguments),
+        Command::Takeoff(arguments) => take_off(arguments),
+        Command::Drills(arguments) => drills::run_all(arguments),
+        Command::Drill(arguments) => drills::run_one(arguments),
     }
 }
 
@@ -206,6 +242,23 @@ fn predict(arguments: &PredictionArguments) -> Result<ExitCode> {
         let place = || format!("--plot {}", path.display());
         std::fs::write(path, prediction::plot::svg(&flown)).with_context(place)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn take_off(arguments: &TakeoffArguments) -> Result<ExitCode> {
+    let comparison = takeoff::Comparison {
+        counts: arguments.uavs.clone(),
+        ground: arguments.ground.clone(),
+        air: arguments.air.clone(),
+        distance_m: arguments.distance_m,
+        seed: arguments.seed,
+    };
+    let rows = takeoff::compare(&comparison)?;
+    println!(
+        "Take-off: slots {} m apart, seed {}; a conflict is a pair nearer than 5 m",
+        arguments.distance_m, arguments.seed
+    );
+    print!("{}", takeoff::table(&rows, arguments.time));
     Ok(ExitCode::SUCCESS)
 }
 

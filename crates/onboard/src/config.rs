@@ -16,13 +16,12 @@ use serde::Deserialize;
 use wingbeat_agent::Coordination;
 use wingbeat_agent::guardian::{self, Then};
 use wingbeat_agent::separation::Thresholds;
-use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::{mbcap, muscop};
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
-use crate::{Config, guard_process, signing};
+use crate::{Config, formation, guard_process, signing};
 
 /// Where the file is unless the command line says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
@@ -187,13 +186,14 @@ struct Muscop {
     master: String,
     aircraft: u16,
     formation: Option<String>,
+    formation_file: Option<PathBuf>,
     distance_m: Option<f64>,
     landing_distance_m: Option<f64>,
     send_period_ms: Option<u64>,
     silence_ms: Option<u64>,
     arrival_period_ms: Option<u64>,
     arrival_m: Option<f64>,
-    leader_timeout_ms: Option<u64>,
+    time_to_live_ms: Option<u64>,
     hold_before_landing_ms: Option<u64>,
 }
 
@@ -249,7 +249,14 @@ pub fn parse(
     environment: impl IntoIterator<Item = (String, String)>,
     mac_address: &dyn Fn(&str) -> Result<u64, String>,
 ) -> Result<Settings, ConfigError> {
-    merged::<File>(path, text, environment)?.settings(mac_address)
+    let mut file = merged::<File>(path, text, environment)?;
+    if let Some(places) =
+        file.muscop.as_mut().and_then(|m| m.formation_file.as_mut()).filter(|p| !p.as_os_str().is_empty())
+    {
+        // Beside the configuration, unless it says where.
+        *places = Path::new(path).parent().unwrap_or(Path::new("")).join(&places);
+    }
+    file.settings(mac_address)
 }
 
 /// Reads what the guardian needs of the daemon's file and of the process's environment.
@@ -459,11 +466,6 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
     let master = vehicle("muscop.master", &m.master)?;
     let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
     let swarm = &mut muscop.swarm;
-    if let Some(name) = &m.formation {
-        swarm.layout = name
-            .parse::<Layout>()
-            .map_err(|_| quoted("muscop.formation", name, "linear, matrix or circular"))?;
-    }
     let numbers = [
         (&mut swarm.distance_m, "muscop.distance_m", m.distance_m),
         (&mut swarm.landing_distance_m, "muscop.landing_distance_m", m.landing_distance_m),
@@ -475,11 +477,15 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
     for (target, key, found) in numbers {
         length(target, key, found)?;
     }
+    let keys = formation::Keys { formation: "muscop.formation", formation_file: "muscop.formation_file" };
+    let places = m.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
+    (swarm.layout, swarm.offsets) =
+        formation::choose(&keys, m.formation.as_deref(), places, swarm.aircraft, swarm.distance_m)?;
     let periods = [
         (&mut swarm.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
         (&mut swarm.silence, "muscop.silence_ms", m.silence_ms, 100),
         (&mut swarm.arrival_period, "muscop.arrival_period_ms", m.arrival_period_ms, 0),
-        (&mut muscop.leader_timeout, "muscop.leader_timeout_ms", m.leader_timeout_ms, 1_000),
+        (&mut swarm.time_to_live, "muscop.time_to_live_ms", m.time_to_live_ms, 1_000),
         (&mut swarm.hold_before_landing, "muscop.hold_before_landing_ms", m.hold_before_landing_ms, 0),
     ];
     for (target, key, found, least_ms) in periods {

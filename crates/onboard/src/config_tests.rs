@@ -414,3 +414,22 @@ fn the_guardian_reads_its_own_keys_and_no_others() {
         }
     }
 }
+
+#[test]
+fn a_formation_s_file_lies_beside_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("diamond.csv"), "0,0\n60,-60\n-60,-60,5\n").unwrap();
+    let path = folder.path().join("wingbeatd.toml");
+    let text = format!("{LEAST}formation = \"custom\"\nformation_file = \"diamond.csv\"\n");
+    std::fs::write(&path, text).unwrap();
+    let Coordination::Muscop(muscop) = read(&path).unwrap().daemon.agent.coordination else {
+        panic!("muscop")
+    };
+    assert_eq!((muscop.swarm.offsets.len(), muscop.swarm.offsets[2].up_dm), (3, 50));
+    std::fs::write(folder.path().join("diamond.csv"), "0,0\n60,-60\n60,-20\n").unwrap();
+    let message = read(&path).unwrap_err().to_string();
+    assert!(
+        message.contains("slots 1 and 2 are 40.0 m apart over the ground, expected at least 50 m"),
+        "{message}"
+    );
+}

@@ -69,6 +69,8 @@ pub enum Command {
     Return,
     /// Land where it is.
     Land,
+    /// No longer wait for this member; if it is this aircraft, hold and then land.
+    Exclude(VehicleId),
 }
 
 /// What a protocol knows of its own aircraft.
@@ -300,6 +302,11 @@ pub trait Protocol {
     /// What it does to avoid others; nothing where the protocol does not.
     fn avoidance(&self) -> Option<AvoidanceView> {
         None
+    }
+    /// Whether this aircraft waits for another where its protocol waits for all; one that is lost or excluded
+    /// it does not wait for.
+    fn waits_for(&self, _who: VehicleId) -> bool {
+        true
     }
     /// Where our slot lies from the leader's, metres east and north; nothing without a formation.
     fn slot_offset_m(&self) -> Option<DVec2> {

@@ -8,6 +8,7 @@
 use wingbeat_geo::{DVec3, Duration, Instant};
 
 use crate::chance::{self, Pcg64Mcg};
+use crate::faults::{Disturbances, Fault};
 
 /// How far radio reaches.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,7 +72,7 @@ pub struct Counters {
     pub sent: u64,
     /// Receptions: one datagram counts once for each that heard it.
     pub delivered: u64,
-    /// Receptions that distance and chance prevented.
+    /// Receptions that distance, chance and faults prevented.
     pub lost: u64,
 }
 
@@ -92,6 +93,7 @@ pub struct Channel {
     count: usize,
     /// One generator per directed link, `from * count + to`.
     links: Vec<Pcg64Mcg>,
+    disturbances: Disturbances,
     counters: Counters,
 }
 
@@ -99,7 +101,13 @@ impl Channel {
     /// A channel among `count` radios.
     pub fn new(model: Model, draw: Draw, seed: u64, count: usize) -> Self {
         let links = (0..count * count).map(|link| chance::child(seed, "radio packet", link as u64)).collect();
-        Self { model, draw, seed, count, links, counters: Counters::default() }
+        let disturbances = Disturbances::new(seed, count);
+        Self { model, draw, seed, count, links, disturbances, counters: Counters::default() }
+    }
+
+    /// Something begins to disturb it. A fault of an aircraft changes nothing here.
+    pub fn disturb(&mut self, fault: Fault) {
+        self.disturbances.begin(fault);
     }
 
     /// Sends `len` bytes from one radio; appends who hears them and when to `out`.
@@ -121,7 +129,8 @@ impl Channel {
             // As the reference: distance over the ground.
             let distance_m = positions[from].truncate().distance(positions[to].truncate());
             let loss = self.model.loss(distance_m);
-            if self.chance(now, from, to) < loss {
+            let disturbed = self.disturbances.lose(now, from, to);
+            if self.chance(now, from, to) < loss || disturbed {
                 self.counters.lost += 1;
             } else {
                 self.counters.delivered += 1;

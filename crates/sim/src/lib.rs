@@ -5,6 +5,7 @@
 pub mod chance;
 pub mod channel;
 pub mod encounters;
+pub mod faults;
 pub mod flight_controller;
 pub mod following;
 pub mod motion;

@@ -9,12 +9,15 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use wingbeat_agent::separation::Figures;
-use wingbeat_agent::{Agent, AvoidanceTally, Command, Event, Input, Outputs, Phase, Reply, Severity, Status};
+use wingbeat_agent::{
+    Agent, AvoidanceTally, Command, Event, Input, Outputs, Phase, Reply, Severity, Status, Text,
+};
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
 
 use crate::channel::{Channel, Counters, Delivery};
-use crate::flight_controller::FlightController;
+use crate::faults::{Fault, Guard};
+use crate::flight_controller::{FlightController, Truth};
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
 
@@ -29,6 +32,14 @@ struct Vehicle {
     wake_at: Instant,
     /// Whoever holds its sticks, and since when.
     pilot: Option<(Pilot, Instant)>,
+    companion: Companion,
+}
+
+/// Whether a companion lives.
+enum Companion {
+    Lives,
+    /// Dead, and so is its aircraft's voice; whoever flies it now.
+    Dead(Option<Guard>),
 }
 
 /// What happens at an instant. The order of the variants is the order within it.
@@ -44,6 +55,8 @@ enum Happening {
     Wake { vehicle: usize },
     /// A pilot moves the sticks.
     Sticks { vehicle: usize },
+    /// A fault begins: its place in the list.
+    Fault { index: usize },
 }
 
 /// A line that an agent logged.
@@ -68,6 +81,21 @@ pub struct Sent {
     pub bytes: Arc<[u8]>,
 }
 
+/// An agent's protocol came to another state, or to another waypoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Instant,
+    /// Which aircraft.
+    pub vehicle: usize,
+    /// Its state, in the words of the protocol's paper.
+    pub state: &'static str,
+    /// The waypoint that it reached last.
+    pub reached: Option<u16>,
+    /// Where it really is.
+    pub position: Position,
+}
+
 /// The world.
 pub struct World {
     now: Instant,
@@ -85,9 +113,12 @@ pub struct World {
     positions: Vec<DVec3>,
     samples: Vec<Sample>,
     trace: u64,
+    faults: Vec<Fault>,
     log: Vec<Logged>,
     /// What was sent since it was taken last; nothing is kept until somebody asks for it.
     sent: Option<Vec<Sent>>,
+    /// Changes of state since they were taken last; nothing is kept until somebody asks for them.
+    changes: Option<Vec<Change>>,
     outputs: Outputs,
     bytes: Vec<u8>,
     deliveries: Vec<Delivery>,
@@ -104,7 +135,13 @@ impl World {
         let count = vehicles.len();
         let vehicles: Vec<Vehicle> = vehicles
             .into_iter()
-            .map(|(agent, controller)| Vehicle { agent, controller, wake_at: Instant::NEVER, pilot: None })
+            .map(|(agent, controller)| Vehicle {
+                agent,
+                controller,
+                wake_at: Instant::NEVER,
+                companion: Companion::Lives,
+                pilot: None,
+            })
             .collect();
         let mut world = Self {
             now: Instant::ZERO,
@@ -119,8 +156,10 @@ impl World {
             positions: vec![DVec3::ZERO; count],
             samples: Vec::with_capacity(count),
             trace: 0xcbf2_9ce4_8422_2325,
+            faults: Vec::new(),
             log: Vec::new(),
             sent: None,
+            changes: None,
             outputs: Outputs::default(),
             bytes: Vec::new(),
             deliveries: Vec::new(),
@@ -170,8 +209,10 @@ impl World {
                     self.vehicles[vehicle].wake_at = Instant::NEVER;
                     self.agent(vehicle, Input::Wake);
                     let (next, why) = self.vehicles[vehicle].agent.poll_timeout();
-                    assert!(next > at, "aircraft {vehicle} wants waking now, for ever: {why}");
+                    let asks = next <= at && !self.is_dead(vehicle);
+                    assert!(!asks, "aircraft {vehicle} wants waking now, for ever: {why}");
                 }
+                Happening::Fault { index } => self.fail(self.faults[index]),
             }
         }
         self.now = end;
@@ -195,6 +236,7 @@ impl World {
                 self.trace = mixed(self.trace, self.now, i, 1, &bytes);
                 self.agent(i, Input::Autopilot(&bytes));
             }
+            self.guard(i, &bytes);
             self.bytes = bytes;
         }
         self.push(next, Happening::Tick);
@@ -220,6 +262,45 @@ impl World {
         self.push(self.now + STICK_PERIOD, Happening::Sticks { vehicle });
     }
 
+    /// A fault begins.
+    fn fail(&mut self, fault: Fault) {
+        self.channel.disturb(fault);
+        match fault {
+            Fault::CompanionDies { vehicle, guarded } => {
+                let pulse = self.vehicles[vehicle].agent.pulse(self.now);
+                let guard = guarded.then(|| Guard::take_over(self.now, pulse));
+                self.bury(vehicle, guard);
+            }
+            Fault::Falls { vehicle } => {
+                self.bury(vehicle, None);
+                self.controller(vehicle).fail_motors();
+            }
+            Fault::RadioSilent { .. }
+            | Fault::Loss { .. }
+            | Fault::Bursts { .. }
+            | Fault::Partition { .. } => {}
+        }
+    }
+
+    /// Who has died stays dead, and whoever took the aircraft keeps it.
+    fn bury(&mut self, vehicle: usize, guard: Option<Guard>) {
+        if !self.is_dead(vehicle) {
+            self.vehicles[vehicle].companion = Companion::Dead(guard);
+        }
+    }
+
+    /// The guardian of a dead companion, if there is one, hears the flight controller and commands it.
+    fn guard(&mut self, i: usize, heard: &[u8]) {
+        let (now, vehicle) = (self.now, &mut self.vehicles[i]);
+        let Companion::Dead(Some(guard)) = &mut vehicle.companion else { return };
+        let mut asked = Vec::new();
+        guard.step(now, heard, &mut asked);
+        if !asked.is_empty() {
+            vehicle.controller.receive(&asked);
+            self.trace = mixed(self.trace, now, i, 5, &asked);
+        }
+    }
+
     fn look(&mut self) {
         self.locate();
         let mut samples = std::mem::take(&mut self.samples);
@@ -235,7 +316,7 @@ impl World {
         let places = self.positions.iter_mut().zip(&mut self.is_stale);
         for ((position, is_stale), vehicle) in places.zip(&self.vehicles) {
             if std::mem::take(is_stale) {
-                *position = self.frame.to_local(vehicle.controller.truth().position);
+                *position = vehicle.controller.place_in(&self.frame);
             }
         }
     }
@@ -259,8 +340,20 @@ impl World {
 
     /// One input for one agent, and everything that it asks for.
     fn agent(&mut self, i: usize, input: Input<'_>) -> Option<Reply> {
+        if self.is_dead(i) {
+            return None;
+        }
         let (now, vehicle, out) = (self.now, &mut self.vehicles[i], &mut self.outputs);
+        let stage = |agent: &Agent| (agent.state(), agent.reached());
+        let before = self.changes.is_some().then(|| stage(&vehicle.agent));
         vehicle.agent.handle(now, input, out);
+        if let (Some(changes), Some(before)) = (&mut self.changes, before)
+            && stage(&vehicle.agent) != before
+        {
+            let (state, reached) = stage(&vehicle.agent);
+            let position = vehicle.controller.truth().position;
+            changes.push(Change { at: now, vehicle: i, state, reached, position });
+        }
         if !out.autopilot.is_empty() {
             vehicle.controller.receive(&out.autopilot);
             self.trace = mixed(self.trace, now, i, 2, &out.autopilot);
@@ -296,6 +389,37 @@ impl World {
     pub fn count(&self) -> usize {
         self.vehicles.len()
     }
+    /// Something goes wrong at a time; one that is past means now.
+    ///
+    /// # Panics
+    /// If the fault names an aircraft that is not there.
+    pub fn inflict(&mut self, at: Instant, fault: Fault) {
+        if let Fault::CompanionDies { vehicle, .. }
+        | Fault::Falls { vehicle }
+        | Fault::RadioSilent { vehicle, .. } = fault
+        {
+            assert!(vehicle < self.count(), "aircraft {vehicle} of {}", self.count());
+        }
+        self.faults.push(fault);
+        self.push(at.max(self.now), Happening::Fault { index: self.faults.len() - 1 });
+    }
+    /// Whether an aircraft's companion has died.
+    pub fn is_dead(&self, vehicle: usize) -> bool {
+        matches!(self.vehicles[vehicle].companion, Companion::Dead(_))
+    }
+    /// Whether an aircraft's companion has died and no guardian flies it: it stays where its autopilot was
+    /// told to be.
+    pub fn is_left_alone(&self, vehicle: usize) -> bool {
+        matches!(self.vehicles[vehicle].companion, Companion::Dead(None))
+    }
+    /// What is true of one aircraft, whatever anybody believes.
+    pub fn truth(&self, vehicle: usize) -> Truth {
+        self.vehicles[vehicle].controller.truth()
+    }
+    /// One aircraft's agent, to read what it believes. A dead one's beliefs are those of its last moment.
+    pub fn agent_of(&self, vehicle: usize) -> &Agent {
+        &self.vehicles[vehicle].agent
+    }
     /// The operator commands one aircraft.
     pub fn command(&mut self, vehicle: usize, id: &str, command: Command) -> Reply {
         self.answered(vehicle, Input::Operator { id, command })
@@ -305,6 +429,9 @@ impl World {
         self.answered(vehicle, Input::Mission(points))
     }
     fn answered(&mut self, vehicle: usize, input: Input<'_>) -> Reply {
+        if self.is_dead(vehicle) {
+            return Reply::Refused(Text::try_from("nobody answers").unwrap_or_default());
+        }
         self.agent(vehicle, input).expect("the agent answers commands and missions")
     }
     /// What people see of one aircraft.
@@ -333,6 +460,10 @@ impl World {
     /// call.
     pub fn take_sent(&mut self) -> Vec<Sent> {
         self.sent.replace(Vec::new()).unwrap_or_default()
+    }
+    /// Takes the changes of state since this was called last. Keeping them begins with the first call.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        self.changes.replace(Vec::new()).unwrap_or_default()
     }
     /// The checkers.
     pub fn observer(&self) -> &Observer {

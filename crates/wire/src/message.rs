@@ -46,7 +46,8 @@ impl Point {
 /// derives its own waypoints by adding its slot's offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Formation: 0 linear, 1 matrix, 2 circular.
+    /// Formation: 0 linear, 1 matrix, 2 circular, 3 compact matrix, 4 compact mesh, 5 wedge, 6 random,
+    /// 7 custom, 16 and the number of its parts: split-up.
     pub layout: u8,
     /// Distance between slots in flight, millimetre.
     pub distance_mm: u32,
@@ -60,7 +61,28 @@ pub struct Plan {
     pub take_off_order: Vec<u8, SWARM_MAX>,
     /// Waypoints of the centre; the first is where the formation assembles.
     pub waypoints: Vec<Point, WAYPOINTS_MAX>,
+    /// Where each slot lies from the centre, for a formation that cannot be worked out from the numbers above:
+    /// random and custom. Of the others nobody tells.
+    pub offsets: Vec<SlotOffset, SWARM_MAX>,
 }
+
+/// Where a slot lies from the centre before the formation is turned into its heading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotOffset {
+    /// To the right of the heading, decimetre.
+    pub right_dm: i32,
+    /// Ahead, decimetre.
+    pub ahead_dm: i32,
+    /// Above, decimetre.
+    pub up_dm: i32,
+}
+
+/// Layouts whose places are told.
+const LISTED: core::ops::RangeInclusive<u8> = 6..=7;
+/// All layouts: numbered, and split up into two to eight parts.
+const LAYOUTS: [core::ops::RangeInclusive<u8>; 2] = [0..=7, 18..=24];
+/// No slot is farther from the centre in any direction, decimetre.
+const OFFSET_MAX_DM: u32 = 1_000_000;
 
 impl Plan {
     fn check(&self) -> Result<(), Refused> {
@@ -74,8 +96,18 @@ impl Plan {
         let doubled = (1..n).any(|i| self.slots[..i].contains(&self.slots[i]));
         // One may be left out: a pilot takes it off.
         let all_take_off = self.take_off_order.len() == n || self.take_off_order.len() + 1 == n;
-        if n == 0 || !all_take_off || doubled || self.layout > 2 || self.waypoints.is_empty() {
+        if n == 0 || !all_take_off || doubled || self.waypoints.is_empty() {
             return Err(Refused::Contradiction);
+        }
+        let told = if LISTED.contains(&self.layout) { n } else { 0 };
+        if self.offsets.len() != told || !LAYOUTS.iter().any(|known| known.contains(&self.layout)) {
+            return Err(Refused::Contradiction);
+        }
+        let far = |o: &SlotOffset| {
+            [o.right_dm, o.ahead_dm, o.up_dm].iter().any(|x| x.unsigned_abs() > OFFSET_MAX_DM)
+        };
+        if self.offsets.iter().any(far) {
+            return Err(Refused::Impossible);
         }
         if self.distance_mm == 0 || self.landing_distance_mm == 0 || self.heading_urad >= 6_283_186 {
             return Err(Refused::Contradiction);
@@ -271,13 +303,84 @@ pub enum Message {
     Beacon(Beacon),
     /// Where the leader of a FollowMe flight is (3).
     Coordinates(Coordinates),
+    /// The sender is there and has nothing else to say.
+    Alive {
+        /// Where it is.
+        at: Point,
+    },
+    /// The leader is at a waypoint, and whoever is not yet comes there.
+    Gather {
+        /// Which, from 0.
+        waypoint: u16,
+    },
+    /// The sender is at a waypoint, or on the way to it, on the word of a leader.
+    Following {
+        /// Which, from 0.
+        waypoint: u16,
+        /// Whether it is there.
+        reached: bool,
+        /// The leader's slot.
+        leader: u8,
+        /// Where the sender is.
+        at: Point,
+    },
+    /// The sender no longer flies with the swarm.
+    Leaving {
+        /// Where it is.
+        at: Point,
+        /// What becomes of it.
+        how: Ending,
+    },
+    /// Somebody is no longer waited for.
+    Exclude {
+        /// Who.
+        who: VehicleId,
+    },
+    /// The flight is over: everybody lands where it is.
+    LandHere {
+        /// Where the sender is.
+        at: Point,
+        /// The slot of the leader that says so.
+        leader: u8,
+    },
+    /// The sender lands at its place around where the leader lands.
+    LandAround {
+        /// Where the leader lands.
+        at: Point,
+        /// The leader's slot.
+        leader: u8,
+    },
+    /// The leader sends all to a waypoint, and leaves itself when those ahead of it have left.
+    Release {
+        /// Which, from 0.
+        waypoint: u16,
+    },
+    /// The master: all take off at once, on paths that never meet.
+    TakeOffTogether,
+}
+
+/// What becomes of an aircraft that leaves its swarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It holds its place.
+    Holding,
+    /// It flies to where it took off.
+    Returning,
+    /// It comes down where it is.
+    Landing,
+    /// It is on the ground with its motors off.
+    Down,
 }
 
 impl Message {
     /// What decoding cannot see: values that are well formed and still impossible.
     pub(crate) fn check(&self) -> Result<(), Refused> {
         match self {
-            Self::Hello { at } | Self::Land { at } => at.check(),
+            Self::Hello { at } | Self::Land { at } | Self::Alive { at } | Self::Leaving { at, .. } => {
+                at.check()
+            }
+            Self::LandAround { at, leader } | Self::LandHere { at, leader } => at.check().and(slot(*leader)),
+            Self::Following { leader, at, .. } => at.check().and(slot(*leader)),
             Self::Data(plan) => plan.check(),
             Self::Beacon(beacon) => beacon.check(),
             Self::Coordinates(coordinates) => coordinates.check(),
@@ -289,7 +392,15 @@ impl Message {
             | Self::TakeOffEnd
             | Self::TakeOffEndAck
             | Self::ReachedWaypointAck { .. }
-            | Self::MoveToWaypoint { .. } => Ok(()),
+            | Self::MoveToWaypoint { .. }
+            | Self::Gather { .. }
+            | Self::Release { .. }
+            | Self::TakeOffTogether
+            | Self::Exclude { .. } => Ok(()),
         }
     }
+}
+
+fn slot(slot: u8) -> Result<(), Refused> {
+    if usize::from(slot) < SWARM_MAX { Ok(()) } else { Err(Refused::Contradiction) }
 }

@@ -278,7 +278,8 @@ impl FollowMe {
             None => plan::heading_rad(&self.swarm.plan),
         };
         let height_mm = at.point().height_mm;
-        Some(plan::landing_place(&self.swarm.plan, self.swarm.slot, center, heading_rad, height_mm))
+        let Swarm { plan, slot, .. } = &self.swarm;
+        Some(plan::landing_place(plan, *slot, self.swarm.center(), center, heading_rad, height_mm))
     }
 
     /// A slave flies after what was told last.
@@ -356,10 +357,10 @@ fn apart_m(a: Point, b: Point) -> f64 {
 }
 
 /// What is repeated in flight beside the coordinates: the leader's call to land.
-fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> Option<Message> {
+fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> [Option<Message>; 2] {
     match flight {
-        Flight::Descending { .. } => swarm.at.map(|at| Message::Land { at: at.point() }),
-        _ => None,
+        Flight::Descending { .. } => [swarm.at.map(|at| Message::Land { at: at.point() }), None],
+        _ => [None, None],
     }
 }
 

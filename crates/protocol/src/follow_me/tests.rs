@@ -515,7 +515,8 @@ fn follow_10_the_transition_table() {
                 let f = &mut rig.craft[index].follow;
                 let at = f.swarm.at;
                 f.swarm.state = state;
-                (f.swarm.acks, f.swarm.in_slot, f.swarm.arrived) = (0, Slots::MIN, false);
+                (f.swarm.acks, f.swarm.in_slot, f.swarm.all_in_slots, f.swarm.arrived) =
+                    (0, Slots::MIN, false, false);
                 (f.swarm.asked, f.swarm.failed, f.swarm.land_at) = (None, false, None);
                 (f.is_fresh, f.config.follows_again, f.swarm.leg_deadline) = (false, false, Instant::NEVER);
                 f.heard_at = Some(Instant::from_secs(9));

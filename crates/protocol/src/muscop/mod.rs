@@ -13,7 +13,7 @@
 //! ```
 //!
 //! What comes before and after the flight is [`Swarm`]'s; here is the flight: the barrier at every waypoint,
-//! and who leads. Deciding is apart from doing: [`Muscop::next`] maps state and books to the next state and
+//! and who leads. Deciding is apart from doing: [`Muscop::decide`] maps state and books to the next state and
 //! writes nothing. Departures from the thesis are listed with their reasons in `docs/protocols/muscop.md`.
 
 #[cfg(test)]
@@ -22,22 +22,21 @@ mod tests;
 use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
+use crate::swarm::obstacles::Ahead;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
-use crate::{Action, Actions, Command, Input, Phase, Protocol, SwarmView, Text, push, text};
+use crate::{Action, Actions, Command, Input, Order, Phase, Protocol, SwarmView, Text, push, text};
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Meeting, taking off, landing.
     pub swarm: swarm::Config,
-    /// A follower that has not heard the centre for so long while waiting lands where it is.
-    pub leader_timeout: Duration,
 }
 
 impl Config {
     /// The published numbers.
     pub fn new(me: VehicleId, master: VehicleId, aircraft: usize) -> Self {
-        Self { swarm: swarm::Config::new(me, master, aircraft), leader_timeout: Duration::from_secs(30) }
+        Self { swarm: swarm::Config::new(me, master, aircraft) }
     }
 }
 
@@ -56,16 +55,23 @@ pub enum Flight {
     },
 }
 
+/// An aircraft that holds behind another does so for at least this long.
+const HOLD_LEAST: Duration = Duration::from_secs(1);
+
 /// All states.
 pub type State = swarm::State<Flight>;
 
 /// MUSCOP on one aircraft.
 pub struct Muscop {
     swarm: Swarm<Flight>,
-    leader_timeout: Duration,
-    /// The centre's last release.
+    /// Where our leader last sent us.
     move_to: Option<u16>,
-    leader_heard_at: Instant,
+    /// Since when we hold on our way, because somebody ahead is too near.
+    held_since: Option<Instant>,
+    /// Our stop was not seen to take effect: until then the autopilot takes no other order.
+    braking: bool,
+    /// When we no longer wait for somebody in the way.
+    wait_until: Instant,
 }
 
 impl Muscop {
@@ -74,9 +80,10 @@ impl Muscop {
     pub fn new(config: Config, seed: u64, now: Instant) -> Self {
         Self {
             swarm: Swarm::new(config.swarm, seed, now),
-            leader_timeout: config.leader_timeout,
             move_to: None,
-            leader_heard_at: now,
+            held_since: None,
+            braking: false,
+            wait_until: Instant::NEVER,
         }
     }
 
@@ -86,97 +93,237 @@ impl Muscop {
 
     /// Writes an input into the books.
     fn absorb(&mut self, now: Instant, input: Input<'_>) -> Result<(), Refused> {
-        let Some(Heard { slot, message }) = self.swarm.absorb(now, input)? else { return Ok(()) };
-        let from_leader = slot == self.swarm.leader;
-        if from_leader {
-            self.leader_heard_at = now;
+        let (led_by, out, due) = (self.swarm.leader, self.swarm.out(), now >= self.swarm.talk_at);
+        self.braking &= !matches!(input, Input::Done(Order::Hold));
+        let heard = self.swarm.absorb(now, input);
+        if self.swarm.leader != led_by {
+            self.move_to = None; // the word of another
         }
-        match message {
-            Message::ReachedWaypointAck { waypoint }
-                if self.swarm.state == State::Flying(Flight::WaypointReached { waypoint: *waypoint }) =>
-            {
-                self.swarm.acks |= 1 << slot;
+        if let State::Flying(Flight::WaypointReached { waypoint }) = self.swarm.state
+            && self.swarm.is_leader()
+            && (due || self.swarm.out() != out || self.swarm.leader != led_by)
+        {
+            self.swarm.survey(now, waypoint);
+        }
+        match heard? {
+            Some(Heard { slot, message }) => self.hear(now, slot, message),
+            None => Ok(()),
+        }
+    }
+
+    fn hear(&mut self, now: Instant, slot: usize, message: &Message) -> Result<(), Refused> {
+        // What they have reached, whose word they follow, and that word if it is our leader's.
+        let (reached, follows, word) = match *message {
+            Message::ReachedWaypointAck { waypoint } => (Some(waypoint), self.swarm.center(), None),
+            Message::Following { waypoint, reached: true, leader, .. } => {
+                (Some(waypoint), usize::from(leader), None)
             }
-            Message::MoveToWaypoint { .. } if !from_leader => return Err(Refused::Stranger),
-            Message::MoveToWaypoint { waypoint } => self.move_to = Some(*waypoint),
-            _ => {}
+            Message::Following { waypoint, reached: false, leader, .. } => {
+                (waypoint.checked_sub(1), usize::from(leader), Some(waypoint))
+            }
+            Message::MoveToWaypoint { waypoint } => (waypoint.checked_sub(1), slot, Some(waypoint)),
+            Message::Release { waypoint } => (waypoint.checked_sub(1), slot, Some(waypoint)),
+            Message::Gather { waypoint } => (Some(waypoint), slot, Some(waypoint)),
+            _ => return Ok(()),
+        };
+        // Who is at a waypoint says no place: it is in its slot there.
+        if let Message::ReachedWaypointAck { waypoint } | Message::Gather { waypoint } = message
+            && self.swarm.peers[slot].reached < Some(*waypoint)
+            && let Some(at) = self.swarm.slot_place(slot, usize::from(*waypoint))
+        {
+            self.swarm.note_place(now, slot, at);
+        }
+        let peer = &mut self.swarm.peers[slot];
+        peer.reached = peer.reached.max(reached);
+        peer.follows = follows;
+        // Said since we are here ourselves, and on our word: who follows another yet, because it still hears it,
+        // is not left alone.
+        if let State::Flying(Flight::WaypointReached { waypoint }) = self.swarm.state {
+            let answers = peer.reached >= Some(waypoint) && follows == self.swarm.slot;
+            self.swarm.acks = self.swarm.acks & !(1 << slot) | u128::from(answers) << slot;
+        }
+        let left_for = match *message {
+            Message::MoveToWaypoint { waypoint } | Message::Following { waypoint, .. } => Some(waypoint),
+            _ => reached,
+        };
+        peer.going = peer.going.max(left_for);
+        let leads = matches!(
+            message,
+            Message::MoveToWaypoint { .. } | Message::Gather { .. } | Message::Release { .. }
+        );
+        if leads && slot != self.swarm.leader {
+            return Err(Refused::Stranger);
+        }
+        if follows == self.swarm.leader && !self.swarm.is_leader() && word.is_some() {
+            self.move_to = self.move_to.max(word);
         }
         Ok(())
     }
 
-    /// The transition table: it reads and never writes, so a test can print it whole.
-    fn next(&self, now: Instant) -> State {
+    /// The transition table: it reads and never writes, so a test can print it whole. The next state, and why,
+    /// where that is not plain.
+    fn decide(&self, now: Instant) -> (State, Option<&'static str>) {
         use Flight::{MovingToWaypoint, WaypointReached};
         let s = &self.swarm;
         let next = s.next(now);
         if next != s.state {
-            return next;
+            return (next, None);
         }
-        let leaderless = now >= self.leader_heard_at + self.leader_timeout;
-        match s.state {
+        let state = match s.state {
             State::SetupFinished if s.asked == Some(Command::Start) => {
                 State::Flying(WaypointReached { waypoint: 0 })
             }
-            State::Flying(WaypointReached { waypoint }) if s.is_leader() && s.all(s.acks) => {
-                if waypoint == self.last_waypoint() {
-                    State::Landing
-                } else {
-                    State::Flying(MovingToWaypoint { waypoint: waypoint + 1 })
+            State::Flying(WaypointReached { waypoint }) => {
+                let last = waypoint == self.last_waypoint();
+                let released = match s.is_leader() {
+                    true => s.all(s.acks),
+                    false => self.move_to == Some(waypoint + 1),
+                };
+                if s.is_leader() && s.blocked_since.is_some() {
+                    if now < s.blocked_until() {
+                        return (s.state, None);
+                    }
+                    return (
+                        State::Aborted(Abort::Land),
+                        Some(
+                            "; the way past an aircraft that is lost stays blocked: all land where they are",
+                        ),
+                    );
                 }
-            }
-            State::Flying(WaypointReached { waypoint })
-                if !s.is_leader() && self.move_to == Some(waypoint + 1) =>
-            {
-                State::Flying(MovingToWaypoint { waypoint: waypoint + 1 })
-            }
-            State::Flying(WaypointReached { waypoint })
-                if !s.is_leader() && waypoint == self.last_waypoint() && s.land_at.is_some() =>
-            {
-                State::MovingToLand
-            }
-            State::Flying(WaypointReached { .. }) if !s.is_leader() && leaderless => {
-                State::Aborted(Abort::Land)
+                if !s.is_leader() && (self.move_to > Some(waypoint + 1) || s.land_at.is_some() && !last) {
+                    return (s.failure(now), Some("; left behind: the others have gone on"));
+                }
+                match (released, last) {
+                    (true, true) if s.is_leader() => State::Landing,
+                    (true, false) => match s.leg_ahead(waypoint) {
+                        Ahead::Clear => State::Flying(MovingToWaypoint { waypoint: waypoint + 1 }),
+                        Ahead::Waits if now < self.wait_until => s.state,
+                        Ahead::Waits => {
+                            let why = "; another stays in the way to the next waypoint";
+                            return (s.failure(now), Some(why));
+                        }
+                        Ahead::Blocked => {
+                            let why = "; left behind: others wait on the way to the next waypoint";
+                            return (s.failure(now), Some(why));
+                        }
+                    },
+                    _ if !s.is_leader() && last && s.land_at.is_some() => match s.landing_ahead() {
+                        Ahead::Clear => State::MovingToLand,
+                        Ahead::Waits if now < s.land_by => s.state,
+                        Ahead::Waits | Ahead::Blocked => {
+                            let why = "; another is in the way to the landing place: lands here";
+                            return (State::Aborted(Abort::Land), Some(why));
+                        }
+                    },
+                    _ => s.state,
+                }
             }
             State::Flying(MovingToWaypoint { waypoint }) if s.arrived => {
                 State::Flying(WaypointReached { waypoint })
             }
+            State::Flying(MovingToWaypoint { .. }) if now >= self.wait_until => {
+                return (s.failure(now), Some("; another stays in the way to the waypoint"));
+            }
             State::Flying(MovingToWaypoint { .. }) if now >= s.leg_deadline => s.failure(now),
             unchanged => unchanged,
+        };
+        (state, None)
+    }
+
+    /// Speaks at once where others wait for it, and stops behind somebody who is too near ahead.
+    fn keep_clear(&mut self, now: Instant, out: &mut Actions) {
+        let patience = self.swarm.config.hold_before_landing + self.swarm.config.hold_before_landing;
+        match self.swarm.state {
+            State::Flying(Flight::WaypointReached { waypoint }) => {
+                let released = match self.swarm.is_leader() {
+                    true => may_go(&self.swarm, waypoint),
+                    false => self.move_to == Some(waypoint + 1),
+                };
+                if !released {
+                    self.wait_until = Instant::NEVER;
+                } else if self.wait_until == Instant::NEVER {
+                    // Those ahead of us wait for our word.
+                    self.wait_until = now + patience;
+                    self.swarm.talk_now = self.swarm.is_leader();
+                }
+            }
+            State::Flying(Flight::MovingToWaypoint { .. }) => {
+                let Some(target) = self.swarm.target else { return };
+                match (self.held_since, self.swarm.closes_up(now, target, self.held_since.is_some())) {
+                    (None, true) => {
+                        self.held_since = Some(now);
+                        self.braking = true;
+                        self.wait_until = now + patience;
+                        push(out, Action::Order(Order::Hold));
+                    }
+                    (Some(since), false) if !self.braking && now.since(since) >= HOLD_LEAST => {
+                        self.held_since = None;
+                        self.wait_until = Instant::NEVER;
+                        self.swarm.fly_to(now, Some(target), out);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
         }
     }
 
     /// Takes a state, acts and tells.
-    fn change(&mut self, now: Instant, new: State, out: &mut Actions) {
+    fn change(&mut self, now: Instant, new: State, why: Option<&str>, out: &mut Actions) {
         let old = self.swarm.state;
+        let blocked = now >= self.swarm.blocked_until();
         self.swarm.change(now, new, out);
+        (self.held_since, self.braking, self.wait_until) = (None, false, Instant::NEVER);
         match self.swarm.state {
-            State::Flying(Flight::WaypointReached { .. }) => self.leader_heard_at = now,
+            State::Flying(Flight::WaypointReached { waypoint }) => {
+                self.swarm.blocked_since = None;
+                self.swarm.survey(now, waypoint);
+            }
             State::Flying(Flight::MovingToWaypoint { waypoint }) => {
                 let place = self.swarm.route.get(usize::from(waypoint)).copied();
                 self.swarm.fly_to(now, place, out);
+                self.swarm.talk_now = self.swarm.is_waited_for(waypoint - 1);
             }
+            // The leader's last word.
+            State::Aborted(Abort::Land) if blocked && why.is_some() => self.swarm.land_here = true,
             _ => {}
         }
-        let silent = matches!(old, State::Flying(Flight::WaypointReached { .. }))
-            && self.swarm.state == State::Aborted(Abort::Land)
-            && self.swarm.asked.is_none();
         let (name, detail) = (self.state(), self.detail());
-        self.swarm.tell(old, name, &detail, silent.then_some("; the centre is silent"), out);
+        self.swarm.tell(old, name, &detail, why, out);
     }
 }
 
 /// What is repeated in flight.
-fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> Option<Message> {
-    Some(match flight {
+fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> [Option<Message>; 2] {
+    let leader = swarm.leader;
+    let at = swarm.at.map(|at| at.point()).unwrap_or_default();
+    let one = |message| [Some(message), None];
+    let following = |waypoint, reached| Message::Following { waypoint, reached, leader: leader as u8, at };
+    match flight {
         // Whoever missed the release to here must still hear it, and all that the leader is alive.
-        Flight::WaypointReached { waypoint } | Flight::MovingToWaypoint { waypoint } if swarm.is_leader() => {
-            Message::MoveToWaypoint { waypoint }
+        Flight::WaypointReached { waypoint } if swarm.is_leader() => one(match may_go(swarm, waypoint) {
+            true => Message::Release { waypoint: waypoint + 1 },
+            false => Message::Gather { waypoint },
+        }),
+        Flight::MovingToWaypoint { waypoint } if swarm.is_leader() => {
+            [Some(Message::MoveToWaypoint { waypoint }), swarm.alive()]
         }
-        Flight::WaypointReached { waypoint } => Message::ReachedWaypointAck { waypoint },
-        Flight::MovingToWaypoint { waypoint } => {
-            Message::ReachedWaypointAck { waypoint: waypoint.checked_sub(1)? }
+        Flight::WaypointReached { waypoint } if leader == swarm.center() => {
+            one(Message::ReachedWaypointAck { waypoint })
         }
-    })
+        Flight::WaypointReached { waypoint } => one(following(waypoint, true)),
+        // Whoever missed the leader's word hears it from us.
+        Flight::MovingToWaypoint { waypoint } => one(following(waypoint, false)),
+    }
+}
+
+/// Whether all may leave a waypoint, as far as the leader is concerned: all are there, the next exists, and no
+/// lost member lies on anybody's way.
+fn may_go(swarm: &Swarm<Flight>, waypoint: u16) -> bool {
+    swarm.is_leader()
+        && usize::from(waypoint) + 1 < swarm.route.len()
+        && swarm.blocked_since.is_none()
+        && swarm.all(swarm.acks)
 }
 
 impl Protocol for Muscop {
@@ -208,23 +355,29 @@ impl Protocol for Muscop {
         self.swarm.prepare(out);
         // Two changes at most follow from one input: a place reached that was the last to be waited for.
         for _ in 0..2 {
-            let new = self.next(now);
+            let (new, why) = self.decide(now);
             if new == self.swarm.state {
                 break;
             }
-            self.change(now, new, out);
+            self.change(now, new, why, out);
         }
         self.swarm.asked = None;
+        if now >= self.swarm.talk_at || !matches!(input, Input::Message { .. }) {
+            self.keep_clear(now, out);
+        }
         self.swarm.talk(now, input, in_flight, out);
     }
 
     fn poll_timeout(&self) -> (Instant, &'static str) {
         let first = self.swarm.poll_timeout();
         let own = match self.swarm.state {
-            State::Flying(Flight::WaypointReached { .. }) if !self.swarm.is_leader() => {
-                (self.leader_heard_at + self.leader_timeout, "centre silent")
+            State::Flying(Flight::WaypointReached { .. }) => {
+                let at = self.swarm.blocked_until().min(self.swarm.land_by).min(self.wait_until);
+                (at, "the way stays blocked")
             }
-            State::Flying(Flight::MovingToWaypoint { .. }) => (self.swarm.leg_deadline, "place not reached"),
+            State::Flying(Flight::MovingToWaypoint { .. }) => {
+                (self.swarm.leg_deadline.min(self.wait_until), "place not reached")
+            }
             _ => return first,
         };
         if own.0 < first.0 { own } else { first }
@@ -254,7 +407,12 @@ impl Protocol for Muscop {
         let last = self.last_waypoint();
         match self.swarm.state {
             State::Flying(Flight::WaypointReached { waypoint }) if self.swarm.is_leader() => {
-                text!("at waypoint {waypoint} of {last}, waiting for {}", self.swarm.missing(self.swarm.acks))
+                match self.swarm.missing(self.swarm.acks) {
+                    0 if self.swarm.blocked_since.is_some() => {
+                        text!("at waypoint {waypoint} of {last}, the way past a lost aircraft is blocked")
+                    }
+                    n => text!("at waypoint {waypoint} of {last}, waiting for {n}"),
+                }
             }
             State::Flying(Flight::WaypointReached { waypoint }) => text!("at waypoint {waypoint} of {last}"),
             State::Flying(Flight::MovingToWaypoint { waypoint }) => text!("to waypoint {waypoint} of {last}"),
@@ -281,6 +439,10 @@ impl Protocol for Muscop {
 
     fn swarm(&self) -> SwarmView {
         self.swarm.view()
+    }
+
+    fn waits_for(&self, who: VehicleId) -> bool {
+        self.swarm.slot_of(who).is_none_or(|slot| self.swarm.others() >> slot & 1 == 1)
     }
 
     fn slot_offset_m(&self) -> Option<DVec2> {

@@ -2,18 +2,19 @@
 //! straight at 10 m/s. What is tested is the protocol; the agents' tests fly real flight dynamics.
 
 extern crate std;
+use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::string::String;
 use std::vec::Vec as StdVec;
 
-use wingbeat_geo::formation::Layout;
-use wingbeat_geo::{DVec3, Frame, Position};
+use wingbeat_geo::formation::{Layout, Offset, Offsets};
+use wingbeat_geo::{DVec3, Duration, Frame, Position};
 
 use super::*;
-use crate::swarm::TakeOff;
 use crate::swarm::members::Slots;
 use crate::swarm::plan::Route;
+use crate::swarm::{Manner, TakeOff};
 use crate::{Order, Severity, Telemetry};
 
 struct Craft {
@@ -31,7 +32,11 @@ struct Rig {
     craft: StdVec<Craft>,
     now: Instant,
     /// Whether a datagram (number, from, to) arrives.
-    hears: fn(u64, usize, usize) -> bool,
+    hears: Box<dyn Fn(u64, usize, usize) -> bool>,
+    /// Whose companion computer is dead: its flight controller goes on to its last target and stays there.
+    dead: StdVec<bool>,
+    /// How near two in the air have been, metres, and who.
+    nearest: (f64, usize, usize),
     datagrams: u64,
     states: BTreeMap<usize, StdVec<&'static str>>,
 }
@@ -54,11 +59,16 @@ fn mission(legs: &[(f64, f64)], height_m: f64) -> Route {
 
 impl Rig {
     fn new(count: usize, layout: Layout, seed: u64) -> Self {
+        Self::with_places(count, layout, &Offsets::new(), seed)
+    }
+
+    fn with_places(count: usize, layout: Layout, offsets: &Offsets, seed: u64) -> Self {
         let frame = Frame::new(ORIGIN);
         let craft = (0..count)
             .map(|i| {
                 let mut config = Config::new(VehicleId(10 + i as u64), VehicleId(10), count);
                 config.swarm.layout = layout;
+                config.swarm.offsets = offsets.clone();
                 let mut muscop = Muscop::new(config, seed + i as u64, Instant::ZERO);
                 if i == 0 {
                     muscop.set_mission(&mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0)).unwrap();
@@ -74,7 +84,15 @@ impl Rig {
                 }
             })
             .collect();
-        Self { craft, now: Instant::ZERO, hears: |_, _, _| true, datagrams: 0, states: BTreeMap::new() }
+        Self {
+            craft,
+            now: Instant::ZERO,
+            hears: Box::new(|_, _, _| true),
+            dead: std::vec![false; count],
+            nearest: (f64::INFINITY, 0, 0),
+            datagrams: 0,
+            states: BTreeMap::new(),
+        }
     }
 
     fn feed(&mut self, i: usize, input: Input<'_>) {
@@ -87,6 +105,9 @@ impl Rig {
     }
 
     fn feed_one(&mut self, i: usize, input: Input<'_>, queue: &mut StdVec<(usize, usize, u32, Message)>) {
+        if self.dead[i] {
+            return;
+        }
         let (now, count) = (self.now, self.craft.len());
         let craft = &mut self.craft[i];
         let mut out = Actions::new();
@@ -129,7 +150,7 @@ impl Rig {
         self.now = self.now + Duration::from_millis(50);
         for i in 0..self.craft.len() {
             let craft = &mut self.craft[i];
-            let mut done = None;
+            let (mut done, before) = (None, craft.at);
             match craft.order {
                 Some(Order::LoadRoute) => done = craft.order.take(),
                 Some(Order::TakeOff { height_mm }) => {
@@ -150,13 +171,14 @@ impl Rig {
                     craft.at.z = (craft.at.z - 0.1).max(0.0);
                     craft.armed &= craft.at.z > 0.0;
                 }
-                Some(Order::Hold) | None => {}
+                Some(Order::Hold) => done = craft.order.take(),
+                None => {}
                 Some(order @ (Order::FlyRoute { .. } | Order::Resume)) => panic!("MUSCOP orders {order}"),
             }
             let telemetry = Telemetry {
                 position: craft.frame.to_position(craft.at),
                 height_m: craft.at.z,
-                velocity_m_s: DVec3::ZERO,
+                velocity_m_s: (craft.at - before) / 0.05,
                 heading_rad: 0.0,
                 armed: craft.armed,
                 landing: false,
@@ -167,12 +189,42 @@ impl Rig {
             self.feed(i, Input::Telemetry(telemetry));
             self.feed(i, Input::Wake);
         }
+        for a in 0..self.craft.len() {
+            for b in (0..a).filter(|&b| self.craft[a].at.z > 0.5 || self.craft[b].at.z > 0.5) {
+                let apart = self.craft[a].at.distance(self.craft[b].at);
+                if apart < self.nearest.0 {
+                    self.nearest = (apart, a, b);
+                }
+            }
+        }
+    }
+
+    /// Whether everybody whose companion lives is on the ground with its motors off.
+    fn all_down(&self) -> bool {
+        (0..self.craft.len()).all(|i| self.dead[i] || !self.craft[i].armed)
+    }
+
+    fn leader(&self) -> usize {
+        self.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap()
+    }
+
+    fn says(&self, i: usize, words: &str) -> bool {
+        self.craft[i].log.iter().any(|(_, _, line)| line.contains(words))
     }
 
     fn until(&mut self, what: &str, seconds: u64, condition: impl Fn(&Self) -> bool) {
         let end = self.now + Duration::from_secs(seconds);
         while !condition(self) {
-            assert!(self.now < end, "{what} did not happen in {seconds} s: {:?}", self.details());
+            assert!(
+                self.now < end,
+                "{what} did not happen in {seconds} s: {:?} {:?}",
+                self.details(),
+                self.craft
+                    .iter()
+                    .filter(|c| c.muscop.state() == "Aborted")
+                    .map(|c| c.log.clone())
+                    .collect::<StdVec<_>>()
+            );
             self.step();
         }
     }
@@ -197,6 +249,13 @@ impl Rig {
         self.command_all(Command::Setup);
         self.until("setup", 300, |r| r.all_in("SetupFinished"));
     }
+}
+
+/// A fixed scramble of datagrams.
+fn scramble(n: u64, from: usize, to: usize) -> u64 {
+    let x =
+        (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (from * 31 + to) as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x >> 33
 }
 
 #[test]
@@ -240,6 +299,61 @@ fn muscop_01_a_mission_from_setup_to_landing() {
 }
 
 #[test]
+fn muscop_01_every_formation_is_flown_as_it_was_asked_for() {
+    let place = |right_dm, ahead_dm, up_dm| Offset { right_dm, ahead_dm, up_dm };
+    let offsets =
+        [place(0, 0, 0), place(600, -600, 50), place(-600, -600, -30), place(0, 700, 0), place(0, 1_400, 0)];
+    let offsets = Offsets::from_slice(&offsets).unwrap();
+    for layout in Layout::ALL {
+        let mut rig = Rig::with_places(5, layout, &offsets, 1);
+        rig.set_up();
+        let asked = crate::swarm::shape::configured(layout, &offsets, 5, 50.0).unwrap();
+        let heading = plan::heading_rad(&rig.craft[0].muscop.swarm.plan);
+        let center = rig.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap();
+        for craft in &rig.craft {
+            let slot = craft.muscop.swarm.slot;
+            let wanted = asked.offset_m(slot, heading).extend(asked.height_m(slot));
+            let apart = (craft.at - rig.craft[center].at).distance(wanted);
+            assert!(apart < 2.5, "{layout}: slot {slot} is {apart} m from its place");
+            assert_eq!(craft.muscop.swarm().formation, layout.name());
+        }
+        rig.command_all(Command::Start);
+        rig.until("landing", 900, |r| r.all_in("Finished"));
+        for a in 0..5 {
+            for b in 0..a {
+                let apart = rig.craft[a].at.distance(rig.craft[b].at);
+                assert!(apart > 8.0, "{layout} {a} {b}: {apart} m");
+            }
+        }
+    }
+}
+
+#[test]
+fn muscop_08_a_place_below_the_ground_or_above_the_fence_is_refused_with_its_slot() {
+    let place = |right_dm, up_dm| Offset { right_dm, ahead_dm: 0, up_dm };
+    // The mission flies at 20 m: 19 m below it is too low, 101 m above it too high.
+    for (offsets, words) in [
+        (
+            [place(0, 0), place(600, -190), place(-600, 0)],
+            "slot 1, waypoint 0: height 1 m, expected 2 to 120 m",
+        ),
+        (
+            [place(0, 0), place(600, 0), place(-600, 1_010)],
+            "slot 2, waypoint 0: height 121 m, expected 2 to 120 m",
+        ),
+        ([place(0, 0), place(600, 0), place(600, 300)], "slots 1 and 2 are 0.0 m apart over the ground"),
+    ] {
+        let offsets = Offsets::from_slice(&offsets).unwrap();
+        let mut rig = Rig::with_places(3, Layout::Custom, &offsets, 1);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+        rig.feed(0, Input::Operator(Command::Setup));
+        assert_eq!(rig.craft[0].muscop.state(), "Start");
+        let log = &rig.craft[0].log;
+        assert!(log.iter().any(|(_, _, line)| line.contains(words)), "{words}: {log:?}");
+    }
+}
+
+#[test]
 fn muscop_02_nobody_leaves_a_waypoint_before_all_are_there() {
     let mut rig = Rig::new(4, Layout::Linear, 3);
     rig.set_up();
@@ -261,12 +375,10 @@ fn muscop_02_nobody_leaves_a_waypoint_before_all_are_there() {
 fn muscop_03_eight_of_ten_datagrams_may_be_lost() {
     for seed in 0..10 {
         let mut rig = Rig::new(5, Layout::Matrix, seed);
-        rig.hears = |n, from, to| {
-            // A fixed scramble: 20 % arrive, evenly among all pairs.
-            let x = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (from * 31 + to) as u64)
-                .wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (x >> 33) % 10 < 2
-        };
+        rig.hears = Box::new(|n, from, to| {
+            // 20 % arrive, evenly among all pairs.
+            scramble(n, from, to) % 10 < 2
+        });
         rig.until("hellos", 30, |r| r.craft[0].muscop.swarm.heard.len() == 4);
         rig.command_all(Command::Setup);
         rig.until("setup", 600, |r| r.all_in("SetupFinished"));
@@ -308,22 +420,222 @@ fn muscop_04_the_operator_stops_it_in_every_state() {
     }
 }
 
+/// Legs on which nobody passes the slot of another: at right angles to the row.
+fn straight_on(rig: &mut Rig) {
+    let ahead = mission(&[(0.0, 0.0), (0.0, 200.0), (0.0, 400.0), (0.0, 600.0)], 20.0);
+    rig.craft[0].muscop.set_mission(&ahead).unwrap();
+}
+
 #[test]
-fn muscop_05_a_follower_without_its_centre_lands_and_says_why() {
-    let mut rig = Rig::new(3, Layout::Linear, 4);
+fn muscop_05_the_next_in_order_leads_when_the_centre_is_lost() {
+    for dies_after_s in [0, 3, 12, 21, 30] {
+        let mut rig = Rig::new(5, Layout::Linear, 4);
+        straight_on(&mut rig);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        let center = rig.leader();
+        assert_eq!(center, 2, "the middle one");
+        for _ in 0..dies_after_s * 20 {
+            rig.step();
+        }
+        rig.dead[center] = true;
+        let order = rig.craft[0].muscop.swarm.plan.take_off_order.clone();
+        let next = order.iter().rev().map(|&s| usize::from(s)).find(|&s| s != center).unwrap();
+        rig.until("the others down", 300, Rig::all_down);
+        for i in [0, 1, 3, 4] {
+            assert_eq!(
+                rig.craft[i].muscop.state(),
+                "Finished",
+                "{i} after {dies_after_s} s: {:?}",
+                rig.details()
+            );
+            assert_eq!(rig.craft[i].muscop.swarm.leader, next);
+        }
+        assert!(rig.nearest.0 > 5.0, "{:?} after {dies_after_s} s", rig.nearest);
+    }
+}
+
+#[test]
+fn muscop_12_nobody_goes_on_past_the_place_of_a_lost_member() {
+    // The second leg leads along the row: past the place where the lost one hovers.
+    for lost in 0..3 {
+        let mut rig = Rig::new(3, Layout::Linear, 4);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        rig.until("first waypoint", 60, |r| r.craft.iter().all(|c| c.muscop.reached() == Some(1)));
+        rig.dead[lost] = true;
+        rig.until("the others down", 300, Rig::all_down);
+        assert!(rig.nearest.0 > 5.0, "{lost}: {:?}", rig.nearest);
+    }
+}
+
+#[test]
+fn muscop_13_a_member_that_leaves_or_is_excluded_holds_others_up_no_longer() {
+    // At the first waypoint one hangs; the operator excludes it, by the leader only.
+    let mut rig = Rig::new(4, Layout::Linear, 3);
+    straight_on(&mut rig);
     rig.set_up();
     rig.command_all(Command::Start);
-    let center = rig.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap();
-    assert_eq!(center, 1, "the middle one");
-    rig.hears = |_, from, _| from != 1;
-    rig.until("followers down", 120, |r| [0, 2].iter().all(|&i| !r.craft[i].armed));
-    for i in [0, 2] {
-        assert!(
-            rig.craft[i]
-                .log
-                .iter()
-                .any(|(_, s, l)| *s == Severity::Warning && l.contains("centre is silent"))
-        );
+    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    rig.craft[3].order = None;
+    let who = rig.craft[3].muscop.swarm.config.me;
+    for _ in 0..20 * 60 {
+        rig.step();
+    }
+    let leader = rig.leader();
+    assert!(rig.craft[leader].muscop.permits(Command::Exclude(VehicleId(99))).is_err());
+    rig.craft[leader].muscop.permits(Command::Exclude(who)).unwrap();
+    rig.feed(leader, Input::Operator(Command::Exclude(who)));
+    rig.until("all down", 300, Rig::all_down);
+    for i in 0..3 {
+        assert_eq!(rig.craft[i].muscop.state(), "Finished", "{i}: {:?}", rig.details());
+    }
+    assert!(rig.says(3, "excluded by the operator"), "{:?}", rig.craft[3].log);
+    assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
+}
+
+#[test]
+fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_the_others() {
+    for lost in 0..4 {
+        for (dies, after_s) in [(false, 0), (true, 0), (true, 4), (true, 9), (true, 16)] {
+            let mut rig = Rig::new(4, Layout::Linear, 3);
+            straight_on(&mut rig);
+            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 3);
+            rig.command_all(Command::Setup);
+            if dies {
+                rig.until("taking off", 60, |r| r.all_in("TakingOff"));
+                for _ in 0..after_s * 20 {
+                    rig.step();
+                }
+                rig.dead[lost] = true;
+            } else {
+                rig.until("its turn", 120, |r| matches!(r.craft[lost].order, Some(Order::TakeOff { .. })));
+                let order = rig.craft[lost].order.take().unwrap();
+                rig.craft[lost].armed = false;
+                rig.feed(lost, Input::Failed(order));
+            }
+            let others = || (0..4).filter(move |&i| i != lost);
+            let context = std::format!("{lost} dies {dies} after {after_s} s");
+            rig.until(&context, 400, |r| {
+                others().all(|i| matches!(r.craft[i].muscop.state(), "SetupFinished" | "Aborted"))
+            });
+            // Only whom the lost one blocks stays on the ground.
+            let stays = others().filter(|&i| rig.craft[i].muscop.state() == "Aborted");
+            let stays = stays.inspect(|&i| assert!(rig.says(i, "blocks the way"))).count();
+            assert!(stays <= usize::from(dies) * 2, "{context}: {:?}", rig.details());
+            for i in others() {
+                if rig.craft[i].muscop.permits(Command::Start).is_ok() {
+                    rig.feed(i, Input::Operator(Command::Start));
+                }
+            }
+            rig.until(&context, 400, |r| others().all(|i| !r.craft[i].armed));
+            assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+        }
+    }
+}
+
+/// Two halves that do not hear one another for a while; both go on, and nobody ever has two leaders for
+/// longer than the time to live among those who hear one another.
+#[test]
+fn muscop_15_partitions_never_keep_two_leaders() {
+    use rand_core::Rng as _;
+    for seed in 0..20 {
+        let mut chance = rand_pcg::Pcg64Mcg::new(seed);
+        let mut rig = Rig::new(6, Layout::Linear, seed as u64);
+        straight_on(&mut rig);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        let mut groups = 0u64;
+        let mut two_since: Option<Instant> = None;
+        let mut changes_at = rig.now;
+        let end = rig.now + Duration::from_secs(400);
+        while !rig.all_down() && rig.now < end {
+            if rig.now >= changes_at {
+                groups = if groups == 0 { chance.next_u64() & 63 } else { 0 };
+                rig.hears = Box::new(move |_, from, to| groups >> from & 1 == groups >> to & 1);
+                changes_at = rig.now + Duration::from_millis(2_000 + chance.next_u64() % 30_000);
+                two_since = None;
+            }
+            rig.step();
+            let leads = |i: usize| {
+                let m = &rig.craft[i].muscop;
+                m.swarm.is_leader() && matches!(m.swarm.state, State::Flying(_))
+            };
+            let two =
+                (0..2u64).any(|side| (0..6).filter(|&i| groups >> i & 1 == side && leads(i)).count() > 1);
+            two_since = two.then(|| two_since.unwrap_or(rig.now));
+            if let Some(since) = two_since {
+                assert!(
+                    rig.now.since(since) <= Duration::from_millis(5_500),
+                    "seed {seed}: {:?}",
+                    rig.details()
+                );
+            }
+        }
+        assert!(rig.all_down(), "seed {seed}: {:?}", rig.details());
+        assert!(rig.nearest.0 > 5.0, "seed {seed}: {:?}", rig.nearest);
+    }
+}
+
+/// Legs of which the second and the last lead along the row: everybody flies through the places of others.
+fn along_the_row(rig: &mut Rig) {
+    let legs = mission(&[(0.0, 0.0), (0.0, 100.0), (200.0, 100.0), (200.0, 200.0), (0.0, 200.0)], 20.0);
+    rig.craft[0].muscop.set_mission(&legs).unwrap();
+}
+
+#[test]
+fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
+    for seed in 0..12u64 {
+        let mut rig = Rig::new(5, Layout::Linear, seed);
+        along_the_row(&mut rig);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        // Each in turn is deaf for four of twenty seconds, and a third of the rest is lost.
+        let begun = rig.now;
+        while !rig.all_down() {
+            assert!(rig.now.since(begun) < Duration::from_secs(900), "seed {seed}: {:?}", rig.details());
+            let deaf = (rig.now.since(begun).as_millis() as u64 / 4_000 + seed) % 5;
+            rig.hears = Box::new(move |n, _, to| {
+                to as u64 != deaf && (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed) >> 33 & 3 != 0
+            });
+            rig.step();
+        }
+        // Who is deaf for too long comes down where it is.
+        for i in 0..5 {
+            assert!(
+                rig.craft[i].muscop.state() == "Finished" || rig.says(i, "lands here"),
+                "seed {seed}, {i}"
+            );
+        }
+        assert!(rig.nearest.0 > 5.0, "seed {seed}: {:?}", rig.nearest);
+    }
+}
+
+#[test]
+fn muscop_17_nobody_flies_into_one_that_stops_ahead() {
+    for stops in 0..5 {
+        for (after_s, dead) in [(3, false), (7, false), (3, true), (7, true)] {
+            let mut rig = Rig::new(5, Layout::Linear, 1);
+            along_the_row(&mut rig);
+            rig.set_up();
+            rig.command_all(Command::Start);
+            rig.until("the leg along the row", 120, |r| {
+                r.craft.iter().any(|c| c.muscop.target().is_some() && c.muscop.reached() == Some(1))
+            });
+            for _ in 0..after_s * 20 {
+                rig.step();
+            }
+            if dead {
+                rig.dead[stops] = true;
+                rig.craft[stops].order = Some(Order::Hold);
+            } else {
+                rig.feed(stops, Input::Operator(Command::Hold));
+            }
+            let others = || (0..5).filter(move |&i| i != stops);
+            let context = std::format!("{stops} stops after {after_s} s, dead {dead}");
+            rig.until(&context, 900, |r| others().all(|i| !r.craft[i].armed));
+            assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+        }
     }
 }
 
@@ -388,6 +700,90 @@ fn muscop_08_setup_is_refused_with_a_reason() {
 }
 
 #[test]
+fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
+    type Change = fn(&mut Rig);
+    let cases: [(&str, Change); 6] = [
+        ("take-off: 000000000000000b and 000000000000000a come within 4.0 m", |r| r.craft[1].at.x -= 6.0),
+        ("distance_m 4 m: slots over each other", |r| r.craft[0].muscop.swarm.config.distance_m = 4.0),
+        ("landing_distance_m 2.5 m: slots", |r| r.craft[0].muscop.swarm.config.landing_distance_m = 2.5),
+        ("000000000000000a, slot 0, waypoint 0: 300 m from", |r| {
+            r.craft[0].muscop.swarm.config.distance_m = 300.0;
+            r.craft[0].muscop.swarm.config.distance_most_m = 250.0;
+        }),
+        ("waypoint 1: height -5 m, expected 2 to 120 m", |r| {
+            let mut mission = mission(&[(0.0, 0.0), (0.0, 200.0)], 20.0);
+            mission[1].height_mm = -5_000;
+            r.craft[0].muscop.set_mission(&mission).unwrap();
+        }),
+        ("heading: found NaN", |r| r.craft[0].muscop.swarm.task.heading_rad = Some(f64::NAN)),
+    ];
+    for (words, change) in cases {
+        let mut rig = Rig::new(3, Layout::Linear, 4);
+        change(&mut rig);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+        rig.command_all(Command::Setup);
+        for _ in 0..100 {
+            rig.step();
+        }
+        assert!(rig.says(0, words), "{words}: {:?}", rig.craft[0].log);
+        assert_eq!(rig.craft[0].muscop.state(), "Start", "{words}");
+        assert!(rig.craft.iter().all(|c| !c.armed));
+    }
+    // A follower whose own fence is narrower refuses the plan, says why, and so holds the setup up.
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.craft[2].muscop.swarm.config.height_most_m = 15.0;
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+    rig.command_all(Command::Setup);
+    for _ in 0..100 {
+        rig.step();
+    }
+    assert!(rig.says(2, "the master's plan is refused: 000000000000000c, slot 2, waypoint 0: height 20 m"));
+    assert!(rig.craft[0].muscop.detail().contains("waiting for 1 to hold the plan"));
+    // One that holds another plan is named.
+    let flight = rig.craft[0].muscop.swarm.flight;
+    let other = Message::DataAck { hash: 7 };
+    for _ in 0..2 {
+        rig.feed(0, Input::Message { from: VehicleId(12), flight, message: &other });
+        rig.step();
+    }
+    let told = rig.craft[0].log.iter().filter(|(_, _, l)| l.contains("000000000000000c holds another plan"));
+    assert_eq!(told.count(), 1);
+    // Two aircraft with one id call from two places.
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+    let elsewhere = Message::Hello { at: mission(&[(80.0, 80.0)], 0.0)[0] };
+    rig.feed(0, Input::Message { from: VehicleId(12), flight: 0, message: &elsewhere });
+    let refused = rig.craft[0].muscop.permits(Command::Setup).unwrap_err();
+    assert!(refused.contains("000000000000000c: heard from two places"), "{refused}");
+}
+
+#[test]
+fn muscop_19_all_take_off_at_once_only_where_their_paths_never_meet() {
+    for (separation_m, flies) in [(5.0, false), (3.0, true)] {
+        for lost in [0, 8] {
+            let mut rig = Rig::new(5, Layout::Linear, 4);
+            let config = &mut rig.craft[0].muscop.swarm.config;
+            (config.take_off, config.separation_m) = (Manner::Simultaneous, separation_m);
+            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+            rig.hears = Box::new(move |n, from, to| scramble(n, from, to) % 10 >= lost);
+            rig.command_all(Command::Setup);
+            if !flies {
+                assert!(rig.says(0, "come within 3."), "{:?}", rig.craft[0].log);
+                assert_eq!(rig.craft[0].muscop.state(), "Start");
+                continue;
+            }
+            rig.until("setup", 300, |r| r.all_in("SetupFinished"));
+            assert!(rig.nearest.0 >= separation_m, "{:?}", rig.nearest);
+            let begins =
+                |c: &Craft| c.orders.iter().find(|(_, o)| matches!(o, Order::TakeOff { .. })).unwrap().0;
+            let first = rig.craft.iter().map(begins).min().unwrap();
+            let last = rig.craft.iter().map(begins).max().unwrap();
+            assert!(lost > 0 || last.since(first) < Duration::from_secs(3), "{:?}", last.since(first));
+        }
+    }
+}
+
+#[test]
 fn muscop_09_a_lone_aircraft_flies_the_same_mission() {
     let mut rig = Rig::new(1, Layout::Linear, 4);
     rig.step();
@@ -441,17 +837,23 @@ fn muscop_10_the_transition_table() {
         State::Aborted(Abort::Failure { land_at: Instant::from_secs(9) }),
     ];
     type Change = (&'static str, fn(&mut Muscop));
-    let changes: [Change; 12] = [
+    let changes: [Change; 15] = [
         ("Setup", |m| m.swarm.asked = Some(Command::Setup)),
         ("Start", |m| m.swarm.asked = Some(Command::Start)),
         ("Hold", |m| m.swarm.asked = Some(Command::Hold)),
         ("Land", |m| m.swarm.asked = Some(Command::Land)),
         ("all answered", |m| m.swarm.acks = Slots::MAX),
-        ("all in slots", |m| m.swarm.in_slot = Slots::MAX),
+        ("all in slots", |m| (m.swarm.in_slot, m.swarm.all_in_slots) = (Slots::MAX, true)),
         ("held, then silent", |m| m.swarm.held_at = Some(Instant::ZERO)),
-        ("released", |m| m.swarm.released = true),
+        ("released", |m| m.swarm.made_room = Slots::MAX),
         ("arrived", |m| m.swarm.arrived = true),
-        ("release to 2, landing", |m| (m.move_to, m.swarm.land_at) = (Some(2), Some(Point::default()))),
+        ("release to 2", |m| m.move_to = Some(2)),
+        ("landing", |m| m.swarm.land_at = Some(Point::default())),
+        ("excluded", |m| m.swarm.excluded = 1 << m.swarm.slot),
+        ("way blocked for long", |m| {
+            m.swarm.config.hold_before_landing = Duration::ZERO;
+            m.swarm.blocked_since = Some(Instant::ZERO);
+        }),
         ("order failed", |m| m.swarm.failed = true),
         ("disarmed", |m| m.swarm.at.as_mut().unwrap().armed = false),
     ];
@@ -467,11 +869,16 @@ fn muscop_10_the_transition_table() {
                 let s = &mut m.swarm;
                 s.state = state;
                 (s.acks, s.in_slot, s.held_at, s.asked) = (0, 0, None, None);
-                (s.released, s.arrived, s.failed, s.land_at) = (false, false, false, None);
-                (s.leg_deadline, m.move_to, m.leader_heard_at) =
-                    (Instant::NEVER, None, Instant::from_secs(5));
+                (s.made_room, s.all_in_slots, s.arrived, s.failed, s.land_at) =
+                    (0, false, false, false, None);
+                s.peers.iter_mut().for_each(|p| (p.reached, p.going) = (None, Some(9)));
+                m.wait_until = Instant::NEVER;
+                let s = &mut m.swarm;
+                (s.excluded, s.blocked_since) = (0, None);
+                s.config.hold_before_landing = Duration::from_secs(60);
+                (s.leg_deadline, m.move_to) = (Instant::NEVER, None);
                 change(m);
-                let next = m.next(Instant::from_secs(8));
+                let (next, _) = m.decide(Instant::from_secs(8));
                 if next != state {
                     writeln!(table, "  {} | {name} -> {}", shown(state), shown(next)).unwrap();
                 }

@@ -1,16 +1,25 @@
 //! Discovery: the others call until they hold a plan; the master notes who called, and from where.
 
+use wingbeat_geo::Instant;
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use super::{State, Swarm};
 
+/// One that stands and calls does not move so far from one call to the next: it is two with one id, metres.
+const JUMP_M: f64 = 30.0;
+
 impl<F: Copy + PartialEq> Swarm<F> {
-    pub(super) fn hear_hello(&mut self, from: VehicleId, at: Point) -> Result<(), Refused> {
+    pub(super) fn hear_hello(&mut self, now: Instant, from: VehicleId, at: Point) -> Result<(), Refused> {
         if !self.is_master() || self.state != State::Start {
             return Ok(()); // early or late, and harmless
         }
         match self.heard.iter().position(|(id, _)| *id == from) {
             Some(known) => {
+                // Who calls stands on the ground.
+                let moved_m = self.way(self.heard[known].1, at);
+                if (moved_m.to_m - moved_m.from_m).length() > JUMP_M {
+                    self.doubled = Some((from, now));
+                }
                 self.heard[known].1 = at;
                 Ok(())
             }

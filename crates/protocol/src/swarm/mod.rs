@@ -22,25 +22,28 @@
 //! Deciding is apart from doing: `next` reads and never writes.
 
 mod arrival;
+pub mod conflict;
 mod discovery;
 mod landing;
 pub mod members;
+pub(crate) mod obstacles;
 pub mod plan;
 mod setup;
+pub mod shape;
 mod takeoff;
 mod talk;
 
 use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
-use wingbeat_geo::formation::Layout;
+use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
 use crate::{
     Action, Actions, Command, Input, Order, Phase, Severity, SwarmView, Telemetry, Text, push, text,
 };
-use members::Slots;
+use members::{Peer, Slots};
 use plan::{Route, Task};
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
@@ -57,6 +60,8 @@ pub struct Config {
     pub aircraft: usize,
     /// Shape of the formation (master's).
     pub layout: Layout,
+    /// Its places, if it is custom (master's).
+    pub offsets: Offsets,
     /// Distance between slots in flight (master's; thesis 6.3.1: 50 m).
     pub distance_m: f64,
     /// Distance between slots when landing (master's). The thesis says "i.e. 5 meters" and the reference
@@ -76,6 +81,12 @@ pub struct Config {
     pub arrival_period: Duration,
     /// Arrived when nearer than this to the waypoint (reference: 1 m).
     pub arrival_m: f64,
+    /// How the swarm takes off (master's).
+    pub take_off: Manner,
+    /// A member that has been silent for so long is lost (reference: 5 s).
+    pub time_to_live: Duration,
+    /// Nobody is planned to come nearer to another than this.
+    pub separation_m: f64,
     /// After a failure the aircraft holds for so long, for an operator to decide, and then lands.
     pub hold_before_landing: Duration,
 }
@@ -89,6 +100,7 @@ impl Config {
             piloted_master: false,
             aircraft,
             layout: Layout::Linear,
+            offsets: Offsets::new(),
             distance_m: 50.0,
             landing_distance_m: 10.0,
             height_least_m: 2.0,
@@ -98,9 +110,33 @@ impl Config {
             silence: Duration::from_secs(2),
             arrival_period: Duration::from_millis(200),
             arrival_m: 1.0,
+            take_off: Manner::Sequential,
+            time_to_live: Duration::from_secs(5),
+            separation_m: 5.0,
             hold_before_landing: Duration::from_secs(60),
         }
     }
+}
+
+/// Whether aircraft do something one after the other or at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// One after the other.
+    Sequential,
+    /// All at once, where their paths never meet.
+    Simultaneous,
+}
+
+impl Manner {
+    /// The name that configuration files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Simultaneous => "simultaneous",
+        }
+    }
+    /// Every manner.
+    pub const ALL: [Self; 2] = [Self::Sequential, Self::Simultaneous];
 }
 
 /// States of a swarm (thesis figure 6.1; the take-off is spread out as in the reference); `F` are the host's
@@ -181,12 +217,29 @@ pub struct Swarm<F> {
     pub(crate) task: Task,
     /// Who called, and from where (master, before setup).
     pub(crate) heard: Vec<(VehicleId, Point), SWARM_MAX>,
+    /// Whose calls came from two places, and when last (master, before setup).
+    doubled: Option<(VehicleId, Instant)>,
     /// The flight's plan; its `slots` are empty before setup.
     pub(crate) plan: Plan,
     pub(crate) flight: u32,
     pub(crate) slot: usize,
     /// Whose word is followed: at first the centre's.
     pub(crate) leader: usize,
+    /// By slot; empty before the plan is known.
+    pub(crate) peers: Vec<Peer, SWARM_MAX>,
+    /// Who is lost until heard again.
+    pub(crate) silent: Slots,
+    /// Who said that it leaves.
+    pub(crate) left: Slots,
+    /// Whom the operator excluded.
+    pub(crate) excluded: Slots,
+    /// A member about which people are to be told.
+    news: Option<(usize, &'static str)>,
+    new_leader: bool,
+    /// Since when the next leg of those who follow us is not clear of those who are out.
+    pub(crate) blocked_since: Option<Instant>,
+    /// The flight is over: all land where they are.
+    pub(crate) land_here: bool,
     pub(crate) route: Route,
     /// A plan was adopted, and its route not yet asked to be loaded.
     adopted: bool,
@@ -196,8 +249,17 @@ pub struct Swarm<F> {
     pub(crate) acks: Slots,
     /// Who was heard to hover in their slot.
     pub(crate) in_slot: Slots,
-    /// Whether the previous aircraft has made room.
-    pub(crate) released: bool,
+    /// The master said that all take off at once.
+    all_at_once: bool,
+    /// Who was told to hold another plan than ours.
+    other_plan: Slots,
+    /// What of the master's plan we could not fly.
+    unflyable: Option<plan::PlanError>,
+    tell_unflyable: bool,
+    /// The leader said that all hover in their slots.
+    pub(crate) all_in_slots: bool,
+    /// Who was heard to have climbed clear of the place of its take-off.
+    pub(crate) made_room: Slots,
     /// Whether the last look found us where we were going.
     pub(crate) arrived: bool,
     /// Operator's command not yet acted on.
@@ -206,9 +268,15 @@ pub struct Swarm<F> {
     pub(crate) failed: bool,
     /// Where the leader said that it lands.
     pub(crate) land_at: Option<Point>,
+    /// When we no longer wait for the way to our landing place to become clear.
+    pub(crate) land_by: Instant,
+    /// Who has left its last waypoint for its landing place.
+    pub(crate) coming_down: Slots,
     /// When the message that keeps us in this state was heard last.
     pub(crate) held_at: Option<Instant>,
     pub(crate) talk_at: Instant,
+    /// What is said now others wait for: it is said at once, too.
+    pub(crate) talk_now: bool,
     pub(crate) look_at: Instant,
     /// When what we fly to should long have been reached.
     pub(crate) leg_deadline: Instant,
@@ -232,22 +300,39 @@ impl<F: Copy + PartialEq> Swarm<F> {
             at: None,
             task: Task::default(),
             heard: Vec::new(),
+            doubled: None,
             plan: Plan::default(),
             flight: 0,
             slot: 0,
             leader: 0,
+            peers: Vec::new(),
+            silent: 0,
+            left: 0,
+            excluded: 0,
+            news: None,
+            new_leader: false,
+            blocked_since: None,
+            land_here: false,
             route: Route::new(),
             adopted: false,
             loaded: false,
             acks: 0,
             in_slot: 0,
-            released: false,
+            all_at_once: false,
+            other_plan: 0,
+            unflyable: None,
+            tell_unflyable: false,
+            all_in_slots: false,
+            made_room: 0,
             arrived: false,
             asked: None,
             failed: false,
             land_at: None,
+            land_by: Instant::NEVER,
+            coming_down: 0,
             held_at: None,
             talk_at,
+            talk_now: false,
             look_at,
             leg_deadline: Instant::NEVER,
             target: None,
@@ -259,6 +344,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// # Errors
     /// Why a message is not for us.
     pub fn absorb<'a>(&mut self, now: Instant, input: Input<'a>) -> Result<Option<Heard<'a>>, Refused> {
+        if now >= self.talk_at {
+            self.judge(now);
+            self.doubled = self.doubled.filter(|(_, at)| now.since(*at) < self.config.time_to_live);
+        }
         match input {
             Input::Wake => {
                 if now >= self.look_at {
@@ -272,6 +361,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                     self.look();
                 }
             }
+            Input::Operator(Command::Exclude(who)) => self.exclude(who),
             Input::Operator(command) => self.asked = Some(command),
             Input::Done(Order::LoadRoute) => self.loaded = true,
             Input::Done(_) | Input::Reached(_) => {}
@@ -289,8 +379,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         message: &'a Message,
     ) -> Result<Option<Heard<'a>>, Refused> {
         match message {
-            Message::Hello { at } => return self.hear_hello(from, *at).map(|()| None),
-            Message::Data(plan) => self.hear_plan(from, flight, plan)?,
+            Message::Hello { at } => return self.hear_hello(now, from, *at).map(|()| None),
+            Message::Data(plan) => self.hear_plan(now, from, flight, plan)?,
             _ => {}
         }
         // From here on only members of this flight are listened to.
@@ -298,6 +388,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return Err(Refused::OtherFlight);
         }
         let slot = self.slot_of(from).ok_or(Refused::Stranger)?;
+        self.hear_member(now, slot, message)?;
         match message {
             Message::Hello { .. } | Message::Data(_) => {}
             Message::DataAck { .. } | Message::ReadyToFly | Message::ReadyToFlyAck => {
@@ -306,19 +397,25 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Message::TakeOffNow { .. }
             | Message::TargetReached
             | Message::TakeOffEnd
-            | Message::TakeOffEndAck => self.hear_take_off(now, slot, message)?,
-            Message::Land { at } => self.hear_land(slot, *at)?,
-            Message::ReachedWaypointAck { .. }
-            | Message::MoveToWaypoint { .. }
-            | Message::Beacon(_)
-            | Message::Coordinates(_) => {}
+            | Message::TakeOffEndAck
+            | Message::TakeOffTogether => self.hear_take_off(now, slot, message)?,
+            Message::Land { at } => self.hear_land(now, slot, slot, *at)?,
+            Message::LandAround { at, leader } => self.hear_land(now, slot, usize::from(*leader), *at)?,
+            // Those of the flight are the host's; the others were heard above.
+            _ => {}
         }
         Ok(Some(Heard { slot, message }))
     }
 
-    /// Asks for what a plan just adopted needs: the route in the flight controller. A plan that only
+    /// Tells who is lost or leads now, and asks for what a plan just adopted needs: the route in the flight controller. A plan that only
     /// assembles has no route to hold.
     pub fn prepare(&mut self, out: &mut Actions) {
+        if let Some(line) = self.news() {
+            push(out, Action::Log(Severity::Warning, line));
+        }
+        if let Some(error) = self.unflyable.filter(|_| core::mem::take(&mut self.tell_unflyable)) {
+            push(out, Action::Log(Severity::Error, text!("the master's plan is refused: {error}")));
+        }
         if core::mem::take(&mut self.adopted) {
             self.load(out);
         }
@@ -365,7 +462,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
             (_, Some(Command::Land)) => return Some(Aborted(Abort::Land)),
             _ => {}
         }
-        if self.failed && !matches!(self.state, Aborted(_)) {
+        if self.land_here && self.watches() && self.airborne() {
+            return Some(Aborted(Abort::Land));
+        }
+        let excluded = self.is_excluded() && !matches!(self.state, MovingToLand | Landing | Finished);
+        if (self.failed || excluded) && !matches!(self.state, Aborted(_)) {
             // It cannot do what it must: hold, say so, come down if nobody decides.
             return Some(match self.state {
                 _ if !self.airborne() => Aborted(Abort::Ground),
@@ -390,7 +491,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.target = None;
         match self.state {
             State::Start | State::Finished | State::SetupFinished | State::Flying(_) => {}
-            State::Setup if self.is_master() => self.make_plan(out),
+            State::Setup if self.is_master() => self.make_plan(now, out),
             State::Setup => {}
             State::ReadyToFly => self.held_at = Some(now),
             State::TakingOff(phase) => self.begin_take_off(now, phase, out),
@@ -398,7 +499,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 let place = self.landing_place();
                 self.fly_to(now, place, out);
             }
-            State::Landing | State::Aborted(Abort::Land) => push(out, Action::Order(Order::Land)),
+            State::Landing => {
+                if self.is_leader() {
+                    self.land_at = self.at.map(|at| at.point());
+                }
+                push(out, Action::Order(Order::Land));
+            }
+            State::Aborted(Abort::Land) => push(out, Action::Order(Order::Land)),
             State::Aborted(Abort::Hold | Abort::Failure { .. }) => push(out, Action::Order(Order::Hold)),
             State::Aborted(Abort::Return) => push(out, Action::Order(Order::Return)),
             // Motors may have been about to start: make sure.
@@ -423,8 +530,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
             (State::Aborted(Abort::Failure { .. }), State::Aborted(Abort::Land)) => {
                 "; nobody decided in time"
             }
-            (_, State::Aborted(Abort::Failure { .. })) if self.failed => "; an order failed",
+            (_, State::Aborted(Abort::Land)) if self.land_here => "; the leader ends the flight here",
+            (_, State::Aborted(_)) if self.is_excluded() => "; excluded by the operator",
+            (_, State::Aborted(_)) if self.failed => "; an order failed",
             (_, State::Aborted(Abort::Failure { .. })) => "; the place was not reached in time",
+            (State::TakingOff(TakeOff::Waiting), State::Aborted(Abort::Ground)) if self.asked.is_none() => {
+                "; an aircraft that is lost blocks the way: stays on the ground"
+            }
             (_, State::Aborted(_)) if self.asked.is_some() => "; operator",
             _ => "",
         };
@@ -449,6 +561,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::TakingOff(TakeOff::Confirming) if !self.is_leader() => {
                 consider(self.silence_at(), "silence is an answer");
             }
+            State::TakingOff(TakeOff::Waiting) => consider(self.blocked_until(), "the way stays blocked"),
             State::TakingOff(TakeOff::Climbing | TakeOff::MovingToSlot) | State::MovingToLand => {
                 consider(self.leg_deadline, "place not reached");
             }
@@ -470,11 +583,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Err(text!("setup is possible in state Start, found {name}"))
             }
             Command::Setup if self.at.is_none() => Err(text!("no position yet")),
+            Command::Setup if self.doubled.is_some() => {
+                let id = self.doubled.map_or(self.config.me, |(id, _)| id);
+                Err(text!("{id}: heard from two places at once, two aircraft with this id"))
+            }
             Command::Setup if self.airborne() => Err(text!("setup needs a disarmed aircraft")),
             Command::Setup if self.is_master() && !self.task.is_given() => Err(text!("no mission")),
             Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {
                 Err(text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft))
             }
+            Command::Exclude(who) if !self.planned() => Err(text!("{who}: no plan yet, nobody to exclude")),
+            Command::Exclude(who) if self.slot_of(who).is_none() => Err(text!("{who} is no member")),
             Command::Start if self.state != State::SetupFinished => {
                 Err(text!("start is possible in state SetupFinished, found {name}"))
             }
@@ -560,6 +679,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Hash of the plan; nothing before it is known.
     pub fn plan_hash(&self) -> Option<u64> {
         self.planned().then(|| plan::hash(&self.plan))
+    }
+
+    fn is_excluded(&self) -> bool {
+        self.planned() && self.excluded >> self.slot & 1 == 1
     }
 
     /// Whether our motors are armed.

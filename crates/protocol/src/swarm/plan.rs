@@ -3,12 +3,12 @@
 use core::f64::consts::TAU;
 
 use heapless::Vec;
-use wingbeat_geo::formation::Layout;
 use wingbeat_geo::position::heading_rad as heading_rad_of;
 use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
-use wingbeat_wire::{Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
-use super::Config;
+use super::conflict::{Stop, Way, closest_m};
+use super::{Config, Manner, shape};
 
 /// A first waypoint nearer than this to where the swarm stands is where it assembles; one farther away
 /// is flown to.
@@ -26,10 +26,37 @@ pub enum PlanError {
     /// The formation is impossible.
     #[error("formation: {0}")]
     Formation(#[from] wingbeat_geo::FormationError),
+    /// Two aircraft have the same id.
+    #[error("{0}: two aircraft with this id")]
+    Doubled(VehicleId),
+    /// Slots lie over each other, in the air or on the ground.
+    #[error("{name} {found_m} m: slots over each other, expected at least the separation, {least_m} m")]
+    Crowded {
+        /// Which distance.
+        name: &'static str,
+        /// Found.
+        found_m: f64,
+        /// Expected at least.
+        least_m: f64,
+    },
+    /// Two aircraft would come too near one another while they take off.
+    #[error("take-off: {a} and {b} come within {distance_m:.1} m, expected at least {least_m} m")]
+    Conflict {
+        /// One.
+        a: VehicleId,
+        /// The other.
+        b: VehicleId,
+        /// How near.
+        distance_m: f64,
+        /// Expected at least.
+        least_m: f64,
+    },
     /// A waypoint of one slot is too low or too high.
-    #[error("slot {slot}, waypoint {waypoint}: height {height_m} m, expected {least_m} to {most_m} m")]
+    #[error("{who}, slot {slot}, waypoint {waypoint}: height {height_m} m, expected {least_m} to {most_m} m")]
     Height {
         /// Whose.
+        who: VehicleId,
+        /// Its slot.
         slot: usize,
         /// Which.
         waypoint: usize,
@@ -41,9 +68,13 @@ pub enum PlanError {
         most_m: i32,
     },
     /// A waypoint of one slot is too far from where the swarm stands.
-    #[error("slot {slot}, waypoint {waypoint}: {distance_m} m from the start, expected at most {most_m} m")]
+    #[error(
+        "{who}, slot {slot}, waypoint {waypoint}: {distance_m} m from the start, expected at most {most_m} m"
+    )]
     Distance {
         /// Whose.
+        who: VehicleId,
+        /// Its slot.
         slot: usize,
         /// Which.
         waypoint: usize,
@@ -51,6 +82,12 @@ pub enum PlanError {
         distance_m: i32,
         /// Expected at most.
         most_m: i32,
+    },
+    /// It does not fit one datagram.
+    #[error("the plan has {bytes} bytes, expected at most {DATAGRAM_LEN_MAX}: fewer waypoints or aircraft")]
+    TooLong {
+        /// Found.
+        bytes: usize,
     },
     /// The heading of the formation is no number.
     #[error("heading: found {0}, expected a number of radians")]
@@ -71,18 +108,7 @@ fn point(p: Position, height_mm: i32) -> Point {
     Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm }
 }
 
-/// The formation that a plan names.
-///
-/// # Errors
-/// The formation is impossible.
-pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
-    let layout = match plan.layout {
-        0 => Layout::Linear,
-        1 => Layout::Matrix,
-        _ => Layout::Circular,
-    };
-    Ok(Formation::new(layout, plan.slots.len(), f64::from(plan.distance_mm) / 1e3)?)
-}
+pub use super::shape::formation;
 
 /// Heading of the formation in flight, radians clockwise from north.
 pub fn heading_rad(plan: &Plan) -> f64 {
@@ -117,9 +143,20 @@ impl Task {
 /// Names what makes the flight impossible.
 pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Plan, PlanError> {
     let n = aircraft.len();
-    let formation = Formation::new(config.layout, n, config.distance_m)?;
+    let formation = shape::configured(config.layout, &config.offsets, n, config.distance_m)?;
     if n > SWARM_MAX {
         return Err(PlanError::Aircraft(n));
+    }
+    if let Some(i) = (1..n).find(|&i| aircraft[..i].iter().any(|(id, _)| *id == aircraft[i].0)) {
+        return Err(PlanError::Doubled(aircraft[i].0));
+    }
+    let least_m = config.separation_m;
+    for (name, found_m) in
+        [("distance_m", config.distance_m), ("landing_distance_m", config.landing_distance_m)]
+    {
+        if n > 1 && found_m < least_m {
+            return Err(PlanError::Crowded { name, found_m, least_m });
+        }
     }
     let master = aircraft.iter().position(|(id, _)| *id == config.master).ok_or(PlanError::NotMember)?;
     let frame = Frame::new(position(aircraft[0].1));
@@ -148,22 +185,18 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
         (None, None) => 0.0,
     };
     let air: Vec<DVec2, SWARM_MAX> = (0..n).map(|slot| middle + formation.offset_m(slot, heading)).collect();
-    let slot_of = match config.piloted_master {
+    let slot_of: Vec<usize, SWARM_MAX> = match config.piloted_master {
         true => assign_around(&ground, &air, master, formation.center_slot()),
         false => assign(&ground, &air).into_iter().collect(),
     };
     let mut plan = Plan {
-        layout: match config.layout {
-            Layout::Linear => 0,
-            Layout::Matrix => 1,
-            Layout::Circular => 2,
-        },
         distance_mm: (config.distance_m * 1e3) as u32,
         landing_distance_mm: (config.landing_distance_m * 1e3) as u32,
         heading_urad: (heading * 1e6) as u32,
         waypoints,
         ..Plan::default()
     };
+    shape::tell(&mut plan, &formation);
     let _ = plan.slots.resize(n, VehicleId(0));
     for (i, &slot) in slot_of.iter().enumerate() {
         plan.slots[slot] = aircraft[i].0;
@@ -176,10 +209,86 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
         .collect();
     order.sort_unstable();
     plan.take_off_order = order.iter().map(|(_, slot)| *slot).collect();
+    shape::fits(&plan)?;
     for slot in 0..n {
-        route(config, &plan, slot)?;
+        route_in(&formation, config, &plan, slot)?;
+    }
+    let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
+    let ways = Ways { ground: &ground, air: &air, slot_of: &slot_of, height_m };
+    if let Some((a, b, distance_m)) = ways.conflict(config, &plan) {
+        return Err(PlanError::Conflict { a: aircraft[a].0, b: aircraft[b].0, distance_m, least_m });
     }
     Ok(plan)
+}
+
+/// Height of the first, vertical part of the take-off to `height_mm` (reference, safe take-off).
+pub fn first_height_mm(height_mm: i32) -> i32 {
+    match height_mm {
+        ..=5_000 => 2_000,
+        10_000.. => 5_000,
+        h => h / 2,
+    }
+}
+
+/// ArduCopter's usual speeds (WPNAV_SPEED_UP, WPNAV_SPEED), for the times of the planned paths.
+const CLIMB_M_S: f64 = 2.5;
+const CRUISE_M_S: f64 = 5.0;
+/// Between one's passing its first height and the next one's leaving the ground.
+const HANDOVER_S: f64 = 0.5;
+
+/// The paths of a take-off: straight up to the first height, straight to the slot.
+struct Ways<'a> {
+    ground: &'a [DVec2],
+    air: &'a [DVec2],
+    slot_of: &'a [usize],
+    height_m: f64,
+}
+
+impl Ways<'_> {
+    fn corners(&self, aircraft: usize) -> [DVec3; 3] {
+        let first_m = f64::from(first_height_mm((self.height_m * 1e3) as i32)) / 1e3;
+        let (home, slot) = (self.ground[aircraft], self.air[self.slot_of[aircraft]]);
+        [home.extend(0.0), home.extend(first_m), slot.extend(self.height_m)]
+    }
+
+    fn stops(&self, config: &Config, plan: &Plan, aircraft: usize) -> Vec<Stop, 3> {
+        let [home, above, slot] = self.corners(aircraft);
+        let climb_s = (above - home).length() / CLIMB_M_S;
+        let own = self.slot_of[aircraft] as u8;
+        let mut stops = Vec::new();
+        let Some(turn) = plan.take_off_order.iter().position(|&s| s == own) else {
+            let _ = stops.push(Stop { time_s: 0.0, at_m: home });
+            return stops;
+        };
+        let wait_s = match config.take_off {
+            Manner::Sequential => turn as f64 * (climb_s + HANDOVER_S),
+            Manner::Simultaneous => 0.0,
+        };
+        let cruise_s = (slot - above).length() / CRUISE_M_S;
+        let _ = stops.push(Stop { time_s: wait_s, at_m: home });
+        let _ = stops.push(Stop { time_s: wait_s + climb_s, at_m: above });
+        let _ = stops.push(Stop { time_s: wait_s + climb_s + cruise_s, at_m: slot });
+        stops
+    }
+
+    /// The first two that come nearer than the separation. One after the other, as their times go. All at
+    /// once, at whatever times: who hears the word late must be as safe.
+    fn conflict(&self, config: &Config, plan: &Plan) -> Option<(usize, usize, f64)> {
+        let n = self.ground.len();
+        (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).find_map(|(a, b)| {
+            let distance_m = match config.take_off {
+                Manner::Sequential => closest_m(&self.stops(config, plan, a), &self.stops(config, plan, b)),
+                Manner::Simultaneous => {
+                    let legs = |[home, above, slot]: [DVec3; 3]| {
+                        [Way { from_m: home, to_m: above }, Way { from_m: above, to_m: slot }]
+                    };
+                    let (a, b) = (legs(self.corners(a)), legs(self.corners(b)));
+                    a.iter().flat_map(|x| b.iter().map(|y| x.distance_m(y))).fold(f64::INFINITY, f64::min)
+                }
+            };
+            (distance_m < config.separation_m).then_some((a, b, distance_m))
+        })
+    }
 }
 
 /// The assignment in which `master` flies the slot `center` whatever it costs.
@@ -197,15 +306,20 @@ fn assign_around(ground: &[DVec2], air: &[DVec2], master: usize, center: usize) 
 /// # Errors
 /// Names the first waypoint that would lie too low, too high or too far away.
 pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
-    let formation = formation(plan)?;
+    route_in(&formation(plan)?, config, plan, slot)
+}
+
+fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
     let offset = formation.offset_m(slot, heading_rad(plan));
+    let up_m = formation.height_m(slot);
     let frame = Frame::new(position(plan.waypoints[0]));
     let mut route = Route::new();
     for (waypoint, &w) in plan.waypoints.iter().enumerate() {
         let local = frame.to_local(position(w)).truncate() + offset;
-        let height_m = f64::from(w.height_mm) / 1e3;
+        let height_m = f64::from(w.height_mm) / 1e3 + up_m;
         if !(config.height_least_m..=config.height_most_m).contains(&height_m) {
             return Err(PlanError::Height {
+                who: plan.slots[slot],
                 slot,
                 waypoint,
                 height_m: height_m as i32,
@@ -215,24 +329,47 @@ pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanErr
         }
         if local.length() > config.distance_most_m {
             return Err(PlanError::Distance {
+                who: plan.slots[slot],
                 slot,
                 waypoint,
                 distance_m: local.length() as i32,
                 most_m: config.distance_most_m as i32,
             });
         }
-        let _ = route.push(point(frame.to_position(local.extend(0.0)), w.height_mm));
+        let height_mm = libm::round(height_m * 1e3) as i32;
+        let _ = route.push(point(frame.to_position(local.extend(0.0)), height_mm));
     }
     Ok(route)
 }
 
-/// Where a slot lands when the centre lands at `center`: the flight formation, drawn together.
-pub fn landing_place(plan: &Plan, slot: usize, center: Point, heading_rad: f64, height_mm: i32) -> Point {
+/// Where a slot's aircraft is when the formation is at a waypoint; nothing where the plan has no such slot or
+/// waypoint.
+pub fn slot_place(plan: &Plan, slot: usize, waypoint: usize) -> Option<Point> {
+    let formation = formation(plan).ok().filter(|f| slot < f.count())?;
+    let center = *plan.waypoints.get(waypoint)?;
+    let offset = formation.offset_m(slot, heading_rad(plan));
+    // From the first waypoint, as the route is.
+    let frame = Frame::new(position(*plan.waypoints.first()?));
+    let place = frame.to_local(position(center)).truncate() + offset;
+    let height_mm = center.height_mm + libm::round(formation.height_m(slot) * 1e3) as i32;
+    Some(point(frame.to_position(place.extend(0.0)), height_mm))
+}
+
+/// Where a slot lands when the aircraft of the slot `leader` lands at `leader_at`: the flight formation, drawn
+/// together. If the formation were impossible, where the leader is: no plan that is held has one.
+pub fn landing_place(
+    plan: &Plan,
+    slot: usize,
+    leader: usize,
+    leader_at: Point,
+    heading_rad: f64,
+    height_mm: i32,
+) -> Point {
     let drawn_together =
         formation(plan).and_then(|f| Ok(f.with_distance_m(f64::from(plan.landing_distance_mm) / 1e3)?));
-    let Ok(formation) = drawn_together else { return center };
-    let offset = formation.offset_m(slot, heading_rad);
-    let frame = Frame::new(position(center));
+    let Ok(formation) = drawn_together else { return leader_at };
+    let offset = formation.offset_m(slot, heading_rad) - formation.offset_m(leader, heading_rad);
+    let frame = Frame::new(position(leader_at));
     point(frame.to_position(DVec3::new(offset.x, offset.y, 0.0)), height_mm)
 }
 
@@ -254,6 +391,9 @@ pub fn hash(plan: &Plan) -> u64 {
         eat(w.latitude_e7 as u64);
         eat(w.longitude_e7 as u64);
         eat(w.height_mm as u64);
+    }
+    for o in &plan.offsets {
+        [o.right_dm, o.ahead_dm, o.up_dm].into_iter().for_each(|dm| eat(dm as u64));
     }
     hash
 }

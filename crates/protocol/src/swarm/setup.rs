@@ -9,12 +9,18 @@ use crate::{Action, Actions, Severity, Text, push, text};
 use rand_core::Rng;
 
 impl<F: Copy + PartialEq> Swarm<F> {
-    pub(super) fn hear_plan(&mut self, from: VehicleId, flight: u32, plan: &Plan) -> Result<(), Refused> {
+    pub(super) fn hear_plan(
+        &mut self,
+        now: Instant,
+        from: VehicleId,
+        flight: u32,
+        plan: &Plan,
+    ) -> Result<(), Refused> {
         if from != self.config.master || self.is_master() {
             return Err(Refused::Stranger);
         }
         if self.state == State::Setup && !self.planned() {
-            self.adopt(flight, plan)?;
+            self.adopt(now, flight, plan)?;
         }
         Ok(())
     }
@@ -24,6 +30,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match message {
             Message::DataAck { hash } => {
                 if *hash != plan::hash(&self.plan) {
+                    if self.other_plan & bit == 0 {
+                        self.other_plan |= bit;
+                        self.news = Some((slot, "holds another plan: setup goes no further"));
+                    }
                     return Err(Refused::Contradiction);
                 }
                 if self.state == State::Setup {
@@ -43,7 +53,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// Takes the master's plan as ours, if we can fly it.
-    fn adopt(&mut self, flight: u32, plan: &Plan) -> Result<(), Refused> {
+    fn adopt(&mut self, now: Instant, flight: u32, plan: &Plan) -> Result<(), Refused> {
         let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(Refused::Stranger)?;
         let master =
             plan.slots.iter().position(|&s| s == self.config.master).ok_or(Refused::Contradiction)?;
@@ -55,20 +65,24 @@ impl<F: Copy + PartialEq> Swarm<F> {
         {
             return Err(Refused::Contradiction);
         }
-        self.route = plan::route(&self.config, plan, slot).map_err(|_| Refused::Contradiction)?;
-        self.hold(flight, slot, plan.clone());
+        self.route = plan::route(&self.config, plan, slot).map_err(|error| {
+            self.tell_unflyable = self.unflyable != Some(error);
+            self.unflyable = Some(error);
+            Refused::Contradiction
+        })?;
+        self.hold(now, flight, slot, plan.clone());
         self.adopted = true;
         Ok(())
     }
 
-    fn hold(&mut self, flight: u32, slot: usize, plan: Plan) {
+    fn hold(&mut self, now: Instant, flight: u32, slot: usize, plan: Plan) {
         self.plan = plan;
         self.flight = flight;
         self.slot = slot;
-        self.leader = plan::formation(&self.plan).map_or(0, |f| f.center_slot());
+        self.meet(now);
     }
 
-    pub(super) fn make_plan(&mut self, out: &mut Actions) {
+    pub(super) fn make_plan(&mut self, now: Instant, out: &mut Actions) {
         let mut aircraft: Vec<(VehicleId, Point), SWARM_MAX> = Vec::new();
         let here = self.at.map_or(Point::default(), |at| at.point());
         let _ = aircraft.push((self.config.me, here));
@@ -83,7 +97,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Ok((route, slot, plan)) => {
                 let flight = (self.chance.next_u64() as u32).max(1);
                 self.route = route;
-                self.hold(flight, slot, plan);
+                self.hold(now, flight, slot, plan);
                 self.load(out);
             }
             Err(error) => {
@@ -124,7 +138,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 text!("waiting for {} to be ready", self.missing(self.acks))
             }
             _ if all_ready => text!("ready"),
-            _ if !self.planned() => text!("waiting for the master's plan"),
+            _ if !self.planned() => match self.unflyable {
+                Some(error) => text!("the master's plan is refused: {error}"),
+                None => text!("waiting for the master's plan"),
+            },
             _ if !self.loaded => text!("loading the route into the flight controller"),
             _ if self.is_master() => text!("waiting for {} to hold the plan", self.missing(self.acks)),
             _ => text!("waiting until all hold the plan"),

@@ -5,8 +5,7 @@
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Message, Refused};
 
-use super::members::Slots;
-use super::{State, Swarm, TakeOff};
+use super::{Abort, Manner, State, Swarm, TakeOff, plan};
 use crate::{Action, Actions, Order, Text, push, text};
 
 impl<F: Copy + PartialEq> Swarm<F> {
@@ -18,36 +17,57 @@ impl<F: Copy + PartialEq> Swarm<F> {
     ) -> Result<(), Refused> {
         let bit = 1 << slot;
         match message {
-            Message::TakeOffNow { next } => {
-                self.released |= *next == self.config.me && Some(slot) == self.predecessor();
-            }
-            Message::TargetReached => {
-                if self.is_leader() {
-                    self.in_slot |= bit;
+            Message::TakeOffTogether => {
+                if self.id_of(slot) != Some(self.config.master) {
+                    return Err(Refused::Stranger);
                 }
-                self.released |= Some(slot) == self.predecessor();
+                self.all_at_once = true;
+            }
+            Message::TakeOffNow { .. } => self.made_room |= bit,
+            Message::TargetReached => {
+                self.in_slot |= bit;
+                self.made_room |= bit;
             }
             Message::TakeOffEnd => {
                 if slot != self.leader {
                     return Err(Refused::Stranger);
                 }
                 self.held_at = Some(now);
-                self.in_slot = Slots::MAX; // the leader says that all are
+                self.all_in_slots = true;
             }
-            Message::TakeOffEndAck if self.state == State::TakingOff(TakeOff::Confirming) => self.acks |= bit,
+            Message::TakeOffEndAck => {
+                self.in_slot |= bit;
+                self.made_room |= bit;
+                if self.state == State::TakingOff(TakeOff::Confirming) {
+                    self.acks |= bit;
+                }
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether the last before us who is still with us has made room.
+    fn has_room(&self) -> bool {
+        if self.all_at_once {
+            return true;
+        }
+        self.predecessors()
+            .find(|&slot| !self.makes_way(slot))
+            .is_none_or(|slot| self.made_room >> slot & 1 == 1)
     }
 
     pub(super) fn next_in_take_off(&self, now: Instant, phase: TakeOff) -> State<F> {
         use TakeOff::{Climbing, Confirming, InSlot, MovingToSlot, Waiting};
         match phase {
             Waiting if self.turn().is_none() => State::TakingOff(InSlot),
-            Waiting if self.released || self.turn() == Some(0) => State::TakingOff(Climbing),
+            Waiting if self.has_room() => State::TakingOff(Climbing),
+            Waiting if now >= self.blocked_until() => State::Aborted(Abort::Ground),
             Climbing if self.arrived => State::TakingOff(MovingToSlot),
             MovingToSlot if self.arrived => State::TakingOff(InSlot),
-            InSlot if self.all(self.in_slot) => State::TakingOff(Confirming),
+            InSlot if self.all_in_slots || self.is_leader() && self.all(self.in_slot) => {
+                State::TakingOff(Confirming)
+            }
             Confirming if self.is_leader() && self.all(self.acks) => State::SetupFinished,
             Confirming if !self.is_leader() && now >= self.silence_at() => State::SetupFinished,
             Climbing | MovingToSlot if now >= self.leg_deadline => self.failure(now),
@@ -57,7 +77,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     pub(super) fn begin_take_off(&mut self, now: Instant, phase: TakeOff, out: &mut Actions) {
         match phase {
-            TakeOff::Waiting => {}
+            TakeOff::Waiting => {
+                self.all_at_once |= self.is_master() && self.config.take_off == Manner::Simultaneous;
+                self.begin_watch(now);
+            }
             TakeOff::Climbing => {
                 let height_mm = self.first_height_mm();
                 self.leg_deadline = now + Duration::from_secs(60);
@@ -73,13 +96,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.state == State::TakingOff(TakeOff::Climbing)
     }
 
-    /// Height of the first, vertical part of the take-off (reference, safe take-off).
+    /// Height of the first, vertical part of the take-off.
     pub(super) fn first_height_mm(&self) -> i32 {
-        match self.route.first().map_or(0, |w| w.height_mm) {
-            ..=5_000 => 2_000,
-            10_000.. => 5_000,
-            h => h / 2,
-        }
+        plan::first_height_mm(self.route.first().map_or(0, |w| w.height_mm))
     }
 
     pub(super) fn take_off_detail(&self, phase: TakeOff) -> Text {

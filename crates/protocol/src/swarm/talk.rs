@@ -14,7 +14,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         &mut self,
         now: Instant,
         input: Input<'_>,
-        in_flight: impl FnOnce(&Self, F) -> Option<Message>,
+        in_flight: impl FnOnce(&Self, F) -> [Option<Message>; 2],
         out: &mut Actions,
     ) {
         if let Input::Message { message, .. } = input
@@ -22,18 +22,19 @@ impl<F: Copy + PartialEq> Swarm<F> {
         {
             self.say(answer, out);
         }
-        if now < self.talk_at {
+        if now < self.talk_at && !core::mem::take(&mut self.talk_now) {
             return;
         }
         // Free-running: the phase stays what the seed made it.
         while self.talk_at <= now {
             self.talk_at = self.talk_at + self.config.send_period;
         }
-        let message = match self.state {
+        let [first, second] = match self.state {
             State::Flying(flight) => in_flight(self, flight),
-            _ => self.repeated(),
+            _ => [self.repeated(), None],
         };
-        if let Some(message) = message {
+        let second = self.exclusion().or(second).or_else(|| self.together());
+        for message in [first, second].into_iter().flatten() {
             self.say(message, out);
         }
     }
@@ -51,15 +52,36 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Setup if self.loaded => Some(Message::DataAck { hash: plan::hash(&self.plan) }),
             State::ReadyToFly if self.is_master() => Some(Message::ReadyToFly),
             State::ReadyToFly => Some(Message::ReadyToFlyAck),
+            State::TakingOff(TakeOff::Waiting | TakeOff::Climbing) => self.alive(),
             State::TakingOff(TakeOff::MovingToSlot) => {
-                self.successor().map(|next| Message::TakeOffNow { next })
+                self.successor().map(|next| Message::TakeOffNow { next }).or_else(|| self.alive())
             }
-            State::TakingOff(TakeOff::InSlot) => Some(Message::TargetReached),
+            State::TakingOff(TakeOff::InSlot) | State::SetupFinished => Some(Message::TargetReached),
             State::TakingOff(TakeOff::Confirming) if self.is_leader() => Some(Message::TakeOffEnd),
             State::TakingOff(TakeOff::Confirming) => Some(Message::TakeOffEndAck),
-            State::Landing => self.landing_call(),
+            State::MovingToLand | State::Landing | State::Finished => self.landing_call(),
+            State::Aborted(abort) => self.leaving(abort),
             _ => None,
         }
+    }
+
+    pub(crate) fn alive(&self) -> Option<Message> {
+        self.at.map(|at| Message::Alive { at: at.point() })
+    }
+
+    /// The master's word, where all take off at once.
+    fn together(&self) -> Option<Message> {
+        let says = self.is_master() && self.all_at_once && matches!(self.state, State::TakingOff(_));
+        says.then_some(Message::TakeOffTogether)
+    }
+
+    /// Whom the operator excluded and who has not said that it leaves.
+    fn exclusion(&self) -> Option<Message> {
+        if !self.is_leader() && !self.is_master() {
+            return None;
+        }
+        let slot = Self::each(self.excluded & !self.left & !(1 << self.slot)).next()?;
+        self.id_of(slot).map(|who| Message::Exclude { who })
     }
 
     /// The answer to somebody who is still asking what we have long answered.

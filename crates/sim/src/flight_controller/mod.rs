@@ -353,8 +353,7 @@ impl FlightController {
 
     /// What is really so. For checkers, never for the agent.
     pub fn truth(&self) -> Truth {
-        let state = self.vehicle.state();
-        let local = state.position - self.estimate.error();
+        let (state, local) = (self.vehicle.state(), self.local());
         Truth {
             position: self.frame.to_position(local),
             local,
@@ -366,6 +365,15 @@ impl FlightController {
             flight_time: self.flight_time,
             touchdown_m_s: self.touchdown_m_s,
         }
+    }
+
+    /// Where it truly is, as a frame measures it: what [`FlightController::truth`] tells, for those who ask often.
+    pub fn place_in(&self, frame: &Frame) -> DVec3 {
+        self.frame.to_frame(frame, self.local())
+    }
+
+    fn local(&self) -> DVec3 {
+        self.vehicle.state().position - self.estimate.error()
     }
 
     /// What arrived, what was refused, what was answered.

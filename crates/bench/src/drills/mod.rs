@@ -1,0 +1,203 @@
+//! Fault drills: seeded swarms under seeded faults, in virtual time. Safety first: never two aircraft nearer
+//! than 5 m, never a wrong release, everybody down in the end. Then liveness: when what goes wrong is over, the
+//! flight ends by itself, and where nothing was lost for good the mission is completed.
+//!
+//! A kind and a seed are one drill: the same swarm, the same faults, the same bytes.
+
+mod fly;
+mod script;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use wingbeat_geo::Duration;
+
+pub use table::{failures, story, table};
+
+/// What goes wrong in a drill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The owner of the mission is lost: its companion, with or without a guardian, its radio, or all of it.
+    MasterKilled,
+    /// The leader of the flight is lost.
+    CentreKilled,
+    /// Any other is lost.
+    SlaveKilled,
+    /// One radio is silent for up to a minute.
+    RadioSilent,
+    /// 0 to 80 % of all datagrams are lost, the whole flight long.
+    Loss,
+    /// Links fall silent for stretches, the whole flight long.
+    Bursts,
+    /// Two groups do not hear each other for 30 s.
+    Partition,
+    /// The operator stops all.
+    AbortAll,
+    /// The operator stops one.
+    AbortOne,
+    /// Two or three of all these. The last of [`Kind::ALL`].
+    Combined,
+}
+
+impl Kind {
+    /// Every kind; the combination of the others is the last.
+    pub const ALL: [Self; 10] = [
+        Self::MasterKilled,
+        Self::CentreKilled,
+        Self::SlaveKilled,
+        Self::RadioSilent,
+        Self::Loss,
+        Self::Bursts,
+        Self::Partition,
+        Self::AbortAll,
+        Self::AbortOne,
+        Self::Combined,
+    ];
+
+    /// As commands and tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MasterKilled => "master-killed",
+            Self::CentreKilled => "centre-killed",
+            Self::SlaveKilled => "slave-killed",
+            Self::RadioSilent => "radio-silent",
+            Self::Loss => "loss",
+            Self::Bursts => "bursts",
+            Self::Partition => "partition",
+            Self::AbortAll => "abort-all",
+            Self::AbortOne => "abort-one",
+            Self::Combined => "combined",
+        }
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        found.ok_or_else(|| format!("found '{text}', expected one of {names}"))
+    }
+}
+
+/// How one drill went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Which.
+    pub kind: Kind,
+    /// Its seed.
+    pub seed: u64,
+    /// What went wrong when, and how far everybody was then.
+    pub story: Vec<String>,
+    /// What must never happen and did.
+    pub safety: Vec<String>,
+    /// What should have happened and did not.
+    pub liveness: Vec<String>,
+    /// How many completed the mission and landed.
+    pub completed: usize,
+    /// Of how many.
+    pub aircraft: usize,
+    /// The nearest that two ever were while one of them flew, metres.
+    pub separation_min_m: f64,
+    /// From the end of what went wrong until all were down who could come down.
+    pub to_ground: Duration,
+    /// Virtual time flown.
+    pub duration: Duration,
+    /// Number over every byte that crossed a border.
+    pub trace_hash: u64,
+    /// What aircraft logged; `!` marks warnings and errors.
+    pub log: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether all that was promised was kept.
+    pub fn is_good(&self) -> bool {
+        self.safety.is_empty() && self.liveness.is_empty()
+    }
+
+    /// The command that flies it again.
+    pub fn command(&self) -> String {
+        command(self.kind, self.seed)
+    }
+}
+
+/// The command that flies a drill again.
+pub fn command(kind: Kind, seed: u64) -> String {
+    format!("wingbeat bench drill --kind {} --seed {seed}", kind.name())
+}
+
+thread_local! {
+    static UNDER_WAY: Cell<Option<(Kind, u64)>> = const { Cell::new(None) };
+}
+
+/// The drill that this thread flies now: what a panic belongs to where panics end the process.
+pub fn under_way() -> Option<(Kind, u64)> {
+    UNDER_WAY.get()
+}
+
+/// Flies one drill. A panic is a failure of safety, where the build lets it be caught.
+///
+/// # Errors
+/// What was drawn cannot be flown.
+pub fn drill(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
+    UNDER_WAY.set(Some((kind, seed)));
+    let flown = catch_unwind(AssertUnwindSafe(|| fly::fly(kind, seed)));
+    UNDER_WAY.set(None);
+    flown.unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        Ok(Outcome {
+            kind,
+            seed,
+            story: vec![],
+            safety: vec![format!("panic: {words}")],
+            liveness: vec![],
+            completed: 0,
+            aircraft: script::AIRCRAFT,
+            separation_min_m: f64::INFINITY,
+            to_ground: Duration::ZERO,
+            duration: Duration::ZERO,
+            trace_hash: 0,
+            log: vec![],
+        })
+    })
+}
+
+/// Flies the drills of these kinds with seeds from `first` on, over threads. Results are in the order of
+/// kinds and seeds, whatever the number of threads.
+///
+/// # Errors
+/// What was drawn cannot be flown.
+pub fn drills(kinds: &[Kind], first: u64, seeds: u64, threads: usize) -> anyhow::Result<Vec<Outcome>> {
+    let next = AtomicU64::new(0);
+    let all = kinds.len() as u64 * seeds;
+    let flown = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let job = next.fetch_add(1, Ordering::Relaxed);
+                    if job >= all {
+                        return;
+                    }
+                    let mut outcome = drill(kinds[(job / seeds) as usize], first + job % seeds);
+                    if let Ok(outcome) = &mut outcome
+                        && outcome.is_good()
+                    {
+                        // Thousands of good flights need no log.
+                        outcome.log = vec![];
+                    }
+                    flown.lock().expect("nobody panics while he holds the list").push((job, outcome));
+                }
+            });
+        }
+    });
+    let mut flown = flown.into_inner().expect("all threads are done");
+    flown.sort_by_key(|(job, _)| *job);
+    flown.into_iter().map(|(_, outcome)| outcome).collect()
+}

@@ -1,0 +1,225 @@
+//! Those who are no longer with us are in the way: where they may be, and whether the next leg keeps clear.
+//!
+//! A swarm is safe because all fly the same leg at the same time. Whoever is lost breaks that: it may hover
+//! where another is about to pass. So nobody goes on past the place of a lost member: the leader waits until
+//! the way is clear, and if it does not become clear, all land where they are.
+
+use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_wire::{Ending, Point};
+
+use super::conflict::Way;
+use super::members::Slots;
+use super::{Swarm, plan};
+
+/// How far aircraft stray from their ways: satellite positions, wind and arrival.
+const STRAY_M: f64 = 3.0;
+
+/// From the word of another to the beginning of the braking: its period, ours, and the flight controller's.
+const REACTION_S: f64 = 0.7;
+
+/// A place told longer ago is where another may have stopped at once.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Who held behind another goes on when it could stop behind it from this speed.
+const RESUMED_M_S: f64 = 5.0;
+
+/// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
+const BRAKING_M_S2: f64 = 2.5;
+
+/// What lies on a way that we are about to fly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Ahead {
+    /// Nobody.
+    Clear,
+    /// Somebody who will leave.
+    Waits,
+    /// Somebody who may not.
+    Blocked,
+}
+
+impl<F: Copy + PartialEq> Swarm<F> {
+    fn local(&self, place: Point) -> DVec3 {
+        let position =
+            |p: Point| Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
+        let here = self.at.map(|at| at.point());
+        let origin = self.plan.waypoints.first().copied().or(here).unwrap_or_default();
+        let over_ground = Frame::new(position(origin)).to_local(position(place)).truncate();
+        over_ground.extend(f64::from(place.height_mm) / 1e3)
+    }
+
+    pub(super) fn way(&self, from: Point, to: Point) -> Way {
+        Way { from_m: self.local(from), to_m: self.local(to) }
+    }
+
+    pub(crate) fn slot_place(&self, slot: usize, waypoint: usize) -> Option<Point> {
+        plan::slot_place(&self.plan, slot, waypoint.min(self.plan.waypoints.len() - 1))
+    }
+
+    /// Whether a member that is out keeps clear of `ways`, wherever it may be.
+    pub(super) fn is_clear(&self, slot: usize, ways: &[Way]) -> bool {
+        let Some(peer) = self.peers.get(slot) else { return true };
+        let (from, by, to) = match peer.left {
+            Some((_, Ending::Down)) => return true,
+            // It crosses at heights and times that are its own.
+            Some((_, Ending::Returning)) => return false,
+            Some((at, Ending::Holding | Ending::Landing)) => (at, at, Point { height_mm: 0, ..at }),
+            None => {
+                let in_slot = self.in_slot >> slot & 1 == 1 || self.all_in_slots;
+                let at_waypoint = usize::from(peer.reached.unwrap_or(0));
+                let Some((here, next)) =
+                    self.slot_place(slot, at_waypoint).zip(self.slot_place(slot, at_waypoint + 1))
+                else {
+                    return false;
+                };
+                match (peer.reached, peer.at) {
+                    // At the last waypoint that it told, or on the next leg.
+                    (Some(_), _) => (here, here, next),
+                    // In its slot; it may have had a start that we had not.
+                    (None, _) if in_slot => (here, here, next),
+                    // Standing, climbing, or on its way to its slot.
+                    (None, Some(at)) => {
+                        let above = Point { height_mm: at.height_mm.max(self.first_height_mm()), ..at };
+                        (at, above, here)
+                    }
+                    (None, None) => return false,
+                }
+            }
+        };
+        let may_be = [self.way(from, by), self.way(by, to)];
+        ways.iter().all(|way| may_be.iter().all(|m| m.distance_m(way) >= self.config.separation_m))
+    }
+
+    /// Members that are out and not known to be down.
+    fn obstacles(&self) -> Slots {
+        let down = Self::each(self.left).filter(|&s| matches!(self.peers[s].left, Some((_, Ending::Down))));
+        self.out() & !(1 << self.slot) & !down.fold(0, |bits, s| bits | 1 << s)
+    }
+
+    /// Looks whether all who follow us can fly the leg from `waypoint` clear of those who are out; notes since
+    /// when not. At the last, each looks for itself ([`Swarm::landing_ahead`]).
+    pub(crate) fn survey(&mut self, now: Instant, waypoint: u16) {
+        let (obstacles, next) = (self.obstacles(), usize::from(waypoint) + 1);
+        let blocked = obstacles != 0
+            && next < self.plan.waypoints.len()
+            && Self::each(self.others() | 1 << self.slot).any(|slot| {
+                let ends = self.slot_place(slot, next - 1).zip(self.slot_place(slot, next));
+                ends.is_none_or(|(from, to)| {
+                    let leg = [self.way(from, to)];
+                    Self::each(obstacles).any(|s| !self.is_clear(s, &leg))
+                })
+            });
+        self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
+    }
+
+    /// Notes since when a predecessor that is out keeps us on the ground.
+    pub(super) fn survey_take_off(&mut self, now: Instant) {
+        let out = self.out();
+        let blocked = self.predecessors().find(|&s| !self.makes_way(s)).is_some_and(|s| out >> s & 1 == 1);
+        self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
+    }
+
+    /// Whether our leg from `waypoint` is clear: those whose place at this waypoint lies on it leave first, and
+    /// nobody may wait on it already.
+    pub(crate) fn leg_ahead(&self, waypoint: u16) -> Ahead {
+        let next = usize::from(waypoint) + 1;
+        let (Some(&from), Some(&to)) = (self.route.get(next - 1), self.route.get(next)) else {
+            return Ahead::Clear;
+        };
+        let own = self.way(from, to);
+        let near = |at: Point| self.way(at, at).distance_m(&own) < self.config.separation_m + STRAY_M;
+        let out = self.out();
+        let mut ahead = Ahead::Clear;
+        for slot in (0..self.peers.len()).filter(|&s| s != self.slot) {
+            let peer = &self.peers[slot];
+            ahead = ahead.max(if out >> slot & 1 == 1 {
+                if self.is_clear(slot, &[own]) { Ahead::Clear } else { Ahead::Waits }
+            } else if peer.reached > Some(waypoint) {
+                if self.slot_place(slot, next).is_none_or(near) { Ahead::Blocked } else { Ahead::Clear }
+            } else if peer.going <= Some(waypoint) && self.slot_place(slot, next - 1).is_none_or(near) {
+                Ahead::Waits
+            } else {
+                Ahead::Clear
+            });
+        }
+        ahead
+    }
+
+    /// Whether somebody's leg from `waypoint` leads past our place there: it waits until it hears that we left.
+    pub(crate) fn is_waited_for(&self, waypoint: u16) -> bool {
+        let next = usize::from(waypoint) + 1;
+        let Some(&here) = self.route.get(next - 1) else { return false };
+        let here = self.way(here, here);
+        Self::each(self.others()).any(|slot| {
+            let ends = self.slot_place(slot, next - 1).zip(self.slot_place(slot, next));
+            let reach_m = self.config.separation_m + STRAY_M;
+            ends.is_none_or(|(from, to)| self.way(from, to).distance_m(&here) < reach_m)
+        })
+    }
+
+    /// Whether somebody was last known so near ahead of us, on our way to `target`, that we stop now to come
+    /// to stand clear of it. Whoever flies on ahead tells so, and its place flies with it.
+    pub(crate) fn closes_up(&self, now: Instant, target: Point, held: bool) -> bool {
+        let Some(at) = self.at else { return false };
+        let (here, there) = (self.local(at.point()), self.local(target));
+        let way = there - here;
+        let Some(along) = way.try_normalize() else { return false };
+        // Who holds goes on only to get up to speed.
+        let speed_m_s = at.velocity_m_s.length().max(if held { RESUMED_M_S } else { 0.0 });
+        let stop_m = speed_m_s * REACTION_S + speed_m_s * speed_m_s / (2.0 * BRAKING_M_S2);
+        let clear_m = self.config.separation_m + STRAY_M;
+        (0..self.peers.len()).filter(|&s| s != self.slot).any(|slot| {
+            let peer = &self.peers[slot];
+            let (place, velocity_m_s) = match peer.left {
+                Some((_, Ending::Down)) => (None, DVec3::ZERO),
+                Some((at, _)) => (Some(at), DVec3::ZERO),
+                None => (peer.at, peer.velocity_m_s),
+            };
+            // Had it begun to stop right after its last word, it would stand there; of an old word not even
+            // that is sure.
+            let fresh = now.since(peer.moved_at) < FRESH;
+            let its_speed_m_s = if fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
+            let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * BRAKING_M_S2);
+            place.is_some_and(|place| {
+                let off = self.local(place) - here;
+                let ahead_m = off.dot(along);
+                let beside_m = (off - along * ahead_m).length();
+                ahead_m > 0.0
+                    && ahead_m + its_stop_m < stop_m + clear_m
+                    && ahead_m < way.length() + clear_m
+                    && beside_m < clear_m
+            })
+        })
+    }
+
+    /// Whether the way to our landing place is clear. Those who wait on it leave first.
+    pub(crate) fn landing_ahead(&self) -> Ahead {
+        let Some((place, at)) = self.landing_place().zip(self.at) else { return Ahead::Waits };
+        let ways = [self.way(at.point(), place), self.way(place, Point { height_mm: 0, ..place })];
+        let near = |at: Point| ways.iter().any(|w| self.way(at, at).distance_m(w) < self.config.separation_m);
+        let last = self.plan.waypoints.len() - 1;
+        let mut ahead = Ahead::Clear;
+        for slot in (0..self.peers.len()).filter(|&s| s != self.slot && s != self.leader) {
+            ahead = ahead.max(match self.peers[slot].left {
+                Some((at, Ending::Down)) if near(Point { height_mm: 0, ..at }) => Ahead::Blocked,
+                Some((_, Ending::Down)) => Ahead::Clear,
+                Some(_) if !self.is_clear(slot, &ways) => Ahead::Waits,
+                Some(_) => Ahead::Clear,
+                None if self.coming_down >> slot & 1 == 1 => Ahead::Clear,
+                None if self.out() >> slot & 1 == 1 => match self.is_clear(slot, &ways) {
+                    true => Ahead::Clear,
+                    false => Ahead::Blocked,
+                },
+                None if self.slot_place(slot, last).is_none_or(near) => Ahead::Waits,
+                None => Ahead::Clear,
+            });
+        }
+        ahead
+    }
+
+    /// When a blocked way ends the flight.
+    pub(crate) fn blocked_until(&self) -> Instant {
+        self.blocked_since.map_or(Instant::NEVER, |since| {
+            since + self.config.hold_before_landing + self.config.hold_before_landing
+        })
+    }
+}
