@@ -52,6 +52,7 @@ pub(crate) fn states(script: &[u8]) -> BTreeSet<&'static str> {
             position: HOME,
             height_m: 0.0,
             velocity_m_s: DVec3::ZERO,
+            heading_rad: 0.0,
             armed: false,
             landing: false,
         },
@@ -204,6 +205,7 @@ impl Flight {
                         position,
                         height_m,
                         velocity_m_s: DVec3::splat(velocity),
+                        heading_rad: 0.0,
                         armed: !landing,
                         landing,
                     };

@@ -78,6 +78,7 @@ pub(crate) fn preflight(
     check("disarmed", !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
     let (caught, layers) = match config.companion_loss {
         CompanionLoss::EndsWithIt => (true, text!("the bench ends the aircraft with itself")),
+        CompanionLoss::FliesOn if protocol.is_piloted() => (true, text!("its pilot flies it")),
         CompanionLoss::FliesOn => layers::judge(guard, ground, protocol.route_speed_m_s().is_some(), now),
     };
     check("companion loss", caught, layers);

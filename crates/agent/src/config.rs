@@ -2,7 +2,7 @@
 
 use wingbeat_autopilot::codec::signing::Key;
 use wingbeat_geo::Duration;
-use wingbeat_protocol::swarm;
+use wingbeat_protocol::{follow_me, swarm};
 
 use crate::{Coordination, separation};
 
@@ -84,6 +84,32 @@ pub enum ConfigError {
         /// Most.
         most: f64,
     },
+    /// The leader would fly into a slave that lags behind.
+    #[error(
+        "distance_m: found {found} m, expected at least {least} m for a refresh of {refresh_ms} ms: slaves lag \
+         behind, and the leader flies into them (accepts_close flies it all the same)"
+    )]
+    Close {
+        /// Found.
+        found: f64,
+        /// Least.
+        least: f64,
+        /// How often the leader tells where it is.
+        refresh_ms: u64,
+    },
+    /// The formation would never turn.
+    #[error("turn_m_s: found {0}, expected at least 0.1 m/s")]
+    Turn(f64),
+    /// The formation would assemble outside the fence.
+    #[error("height_m: found {found} m, expected {least} m to {most} m")]
+    Height {
+        /// Found.
+        found: f64,
+        /// Least.
+        least: f64,
+        /// Most.
+        most: f64,
+    },
     /// The planned speed cannot be flown.
     #[error("planned_speed_m_s: found {0}, expected 0.5 to 20")]
     Speed(f64),
@@ -128,6 +154,7 @@ impl Config {
         self.separation.check()?;
         match &self.coordination {
             Coordination::Muscop(m) => check_swarm(&m.swarm),
+            Coordination::FollowMe(f) => check_follow_me(f, (least, most)),
             Coordination::Mbcap(m) => {
                 if !(0.5..=20.0).contains(&m.planned_speed_m_s) {
                     return Err(ConfigError::Speed(m.planned_speed_m_s));
@@ -139,6 +166,26 @@ impl Config {
             }
         }
     }
+}
+
+fn check_follow_me(f: &follow_me::Config, (least, most): (f64, f64)) -> Result<(), ConfigError> {
+    check_swarm(&f.swarm)?;
+    if !(least..=most).contains(&f.height_m) {
+        return Err(ConfigError::Height { found: f.height_m, least, most });
+    }
+    period("refresh_ms", f.refresh, 100, 5_000)?;
+    // Infinite turns as published.
+    if f.turn_m_s.is_nan() || f.turn_m_s < 0.1 {
+        return Err(ConfigError::Turn(f.turn_m_s));
+    }
+    if f.swarm.distance_m < f.distance_least_m() && !f.accepts_close {
+        let (found, least, refresh_ms) =
+            (f.swarm.distance_m, f.distance_least_m(), f.refresh.as_millis() as u64);
+        return Err(ConfigError::Close { found, least, refresh_ms });
+    }
+    // One datagram that is lost is no leader lost.
+    let least_ms = 2 * f.refresh.as_millis() as u64;
+    period("leader_timeout_ms", f.leader_timeout, least_ms, 60_000)
 }
 
 fn check_swarm(swarm: &swarm::Config) -> Result<(), ConfigError> {

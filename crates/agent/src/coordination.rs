@@ -2,7 +2,8 @@
 
 use wingbeat_geo::{DVec2, Instant};
 use wingbeat_protocol::{
-    Actions, AvoidanceView, Command, Input, Mbcap, Muscop, Phase, Protocol, SwarmView, Text, mbcap, muscop,
+    Actions, AvoidanceView, Command, FollowMe, Input, Mbcap, Muscop, Phase, Protocol, SwarmView, Text,
+    follow_me, mbcap, muscop,
 };
 use wingbeat_wire::{Point, VehicleId};
 
@@ -15,6 +16,14 @@ pub enum Coordination {
     Muscop(muscop::Config),
     /// A mission of its own, kept apart from others.
     Mbcap(mbcap::Config),
+    /// A formation that follows an aircraft flown by a pilot.
+    FollowMe(follow_me::Config),
+}
+
+impl From<follow_me::Config> for Coordination {
+    fn from(config: follow_me::Config) -> Self {
+        Self::FollowMe(config)
+    }
 }
 
 impl From<muscop::Config> for Coordination {
@@ -35,6 +44,7 @@ impl Coordination {
         match self {
             Self::Muscop(config) => config.swarm.me,
             Self::Mbcap(config) => config.me,
+            Self::FollowMe(config) => config.swarm.me,
         }
     }
 
@@ -43,6 +53,7 @@ impl Coordination {
         match self {
             Self::Muscop(config) => (config.swarm.height_least_m, config.swarm.height_most_m),
             Self::Mbcap(config) => (config.height_least_m, config.height_most_m),
+            Self::FollowMe(config) => (config.swarm.height_least_m, config.swarm.height_most_m),
         }
     }
 
@@ -50,6 +61,7 @@ impl Coordination {
         match self {
             Self::Muscop(config) => Flight::Muscop(Muscop::new(config.clone(), seed, now)),
             Self::Mbcap(config) => Flight::Mbcap(Mbcap::new(config.clone(), seed, now)),
+            Self::FollowMe(config) => Flight::FollowMe(FollowMe::new(config.clone(), seed, now)),
         }
     }
 }
@@ -60,6 +72,7 @@ impl Coordination {
 pub(crate) enum Flight {
     Muscop(Muscop),
     Mbcap(Mbcap),
+    FollowMe(FollowMe),
 }
 
 macro_rules! each {
@@ -67,6 +80,7 @@ macro_rules! each {
         match $flight {
             Flight::Muscop($protocol) => $answer,
             Flight::Mbcap($protocol) => $answer,
+            Flight::FollowMe($protocol) => $answer,
         }
     };
 }
@@ -74,7 +88,7 @@ macro_rules! each {
 impl Flight {
     pub(crate) fn tally(&self) -> Option<mbcap::Tally> {
         match self {
-            Self::Muscop(_) => None,
+            Self::Muscop(_) | Self::FollowMe(_) => None,
             Self::Mbcap(mbcap) => Some(mbcap.tally()),
         }
     }
@@ -128,6 +142,12 @@ impl Protocol for Flight {
     }
     fn slot_offset_m(&self) -> Option<DVec2> {
         each!(self, p => p.slot_offset_m())
+    }
+    fn slot_in_heading_m(&self) -> Option<DVec2> {
+        each!(self, p => p.slot_in_heading_m())
+    }
+    fn is_piloted(&self) -> bool {
+        each!(self, p => p.is_piloted())
     }
     fn plan_hash(&self) -> Option<u64> {
         each!(self, p => p.plan_hash())

@@ -307,6 +307,11 @@ impl Agent {
         (self.protocol.phase(), self.protocol.swarm().leader, self.protocol.slot_offset_m())
     }
 
+    /// Where its slot lies from the leader's nose (right and ahead, metres), in a formation that turns with it.
+    pub fn slot_in_heading_m(&self) -> Option<DVec2> {
+        self.protocol.slot_in_heading_m()
+    }
+
     /// The state, in the words of the protocol's paper.
     pub fn state(&self) -> &'static str {
         self.protocol.state()
@@ -412,6 +417,8 @@ impl Agent {
         Pulse {
             activity: match self.engaged {
                 false => Activity::Pilot,
+                // Whoever succeeds us must not touch it either.
+                true if self.protocol.is_piloted() => Activity::Pilot,
                 true if flying || self.executor.flies() => Activity::Commanding,
                 true => Activity::Idle,
             },
@@ -480,6 +487,7 @@ impl Agent {
                         position,
                         height_m: self.telemetry.height_m,
                         velocity_m_s: self.telemetry.velocity_m_s,
+                        heading_rad: self.telemetry.heading_rad,
                         armed: self.telemetry.armed,
                         landing: self.telemetry.mode() == Some(Mode::Land),
                     };
@@ -550,6 +558,13 @@ impl Agent {
             return;
         }
         let mode = Mode::from_number(number);
+        if self.protocol.is_piloted() {
+            match mode {
+                Some(mode) => out.log(Severity::Info, text!("the pilot flies in mode {}", mode.name())),
+                None => out.log(Severity::Info, text!("the pilot flies in mode number {number}")),
+            }
+            return;
+        }
         let why = match mode {
             Some(mode) => text!("pilot or failsafe took over: mode {}", mode.name()),
             None => text!("pilot or failsafe took over: mode number {number}"),
@@ -560,7 +575,9 @@ impl Agent {
     /// What a ground station beside us commands is as good as the pilot's word. Unlike a change of mode
     /// it needs no heartbeat to be seen: not one order of ours follows it.
     fn hear_ground_station(&mut self, what: &str, out: &mut Outputs) {
-        if self.engaged && (self.telemetry.armed || self.executor.is_busy()) {
+        // Of an aircraft that we do not command nobody takes it over.
+        let commands = !self.protocol.is_piloted();
+        if self.engaged && commands && (self.telemetry.armed || self.executor.is_busy()) {
             self.disengage(text!("a ground station took over: {what}"), out);
         }
     }
@@ -574,12 +591,12 @@ impl Agent {
     }
 
     fn hear_radio(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
-        let datagram = match wingbeat_wire::decode(bytes) {
+        let decoded = wingbeat_wire::decode(bytes);
+        let Datagram { from, flight, sequence, message } = match &decoded {
             Ok(d) if d.from == self.config.coordination.me() => return self.refuse(Refused::Own),
             Ok(d) => d,
-            Err(reason) => return self.refuse(reason),
+            Err(reason) => return self.refuse(*reason),
         };
-        let Datagram { from, flight, sequence, message } = &datagram;
         if let Message::Beacon(beacon) = message {
             let heard = self.separation.hear(now, *from, *sequence, beacon, &mut |notice| out.tell(&notice));
             if let Err(reason) = heard {

@@ -112,7 +112,7 @@ pub struct Status {
     pub id: VehicleId,
     /// When this was true.
     pub at: Instant,
-    /// The protocol: `muscop`, `mbcap`, `mbcap-e`.
+    /// The protocol: `muscop`, `mbcap`, `mbcap-e`, `follow_me`.
     pub protocol: &'static str,
     /// The protocol's state in the words of its paper.
     pub state: &'static str,

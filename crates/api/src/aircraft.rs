@@ -38,7 +38,7 @@ pub struct AircraftStatus {
     pub name: String,
     /// Milliseconds since the daemon's agent started.
     pub time_ms: u64,
-    /// The coordination protocol: `muscop`, `mbcap`, `mbcap-e`.
+    /// The coordination protocol: `muscop`, `mbcap`, `mbcap-e`, `follow_me`.
     pub protocol: String,
     /// The protocol's state, in the words of its paper: Start, Setup, ReadyToFly, TakingOff, SetupFinished,
     /// WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort; in MBCAP

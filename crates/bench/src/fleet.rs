@@ -24,6 +24,7 @@ use wingbeat_sim::flight_controller::Truth;
 use wingbeat_sim::observer::{Observer, Sample};
 
 use crate::flight::Radio;
+use crate::hands::{Hands, Started};
 use crate::report;
 use crate::scenario::{ORIGIN, Scenario};
 use crate::serve;
@@ -108,12 +109,15 @@ pub(crate) struct Fact {
     pub(crate) armed: bool,
     /// On the ground.
     pub(crate) landed: bool,
+    /// Where its nose points, clockwise from north.
+    pub(crate) heading_rad: f64,
 }
 
 impl Fact {
     fn of(frame: &Frame, truth: Truth) -> Self {
         let local = frame.to_local(truth.position);
-        Self { local, velocity: truth.velocity, armed: truth.armed, landed: truth.landed }
+        let Truth { velocity, armed, landed, heading_rad, .. } = truth;
+        Self { local, velocity, armed, landed, heading_rad }
     }
 }
 
@@ -129,6 +133,8 @@ pub(crate) struct Fleet {
     daemons: Vec<wingbeat_onboard::Handle>,
     facts: Facts,
     controllers: JoinSet<std::io::Result<()>>,
+    /// For whoever flies by hand.
+    started: Started,
 }
 
 impl Fleet {
@@ -141,22 +147,28 @@ impl Fleet {
             (0..scenario.aircraft()).map(|i| scenario.controller(i, seed)).collect();
         let facts = flight_controllers.iter().map(|c| Fact::of(&frame, c.truth())).collect::<Vec<_>>();
         let facts = Arc::new(Mutex::new(facts));
+        let started = Started::default();
         let mut endpoints = Vec::new();
         for (i, controller) in flight_controllers.into_iter().enumerate() {
             let listener = TcpListener::bind("127.0.0.1:0").await.context("flight controller's port")?;
             endpoints.push(listener.local_addr()?);
             let (facts, positions) = (Arc::clone(&facts), hub.0.positions());
+            let mut hands = scenario.pilot(i, seed).map(|pilot| Hands::new(pilot, started.clone()));
             controllers.spawn(serve::flight_controller(listener, controller, clock, move |controller| {
-                let fact = Fact::of(&frame, controller.truth());
+                let truth = controller.truth();
+                if let Some(sticks) = hands.as_mut().and_then(|h| h.sticks(clock.now(), &truth)) {
+                    controller.set_rc(Some(sticks));
+                }
+                let fact = Fact::of(&frame, truth);
                 positions.set(i, fact.local);
                 facts.lock().unwrap_or_else(PoisonError::into_inner)[i] = fact;
             }));
         }
-        Self::join(scenario, seed, clock, hub, &endpoints, facts, controllers).await
+        Self::join(scenario, seed, clock, hub, &endpoints, facts, (controllers, started)).await
     }
 
     /// One daemon for each flight controller, on the radios of a hub. `controllers` is what must run as
-    /// long as the fleet does.
+    /// long as the fleet does, and how pilots among it learn of the start.
     pub(crate) async fn join(
         scenario: Scenario,
         seed: u64,
@@ -164,7 +176,7 @@ impl Fleet {
         (hub, radios): (Hub, Vec<HubRadio>),
         flight_controllers: &[SocketAddr],
         facts: Facts,
-        controllers: JoinSet<std::io::Result<()>>,
+        (controllers, started): (JoinSet<std::io::Result<()>>, Started),
     ) -> Result<Self> {
         let mut daemons = Vec::new();
         for (i, (radio, port)) in radios.into_iter().zip(flight_controllers).enumerate() {
@@ -180,7 +192,7 @@ impl Fleet {
             };
             daemons.push(wingbeat_onboard::start(daemon, clock, radio).await?);
         }
-        Ok(Self { scenario, seed, clock, hub, daemons, facts, controllers })
+        Ok(Self { scenario, seed, clock, hub, daemons, facts, controllers, started })
     }
 
     /// The log lines of one daemon from now on.
@@ -238,6 +250,9 @@ impl Fleet {
             let statuses = self.statuses();
             let now = self.clock.now();
             observer.look(now, &self.samples(&statuses));
+            if statuses.iter().all(|s| matches!(s.phase, api::Phase::Waiting | api::Phase::Moving)) {
+                self.started.tell(now);
+            }
             progress.tell(now.as_secs_f64(), &statuses);
             if let Some(ground) = press {
                 progress.press(ground).await;
@@ -267,6 +282,8 @@ impl Fleet {
                 phase: phase(status.phase),
                 leader: swarm.is_some_and(|s| s.leader),
                 slot_offset: offset.map(|o| DVec3::new(o.x, o.y, 0.0)),
+                heading_rad: fact.heading_rad,
+                slot_in_heading: slot.and_then(|slot| self.scenario.slot_in_heading(slot)),
             }
         };
         facts.iter().zip(statuses).map(sample).collect()

@@ -6,6 +6,7 @@ use wingbeat_agent::{AvoidanceTally, Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
 
 use wingbeat_sim::encounters::Encounter;
+use wingbeat_sim::following::Following;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
@@ -25,6 +26,8 @@ pub struct Flight {
     pub encounters: Vec<Encounter>,
     /// Whether nothing was to keep the aircraft apart.
     pub unprotected: bool,
+    /// How well the slaves followed, in a formation that turns with its leader.
+    pub following: Following,
     /// What the avoidance of each aircraft came to, where there is one.
     pub avoidance: Vec<AvoidanceTally>,
     /// Datagrams on the air.
@@ -84,7 +87,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
         }
     }
-    operate(&mut world, time_limit);
+    operate(&mut world, scenario, seed, time_limit);
     let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let warnings = world
@@ -96,6 +99,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
         encounters: world.observer().encounters().to_vec(),
+        following: world.observer().following().clone(),
         unprotected: scenario.is_unprotected(),
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         radio: Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused },
@@ -106,7 +110,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
 }
 
 /// Presses the buttons until everybody is down or time is up.
-fn operate(world: &mut World, time_limit: Duration) {
+fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Duration) {
     let end = Instant::ZERO + time_limit;
     let mut accepted = vec![false; world.count()];
     let mut started = false;
@@ -123,6 +127,9 @@ fn operate(world: &mut World, time_limit: Duration) {
             started = true;
             for i in 0..world.count() {
                 world.command(i, "start", Command::Start);
+                if let Some(pilot) = scenario.pilot(i, seed) {
+                    world.seat(i, pilot);
+                }
             }
         }
         let down = |i: usize| !world.status(i).flight_controller.armed;

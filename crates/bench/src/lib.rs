@@ -5,7 +5,9 @@
 pub mod drills;
 pub mod fleet;
 pub mod flight;
+pub mod follow;
 pub mod gauss_markov;
+mod hands;
 pub mod own;
 pub mod parity;
 pub mod plan;
@@ -16,3 +18,4 @@ pub mod scenario;
 pub mod serve;
 pub mod serve_serial;
 pub mod sitl;
+pub mod takeoff;

@@ -5,10 +5,12 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use wingbeat_geo::Duration;
+use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_missions::Limits;
 use wingbeat_sim::channel::Draw;
 use wingbeat_wire::Point;
 
+use crate::follow::{self, Follow};
 use crate::own::Own;
 use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
 
@@ -32,6 +34,8 @@ pub struct Plan {
     pub mission: Option<Mission>,
     /// Aircraft on missions of their own, instead of a swarm.
     pub own: Option<Own>,
+    /// A formation behind a leader that a pilot flies, instead of a swarm.
+    pub follow: Option<Follow>,
     /// The radio channel.
     pub channel: Channel,
 }
@@ -48,6 +52,8 @@ pub enum Table {
     MbcapPairs,
     /// Thesis Tables 5.6 and 5.7: MBCAP in a crowd.
     MbcapCrowd,
+    /// Thesis Tables 7.1 and 7.2 and Figures 7.8 to 7.15: how well a formation follows.
+    Following,
 }
 
 /// The swarm.
@@ -56,8 +62,10 @@ pub enum Table {
 pub struct Swarm {
     /// Number of aircraft.
     pub aircraft: usize,
-    /// `linear`, `matrix` or `circular`.
+    /// Its name, as the aircraft's configuration has it.
     pub formation: String,
+    /// The places of a custom one: a file, relative to the plan.
+    pub formation_file: Option<String>,
     /// Distance between slots, metres.
     pub distance_m: f64,
     /// Speed along the legs, metres per second.
@@ -133,6 +141,12 @@ impl Plan {
     /// # Errors
     /// The plan has no such part.
     pub fn keep(&mut self, aircraft: Option<usize>, variant: Option<Variant>) -> Result<()> {
+        if let Some(follow) = &mut self.follow {
+            if let Some(variant) = variant {
+                bail!("variant: found {}, expected none: the plan follows a pilot", variant.name());
+            }
+            return follow.keep(aircraft);
+        }
         match (&mut self.own, &mut self.swarm) {
             (Some(own), _) => own.keep(aircraft, variant),
             (None, Some(swarm)) => {
@@ -144,6 +158,14 @@ impl Plan {
             }
             (None, None) => Ok(()),
         }
+    }
+
+    /// Another pilot for the leader: `published`, `drawn:SECONDS` or `trace:FILE`.
+    ///
+    /// # Errors
+    /// The plan has no leader.
+    pub fn set_pilot(&mut self, pilot: &str) -> Result<()> {
+        follow::set_pilot(self.follow.as_mut(), pilot)
     }
 
     /// The swarm's size for people, with a comma; rows of other plans tell their own.
@@ -182,10 +204,11 @@ impl Plan {
             other => return Err(anyhow!("channel.draw: found '{other}', expected packet or second")),
         };
         let model = self.channel.model.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
-        let scenarios = match (&self.swarm, &self.mission, &self.own) {
-            (Some(swarm), Some(mission), None) => swarm.scenarios(mission, folder),
-            (None, None, Some(own)) => own.scenarios(folder, seed),
-            _ => Err(anyhow!("expected either swarm and mission, or own")),
+        let scenarios = match (&self.swarm, &self.mission, &self.own, &self.follow) {
+            (Some(swarm), Some(mission), None, None) => swarm.scenarios(mission, folder),
+            (None, None, Some(own), None) => own.scenarios(folder, seed),
+            (None, None, None, Some(follow)) => follow.scenarios(),
+            _ => Err(anyhow!("expected either swarm and mission, or own, or follow")),
         };
         let with_channel = |scenario| Scenario { channel: model, draw, ..scenario };
         Ok(scenarios?.into_iter().map(with_channel).collect())
@@ -229,13 +252,22 @@ impl Mission {
 
 impl Swarm {
     fn scenarios(&self, mission: &Mission, folder: &Path) -> Result<Vec<Scenario>> {
-        let layout = self.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
+        let layout: Layout = self.formation.parse().map_err(|e| anyhow!("swarm.formation: {e}"))?;
+        let offsets = match (&self.formation_file, layout) {
+            (None, _) => Offsets::new(),
+            (Some(file), Layout::Custom) => wingbeat_onboard::formation::read(&folder.join(file))
+                .map_err(|cause| anyhow!("swarm.formation_file: {cause}"))?,
+            (Some(file), _) => {
+                bail!("swarm.formation_file: found '{file}' and formation {layout}, expected custom")
+            }
+        };
         let scenario = |(name, points): (String, Vec<Point>)| {
             let mut scenario = Scenario::muscop(&name, points);
             scenario.gps_noise_m = self.gps_noise_m;
             if let Task::Swarm(task) = &mut scenario.task {
                 task.aircraft = self.aircraft;
                 task.layout = layout;
+                task.offsets = offsets.clone();
                 task.distance_m = self.distance_m;
                 task.speed_m_s = self.speed_m_s;
             }
@@ -265,7 +297,18 @@ mod tests {
             ("repeat = 5", "repeat = 5\nrepaet = 6", &["unknown field `repaet`", "expected one of"][..]),
             ("aircraft = 9", "aircraft = 0", &["aircraft: found 0", "expected 1 to"]),
             ("aircraft = 9", "aircraft = \"nine\"", &["invalid type", "line"]),
-            ("\"linear\"", "\"wedge\"", &["swarm.formation", "linear, matrix, circular"]),
+            ("\"linear\"", "\"spiral\"", &["swarm.formation", "linear, matrix, circular"]),
+            ("\"linear\"", "\"custom\"", &["formation", "needs a list of places"]),
+            (
+                "\"linear\"",
+                "\"linear\"\nformation_file = \"x.csv\"",
+                &["formation_file: found 'x.csv'", "custom"],
+            ),
+            (
+                "\"linear\"",
+                "\"custom\"\nformation_file = \"x.csv\"",
+                &["swarm.formation_file", "x.csv: No such"],
+            ),
             ("\"unrestricted\"", "\"wifi\"", &["channel.model", "found 'wifi'"]),
             ("\"second\"", "\"hour\"", &["channel.draw", "found 'hour'"]),
             ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),

@@ -68,6 +68,7 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         Table::MuscopOverhead => report::muscop_overhead(&rows),
         Table::MbcapPairs => report::pairs::table(&rows),
         Table::MbcapCrowd => report::crowd::table(&rows),
+        Table::Following => report::following::table(&rows),
     };
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }

@@ -3,16 +3,19 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
-use wingbeat_geo::formation::Layout;
+use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::position::heading_rad;
-use wingbeat_geo::{DVec2, DVec3, Duration, Formation, Frame, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Duration, Formation, FormationError, Frame, Instant, Position};
 use wingbeat_missions::{Limits, Mission};
-use wingbeat_protocol::{mbcap, muscop};
+use wingbeat_protocol::{mbcap, muscop, swarm};
 use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
 use wingbeat_sim::motion::WindParameters;
+use wingbeat_sim::pilot::Pilot;
 use wingbeat_wire::{Point, VehicleId};
+
+use crate::follow::{self, FollowTask};
 
 /// Where missions made from numbers begin (Valencia, as the sample missions).
 pub const ORIGIN: Position =
@@ -57,6 +60,8 @@ pub enum Task {
     Swarm(SwarmTask),
     /// A mission of its own for each (MBCAP).
     Own(OwnTask),
+    /// A formation behind a leader that a pilot flies (FollowMe); the first aircraft is the leader.
+    Follow(FollowTask),
 }
 
 /// One mission flown as a formation.
@@ -66,6 +71,8 @@ pub struct SwarmTask {
     pub aircraft: usize,
     /// Formation in flight.
     pub layout: Layout,
+    /// Its places, if it is custom.
+    pub offsets: Offsets,
     /// Distance between slots in flight, metres.
     pub distance_m: f64,
     /// Distance between slots when landing, metres.
@@ -76,6 +83,12 @@ pub struct SwarmTask {
     pub mission: Vec<Point>,
     /// How often arrival is looked at.
     pub arrival_period: Duration,
+}
+
+impl SwarmTask {
+    fn formation(&self) -> Result<Formation, FormationError> {
+        swarm::shape::configured(self.layout, &self.offsets, self.aircraft, self.distance_m)
+    }
 }
 
 /// Aircraft of different owners.
@@ -146,6 +159,7 @@ impl Scenario {
             Task::Swarm(SwarmTask {
                 aircraft: 9,
                 layout: Layout::Linear,
+                offsets: Offsets::new(),
                 distance_m: 50.0,
                 landing_distance_m: 10.0,
                 speed_m_s: 10.0,
@@ -174,6 +188,7 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => swarm.aircraft,
             Task::Own(own) => own.missions.len(),
+            Task::Follow(follow) => follow.aircraft,
         }
     }
 
@@ -190,7 +205,7 @@ impl Scenario {
     /// What keeps aircraft on missions of their own apart; `None` of a swarm.
     pub fn variant(&self) -> Option<Variant> {
         match &self.task {
-            Task::Swarm(_) => None,
+            Task::Swarm(_) | Task::Follow(_) => None,
             Task::Own(own) => Some(own.variant),
         }
     }
@@ -199,13 +214,16 @@ impl Scenario {
     pub fn label(&self) -> String {
         match &self.task {
             Task::Swarm(_) => self.name.clone(),
+            Task::Follow(follow) => format!("{}, {}", self.name, follow::describe(follow)),
             Task::Own(own) => format!("{}, {}", self.name, own.variant.name()),
         }
     }
 
-    /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart.
+    /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart, or a formation that an
+    /// aircraft would refuse as too close.
     pub fn is_unprotected(&self) -> bool {
-        self.variant() == Some(Variant::Off)
+        let is_close = matches!(&self.task, Task::Follow(follow) if follow.is_close());
+        self.variant() == Some(Variant::Off) || is_close
     }
 
     /// The mission that the operator hands to an aircraft: in a swarm only the master gets one.
@@ -213,6 +231,8 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => (index == 0).then_some(&*swarm.mission),
             Task::Own(own) => own.missions.get(index).map(|m| &*m.points),
+            // A pilot flies the leader.
+            Task::Follow(_) => None,
         }
     }
 
@@ -221,6 +241,7 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => &swarm.mission,
             Task::Own(own) => own.missions.get(index).map_or(&[], |m| &m.points),
+            Task::Follow(follow) => &follow.axis,
         }
     }
 
@@ -229,6 +250,7 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => swarm.speed_m_s,
             Task::Own(own) => own.missions.get(index).map_or(0.0, |m| m.speed_m_s),
+            Task::Follow(follow) => follow.speed_m_s,
         }
     }
 
@@ -240,9 +262,10 @@ impl Scenario {
                 swarm.aircraft,
                 self.name,
                 swarm.mission.len(),
-                swarm.layout.name(),
+                swarm.layout,
                 swarm.speed_m_s
             ),
+            Task::Follow(follow) => format!("{}, behind a pilot", follow::describe(follow)),
             Task::Own(own) => format!(
                 "{} aircraft on missions of their own, {}, {}",
                 own.missions.len(),
@@ -264,7 +287,11 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => {
                 self.check_route(0)?;
-                Formation::new(swarm.layout, swarm.aircraft, swarm.distance_m).context("formation")?;
+                swarm.formation().context("formation")?;
+                self.check_agent(0)
+            }
+            Task::Follow(follow) => {
+                follow::check(follow)?;
                 self.check_agent(0)
             }
             Task::Own(_) => (0..found).try_for_each(|i| {
@@ -300,11 +327,13 @@ impl Scenario {
             Task::Swarm(swarm) => {
                 let mut muscop = muscop::Config::new(self.id(index), self.id(0), swarm.aircraft);
                 muscop.swarm.layout = swarm.layout;
+                muscop.swarm.offsets.clone_from(&swarm.offsets);
                 muscop.swarm.distance_m = swarm.distance_m;
                 muscop.swarm.landing_distance_m = swarm.landing_distance_m;
                 muscop.swarm.arrival_period = swarm.arrival_period;
                 AgentConfig::new(muscop)
             }
+            Task::Follow(follow) => AgentConfig::new(follow.config(self.id(index), self.id(0))),
             Task::Own(own) => {
                 let mut mbcap = own.variant.config();
                 mbcap.me = self.id(index);
@@ -334,6 +363,8 @@ impl Scenario {
         let slot = match &self.task {
             Task::Swarm(swarm) => Formation::new(Layout::Linear, swarm.aircraft, GROUND_DISTANCE_M)
                 .map_or(DVec2::ZERO, |row| row.offset_m(index, self.heading_rad(index))),
+            Task::Follow(follow) => Formation::new(Layout::Linear, follow.aircraft, GROUND_DISTANCE_M)
+                .map_or(DVec2::ZERO, |row| row.offset_m(follow.place_in_row(index), self.heading_rad(index))),
             Task::Own(_) => DVec2::ZERO,
         };
         let mut luck = chance::child(seed, "placement", index as u64);
@@ -355,8 +386,15 @@ impl Scenario {
         let local = |p: Position| frame.to_local(p).truncate();
         let homes: DVec2 = (0..swarm.aircraft).map(|i| local(self.home(i, seed))).sum();
         let heading = heading_rad(homes / swarm.aircraft as f64, local(position(swarm.mission[1])));
-        let formation = Formation::new(swarm.layout, swarm.aircraft, swarm.distance_m).ok()?;
+        let formation = swarm.formation().ok()?;
         (slot < swarm.aircraft).then(|| formation.offset_m(slot, heading))
+    }
+
+    /// Where a slot lies from the leader's nose, right and ahead, metres, in a formation that turns with it.
+    pub fn slot_in_heading(&self, slot: usize) -> Option<DVec2> {
+        let Task::Follow(follow) = &self.task else { return None };
+        let formation = Formation::new(follow.layout, follow.aircraft, follow.distance_m).ok()?;
+        (slot < follow.aircraft).then(|| formation.offset_m(slot, 0.0))
     }
 
     /// An aircraft's simulated flight controller.
@@ -365,7 +403,11 @@ impl Scenario {
         config.boot = self.boot;
         config.gps_noise_m = self.gps_noise_m;
         config.wind = self.wind;
-        if let Task::Own(_) = self.task {
+        if let Task::Follow(follow) = &self.task {
+            config.heading_rad = self.heading_rad(index);
+            config.heading_noise_rad = follow.heading_noise_rad;
+        }
+        if let Task::Own(_) | Task::Follow(_) = self.task {
             // The published flights had a battery without end; a mission of theirs takes 64 minutes.
             config.battery.capacity_mah = ENDLESS_MAH;
         }
@@ -375,6 +417,14 @@ impl Scenario {
         let ticks = (chance::uniform(&mut luck) * BOOT_SPREAD_TICKS) as u64;
         let booted = Instant::from_millis(ticks * TICK.as_millis() as u64);
         FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted)
+    }
+
+    /// Whoever flies an aircraft by hand, from the start on.
+    pub fn pilot(&self, index: usize, seed: u64) -> Option<Pilot> {
+        match &self.task {
+            Task::Follow(follow) => follow.pilot(index, seed),
+            Task::Swarm(_) | Task::Own(_) => None,
+        }
     }
 
     /// The radio channel among them.

@@ -24,7 +24,7 @@ pub async fn flight_controller(
     listener: TcpListener,
     mut fc: FlightController,
     clock: Clock,
-    mut watch: impl FnMut(&FlightController),
+    mut watch: impl FnMut(&mut FlightController),
 ) -> io::Result<()> {
     let mut client: Option<TcpStream> = None;
     let mut out = Vec::new();
@@ -34,7 +34,7 @@ pub async fn flight_controller(
             () = sleep_until(clock.kernel(fc.poll_timeout())) => {
                 out.clear();
                 fc.advance(clock.now(), &mut out);
-                watch(&fc);
+                watch(&mut fc);
                 if let Some(stream) = &mut client
                     && !out.is_empty()
                     && !matches!(timeout(WRITE_TIMEOUT, stream.write_all(&out)).await, Ok(Ok(())))

@@ -115,7 +115,7 @@ pub async fn flight_controller(
     mut line: Line,
     mut fc: FlightController,
     clock: Clock,
-    mut watch: impl FnMut(&FlightController),
+    mut watch: impl FnMut(&mut FlightController),
 ) {
     let mut out = Vec::new();
     let mut was_open = false;
@@ -129,7 +129,7 @@ pub async fn flight_controller(
         was_open = open;
         out.clear();
         fc.advance(clock.now(), &mut out);
-        watch(&fc);
+        watch(&mut fc);
         if open {
             line.write(&out);
         }

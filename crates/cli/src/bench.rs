@@ -14,6 +14,8 @@ use wingbeat_bench::prediction;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission};
 use wingbeat_bench::sitl;
+use wingbeat_bench::takeoff;
+use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
 
 use crate::drills;
@@ -32,10 +34,35 @@ pub(crate) enum Command {
     /// How wrong MBCAP's predictions are: two legs at 15 m/s under each of its alternatives (thesis
     /// sections 5.1.4 and 5.3.1.2).
     Prediction(PredictionArguments),
+    /// What each way of giving out the slots costs at take-off: ways, time, conflicts of the planned paths.
+    Takeoff(TakeoffArguments),
     /// Fault drills: seeded swarms under seeded faults, and the rules that must hold whatever goes wrong.
     Drills(drills::DrillsArguments),
     /// One fault drill, told in full.
     Drill(drills::DrillArguments),
+}
+
+/// Arguments of `wingbeat bench takeoff`.
+#[derive(Args)]
+pub(crate) struct TakeoffArguments {
+    /// What chance is drawn from: where they stand, and the strategy that is chance.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Numbers of aircraft.
+    #[arg(long, value_delimiter = ',', default_values_t = [9, 25, 81])]
+    uavs: Vec<usize>,
+    /// How they stand, 10 m apart.
+    #[arg(long, value_delimiter = ',', default_values_t = [Layout::Linear, Layout::Matrix, Layout::Random { seed: 3 }])]
+    ground: Vec<Layout>,
+    /// How they fly.
+    #[arg(long, value_delimiter = ',', default_values_t = [Layout::Linear, Layout::Matrix, Layout::CompactMesh, Layout::Circular, Layout::Wedge])]
+    air: Vec<Layout>,
+    /// Distance between slots, metres.
+    #[arg(long, default_value_t = 50.0)]
+    distance_m: f64,
+    /// Also the time that this computer took, which is not the same twice.
+    #[arg(long)]
+    time: bool,
 }
 
 /// Arguments of `wingbeat bench prediction`.
@@ -66,6 +93,9 @@ pub(crate) struct RunArguments {
     /// Only this protocol of a plan for missions of their own: off, mbcap or mbcap-e.
     #[arg(long)]
     variant: Option<Variant>,
+    /// Another pilot for the leader of a plan that follows one: published, drawn:SECONDS or trace:FILE.
+    #[arg(long)]
+    pilot: Option<String>,
 }
 
 /// Arguments of `wingbeat bench fleet`.
@@ -87,7 +117,7 @@ pub(crate) struct FleetArguments {
     /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML.
     #[arg(long, default_value = "deploy/missions/survey.plan")]
     mission: PathBuf,
-    /// linear, matrix or circular.
+    /// linear, matrix, circular, compact-matrix, compact-mesh, wedge, split-up:PARTS or random:SEED.
     #[arg(long, default_value = "linear")]
     formation: String,
     /// Distance between slots in flight, metres.
@@ -197,6 +227,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Sitl(arguments) => fly_sitl(arguments),
         Command::Parity(arguments) => compare(arguments),
         Command::Prediction(arguments) => predict(arguments),
+        Command::Takeoff(arguments) => take_off(arguments),
         Command::Drills(arguments) => drills::run_all(arguments),
         Command::Drill(arguments) => drills::run_one(arguments),
     }
@@ -214,10 +245,30 @@ fn predict(arguments: &PredictionArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn take_off(arguments: &TakeoffArguments) -> Result<ExitCode> {
+    let comparison = takeoff::Comparison {
+        counts: arguments.uavs.clone(),
+        ground: arguments.ground.clone(),
+        air: arguments.air.clone(),
+        distance_m: arguments.distance_m,
+        seed: arguments.seed,
+    };
+    let rows = takeoff::compare(&comparison)?;
+    println!(
+        "Take-off: slots {} m apart, seed {}; a conflict is a pair nearer than 5 m",
+        arguments.distance_m, arguments.seed
+    );
+    print!("{}", takeoff::table(&rows, arguments.time));
+    Ok(ExitCode::SUCCESS)
+}
+
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let mut plan = Plan::read(&arguments.plan)?;
     plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
     plan.keep(arguments.uavs, arguments.variant)?;
+    if let Some(pilot) = &arguments.pilot {
+        plan.set_pilot(pilot).context("--pilot")?;
+    }
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
     let began = Instant::now();
     let outcome = run::run(&plan, folder, arguments.seed, arguments.threads.into())?;

@@ -7,6 +7,7 @@
 mod bench;
 mod doctor;
 mod drills;
+mod formation;
 mod ground;
 mod sim;
 
@@ -35,6 +36,8 @@ enum Command {
     /// On the aircraft: name what is wrong with its computer, line, flight controller and radio, and the cure.
     /// Exit code 0 all well, 1 a warning, 2 a fault.
     Doctor(doctor::Arguments),
+    /// List the places of a formation, or check a file of them.
+    Formation(formation::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(&command),
         Command::Ground(arguments) => ground::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Formation(arguments) => formation::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("wingbeat: {error:#}");

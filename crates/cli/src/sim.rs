@@ -202,7 +202,7 @@ fn say(line: &str) {
 }
 
 /// Tells what an aircraft really does, whenever it does something else.
-fn watcher(on: bool, id: u8, clock: Clock) -> impl FnMut(&FlightController) {
+fn watcher(on: bool, id: u8, clock: Clock) -> impl FnMut(&mut FlightController) {
     let mut last = None;
     move |fc| {
         if !on {

@@ -62,7 +62,7 @@ fn flags_that_make_no_flight() {
     for (flag, value, words) in [
         ("--uavs", "0", &["aircraft: found 0", "1 to 128"][..]),
         ("--uavs", "1000", &["found 1000"]),
-        ("--formation", "wedge", &["wedge", "linear, matrix, circular"]),
+        ("--formation", "spiral", &["spiral", "linear, matrix, circular"]),
         ("--channel", "wifi", &["wifi", "802.11a"]),
         ("--speed", "0", &["speed: found 0"]),
         ("--speed-m-s", "NaN", &["NaN"]),
@@ -72,6 +72,27 @@ fn flags_that_make_no_flight() {
         let flag = format!("{flag}={value}");
         refused(&["bench", "fleet", "--headless", &flag], words);
     }
+}
+
+#[test]
+fn formations_that_cannot_be_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let near = file("near.csv", "0,0\n60,0\n60,10,30\n");
+    let wrong = file("wrong.csv", "0,0\n60,sixty\n");
+    refused(&["formation", "spiral"], &["spiral", "linear, matrix, circular"]);
+    refused(&["formation", "custom"], &["--file: found none"]);
+    refused(&["formation", "custom", "--file", &wrong], &["wrong.csv", "line 2: found \"sixty\""]);
+    refused(&["formation", "custom", "--file", &near], &["slots 1 and 2 are 10.0 m apart over the ground"]);
+    refused(&["formation", "linear", "--aircraft", "129"], &["1 to 128", "129"]);
+    refused(&["formation", "linear", "--distance", "0"], &["found 0"]);
+    refused(&["formation", "linear", "--heading", "NaN"], &["heading", "NaN"]);
+    refused(&["bench", "takeoff", "--uavs", "0"], &["0 aircraft on the ground", "found 0"]);
+    refused(&["bench", "takeoff", "--air", "custom"], &["found custom"]);
 }
 
 #[test]

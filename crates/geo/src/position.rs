@@ -133,14 +133,25 @@ impl Frame {
             (f64::from(position.altitude_mm) - f64::from(self.origin.altitude_mm)) * 1e-3,
         )
     }
+    /// What lies `local` metres from our origin, as `other` measures it: what going through a
+    /// [`Position`] gives, without its rounding to the centimetre and without trigonometry.
+    pub fn to_frame(&self, other: &Self, local: DVec3) -> DVec3 {
+        let d = self.surface_ecef(local) - other.origin_ecef;
+        let up_mm = f64::from(self.origin.altitude_mm) - f64::from(other.origin.altitude_mm);
+        DVec3::new(d.dot(other.east), d.dot(other.north), local.z + up_mm * 1e-3)
+    }
+    /// Earth-centred coordinates of the place on the ellipsoid below or above a local one.
+    fn surface_ecef(&self, local: DVec3) -> DVec3 {
+        // The tangent plane leaves the ellipsoid by d²/2R: go down by that.
+        let sagitta_m = (local.x * local.x + local.y * local.y) / (2.0 * self.radius_m);
+        self.origin_ecef + self.east * local.x + self.north * local.y - self.up * sagitta_m
+    }
     /// The position that lies `local` metres (east, north, up) from the origin.
     ///
     /// Exact to the centimetre of 1e-7 degree within 100 km of the origin.
     pub fn to_position(&self, local: DVec3) -> Position {
-        // The tangent plane leaves the ellipsoid by d²/2R: go down by that to stand near the surface,
-        // where Bowring's formula is exact to far less than a millimetre.
-        let sagitta_m = (local.x * local.x + local.y * local.y) / (2.0 * self.radius_m);
-        let p = self.origin_ecef + self.east * local.x + self.north * local.y - self.up * sagitta_m;
+        // Near the surface Bowring's formula is exact to far less than a millimetre.
+        let p = self.surface_ecef(local);
         let distance_m = libm::hypot(p.x, p.y);
         let semi_minor_m = SEMI_MAJOR_M * libm::sqrt(1.0 - ECCENTRICITY_SQUARED);
         let (sin_u, cos_u) = libm::sincos(libm::atan2(p.z * SEMI_MAJOR_M, distance_m * semi_minor_m));
@@ -224,6 +235,21 @@ mod tests {
             let geodesic_m: f64 = Geodesic::wgs84().inverse(
                 origin.latitude_deg(), origin.longitude_deg(), there.latitude_deg(), there.longitude_deg());
             prop_assert!((geodesic_m - back.truncate().length()).abs() < 0.005, "{geodesic_m} {back}");
+        }
+
+        #[test]
+        fn from_frame_to_frame_as_through_positions(
+            lat in -70.0..70.0f64, lon in -179.0..179.0f64,
+            east in -5000.0..5000.0f64, north in -5000.0..5000.0f64,
+            away_east in -5000.0..5000.0f64, away_north in -5000.0..5000.0f64,
+        ) {
+            let frame = Frame::new(Position::from_degrees(lat, lon, 100.0).unwrap());
+            let other = Frame::new(frame.to_position(DVec3::new(away_east, away_north, 40.0)));
+            let local = DVec3::new(east, north, 25.0);
+            let through = other.to_local(frame.to_position(local));
+            let direct = frame.to_frame(&other, local);
+            prop_assert!(direct.distance(through) < 0.011, "{direct} {through}");
+            prop_assert!((direct.z - -15.0).abs() < 1e-9);
         }
 
         #[test]

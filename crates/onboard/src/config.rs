@@ -16,14 +16,13 @@ use serde::Deserialize;
 use wingbeat_agent::Coordination;
 use wingbeat_agent::guardian::{self, Then};
 use wingbeat_agent::separation::Thresholds;
-use wingbeat_geo::formation::Layout;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::swarm::Manner;
 use wingbeat_protocol::{mbcap, muscop};
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
-use crate::{Config, guard_process, signing};
+use crate::{Config, formation, guard_process, signing};
 
 /// Where the file is unless the command line says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
@@ -115,6 +114,7 @@ struct File {
     muscop: Option<Muscop>,
     #[serde(default)]
     mbcap: Mbcap,
+    follow_me: Option<follow::FollowMe>,
 }
 
 /// What the guardian reads of the same file: it must start whatever else is wrong in it.
@@ -187,6 +187,7 @@ struct Muscop {
     master: String,
     aircraft: u16,
     formation: Option<String>,
+    formation_file: Option<PathBuf>,
     distance_m: Option<f64>,
     landing_distance_m: Option<f64>,
     send_period_ms: Option<u64>,
@@ -251,7 +252,14 @@ pub fn parse(
     environment: impl IntoIterator<Item = (String, String)>,
     mac_address: &dyn Fn(&str) -> Result<u64, String>,
 ) -> Result<Settings, ConfigError> {
-    merged::<File>(path, text, environment)?.settings(mac_address)
+    let mut file = merged::<File>(path, text, environment)?;
+    if let Some(places) =
+        file.muscop.as_mut().and_then(|m| m.formation_file.as_mut()).filter(|p| !p.as_os_str().is_empty())
+    {
+        // Beside the configuration, unless it says where.
+        *places = Path::new(path).parent().unwrap_or(Path::new("")).join(&places);
+    }
+    file.settings(mac_address)
 }
 
 /// Reads what the guardian needs of the daemon's file and of the process's environment.
@@ -432,7 +440,7 @@ impl Gateway {
     }
 }
 
-/// The protocol that is asked for, with its section; the other's section may stand there and does not count.
+/// The protocol that is asked for, with its section; others' sections may stand there and do not count.
 fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError> {
     match (file.protocol.as_deref(), &file.muscop) {
         (None | Some("muscop"), Some(m)) => muscop(me, &file.fence, m).map(Coordination::Muscop),
@@ -440,7 +448,11 @@ fn coordination(file: &File, me: VehicleId) -> Result<Coordination, ConfigError>
             Err(value("muscop", &"nothing", "the section with master and aircraft, or protocol = \"mbcap\""))
         }
         (Some("mbcap"), _) => mbcap(me, &file.fence, &file.mbcap).map(Coordination::Mbcap),
-        (Some(other), _) => Err(quoted("protocol", other, "muscop or mbcap")),
+        (Some("follow_me"), _) => match &file.follow_me {
+            Some(section) => section.settings(me, &file.fence).map(Coordination::FollowMe),
+            None => Err(value("follow_me", &"nothing", "the section with leader and aircraft")),
+        },
+        (Some(other), _) => Err(quoted("protocol", other, "muscop, mbcap or follow_me")),
     }
 }
 
@@ -457,11 +469,6 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
     let master = vehicle("muscop.master", &m.master)?;
     let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
     let swarm = &mut muscop.swarm;
-    if let Some(name) = &m.formation {
-        swarm.layout = name
-            .parse::<Layout>()
-            .map_err(|_| quoted("muscop.formation", name, "linear, matrix or circular"))?;
-    }
     if let Some(name) = &m.take_off {
         let known = Manner::ALL.into_iter().find(|manner| manner.name() == name);
         swarm.take_off =
@@ -479,6 +486,10 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
     for (target, key, found) in numbers {
         length(target, key, found)?;
     }
+    let keys = formation::Keys { formation: "muscop.formation", formation_file: "muscop.formation_file" };
+    let places = m.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
+    (swarm.layout, swarm.offsets) =
+        formation::choose(&keys, m.formation.as_deref(), places, swarm.aircraft, swarm.distance_m)?;
     let periods = [
         (&mut swarm.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
         (&mut swarm.silence, "muscop.silence_ms", m.silence_ms, 100),
@@ -627,6 +638,9 @@ fn mac_address(interface: &str) -> Result<u64, String> {
         _ => Err(format!("no MAC address on {interface}")),
     }
 }
+
+#[path = "config_follow.rs"]
+mod follow;
 
 #[cfg(test)]
 #[path = "config_schema.rs"]

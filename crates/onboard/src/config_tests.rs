@@ -47,7 +47,10 @@ fn the_protocol_is_chosen_and_the_other_s_section_is_not_needed() {
     assert_eq!(from_file(&file).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
     for (file, words) in [
         (alone.to_owned(), "muscop: found nothing, expected the section"),
-        (format!("protocol = \"mscop\"\n{alone}"), "protocol: found \"mscop\", expected muscop or mbcap"),
+        (
+            format!("protocol = \"mscop\"\n{alone}"),
+            "protocol: found \"mscop\", expected muscop, mbcap or follow_me",
+        ),
         (format!("protocol = \"mbcap\"\n{alone}[mbcap]\nvariant = \"x\"\n"), "mbcap.variant: found \"x\""),
         (format!("protocol = \"mbcap\"\n{alone}[mbcap]\nbrake = \"x\"\n"), "mbcap.brake: found \"x\""),
         (format!("protocol = \"mbcap\"\n{alone}[mbcap]\ncurves = \"x\"\n"), "mbcap.curves: found \"x\""),
@@ -59,6 +62,43 @@ fn the_protocol_is_chosen_and_the_other_s_section_is_not_needed() {
         let message = from_file(&file).unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     }
+}
+
+#[test]
+fn a_formation_behind_a_pilot_is_configured_and_each_mistake_is_named() {
+    let head = "id = \"0000000000000002\"\nprotocol = \"follow_me\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n";
+    let least = format!("{head}[follow_me]\nleader = \"0000000000000001\"\naircraft = 3\n");
+    let expected = wingbeat_protocol::follow_me::Config::new(VehicleId(2), VehicleId(1), 3);
+    assert_eq!(from_file(&least).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
+    let file = format!(
+        "{least}refresh_ms = 500\ndistance_m = 80.0\nleader_timeout_s = 1.5\nleader_lost = \"return\"\n\
+         follows_again = true\nlanding = \"formation\"\nformation = \"matrix\"\nheight_m = 25.0\n"
+    );
+    let Coordination::FollowMe(config) = from_file(&file).unwrap().daemon.agent.coordination else {
+        panic!("follow_me")
+    };
+    assert_eq!((config.refresh.as_millis(), config.leader_timeout.as_millis()), (500, 1_500));
+    assert_eq!((config.swarm.distance_m, config.height_m, config.follows_again), (80.0, 25.0, true));
+    for (line, words) in [
+        ("leader_lost = \"panic\"", "follow_me.leader_lost: found \"panic\", expected hold, land or return"),
+        ("landing = \"x\"", "follow_me.landing: found \"x\", expected in_place or formation"),
+        ("formation = \"wedge\"", "follow_me.formation: found \"wedge\""),
+        ("refresh_ms = 10", "follow_me.refresh_ms: found 10, expected 100 to 5000 ms"),
+        ("turn_m_s = nan", "follow_me.turn_m_s: found NaN"),
+        ("leader_timeout_s = nan", "follow_me.leader_timeout_s: found NaN"),
+        ("refresh_ms = 2000", "leader_timeout_ms: found 2000 ms, expected 4000 to 60000 ms"),
+        ("distance_m = 25.0", "distance_m: found 25 m, expected at least 50 m"),
+        ("refresh_ms = 500", "distance_m: found 50 m, expected at least 70 m"),
+        ("height_m = 200.0", "height_m: found 200 m, expected 2 m to 120 m"),
+        ("speed = 5", "unknown field `speed`"),
+    ] {
+        let message = from_file(&format!("{least}{line}\n")).unwrap_err().to_string();
+        assert!(message.contains(words), "{line}: {message}");
+    }
+    let close = format!("{least}distance_m = 25.0\naccepts_close = true\n");
+    assert!(from_file(&close).is_ok());
+    let message = from_file(head).unwrap_err().to_string();
+    assert!(message.contains("follow_me: found nothing"), "{message}");
 }
 
 /// The configuration that is installed.
@@ -373,4 +413,23 @@ fn the_guardian_reads_its_own_keys_and_no_others() {
             assert!(error.to_string().contains(expected), "{keys}: {error}");
         }
     }
+}
+
+#[test]
+fn a_formation_s_file_lies_beside_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("diamond.csv"), "0,0\n60,-60\n-60,-60,5\n").unwrap();
+    let path = folder.path().join("wingbeatd.toml");
+    let text = format!("{LEAST}formation = \"custom\"\nformation_file = \"diamond.csv\"\n");
+    std::fs::write(&path, text).unwrap();
+    let Coordination::Muscop(muscop) = read(&path).unwrap().daemon.agent.coordination else {
+        panic!("muscop")
+    };
+    assert_eq!((muscop.swarm.offsets.len(), muscop.swarm.offsets[2].up_dm), (3, 50));
+    std::fs::write(folder.path().join("diamond.csv"), "0,0\n60,-60\n60,-20\n").unwrap();
+    let message = read(&path).unwrap_err().to_string();
+    assert!(
+        message.contains("slots 1 and 2 are 40.0 m apart over the ground, expected at least 50 m"),
+        "{message}"
+    );
 }

@@ -22,7 +22,7 @@ use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LinkFault, LinkFaultKind,
     LogLine, MissionSummary, MissionUpload,
 };
-use wingbeat_autopilot::gateway::Circumstances;
+use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Clock, Radio, RadioEvent};
@@ -566,8 +566,12 @@ impl<R: Radio> Driver<R> {
         self.dirty = false;
     }
 
-    /// Says once what is wrong with the link. A closed port has said so itself.
+    /// Says once what is wrong with the link. A closed port has said so itself; a silence that is no longer
+    /// than we are old is none.
     fn tell_fault(&mut self, fault: Option<&LinkFault>) {
+        if self.clock.now() < Instant::ZERO + LINK_TIMEOUT {
+            return;
+        }
         let kind = fault.map(|fault| fault.kind);
         if std::mem::replace(&mut self.fault, kind) != kind
             && let Some(LinkFault { kind: LinkFaultKind::Silent | LinkFaultKind::NoMavlink, detail }) = fault

@@ -24,6 +24,7 @@
 pub mod config;
 pub mod doctor;
 mod driver;
+pub mod formation;
 pub mod gateway;
 mod guard;
 pub mod guard_process;

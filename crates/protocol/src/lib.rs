@@ -5,14 +5,17 @@
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
 //! [`mbcap`] keeps aircraft on missions of their own apart (thesis chapter 5); [`muscop`] flies one mission
-//! as a formation (thesis chapter 6). What every swarm does before and after its flight is [`swarm`].
+//! as a formation (thesis chapter 6); [`follow_me`] makes a formation follow an aircraft that a pilot flies
+//! (thesis chapter 7). What every swarm does before and after its flight is [`swarm`].
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod follow_me;
 pub mod mbcap;
 pub mod muscop;
 pub mod swarm;
 
+pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use muscop::Muscop;
 
@@ -79,6 +82,8 @@ pub struct Telemetry {
     pub height_m: f64,
     /// Velocity east, north, up, metres per second.
     pub velocity_m_s: DVec3,
+    /// Where its nose points, clockwise from north; outside 0 to 2π the autopilot does not know.
+    pub heading_rad: f64,
     /// Whether its motors are armed.
     pub armed: bool,
     /// Whether the flight controller is in a mode that brings it down.
@@ -306,6 +311,16 @@ pub trait Protocol {
     /// Where our slot lies from the leader's, metres east and north; nothing without a formation.
     fn slot_offset_m(&self) -> Option<DVec2> {
         None
+    }
+    /// Where our slot lies from the leader's in a formation that turns with the leader: metres right of the
+    /// leader's nose, and ahead; nothing where the formation keeps its heading.
+    fn slot_in_heading_m(&self) -> Option<DVec2> {
+        None
+    }
+    /// Whether a pilot flies this aircraft. The protocol gives it no order then, and a change of its flight mode
+    /// is the pilot's business and no takeover.
+    fn is_piloted(&self) -> bool {
+        false
     }
     /// Hash of the plan that the swarm shares; nothing without one.
     fn plan_hash(&self) -> Option<u64> {

@@ -106,6 +106,8 @@ mod tests {
             phase: Phase::Moving,
             leader: false,
             slot_offset: None,
+            heading_rad: 0.0,
+            slot_in_heading: None,
         }
     }
 

@@ -7,6 +7,8 @@ pub mod channel;
 pub mod encounters;
 pub mod faults;
 pub mod flight_controller;
+pub mod following;
 pub mod motion;
 pub mod observer;
+pub mod pilot;
 pub mod world;

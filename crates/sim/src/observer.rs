@@ -5,9 +5,10 @@
 //! motion between them), so nothing slips between samples.
 
 use crate::encounters::{Encounter, Encounters};
+use crate::following::{Following, Slave};
 use wingbeat_agent::Phase;
 use wingbeat_geo::approach::nearest_between;
-use wingbeat_geo::{DVec3, Duration, Instant};
+use wingbeat_geo::{DVec2, DVec3, Duration, Instant};
 
 /// The truth of one aircraft at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +27,11 @@ pub struct Sample {
     pub leader: bool,
     /// Where it should be from the leader, east and north, metres.
     pub slot_offset: Option<DVec3>,
+    /// Where its nose points, clockwise from north.
+    pub heading_rad: f64,
+    /// Where it should be from the leader in a formation that turns with the leader: right of the leader's
+    /// nose and ahead, metres.
+    pub slot_in_heading: Option<DVec2>,
 }
 
 /// Figures of one aircraft.
@@ -124,6 +130,8 @@ pub struct Observer {
     mission: Option<Instant>,
     mission_over: bool,
     encounters: Encounters,
+    following: Following,
+    slaves: Vec<Slave>,
 }
 
 impl Observer {
@@ -138,6 +146,8 @@ impl Observer {
             mission: None,
             mission_over: false,
             encounters: Encounters::default(),
+            following: Following::default(),
+            slaves: Vec::new(),
         }
     }
 
@@ -165,6 +175,12 @@ impl Observer {
         }
         let began = *self.mission.get_or_insert(now);
         self.swarm.mission_time_s = now.since(began).as_secs_f64();
+        if leader.phase == Phase::Moving && leader.slot_in_heading.is_some() {
+            let slave = |s: &Sample| Some(Slave { place: s.local.truncate(), slot: s.slot_in_heading? });
+            self.slaves.clear();
+            self.slaves.extend(samples.iter().filter(|s| !s.leader).filter_map(slave));
+            self.following.look(leader.local.truncate(), leader.heading_rad, &self.slaves);
+        }
         for (i, s) in samples.iter().enumerate() {
             let Some(offset) = s.slot_offset.filter(|_| !s.leader) else { continue };
             let error_m = (leader.local + offset - s.local).truncate().length();
@@ -226,6 +242,11 @@ impl Observer {
         self.encounters.all()
     }
 
+    /// How well the slaves followed so far, in a formation that turns with its leader.
+    pub fn following(&self) -> &Following {
+        &self.following
+    }
+
     /// Figures of the swarm so far.
     pub fn swarm(&self) -> &SwarmFigures {
         &self.swarm
@@ -245,6 +266,8 @@ mod tests {
             phase,
             leader,
             slot_offset: Some(DVec3::new(if leader { 0.0 } else { 50.0 }, 0.0, 0.0)),
+            heading_rad: 0.0,
+            slot_in_heading: None,
         }
     }
 

@@ -19,6 +19,7 @@ use crate::channel::{Channel, Counters, Delivery};
 use crate::faults::{Fault, Guard};
 use crate::flight_controller::{FlightController, Truth};
 use crate::observer::{Observer, Sample};
+use crate::pilot::{Pilot, STICK_PERIOD};
 
 /// How often the checkers look.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
@@ -29,6 +30,8 @@ struct Vehicle {
     controller: FlightController,
     /// The wake-up that is in the queue; others that come are stale.
     wake_at: Instant,
+    /// Whoever holds its sticks, and since when.
+    pilot: Option<(Pilot, Instant)>,
     companion: Companion,
 }
 
@@ -50,6 +53,8 @@ enum Happening {
     Arrival { to: usize, bytes: Arc<[u8]> },
     /// An agent wanted waking.
     Wake { vehicle: usize },
+    /// A pilot moves the sticks.
+    Sticks { vehicle: usize },
     /// A fault begins: its place in the list.
     Fault { index: usize },
 }
@@ -135,6 +140,7 @@ impl World {
                 controller,
                 wake_at: Instant::NEVER,
                 companion: Companion::Lives,
+                pilot: None,
             })
             .collect();
         let mut world = Self {
@@ -195,6 +201,7 @@ impl World {
                 Happening::Arrival { to, bytes } => {
                     self.agent(to, Input::Datagram(&bytes));
                 }
+                Happening::Sticks { vehicle } => self.move_sticks(vehicle),
                 Happening::Wake { vehicle } => {
                     if self.vehicles[vehicle].wake_at != at {
                         continue;
@@ -235,6 +242,26 @@ impl World {
         self.push(next, Happening::Tick);
     }
 
+    /// Somebody takes the transmitter of one aircraft, now.
+    pub fn seat(&mut self, vehicle: usize, pilot: Pilot) {
+        let seated = self.vehicles[vehicle].pilot.is_some();
+        self.vehicles[vehicle].pilot = Some((pilot, self.now));
+        if !seated {
+            self.push(self.now, Happening::Sticks { vehicle });
+        }
+    }
+
+    fn move_sticks(&mut self, vehicle: usize) {
+        let aircraft = &mut self.vehicles[vehicle];
+        let Some((pilot, since)) = &mut aircraft.pilot else { return };
+        let sticks = pilot.sticks(self.now.since(*since), &aircraft.controller.truth());
+        aircraft.controller.set_rc(Some(sticks.channels()));
+        let pulses = [sticks.roll_us, sticks.pitch_us, sticks.throttle_us, sticks.yaw_us];
+        let bytes: Vec<u8> = pulses.iter().flat_map(|p| p.to_le_bytes()).collect();
+        self.trace = mixed(self.trace, self.now, vehicle, 4, &bytes);
+        self.push(self.now + STICK_PERIOD, Happening::Sticks { vehicle });
+    }
+
     /// A fault begins.
     fn fail(&mut self, fault: Fault) {
         self.channel.disturb(fault);
@@ -270,7 +297,7 @@ impl World {
         guard.step(now, heard, &mut asked);
         if !asked.is_empty() {
             vehicle.controller.receive(&asked);
-            self.trace = mixed(self.trace, now, i, 4, &asked);
+            self.trace = mixed(self.trace, now, i, 5, &asked);
         }
     }
 
@@ -289,7 +316,7 @@ impl World {
         let places = self.positions.iter_mut().zip(&mut self.is_stale);
         for ((position, is_stale), vehicle) in places.zip(&self.vehicles) {
             if std::mem::take(is_stale) {
-                *position = self.frame.to_local(vehicle.controller.truth().position);
+                *position = vehicle.controller.place_in(&self.frame);
             }
         }
     }
@@ -306,6 +333,8 @@ impl World {
             phase,
             leader,
             slot_offset: slot_offset.map(|o| o.extend(0.0)),
+            heading_rad: truth.heading_rad,
+            slot_in_heading: self.vehicles[i].agent.slot_in_heading_m(),
         }
     }
 

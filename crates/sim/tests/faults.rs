@@ -21,7 +21,7 @@ fn world() -> World {
     let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
     let vehicles = (0..COUNT).map(|i| {
         let mut muscop = muscop::Config::new(VehicleId(i as u64 + 1), VehicleId(1), COUNT);
-        (muscop.layout, muscop.distance_m) = (Layout::Linear, 20.0);
+        (muscop.swarm.layout, muscop.swarm.distance_m) = (Layout::Linear, 20.0);
         let mut config = Config::new(muscop);
         config.companion_loss = CompanionLoss::EndsWithIt;
         let agent = Agent::new(config, i as u64, Instant::ZERO).unwrap();

@@ -7,19 +7,21 @@
 #![forbid(unsafe_code)]
 
 mod message;
+mod places;
 
 pub use message::{
-    AGE_MAX_MS, Avoidance, Beacon, Ending, LOCATIONS_MAX, Location, Message, Plan, Point, SWARM_MAX,
-    VehicleId, WAYPOINTS_MAX,
+    AGE_MAX_MS, Avoidance, Beacon, Coordinates, Ending, LOCATIONS_MAX, Location, Message, Plan, Point,
+    SWARM_MAX, SlotOffset, VehicleId, WAYPOINTS_MAX,
 };
 
+pub use places::Places;
 use serde::{Deserialize, Serialize};
 
 /// The longest datagram: what fits an Ethernet frame without fragments (1500 − 20 IP − 8 UDP).
 pub const DATAGRAM_LEN_MAX: usize = 1472;
 
 /// The first byte of every datagram. A change of any message below changes it.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// The bytes of one datagram.
 pub type Bytes = heapless::Vec<u8, DATAGRAM_LEN_MAX>;
@@ -147,6 +149,15 @@ pub fn encode(datagram: &Datagram) -> Result<Bytes, Refused> {
     Ok(bytes)
 }
 
+/// Bytes of a datagram with this message, whoever sends it and whenever: the sender's id and the counters at
+/// their longest. More than [`DATAGRAM_LEN_MAX`] cannot be sent.
+pub fn length_at_most(message: &Message) -> usize {
+    // Version; 64 bits, and twice 32, seven to a byte.
+    const HEADER_LEN_MAX: usize = 1 + 10 + 5 + 5;
+    // Counting writes nothing, so there is nothing that can fail; if it did, the message cannot be sent.
+    HEADER_LEN_MAX + postcard::experimental::serialized_size(message).unwrap_or(DATAGRAM_LEN_MAX)
+}
+
 /// The datagram of some bytes.
 ///
 /// # Errors
@@ -159,7 +170,10 @@ pub fn decode(bytes: &[u8]) -> Result<Datagram, Refused> {
     if version != VERSION {
         return Err(Refused::Version);
     }
-    let (datagram, rest) = postcard::take_from_bytes::<Datagram>(rest).map_err(|_| Refused::Malformed)?;
+    // A datagram is as large as the largest plan: it is made once, and moved no more than it must be.
+    let mut bytes = postcard::Deserializer::from_bytes(rest);
+    let datagram = Datagram::deserialize(&mut bytes).map_err(|_| Refused::Malformed)?;
+    let rest = bytes.finalize().map_err(|_| Refused::Malformed)?;
     if !rest.is_empty() {
         return Err(Refused::TrailingBytes);
     }
@@ -197,6 +211,10 @@ mod tests {
         }
     }
 
+    fn coordinates() -> Coordinates {
+        Coordinates { at: point(3), heading_urad: 5_078_908, leads: true }
+    }
+
     fn examples() -> Vec<(&'static str, Message)> {
         let plan = Plan {
             layout: 1,
@@ -206,10 +224,14 @@ mod tests {
             slots: [11, 12, 13].map(VehicleId).into_iter().collect(),
             take_off_order: [2, 0, 1].into_iter().collect(),
             waypoints: (0..3).map(point).collect(),
+            offsets: heapless::Vec::new(),
         };
+        let offset = |n| SlotOffset { right_dm: 125 * n, ahead_dm: -200 * n, up_dm: 30 * n };
+        let custom = Plan { layout: 7, offsets: (0..3).map(offset).collect(), ..plan.clone() };
         std::vec![
             ("hello", Message::Hello { at: point(0) }),
             ("data", Message::Data(plan)),
+            ("data_custom", Message::Data(custom)),
             ("data_ack", Message::DataAck { hash: 0x0123_4567_89ab_cdef }),
             ("ready_to_fly", Message::ReadyToFly),
             ("ready_to_fly_ack", Message::ReadyToFlyAck),
@@ -221,6 +243,7 @@ mod tests {
             ("move_to_waypoint", Message::MoveToWaypoint { waypoint: 14 }),
             ("land", Message::Land { at: point(9) }),
             ("beacon", Message::Beacon(beacon())),
+            ("coordinates", Message::Coordinates(coordinates())),
             ("alive", Message::Alive { at: point(3) }),
             ("gather", Message::Gather { waypoint: 14 }),
             ("following", Message::Following { waypoint: 14, reached: true, leader: 2, at: point(3) }),
@@ -254,24 +277,69 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_plan_for_a_hundred_aircraft_fits_one_datagram() {
-        let plan = Plan {
+    fn plan_of(aircraft: u8, waypoints: i32) -> Plan {
+        Plan {
             layout: 1,
             distance_mm: 50_000,
             landing_distance_mm: 10_000,
-            heading_urad: 1,
-            slots: (0..100).map(|i| VehicleId(0x0200_0000_0000 + i)).collect(),
-            take_off_order: (0..100).collect(),
-            waypoints: (0..30).map(point).collect(),
+            heading_urad: 6_283_185,
+            slots: (0..u64::from(aircraft)).map(|i| VehicleId(0xfe00_0000_0000 + i)).collect(),
+            take_off_order: (0..aircraft).collect(),
+            waypoints: (0..waypoints).map(point).collect(),
+            offsets: heapless::Vec::new(),
+        }
+    }
+
+    fn encoded(message: Message) -> Result<Bytes, Refused> {
+        encode(&Datagram { from: VehicleId(u64::MAX), flight: u32::MAX, sequence: u32::MAX, message })
+    }
+
+    #[test]
+    fn a_plan_for_a_hundred_aircraft_fits_one_datagram() {
+        for (aircraft, waypoints) in [(81, 30), (100, 30)] {
+            let message = Message::Data(plan_of(aircraft, waypoints));
+            let bytes = encoded(message.clone()).unwrap();
+            assert_eq!(bytes.len(), length_at_most(&message), "{aircraft} aircraft");
+        }
+        let mut custom = plan_of(100, 30);
+        custom.layout = 7;
+        custom.offsets =
+            (0..100).map(|n| SlotOffset { right_dm: 5_000, ahead_dm: -n * 40, up_dm: n }).collect();
+        let message = Message::Data(custom);
+        assert!(length_at_most(&message) > DATAGRAM_LEN_MAX);
+        assert_eq!(encoded(message), Err(Refused::TooLong));
+    }
+
+    #[test]
+    fn a_plan_whose_places_contradict_its_formation_is_refused() {
+        let refused = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = plan_of(3, 3);
+            change(&mut plan);
+            decode(&encoded(Message::Data(plan)).unwrap()).err()
         };
-        let datagram = Datagram {
-            from: VehicleId(1),
-            flight: u32::MAX,
-            sequence: u32::MAX,
-            message: Message::Data(plan),
+        let places =
+            |n: usize| (0..n).map(|i| SlotOffset { right_dm: i as i32 * 100, ..SlotOffset::default() });
+        for layout in [0, 1, 2, 3, 4, 5, 18, 24] {
+            assert_eq!(refused(&|p| p.layout = layout), None, "{layout}");
+            let told = |p: &mut Plan| (p.layout, p.offsets) = (layout, places(3).collect());
+            assert_eq!(refused(&told), Some(Refused::Contradiction), "{layout}");
+        }
+        for layout in [6, 7] {
+            assert_eq!(refused(&|p| p.layout = layout), Some(Refused::Contradiction), "{layout}");
+            for (n, answer) in
+                [(2, Some(Refused::Contradiction)), (3, None), (4, Some(Refused::Contradiction))]
+            {
+                assert_eq!(refused(&|p| (p.layout, p.offsets) = (layout, places(n).collect())), answer);
+            }
+        }
+        for layout in [8, 16, 17, 25, 255] {
+            assert_eq!(refused(&|p| p.layout = layout), Some(Refused::Contradiction), "{layout}");
+        }
+        let far = |p: &mut Plan| {
+            (p.layout, p.offsets) = (7, places(3).collect());
+            p.offsets[1].ahead_dm = i32::MIN;
         };
-        assert!(encode(&datagram).is_ok());
+        assert_eq!(refused(&far), Some(Refused::Impossible));
     }
 
     #[test]
@@ -333,6 +401,23 @@ mod tests {
         assert_eq!(decode(&bytes), Err(Refused::Malformed));
     }
 
+    #[test]
+    fn coordinates_that_no_leader_has_are_refused() {
+        let refused = |change: &dyn Fn(&mut Coordinates)| {
+            let mut coordinates = coordinates();
+            change(&mut coordinates);
+            let message = Message::Coordinates(coordinates);
+            let bytes = encode(&Datagram { from: VehicleId(1), flight: 0, sequence: 0, message }).unwrap();
+            decode(&bytes).err()
+        };
+        assert_eq!(refused(&|_| {}), None);
+        assert_eq!(refused(&|c| c.heading_urad = 6_283_186), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.heading_urad = u32::MAX), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.height_mm = 10_000_001), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.height_mm = i32::MIN), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.at.longitude_e7 = 1_800_000_001), Some(Refused::OffEarth));
+    }
+
     proptest! {
         #[test]
         fn rubbish_never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
@@ -344,7 +429,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_is_another_datagram_or_a_refusal(which in 0..13usize, bit in 0..400usize) {
+        fn a_flipped_bit_is_another_datagram_or_a_refusal(which in 0..14usize, bit in 0..400usize) {
             let datagram = Datagram { from: VehicleId(5), flight: 9, sequence: 2, message: examples()[which].1.clone() };
             let mut bytes = encode(&datagram).unwrap();
             let at = bit / 8 % bytes.len();

@@ -46,7 +46,8 @@ impl Point {
 /// derives its own waypoints by adding its slot's offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Formation: 0 linear, 1 matrix, 2 circular.
+    /// Formation: 0 linear, 1 matrix, 2 circular, 3 compact matrix, 4 compact mesh, 5 wedge, 6 random,
+    /// 7 custom, 16 and the number of its parts: split-up.
     pub layout: u8,
     /// Distance between slots in flight, millimetre.
     pub distance_mm: u32,
@@ -60,7 +61,28 @@ pub struct Plan {
     pub take_off_order: Vec<u8, SWARM_MAX>,
     /// Waypoints of the centre; the first is where the formation assembles.
     pub waypoints: Vec<Point, WAYPOINTS_MAX>,
+    /// Where each slot lies from the centre, for a formation that cannot be worked out from the numbers above:
+    /// random and custom. Of the others nobody tells.
+    pub offsets: Vec<SlotOffset, SWARM_MAX>,
 }
+
+/// Where a slot lies from the centre before the formation is turned into its heading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotOffset {
+    /// To the right of the heading, decimetre.
+    pub right_dm: i32,
+    /// Ahead, decimetre.
+    pub ahead_dm: i32,
+    /// Above, decimetre.
+    pub up_dm: i32,
+}
+
+/// Layouts whose places are told.
+const LISTED: core::ops::RangeInclusive<u8> = 6..=7;
+/// All layouts: numbered, and split up into two to eight parts.
+const LAYOUTS: [core::ops::RangeInclusive<u8>; 2] = [0..=7, 18..=24];
+/// No slot is farther from the centre in any direction, decimetre.
+const OFFSET_MAX_DM: u32 = 1_000_000;
 
 impl Plan {
     fn check(&self) -> Result<(), Refused> {
@@ -74,8 +96,18 @@ impl Plan {
         let doubled = (1..n).any(|i| self.slots[..i].contains(&self.slots[i]));
         // One may be left out: a pilot takes it off.
         let all_take_off = self.take_off_order.len() == n || self.take_off_order.len() + 1 == n;
-        if n == 0 || !all_take_off || doubled || self.layout > 2 || self.waypoints.is_empty() {
+        if n == 0 || !all_take_off || doubled || self.waypoints.is_empty() {
             return Err(Refused::Contradiction);
+        }
+        let told = if LISTED.contains(&self.layout) { n } else { 0 };
+        if self.offsets.len() != told || !LAYOUTS.iter().any(|known| known.contains(&self.layout)) {
+            return Err(Refused::Contradiction);
+        }
+        let far = |o: &SlotOffset| {
+            [o.right_dm, o.ahead_dm, o.up_dm].iter().any(|x| x.unsigned_abs() > OFFSET_MAX_DM)
+        };
+        if self.offsets.iter().any(far) {
+            return Err(Refused::Impossible);
         }
         if self.distance_mm == 0 || self.landing_distance_mm == 0 || self.heading_urad >= 6_283_186 {
             return Err(Refused::Contradiction);
@@ -199,6 +231,26 @@ impl Beacon {
     }
 }
 
+/// Where the leader of a FollowMe flight is, and where its nose points (thesis figure 7.3, *Coordinates*).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coordinates {
+    /// Where it is.
+    pub at: Point,
+    /// Where its nose points, 1e-6 radian clockwise from north.
+    pub heading_urad: u32,
+    /// Whether it leads: it is high enough to be followed. Before, it only tells that it is there.
+    pub leads: bool,
+}
+
+impl Coordinates {
+    fn check(self) -> Result<(), Refused> {
+        self.at.check()?;
+        let possible =
+            self.heading_urad < 6_283_186 && (-1_000_000..=10_000_000).contains(&self.at.height_mm);
+        if possible { Ok(()) } else { Err(Refused::Impossible) }
+    }
+}
+
 /// What is said. Names are those of thesis figures 6.1 and 6.2 and, for the take-off, of the reference
 /// implementation's messages.
 // Without an allocator a message is as large as its largest kind.
@@ -249,6 +301,8 @@ pub enum Message {
     },
     /// Where the sender is and will be (MBCAP).
     Beacon(Beacon),
+    /// Where the leader of a FollowMe flight is (3).
+    Coordinates(Coordinates),
     /// The sender is there and has nothing else to say.
     Alive {
         /// Where it is.
@@ -329,6 +383,7 @@ impl Message {
             Self::Following { leader, at, .. } => at.check().and(slot(*leader)),
             Self::Data(plan) => plan.check(),
             Self::Beacon(beacon) => beacon.check(),
+            Self::Coordinates(coordinates) => coordinates.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly
             | Self::ReadyToFlyAck

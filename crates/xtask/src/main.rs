@@ -2,6 +2,7 @@
 //! in seconds; what knows our crates runs as a program of theirs.
 #![forbid(unsafe_code)]
 
+mod assignment;
 mod bench;
 mod chip;
 mod counts;
@@ -87,6 +88,8 @@ enum Part {
     Frames,
     /// A hundred aircraft through MBCAP-e for 64 minutes, and what a hundred neighbours cost one
     Sky,
+    /// Giving 500 aircraft their slots
+    Assignment,
 }
 
 fn main() -> ExitCode {
@@ -94,9 +97,12 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test { full } => return suite::run(&root, full),
         Command::Demo { arguments } => demo::run(&root, &arguments),
-        Command::Bench { part: None, seed } => bench::run(&root).and_then(|()| sky::run(&root, seed)),
+        Command::Bench { part: None, seed } => {
+            bench::run(&root).and_then(|()| sky::run(&root, seed)).and_then(|()| assignment::run(&root, seed))
+        }
         Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
         Command::Bench { part: Some(Part::Sky), seed } => sky::run(&root, seed),
+        Command::Bench { part: Some(Part::Assignment), seed } => assignment::run(&root, seed),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Cross { target } => cross::run(&root, target),

@@ -20,7 +20,8 @@ const SHARE_TARGET_PERCENT: f64 = 2.0;
 
 /// Measures, prints, and writes into `docs/performance.md`.
 pub(crate) fn run(root: &Path, seed: u64) -> Result<()> {
-    let sky = lines(root, "sky", &[AIRCRAFT.to_string(), MINUTES.to_string(), seed.to_string()])?;
+    let sky =
+        lines(root, "wingbeat-sim", "sky", &[AIRCRAFT.to_string(), MINUTES.to_string(), seed.to_string()])?;
     let sky = sky.first().context("the bench of the sky printed no line 'sky: ...'")?;
     let (core_s, memory_mb) = (before(sky, " s of one core")?, before(sky, " MB at most")?);
     let verdict = |met: bool| if met { "met" } else { "**missed**" };
@@ -29,7 +30,7 @@ pub(crate) fn run(root: &Path, seed: u64) -> Result<()> {
          {SKY_TARGET_S} s on one core, {MEMORY_TARGET_MB} MB | {sky} | {} |",
         verdict(core_s <= SKY_TARGET_S && memory_mb <= MEMORY_TARGET_MB)
     )];
-    for line in lines(root, "neighbours", &[])? {
+    for line in lines(root, "wingbeat-sim", "neighbours", &[])? {
         let share_percent = before(&line, " % of one core")?;
         let allocations = before(&line, " allocations in")?;
         rows.push(format!(
@@ -46,10 +47,10 @@ pub(crate) fn run(root: &Path, seed: u64) -> Result<()> {
     bench::replace(&root.join("docs/performance.md"), BEGIN, END, &measured)
 }
 
-/// Runs a benchmark of the simulated world; what follows its name in the lines that begin with it.
-fn lines(root: &Path, name: &str, arguments: &[String]) -> Result<Vec<String>> {
+/// Runs a benchmark of a package; what follows its name in the lines that begin with it.
+pub(crate) fn lines(root: &Path, package: &str, name: &str, arguments: &[String]) -> Result<Vec<String>> {
     let mut command = process::cargo();
-    command.current_dir(root).args(["bench", "--package", "wingbeat-sim", "--bench", name, "--"]);
+    command.current_dir(root).args(["bench", "--package", package, "--bench", name, "--"]);
     let finished = process::tee(command.args(arguments))?;
     if !finished.status.success() {
         bail!("the bench '{name}': found {}, expected exit code 0", finished.status);
@@ -59,7 +60,7 @@ fn lines(root: &Path, name: &str, arguments: &[String]) -> Result<Vec<String>> {
 }
 
 /// The number that stands before `unit`.
-fn before(line: &str, unit: &str) -> Result<f64> {
+pub(crate) fn before(line: &str, unit: &str) -> Result<f64> {
     let number = line.split_once(unit).and_then(|(text, _)| text.rsplit(' ').next()?.parse().ok());
     number.with_context(|| format!("found no number before '{unit}' in '{line}'"))
 }

@@ -140,7 +140,7 @@ export interface components {
             navigation?: components["schemas"]["Navigation"] | null;
             /** @description How far its flight has come, whatever the protocol calls that. */
             phase: components["schemas"]["Phase"];
-            /** @description The coordination protocol: `muscop`, `mbcap`, `mbcap-e`. */
+            /** @description The coordination protocol: `muscop`, `mbcap`, `mbcap-e`, `follow_me`. */
             protocol: string;
             /** @description What the radio did. */
             radio: components["schemas"]["Radio"];

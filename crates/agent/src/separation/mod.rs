@@ -16,7 +16,7 @@ use heapless::Vec;
 use wingbeat_geo::approach::{horizontal_and_vertical_m, nearest_between};
 use wingbeat_geo::{Approach, DVec3, Duration, Instant, Position, Scale};
 use wingbeat_protocol::{Severity, Text, text};
-use wingbeat_wire::{Avoidance, Beacon, Location, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, Beacon, Location, Places, Refused, VehicleId};
 
 /// Neighbours whose way is kept.
 pub const TRACKS_MAX: usize = 128;
@@ -226,6 +226,7 @@ pub struct Monitor {
     airborne: bool,
     /// Highest id first.
     tracks: Vec<Track, TRACKS_MAX>,
+    places: Places,
     flight: Figures,
     rule_at: Instant,
 }
@@ -240,6 +241,7 @@ impl Monitor {
             concerned: Surroundings::default(),
             airborne: false,
             tracks: Vec::new(),
+            places: Places::default(),
             flight: Figures::default(),
             rule_at: Instant::ZERO,
         }
@@ -265,9 +267,9 @@ impl Monitor {
         }
         let age_us = u64::from(beacon.age_ms) * 1_000;
         let measured_at = Instant::from_micros(now.as_micros().saturating_sub(age_us));
-        let found = self.tracks.binary_search_by(|t| from.cmp(&t.id));
+        let found = self.places.find(from, |i| self.tracks.get(i).is_some_and(|t| t.id == from));
         let i = match found {
-            Ok(i) => {
+            Some(i) => {
                 let track = &self.tracks[i];
                 // Counters wrap: whatever lies in the half behind the last one is older.
                 let newer = (sequence.wrapping_sub(track.sequence) as i32) > 0;
@@ -276,7 +278,7 @@ impl Monitor {
                 }
                 i
             }
-            Err(_) => match self.make_room(now, from, position) {
+            None => match self.make_room(now, from, position) {
                 Some(i) => i,
                 None => return Ok(()),
             },
@@ -390,7 +392,9 @@ impl Monitor {
             encounter: Encounter::None,
             ruled: false,
         };
-        self.tracks.insert(i, track).ok().map(|()| i)
+        self.tracks.insert(i, track).ok()?;
+        self.places.learn(self.tracks.iter().map(|t| t.id));
+        Some(i)
     }
 
     /// Where another is from us and how it moves as seen from us, as far as that can be known.

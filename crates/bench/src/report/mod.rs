@@ -2,13 +2,15 @@
 //! ours.
 
 pub mod crowd;
+pub mod following;
 pub mod pairs;
 pub mod statistics;
 
 use std::fmt::Write as _;
 
 use crate::flight::{Flight, Radio};
-use crate::scenario::{Scenario, Variant};
+use crate::follow::FollowTask;
+use crate::scenario::{Scenario, Task, Variant};
 use wingbeat_sim::observer::{AircraftFigures, Spread, SwarmFigures};
 
 /// Thesis Table 6.2 as data.
@@ -73,6 +75,8 @@ pub struct Row {
     pub name: String,
     /// What kept aircraft on missions of their own apart.
     pub variant: Option<Variant>,
+    /// What followed, and how.
+    pub follow: Option<FollowTask>,
     /// Number of aircraft.
     pub aircraft: usize,
     /// Number of waypoints.
@@ -90,6 +94,10 @@ impl Row {
             mission: scenario.map_or_else(String::new, Scenario::label),
             name: scenario.map_or_else(String::new, |s| s.name.clone()),
             variant: scenario.and_then(Scenario::variant),
+            follow: scenario.and_then(|s| match &s.task {
+                Task::Follow(follow) => Some(follow.clone()),
+                Task::Swarm(_) | Task::Own(_) => None,
+            }),
             aircraft: scenario.map_or(0, Scenario::aircraft),
             waypoints: scenario.map_or(0, Scenario::waypoints),
             flights,
@@ -201,6 +209,7 @@ mod tests {
             mission: "14 waypoints".into(),
             name: "14 waypoints".into(),
             variant: None,
+            follow: None,
             aircraft: 9,
             waypoints: 14,
             flights: vec![],

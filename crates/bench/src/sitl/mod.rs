@@ -7,6 +7,7 @@
 //! | [`parameters`] | what it is configured with |
 //! | [`ports`] | which instances are free |
 //! | [`network`] | a network of our own, because SITL listens on every interface |
+//! | `pilot` | a simulated pilot at the simulated receiver |
 //! | `monitor` | where the simulator says that the aircraft is; autopilot time |
 //! | [`rate`] | whether the simulation kept pace |
 //!
@@ -18,6 +19,7 @@ mod monitor;
 pub mod network;
 mod overheads;
 pub mod parameters;
+mod pilot;
 pub mod ports;
 pub mod process;
 pub mod rate;
@@ -38,7 +40,8 @@ use wingbeat_sim::motion::WindParameters;
 
 use crate::fleet::{Ended, Fact, Facts, Fleet};
 use crate::flight::{self, Flight};
-use crate::plan::Plan;
+use crate::hands::{Hands, Started};
+use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
 use crate::scenario::{ORIGIN, Scenario, Task};
 use monitor::Monitor;
@@ -123,7 +126,11 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     }
     println!("\nthe same plan, SITL beside the deterministic bench:");
     let overheads = overheads::table(&pairs);
-    print!("{}", if overheads.is_empty() { report::flights(&rows) } else { overheads });
+    if config.plan.table == Table::Following {
+        print!("{}", report::following::table(&rows));
+    } else {
+        print!("{}", if overheads.is_empty() { report::flights(&rows) } else { overheads });
+    }
     Ok(ended)
 }
 
@@ -132,6 +139,7 @@ fn beside(flights: &[(Scenario, u64)], flown: &[Flight], simulated: &[Flight]) -
     let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
     let row = |how: &str, flown: &[Flight]| Row {
         mission: format!("{name}, {how}"),
+        name: format!("{name}, {how}"),
         ..Row::of(flights.first().map(|(scenario, _)| scenario), flown.to_vec(), Vec::new())
     };
     [row("SITL", flown), row("bench run", simulated)]
@@ -265,11 +273,17 @@ async fn in_the_air(
     let facts: Facts = Arc::new(Mutex::new(monitors.iter().filter_map(fact).collect()));
     let mut copies = JoinSet::new();
     copies.spawn(copy(monitors.iter().map(Monitor::share).collect(), Arc::clone(&facts), hub.0.positions()));
+    let started = Started::default();
+    for (i, monitor) in monitors.iter().enumerate() {
+        let Some(pilot) = scenario.pilot(i, seed) else { continue };
+        let hands = Hands::new(pilot, started.clone());
+        copies.spawn(pilot::fly(hands, monitor.share(), clock, ports::receiver(instance + i as u16)));
+    }
     let serial0: Vec<SocketAddr> =
         instances.map(|i| SocketAddr::from((Ipv4Addr::LOCALHOST, ports::serial0(i)))).collect();
     // A swarm's progress is told as a whole; aircraft that avoid each other go each their own way.
     let all_lines = matches!(scenario.task, Task::Own(_));
-    let fleet = Fleet::join(scenario.clone(), seed, clock, hub, &serial0, facts, copies).await?;
+    let fleet = Fleet::join(scenario.clone(), seed, clock, hub, &serial0, facts, (copies, started)).await?;
     let mut lines = JoinSet::new();
     for (i, log) in fleet.logs().enumerate() {
         lines.spawn(tell(i + 1, log, all_lines));
@@ -284,6 +298,7 @@ async fn in_the_air(
     let rates: Vec<_> = monitors.iter().map(|m| m.heard().rate.clone()).collect();
     fleet.report(&observer);
     let flight = Flight {
+        following: observer.following().clone(),
         aircraft: observer.aircraft(),
         swarm: observer.swarm().clone(),
         encounters: observer.encounters().to_vec(),
@@ -372,7 +387,8 @@ fn fact_of(frame: &Frame, heard: &monitor::Heard) -> Option<Fact> {
     let local: DVec3 = frame.to_local(heard.position()?);
     let t = &heard.telemetry;
     let landed = !t.armed || t.height_m < LANDED_BELOW_M;
-    Some(Fact { local, velocity: heard.velocity(), armed: t.armed, landed })
+    let heading_rad = t.heading_rad;
+    Some(Fact { local, velocity: heard.velocity(), armed: t.armed, landed, heading_rad })
 }
 
 /// Copies what was heard to the checkers and to the radio channel, for ever.

@@ -23,7 +23,7 @@ impl Pair {
     fn variant(&self) -> Option<Variant> {
         match &self.scenario.task {
             Task::Own(own) => Some(own.variant),
-            Task::Swarm(_) => None,
+            Task::Swarm(_) | Task::Follow(_) => None,
         }
     }
 }
@@ -105,12 +105,14 @@ fn published(name: &str, uav: usize, protocol: Variant) -> [String; 2] {
 mod tests {
     use super::*;
     use crate::scenario::{OwnMission, OwnTask};
+    use wingbeat_sim::following::Following;
     use wingbeat_sim::observer::AircraftFigures;
 
     fn pair(name: &str, variant: Variant, real_s: [f64; 2], simulated_s: [f64; 2]) -> Pair {
         let mission = OwnMission { speed_m_s: 10.0, points: Vec::new() };
         let task = OwnTask { variant, missions: vec![mission.clone(), mission] };
         let flight = |times_s: [f64; 2]| Flight {
+            following: Following::default(),
             aircraft: times_s
                 .map(|flight_time_s| AircraftFigures { flight_time_s, ..AircraftFigures::default() })
                 .to_vec(),

@@ -24,6 +24,11 @@ pub fn serial1(instance: u16) -> u16 {
     TCP[1] + STEP * instance
 }
 
+/// The port of the simulated receiver.
+pub fn receiver(instance: u16) -> u16 {
+    UDP[0] + STEP * instance
+}
+
 /// The first port of this instance that somebody else has.
 fn taken(instance: u16) -> Option<String> {
     let any = Ipv4Addr::UNSPECIFIED;

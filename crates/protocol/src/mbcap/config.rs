@@ -112,6 +112,8 @@ pub struct Config {
     pub recheck: Duration,
     /// Longest time in one state outside Normal.
     pub deadlock: Deadlock,
+    /// While the other has a conflict with a third the time above stands still, for so long at most.
+    pub turn: Duration,
     /// Distance from the other's path that is safe, metres.
     pub safe_distance_m: f64,
     /// Whether a curve of the other widens that (MBCAP-e, figure 5.18).
@@ -213,6 +215,7 @@ impl Config {
                 base: Duration::from_secs(20),
                 distance_m: 90.0,
             },
+            turn: Duration::from_secs(600),
             safe_distance_m: 20.0,
             curves: None,
             overtake_beyond: false,

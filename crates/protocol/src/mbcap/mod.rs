@@ -101,6 +101,8 @@ pub struct Mbcap {
     config: Config,
     state: State,
     since: Instant,
+    /// When it began to stand still.
+    stood_at: Instant,
     doing: Option<Doing>,
     route: Route,
     /// The mission in the local frame, and that frame; made at the start of the flight.
@@ -159,6 +161,7 @@ impl Mbcap {
         Self {
             state: State::Start,
             since: now,
+            stood_at: now,
             doing: None,
             route: Route::new(),
             frame: None,
@@ -337,6 +340,7 @@ impl Mbcap {
                 (self.avoiding, self.avoided, self.avoided_event) = (None, None, None);
                 (self.risk_at, self.aside, self.overtaken) = (None, None, false);
             }
+            Avoidance::StandStill => self.stood_at = now,
             Avoidance::GoOnPlease => self.overtaken = false,
             _ => {}
         }
@@ -543,8 +547,12 @@ impl Mbcap {
         match other.avoiding {
             Some(whom) if whom == self.config.me => {}
             Some(_) => {
-                // It has another conflict first: our turn comes.
-                self.since = now;
+                // It has another conflict first: our turn comes. Of one that is heard no more that is old news, and
+                // three that wait for each other in a ring would wait until their batteries are empty.
+                let is_heard = avoided.is_valid(now, self.config.beacon_validity);
+                if is_heard && now.since(self.stood_at) <= self.config.turn {
+                    self.since = now;
+                }
                 return;
             }
             None => return,

@@ -2,7 +2,7 @@
 
 use heapless::Vec;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Avoidance, Beacon, Location, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, Beacon, Location, Places, Refused, VehicleId};
 
 use super::predict::Locations;
 use super::risk;
@@ -104,8 +104,7 @@ fn distance_bound_m(a: &Location, b: &Location) -> f64 {
 #[derive(Default)]
 pub(super) struct Neighbours {
     known: Vec<Neighbour, NEIGHBOURS_MAX>,
-    /// Their ids in the same order: a search through neighbours, which are large, waits for memory at each step.
-    ids: Vec<VehicleId, NEIGHBOURS_MAX>,
+    places: Places,
 }
 
 impl Neighbours {
@@ -118,7 +117,7 @@ impl Neighbours {
         frame: &Frame,
     ) -> Result<(), Refused> {
         let found = self.find(id);
-        if let Ok(i) = found
+        if let Some(i) = found
             && !self.known[i].admits(now)
         {
             return Err(Refused::Storm);
@@ -130,24 +129,21 @@ impl Neighbours {
         }
         let reach_m = beacon.locations.iter().map(|l| distance_bound_m(first, l)).fold(0.0, f64::max);
         match found {
-            Ok(i) => {
+            Some(i) => {
                 let known = &mut self.known[i];
                 known.beacon.clone_from(beacon);
                 (known.at, known.reach_m, known.heard_at) = (at, reach_m, now);
             }
-            Err(_) => {
+            None => {
                 if self.known.is_full() {
                     // Who was silent longest makes room; who is heard keeps its place.
                     let oldest = (0..self.known.len()).min_by_key(|&i| self.known[i].heard_at);
                     match oldest.filter(|&i| now.since(self.known[i].heard_at) > STORM_WINDOW) {
-                        Some(i) => {
-                            self.known.remove(i);
-                            self.ids.remove(i);
-                        }
+                        Some(i) => drop(self.known.remove(i)),
                         None => return Err(Refused::NoRoom),
                     }
                 }
-                let i = self.ids.partition_point(|&other| other > id);
+                let i = self.known.partition_point(|other| other.id > id);
                 let neighbour = Neighbour {
                     id,
                     beacon: beacon.clone(),
@@ -159,18 +155,19 @@ impl Neighbours {
                     banished_until: None,
                 };
                 // There is room: see above.
-                let _ = (self.known.insert(i, neighbour), self.ids.insert(i, id));
+                let _ = self.known.insert(i, neighbour);
+                self.places.learn(self.known.iter().map(|n| n.id));
             }
         }
         Ok(())
     }
 
-    fn find(&self, id: VehicleId) -> Result<usize, usize> {
-        self.ids.binary_search_by(|other| id.cmp(other))
+    fn find(&self, id: VehicleId) -> Option<usize> {
+        self.places.find(id, |i| self.known.get(i).is_some_and(|n| n.id == id))
     }
 
     pub(super) fn get(&self, id: VehicleId) -> Option<&Neighbour> {
-        self.find(id).ok().map(|i| &self.known[i])
+        self.find(id).map(|i| &self.known[i])
     }
 
     /// Highest right of way first.

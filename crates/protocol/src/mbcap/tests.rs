@@ -57,6 +57,7 @@ impl Craft {
             position: frame.to_position(self.at.extend(20.0)),
             height_m: 20.0,
             velocity_m_s: self.velocity.extend(0.0),
+            heading_rad: 0.0,
             armed: self.armed,
             landing: self.mode == Some(Order::Land),
         }

@@ -29,13 +29,14 @@ pub mod members;
 pub(crate) mod obstacles;
 pub mod plan;
 mod setup;
+pub mod shape;
 mod takeoff;
 mod talk;
 
 use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
-use wingbeat_geo::formation::Layout;
+use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
@@ -59,6 +60,8 @@ pub struct Config {
     pub aircraft: usize,
     /// Shape of the formation (master's).
     pub layout: Layout,
+    /// Its places, if it is custom (master's).
+    pub offsets: Offsets,
     /// Distance between slots in flight (master's; thesis 6.3.1: 50 m).
     pub distance_m: f64,
     /// Distance between slots when landing (master's). The thesis says "i.e. 5 meters" and the reference
@@ -97,6 +100,7 @@ impl Config {
             piloted_master: false,
             aircraft,
             layout: Layout::Linear,
+            offsets: Offsets::new(),
             distance_m: 50.0,
             landing_distance_m: 10.0,
             height_least_m: 2.0,

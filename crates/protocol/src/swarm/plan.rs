@@ -3,13 +3,12 @@
 use core::f64::consts::TAU;
 
 use heapless::Vec;
-use wingbeat_geo::formation::Layout;
 use wingbeat_geo::position::heading_rad as heading_rad_of;
 use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
-use wingbeat_wire::{Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
 use super::conflict::{Stop, Way, closest_m};
-use super::{Config, Manner};
+use super::{Config, Manner, shape};
 
 /// A first waypoint nearer than this to where the swarm stands is where it assembles; one farther away
 /// is flown to.
@@ -84,6 +83,12 @@ pub enum PlanError {
         /// Expected at most.
         most_m: i32,
     },
+    /// It does not fit one datagram.
+    #[error("the plan has {bytes} bytes, expected at most {DATAGRAM_LEN_MAX}: fewer waypoints or aircraft")]
+    TooLong {
+        /// Found.
+        bytes: usize,
+    },
     /// The heading of the formation is no number.
     #[error("heading: found {0}, expected a number of radians")]
     Heading(f64),
@@ -103,18 +108,7 @@ fn point(p: Position, height_mm: i32) -> Point {
     Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm }
 }
 
-/// The formation that a plan names.
-///
-/// # Errors
-/// The formation is impossible.
-pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
-    let layout = match plan.layout {
-        0 => Layout::Linear,
-        1 => Layout::Matrix,
-        _ => Layout::Circular,
-    };
-    Ok(Formation::new(layout, plan.slots.len(), f64::from(plan.distance_mm) / 1e3)?)
-}
+pub use super::shape::formation;
 
 /// Heading of the formation in flight, radians clockwise from north.
 pub fn heading_rad(plan: &Plan) -> f64 {
@@ -149,7 +143,7 @@ impl Task {
 /// Names what makes the flight impossible.
 pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Plan, PlanError> {
     let n = aircraft.len();
-    let formation = Formation::new(config.layout, n, config.distance_m)?;
+    let formation = shape::configured(config.layout, &config.offsets, n, config.distance_m)?;
     if n > SWARM_MAX {
         return Err(PlanError::Aircraft(n));
     }
@@ -196,17 +190,13 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
         false => assign(&ground, &air).into_iter().collect(),
     };
     let mut plan = Plan {
-        layout: match config.layout {
-            Layout::Linear => 0,
-            Layout::Matrix => 1,
-            Layout::Circular => 2,
-        },
         distance_mm: (config.distance_m * 1e3) as u32,
         landing_distance_mm: (config.landing_distance_m * 1e3) as u32,
         heading_urad: (heading * 1e6) as u32,
         waypoints,
         ..Plan::default()
     };
+    shape::tell(&mut plan, &formation);
     let _ = plan.slots.resize(n, VehicleId(0));
     for (i, &slot) in slot_of.iter().enumerate() {
         plan.slots[slot] = aircraft[i].0;
@@ -219,8 +209,9 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
         .collect();
     order.sort_unstable();
     plan.take_off_order = order.iter().map(|(_, slot)| *slot).collect();
+    shape::fits(&plan)?;
     for slot in 0..n {
-        route(config, &plan, slot)?;
+        route_in(&formation, config, &plan, slot)?;
     }
     let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
     let ways = Ways { ground: &ground, air: &air, slot_of: &slot_of, height_m };
@@ -315,13 +306,17 @@ fn assign_around(ground: &[DVec2], air: &[DVec2], master: usize, center: usize) 
 /// # Errors
 /// Names the first waypoint that would lie too low, too high or too far away.
 pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
-    let formation = formation(plan)?;
+    route_in(&formation(plan)?, config, plan, slot)
+}
+
+fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
     let offset = formation.offset_m(slot, heading_rad(plan));
+    let up_m = formation.height_m(slot);
     let frame = Frame::new(position(plan.waypoints[0]));
     let mut route = Route::new();
     for (waypoint, &w) in plan.waypoints.iter().enumerate() {
         let local = frame.to_local(position(w)).truncate() + offset;
-        let height_m = f64::from(w.height_mm) / 1e3;
+        let height_m = f64::from(w.height_mm) / 1e3 + up_m;
         if !(config.height_least_m..=config.height_most_m).contains(&height_m) {
             return Err(PlanError::Height {
                 who: plan.slots[slot],
@@ -341,7 +336,8 @@ pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanErr
                 most_m: config.distance_most_m as i32,
             });
         }
-        let _ = route.push(point(frame.to_position(local.extend(0.0)), w.height_mm));
+        let height_mm = libm::round(height_m * 1e3) as i32;
+        let _ = route.push(point(frame.to_position(local.extend(0.0)), height_mm));
     }
     Ok(route)
 }
@@ -355,7 +351,8 @@ pub fn slot_place(plan: &Plan, slot: usize, waypoint: usize) -> Option<Point> {
     // From the first waypoint, as the route is.
     let frame = Frame::new(position(*plan.waypoints.first()?));
     let place = frame.to_local(position(center)).truncate() + offset;
-    Some(point(frame.to_position(place.extend(0.0)), center.height_mm))
+    let height_mm = center.height_mm + libm::round(formation.height_m(slot) * 1e3) as i32;
+    Some(point(frame.to_position(place.extend(0.0)), height_mm))
 }
 
 /// Where a slot lands when the aircraft of the slot `leader` lands at `leader_at`: the flight formation, drawn
@@ -394,6 +391,9 @@ pub fn hash(plan: &Plan) -> u64 {
         eat(w.latitude_e7 as u64);
         eat(w.longitude_e7 as u64);
         eat(w.height_mm as u64);
+    }
+    for o in &plan.offsets {
+        [o.right_dm, o.ahead_dm, o.up_dm].into_iter().for_each(|dm| eat(dm as u64));
     }
     hash
 }

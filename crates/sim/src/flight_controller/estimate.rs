@@ -11,6 +11,9 @@ use crate::motion::Profile;
 
 /// How long the error of the position estimate takes to wander off.
 const WANDER_TIME_S: f64 = 30.0;
+/// How long the nose takes to wander off: the headings of the pilot's flight published with the reference
+/// (2 Hz, 684 s) correlate by 0.44 after 1.0 s and by 0.32 after 2.0 s.
+const HEADING_TIME_S: f64 = 2.0;
 /// Time between two steps of the wandering error: the failsafe tick.
 const WANDER_STEP_S: f64 = 0.1;
 /// The estimate lives on without position fixes for so long before it gives up the position.
@@ -46,6 +49,8 @@ enum Stage {
 pub(super) struct Estimate {
     generator: Pcg64Mcg,
     error: DVec3,
+    heading_generator: Pcg64Mcg,
+    heading_off_rad: f64,
     speaks_at: Instant,
     gyros_at: Instant,
     fix_at: Instant,
@@ -56,10 +61,12 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    pub(super) fn new(generator: Pcg64Mcg) -> Self {
+    pub(super) fn new(generator: Pcg64Mcg, heading_generator: Pcg64Mcg) -> Self {
         Self {
             generator,
             error: DVec3::ZERO,
+            heading_generator,
+            heading_off_rad: 0.0,
             speaks_at: Instant::NEVER,
             gyros_at: Instant::NEVER,
             fix_at: Instant::NEVER,
@@ -97,6 +104,19 @@ impl Estimate {
         let mut draw = || normal(&mut self.generator);
         let noise = DVec3::new(draw(), draw(), 0.5 * draw());
         self.error = self.error * keep + noise * kick;
+    }
+    /// How far the nose is from where the motion model has it.
+    pub(super) fn heading_off_rad(&self) -> f64 {
+        self.heading_off_rad
+    }
+    /// One step of the nose's wandering, a first-order Gauss-Markov process too.
+    pub(super) fn wander_heading(&mut self, deviation_rad: f64, flying: bool) {
+        if deviation_rad <= 0.0 || !flying {
+            return;
+        }
+        let keep = 1.0 - WANDER_STEP_S / HEADING_TIME_S;
+        let kick = deviation_rad * libm::sqrt(1.0 - keep * keep);
+        self.heading_off_rad = self.heading_off_rad * keep + kick * normal(&mut self.heading_generator);
     }
     pub(super) fn lose(&mut self, lost: bool, now: Instant) {
         self.lost_at = match (lost, self.lost_at) {

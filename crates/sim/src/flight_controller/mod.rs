@@ -87,6 +87,9 @@ pub struct Config {
     pub wind: WindParameters,
     /// Standard deviation of the wandering error of its position estimate.
     pub gps_noise_m: f64,
+    /// Standard deviation of the wandering of its nose in flight. It shows in what the aircraft is and tells;
+    /// the motion is flown as if the nose stood still.
+    pub heading_noise_rad: f64,
     /// Its battery and what hovering draws; `BATT_CAPACITY` follows the capacity.
     pub battery: BatteryParameters,
     /// How long it takes to get ready.
@@ -113,6 +116,7 @@ impl Config {
             profile: Profile::Copter357,
             wind: WindParameters::default(),
             gps_noise_m: 0.0,
+            heading_noise_rad: 0.0,
             battery: BatteryParameters::default(),
             boot: Boot::Warm,
             serial: 0,
@@ -206,7 +210,10 @@ impl FlightController {
             wind,
             wind_m_s: DVec3::ZERO,
             battery: Battery::new(config.battery),
-            estimate: estimate::Estimate::new(child(seed, "position noise", index)),
+            estimate: estimate::Estimate::new(
+                child(seed, "position noise", index),
+                child(seed, "heading noise", index),
+            ),
             streams: telemetry::Streams::default(),
             rc: rc::Rc::new(config.rc),
             mode: Mode::Stabilize,
@@ -307,6 +314,7 @@ impl FlightController {
         if slow {
             self.battery.step(SLOW_S, state);
             self.estimate.wander(self.config.gps_noise_m, !state.landed);
+            self.estimate.wander_heading(self.config.heading_noise_rad, !state.landed);
             self.record_way_back();
         }
     }
@@ -321,6 +329,17 @@ impl FlightController {
     fn uptime(&self) -> Duration {
         self.now.since(self.booted_at)
     }
+    /// Where the nose points, 0 to 2π clockwise from north.
+    fn nose_rad(&self) -> f64 {
+        let off = self.estimate.heading_off_rad();
+        let yaw = self.vehicle.state().yaw_rad;
+        if off == 0.0 {
+            return yaw;
+        }
+        let tau = core::f64::consts::TAU;
+        let nose = libm::fmod(yaw + off, tau);
+        if nose < 0.0 { nose + tau } else { nose }
+    }
     /// Home in the local frame; the launch point until one is set.
     fn home_or_origin(&self) -> DVec3 {
         self.home.unwrap_or(DVec3::ZERO)
@@ -334,19 +353,27 @@ impl FlightController {
 
     /// What is really so. For checkers, never for the agent.
     pub fn truth(&self) -> Truth {
-        let state = self.vehicle.state();
-        let local = state.position - self.estimate.error();
+        let (state, local) = (self.vehicle.state(), self.local());
         Truth {
             position: self.frame.to_position(local),
             local,
             velocity: state.velocity,
-            heading_rad: state.yaw_rad,
+            heading_rad: self.nose_rad(),
             armed: self.arming.armed(),
             mode: self.mode,
             landed: state.landed,
             flight_time: self.flight_time,
             touchdown_m_s: self.touchdown_m_s,
         }
+    }
+
+    /// Where it truly is, as a frame measures it: what [`FlightController::truth`] tells, for those who ask often.
+    pub fn place_in(&self, frame: &Frame) -> DVec3 {
+        self.frame.to_frame(frame, self.local())
+    }
+
+    fn local(&self) -> DVec3 {
+        self.vehicle.state().position - self.estimate.error()
     }
 
     /// What arrived, what was refused, what was answered.

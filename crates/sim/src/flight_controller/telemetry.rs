@@ -424,7 +424,7 @@ impl FlightController {
             vx: cm_s(state.velocity.y),
             vy: cm_s(state.velocity.x),
             vz: cm_s(-state.velocity.z),
-            hdg: (state.yaw_rad.to_degrees() * 1e2) as u16 % 36_000,
+            hdg: (self.nose_rad().to_degrees() * 1e2) as u16 % 36_000,
         })
     }
 
@@ -445,7 +445,8 @@ impl FlightController {
         let state = self.vehicle.state();
         let (roll_rad, pitch_rad) = state.roll_pitch_rad();
         let pi = core::f64::consts::PI;
-        let yaw = if state.yaw_rad > pi { state.yaw_rad - 2.0 * pi } else { state.yaw_rad };
+        let nose = self.nose_rad();
+        let yaw = if nose > pi { nose - 2.0 * pi } else { nose };
         MavMessage::ATTITUDE(ATTITUDE_DATA {
             time_boot_ms: self.boot_ms(),
             roll: roll_rad as f32,
@@ -470,7 +471,7 @@ impl FlightController {
             groundspeed: libm::hypot(state.velocity.x, state.velocity.y) as f32,
             alt: alt as f32,
             climb: state.velocity.z as f32,
-            heading: state.yaw_rad.to_degrees() as i16 % 360,
+            heading: self.nose_rad().to_degrees() as i16 % 360,
             throttle: (state.throttle * 100.0) as u16,
         })
     }

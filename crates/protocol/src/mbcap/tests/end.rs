@@ -115,3 +115,52 @@ fn mbcap_13_who_passes_and_has_arrived_keeps_nobody_waiting() {
     let at = higher.telemetry();
     assert_eq!(orders(&mut higher, s(99), Input::Telemetry(at)), [Order::Land]);
 }
+
+/// A beacon of aircraft 2 that stands in conflict with a third.
+fn has_a_third() -> Message {
+    let p = Frame::new(HOME).to_position(DVec3::new(-260.0, 0.0, 20.0));
+    let place =
+        Location { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: p.altitude_mm };
+    Message::Beacon(Beacon {
+        state: Avoidance::StandStill,
+        avoiding: Some(VehicleId(9)),
+        locations: core::iter::once(place).collect(),
+        ..Beacon::default()
+    })
+}
+
+/// A second passes: a report, and what else there is to hear.
+fn second(craft: &mut Craft, s: u64, input: Input<'_>) -> Vec<Order> {
+    let at = craft.telemetry();
+    let mut asked = orders(craft, Instant::from_secs(s), Input::Telemetry(at));
+    asked.extend(orders(craft, Instant::from_secs(s), input));
+    asked
+}
+
+#[test]
+fn mbcap_14_who_waits_for_one_that_is_heard_no_more_goes_on() {
+    let mut craft = in_state(Avoidance::StandStill, 1, 2);
+    let told = has_a_third();
+    let heard = Input::Message { from: VehicleId(2), flight: 0, message: &told };
+    for s in 91..=300 {
+        assert_eq!(second(&mut craft, s, heard), [], "its turn comes, second {s}");
+    }
+    // Then it is silent. Its last word counts for 10 s, and the wait for 120 s from then.
+    let resumed = (301..=500).find(|&s| second(&mut craft, s, Input::Wake) == [Order::Resume]);
+    let resumed_s = resumed.expect("it goes on");
+    assert!((428..=432).contains(&resumed_s), "found {resumed_s} s");
+}
+
+#[test]
+fn mbcap_14_three_that_wait_for_each_other_do_not_wait_for_ever() {
+    let mut craft = in_state(Avoidance::Normal, 1, 2);
+    craft.protocol.adopt(VehicleId(2));
+    craft.protocol.enter(Instant::from_secs(90), Avoidance::StandStill, &mut Actions::new());
+    let told = has_a_third();
+    let heard = Input::Message { from: VehicleId(2), flight: 0, message: &told };
+    let landed = (91..=1_000).find(|&s| second(&mut craft, s, heard) == [Order::Land]);
+    // 600 s of turns, then the 120 s of a deadlock.
+    let landed_s = landed.expect("it lands");
+    assert!((808..=814).contains(&landed_s), "found {landed_s} s");
+    assert_eq!(craft.protocol.tally.deadlocks_failed, 1);
+}

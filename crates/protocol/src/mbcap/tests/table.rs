@@ -36,6 +36,7 @@ impl Case {
             position: Frame::new(HOME).to_position(DVec3::new(HERE.0, HERE.1, 20.0)),
             height_m: 20.0,
             velocity_m_s: DVec3::ZERO,
+            heading_rad: 0.0,
             armed: false,
             landing: false,
         };

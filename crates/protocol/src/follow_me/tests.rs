@@ -1,0 +1,640 @@
+//! FollowMe machines over perfect aircraft: orders take effect by themselves, slaves fly straight at 10 m/s,
+//! the test is the leader's pilot. What is tested is the protocol; the bench flies real flight dynamics.
+
+extern crate std;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::string::String;
+use std::vec::Vec as StdVec;
+
+use wingbeat_geo::formation::Layout;
+use wingbeat_wire::VehicleId;
+
+use super::*;
+use crate::Severity;
+use crate::swarm::TakeOff;
+use crate::swarm::members::Slots;
+
+struct Craft {
+    follow: FollowMe,
+    at: DVec3,
+    heading_rad: f64,
+    order: Option<Order>,
+    armed: bool,
+    landing: bool,
+    log: StdVec<(Instant, Severity, Text)>,
+    orders: StdVec<(Instant, Order)>,
+    told: StdVec<(Instant, Message)>,
+    refused: StdVec<Refused>,
+}
+
+struct Rig {
+    craft: StdVec<Craft>,
+    frame: Frame,
+    now: Instant,
+    /// Whether a datagram (number, from, to) arrives.
+    hears: fn(u64, usize, usize) -> bool,
+    datagrams: u64,
+    states: BTreeMap<usize, StdVec<&'static str>>,
+    /// Metres a second that the pilot flies the leader with.
+    leader_m_s: DVec3,
+}
+
+const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+
+impl Rig {
+    fn new(count: usize, layout: Layout, change: fn(&mut Config)) -> Self {
+        let craft = (0..count)
+            .map(|i| {
+                let mut config = Config::new(VehicleId(10 + i as u64), VehicleId(10), count);
+                config.swarm.layout = layout;
+                change(&mut config);
+                Craft {
+                    follow: FollowMe::new(config, 1 + i as u64, Instant::ZERO),
+                    at: DVec3::new(i as f64 * 10.0, 0.0, 0.0),
+                    heading_rad: 0.0,
+                    order: None,
+                    armed: false,
+                    landing: false,
+                    log: StdVec::new(),
+                    orders: StdVec::new(),
+                    told: StdVec::new(),
+                    refused: StdVec::new(),
+                }
+            })
+            .collect();
+        Self {
+            craft,
+            frame: Frame::new(ORIGIN),
+            now: Instant::ZERO,
+            hears: |_, _, _| true,
+            datagrams: 0,
+            states: BTreeMap::new(),
+            leader_m_s: DVec3::ZERO,
+        }
+    }
+
+    fn feed(&mut self, i: usize, input: Input<'_>) {
+        let mut queue = StdVec::new();
+        self.feed_one(i, input, &mut queue);
+        while let Some((from, to, flight, message)) = queue.pop() {
+            let from = self.craft[from].follow.swarm.config.me;
+            self.feed_one(to, Input::Message { from, flight, message: &message }, &mut queue);
+        }
+    }
+
+    fn feed_one(&mut self, i: usize, input: Input<'_>, queue: &mut StdVec<(usize, usize, u32, Message)>) {
+        let (now, count) = (self.now, self.craft.len());
+        let craft = &mut self.craft[i];
+        let mut out = Actions::new();
+        craft.follow.handle(now, input, &mut out);
+        for action in out {
+            match action {
+                Action::Order(order) => {
+                    craft.order = Some(order);
+                    craft.orders.push((now, order));
+                }
+                Action::Broadcast { flight, message } => {
+                    let from = craft.follow.swarm.config.me;
+                    let datagram = wingbeat_wire::Datagram { from, flight, sequence: 0, message };
+                    let bytes = wingbeat_wire::encode(&datagram).unwrap();
+                    let message = wingbeat_wire::decode(&bytes).unwrap().message;
+                    craft.told.push((now, message.clone()));
+                    self.datagrams += 1;
+                    for to in (0..count).filter(|&to| to != i) {
+                        if (self.hears)(self.datagrams, i, to) {
+                            queue.push((i, to, flight, message.clone()));
+                        }
+                    }
+                }
+                Action::Log(severity, line) => craft.log.push((now, severity, line)),
+                Action::Refused(reason) => craft.refused.push(reason),
+            }
+        }
+        let state = craft.follow.state();
+        let states = self.states.entry(i).or_default();
+        if states.last() != Some(&state) {
+            states.push(state);
+        }
+    }
+
+    /// One step of 50 ms: aircraft fly, report and are woken.
+    fn step(&mut self) {
+        self.now = self.now + Duration::from_millis(50);
+        for i in 0..self.craft.len() {
+            let craft = &mut self.craft[i];
+            match craft.order {
+                Some(Order::TakeOff { height_mm }) => {
+                    craft.armed = true;
+                    craft.at.z = (craft.at.z + 0.1).min(f64::from(height_mm) / 1e3);
+                }
+                Some(Order::FlyTo(place)) => {
+                    let there = self.frame.to_local(position(place)).truncate();
+                    let there = there.extend(f64::from(place.height_mm) / 1e3);
+                    craft.at += (there - craft.at).clamp_length_max(0.5);
+                }
+                Some(Order::Land | Order::Return) => {
+                    craft.at.z = (craft.at.z - 0.1).max(0.0);
+                    craft.armed &= craft.at.z > 0.0;
+                }
+                Some(Order::Hold) | None => {}
+                Some(order) => panic!("FollowMe orders {order}"),
+            }
+            if i == 0 && craft.armed {
+                craft.at += self.leader_m_s * 0.05;
+                craft.at.z = craft.at.z.max(0.0);
+                craft.armed = craft.at.z > 0.0 || self.leader_m_s.z > 0.0;
+            }
+            let telemetry = Telemetry {
+                position: self.frame.to_position(craft.at.truncate().extend(0.0)),
+                height_m: craft.at.z,
+                velocity_m_s: DVec3::ZERO,
+                heading_rad: craft.heading_rad,
+                armed: craft.armed,
+                landing: craft.landing,
+            };
+            self.feed(i, Input::Telemetry(telemetry));
+            self.feed(i, Input::Wake);
+        }
+    }
+
+    fn run(&mut self, seconds: u64) {
+        (0..seconds * 20).for_each(|_| self.step());
+    }
+
+    fn until(&mut self, what: &str, seconds: u64, condition: impl Fn(&Self) -> bool) {
+        let end = self.now + Duration::from_secs(seconds);
+        while !condition(self) {
+            assert!(self.now < end, "{what} did not happen in {seconds} s: {:?}", self.details());
+            self.step();
+        }
+    }
+
+    fn details(&self) -> StdVec<(&'static str, Text)> {
+        self.craft.iter().map(|c| (c.follow.state(), c.follow.detail())).collect()
+    }
+
+    fn state(&self, i: usize) -> &'static str {
+        self.craft[i].follow.state()
+    }
+
+    fn slaves_in(&self, state: &str) -> bool {
+        self.craft[1..].iter().all(|c| c.follow.state() == state)
+    }
+
+    fn command_all(&mut self, command: Command) {
+        for i in 0..self.craft.len() {
+            self.craft[i].follow.permits(command).unwrap();
+            self.feed(i, Input::Operator(command));
+        }
+    }
+
+    fn set_up(&mut self) {
+        self.until("hellos", 30, |r| r.craft[0].follow.swarm.heard.len() + 1 == r.craft.len());
+        self.command_all(Command::Setup);
+        self.until("setup", 600, |r| r.slaves_in("SetupFinished") && r.state(0) == "SetupFinished");
+    }
+
+    /// Setup, start, and the pilot takes the leader to 20 m.
+    fn lead(&mut self) {
+        self.set_up();
+        self.command_all(Command::Start);
+        self.craft[0].armed = true;
+        self.leader_m_s = DVec3::Z * 2.0;
+        self.until("the leader's climb", 20, |r| r.craft[0].at.z >= 20.0);
+        self.leader_m_s = DVec3::ZERO;
+        self.until("following", 5, |r| r.slaves_in("Following"));
+    }
+
+    /// A message from somebody, to the slave 1.
+    fn say(&mut self, from: u64, flight: u32, message: Message) -> Option<Refused> {
+        let before = self.craft[1].refused.len();
+        let mut queue = StdVec::new();
+        self.feed_one(1, Input::Message { from: VehicleId(from), flight, message: &message }, &mut queue);
+        self.craft[1].refused.get(before).copied()
+    }
+
+    fn flight(&self) -> u32 {
+        self.craft[0].follow.swarm.flight
+    }
+
+    fn coordinates(&self) -> Coordinates {
+        self.craft[0].follow.coordinates().unwrap()
+    }
+
+    /// Where a slave should be around the leader, and where it is.
+    fn off_m(&self, i: usize) -> f64 {
+        let place = self.craft[i].follow.slot_of(self.coordinates()).unwrap();
+        let there = self.frame.to_local(position(place)).truncate();
+        there.extend(f64::from(place.height_mm) * 1e-3).distance(self.craft[i].at)
+    }
+
+    fn said(&self, i: usize, words: &str) -> bool {
+        self.craft[i].log.iter().any(|(_, _, line)| line.contains(words))
+    }
+}
+
+/// The configuration as it is.
+const USUAL: fn(&mut Config) = |_| {};
+
+#[test]
+fn follow_01_a_flight_from_setup_to_landing() {
+    for layout in [Layout::Linear, Layout::Matrix, Layout::Circular] {
+        let mut rig = Rig::new(5, layout, USUAL);
+        rig.lead();
+        rig.leader_m_s = DVec3::new(3.0, 3.0, 0.5);
+        rig.run(30);
+        rig.leader_m_s = DVec3::ZERO;
+        rig.run(5);
+        assert!((1..5).all(|i| rig.off_m(i) < 0.5), "{layout:?}");
+        rig.leader_m_s = DVec3::Z * -2.0;
+        rig.until("landing", 120, |r| (0..5).all(|i| r.state(i) == "Finished"));
+        let common = ["Start", "Setup", "ReadyToFly", "TakingOff", "SetupFinished"];
+        for (i, states) in &rig.states {
+            let own: &[&str] = match i {
+                0 => &["Ready", "FollowMe", "Landing", "Finished"],
+                _ => &["WaitMaster", "Following", "Landing", "Finished"],
+            };
+            let expected: StdVec<&str> = common.iter().chain(own).copied().collect();
+            assert_eq!(*states, expected, "aircraft {i}, {layout:?}");
+        }
+        assert!(rig.craft.iter().all(|c| !c.armed));
+    }
+}
+
+#[test]
+fn follow_02_the_leader_is_never_commanded() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.lead();
+    for command in [Command::Hold, Command::Return, Command::Land] {
+        assert!(rig.craft[0].follow.permits(command).unwrap_err().contains("a pilot flies"));
+        // And if it came all the same.
+        rig.feed(0, Input::Operator(command));
+    }
+    rig.run(90);
+    assert!(rig.state(0) == "FollowMe" && rig.slaves_in("Following"));
+    let mut on_ground = Rig::new(3, Layout::Linear, USUAL);
+    on_ground.set_up();
+    on_ground.feed(0, Input::Operator(Command::Land));
+    on_ground.run(5);
+    for rig in [rig, on_ground] {
+        assert_eq!(rig.craft[0].orders, []);
+        assert!(rig.craft[0].follow.is_piloted() && !rig.craft[1].follow.is_piloted());
+    }
+}
+
+#[test]
+fn follow_03_every_word_is_one_target_turned_with_the_leader_at_its_height() {
+    let mut rig = Rig::new(4, Layout::Linear, USUAL);
+    rig.lead();
+    let told_before = rig.craft[0].told.len();
+    let orders_before = rig.craft[1].orders.len();
+    rig.craft[0].heading_rad = core::f64::consts::FRAC_PI_2;
+    rig.leader_m_s = DVec3::new(0.0, 1.0, 0.0);
+    rig.run(20);
+    let told = rig.craft[0].told.len() - told_before;
+    assert_eq!((told, rig.craft[1].orders.len() - orders_before), (20, 20), "one each second");
+    rig.leader_m_s = DVec3::ZERO;
+    // A quarter turn, 3 m/s at 100 m.
+    rig.run(60);
+    for i in 1..4 {
+        let from_leader = rig.craft[i].at - rig.craft[0].at;
+        let slot = rig.craft[i].follow.slot_in_heading_m().unwrap();
+        // Nose to the east: right is south, ahead is east.
+        assert!(
+            from_leader.distance(DVec3::new(slot.y, -slot.x, 0.0)) < 0.2,
+            "{i}: {from_leader}, slot {slot}"
+        );
+        let offset = rig.craft[i].follow.slot_offset_m().unwrap();
+        assert!(offset.distance(from_leader.truncate()) < 0.2);
+    }
+}
+
+#[test]
+fn follow_04_nobody_follows_before_the_leader_is_at_height() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.craft[0].armed = true;
+    rig.leader_m_s = DVec3::new(1.0, 0.0, 0.6);
+    rig.run(30);
+    assert!((17.0..18.05).contains(&rig.craft[0].at.z));
+    assert!(rig.slaves_in("WaitMaster") && rig.state(0) == "Ready");
+    let leads = |m: &Message| matches!(m, Message::Coordinates(Coordinates { leads: true, .. }));
+    assert!(!rig.craft[0].told.iter().any(|(_, m)| leads(m)));
+    rig.until("following", 5, |r| r.slaves_in("Following"));
+    assert!(rig.craft[0].told.iter().any(|(_, m)| leads(m)));
+}
+
+#[test]
+fn follow_05_a_lost_leader_is_held_for_landed_for_or_returned_from() {
+    type Change = fn(&mut Config);
+    let cases: [(Change, &str, Order, &str); 3] = [
+        (|c| c.leader_lost = LeaderLost::Hold, "LeaderLost", Order::Hold, "the leader is silent"),
+        (|c| c.leader_lost = LeaderLost::Land, "Aborted", Order::Land, "the leader is silent"),
+        (|c| c.leader_lost = LeaderLost::Return, "Aborted", Order::Return, "the leader is silent"),
+    ];
+    for (change, state, order, words) in cases {
+        let mut rig = Rig::new(4, Layout::Matrix, change);
+        rig.lead();
+        rig.leader_m_s = DVec3::X * 3.0;
+        rig.run(10);
+        rig.hears = |_, from, _| from != 0;
+        let silent_at = rig.now;
+        rig.until("notice", 5, |r| r.slaves_in(state));
+        let after = rig.now.since(silent_at);
+        assert!(
+            (1_000..=2_100).contains(&after.as_millis()),
+            "{after:?} after the last word, which was within 1 s"
+        );
+        for i in 1..4 {
+            assert_eq!(rig.craft[i].orders.last().unwrap().1, order);
+            assert!(rig.said(i, words), "{:?}", rig.craft[i].log);
+        }
+        // The leader flies on, and nobody follows; in the end everybody is down.
+        rig.until("coming down", 200, |r| r.craft[1..].iter().all(|c| !c.armed));
+        let holding = state == "LeaderLost";
+        assert!((1..4).all(|i| rig.said(i, "nobody decided in time") == holding));
+        assert!(rig.slaves_in("Aborted") && rig.state(0) == "FollowMe");
+    }
+}
+
+#[test]
+fn follow_06_a_leader_heard_again_is_followed_again_only_as_configured() {
+    for (change, follows) in [(USUAL, false), (|c: &mut Config| c.follows_again = true, true)] {
+        let mut rig = Rig::new(3, Layout::Linear, change);
+        rig.lead();
+        rig.hears = |_, from, _| from != 0;
+        rig.until("notice", 5, |r| r.slaves_in("LeaderLost"));
+        rig.hears = |_, _, _| true;
+        rig.run(5);
+        assert!(rig.slaves_in(if follows { "Following" } else { "LeaderLost" }));
+    }
+}
+
+#[test]
+fn follow_07_no_other_is_taken_for_the_leader() {
+    let mut rig = Rig::new(4, Layout::Linear, USUAL);
+    rig.lead();
+    let (flight, target) = (rig.flight(), rig.craft[1].follow.target());
+    let mut lie = rig.coordinates();
+    lie.at.latitude_e7 += 1_000;
+    let lied = Message::Coordinates(lie);
+    let land = Message::Land { at: lie.at };
+    // Another member, a stranger, the leader of another flight.
+    assert_eq!(rig.say(12, flight, lied.clone()), Some(Refused::Stranger));
+    assert_eq!(rig.say(12, flight, land.clone()), Some(Refused::Stranger));
+    assert_eq!(rig.say(99, flight, lied.clone()), Some(Refused::Stranger));
+    assert_eq!(rig.say(10, flight ^ 1, lied.clone()), Some(Refused::OtherFlight));
+    assert_eq!(rig.craft[1].follow.target(), target);
+    // The leader gone, the loudest other is still nobody.
+    rig.hears = |_, from, _| from != 0;
+    for _ in 0..10 {
+        rig.run(1);
+        rig.say(12, flight, lied.clone());
+        rig.say(99, flight, lied.clone());
+    }
+    assert_eq!(rig.state(1), "LeaderLost");
+    assert_eq!(rig.say(10, flight, land), None);
+    rig.run(1);
+    assert_eq!(rig.state(1), "Landing", "the leader's own word still counts");
+}
+
+#[test]
+fn follow_08_what_no_leader_can_be_is_refused_and_not_told() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.lead();
+    let (flight, good) = (rig.flight(), rig.coordinates());
+    let target = rig.craft[1].follow.target();
+    let changed = |change: fn(&mut Coordinates)| {
+        let mut bad = good;
+        change(&mut bad);
+        Message::Coordinates(bad)
+    };
+    for (bad, reason) in [
+        (changed(|c| c.at.height_mm = 500), Refused::Impossible),
+        (changed(|c| c.at.height_mm = 120_001), Refused::Impossible),
+        (changed(|c| c.at.latitude_e7 += 20_000), Refused::Impossible),
+        (changed(|c| c.at.longitude_e7 += 10_000_000), Refused::FarAway),
+    ] {
+        assert_eq!(rig.say(10, flight, bad), Some(reason));
+    }
+    assert_eq!(rig.craft[1].follow.target(), target);
+    // A heading that is none is not told, and the slaves notice the silence.
+    for heading_rad in [f64::NAN, f64::INFINITY, -0.1, 11.4] {
+        rig.craft[0].heading_rad = heading_rad;
+        let before = rig.craft[0].told.len();
+        rig.run(2);
+        assert_eq!(rig.craft[0].told.len(), before, "{heading_rad}");
+    }
+    assert!(rig.slaves_in("LeaderLost"));
+    let mut fresh = Rig::new(2, Layout::Linear, USUAL);
+    fresh.craft[0].heading_rad = f64::NAN;
+    fresh.run(5);
+    assert!(fresh.craft[0].follow.permits(Command::Setup).unwrap_err().contains("no heading"));
+}
+
+#[test]
+fn follow_09_the_operator_stops_a_slave_in_every_state() {
+    for (command, order) in
+        [(Command::Hold, Order::Hold), (Command::Return, Order::Return), (Command::Land, Order::Land)]
+    {
+        for wait in ["SetupFinished", "WaitMaster", "Following", "LeaderLost"] {
+            let mut rig = Rig::new(3, Layout::Linear, USUAL);
+            match wait {
+                "Following" => rig.lead(),
+                "LeaderLost" => {
+                    rig.lead();
+                    rig.hears = |_, from, _| from != 0;
+                    rig.until("notice", 5, |r| r.slaves_in("LeaderLost"));
+                }
+                _ => {
+                    rig.set_up();
+                    if wait == "WaitMaster" {
+                        rig.command_all(Command::Start);
+                    }
+                }
+            }
+            assert_eq!(rig.state(1), wait);
+            rig.craft[1].follow.permits(command).unwrap();
+            rig.feed(1, Input::Operator(command));
+            assert_eq!((rig.state(1), rig.craft[1].orders.last().unwrap().1), ("Aborted", order), "{wait}");
+            let orders = rig.craft[1].orders.len();
+            rig.run(5);
+            assert_eq!(rig.craft[1].orders.len(), orders, "it follows nobody any more");
+        }
+    }
+}
+
+#[test]
+fn follow_10_the_transition_table() {
+    let later = Instant::from_secs(20);
+    let leader = [
+        State::SetupFinished,
+        State::Flying(Flight::Ready),
+        State::Flying(Flight::FollowMe),
+        State::Flying(Flight::Descending { until: Instant::ZERO }),
+        State::Finished,
+    ];
+    let slave = [
+        State::SetupFinished,
+        State::Flying(Flight::Ready),
+        State::Flying(Flight::Following),
+        State::Flying(Flight::LeaderLost { land_at: later }),
+        State::TakingOff(TakeOff::InSlot),
+        State::MovingToLand,
+        State::Landing,
+        State::Finished,
+        State::Aborted(Abort::Hold),
+    ];
+    type Change = (&'static str, fn(&mut FollowMe));
+    let changes: [Change; 12] = [
+        ("Start", |f| f.swarm.asked = Some(Command::Start)),
+        ("Hold", |f| f.swarm.asked = Some(Command::Hold)),
+        ("Land", |f| f.swarm.asked = Some(Command::Land)),
+        ("the leader leads", |f| f.is_fresh = true),
+        ("the leader leads, follows again", |f| (f.is_fresh, f.config.follows_again) = (true, true)),
+        ("the leader is silent", |f| f.heard_at = Some(Instant::ZERO)),
+        ("told to land", |f| f.swarm.land_at = Some(Point::default())),
+        ("at height", |f| f.swarm.at.as_mut().unwrap().height_m = 18.1),
+        ("below half the height", |f| f.swarm.at.as_mut().unwrap().height_m = 9.4),
+        ("mode LAND", |f| f.swarm.at.as_mut().unwrap().landing = true),
+        ("order failed", |f| f.swarm.failed = true),
+        ("disarmed", |f| f.swarm.at.as_mut().unwrap().armed = false),
+    ];
+    // The leader's rows of Hold, Land and failed orders cannot be: see follow_02.
+    let cannot_be =
+        |role: &str, name: &str| role == "leader" && ["Hold", "Land", "order failed"].contains(&name);
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.lead();
+    let mut table = String::new();
+    for (role, index, states) in [("leader", 0, &leader[..]), ("slave", 1, &slave[..])] {
+        writeln!(table, "{role}:").unwrap();
+        for &state in states {
+            for (name, change) in changes.into_iter().filter(|(name, _)| !cannot_be(role, name)) {
+                let f = &mut rig.craft[index].follow;
+                let at = f.swarm.at;
+                f.swarm.state = state;
+                (f.swarm.acks, f.swarm.in_slot, f.swarm.all_in_slots, f.swarm.arrived) =
+                    (0, Slots::MIN, false, false);
+                (f.swarm.asked, f.swarm.failed, f.swarm.land_at) = (None, false, None);
+                (f.is_fresh, f.config.follows_again, f.swarm.leg_deadline) = (false, false, Instant::NEVER);
+                f.heard_at = Some(Instant::from_secs(9));
+                f.swarm.at.as_mut().unwrap().height_m = 15.0;
+                change(f);
+                let next = f.next(Instant::from_secs(10));
+                if next != state {
+                    let shown = |state: State| match state {
+                        State::Flying(flight) => std::format!("{flight:?}"),
+                        other => std::format!("{other:?}"),
+                    };
+                    writeln!(table, "  {} | {name} -> {}", shown(state), shown(next)).unwrap();
+                }
+                f.swarm.at = at;
+            }
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn follow_11_eight_of_ten_datagrams_may_be_lost_and_all_come_down() {
+    let mut rig = Rig::new(5, Layout::Matrix, |c| c.follows_again = true);
+    rig.hears = |n, from, to| {
+        let mixed = (n * 64 + from as u64 * 8 + to as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32).is_multiple_of(5)
+    };
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.craft[0].armed = true;
+    rig.leader_m_s = DVec3::Z * 2.0;
+    rig.until("the leader's climb", 20, |r| r.craft[0].at.z >= 20.0);
+    rig.leader_m_s = DVec3::new(1.0, 0.0, 0.0);
+    rig.run(60);
+    assert!((1..5).all(|i| rig.states[&i].contains(&"Following")), "{:?}", rig.states);
+    rig.leader_m_s = DVec3::Z * -2.0;
+    rig.until("everybody down", 300, |r| r.craft.iter().all(|c| !c.armed));
+}
+
+#[test]
+fn follow_12_the_landing_formation_is_around_the_leader_as_it_points_last() {
+    let mut rig = Rig::new(5, Layout::Linear, |c| c.landing = Landing::Formation);
+    rig.lead();
+    rig.craft[0].heading_rad = core::f64::consts::PI;
+    rig.run(120);
+    rig.leader_m_s = DVec3::Z * -2.0;
+    rig.until("landing", 200, |r| (0..5).all(|i| r.state(i) == "Finished"));
+    assert!(rig.states[&1].contains(&"MovingToLand"));
+    for i in 1..5 {
+        let from_leader = (rig.craft[i].at - rig.craft[0].at).truncate();
+        let slot = rig.craft[i].follow.slot_in_heading_m().unwrap();
+        // Nose to the south: right is west. 50 m in flight, 10 m on the ground.
+        assert!(from_leader.distance(-slot * 0.2) < 1.5, "{i}: {from_leader}, slot {slot}");
+    }
+}
+
+#[test]
+fn follow_13_mode_land_and_a_leader_that_is_down_end_the_flight() {
+    for crash in [false, true] {
+        let mut rig = Rig::new(3, Layout::Linear, USUAL);
+        rig.lead();
+        if crash {
+            rig.craft[0].armed = false;
+        } else {
+            rig.craft[0].landing = true;
+        }
+        rig.run(2);
+        assert!(rig.slaves_in("Landing") && rig.state(0) == "Landing");
+        rig.craft[0].armed = false;
+        rig.until("all down", 60, |r| (0..3).all(|i| r.state(i) == "Finished"));
+    }
+}
+
+#[test]
+fn follow_14_a_turn_of_the_nose_is_no_flight_through_the_leader() {
+    let nearest_m = |turn_m_s: f64| {
+        let change: fn(&mut Config) =
+            if turn_m_s.is_finite() { USUAL } else { |c| c.turn_m_s = f64::INFINITY };
+        let mut rig = Rig::new(5, Layout::Linear, change);
+        rig.lead();
+        rig.craft[0].heading_rad = core::f64::consts::PI;
+        let mut nearest_m = f64::INFINITY;
+        for _ in 0..150 * 20 {
+            rig.step();
+            let leader = rig.craft[0].at;
+            nearest_m = rig.craft[1..].iter().map(|c| c.at.distance(leader)).fold(nearest_m, f64::min);
+        }
+        assert!((1..5).all(|i| rig.off_m(i) < 0.5), "in the end all have turned");
+        nearest_m
+    };
+    assert!(nearest_m(3.0) > 45.0, "{}", nearest_m(3.0));
+    assert!(nearest_m(f64::INFINITY) < 5.0, "as published they do");
+}
+
+#[test]
+fn a_machine_never_wants_waking_in_the_past() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.lead();
+    for second in 0..200 {
+        match second {
+            20 => rig.hears = |_, from, _| from != 0,
+            100 => rig.leader_m_s = DVec3::Z * -2.0,
+            _ => {}
+        }
+        for _ in 0..20 {
+            rig.step();
+            for craft in &mut rig.craft {
+                let mut out = Actions::new();
+                craft.follow.handle(rig.now, Input::Wake, &mut out);
+                let (at, why) = craft.follow.poll_timeout();
+                assert!(at > rig.now, "{why} in {}", craft.follow.state());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mission_is_refused() {
+    let mut rig = Rig::new(2, Layout::Linear, USUAL);
+    assert!(rig.craft[0].follow.set_mission(&[]).unwrap_err().contains("flies no mission"));
+}

@@ -1,0 +1,222 @@
+//! Members that die, leave, stop, and do not hear: nobody comes near another, and all come down.
+
+use super::*;
+
+/// Legs on which nobody passes the slot of another: at right angles to the row.
+fn straight_on(rig: &mut Rig) {
+    let ahead = mission(&[(0.0, 0.0), (0.0, 200.0), (0.0, 400.0), (0.0, 600.0)], 20.0);
+    rig.craft[0].muscop.set_mission(&ahead).unwrap();
+}
+
+#[test]
+fn muscop_05_the_next_in_order_leads_when_the_centre_is_lost() {
+    for dies_after_s in [0, 3, 12, 21, 30] {
+        let mut rig = Rig::new(5, Layout::Linear, 4);
+        straight_on(&mut rig);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        let center = rig.leader();
+        assert_eq!(center, 2, "the middle one");
+        for _ in 0..dies_after_s * 20 {
+            rig.step();
+        }
+        rig.dead[center] = true;
+        let order = rig.craft[0].muscop.swarm.plan.take_off_order.clone();
+        let next = order.iter().rev().map(|&s| usize::from(s)).find(|&s| s != center).unwrap();
+        rig.until("the others down", 300, Rig::all_down);
+        for i in [0, 1, 3, 4] {
+            assert_eq!(
+                rig.craft[i].muscop.state(),
+                "Finished",
+                "{i} after {dies_after_s} s: {:?}",
+                rig.details()
+            );
+            assert_eq!(rig.craft[i].muscop.swarm.leader, next);
+        }
+        assert!(rig.nearest.0 > 5.0, "{:?} after {dies_after_s} s", rig.nearest);
+    }
+}
+
+#[test]
+fn muscop_12_nobody_goes_on_past_the_place_of_a_lost_member() {
+    // The second leg leads along the row: past the place where the lost one hovers.
+    for lost in 0..3 {
+        let mut rig = Rig::new(3, Layout::Linear, 4);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        rig.until("first waypoint", 60, |r| r.craft.iter().all(|c| c.muscop.reached() == Some(1)));
+        rig.dead[lost] = true;
+        rig.until("the others down", 300, Rig::all_down);
+        assert!(rig.nearest.0 > 5.0, "{lost}: {:?}", rig.nearest);
+    }
+}
+
+#[test]
+fn muscop_13_a_member_that_leaves_or_is_excluded_holds_others_up_no_longer() {
+    // At the first waypoint one hangs; the operator excludes it, by the leader only.
+    let mut rig = Rig::new(4, Layout::Linear, 3);
+    straight_on(&mut rig);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    rig.craft[3].order = None;
+    let who = rig.craft[3].muscop.swarm.config.me;
+    for _ in 0..20 * 60 {
+        rig.step();
+    }
+    let leader = rig.leader();
+    assert!(rig.craft[leader].muscop.permits(Command::Exclude(VehicleId(99))).is_err());
+    rig.craft[leader].muscop.permits(Command::Exclude(who)).unwrap();
+    rig.feed(leader, Input::Operator(Command::Exclude(who)));
+    rig.until("all down", 300, Rig::all_down);
+    for i in 0..3 {
+        assert_eq!(rig.craft[i].muscop.state(), "Finished", "{i}: {:?}", rig.details());
+    }
+    assert!(rig.says(3, "excluded by the operator"), "{:?}", rig.craft[3].log);
+    assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
+}
+
+#[test]
+fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_the_others() {
+    for lost in 0..4 {
+        for (dies, after_s) in [(false, 0), (true, 0), (true, 4), (true, 9), (true, 16)] {
+            let mut rig = Rig::new(4, Layout::Linear, 3);
+            straight_on(&mut rig);
+            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 3);
+            rig.command_all(Command::Setup);
+            if dies {
+                rig.until("taking off", 60, |r| r.all_in("TakingOff"));
+                for _ in 0..after_s * 20 {
+                    rig.step();
+                }
+                rig.dead[lost] = true;
+            } else {
+                rig.until("its turn", 120, |r| matches!(r.craft[lost].order, Some(Order::TakeOff { .. })));
+                let order = rig.craft[lost].order.take().unwrap();
+                rig.craft[lost].armed = false;
+                rig.feed(lost, Input::Failed(order));
+            }
+            let others = || (0..4).filter(move |&i| i != lost);
+            let context = std::format!("{lost} dies {dies} after {after_s} s");
+            rig.until(&context, 400, |r| {
+                others().all(|i| matches!(r.craft[i].muscop.state(), "SetupFinished" | "Aborted"))
+            });
+            // Only whom the lost one blocks stays on the ground.
+            let stays = others().filter(|&i| rig.craft[i].muscop.state() == "Aborted");
+            let stays = stays.inspect(|&i| assert!(rig.says(i, "blocks the way"))).count();
+            assert!(stays <= usize::from(dies) * 2, "{context}: {:?}", rig.details());
+            for i in others() {
+                if rig.craft[i].muscop.permits(Command::Start).is_ok() {
+                    rig.feed(i, Input::Operator(Command::Start));
+                }
+            }
+            rig.until(&context, 400, |r| others().all(|i| !r.craft[i].armed));
+            assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+        }
+    }
+}
+
+/// Two halves that do not hear one another for a while; both go on, and nobody ever has two leaders for
+/// longer than the time to live among those who hear one another.
+#[test]
+fn muscop_15_partitions_never_keep_two_leaders() {
+    use rand_core::Rng as _;
+    for seed in 0..20 {
+        let mut chance = rand_pcg::Pcg64Mcg::new(seed);
+        let mut rig = Rig::new(6, Layout::Linear, seed as u64);
+        straight_on(&mut rig);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        let mut groups = 0u64;
+        let mut two_since: Option<Instant> = None;
+        let mut changes_at = rig.now;
+        let end = rig.now + Duration::from_secs(400);
+        while !rig.all_down() && rig.now < end {
+            if rig.now >= changes_at {
+                groups = if groups == 0 { chance.next_u64() & 63 } else { 0 };
+                rig.hears = Box::new(move |_, from, to| groups >> from & 1 == groups >> to & 1);
+                changes_at = rig.now + Duration::from_millis(2_000 + chance.next_u64() % 30_000);
+                two_since = None;
+            }
+            rig.step();
+            let leads = |i: usize| {
+                let m = &rig.craft[i].muscop;
+                m.swarm.is_leader() && matches!(m.swarm.state, State::Flying(_))
+            };
+            let two =
+                (0..2u64).any(|side| (0..6).filter(|&i| groups >> i & 1 == side && leads(i)).count() > 1);
+            two_since = two.then(|| two_since.unwrap_or(rig.now));
+            if let Some(since) = two_since {
+                assert!(
+                    rig.now.since(since) <= Duration::from_millis(5_500),
+                    "seed {seed}: {:?}",
+                    rig.details()
+                );
+            }
+        }
+        assert!(rig.all_down(), "seed {seed}: {:?}", rig.details());
+        assert!(rig.nearest.0 > 5.0, "seed {seed}: {:?}", rig.nearest);
+    }
+}
+
+/// Legs of which the second and the last lead along the row: everybody flies through the places of others.
+fn along_the_row(rig: &mut Rig) {
+    let legs = mission(&[(0.0, 0.0), (0.0, 100.0), (200.0, 100.0), (200.0, 200.0), (0.0, 200.0)], 20.0);
+    rig.craft[0].muscop.set_mission(&legs).unwrap();
+}
+
+#[test]
+fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
+    for seed in 0..12u64 {
+        let mut rig = Rig::new(5, Layout::Linear, seed);
+        along_the_row(&mut rig);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        // Each in turn is deaf for four of twenty seconds, and a third of the rest is lost.
+        let begun = rig.now;
+        while !rig.all_down() {
+            assert!(rig.now.since(begun) < Duration::from_secs(900), "seed {seed}: {:?}", rig.details());
+            let deaf = (rig.now.since(begun).as_millis() as u64 / 4_000 + seed) % 5;
+            rig.hears = Box::new(move |n, _, to| {
+                to as u64 != deaf && (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed) >> 33 & 3 != 0
+            });
+            rig.step();
+        }
+        // Who is deaf for too long comes down where it is.
+        for i in 0..5 {
+            assert!(
+                rig.craft[i].muscop.state() == "Finished" || rig.says(i, "lands here"),
+                "seed {seed}, {i}"
+            );
+        }
+        assert!(rig.nearest.0 > 5.0, "seed {seed}: {:?}", rig.nearest);
+    }
+}
+
+#[test]
+fn muscop_17_nobody_flies_into_one_that_stops_ahead() {
+    for stops in 0..5 {
+        for (after_s, dead) in [(3, false), (7, false), (3, true), (7, true)] {
+            let mut rig = Rig::new(5, Layout::Linear, 1);
+            along_the_row(&mut rig);
+            rig.set_up();
+            rig.command_all(Command::Start);
+            rig.until("the leg along the row", 120, |r| {
+                r.craft.iter().any(|c| c.muscop.target().is_some() && c.muscop.reached() == Some(1))
+            });
+            for _ in 0..after_s * 20 {
+                rig.step();
+            }
+            if dead {
+                rig.dead[stops] = true;
+                rig.craft[stops].order = Some(Order::Hold);
+            } else {
+                rig.feed(stops, Input::Operator(Command::Hold));
+            }
+            let others = || (0..5).filter(move |&i| i != stops);
+            let context = std::format!("{stops} stops after {after_s} s, dead {dead}");
+            rig.until(&context, 900, |r| others().all(|i| !r.craft[i].armed));
+            assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+        }
+    }
+}

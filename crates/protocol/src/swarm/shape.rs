@@ -1,0 +1,157 @@
+//! The formation as a plan carries it: a number for its layout, and the places themselves where they cannot be
+//! worked out from that.
+
+use wingbeat_geo::formation::{Layout, Offset, Offsets, PARTS_MAX};
+use wingbeat_geo::{Formation, FormationError};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, Message, Plan, SlotOffset, length_at_most};
+
+use super::plan::PlanError;
+
+/// The number of a split-up formation is this and the number of its parts.
+const SPLIT_UP: u8 = 16;
+
+/// The number of a layout on the air.
+pub const fn code(layout: Layout) -> u8 {
+    match layout {
+        Layout::Linear => 0,
+        Layout::Matrix => 1,
+        Layout::Circular => 2,
+        Layout::CompactMatrix => 3,
+        Layout::CompactMesh => 4,
+        Layout::Wedge => 5,
+        Layout::Random { .. } => 6,
+        Layout::Custom => 7,
+        Layout::SplitUp { parts } => SPLIT_UP.saturating_add(parts),
+    }
+}
+
+/// The layout of a number; of a random one the seed is not told, the places are.
+fn layout(code: u8) -> Option<Layout> {
+    Some(match code {
+        0 => Layout::Linear,
+        1 => Layout::Matrix,
+        2 => Layout::Circular,
+        3 => Layout::CompactMatrix,
+        4 => Layout::CompactMesh,
+        5 => Layout::Wedge,
+        6 => Layout::Random { seed: 0 },
+        7 => Layout::Custom,
+        _ => {
+            let parts = code.checked_sub(SPLIT_UP).filter(|parts| (2..=PARTS_MAX).contains(parts))?;
+            Layout::SplitUp { parts }
+        }
+    })
+}
+
+/// The formation that a configuration asks for.
+///
+/// # Errors
+/// The formation is impossible.
+pub fn configured(
+    layout: Layout,
+    offsets: &[Offset],
+    count: usize,
+    distance_m: f64,
+) -> Result<Formation, FormationError> {
+    if layout == Layout::Custom {
+        Formation::custom(offsets, count, distance_m)
+    } else {
+        Formation::new(layout, count, distance_m)
+    }
+}
+
+/// Writes the formation into a plan.
+pub fn tell(plan: &mut Plan, formation: &Formation) {
+    plan.layout = code(formation.layout());
+    plan.offsets.clear();
+    if formation.layout().is_listed() {
+        let told = |o: &Offset| SlotOffset { right_dm: o.right_dm, ahead_dm: o.ahead_dm, up_dm: o.up_dm };
+        plan.offsets.extend(formation.offsets().iter().map(told));
+    }
+}
+
+/// The formation that a plan names.
+///
+/// # Errors
+/// The formation is impossible.
+pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
+    let layout = layout(plan.layout).ok_or(FormationError::UnknownLayout)?;
+    let (count, distance_m) = (plan.slots.len(), f64::from(plan.distance_mm) / 1e3);
+    if !layout.is_listed() {
+        return Ok(Formation::new(layout, count, distance_m)?);
+    }
+    let heard = |o: &SlotOffset| Offset { right_dm: o.right_dm, ahead_dm: o.ahead_dm, up_dm: o.up_dm };
+    let offsets: Offsets = plan.offsets.iter().map(heard).collect();
+    Ok(Formation::listed(layout, &offsets, count, distance_m)?)
+}
+
+/// The slot that leads, without working out where all others lie.
+pub fn center_slot(plan: &Plan) -> usize {
+    layout(plan.layout).map_or(0, |layout| layout.center_slot(plan.slots.len()))
+}
+
+/// A plan is one datagram.
+///
+/// # Errors
+/// It is too long.
+pub fn fits(plan: &Plan) -> Result<(), PlanError> {
+    let bytes = length_at_most(&Message::Data(plan.clone()));
+    if bytes > DATAGRAM_LEN_MAX { Err(PlanError::TooLong { bytes }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use wingbeat_wire::VehicleId;
+
+    fn plan_of(formation: &Formation) -> Plan {
+        let mut plan = Plan {
+            distance_mm: (formation.distance_m() * 1e3) as u32,
+            slots: (0..formation.count() as u64).map(VehicleId).collect(),
+            ..Plan::default()
+        };
+        tell(&mut plan, formation);
+        plan
+    }
+
+    #[test]
+    fn every_formation_is_heard_as_it_was_told() {
+        let offsets: Offsets =
+            (0..7).map(|n| Offset { right_dm: n * 300, ahead_dm: -n * n * 40, up_dm: n * 25 }).collect();
+        let split_up = (2..=PARTS_MAX).map(|parts| Layout::SplitUp { parts });
+        for asked in Layout::ALL.into_iter().chain(split_up) {
+            for count in [1, 2, 7] {
+                let formation = configured(asked, &offsets, count, 20.0).unwrap();
+                let plan = plan_of(&formation);
+                assert_eq!(plan.offsets.is_empty(), !asked.is_listed(), "{asked}");
+                let heard = super::formation(&plan).unwrap();
+                assert_eq!(heard.layout().name(), asked.name());
+                assert_eq!(center_slot(&plan), formation.center_slot(), "{asked} of {count}");
+                for slot in 0..count {
+                    assert_eq!(
+                        heard.offset_m(slot, 1.0),
+                        formation.offset_m(slot, 1.0),
+                        "{asked} of {count}"
+                    );
+                    assert_eq!(heard.height_m(slot), formation.height_m(slot), "{asked} of {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_that_were_told_too_near_to_each_other_are_refused() {
+        let offsets = [0, 300, 600].map(|right_dm| Offset { right_dm, ..Offset::default() });
+        let mut plan = plan_of(&Formation::custom(&offsets, 3, 20.0).unwrap());
+        assert!(super::formation(&plan).is_ok());
+        plan.offsets[2].right_dm = 450;
+        let refused = super::formation(&plan).unwrap_err();
+        assert!(
+            matches!(refused, PlanError::Formation(FormationError::Near { first: 1, second: 2, .. })),
+            "{refused}"
+        );
+        plan.layout = 9;
+        assert_eq!(super::formation(&plan), Err(PlanError::Formation(FormationError::UnknownLayout)));
+    }
+}

@@ -1,0 +1,93 @@
+//! Where in a table an aircraft stands, found in one or two memory accesses.
+//!
+//! Tables of other aircraft are kept in an order of their own, and are large; a search through one waits for
+//! memory at each step, once for every datagram that is heard. A change of the table rebuilds this: aircraft come
+//! and go seldom.
+
+use crate::VehicleId;
+
+/// Buckets: four times as many as the table has places, so that few ids share one.
+const BUCKETS: usize = 512;
+const EMPTY: u8 = u8::MAX;
+
+/// Places of at most 128 ids.
+#[derive(Clone, Debug)]
+pub struct Places([u8; BUCKETS]);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self([EMPTY; BUCKETS])
+    }
+}
+
+impl Places {
+    /// Learns the table anew.
+    ///
+    /// # Panics
+    /// If the table has more than 128 places.
+    pub fn learn(&mut self, table: impl ExactSizeIterator<Item = VehicleId>) {
+        assert!(table.len() <= 128, "{} places", table.len());
+        self.0 = [EMPTY; BUCKETS];
+        for (place, id) in table.enumerate() {
+            let mut bucket = bucket(id);
+            while self.0[bucket] != EMPTY {
+                bucket = (bucket + 1) % BUCKETS;
+            }
+            self.0[bucket] = place as u8;
+        }
+    }
+
+    /// The place of `id`, where `is_there` tells of a place whether it is that id's.
+    pub fn find(&self, id: VehicleId, is_there: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut bucket = bucket(id);
+        // Three of four buckets are empty, so this ends.
+        while self.0[bucket] != EMPTY {
+            let place = usize::from(self.0[bucket]);
+            if is_there(place) {
+                return Some(place);
+            }
+            bucket = (bucket + 1) % BUCKETS;
+        }
+        None
+    }
+}
+
+/// Ids may be neighbouring numbers or MAC addresses of one maker: spread them (Fibonacci hashing).
+fn bucket(id: VehicleId) -> usize {
+    (id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    proptest! {
+        #[test]
+        fn finds_whoever_is_in_the_table_and_nobody_else(ids in prop::collection::btree_set(any::<u64>(), 0..=128)) {
+            let table: Vec<VehicleId> = ids.iter().map(|&id| VehicleId(id)).collect();
+            let mut places = Places::default();
+            places.learn(table.iter().copied());
+            for (place, &id) in table.iter().enumerate() {
+                prop_assert_eq!(places.find(id, |i| table[i] == id), Some(place));
+                let other = VehicleId(id.0 ^ 0x55);
+                if !table.contains(&other) {
+                    prop_assert_eq!(places.find(other, |i| table[i] == other), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ids_that_share_a_bucket_are_told_apart() {
+        let shared: Vec<VehicleId> =
+            (0..u64::MAX).map(VehicleId).filter(|&id| bucket(id) == bucket(VehicleId(0))).take(128).collect();
+        let mut places = Places::default();
+        places.learn(shared.iter().copied());
+        for (place, &id) in shared.iter().enumerate() {
+            assert_eq!(places.find(id, |i| shared[i] == id), Some(place));
+        }
+    }
+}
