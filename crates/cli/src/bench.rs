@@ -394,7 +394,7 @@ fn fly_sitl(arguments: &SitlArguments) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let end = crate::end_signal()?;
-        sitl::fly(config, end).await
+        Box::pin(sitl::fly(config, end)).await
     })?;
     Ok(if ended == Ended::Succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
