@@ -363,6 +363,9 @@ mod tests {
             let flight = fly();
             assert!(flight.succeeded(), "seed {seed}: {:?} {:?}", flight.swarm.collisions, flight.warnings);
             assert!(flight.following.global.of_samples().count() > 4_000);
+            // Slaves say nothing in flight, and nobody takes that for a loss.
+            let lost = flight.warnings.iter().find(|w| w.contains("is silent"));
+            assert_eq!(lost, None, "seed {seed}");
             assert_eq!(flight.trace_hash, fly().trace_hash);
         }
     }

@@ -100,9 +100,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.plan.take_off_order[..self.turn().unwrap_or(0)].iter().rev().map(|&s| usize::from(s))
     }
 
-    /// Whether the silence of others is judged in this state: from the take-off to the end of the flight.
+    /// Whether the silence of others is judged in this state: from the take-off to the end of the flight. Who
+    /// follows a pilot says nothing after the take-off, and nobody waits for it.
     pub(super) fn watches(&self) -> bool {
-        matches!(self.state, State::TakingOff(_) | State::SetupFinished | State::Flying(_))
+        match self.state {
+            State::TakingOff(_) => true,
+            State::SetupFinished | State::Flying(_) => !self.config.piloted_master,
+            _ => false,
+        }
     }
 
     /// Meets the members of a new plan.
