@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use wingbeat_geo::formation::Layout;
 use wingbeat_protocol::follow_me;
 use wingbeat_wire::VehicleId;
 
@@ -33,9 +34,13 @@ impl FollowMe {
         let mut config = follow_me::Config::new(me, leader, usize::from(self.aircraft));
         let swarm = &mut config.swarm;
         if let Some(name) = &self.formation {
-            swarm.layout = name
-                .parse()
-                .map_err(|_| quoted("follow_me.formation", name, "linear, matrix or circular"))?;
+            // Those that are lists of places may have heights, and followers fly at their leader's.
+            let layout = name.parse::<Layout>().ok().filter(|layout| !layout.is_listed());
+            swarm.layout = layout.ok_or_else(|| {
+                let expected =
+                    "linear, matrix, circular, compact-matrix, compact-mesh, wedge or split-up:PARTS";
+                quoted("follow_me.formation", name, expected)
+            })?;
         }
         for (target, key, found) in [
             (&mut swarm.distance_m, "follow_me.distance_m", self.distance_m),

@@ -110,7 +110,8 @@ fn a_formation_behind_a_pilot_is_configured_and_each_mistake_is_named() {
     for (line, words) in [
         ("leader_lost = \"panic\"", "follow_me.leader_lost: found \"panic\", expected hold, land or return"),
         ("landing = \"x\"", "follow_me.landing: found \"x\", expected in_place or formation"),
-        ("formation = \"wedge\"", "follow_me.formation: found \"wedge\""),
+        ("formation = \"arrow\"", "follow_me.formation: found \"arrow\", expected linear, matrix, circular"),
+        ("formation = \"custom\"", "follow_me.formation: found \"custom\""),
         ("refresh_ms = 10", "follow_me.refresh_ms: found 10, expected 100 to 5000 ms"),
         ("turn_m_s = nan", "follow_me.turn_m_s: found NaN"),
         ("leader_timeout_s = nan", "follow_me.leader_timeout_s: found NaN"),
