@@ -107,7 +107,8 @@ fn adapt(sample: &str) -> Result<String> {
         ("\n#id = ", "\nid = "),
         ("\ninterface = \"wlan0\"", "\ninterface = \"lo\""),
         ("\n#broadcast = \"255.255.255.255\"", "\nbroadcast = \"127.255.255.255\""),
-        ("\naircraft = 9", "\naircraft = 1"),
+        // MUSCOP's: other protocols have the key too.
+        ("fly, 1 to 128. Required.\naircraft = 9", "fly, 1 to 128. Required.\naircraft = 1"),
         // Nobody takes over here: no need to wait for him as long as in the field.
         ("\n#hold_s = 10", "\nhold_s = 3"),
     ] {
