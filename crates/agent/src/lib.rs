@@ -591,12 +591,14 @@ impl Agent {
     }
 
     fn hear_radio(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
-        let decoded = wingbeat_wire::decode(bytes);
-        let Datagram { from, flight, sequence, message } = match &decoded {
-            Ok(d) if d.from == self.config.coordination.me() => return self.refuse(Refused::Own),
-            Ok(d) => d,
-            Err(reason) => return self.refuse(*reason),
-        };
+        let mut datagram = Datagram::blank();
+        if let Err(reason) = wingbeat_wire::decode_into(bytes, &mut datagram) {
+            return self.refuse(reason);
+        }
+        let Datagram { from, flight, sequence, message } = &datagram;
+        if *from == self.config.coordination.me() {
+            return self.refuse(Refused::Own);
+        }
         if let Message::Beacon(beacon) = message {
             let heard = self.separation.hear(now, *from, *sequence, beacon, &mut |notice| out.tell(&notice));
             if let Err(reason) = heard {
@@ -698,30 +700,34 @@ impl Agent {
         }
         let mut actions = Actions::new();
         self.protocol.handle(now, input, &mut actions);
-        // Most inputs ask for nothing: `into_iter` would copy the whole room for answers each time.
-        for action in actions.drain(..) {
+        // By reference: an action has room for the largest plan, and moving it moves that too.
+        for action in &actions {
             match action {
-                Action::Order(order) => self.executor.begin(order),
-                Action::Broadcast { flight, message } => {
-                    self.datagram_sequence = self.datagram_sequence.wrapping_add(1);
-                    let sequence = self.datagram_sequence;
-                    let datagram =
-                        Datagram { from: self.config.coordination.me(), flight, sequence, message };
-                    match wingbeat_wire::encode(&datagram) {
-                        Ok(bytes) => {
-                            self.sent += 1;
-                            let _ = out.datagrams.push(bytes);
-                        }
-                        Err(reason) => {
-                            out.log(Severity::Error, text!("a message does not fit a datagram: {reason}"));
-                        }
-                    }
-                }
-                Action::Log(severity, line) => out.log(severity, line),
+                Action::Order(order) => self.executor.begin(*order),
+                Action::Broadcast { flight, message } => self.broadcast(*flight, message, out),
+                Action::Log(severity, line) => out.log(*severity, line.clone()),
                 Action::Refused(reason) => {
                     self.received -= 1;
-                    self.refuse(reason);
+                    self.refuse(*reason);
                 }
+            }
+        }
+    }
+
+    fn broadcast(&mut self, flight: u32, message: &Message, out: &mut Outputs) {
+        self.datagram_sequence = self.datagram_sequence.wrapping_add(1);
+        let (me, sequence) = (self.config.coordination.me(), self.datagram_sequence);
+        // Written where it leaves from; beyond the bound nothing is asked for.
+        let bytes = match out.datagrams.push(Bytes::new()) {
+            Ok(()) => out.datagrams.last_mut(),
+            Err(_) => None,
+        };
+        let Some(bytes) = bytes else { return };
+        match wingbeat_wire::encode_into(me, flight, sequence, message, bytes) {
+            Ok(()) => self.sent += 1,
+            Err(reason) => {
+                out.datagrams.pop();
+                out.log(Severity::Error, text!("a message does not fit a datagram: {reason}"));
             }
         }
     }
