@@ -8,7 +8,7 @@
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_wire::{Ending, Message, Point, Refused, SWARM_MAX, VehicleId};
 
-use super::{State, Swarm, TakeOff, plan};
+use super::{State, Swarm, TakeOff};
 use crate::{Text, text};
 
 /// Two places of one aircraft that are less apart tell no speed, metres.
@@ -54,7 +54,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
     /// The slot that leads while nobody is lost.
     pub fn center(&self) -> usize {
-        plan::formation(&self.plan).map_or(0, |f| f.center_slot())
+        self.chart.center()
     }
     /// Who flies a slot.
     pub fn id_of(&self, slot: usize) -> Option<VehicleId> {
@@ -62,7 +62,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
     /// Which slot somebody flies.
     pub fn slot_of(&self, id: VehicleId) -> Option<usize> {
-        self.plan.slots.iter().position(|&s| s == id)
+        self.chart.slot_of(&self.plan, id)
     }
     /// Members that are gone or lost.
     pub(crate) fn out(&self) -> Slots {
@@ -174,10 +174,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// A member is there.
     pub(crate) fn note_place(&mut self, now: Instant, slot: usize, at: Point) {
-        let before = self.peers[slot].at.map(|before| self.way(before, at));
         let peer = &mut self.peers[slot];
         let past_s = now.since(peer.moved_at).as_secs_f64();
-        let way_m = before.map_or(DVec3::ZERO, |way| way.to_m - way.from_m);
+        let way_m = peer.at.map_or(DVec3::ZERO, |before| self.chart.offset_m(before, at));
         // The same place told twice at short notice is an old one told again.
         if way_m.length() >= MOVED_M || past_s >= STALE_S {
             peer.velocity_m_s = if past_s < STALE_S { way_m / past_s.max(0.05) } else { DVec3::ZERO };

@@ -22,6 +22,7 @@
 //! Deciding is apart from doing: `next` reads and never writes.
 
 mod arrival;
+mod chart;
 pub mod conflict;
 mod discovery;
 mod landing;
@@ -44,6 +45,7 @@ use crate::{
     Action, Actions, Command, ConfigError, Input, Order, Phase, Severity, SwarmView, Telemetry, Text, push,
     text,
 };
+use chart::Chart;
 use members::{Peer, Slots};
 use plan::{Route, Task};
 
@@ -234,6 +236,8 @@ pub struct Swarm<F> {
     doubled: Option<(VehicleId, Instant)>,
     /// The flight's plan; its `slots` are empty before setup.
     pub(crate) plan: Plan,
+    /// What follows from the plan, or from none.
+    chart: Chart,
     pub(crate) flight: u32,
     pub(crate) slot: usize,
     /// Whose word is followed: at first the centre's.
@@ -315,6 +319,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             heard: Vec::new(),
             doubled: None,
             plan: Plan::default(),
+            chart: Chart::of(&Plan::default()),
             flight: 0,
             slot: 0,
             leader: 0,
@@ -673,20 +678,18 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Place in the swarm.
     pub fn view(&self) -> SwarmView {
         let planned = self.planned();
-        let formation = plan::formation(&self.plan);
         SwarmView {
             leader: if planned { self.is_leader() } else { self.is_master() },
             leader_id: if planned { self.id_of(self.leader) } else { Some(self.config.master) },
             size: if planned { self.plan.slots.len() } else { self.heard.len() + 1 },
-            formation: formation.map_or(self.config.layout, |f| f.layout()).name(),
+            formation: self.chart.layout().unwrap_or(self.config.layout).name(),
             slot: planned.then_some(self.slot),
         }
     }
 
     /// Where our slot lies from the centre's, metres east and north; nothing before the plan is known.
     pub fn slot_offset_m(&self) -> Option<DVec2> {
-        let formation = plan::formation(&self.plan).ok()?;
-        Some(formation.offset_m(self.slot, plan::heading_rad(&self.plan)))
+        self.chart.slot_offset_m(self.slot).map(|offset| offset.truncate())
     }
 
     /// Hash of the plan; nothing before it is known.

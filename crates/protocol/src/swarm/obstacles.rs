@@ -7,9 +7,9 @@
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Ending, Point};
 
+use super::Swarm;
 use super::conflict::Way;
 use super::members::Slots;
-use super::{Swarm, plan};
 
 /// How far aircraft stray from their ways: satellite positions, wind and arrival.
 const STRAY_M: f64 = 3.0;
@@ -39,10 +39,13 @@ pub(crate) enum Ahead {
 
 impl<F: Copy + PartialEq> Swarm<F> {
     fn local(&self, place: Point) -> DVec3 {
+        if self.planned() {
+            return self.chart.local(place);
+        }
         let position =
             |p: Point| Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
         let here = self.at.map(|at| at.point());
-        let origin = self.plan.waypoints.first().copied().or(here).unwrap_or_default();
+        let origin = here.unwrap_or_default();
         let over_ground = Frame::new(position(origin)).to_local(position(place)).truncate();
         over_ground.extend(f64::from(place.height_mm) / 1e3)
     }
@@ -52,7 +55,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     pub(crate) fn slot_place(&self, slot: usize, waypoint: usize) -> Option<Point> {
-        plan::slot_place(&self.plan, slot, waypoint.min(self.plan.waypoints.len() - 1))
+        self.chart.slot_place(&self.plan, slot, waypoint.min(self.plan.waypoints.len() - 1))
     }
 
     /// Whether a member that is out keeps clear of `ways`, wherever it may be.
@@ -161,8 +164,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// to stand clear of it. Whoever flies on ahead tells so, and its place flies with it.
     pub(crate) fn closes_up(&self, now: Instant, target: Point, held: bool) -> bool {
         let Some(at) = self.at else { return false };
-        let (here, there) = (self.local(at.point()), self.local(target));
-        let way = there - here;
+        let here = at.point();
+        let way = self.chart.offset_m(here, target);
         let Some(along) = way.try_normalize() else { return false };
         // Who holds goes on only to get up to speed.
         let speed_m_s = at.velocity_m_s.length().max(if held { RESUMED_M_S } else { 0.0 });
@@ -181,7 +184,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             let its_speed_m_s = if fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
             let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * BRAKING_M_S2);
             place.is_some_and(|place| {
-                let off = self.local(place) - here;
+                let off = self.chart.offset_m(here, place);
                 let ahead_m = off.dot(along);
                 let beside_m = (off - along * ahead_m).length();
                 ahead_m > 0.0

@@ -345,19 +345,6 @@ fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) ->
     Ok(route)
 }
 
-/// Where a slot's aircraft is when the formation is at a waypoint; nothing where the plan has no such slot or
-/// waypoint.
-pub fn slot_place(plan: &Plan, slot: usize, waypoint: usize) -> Option<Point> {
-    let formation = formation(plan).ok().filter(|f| slot < f.count())?;
-    let center = *plan.waypoints.get(waypoint)?;
-    let offset = formation.offset_m(slot, heading_rad(plan));
-    // From the first waypoint, as the route is.
-    let frame = Frame::new(position(*plan.waypoints.first()?));
-    let place = frame.to_local(position(center)).truncate() + offset;
-    let up_mm = libm::round(formation.height_m(slot) * 1e3) as i32;
-    Some(point(frame.to_position(place.extend(0.0)), center.height_mm.saturating_add(up_mm)))
-}
-
 /// Where a slot lands when the aircraft of the slot `leader` lands at `leader_at`: the flight formation, drawn
 /// together. If the formation were impossible, where the leader is: no plan that is held has one.
 pub fn landing_place(
@@ -442,11 +429,12 @@ mod tests {
         let waypoints = waypoints.map(|(east, north)| Point { height_mm: 19_000, ..at(east, north) });
         let task = Task { waypoints: Route::from_slice(&waypoints).unwrap(), heading_rad: None };
         let plan = make(&config, &aircraft, &task).unwrap();
+        let chart = super::super::chart::Chart::of(&plan);
         for slot in 0..3 {
             let own = route(&config, &plan, slot).unwrap();
             for (waypoint, there) in own.iter().enumerate() {
                 assert_eq!(
-                    slot_place(&plan, slot, waypoint),
+                    chart.slot_place(&plan, slot, waypoint),
                     Some(*there),
                     "slot {slot}, waypoint {waypoint}"
                 );

@@ -4,6 +4,7 @@ use heapless::Vec;
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
+use super::chart::Chart;
 use super::{State, Swarm, TakeOff, plan};
 use crate::{Action, Actions, Severity, Text, push, text};
 use rand_core::Rng;
@@ -76,6 +77,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     fn hold(&mut self, now: Instant, flight: u32, slot: usize, plan: Plan) {
+        self.chart = Chart::of(&plan);
         self.plan = plan;
         self.flight = flight;
         self.slot = slot;
