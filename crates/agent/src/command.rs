@@ -63,6 +63,8 @@ pub(crate) struct Seen {
 #[derive(Default)]
 pub(crate) struct Commands {
     last: Vec<CommandProgress, COMMANDS_MAX>,
+    /// Whether the effect of one is still to be seen.
+    open: bool,
 }
 
 impl Commands {
@@ -81,10 +83,18 @@ impl Commands {
             self.last.remove(0);
         }
         let _ = self.last.push(CommandProgress { id, command, stage: Stage::Accepted });
+        self.open = true;
+    }
+    /// Whether the effect of one is still to be seen.
+    pub(crate) fn are_open(&self) -> bool {
+        self.open
     }
     /// Looks whether an effect is to be seen.
     pub(crate) fn look(&mut self, seen: Seen) {
-        let Some(current) = self.last.iter_mut().find(|c| c.stage == Stage::Accepted) else { return };
+        let Some(current) = self.last.iter_mut().find(|c| c.stage == Stage::Accepted) else {
+            self.open = false;
+            return;
+        };
         let aborted = seen.phase == Phase::Aborted;
         let effect = match current.command {
             Command::Setup => seen.phase == Phase::Ready,

@@ -145,6 +145,9 @@ pub struct Agent {
     streams: Streams,
     parameters: Watch,
     executor: Executor,
+    /// Until when nothing is due towards the autopilot, and what is then. Only an input other than a datagram
+    /// changes that, and an order.
+    idle_until: (Instant, &'static str),
     commands: Commands,
     engaged: bool,
     /// Why it is not engaged.
@@ -189,6 +192,7 @@ impl Agent {
             streams: Streams::new(now, config.position_interval),
             parameters: Watch::new(now),
             executor: Executor::default(),
+            idle_until: (Instant::NEVER, "nothing"),
             commands: Commands::default(),
             engaged: true,
             disengaged_by: Text::new(),
@@ -218,7 +222,7 @@ impl Agent {
     /// gone.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
         out.clear();
-        if now >= self.decoder.due() {
+        if now >= self.idle_until.0 && now >= self.decoder.due() {
             self.decode(|decoder, each| decoder.expire(now, each), now, out);
         }
         match input {
@@ -241,27 +245,38 @@ impl Agent {
             Input::GroundStation { what } => self.hear_ground_station(what, out),
             Input::Lease(held) => self.console.lease(now, held),
         }
-        self.advance_signer(now);
-        self.work(now, out);
-        self.commands.look(Seen {
-            mode: self.telemetry.mode(),
-            armed: self.telemetry.armed,
-            phase: self.protocol.phase(),
-        });
+        // Whatever one hears from eighty others five times a second changes nothing here, but by an order.
+        if !matches!(input, Input::Datagram(_)) || now >= self.idle_until.0 {
+            self.advance_signer(now);
+            self.work(now, out);
+            self.idle_until = self.next_work();
+        }
+        if self.commands.are_open() {
+            self.commands.look(Seen {
+                mode: self.telemetry.mode(),
+                armed: self.telemetry.armed,
+                phase: self.protocol.phase(),
+            });
+        }
     }
 
     /// When it wants [`Input::Wake`], and why. Earlier is harmless.
     pub fn poll_timeout(&self) -> (Instant, &'static str) {
+        if !self.engaged {
+            return self.idle_until;
+        }
+        let next = self.protocol.poll_timeout();
+        if next.0 < self.idle_until.0 { next } else { self.idle_until }
+    }
+
+    /// When there is something to do towards the autopilot, and what, if nothing else comes of it.
+    fn next_work(&self) -> (Instant, &'static str) {
         let mut next = (Instant::NEVER, "nothing");
         let mut consider = |at: Instant, why| {
             if at < next.0 {
                 next = (at, why);
             }
         };
-        if self.engaged {
-            let (at, why) = self.protocol.poll_timeout();
-            consider(at, why);
-        }
         consider(self.decoder.due(), "frame not finished");
         if self.telemetry.system_id.is_some() {
             if let Some(job) = &self.setup_signing {
@@ -703,7 +718,10 @@ impl Agent {
         // By reference: an action has room for the largest plan, and moving it moves that too.
         for action in &actions {
             match action {
-                Action::Order(order) => self.executor.begin(*order),
+                Action::Order(order) => {
+                    self.executor.begin(*order);
+                    self.idle_until = (Instant::ZERO, "an order begins");
+                }
                 Action::Broadcast { flight, message } => self.broadcast(*flight, message, out),
                 Action::Log(severity, line) => out.log(*severity, line.clone()),
                 Action::Refused(reason) => {

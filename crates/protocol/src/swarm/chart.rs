@@ -20,6 +20,8 @@ pub(crate) struct Chart {
     /// The waypoints of the centre in the frame.
     waypoints_m: Vec<DVec2, WAYPOINTS_MAX>,
     slots: Places,
+    /// When each slot takes off; nothing where a pilot takes it off.
+    turns: Vec<Option<u8>, SWARM_MAX>,
 }
 
 fn ground(place: Point) -> Position {
@@ -43,6 +45,10 @@ impl Chart {
             offsets_m: offsets_m.unwrap_or_default().into_iter().collect(),
             waypoints_m: plan.waypoints.iter().map(|&w| frame.to_local(ground(w)).truncate()).collect(),
             slots,
+            turns: (0..plan.slots.len())
+                .map(|slot| plan.take_off_order.iter().position(|&s| usize::from(s) == slot))
+                .map(|turn| turn.map(|turn| turn as u8))
+                .collect(),
         }
     }
 
@@ -73,9 +79,14 @@ impl Chart {
         self.offsets_m.get(slot).copied()
     }
 
-    /// The slot of a member of `plan`, whose chart this is.
-    pub(crate) fn slot_of(&self, plan: &Plan, id: VehicleId) -> Option<usize> {
-        self.slots.find(id, |slot| plan.slots.get(slot) == Some(&id))
+    /// The slot of a member, where `is_its` tells of a slot whether it is that member's.
+    pub(crate) fn slot_of(&self, id: VehicleId, is_its: impl Fn(usize) -> bool) -> Option<usize> {
+        self.slots.find(id, is_its)
+    }
+
+    /// A slot's place in the order of take-off; nothing where a pilot takes it off.
+    pub(crate) fn turn(&self, slot: usize) -> Option<usize> {
+        self.turns.get(slot).copied().flatten().map(usize::from)
     }
 
     /// Where a slot's aircraft is when the formation is at a waypoint, in the frame of [`Chart::local`].

@@ -23,6 +23,7 @@ pub type Slots = u128;
 /// What is known of one member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
+    id: VehicleId,
     pub(crate) heard_at: Instant,
     /// Where it was when it last said so.
     pub(crate) at: Option<Point>,
@@ -62,7 +63,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
     /// Which slot somebody flies.
     pub fn slot_of(&self, id: VehicleId) -> Option<usize> {
-        self.chart.slot_of(&self.plan, id)
+        // Next to what is written of whoever spoke.
+        self.chart.slot_of(id, |slot| self.peers.get(slot).is_some_and(|peer| peer.id == id))
     }
     /// Members that are gone or lost.
     pub(crate) fn out(&self) -> Slots {
@@ -89,7 +91,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
     /// Our place in the order of take-off; nothing where a pilot takes us off.
     pub fn turn(&self) -> Option<usize> {
-        self.plan.take_off_order.iter().position(|&s| usize::from(s) == self.slot)
+        self.chart.turn(self.slot)
     }
     /// Who takes off after us.
     pub(super) fn successor(&self) -> Option<VehicleId> {
@@ -113,7 +115,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Meets the members of a new plan.
     pub(super) fn meet(&mut self, now: Instant) {
         self.leader = self.center();
-        let unheard = Peer {
+        let unheard = |&id: &VehicleId| Peer {
+            id,
             heard_at: now,
             at: None,
             velocity_m_s: DVec3::ZERO,
@@ -123,8 +126,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             reached: None,
             follows: self.leader,
         };
-        self.peers.clear();
-        let _ = self.peers.resize(self.plan.slots.len(), unheard);
+        self.peers = self.plan.slots.iter().map(unheard).collect();
     }
 
     /// Nobody is silent yet: the watch begins.
