@@ -612,6 +612,58 @@ fn follow_14_a_turn_of_the_nose_is_no_flight_through_the_leader() {
 }
 
 #[test]
+fn follow_15_a_leader_that_is_never_heard_is_waited_for_as_long_as_an_operator() {
+    for (change, state) in
+        [(USUAL, "LeaderLost"), (|c: &mut Config| c.leader_lost = LeaderLost::Land, "Aborted")]
+    {
+        let mut rig = Rig::new(3, Layout::Linear, change);
+        rig.set_up();
+        rig.hears = |_, from, _| from != 0;
+        rig.command_all(Command::Start);
+        rig.run(55);
+        assert!(rig.slaves_in("WaitMaster"));
+        rig.until("notice", 10, |r| r.slaves_in(state));
+        rig.until("coming down", 200, |r| r.craft[1..].iter().all(|c| !c.armed));
+    }
+}
+
+#[test]
+fn follow_16_a_climb_that_is_broken_off_brings_everybody_down() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    // Motors that run on the ground and stop again are no flight.
+    rig.craft[0].armed = true;
+    rig.run(3);
+    rig.craft[0].armed = false;
+    rig.run(3);
+    assert!(rig.slaves_in("WaitMaster") && rig.state(0) == "Ready");
+    rig.craft[0].armed = true;
+    rig.leader_m_s = DVec3::Z * 2.0;
+    rig.run(5);
+    rig.leader_m_s = DVec3::Z * -2.0;
+    rig.until("all down", 100, |r| (0..3).all(|i| r.state(i) == "Finished"));
+    assert!(!rig.states[&1].contains(&"Following"));
+}
+
+#[test]
+fn two_swarms_on_one_channel_are_set_up_each_by_its_own_master() {
+    let mut rig = Rig::new(6, Layout::Linear, USUAL);
+    for i in 0..6 {
+        let leader = VehicleId(10 + i as u64 / 3 * 3);
+        let config = Config::new(VehicleId(10 + i as u64), leader, 3);
+        rig.craft[i].follow = FollowMe::new(config, 1 + i as u64, Instant::ZERO);
+    }
+    rig.run(5);
+    rig.command_all(Command::Setup);
+    rig.until("setup", 200, |r| (0..6).all(|i| r.state(i) == "SetupFinished"));
+    for i in 0..6 {
+        let view = rig.craft[i].follow.swarm();
+        assert_eq!(view.leader_id, Some(VehicleId(10 + i as u64 / 3 * 3)), "{i}");
+    }
+}
+
+#[test]
 fn a_machine_never_wants_waking_in_the_past() {
     let mut rig = Rig::new(3, Layout::Linear, USUAL);
     rig.lead();
