@@ -39,8 +39,8 @@ use crate::{
 const AT_HEIGHT: f64 = 0.95;
 /// Below this part of it the leader comes down (reference).
 const COMES_DOWN: f64 = 0.5;
-/// Higher than this above home nobody stands on the ground.
-const UP_M: f64 = 2.0;
+/// Higher than this above home nobody stands on the ground: three deviations of a height.
+const UP_M: f64 = 1.0;
 /// No leader flies faster; what is told of it may be off by [`LEAP_M`] besides.
 const LEADER_MOST_M_S: f64 = 30.0;
 /// See [`LEADER_MOST_M_S`].

@@ -49,7 +49,9 @@ struct Drill {
     /// When the pilot saw trouble, and whether he has come down for it.
     trouble_at: Option<Instant>,
     pilot_stopped: bool,
-    /// Since when the leader says nothing, for good.
+    /// Since when the leader tells where it is.
+    tells_since: Option<Instant>,
+    /// Since when it says nothing, for good.
     silent_since: Option<Instant>,
     flight: Option<u32>,
     forge_at: Instant,
@@ -108,6 +110,7 @@ pub(super) fn fly(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
         started: [false; 2],
         trouble_at: None,
         pilot_stopped: false,
+        tells_since: None,
         silent_since: None,
         flight: None,
         forge_at: Instant::ZERO,
@@ -187,6 +190,9 @@ impl Drill {
             let stage = Stage::of(change.state);
             if stage != self.stages[change.vehicle].0 {
                 self.stages[change.vehicle] = (stage, change.at);
+                if change.vehicle == LEADER && stage == Stage::Waiting {
+                    self.tells_since = Some(change.at);
+                }
             }
         }
         if let Some(c) = self.world.observer().swarm().collisions.first() {
@@ -198,8 +204,16 @@ impl Drill {
             );
         }
         let now = self.world.now();
-        let timeout = task(&self.script.scenario).config(VehicleId(1), VehicleId(1)).leader_timeout;
-        let decided_by = self.silent_since.map_or(Instant::NEVER, |at| at + timeout + DECIDES_WITHIN);
+        let config = task(&self.script.scenario).config(VehicleId(1), VehicleId(1));
+        let (timeout, waits) = (config.leader_timeout, config.swarm.hold_before_landing);
+        // Who never heard its leader waits as long as for an operator.
+        let silent_since = self.silent_since;
+        let told = self.tells_since.zip(silent_since).is_some_and(|(a, b)| b > a + DECIDES_WITHIN);
+        let decided_by = |waits_since: Instant| match silent_since {
+            None => Instant::NEVER,
+            Some(at) if told => at + timeout + DECIDES_WITHIN,
+            Some(at) => at.max(waits_since) + waits + DECIDES_WITHIN,
+        };
         for i in 0..self.count() {
             let (first, mine) = if i < AIRCRAFT {
                 (LEADER, self.script.scenario.id(LEADER))
@@ -214,7 +228,7 @@ impl Drill {
                 self.unsafe_once("astray", format!("aircraft {} is {far_m:.0} m from its leader", i + 1));
             }
             let follows = matches!(self.world.agent_of(i).state(), "WaitMaster" | "Following");
-            if i < AIRCRAFT && follows && self.lives(i) && now > decided_by {
+            if i < AIRCRAFT && follows && self.lives(i) && now > decided_by(self.stages[i].1) {
                 let state = self.describe(|_, j| i == j);
                 self.unsafe_once("leader lost", format!("undecided at {:.1} s: {state}", now.as_secs_f64()));
             }
@@ -316,7 +330,7 @@ impl Drill {
         if self.trouble_at.is_some_and(|at| now >= at + self.script.reaction) {
             self.pilot_stopped = true;
             let hover = self.script.hover;
-            if !self.world.truth(LEADER).armed {
+            if self.world.truth(LEADER).landed {
                 // He stays on the ground, and whoever waits for him has to be told.
                 self.world.seat(LEADER, Pilot::Synthetic(Synthetic::coming_down(Duration::ZERO)));
                 (1..AIRCRAFT).for_each(|i| {
