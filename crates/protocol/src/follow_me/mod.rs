@@ -176,13 +176,18 @@ impl FollowMe {
         Ok(())
     }
 
-    /// Where our slot is when the leader is there (thesis equation 7.1).
+    /// Where our slot is when the leader is there (thesis equation 7.1), as much higher or lower as the formation has
+    /// it, but within the fence: a leader near the ground leads nobody into it.
     fn slot_of(&self, c: Coordinates) -> Option<Point> {
         let formation = plan::formation(&self.swarm.plan).ok()?;
         let offset = formation.offset_m(self.swarm.slot, f64::from(c.heading_urad) * 1e-6);
         let frame = Frame::new(position(c.at));
         let p = frame.to_position(DVec3::new(offset.x, offset.y, 0.0));
-        Some(Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, ..c.at })
+        let height_m = f64::from(c.at.height_mm) * 1e-3 + formation.height_m(self.swarm.slot);
+        let limits = &self.swarm.config;
+        let height_m = height_m.clamp(limits.height_least_m, limits.height_most_m.max(limits.height_least_m));
+        let height_mm = libm::round(height_m * 1e3) as i32;
+        Some(Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm })
     }
 
     /// When the leader counts as lost. One that was never heard may not have been started yet: for it we wait as

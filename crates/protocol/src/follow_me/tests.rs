@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::string::String;
 use std::vec::Vec as StdVec;
 
-use wingbeat_geo::formation::Layout;
+use wingbeat_geo::formation::{Layout, Offset};
 use wingbeat_wire::VehicleId;
 
 use super::*;
@@ -609,6 +609,33 @@ fn follow_14_a_turn_of_the_nose_is_no_flight_through_the_leader() {
     };
     assert!(nearest_m(3.0) > 45.0, "{}", nearest_m(3.0));
     assert!(nearest_m(f64::INFINITY) < 5.0, "as published they do");
+}
+
+#[test]
+fn follow_03_a_formation_with_heights_is_flown_at_them_and_within_the_fence() {
+    let mut rig = Rig::new(3, Layout::Custom, |c| {
+        let place = |right_dm, up_dm| Offset { right_dm, ahead_dm: -600, up_dm };
+        c.swarm.offsets.extend([Offset::default(), place(600, 100), place(-600, -100)]);
+    });
+    rig.lead();
+    let heights = |rig: &Rig| {
+        let leader_m = rig.craft[0].at.z;
+        let mut above_m: StdVec<i32> =
+            (1..3).map(|i| libm::round(rig.craft[i].at.z - leader_m) as i32).collect();
+        above_m.sort_unstable();
+        above_m
+    };
+    rig.run(5);
+    assert_eq!(heights(&rig), [-10, 10]);
+    // Above half of its height the leader leads on, and its lower slave would be at 1 m.
+    rig.leader_m_s = DVec3::Z * -2.0;
+    rig.until("low", 20, |r| r.craft[0].at.z < 11.0);
+    rig.leader_m_s = DVec3::ZERO;
+    rig.run(5);
+    let least_m = rig.craft[0].follow.config.swarm.height_least_m;
+    let lowest_m = rig.craft[1..].iter().map(|c| c.at.z).fold(f64::INFINITY, f64::min);
+    assert!((lowest_m - least_m).abs() < 0.3, "{lowest_m}");
+    assert!(rig.slaves_in("Following"));
 }
 
 #[test]
