@@ -7,6 +7,8 @@
 //! - nobody follows another leader, whatever it claims.
 
 mod script;
+#[cfg(test)]
+mod tests;
 
 use wingbeat_agent::{Agent, Command, Config as AgentConfig, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
@@ -78,7 +80,10 @@ fn task(scenario: &Scenario) -> &FollowTask {
 /// # Errors
 /// What was drawn cannot be flown.
 pub(super) fn fly(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
-    let script = Script::draw(kind, seed);
+    fly_script(Script::draw(kind, seed), kind, seed)
+}
+
+fn fly_script(script: Script, kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
     let scenario = &script.scenario;
     scenario.check()?;
     let mut vehicles = Vec::new();
@@ -477,6 +482,10 @@ impl Drill {
             LeaderLost::Return => "return",
         };
         self.story.push(format!("leader lost: {configured}"));
+        if self.forged > 0 {
+            let refused = |i: usize| self.world.status(i).refused.iter().sum::<u64>();
+            self.story.push(format!("{} lies refused", (0..AIRCRAFT).map(refused).sum::<u64>()));
+        }
         Outcome {
             kind,
             seed,
