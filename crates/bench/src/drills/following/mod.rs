@@ -80,68 +80,65 @@ fn task(scenario: &Scenario) -> &FollowTask {
 /// # Errors
 /// What was drawn cannot be flown.
 pub(super) fn fly(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
-    fly_script(Script::draw(kind, seed), kind, seed)
-}
-
-fn fly_script(script: Script, kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
-    let scenario = &script.scenario;
-    scenario.check()?;
-    let mut vehicles = Vec::new();
-    for i in 0..AIRCRAFT {
-        vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
-    }
-    if let Some(others) = &script.others {
-        for i in 0..AIRCRAFT {
-            let config = task(others).config(VehicleId(OTHERS + i as u64), VehicleId(OTHERS));
-            let config = AgentConfig {
-                companion_loss: others.agent_config(i).companion_loss,
-                ..AgentConfig::new(config)
-            };
-            let agent = Agent::new(config, seed ^ (OTHERS + i as u64), Instant::ZERO)?;
-            vehicles.push((agent, others.controller(i, seed)));
-        }
-    }
-    let count = vehicles.len();
-    let channel = wingbeat_sim::channel::Channel::new(scenario.channel, scenario.draw, seed, count);
-    let mut world = World::new(ORIGIN, vehicles, channel, scenario.collision_distance_m);
-    world.take_changes();
-    let mut drill = Drill {
-        script,
-        world,
-        stages: vec![(Stage::Start, Instant::ZERO); count],
-        due: None,
-        acted: false,
-        set_up: vec![false; count],
-        started: [false; 2],
-        trouble_at: None,
-        pilot_stopped: false,
-        tells_since: None,
-        silent_since: None,
-        flight: None,
-        forge_at: Instant::ZERO,
-        forged: 0,
-        hold_over_at: vec![None; count],
-        presses: 0,
-        calm_at: Instant::ZERO,
-        gave_up_at: None,
-        rest_since: None,
-        story: vec![],
-        safety: vec![],
-        liveness: vec![],
-    };
+    let mut drill = Drill::of(Script::draw(kind, seed), seed)?;
     drill.run(seed);
     Ok(drill.outcome(kind, seed))
 }
 
 impl Drill {
+    fn of(script: Script, seed: u64) -> anyhow::Result<Self> {
+        let scenario = &script.scenario;
+        scenario.check()?;
+        let mut vehicles = Vec::new();
+        for i in 0..AIRCRAFT {
+            vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
+        }
+        if let Some(others) = &script.others {
+            for i in 0..AIRCRAFT {
+                let config = task(others).config(VehicleId(OTHERS + i as u64), VehicleId(OTHERS));
+                let config = AgentConfig {
+                    companion_loss: others.agent_config(i).companion_loss,
+                    ..AgentConfig::new(config)
+                };
+                let agent = Agent::new(config, seed ^ (OTHERS + i as u64), Instant::ZERO)?;
+                vehicles.push((agent, others.controller(i, seed)));
+            }
+        }
+        let count = vehicles.len();
+        let channel = wingbeat_sim::channel::Channel::new(scenario.channel, scenario.draw, seed, count);
+        let mut world = World::new(ORIGIN, vehicles, channel, scenario.collision_distance_m);
+        world.take_changes();
+        Ok(Self {
+            script,
+            world,
+            stages: vec![(Stage::Start, Instant::ZERO); count],
+            due: None,
+            acted: false,
+            set_up: vec![false; count],
+            started: [false; 2],
+            trouble_at: None,
+            pilot_stopped: false,
+            tells_since: None,
+            silent_since: None,
+            flight: None,
+            forge_at: Instant::ZERO,
+            forged: 0,
+            hold_over_at: vec![None; count],
+            presses: 0,
+            calm_at: Instant::ZERO,
+            gave_up_at: None,
+            rest_since: None,
+            story: vec![],
+            safety: vec![],
+            liveness: vec![],
+        })
+    }
+}
+
+impl Drill {
     fn run(&mut self, seed: u64) {
         while self.world.now() < Instant::ZERO + TIME_LIMIT {
-            self.world.run_until(self.world.now() + LOOK_PERIOD);
-            self.look();
-            self.follow_script();
-            self.fly_by_hand();
-            self.forge();
-            self.operate(seed);
+            self.step(seed);
             if self.is_over() {
                 self.world.run_until(self.world.now() + Duration::from_secs(2));
                 self.look();
@@ -154,6 +151,16 @@ impl Drill {
             }
         }
         self.safety.push(format!("not over after {} s", TIME_LIMIT.as_secs()));
+    }
+
+    /// From one look to the next.
+    fn step(&mut self, seed: u64) {
+        self.world.run_until(self.world.now() + LOOK_PERIOD);
+        self.look();
+        self.follow_script();
+        self.fly_by_hand();
+        self.forge();
+        self.operate(seed);
     }
 
     fn count(&self) -> usize {
