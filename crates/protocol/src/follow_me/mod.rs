@@ -39,6 +39,8 @@ use crate::{
 const AT_HEIGHT: f64 = 0.95;
 /// Below this part of it the leader comes down (reference).
 const COMES_DOWN: f64 = 0.5;
+/// Higher than this above home nobody stands on the ground: three deviations of a height.
+const UP_M: f64 = 1.0;
 /// No leader flies faster; what is told of it may be off by [`LEAP_M`] besides.
 const LEADER_MOST_M_S: f64 = 30.0;
 /// See [`LEADER_MOST_M_S`].
@@ -80,6 +82,10 @@ pub struct FollowMe {
     is_fresh: bool,
     /// When the leader was heard last: also its call to land.
     heard_at: Option<Instant>,
+    /// Since when we wait for the leader.
+    waits_since: Instant,
+    /// Its pilot has been up (leader).
+    was_up: bool,
     /// When we tell next (leader).
     tell_at: Instant,
     /// Where the formation points, and since when: it turns after the leader's nose (leader).
@@ -101,6 +107,8 @@ impl FollowMe {
             told: None,
             is_fresh: false,
             heard_at: None,
+            waits_since: Instant::NEVER,
+            was_up: false,
             tell_at: now + Duration::from_micros(phase_us),
             formation: None,
             config,
@@ -117,6 +125,11 @@ impl FollowMe {
             && self.swarm.state == State::Start
         {
             self.swarm.task.heading_rad = heading_of(&at);
+        }
+        if let Input::Telemetry(at) = input
+            && matches!(self.swarm.state, State::Flying(_))
+        {
+            self.was_up |= at.armed && at.height_m > UP_M;
         }
         // The operator does not command what a pilot flies.
         let stops = matches!(input, Input::Operator(Command::Hold | Command::Return | Command::Land));
@@ -163,18 +176,28 @@ impl FollowMe {
         Ok(())
     }
 
-    /// Where our slot is when the leader is there (thesis equation 7.1).
+    /// Where our slot is when the leader is there (thesis equation 7.1), as much higher or lower as the formation has
+    /// it, but within the fence: a leader near the ground leads nobody into it.
     fn slot_of(&self, c: Coordinates) -> Option<Point> {
         let formation = plan::formation(&self.swarm.plan).ok()?;
         let offset = formation.offset_m(self.swarm.slot, f64::from(c.heading_urad) * 1e-6);
         let frame = Frame::new(position(c.at));
         let p = frame.to_position(DVec3::new(offset.x, offset.y, 0.0));
-        Some(Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, ..c.at })
+        let height_m = f64::from(c.at.height_mm) * 1e-3 + formation.height_m(self.swarm.slot);
+        let limits = &self.swarm.config;
+        let height_m = height_m.clamp(limits.height_least_m, limits.height_most_m.max(limits.height_least_m));
+        let height_mm = libm::round(height_m * 1e3) as i32;
+        Some(Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm })
     }
 
-    /// When the leader counts as lost; never before it was heard.
+    /// When the leader counts as lost. One that was never heard may not have been started yet: for it we wait as
+    /// long as for an operator.
     fn lost_at(&self) -> Instant {
-        self.heard_at.map_or(Instant::NEVER, |at| at + self.config.leader_timeout)
+        match self.heard_at {
+            Some(at) => at + self.config.leader_timeout,
+            None if self.waits_since == Instant::NEVER => Instant::NEVER,
+            None => self.waits_since + self.swarm.config.hold_before_landing,
+        }
     }
 
     /// The transition table: it reads and never writes, so a test can print it whole.
@@ -199,6 +222,10 @@ impl FollowMe {
         match flight {
             Flight::Ready if self.swarm.airborne() && height_m >= AT_HEIGHT * self.config.height_m => {
                 State::Flying(Flight::FollowMe)
+            }
+            // A climb that was broken off: whoever waits in a slot has to come down too.
+            Flight::Ready if self.was_up && (lands || !self.swarm.airborne()) => {
+                State::Flying(Flight::Descending { until: now + CALLS_TO_LAND })
             }
             Flight::FollowMe if comes_down => {
                 State::Flying(Flight::Descending { until: now + CALLS_TO_LAND })
@@ -245,6 +272,7 @@ impl FollowMe {
         let old = self.swarm.state;
         self.swarm.change(now, new, out);
         match new {
+            State::Flying(Flight::Ready) => self.waits_since = now,
             State::Flying(Flight::LeaderLost { .. }) => {
                 self.is_fresh = false;
                 push(out, Action::Order(Order::Hold));

@@ -535,7 +535,11 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
     let elsewhere = Message::Hello { at: mission(&[(80.0, 80.0)], 0.0)[0] };
-    rig.feed(0, Input::Message { from: VehicleId(12), flight: 0, message: &elsewhere });
+    let call = crate::swarm::discovery::call_number(rig.craft[0].muscop.swarm.config.master);
+    // A call to another master is none of ours, whoever calls.
+    rig.feed(0, Input::Message { from: VehicleId(12), flight: call ^ 1, message: &elsewhere });
+    rig.craft[0].muscop.permits(Command::Setup).unwrap();
+    rig.feed(0, Input::Message { from: VehicleId(12), flight: call, message: &elsewhere });
     let refused = rig.craft[0].muscop.permits(Command::Setup).unwrap_err();
     assert!(refused.contains("000000000000000c: heard from two places"), "{refused}");
 }

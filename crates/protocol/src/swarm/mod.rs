@@ -24,7 +24,7 @@
 mod arrival;
 mod chart;
 pub mod conflict;
-mod discovery;
+pub(crate) mod discovery;
 mod landing;
 pub mod members;
 pub(crate) mod obstacles;
@@ -397,7 +397,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         message: &'a Message,
     ) -> Result<Option<Heard<'a>>, Refused> {
         match message {
-            Message::Hello { at } => return self.hear_hello(now, from, *at).map(|()| None),
+            Message::Hello { at } => return self.hear_hello(now, from, flight, *at).map(|()| None),
             Message::Data(plan) => self.hear_plan(now, from, flight, plan)?,
             _ => {}
         }

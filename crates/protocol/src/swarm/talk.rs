@@ -4,6 +4,7 @@
 use wingbeat_geo::Instant;
 use wingbeat_wire::Message;
 
+use super::discovery::call_number;
 use super::{State, Swarm, TakeOff, plan};
 use crate::{Action, Actions, Input, push};
 
@@ -40,7 +41,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     fn say(&self, message: Message, out: &mut Actions) {
-        let flight = if matches!(message, Message::Hello { .. }) { 0 } else { self.flight };
+        let flight = match message {
+            Message::Hello { .. } => call_number(self.config.master),
+            _ => self.flight,
+        };
         push(out, Action::Broadcast { flight, message });
     }
 

@@ -138,6 +138,11 @@ impl Synthetic {
         Self::of(p)
     }
 
+    /// Whoever sees that something went wrong: lets go of the sticks for so long, and comes down.
+    pub fn coming_down(after: Duration) -> Self {
+        Self::of(vec![Movement::Hold { sticks: Sticks::CENTRED, time: after }, Movement::Land])
+    }
+
     /// The sticks now.
     pub(super) fn sticks(&mut self, now: Instant, seen: &Truth) -> Sticks {
         loop {
