@@ -7,8 +7,8 @@ use wingbeat_agent::{
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::{Instant, Position};
-use wingbeat_protocol::AvoidanceView;
-use wingbeat_wire::{Point, Refused};
+use wingbeat_protocol::{Absent, AvoidanceView};
+use wingbeat_wire::{Ending, Point, Refused, VehicleId};
 
 /// What the daemon knows beside its agent.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +78,7 @@ pub(crate) fn aircraft(
             size: status.swarm.size.try_into().unwrap_or(u16::MAX),
             formation: status.swarm.formation.into(),
             slot: status.swarm.slot.and_then(|slot| slot.try_into().ok()),
+            absent: status.absentees.iter().map(absent).collect(),
         }),
         avoidance: status.avoidance.as_ref().map(avoidance),
         separation: separation(&status.separation),
@@ -113,6 +114,23 @@ fn phase(phase: Phase) -> api::Phase {
         Phase::Ending => api::Phase::Ending,
         Phase::Finished => api::Phase::Finished,
         Phase::Aborted => api::Phase::Aborted,
+    }
+}
+
+fn absent(a: &Absent) -> api::Absent {
+    api::Absent {
+        id: a.id.to_string(),
+        silent: a.silent,
+        leaves: a.leaves.map(|how| {
+            let word = match how {
+                Ending::Holding => "holding",
+                Ending::Returning => "returning",
+                Ending::Landing => "landing",
+                Ending::Down => "down",
+            };
+            word.into()
+        }),
+        excluded_by: a.excluded_by.map(|id| id.to_string()),
     }
 }
 
@@ -194,8 +212,22 @@ pub(crate) fn route(items: &[api::MissionItem]) -> Vec<Point> {
 }
 
 /// The agent's word for an operator's command.
-pub(crate) fn command(kind: api::CommandKind) -> Command {
-    match kind {
+///
+/// # Errors
+/// A member that is none, or is missing, or is there and has no business there; what and where, found, expected.
+pub(crate) fn command(request: &api::CommandRequest) -> Result<Command, String> {
+    let excluded = match (request.command, &request.member) {
+        (api::CommandKind::Exclude, Some(member)) => vehicle_id(member)?,
+        (api::CommandKind::Exclude, None) => {
+            return Err("member: found none, expected the id of the aircraft to exclude".into());
+        }
+        (_, None) => VehicleId(0),
+        (kind, Some(_)) => {
+            return Err(format!("member: found one with {kind:?}, expected it with exclude only"));
+        }
+    };
+    Ok(match request.command {
+        api::CommandKind::Exclude => Command::Exclude(excluded),
         api::CommandKind::Setup => Command::Setup,
         api::CommandKind::Start => Command::Start,
         api::CommandKind::Hold => Command::Hold,
@@ -203,7 +235,15 @@ pub(crate) fn command(kind: api::CommandKind) -> Command {
         api::CommandKind::Land => Command::Land,
         api::CommandKind::RecoverControl => Command::RecoverControl,
         api::CommandKind::Engage => Command::Engage,
-    }
+    })
+}
+
+fn vehicle_id(text: &str) -> Result<VehicleId, String> {
+    let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(text, 16).ok().filter(|_| digits).map(VehicleId).ok_or_else(|| {
+        let found: String = text.chars().take(20).collect();
+        format!("member: found {found:?}, expected 16 hexadecimal digits")
+    })
 }
 
 /// The API's word for how bad a line is.
@@ -332,8 +372,13 @@ fn progress(c: &CommandProgress) -> api::CommandProgress {
         Command::Land => api::CommandKind::Land,
         Command::RecoverControl => api::CommandKind::RecoverControl,
         Command::Engage => api::CommandKind::Engage,
+        Command::Exclude(_) => api::CommandKind::Exclude,
     };
-    api::CommandProgress { id: c.id.as_str().into(), command, stage, detail: detail.into() }
+    let member = match c.command {
+        Command::Exclude(who) => Some(who.to_string()),
+        _ => None,
+    };
+    api::CommandProgress { id: c.id.as_str().into(), command, member, stage, detail: detail.into() }
 }
 
 /// What occurred; reasons that never did are left out.

@@ -28,7 +28,7 @@ pub use muscop::Muscop;
 pub use sweep::Sweep;
 
 use wingbeat_geo::{DVec2, DVec3, Instant, Position};
-use wingbeat_wire::{Avoidance, LOCATIONS_MAX, Message, Point, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, Ending, LOCATIONS_MAX, Message, Point, Refused, SWARM_MAX, VehicleId};
 
 /// Waypoints in one aircraft's own mission.
 pub const ROUTE_MAX: usize = 110;
@@ -259,6 +259,23 @@ impl SwarmView {
     pub const ALONE: Self = Self { leader: false, leader_id: None, size: 1, formation: "none", slot: None };
 }
 
+/// A member of the swarm that nobody waits for any more, or that was told to leave, as this aircraft knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Who.
+    pub id: VehicleId,
+    /// It has been silent for the time to live.
+    pub silent: bool,
+    /// It said that it leaves, and how.
+    pub leaves: Option<Ending>,
+    /// The operator excluded it: this aircraft's own id where the operator said so here, otherwise the aircraft
+    /// that passed it on.
+    pub excluded_by: Option<VehicleId>,
+}
+
+/// The members that are not waited for, by slot.
+pub type Absentees = heapless::Vec<Absent, SWARM_MAX>;
+
 /// What a protocol that avoids others sees and does, for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvoidanceView {
@@ -325,6 +342,10 @@ pub trait Protocol {
     /// it does not wait for.
     fn waits_for(&self, _who: VehicleId) -> bool {
         true
+    }
+    /// The members of the swarm that are not waited for; none without a swarm.
+    fn absentees(&self) -> Absentees {
+        Absentees::new()
     }
     /// What its avoidance came to so far; nothing where it has none.
     fn avoidance_tally(&self) -> Option<mbcap::Tally> {

@@ -32,7 +32,8 @@ use wingbeat_wire::{Coordinates, Message, Point, Refused};
 
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
 use crate::{
-    Action, Actions, Command, Input, Order, Phase, Protocol, SwarmView, Telemetry, Text, push, text,
+    Absentees, Action, Actions, Command, Input, Order, Phase, Protocol, SwarmView, Telemetry, Text, push,
+    text,
 };
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
@@ -417,6 +418,9 @@ impl Protocol for FollowMe {
             Command::Setup if leader && self.swarm.at.is_some_and(|at| heading_of(&at).is_none()) => {
                 Err(text!("no heading yet"))
             }
+            Command::Exclude(who) if self.swarm.planned() && who == self.swarm.config.master => {
+                Err(text!("exclude {who}: a pilot flies it and all follow it"))
+            }
             _ => self.swarm.permits(command, self.state()),
         }
     }
@@ -478,6 +482,10 @@ impl Protocol for FollowMe {
 
     fn swarm(&self) -> SwarmView {
         self.swarm.view()
+    }
+
+    fn absentees(&self) -> Absentees {
+        self.swarm.absentees()
     }
 
     fn slot_offset_m(&self) -> Option<DVec2> {

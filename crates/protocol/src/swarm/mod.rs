@@ -246,6 +246,8 @@ pub struct Swarm<F> {
     pub(crate) left: Slots,
     /// Whom the operator excluded.
     pub(crate) excluded: Slots,
+    /// Of whose exclusion we told last: of several each has its turn.
+    told_excluded: usize,
     /// A member about which people are to be told.
     news: Option<(usize, &'static str)>,
     new_leader: bool,
@@ -322,6 +324,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             silent: 0,
             left: 0,
             excluded: 0,
+            told_excluded: 0,
             news: None,
             new_leader: false,
             blocked_since: None,
@@ -374,7 +377,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                     self.look();
                 }
             }
-            Input::Operator(Command::Exclude(who)) => self.exclude(who),
+            Input::Operator(Command::Exclude(who)) => self.exclude(who, self.config.me),
             Input::Operator(command) => self.asked = Some(command),
             Input::Done(Order::LoadRoute) => self.loaded = true,
             Input::Done(_) | Input::Reached(_) => {}
@@ -605,8 +608,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {
                 Err(text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft))
             }
-            Command::Exclude(who) if !self.planned() => Err(text!("{who}: no plan yet, nobody to exclude")),
-            Command::Exclude(who) if self.slot_of(who).is_none() => Err(text!("{who} is no member")),
+            Command::Exclude(who) if !self.planned() => {
+                Err(text!("exclude {who}: no plan yet, no swarm flies"))
+            }
+            Command::Exclude(who) if self.slot_of(who).is_none() => {
+                Err(text!("exclude {who}: no member of this swarm"))
+            }
             Command::Start if self.state != State::SetupFinished => {
                 Err(text!("start is possible in state SetupFinished, found {name}"))
             }
