@@ -54,7 +54,7 @@ use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Instant};
-use wingbeat_protocol::{Absentees, Action, Actions, Route, SwarmView, mbcap, text};
+use wingbeat_protocol::{Absentees, Action, Actions, FormationView, Route, SwarmView, mbcap, text};
 use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
@@ -326,6 +326,11 @@ impl Agent {
     /// The waypoint reached last.
     pub fn reached(&self) -> Option<u16> {
         self.protocol.reached()
+    }
+
+    /// The formation with its places, where this aircraft plans it.
+    pub fn formation(&self) -> Option<FormationView> {
+        self.protocol.formation()
     }
 
     /// Who leads, as it believes.

@@ -323,6 +323,37 @@ pub struct Swarm {
     /// Members that this aircraft does not wait for, by slot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<Absent>,
+    /// The formation with its places, as the aircraft that plans it sees it; absent on the others, and when the
+    /// flight is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<SwarmPlan>,
+}
+
+/// A formation and its places: before setup as it would be planned now, afterwards as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SwarmPlan {
+    /// Distance between slots in flight, metres.
+    pub distance_m: f64,
+    /// Where it points, degrees clockwise from north, 0..360; absent before that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heading_deg: Option<f64>,
+    /// Whether the swarm has agreed on it; otherwise it is what *Setup* would plan now.
+    pub planned: bool,
+    /// Why *Setup* would come to nothing, for people: the aircraft and the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// The places, by slot from 0, around the waypoint that the formation is at or flies to, or around an
+    /// aircraft flown by a pilot. Empty before all aircraft were heard and a mission is known.
+    pub slots: Vec<SwarmSlot>,
+}
+
+/// A place in a formation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SwarmSlot {
+    /// Where it is.
+    pub place: GeoPoint,
+    /// Who flies there, 16 hexadecimal digits.
+    pub vehicle: String,
 }
 
 /// A member of a swarm that another does not wait for, and why not.

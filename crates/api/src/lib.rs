@@ -15,7 +15,7 @@ pub use aircraft::{
     CommandOutcome, CommandProgress, CommandReply, CommandRequest, CommandStage, FlightController, Gateway,
     GeoPoint, Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem,
     MissionSummary, MissionUpload, Navigation, Nearby, Parameter, Phase, Radio, Refusal, Separation,
-    Severity, Swarm,
+    Severity, Swarm, SwarmPlan, SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{

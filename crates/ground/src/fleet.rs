@@ -582,6 +582,7 @@ mod tests {
                 formation: "linear".to_owned(),
                 slot: None,
                 absent: Vec::new(),
+                plan: None,
             }),
             avoidance: None,
             separation: None,
@@ -718,14 +719,12 @@ mod tests {
         assert_eq!(fleet.in_swarm_with("000000000000000c").map(|told| told.len()), Ok(2), "not heard here");
         assert!(fleet.actions(&ledger).start_blocked.starts_with(&format!("UAV {B}: its state is Aborted")));
         let mut without = planned(A, "SetupFinished");
-        for swarm in &mut without.swarm {
-            swarm.absent = vec![wingbeat_api::Absent {
-                id: B.to_owned(),
-                silent: false,
-                leaves: None,
-                excluded_by: Some(A.to_owned()),
-            }];
-        }
+        without.swarm.as_mut().expect("a swarm").absent = vec![wingbeat_api::Absent {
+            id: B.to_owned(),
+            silent: false,
+            leaves: None,
+            excluded_by: Some(A.to_owned()),
+        }];
         fleet.status(0, without, now);
         assert_eq!(fleet.actions(&ledger).start_blocked, "");
         assert_eq!(fleet.due(&ledger, CommandKind::Start), [A]);

@@ -551,6 +551,7 @@ impl<R: Radio> Driver<R> {
         self.beside.overflows = self.radio.overflows();
         self.beside.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
         self.beside.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
+        self.beside.formation = self.agent.formation();
         let now = self.agent.status(self.clock.now());
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));

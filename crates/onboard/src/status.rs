@@ -7,7 +7,7 @@ use wingbeat_agent::{
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::{Instant, Position};
-use wingbeat_protocol::{Absent, AvoidanceView};
+use wingbeat_protocol::{Absent, AvoidanceView, FormationView, SlotView};
 use wingbeat_wire::{Ending, Point, Refused, VehicleId};
 
 /// What the daemon knows beside its agent.
@@ -27,6 +27,8 @@ pub(crate) struct Beside {
     pub(crate) lease: Option<(String, std::time::Duration)>,
     /// The gateway's clients, and what was not passed on, by reason.
     pub(crate) gateway: Option<GatewayView>,
+    /// The formation, where this aircraft plans it.
+    pub(crate) formation: Option<FormationView>,
 }
 
 /// Clients, and how much was refused by reason.
@@ -79,6 +81,7 @@ pub(crate) fn aircraft(
             formation: status.swarm.formation.into(),
             slot: status.swarm.slot.and_then(|slot| slot.try_into().ok()),
             absent: status.absentees.iter().map(absent).collect(),
+            plan: beside.formation.as_ref().map(|view| plan(view, home_altitude_m(status))),
         }),
         avoidance: status.avoidance.as_ref().map(avoidance),
         separation: separation(&status.separation),
@@ -114,6 +117,28 @@ fn phase(phase: Phase) -> api::Phase {
         Phase::Ending => api::Phase::Ending,
         Phase::Finished => api::Phase::Finished,
         Phase::Aborted => api::Phase::Aborted,
+    }
+}
+
+fn home_altitude_m(status: &Status) -> f64 {
+    status.navigation.map_or(0.0, |n| n.position.altitude_m() - n.height_m)
+}
+
+fn plan(view: &FormationView, home_altitude_m: f64) -> api::SwarmPlan {
+    let slot = |slot: &SlotView| api::SwarmSlot {
+        place: api::GeoPoint {
+            latitude_deg: f64::from(slot.place.latitude_e7) / 1e7,
+            longitude_deg: f64::from(slot.place.longitude_e7) / 1e7,
+            altitude_m: home_altitude_m + f64::from(slot.place.height_mm) / 1e3,
+        },
+        vehicle: slot.id.to_string(),
+    };
+    api::SwarmPlan {
+        distance_m: view.distance_m,
+        heading_deg: view.heading_rad.map(|heading| heading.to_degrees().rem_euclid(360.0)),
+        planned: view.is_planned,
+        refused: view.refused.as_ref().map(|why| why.as_str().into()),
+        slots: view.slots.iter().map(slot).collect(),
     }
 }
 

@@ -273,6 +273,30 @@ pub struct Absent {
     pub excluded_by: Option<VehicleId>,
 }
 
+/// The formation as the aircraft that plans sees it, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormationView {
+    /// Distance between slots, metres.
+    pub distance_m: f64,
+    /// Where it points, radians clockwise from north; nothing before that is known.
+    pub heading_rad: Option<f64>,
+    /// The swarm has agreed on it. Otherwise it is what setup would plan now.
+    pub is_planned: bool,
+    /// Why setup would come to nothing.
+    pub refused: Option<Text>,
+    /// The places, by slot; none before all aircraft were heard and there is a mission.
+    pub slots: heapless::Vec<SlotView, SWARM_MAX>,
+}
+
+/// A place in the formation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotView {
+    /// Who flies there.
+    pub id: VehicleId,
+    /// Where it is.
+    pub place: Point,
+}
+
 /// The members that are not waited for, by slot.
 pub type Absentees = heapless::Vec<Absent, SWARM_MAX>;
 
@@ -346,6 +370,10 @@ pub trait Protocol {
     /// The members of the swarm that are not waited for; none without a swarm.
     fn absentees(&self) -> Absentees {
         Absentees::new()
+    }
+    /// The formation with its places, where this aircraft plans it.
+    fn formation(&self) -> Option<FormationView> {
+        None
     }
     /// What its avoidance came to so far; nothing where it has none.
     fn avoidance_tally(&self) -> Option<mbcap::Tally> {

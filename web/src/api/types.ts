@@ -685,6 +685,7 @@ export interface components {
             leader: boolean;
             /** @description Id of the aircraft that leads, 16 hexadecimal digits; absent until known. */
             leader_id?: string | null;
+            plan?: components["schemas"]["SwarmPlan"] | null;
             /**
              * Format: int32
              * @description How many aircraft fly (for the master before setup: how many it has heard, itself included).
@@ -695,6 +696,35 @@ export interface components {
              * @description This aircraft's slot; absent until assigned.
              */
             slot?: number | null;
+        };
+        /** @description A formation and its places: before setup as it would be planned now, afterwards as it is. */
+        SwarmPlan: {
+            /**
+             * Format: double
+             * @description Distance between slots in flight, metres.
+             */
+            distance_m: number;
+            /**
+             * Format: double
+             * @description Where it points, degrees clockwise from north, 0..360; absent before that is known.
+             */
+            heading_deg?: number | null;
+            /** @description Whether the swarm has agreed on it; otherwise it is what *Setup* would plan now. */
+            planned: boolean;
+            /** @description Why *Setup* would come to nothing, for people: the aircraft and the reason. */
+            refused?: string | null;
+            /**
+             * @description The places, by slot from 0, around the waypoint that the formation is at or flies to, or around an
+             *     aircraft flown by a pilot. Empty before all aircraft were heard and a mission is known.
+             */
+            slots: components["schemas"]["SwarmSlot"][];
+        };
+        /** @description A place in a formation. */
+        SwarmSlot: {
+            /** @description Where it is. */
+            place: components["schemas"]["GeoPoint"];
+            /** @description Who flies there, 16 hexadecimal digits. */
+            vehicle: string;
         };
         /**
          * @description How far a command has come at one aircraft.

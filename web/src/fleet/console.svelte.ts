@@ -57,6 +57,8 @@ export class FleetConsole {
   readonly alone: boolean = $derived(everyoneAlone(this.fleet.aircraft));
   /** Draw the predicted places of all aircraft, not only of those selected or in conflict. */
   allPlaces = $state(false);
+  /** Draw the places of the formation. */
+  formation = $state(true);
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
 
   #next: FleetState = EMPTY;

@@ -165,6 +165,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
             formation: "linear".to_owned(),
             slot: None,
             absent: Vec::new(),
+            plan: None,
         }),
         avoidance: None,
         separation: None,

@@ -23,10 +23,11 @@ use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::swarm::obstacles::Ahead;
+use crate::swarm::preview::Around;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
 use crate::{
-    Absentees, Action, Actions, Command, ConfigError, Configuration, Input, Order, Phase, Protocol,
-    SwarmView, Text, push, text,
+    Absentees, Action, Actions, Command, ConfigError, Configuration, FormationView, Input, Order, Phase,
+    Protocol, SwarmView, Text, push, text,
 };
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
@@ -474,6 +475,16 @@ impl Protocol for Muscop {
 
     fn absentees(&self) -> Absentees {
         self.swarm.absentees()
+    }
+
+    fn formation(&self) -> Option<FormationView> {
+        let waypoint = match self.swarm.state {
+            State::Flying(Flight::WaypointReached { waypoint } | Flight::MovingToWaypoint { waypoint }) => {
+                waypoint
+            }
+            _ => 0,
+        };
+        self.swarm.formation_view(Around::Waypoint(waypoint))
     }
 
     fn slot_offset_m(&self) -> Option<DVec2> {

@@ -28,6 +28,7 @@ mod landing;
 pub mod members;
 pub(crate) mod obstacles;
 pub mod plan;
+pub mod preview;
 mod setup;
 pub mod shape;
 mod takeoff;
@@ -268,6 +269,8 @@ pub struct Swarm<F> {
     all_at_once: bool,
     /// Who was told to hold another plan than ours.
     other_plan: Slots,
+    /// The plan as it was last tried (master, before setup).
+    trial: Option<preview::Trial>,
     /// What of the master's plan we could not fly.
     unflyable: Option<plan::PlanError>,
     tell_unflyable: bool,
@@ -336,6 +339,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             in_slot: 0,
             all_at_once: false,
             other_plan: 0,
+            trial: None,
             unflyable: None,
             tell_unflyable: false,
             all_in_slots: false,
@@ -364,6 +368,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.judge(now);
             self.doubled = self.doubled.filter(|(_, at)| now.since(*at) < self.config.time_to_live);
         }
+        self.try_plan(now);
         match input {
             Input::Wake => {
                 if now >= self.look_at {
@@ -607,6 +612,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Command::Setup if self.is_master() && !self.task.is_given() => Err(text!("no mission")),
             Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {
                 Err(text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft))
+            }
+            Command::Setup if self.cannot_plan().is_some() => {
+                Err(self.cannot_plan().map_or(Text::new(), |error| text!("{error}")))
             }
             Command::Exclude(who) if !self.planned() => {
                 Err(text!("exclude {who}: no plan yet, no swarm flies"))
