@@ -37,6 +37,15 @@ export function absences(fleet: readonly Aircraft[]): Absences {
   return found;
 }
 
+/** Whether it is out for this flight. */
+export const hasLeft = (absence: Absence | undefined): boolean =>
+  absence !== undefined && (absence.excluded > 0 || absence.leaves !== '');
+
+/** Whether it leads its swarm. Of one that is out its own word does not count. */
+export function leads({ fleet: { status } }: Aircraft, out: Absences): boolean {
+  return (status?.swarm?.leader ?? false) && !hasLeft(out.get(status?.id ?? ''));
+}
+
 /** One line: "excluded by the operator, known to 4 of 5; leaves: holding". */
 export function absenceText({ excluded, silent, leaves, asked }: Absence): string {
   const parts: string[] = [];

@@ -17,7 +17,7 @@ describe('the formation', () => {
     const { aircraft: fleet } = stateOf([master(false, 3), aircraft(2)]);
     const plans = plansOf(fleet, true);
     const colours = new Map([['http://10.0.0.1:8080', 4], ['http://10.0.0.2:8080', 5]]);
-    const drawn = formationFeatures(plans, byId(fleet), colours, new Set(['http://10.0.0.2:8080']));
+    const drawn = formationFeatures(plans, byId(fleet), new Map(), colours, new Set(['http://10.0.0.2:8080']));
     expect(drawn.slots).toBe(3);
     const rings = drawn.collection.features.filter(({ geometry }) => geometry.type === 'Point');
     // The third aircraft was never heard: its slot is drawn, and no line.
@@ -29,9 +29,16 @@ describe('the formation', () => {
     expect(placesOf(plans)).toHaveLength(3);
   });
 
+  it('has no line to a slot whose aircraft was excluded', () => {
+    const { aircraft: fleet } = stateOf([master(true, 2), aircraft(2)]);
+    const out = new Map([[status(2).id, { excluded: 1, silent: 0, leaves: '', asked: 1 }]]);
+    const drawn = formationFeatures(plansOf(fleet, true), byId(fleet), out, new Map(), new Set());
+    expect([drawn.slots, drawn.collection.features.length]).toEqual([2, 3]);
+  });
+
   it('is drawn solid once it is planned', () => {
     const { aircraft: fleet } = stateOf([master(true, 1)]);
-    const [ring] = formationFeatures(plansOf(fleet, true), new Map(), new Map(), new Set()).collection.features;
+    const [ring] = formationFeatures(plansOf(fleet, true), new Map(), new Map(), new Map(), new Set()).collection.features;
     expect(ring?.properties?.['slot']).toBe('slot/0/0/p');
   });
 
@@ -43,7 +50,7 @@ describe('the formation', () => {
 
   it('has a hundred places', () => {
     const { aircraft: fleet } = stateOf([master(true, 100), ...Array.from({ length: 99 }, (_, index) => aircraft(index + 2))]);
-    const drawn = formationFeatures(plansOf(fleet, true), byId(fleet), new Map(), new Set());
+    const drawn = formationFeatures(plansOf(fleet, true), byId(fleet), new Map(), new Map(), new Set());
     expect([drawn.slots, drawn.collection.features.length]).toEqual([100, 200]);
   });
 });

@@ -2,6 +2,7 @@
 import type { Feature, FeatureCollection } from 'geojson';
 import type { GeoPoint, SwarmPlan } from '../api/model';
 import type { ById } from '../fleet/avoidance';
+import { hasLeft, type Absences } from '../fleet/members';
 import type { Aircraft } from '../fleet/state';
 import { collection, feature } from './features';
 import { slotId } from './symbols';
@@ -28,6 +29,7 @@ export interface FormationFeatures {
 export function formationFeatures(
   plans: readonly SwarmPlan[],
   known: ById,
+  out: Absences,
   colours: ReadonlyMap<string, number>,
   selected: ReadonlySet<string>,
 ): FormationFeatures {
@@ -40,7 +42,8 @@ export function formationFeatures(
       const colour = colours.get(address) ?? 0;
       const chosen = selected.has(address);
       const here = aircraft?.status?.navigation?.position;
-      if (here) features.push(feature({ type: 'LineString', coordinates: [at(here), at(place)] }, { colour, chosen }));
+      // Whom the swarm gave up does not fly there.
+      if (here && !hasLeft(out.get(vehicle))) features.push(feature({ type: 'LineString', coordinates: [at(here), at(place)] }, { colour, chosen }));
       features.push(
         feature({ type: 'Point', coordinates: at(place) }, { colour, chosen, slot: slotId(colour, slot, planned) }),
       );
