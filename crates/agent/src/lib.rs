@@ -54,7 +54,7 @@ use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Instant};
-use wingbeat_protocol::{Action, Actions, Route, mbcap, text};
+use wingbeat_protocol::{Absentees, Action, Actions, FormationView, Route, SwarmView, mbcap, text};
 use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
@@ -252,10 +252,16 @@ impl Agent {
             self.idle_until = self.next_work();
         }
         if self.commands.are_open() {
+            let absent = match self.commands.watches_members() {
+                true => self.protocol.absentees(),
+                false => Absentees::new(),
+            };
             self.commands.look(Seen {
+                me: self.config.coordination.me(),
                 mode: self.telemetry.mode(),
                 armed: self.telemetry.armed,
                 phase: self.protocol.phase(),
+                absent: &absent,
             });
         }
     }
@@ -337,6 +343,11 @@ impl Agent {
         self.protocol.reached()
     }
 
+    /// The formation with its places, where this aircraft plans it.
+    pub fn formation(&self) -> Option<FormationView> {
+        self.protocol.formation()
+    }
+
     /// Who leads, as it believes.
     pub fn leader(&self) -> Option<VehicleId> {
         self.protocol.swarm().leader_id
@@ -406,6 +417,7 @@ impl Agent {
             avoidance: self.protocol.avoidance(),
             separation: self.separation.view(now),
             swarm: self.protocol.swarm(),
+            absentees: self.protocol.absentees(),
             sent: self.sent,
             received: self.received,
             refused: self.refused,
@@ -642,6 +654,7 @@ impl Agent {
             Command::Hold => wingbeat_protocol::Command::Hold,
             Command::Return => wingbeat_protocol::Command::Return,
             Command::Land => wingbeat_protocol::Command::Land,
+            Command::Exclude(who) => wingbeat_protocol::Command::Exclude(who),
             Command::RecoverControl => {
                 self.release_override(out);
                 self.disengage(text!("handed to the pilot by the operator"), out);
@@ -659,6 +672,11 @@ impl Agent {
         };
         if !self.engaged {
             return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
+        }
+        if let Command::Exclude(who) = command
+            && self.protocol.swarm() == SwarmView::ALONE
+        {
+            return Reply::Refused(text!("exclude {who}: no swarm, this aircraft flies for itself"));
         }
         if command == Command::Setup
             && let Some(failed) = self.checks(now).iter().find(|c| !c.passed)

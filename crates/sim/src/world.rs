@@ -262,7 +262,7 @@ impl World {
 
     /// A datagram from somebody who is not of this world reaches one radio, now.
     pub fn hear(&mut self, vehicle: usize, datagram: &[u8]) {
-        self.push(self.now, Happening::Arrival { to: vehicle, bytes: Arc::from(datagram) });
+        self.push(self.now, Happening::Arrival { to: vec![vehicle], bytes: Arc::from(datagram) });
     }
 
     fn move_sticks(&mut self, vehicle: usize) {

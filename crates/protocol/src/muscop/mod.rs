@@ -23,10 +23,11 @@ use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::swarm::obstacles::Ahead;
+use crate::swarm::preview::Around;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
 use crate::{
-    Action, Actions, Command, ConfigError, Configuration, Input, Order, Phase, Protocol, SwarmView, Text,
-    push, text,
+    Absentees, Action, Actions, Command, ConfigError, Configuration, FormationView, Input, Order, Phase,
+    Protocol, SwarmView, Text, push, text,
 };
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
@@ -470,6 +471,20 @@ impl Protocol for Muscop {
 
     fn waits_for(&self, who: VehicleId) -> bool {
         self.swarm.slot_of(who).is_none_or(|slot| self.swarm.others() >> slot & 1 == 1)
+    }
+
+    fn absentees(&self) -> Absentees {
+        self.swarm.absentees()
+    }
+
+    fn formation(&self) -> Option<FormationView> {
+        let waypoint = match self.swarm.state {
+            State::Flying(Flight::WaypointReached { waypoint } | Flight::MovingToWaypoint { waypoint }) => {
+                waypoint
+            }
+            _ => 0,
+        };
+        self.swarm.formation_view(Around::Waypoint(waypoint))
     }
 
     fn slot_offset_m(&self) -> Option<DVec2> {

@@ -9,7 +9,7 @@ use wingbeat_geo::{DVec3, Instant};
 use wingbeat_wire::{Ending, Message, Point, Refused, SWARM_MAX, VehicleId};
 
 use super::{State, Swarm, TakeOff};
-use crate::{Text, text};
+use crate::{Absent, Absentees, Text, text};
 
 /// Two places of one aircraft that are less apart tell no speed, metres.
 const MOVED_M: f64 = 0.3;
@@ -32,6 +32,8 @@ pub(crate) struct Peer {
     pub(crate) moved_at: Instant,
     /// It said that it leaves: from where, and how.
     pub(crate) left: Option<(Point, Ending)>,
+    /// From whom we have it that the operator excluded it: ourselves, or who passed it on.
+    pub(crate) excluded_by: Option<VehicleId>,
     /// The last waypoint that it is known to have left for.
     pub(crate) going: Option<u16>,
     /// The last waypoint that it is known to have reached.
@@ -122,6 +124,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             velocity_m_s: DVec3::ZERO,
             moved_at: now,
             left: None,
+            excluded_by: None,
             going: None,
             reached: None,
             follows: self.leader,
@@ -160,7 +163,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 if slot != self.leader && self.id_of(slot) != Some(self.config.master) {
                     return Err(Refused::Stranger);
                 }
-                self.exclude(*who);
+                self.exclude(*who, self.plan.slots[slot]);
             }
             Message::LandHere { at, leader } => {
                 // Of a leader whom we do not follow it is no order.
@@ -186,14 +189,29 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// No longer waits for a member. Of ourselves, ends our flight.
-    pub(crate) fn exclude(&mut self, who: VehicleId) {
+    /// No longer waits for a member, on the word of `by`. Of ourselves, ends our flight.
+    pub(crate) fn exclude(&mut self, who: VehicleId, by: VehicleId) {
         let Some(slot) = self.slot_of(who) else { return };
         if self.excluded >> slot & 1 == 0 {
             self.excluded |= 1 << slot;
+            self.peers[slot].excluded_by = Some(by);
             self.news = Some((slot, "is excluded: not waited for"));
             self.elect();
         }
+    }
+
+    /// The members that are not waited for, ourselves too if we were excluded.
+    pub fn absentees(&self) -> Absentees {
+        let absent = |slot: usize| {
+            let peer = self.peers.get(slot)?;
+            Some(Absent {
+                id: self.id_of(slot)?,
+                silent: self.silent >> slot & 1 == 1,
+                leaves: peer.left.map(|(_, how)| how),
+                excluded_by: peer.excluded_by,
+            })
+        };
+        Self::each(self.out()).filter_map(absent).collect()
     }
 
     /// Who was silent for too long is lost. Each time that something is said, not at each input: a crowd

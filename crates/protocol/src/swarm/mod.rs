@@ -29,6 +29,7 @@ mod landing;
 pub mod members;
 pub(crate) mod obstacles;
 pub mod plan;
+pub mod preview;
 mod setup;
 pub mod shape;
 mod takeoff;
@@ -250,6 +251,8 @@ pub struct Swarm<F> {
     pub(crate) left: Slots,
     /// Whom the operator excluded.
     pub(crate) excluded: Slots,
+    /// Of whose exclusion we told last: of several each has its turn.
+    told_excluded: usize,
     /// A member about which people are to be told.
     news: Option<(usize, &'static str)>,
     new_leader: bool,
@@ -270,6 +273,8 @@ pub struct Swarm<F> {
     all_at_once: bool,
     /// Who was told to hold another plan than ours.
     other_plan: Slots,
+    /// The plan as it was last tried (master, before setup).
+    trial: Option<preview::Trial>,
     /// What of the master's plan we could not fly.
     unflyable: Option<plan::PlanError>,
     tell_unflyable: bool,
@@ -327,6 +332,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             silent: 0,
             left: 0,
             excluded: 0,
+            told_excluded: 0,
             news: None,
             new_leader: false,
             blocked_since: None,
@@ -338,6 +344,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             in_slot: 0,
             all_at_once: false,
             other_plan: 0,
+            trial: None,
             unflyable: None,
             tell_unflyable: false,
             all_in_slots: false,
@@ -366,6 +373,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.judge(now);
             self.doubled = self.doubled.filter(|(_, at)| now.since(*at) < self.config.time_to_live);
         }
+        self.try_plan(now);
         match input {
             Input::Wake => {
                 if now >= self.look_at {
@@ -379,7 +387,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                     self.look();
                 }
             }
-            Input::Operator(Command::Exclude(who)) => self.exclude(who),
+            Input::Operator(Command::Exclude(who)) => self.exclude(who, self.config.me),
             Input::Operator(command) => self.asked = Some(command),
             Input::Done(Order::LoadRoute) => self.loaded = true,
             Input::Done(_) | Input::Reached(_) => {}
@@ -610,8 +618,15 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {
                 Err(text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft))
             }
-            Command::Exclude(who) if !self.planned() => Err(text!("{who}: no plan yet, nobody to exclude")),
-            Command::Exclude(who) if self.slot_of(who).is_none() => Err(text!("{who} is no member")),
+            Command::Setup if self.cannot_plan().is_some() => {
+                Err(self.cannot_plan().map_or(Text::new(), |error| text!("{error}")))
+            }
+            Command::Exclude(who) if !self.planned() => {
+                Err(text!("exclude {who}: no plan yet, no swarm flies"))
+            }
+            Command::Exclude(who) if self.slot_of(who).is_none() => {
+                Err(text!("exclude {who}: no member of this swarm"))
+            }
             Command::Start if self.state != State::SetupFinished => {
                 Err(text!("start is possible in state SetupFinished, found {name}"))
             }

@@ -100,11 +100,11 @@ pub enum PlanError {
 /// An aircraft's own waypoints.
 pub type Route = Vec<Point, WAYPOINTS_MAX>;
 
-fn position(p: Point) -> Position {
+pub(super) fn position(p: Point) -> Position {
     Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 }
 }
 
-fn point(p: Position, height_mm: i32) -> Point {
+pub(super) fn point(p: Position, height_mm: i32) -> Point {
     Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm }
 }
 
@@ -142,6 +142,48 @@ impl Task {
 /// # Errors
 /// Names what makes the flight impossible.
 pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Plan, PlanError> {
+    let draft = draft(config, aircraft, task)?;
+    draft.check(config)?;
+    Ok(draft.plan)
+}
+
+/// A plan of which it is not known yet whether it can be flown.
+pub struct Draft {
+    /// The plan.
+    pub plan: Plan,
+    formation: Formation,
+    ground: Vec<DVec2, SWARM_MAX>,
+    air: Vec<DVec2, SWARM_MAX>,
+    slot_of: Vec<usize, SWARM_MAX>,
+}
+
+impl Draft {
+    /// Whether it can be flown: it fits a datagram, every slot's waypoints are where they may be, and nobody
+    /// comes too near to another while they take off.
+    ///
+    /// # Errors
+    /// Names what makes the flight impossible.
+    pub fn check(&self, config: &Config) -> Result<(), PlanError> {
+        let Self { plan, formation, ground, air, slot_of } = self;
+        shape::fits(plan)?;
+        for slot in 0..plan.slots.len() {
+            route_in(formation, config, plan, slot)?;
+        }
+        let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
+        let id = |aircraft: usize| plan.slots[slot_of[aircraft]];
+        let least_m = config.separation_m;
+        match (Ways { ground, air, slot_of, formation, height_m }).conflict(config, plan) {
+            Some((a, b, distance_m)) => Err(PlanError::Conflict { a: id(a), b: id(b), distance_m, least_m }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The plan of [`make`], before it is known whether it can be flown.
+///
+/// # Errors
+/// There is no such formation, or no way to fly.
+pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Draft, PlanError> {
     let n = aircraft.len();
     let formation = shape::configured(config.layout, &config.offsets, n, config.distance_m)?;
     if n > SWARM_MAX {
@@ -209,16 +251,7 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
         .collect();
     order.sort_unstable();
     plan.take_off_order = order.iter().map(|(_, slot)| *slot).collect();
-    shape::fits(&plan)?;
-    for slot in 0..n {
-        route_in(&formation, config, &plan, slot)?;
-    }
-    let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
-    let ways = Ways { ground: &ground, air: &air, slot_of: &slot_of, formation: &formation, height_m };
-    if let Some((a, b, distance_m)) = ways.conflict(config, &plan) {
-        return Err(PlanError::Conflict { a: aircraft[a].0, b: aircraft[b].0, distance_m, least_m });
-    }
-    Ok(plan)
+    Ok(Draft { plan, formation, ground, air, slot_of })
 }
 
 /// Height of the first, vertical part of the take-off to `height_mm` (reference, safe take-off).

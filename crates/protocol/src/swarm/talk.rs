@@ -79,12 +79,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
         says.then_some(Message::TakeOffTogether)
     }
 
-    /// Whom the operator excluded and who has not said that it leaves.
-    fn exclusion(&self) -> Option<Message> {
+    /// Whom the operator excluded and who has not said that it leaves. Of several each has its turn: one that is
+    /// dead never says so.
+    fn exclusion(&mut self) -> Option<Message> {
         if !self.is_leader() && !self.is_master() {
             return None;
         }
-        let slot = Self::each(self.excluded & !self.left & !(1 << self.slot)).next()?;
+        let told = self.excluded & !self.left & !(1 << self.slot);
+        let slot =
+            Self::each(told).find(|&slot| slot > self.told_excluded).or_else(|| Self::each(told).next())?;
+        self.told_excluded = slot;
         self.id_of(slot).map(|who| Message::Exclude { who })
     }
 

@@ -77,6 +77,46 @@ fn muscop_13_a_member_that_leaves_or_is_excluded_holds_others_up_no_longer() {
 }
 
 #[test]
+fn muscop_13_of_several_excluded_each_hears_of_it_and_all_know_by_whom() {
+    // Two hang on the first leg; the operator tells the leader only, and the first of them never answers.
+    let mut rig = Rig::new(5, Layout::Linear, 3);
+    straight_on(&mut rig);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    let leader = rig.leader();
+    let mut hang = (0..5).filter(|&i| i != leader);
+    let (dead, other) = (hang.next().unwrap(), hang.next().unwrap());
+    rig.craft[dead].order = None;
+    rig.craft[other].order = None;
+    rig.dead[dead] = true;
+    for _ in 0..20 * 20 {
+        rig.step();
+    }
+    let id = |i: usize, rig: &Rig| rig.craft[i].muscop.swarm.config.me;
+    for who in [dead, other].map(|i| id(i, &rig)) {
+        rig.feed(leader, Input::Operator(Command::Exclude(who)));
+    }
+    rig.until("the other leaves", 30, |r| r.craft[other].muscop.state() == "Aborted");
+    assert!(rig.says(other, "excluded by the operator"), "{:?}", rig.craft[other].log);
+    let by = id(leader, &rig);
+    let left = id(other, &rig);
+    let hears = |rig: &Rig, i: usize| {
+        rig.craft[i].muscop.absentees().iter().any(|a| a.id == left && a.leaves.is_some())
+    };
+    rig.until("all hear it", 5, |r| (0..5).all(|i| i == dead || i == other || hears(r, i)));
+    for i in (0..5).filter(|&i| i != dead && i != other) {
+        let absentees = rig.craft[i].muscop.absentees();
+        assert_eq!(absentees.len(), 2, "{i}: {absentees:?}");
+        for absent in &absentees {
+            assert_eq!(absent.excluded_by, Some(by), "{i}: {absent:?}");
+            let is_dead = absent.id == id(dead, &rig);
+            assert_eq!((absent.silent, absent.leaves.is_none()), (is_dead, is_dead), "{i}: {absent:?}");
+        }
+    }
+}
+
+#[test]
 fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_the_others() {
     for lost in 0..4 {
         for (dies, after_s) in [(false, 0), (true, 0), (true, 4), (true, 9), (true, 16)] {
