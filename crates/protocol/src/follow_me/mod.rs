@@ -18,6 +18,7 @@
 //! `docs/protocols/follow-me.md`.
 
 mod config;
+mod landing;
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,8 @@ const AT_HEIGHT: f64 = 0.95;
 const COMES_DOWN: f64 = 0.5;
 /// Higher than this above home nobody stands on the ground: three deviations of a height.
 const UP_M: f64 = 1.0;
+/// Motors that run for longer have flown, however low: ArduCopter stops them 10 s after they stood (DISARM_DELAY).
+const TRIES_ON_GROUND: Duration = Duration::from_secs(20);
 /// No leader flies faster; what is told of it may be off by [`LEAP_M`] besides.
 const LEADER_MOST_M_S: f64 = 30.0;
 /// See [`LEADER_MOST_M_S`].
@@ -88,6 +91,8 @@ pub struct FollowMe {
     waits_since: Instant,
     /// Its pilot has been up (leader).
     was_up: bool,
+    /// Since when its motors run (leader).
+    armed_since: Option<Instant>,
     /// When we tell next (leader).
     tell_at: Instant,
     /// Where the formation points, and since when: it turns after the leader's nose (leader).
@@ -111,6 +116,7 @@ impl FollowMe {
             heard_at: None,
             waits_since: Instant::NEVER,
             was_up: false,
+            armed_since: None,
             tell_at: now + Duration::from_micros(phase_us),
             formation: None,
             config,
@@ -131,7 +137,9 @@ impl FollowMe {
         if let Input::Telemetry(at) = input
             && matches!(self.swarm.state, State::Flying(_))
         {
-            self.was_up |= at.armed && at.height_m > UP_M;
+            self.armed_since = at.armed.then(|| self.armed_since.unwrap_or(now));
+            let long = self.armed_since.is_some_and(|since| now.since(since) > TRIES_ON_GROUND);
+            self.was_up |= long || at.armed && at.height_m > UP_M;
         }
         // The operator does not command what a pilot flies.
         let stops = matches!(input, Input::Operator(Command::Hold | Command::Return | Command::Land));
@@ -211,6 +219,7 @@ impl FollowMe {
         match self.swarm.state {
             State::SetupFinished if self.swarm.asked == Some(Command::Start) => State::Flying(Flight::Ready),
             State::SetupFinished if !self.is_leader() && self.called_to_land() => self.landing(),
+            State::SetupFinished if now >= self.hangs_until() => self.without_leader(now),
             State::Flying(flight) if self.is_leader() => self.next_of_leader(now, flight),
             State::Flying(flight) => self.next_of_slave(now, flight),
             unchanged => unchanged,
@@ -242,14 +251,7 @@ impl FollowMe {
         match flight {
             _ if self.called_to_land() => self.landing(),
             Flight::Ready if self.is_fresh => State::Flying(Flight::Following),
-            Flight::Ready | Flight::Following if is_lost => match self.config.leader_lost {
-                LeaderLost::Hold => {
-                    let land_at = now + self.swarm.config.hold_before_landing;
-                    State::Flying(Flight::LeaderLost { land_at })
-                }
-                LeaderLost::Land => State::Aborted(Abort::Land),
-                LeaderLost::Return => State::Aborted(Abort::Return),
-            },
+            Flight::Ready | Flight::Following if is_lost => self.without_leader(now),
             Flight::LeaderLost { .. } if self.is_fresh && self.config.follows_again => {
                 State::Flying(Flight::Following)
             }
@@ -258,14 +260,24 @@ impl FollowMe {
         }
     }
 
-    fn called_to_land(&self) -> bool {
-        self.swarm.land_at.is_some()
+    /// As configured.
+    fn without_leader(&self, now: Instant) -> State {
+        match self.config.leader_lost {
+            LeaderLost::Hold => {
+                let land_at = now + self.swarm.config.hold_before_landing;
+                State::Flying(Flight::LeaderLost { land_at })
+            }
+            LeaderLost::Land => State::Aborted(Abort::Land),
+            LeaderLost::Return => State::Aborted(Abort::Return),
+        }
     }
 
-    fn landing(&self) -> State {
-        match self.config.landing {
-            Landing::InPlace => State::Landing,
-            Landing::Formation => State::MovingToLand,
+    /// A slave in its slot hears its leader five times a second. When it no longer waits for one that says nothing:
+    /// as long as for an operator.
+    fn hangs_until(&self) -> Instant {
+        match self.swarm.peers.get(self.swarm.leader) {
+            Some(leader) if !self.is_leader() => leader.heard_at + self.swarm.config.hold_before_landing,
+            _ => Instant::NEVER,
         }
     }
 
@@ -279,16 +291,18 @@ impl FollowMe {
                 self.is_fresh = false;
                 push(out, Action::Order(Order::Hold));
             }
-            // Around where the leader lands, turned as it was last.
             State::MovingToLand => {
                 let place = self.landing_place();
                 self.swarm.fly_to(now, place, out);
             }
             _ => {}
         }
-        let lost = matches!(old, State::Flying(Flight::Ready | Flight::Following))
-            && self.swarm.asked.is_none()
-            && now >= self.lost_at();
+        let silent = match old {
+            State::Flying(Flight::Ready | Flight::Following) => now >= self.lost_at(),
+            State::SetupFinished => now >= self.hangs_until(),
+            _ => false,
+        };
+        let lost = silent && self.swarm.asked.is_none();
         let undecided = matches!(old, State::Flying(Flight::LeaderLost { .. }));
         let why = match new {
             State::Aborted(Abort::Land | Abort::Return) if lost => Some("; the leader is silent"),
@@ -299,17 +313,6 @@ impl FollowMe {
         };
         let (name, detail) = (self.state(), self.detail());
         self.swarm.tell(old, name, &detail, why, out);
-    }
-
-    fn landing_place(&self) -> Option<Point> {
-        let (center, at) = self.swarm.land_at.zip(self.swarm.at)?;
-        let heading_rad = match self.told {
-            Some((_, c)) => f64::from(c.heading_urad) * 1e-6,
-            None => plan::heading_rad(&self.swarm.plan),
-        };
-        let height_mm = at.point().height_mm;
-        let Swarm { plan, slot, .. } = &self.swarm;
-        Some(plan::landing_place(plan, *slot, self.swarm.center(), center, heading_rad, height_mm))
     }
 
     /// A slave flies after what was told last.
@@ -433,6 +436,7 @@ impl Protocol for FollowMe {
             State::Flying(_) if self.is_leader() => (self.tell_at, "coordinates due"),
             State::Flying(Flight::LeaderLost { land_at }) => (land_at, "nobody decided"),
             State::Flying(_) => (self.lost_at(), "leader silent"),
+            State::SetupFinished => (self.hangs_until(), "leader silent"),
             _ => return first,
         };
         if own.0 < first.0 { own } else { first }

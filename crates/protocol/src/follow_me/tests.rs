@@ -674,6 +674,47 @@ fn follow_16_a_climb_that_is_broken_off_brings_everybody_down() {
 }
 
 #[test]
+fn follow_17_who_stands_where_a_slave_would_land_is_landed_beside() {
+    let mut rig = Rig::new(4, Layout::Linear, USUAL);
+    rig.lead();
+    // One is landed by the operator, and the formation flies on until another is over it.
+    let (first, flown) = (rig.craft[1].at, Command::Land);
+    rig.feed(1, Input::Operator(flown));
+    rig.until("the first down", 100, |r| !r.craft[1].armed);
+    let nearest = |rig: &Rig| {
+        let apart_m = |i: usize| (rig.craft[i].at - first).truncate().length();
+        (2..4).map(|i| (i, apart_m(i))).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap()
+    };
+    let (second, _) = nearest(&rig);
+    let way = (first - rig.craft[second].at).truncate();
+    rig.leader_m_s = (way / way.length() * 3.0).extend(0.0);
+    rig.until("over the first", 60, |r| (r.craft[second].at - first).truncate().length() < 3.0);
+    rig.leader_m_s = DVec3::ZERO;
+    rig.run(2);
+    rig.leader_m_s = DVec3::Z * -2.0;
+    rig.until("all down", 200, |r| r.craft.iter().all(|c| !c.armed));
+    let apart_m = (rig.craft[second].at - first).truncate().length();
+    assert!((8.0..30.0).contains(&apart_m), "{apart_m}");
+    assert!(rig.states[&second].contains(&"MovingToLand"));
+    let other = 5 - second;
+    assert!(!rig.states[&other].contains(&"MovingToLand"), "whose place is free comes down in it");
+}
+
+#[test]
+fn follow_18_slaves_in_their_slots_do_not_wait_for_ever_for_a_leader_that_says_nothing() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.set_up();
+    rig.run(200);
+    assert!(rig.slaves_in("SetupFinished"), "for an operator they do");
+    rig.hears = |_, from, _| from != 0;
+    rig.run(55);
+    assert!(rig.slaves_in("SetupFinished"));
+    rig.until("notice", 10, |r| r.slaves_in("LeaderLost"));
+    assert!(rig.said(1, "the leader is silent"));
+    rig.until("coming down", 200, |r| r.craft[1..].iter().all(|c| !c.armed));
+}
+
+#[test]
 fn two_swarms_on_one_channel_are_set_up_each_by_its_own_master() {
     let mut rig = Rig::new(6, Layout::Linear, USUAL);
     for i in 0..6 {

@@ -30,6 +30,8 @@ use script::{Script, Stage};
 
 /// The leader is the first.
 const LEADER: usize = 0;
+/// A pilot lands no nearer to another, by eye.
+const CLEAR_BELOW_M: f64 = 12.0;
 /// Two refreshes, and a datagram that is lost: by then a pilot who leads sees who follows.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(5);
 /// From the loss of the leader to the slave's own decision, beside the timeout: a refresh, and a look.
@@ -51,6 +53,8 @@ struct Drill {
     /// When the pilot saw trouble, and whether he has come down for it.
     trouble_at: Option<Instant>,
     pilot_stopped: bool,
+    /// When he comes down, unless somebody stands below.
+    pilot_lands_at: Option<Instant>,
     /// Since when the leader tells where it is.
     tells_since: Option<Instant>,
     /// Since when it says nothing, for good.
@@ -118,6 +122,7 @@ impl Drill {
             started: [false; 2],
             trouble_at: None,
             pilot_stopped: false,
+            pilot_lands_at: None,
             tells_since: None,
             silent_since: None,
             flight: None,
@@ -324,6 +329,12 @@ impl Drill {
     /// The pilot sees who falls behind or is lost, stops, and comes down after a while.
     fn fly_by_hand(&mut self) {
         let now = self.world.now();
+        if self.pilot_lands_at.is_some_and(|at| now >= at) {
+            self.pilot_lands_at = None;
+            if let Some((right, ahead)) = self.aside() {
+                self.world.seat(LEADER, Pilot::Synthetic(Synthetic::landing_aside(right, ahead)));
+            }
+        }
         if !self.started[0] || self.pilot_stopped {
             return;
         }
@@ -350,6 +361,7 @@ impl Drill {
                 });
             } else {
                 self.calm_at = self.calm_at.max(now + hover);
+                self.pilot_lands_at = Some(now + hover);
                 self.world.seat(LEADER, Pilot::Synthetic(Synthetic::coming_down(hover)));
                 self.story.push(format!(
                     "{:8.3} s the pilot stops, and lands {:.0} s later",
@@ -358,6 +370,22 @@ impl Drill {
                 ));
             }
         }
+    }
+
+    /// Where a pilot with eyes flies before he comes down, right and ahead of the nose: away from who stands near
+    /// the place below him.
+    fn aside(&self) -> Option<(f64, f64)> {
+        let frame = wingbeat_geo::Frame::new(ORIGIN);
+        let leader = self.world.truth(LEADER);
+        let here = frame.to_local(leader.position).truncate();
+        let off = |i: usize| here - frame.to_local(self.world.truth(i).position).truncate();
+        let nearest = (1..AIRCRAFT).map(off).min_by(|a, b| a.length().total_cmp(&b.length()))?;
+        if nearest.length() > CLEAR_BELOW_M {
+            return None;
+        }
+        let away = nearest.normalize_or(wingbeat_geo::DVec2::Y);
+        let (sin, cos) = leader.heading_rad.sin_cos();
+        Some((away.x * cos - away.y * sin, away.x * sin + away.y * cos))
     }
 
     /// Words of a stranger under the number of this flight: it leads, from where the other swarm is, and it calls
