@@ -313,8 +313,8 @@ impl Muscop {
     }
 }
 
-/// What is repeated in flight.
-fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> [Option<Message>; 2] {
+/// What is repeated in flight. `sent` is where our leader last sent us.
+fn in_flight(swarm: &Swarm<Flight>, flight: Flight, sent: Option<u16>) -> [Option<Message>; 2] {
     let leader = swarm.leader;
     let at = swarm.at.map(|at| at.point()).unwrap_or_default();
     let one = |message| [Some(message), None];
@@ -332,8 +332,12 @@ fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> [Option<Message>; 2] {
             one(Message::ReachedWaypointAck { waypoint })
         }
         Flight::WaypointReached { waypoint } => one(following(waypoint, true)),
-        // Whoever missed the leader's word hears it from us.
-        Flight::MovingToWaypoint { waypoint } => one(following(waypoint, false)),
+        // Whoever missed the leader's word hears it from us; who left on its own word, or on that of a leader since
+        // lost, relays nobody's.
+        Flight::MovingToWaypoint { waypoint } => {
+            let leader = if sent >= Some(waypoint) { leader } else { swarm.slot } as u8;
+            one(Message::Following { waypoint, reached: false, leader, at })
+        }
     }
 }
 
@@ -385,7 +389,8 @@ impl Protocol for Muscop {
         if now >= self.swarm.talk_at || !matches!(input, Input::Message { .. }) {
             self.keep_clear(now, out);
         }
-        self.swarm.talk(now, input, in_flight, out);
+        let sent = self.move_to;
+        self.swarm.talk(now, input, |swarm, flight| in_flight(swarm, flight, sent), out);
     }
 
     fn poll_timeout(&self) -> (Instant, &'static str) {
