@@ -473,6 +473,10 @@ impl Protocol for Muscop {
         self.swarm.view()
     }
 
+    fn return_height_mm(&self) -> Option<i32> {
+        self.swarm.return_height_mm()
+    }
+
     fn waits_for(&self, who: VehicleId) -> bool {
         self.swarm.slot_of(who).is_none_or(|slot| self.swarm.others() >> slot & 1 == 1)
     }

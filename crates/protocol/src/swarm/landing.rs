@@ -73,7 +73,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Abort::Ground => Ending::Down,
             Abort::Return => Ending::Returning,
             Abort::Land => Ending::Landing,
-            Abort::Hold | Abort::Failure { .. } => Ending::Holding,
+            // Who holds on its way home is on it.
+            Abort::ReturnHeld { .. } if self.is_aloft() => Ending::Returning,
+            Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. } => Ending::Holding,
         };
         Some(Message::Leaving { at, how })
     }

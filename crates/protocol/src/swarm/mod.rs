@@ -28,6 +28,7 @@ mod landing;
 pub mod members;
 pub(crate) mod obstacles;
 pub mod plan;
+mod returning;
 mod setup;
 pub mod shape;
 mod takeoff;
@@ -200,6 +201,11 @@ pub enum Abort {
     Hold,
     /// Returning to launch.
     Return,
+    /// Holding until the way home is clear; where it stays blocked for long, landing.
+    ReturnHeld {
+        /// Since when.
+        since: Instant,
+    },
     /// Landing.
     Land,
     /// Holding after a failure until `land_at`, then landing.
@@ -234,6 +240,10 @@ pub struct Swarm<F> {
     doubled: Option<(VehicleId, Instant)>,
     /// The flight's plan; its `slots` are empty before setup.
     pub(crate) plan: Plan,
+    /// The heights of its returns, where it has any.
+    layers: Option<plan::Layers>,
+    /// Where we stood before our motors were armed.
+    home: Option<Point>,
     pub(crate) flight: u32,
     pub(crate) slot: usize,
     /// Whose word is followed: at first the centre's.
@@ -315,6 +325,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             heard: Vec::new(),
             doubled: None,
             plan: Plan::default(),
+            layers: None,
+            home: None,
             flight: 0,
             slot: 0,
             leader: 0,
@@ -370,6 +382,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
             Input::Telemetry(at) => {
                 self.at = Some(at);
+                if !at.armed {
+                    self.home = Some(at.point());
+                }
                 if self.config.arrival_period.is_zero() {
                     self.look();
                 }
@@ -456,6 +471,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             MovingToLand if self.arrived => Landing,
             MovingToLand if now >= self.leg_deadline => self.failure(now),
             Landing if !self.airborne() => Finished,
+            Aborted(Abort::Return | Abort::ReturnHeld { .. }) if self.airborne() => {
+                Aborted(self.next_in_return(now))
+            }
             Aborted(Abort::Failure { land_at }) if now >= land_at => Aborted(Abort::Land),
             Aborted(_) if !self.airborne() => Aborted(Abort::Ground),
             unchanged => unchanged,
@@ -471,7 +489,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 return Some(Aborted(Abort::Ground));
             }
             (_, Some(Command::Hold)) => return Some(Aborted(Abort::Hold)),
-            (_, Some(Command::Return)) => return Some(Aborted(Abort::Return)),
+            (Aborted(Abort::Return | Abort::ReturnHeld { .. }), Some(Command::Return)) => {}
+            (_, Some(Command::Return)) => return Some(Aborted(self.begin_return(now))),
             (_, Some(Command::Land)) => return Some(Aborted(Abort::Land)),
             _ => {}
         }
@@ -519,7 +538,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 push(out, Action::Order(Order::Land));
             }
             State::Aborted(Abort::Land) => push(out, Action::Order(Order::Land)),
-            State::Aborted(Abort::Hold | Abort::Failure { .. }) => push(out, Action::Order(Order::Hold)),
+            State::Aborted(Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
+                push(out, Action::Order(Order::Hold));
+            }
             State::Aborted(Abort::Return) => push(out, Action::Order(Order::Return)),
             // Motors may have been about to start: make sure.
             State::Aborted(Abort::Ground) => {
@@ -542,6 +563,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
             _ if why.is_some() => why.unwrap_or_default(),
             (State::Aborted(Abort::Failure { .. }), State::Aborted(Abort::Land)) => {
                 "; nobody decided in time"
+            }
+            (State::Aborted(Abort::ReturnHeld { .. }), State::Aborted(Abort::Land))
+                if self.asked.is_none() =>
+            {
+                "; the way home stays blocked: lands here"
+            }
+            (State::Aborted(Abort::Return | Abort::ReturnHeld { .. }), State::Aborted(_))
+                if self.asked.is_none() =>
+            {
+                ""
             }
             (_, State::Aborted(Abort::Land)) if self.land_here => "; the leader ends the flight here",
             (_, State::Aborted(_)) if self.is_excluded() => "; excluded by the operator",
@@ -605,6 +636,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {
                 Err(text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft))
             }
+            Command::Return if self.airborne() && self.needs_layers() && self.layers.is_none() => {
+                let most_m = self.config.height_most_m;
+                Err(text!("no height above the waypoints is left for returns below {most_m} m: hold or land"))
+            }
             Command::Exclude(who) if !self.planned() => Err(text!("{who}: no plan yet, nobody to exclude")),
             Command::Exclude(who) if self.slot_of(who).is_none() => Err(text!("{who} is no member")),
             Command::Start if self.state != State::SetupFinished => {
@@ -664,6 +699,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Finished => text!("mission completed, landed"),
             State::Aborted(Abort::Hold) => text!("holding"),
             State::Aborted(Abort::Return) => text!("returning to launch"),
+            State::Aborted(Abort::ReturnHeld { .. }) => text!("holding until the way home is clear"),
             State::Aborted(Abort::Land) => text!("landing"),
             State::Aborted(Abort::Failure { .. }) => text!("holding, then landing"),
             State::Aborted(Abort::Ground) => text!("on the ground"),

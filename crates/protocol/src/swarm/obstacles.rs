@@ -12,19 +12,19 @@ use super::members::Slots;
 use super::{Swarm, plan};
 
 /// How far aircraft stray from their ways: satellite positions, wind and arrival.
-const STRAY_M: f64 = 3.0;
+pub(super) const STRAY_M: f64 = 3.0;
 
 /// From the word of another to the beginning of the braking: its period, ours, and the flight controller's.
-const REACTION_S: f64 = 0.7;
+pub(super) const REACTION_S: f64 = 0.7;
 
 /// A place told longer ago is where another may have stopped at once.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Who held behind another goes on when it could stop behind it from this speed.
-const RESUMED_M_S: f64 = 5.0;
+pub(super) const RESUMED_M_S: f64 = 5.0;
 
 /// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
-const BRAKING_M_S2: f64 = 2.5;
+pub(super) const BRAKING_M_S2: f64 = 2.5;
 
 /// What lies on a way that we are about to fly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub(crate) enum Ahead {
 }
 
 impl<F: Copy + PartialEq> Swarm<F> {
-    fn local(&self, place: Point) -> DVec3 {
+    pub(super) fn local(&self, place: Point) -> DVec3 {
         let position =
             |p: Point| Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
         let here = self.at.map(|at| at.point());
@@ -55,13 +55,18 @@ impl<F: Copy + PartialEq> Swarm<F> {
         plan::slot_place(&self.plan, slot, waypoint.min(self.plan.waypoints.len() - 1))
     }
 
-    /// Whether a member that is out keeps clear of `ways`, wherever it may be.
+    /// Whether a member keeps clear of `ways`, wherever it may be. One that is with us leaves its place only when
+    /// its way is clear of us.
     pub(super) fn is_clear(&self, slot: usize, ways: &[Way]) -> bool {
         let Some(peer) = self.peers.get(slot) else { return true };
+        let clear_m = self.config.separation_m + STRAY_M;
         let (from, by, to) = match peer.left {
             Some((_, Ending::Down)) => return true,
-            // It crosses at heights and times that are its own.
-            Some((_, Ending::Returning)) => return false,
+            Some((at, Ending::Returning)) => {
+                return self.way_home(slot, at).is_some_and(|home| {
+                    ways.iter().all(|way| home.iter().all(|part| part.distance_m(way) >= clear_m))
+                });
+            }
             Some((at, Ending::Holding | Ending::Landing)) => (at, at, Point { height_mm: 0, ..at }),
             None => {
                 let in_slot = self.in_slot >> slot & 1 == 1 || self.all_in_slots;
@@ -71,6 +76,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 else {
                     return false;
                 };
+                let stays = self.out() >> slot & 1 == 0 && peer.going <= peer.reached;
+                let next = if stays { here } else { next };
                 match (peer.reached, peer.at) {
                     // At the last waypoint that it told, or on the next leg.
                     (Some(_), _) => (here, here, next),
@@ -86,7 +93,6 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
         };
         let may_be = [self.way(from, by), self.way(by, to)];
-        let clear_m = self.config.separation_m + STRAY_M;
         ways.iter().all(|way| may_be.iter().all(|m| m.distance_m(way) >= clear_m))
     }
 
@@ -115,7 +121,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Notes since when a predecessor that is out keeps us on the ground.
     pub(super) fn survey_take_off(&mut self, now: Instant) {
         let out = self.out();
-        let blocked = self.predecessors().find(|&s| !self.makes_way(s)).is_some_and(|s| out >> s & 1 == 1);
+        let blocked = self.predecessors().any(|s| out >> s & 1 == 1 && !self.makes_way(s));
         self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
     }
 

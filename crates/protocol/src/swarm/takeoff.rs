@@ -52,9 +52,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if self.all_at_once {
             return true;
         }
-        self.predecessors()
-            .find(|&slot| !self.makes_way(slot))
-            .is_none_or(|slot| self.made_room >> slot & 1 == 1)
+        // One that left may have made room, and come back since.
+        let out = self.out();
+        let mut stays = self.predecessors().filter(|&slot| !self.makes_way(slot));
+        stays.clone().all(|slot| out >> slot & 1 == 0)
+            && stays.next().is_none_or(|slot| self.made_room >> slot & 1 == 1)
     }
 
     pub(super) fn next_in_take_off(&self, now: Instant, phase: TakeOff) -> State<F> {
