@@ -364,6 +364,9 @@ fn return_near_home_climbs_to_its_height_only_without_the_cone() {
             highest = highest.max(b.fc.truth().local.z);
             !b.fc.truth().armed
         });
-        assert!((highest - expected_m).abs() < 1.5, "slope {slope}: was {highest} m, expected {expected_m} m");
+        assert!(
+            (highest - expected_m).abs() < 1.5,
+            "slope {slope}: was {highest} m, expected {expected_m} m"
+        );
     }
 }
