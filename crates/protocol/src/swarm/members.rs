@@ -222,6 +222,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.news = Some((slot, "is silent: not waited for"));
             }
         }
+        self.watch_progress(now);
         if self.state == State::TakingOff(TakeOff::Waiting) {
             self.survey_take_off(now);
         }

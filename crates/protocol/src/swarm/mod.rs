@@ -263,6 +263,10 @@ pub struct Swarm<F> {
     pub(crate) blocked_since: Option<Instant>,
     /// The flight is over: all land where they are.
     pub(crate) land_here: bool,
+    /// The mission is flown, and we land where we are: the way to our landing place is not safe.
+    pub(crate) lands_here: bool,
+    /// Whom the take-off has brought to its first height and to its slot, and since when that is all.
+    stalled: (Slots, Slots, Instant),
     pub(crate) route: Route,
     /// A plan was adopted, and its route not yet asked to be loaded.
     adopted: bool,
@@ -338,6 +342,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             new_leader: false,
             blocked_since: None,
             land_here: false,
+            lands_here: false,
+            stalled: (0, 0, now),
             route: Route::new(),
             adopted: false,
             loaded: false,
@@ -467,6 +473,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match self.state {
             Start if self.asked == Some(Command::Setup) => State::Setup,
             State::Setup | State::ReadyToFly => self.next_in_setup(now),
+            State::TakingOff(_) | State::SetupFinished if now >= self.stalled_until() => Aborted(Abort::Land),
             State::TakingOff(phase) => self.next_in_take_off(now, phase),
             MovingToLand if self.arrived => Landing,
             MovingToLand if now >= self.leg_deadline => self.failure(now),
@@ -521,6 +528,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.acks = 0;
         self.arrived = false;
         self.target = None;
+        self.stalled.2 = now;
         match self.state {
             State::Start | State::Finished | State::SetupFinished | State::Flying(_) => {}
             State::Setup if self.is_master() => self.make_plan(now, out),
@@ -557,6 +565,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let severity = match self.state {
             State::Aborted(Abort::Failure { .. }) => Severity::Error,
             State::Aborted(_) => Severity::Warning,
+            State::Landing if self.lands_here => Severity::Warning,
             _ => Severity::Info,
         };
         let why = match (old, self.state) {
@@ -575,6 +584,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 ""
             }
             (_, State::Aborted(Abort::Land)) if self.land_here => "; the leader ends the flight here",
+            (State::TakingOff(_) | State::SetupFinished, State::Aborted(Abort::Land))
+                if self.asked.is_none() && !self.failed && !self.is_excluded() =>
+            {
+                "; others are missing and nobody decided in time: lands here"
+            }
             (_, State::Aborted(_)) if self.is_excluded() => "; excluded by the operator",
             (_, State::Aborted(_)) if self.failed => "; an order failed",
             (_, State::Aborted(Abort::Failure { .. })) => "; the place was not reached in time",
@@ -602,10 +616,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         match self.state {
             State::ReadyToFly if !self.is_master() => consider(self.silence_at(), "silence is an answer"),
-            State::TakingOff(TakeOff::Confirming) if !self.is_leader() => {
-                consider(self.silence_at(), "silence is an answer");
+            State::TakingOff(TakeOff::Confirming) => {
+                if !self.is_leader() {
+                    consider(self.silence_at(), "silence is an answer");
+                }
+                consider(self.stalled_until(), "others are missing");
             }
             State::TakingOff(TakeOff::Waiting) => consider(self.blocked_until(), "the way stays blocked"),
+            State::TakingOff(TakeOff::InSlot) | State::SetupFinished => {
+                consider(self.stalled_until(), "others are missing");
+            }
             State::TakingOff(TakeOff::Climbing | TakeOff::MovingToSlot) | State::MovingToLand => {
                 consider(self.leg_deadline, "place not reached");
             }
@@ -695,6 +715,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::SetupFinished => text!("in slot {}, waiting for the start", self.slot),
             State::Flying(_) => return None,
             State::MovingToLand => text!("to the landing place"),
+            State::Landing if self.lands_here => text!("landing where it is"),
             State::Landing => text!("landing"),
             State::Finished => text!("mission completed, landed"),
             State::Aborted(Abort::Hold) => text!("holding"),

@@ -17,6 +17,9 @@ pub(super) const STRAY_M: f64 = 3.0;
 /// From the word of another to the beginning of the braking: its period, ours, and the flight controller's.
 pub(super) const REACTION_S: f64 = 0.7;
 
+/// Of the distance between landing places: so far aircraft on their way there keep apart.
+const LANDING_SHARE: f64 = 0.8;
+
 /// A place told longer ago is where another may have stopped at once.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -118,11 +121,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
     }
 
-    /// Notes since when a predecessor that is out keeps us on the ground.
+    /// Notes since when a predecessor that is out keeps us on the ground, and those before us. All who wait
+    /// behind it count at once, from when the last made room: one after the other they would keep those who fly
+    /// waiting for longer than a battery lasts.
     pub(super) fn survey_take_off(&mut self, now: Instant) {
         let out = self.out();
-        let blocked = self.predecessors().any(|s| out >> s & 1 == 1 && !self.makes_way(s));
-        self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
+        let blocked =
+            !self.has_room() && self.predecessors().any(|s| out >> s & 1 == 1 && !self.makes_way(s));
+        self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now).max(self.stalled.2));
     }
 
     /// Whether our leg from `waypoint` is clear: those whose place at this waypoint lies on it leave first, and
@@ -173,7 +179,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         // Who holds goes on only to get up to speed.
         let speed_m_s = at.velocity_m_s.length().max(if held { RESUMED_M_S } else { 0.0 });
         let stop_m = speed_m_s * REACTION_S + speed_m_s * speed_m_s / (2.0 * BRAKING_M_S2);
-        let clear_m = self.config.separation_m + STRAY_M;
+        let clear_m = match self.state {
+            // Those who land beside us are as near as the plan has them.
+            super::State::MovingToLand => {
+                let landing_m = f64::from(self.plan.landing_distance_mm) / 1e3;
+                (self.config.separation_m + STRAY_M).min(landing_m * LANDING_SHARE)
+            }
+            _ => self.config.separation_m + STRAY_M,
+        };
         (0..self.peers.len()).filter(|&s| s != self.slot).any(|slot| {
             let peer = &self.peers[slot];
             let (place, velocity_m_s) = match peer.left {
@@ -189,11 +202,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             place.is_some_and(|place| {
                 let off = self.local(place) - here;
                 let ahead_m = off.dot(along);
-                let beside_m = (off - along * ahead_m).length();
-                ahead_m > 0.0
-                    && ahead_m + its_stop_m < stop_m + clear_m
-                    && ahead_m < way.length() + clear_m
-                    && beside_m < clear_m
+                // Whatever happens we stand at the target in the end.
+                let reach_m = (stop_m - its_stop_m).clamp(0.0, way.length());
+                ahead_m > 0.0 && (off - along * ahead_m.min(reach_m)).length() < clear_m
             })
         })
     }
@@ -213,10 +224,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Some(_) if !self.is_clear(slot, &ways) => Ahead::Waits,
                 Some(_) => Ahead::Clear,
                 None if self.coming_down >> slot & 1 == 1 => Ahead::Clear,
-                None if self.out() >> slot & 1 == 1 => match self.is_clear(slot, &ways) {
-                    true => Ahead::Clear,
-                    false => Ahead::Blocked,
-                },
+                // It may lead others, or have gone on with others: only the place of its own slot is nobody
+                // else's, and so is ours.
+                None if self.out() >> slot & 1 == 1 => Ahead::Blocked,
                 None if self.slot_place(slot, last).is_none_or(near) => Ahead::Waits,
                 None => Ahead::Clear,
             });

@@ -33,7 +33,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Flying(flight) => in_flight(self, flight),
             _ => [self.repeated(), None],
         };
-        let second = self.exclusion().or(second).or_else(|| self.together());
+        // Others fly behind it to their landing places.
+        let place = self.is_coming_down().then(|| self.alive()).flatten();
+        let second = self.exclusion().or(second).or(place).or_else(|| self.together());
         for message in [first, second].into_iter().flatten() {
             self.say(message, out);
         }

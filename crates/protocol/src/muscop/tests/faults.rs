@@ -186,7 +186,8 @@ fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
         for i in 0..5 {
             assert!(
                 rig.craft[i].muscop.state() == "Finished" || rig.says(i, "lands here"),
-                "seed {seed}, {i}"
+                "seed {seed}, {i}: {:?}",
+                rig.craft[i].log
             );
         }
         assert!(rig.nearest.0 > 5.0, "seed {seed}: {:?}", rig.nearest);
