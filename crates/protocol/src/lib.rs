@@ -358,6 +358,11 @@ pub trait Protocol {
     fn route_speed_m_s(&self) -> Option<f64> {
         None
     }
+    /// Height above home at which the aircraft returns, by its own decision or its autopilot's, millimetre;
+    /// nothing where the pilot's own setting stays.
+    fn return_height_mm(&self) -> Option<i32> {
+        None
+    }
     /// What it does to avoid others; nothing where the protocol does not.
     fn avoidance(&self) -> Option<AvoidanceView> {
         None

@@ -14,6 +14,9 @@ use crate::{Absent, Absentees, Text, text};
 /// Two places of one aircraft that are less apart tell no speed, metres.
 const MOVED_M: f64 = 0.3;
 
+/// Nobody flies lower, millimetre.
+const STANDS_MM: i32 = 1_000;
+
 /// From two places told that far apart no speed is taken, seconds.
 const STALE_S: f64 = 1.5;
 
@@ -30,6 +33,8 @@ pub(crate) struct Peer {
     /// How fast it moved then, by where it was before at `moved_at`.
     pub(crate) velocity_m_s: DVec3,
     pub(crate) moved_at: Instant,
+    /// Where it stood before it took off.
+    pub(crate) home: Option<Point>,
     /// It said that it leaves: from where, and how.
     pub(crate) left: Option<(Point, Ending)>,
     /// From whom we have it that the operator excluded it: ourselves, or who passed it on.
@@ -100,7 +105,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.id_of(usize::from(*self.plan.take_off_order.get(self.turn()? + 1)?))
     }
     /// Those who take off before us, the last first.
-    pub(super) fn predecessors(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn predecessors(&self) -> impl Iterator<Item = usize> + Clone {
         self.plan.take_off_order[..self.turn().unwrap_or(0)].iter().rev().map(|&s| usize::from(s))
     }
 
@@ -123,6 +128,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             at: None,
             velocity_m_s: DVec3::ZERO,
             moved_at: now,
+            home: None,
             left: None,
             excluded_by: None,
             going: None,
@@ -150,8 +156,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.elect();
         }
         match message {
-            Message::Alive { at } | Message::Following { at, .. } => self.note_place(now, slot, *at),
+            Message::Alive { at } => {
+                // The first that it tells is where it stands.
+                let peer = &mut self.peers[slot];
+                if at.height_mm < STANDS_MM && peer.reached.is_none() {
+                    peer.home = peer.home.or(Some(*at));
+                }
+                self.note_place(now, slot, *at);
+            }
+            Message::Following { at, .. } => self.note_place(now, slot, *at),
             Message::Leaving { at, how } => {
+                self.note_place(now, slot, *at);
                 self.peers[slot].left = Some((*at, *how));
                 if self.left >> slot & 1 == 0 {
                     self.left |= 1 << slot;
@@ -226,6 +241,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.news = Some((slot, "is silent: not waited for"));
             }
         }
+        self.watch_progress(now);
         if self.state == State::TakingOff(TakeOff::Waiting) {
             self.survey_take_off(now);
         }

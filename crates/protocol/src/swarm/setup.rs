@@ -77,6 +77,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     fn hold(&mut self, now: Instant, flight: u32, slot: usize, plan: Plan) {
         self.chart = Chart::of(&plan);
+        self.layers = plan::Layers::of(&self.config, &plan);
         self.plan = plan;
         self.flight = flight;
         self.slot = slot;

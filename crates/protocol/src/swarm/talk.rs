@@ -34,7 +34,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Flying(flight) => in_flight(self, flight),
             _ => [self.repeated(), None],
         };
-        let second = self.exclusion().or(second).or_else(|| self.together());
+        // Others fly behind it to their landing places.
+        let place = self.is_coming_down().then(|| self.alive()).flatten();
+        let second = self.exclusion().or(second).or(place).or_else(|| self.together());
         for message in [first, second].into_iter().flatten() {
             self.say(message, out);
         }
@@ -98,7 +100,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             (Message::Data(_), State::ReadyToFly | State::TakingOff(_)) if self.loaded => {
                 Some(Message::DataAck { hash: plan::hash(&self.plan) })
             }
-            (Message::ReadyToFly, State::TakingOff(_)) => Some(Message::ReadyToFlyAck),
+            // Who heard nobody for long may be up already.
+            (Message::ReadyToFly, State::TakingOff(_) | State::SetupFinished) => Some(Message::ReadyToFlyAck),
             (Message::TakeOffEnd, State::SetupFinished | State::Flying(_)) => Some(Message::TakeOffEndAck),
             _ => None,
         }
