@@ -252,6 +252,7 @@ impl Muscop {
                             return (s.failure(now), Some(why));
                         }
                     },
+                    _ if !s.is_leader() && last && s.land_at.is_some() && !s.is_turn_to_land(now) => s.state,
                     _ if !s.is_leader() && last && s.land_at.is_some() => match s.landing_ahead() {
                         Ahead::Clear => State::MovingToLand,
                         Ahead::Waits if now < s.land_by => s.state,

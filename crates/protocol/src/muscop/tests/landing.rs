@@ -166,3 +166,47 @@ fn muscop_26_a_swarm_that_misses_nobody_waits_for_its_start() {
     }
     assert!(rig.all_in("SetupFinished"), "{:?}", rig.details());
 }
+
+#[test]
+fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
+    for (layout, lost) in
+        [Layout::Linear, Layout::Matrix, Layout::Circular].into_iter().zip([None, Some(1), Some(4)])
+    {
+        let mut rig = Rig::new(5, layout, 3);
+        for craft in &mut rig.craft {
+            craft.muscop.swarm.config.landing = Manner::Sequential;
+        }
+        straight_on(&mut rig);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        // Half of all datagrams are lost, and one aircraft with its companion while it waits for its turn.
+        rig.hears = Box::new(|n, from, to| scramble(n, from, to) & 1 == 0);
+        rig.until("landing", 400, |r| r.craft.iter().any(|c| c.muscop.state() == "Landing"));
+        let center = rig.leader();
+        let lost = lost.map(|n| (center + n) % 5).filter(|&n| n != center);
+        let begun = rig.now;
+        let mut order = std::vec![center];
+        while !rig.all_down() {
+            assert!(rig.now.since(begun) < Duration::from_secs(600), "{layout:?}: {:?}", rig.details());
+            if let Some(lost) = lost.filter(|_| rig.now.since(begun) > Duration::from_secs(3)) {
+                rig.dead[lost] = true;
+            }
+            rig.step();
+            for i in 0..5 {
+                let leaves = matches!(rig.craft[i].muscop.state(), "MovingToLand" | "Landing");
+                if leaves && !order.contains(&i) {
+                    if lost.is_none() {
+                        let up: StdVec<_> = order.iter().filter(|&&o| rig.craft[o].armed).collect();
+                        assert!(up.is_empty(), "{layout:?}: {i} leaves, {up:?} are up: {:?}", rig.details());
+                    }
+                    order.push(i);
+                }
+            }
+        }
+        let others = (0..5).filter(|&i| Some(i) != lost);
+        for i in others {
+            assert_eq!(rig.craft[i].muscop.state(), "Finished", "{layout:?}: {:?}", rig.details());
+        }
+        assert!(rig.nearest.0 > 8.0, "{layout:?}: {:?}", rig.nearest);
+    }
+}
