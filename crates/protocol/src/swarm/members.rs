@@ -34,6 +34,8 @@ pub(crate) struct Peer {
     pub(crate) moved_at: Instant,
     /// Where it stood before it took off.
     pub(crate) home: Option<Point>,
+    /// When it last told a place.
+    pub(crate) told_at: Instant,
     /// It said that it leaves: from where, and how.
     pub(crate) left: Option<(Point, Ending)>,
     /// The last waypoint that it is known to have left for.
@@ -124,6 +126,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             velocity_m_s: DVec3::ZERO,
             moved_at: now,
             home: None,
+            told_at: now,
             left: None,
             going: None,
             reached: None,
@@ -191,6 +194,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub(crate) fn note_place(&mut self, now: Instant, slot: usize, at: Point) {
         let before = self.peers[slot].at.map(|before| self.way(before, at));
         let peer = &mut self.peers[slot];
+        peer.told_at = now;
         let past_s = now.since(peer.moved_at).as_secs_f64();
         let way_m = before.map_or(DVec3::ZERO, |way| way.to_m - way.from_m);
         // The same place told twice at short notice is an old one told again.
@@ -223,6 +227,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
         }
         self.watch_progress(now);
+        self.watch_landing(now);
         if self.state == State::TakingOff(TakeOff::Waiting) {
             self.survey_take_off(now);
         }
