@@ -239,6 +239,7 @@ impl Muscop {
                     return (s.failure(now), Some("; left behind: the others have gone on"));
                 }
                 match (released, last) {
+                    (true, true) if s.is_leader() && s.place_beside().is_some() => State::MovingToLand,
                     (true, true) if s.is_leader() => State::Landing,
                     (true, false) => match s.leg_ahead(waypoint) {
                         Ahead::Clear => State::Flying(MovingToWaypoint { waypoint: waypoint + 1 }),

@@ -8,6 +8,7 @@ use wingbeat_geo::Instant;
 use wingbeat_wire::{Ending, Message, Point, Refused};
 
 use super::members::Slots;
+use super::obstacles::STRAY_M;
 use super::{Abort, Manner, State, Swarm, plan};
 
 impl<F: Copy + PartialEq> Swarm<F> {
@@ -46,6 +47,34 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub(super) fn landing_place(&self) -> Option<Point> {
         let (leader_at, at) = self.land_at.zip(self.at)?;
         Some(self.place_around(self.slot, leader_at, at.point().height_mm))
+    }
+
+    /// Where the leader lands when somebody stands on the ground below it: the nearest place around it that nobody
+    /// is on or over, and its way there; nothing where it may land where it is, or where there is none.
+    pub(crate) fn place_beside(&self) -> Option<Point> {
+        const DIAGONAL: f64 = core::f64::consts::FRAC_1_SQRT_2;
+        const TOWARDS: [(f64, f64); 8] = [
+            (0.0, 1.0),
+            (1.0, 0.0),
+            (0.0, -1.0),
+            (-1.0, 0.0),
+            (DIAGONAL, DIAGONAL),
+            (DIAGONAL, -DIAGONAL),
+            (-DIAGONAL, -DIAGONAL),
+            (-DIAGONAL, DIAGONAL),
+        ];
+        let here = self.at?.point();
+        if self.is_free(here) {
+            return None;
+        }
+        let step_m = self.config.separation_m + STRAY_M;
+        let around = (1..=3).flat_map(|ring| TOWARDS.map(|(east, north)| (ring as f64, east, north)));
+        around.map(|(ring, east, north)| plan::moved(here, ring * step_m * east, ring * step_m * north)).find(
+            |&place| {
+                let ways = [self.way(here, place), self.way(place, Point { height_mm: 0, ..place })];
+                self.is_free(place) && self.is_clear_of_all(&ways)
+            },
+        )
     }
 
     /// A slot's place in the landing formation in which the leader's is `leader_at`.

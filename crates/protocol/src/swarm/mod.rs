@@ -545,7 +545,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::ReadyToFly => self.held_at = Some(now),
             State::TakingOff(phase) => self.begin_take_off(now, phase, out),
             State::MovingToLand => {
-                let place = self.landing_place();
+                let place = if self.is_leader() { self.place_beside() } else { self.landing_place() };
                 self.fly_to(now, place, out);
             }
             State::Landing => {
