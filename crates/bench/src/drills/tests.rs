@@ -16,8 +16,9 @@ fn a_drill_repeats_byte_for_byte_on_any_number_of_threads() {
 #[test]
 fn whatever_goes_wrong_nobody_is_left_behind_or_up() {
     let outcomes = drills(&Kind::ALL, 1, SEEDS, 2).unwrap();
-    let known = |line: &&String| !line.starts_with("separation");
+    let returns = [Kind::RadioSilent, Kind::AbortAll, Kind::AbortOne];
     for outcome in &outcomes {
+        let known = |line: &&String| !(returns.contains(&outcome.kind) && line.starts_with("separation"));
         let broken: Vec<_> = outcome.safety.iter().filter(known).collect();
         assert!(broken.is_empty(), "{}", story(outcome));
     }
