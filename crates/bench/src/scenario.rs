@@ -77,6 +77,8 @@ pub struct SwarmTask {
     pub offsets: Offsets,
     /// Distance between slots in flight, metres.
     pub distance_m: f64,
+    /// Whether all land at once.
+    pub landing: swarm::Manner,
     /// Distance between slots when landing, metres.
     pub landing_distance_m: f64,
     /// Speed along the legs, metres per second.
@@ -187,6 +189,7 @@ impl Scenario {
                 layout: Layout::Linear,
                 offsets: Offsets::new(),
                 distance_m: 50.0,
+                landing: swarm::Manner::Simultaneous,
                 landing_distance_m: 10.0,
                 speed_m_s: 10.0,
                 mission,
@@ -364,6 +367,7 @@ impl Scenario {
                 muscop.swarm.offsets.clone_from(&swarm.offsets);
                 muscop.swarm.distance_m = swarm.distance_m;
                 muscop.swarm.landing_distance_m = swarm.landing_distance_m;
+                muscop.swarm.landing = swarm.landing;
                 muscop.swarm.arrival_period = swarm.arrival_period;
                 AgentConfig { position_interval: swarm.position_interval, ..AgentConfig::new(muscop) }
             }

@@ -200,6 +200,7 @@ struct Muscop {
     time_to_live_ms: Option<u64>,
     separation_m: Option<f64>,
     take_off: Option<String>,
+    landing: Option<String>,
     hold_before_landing_ms: Option<u64>,
 }
 
@@ -493,10 +494,13 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
     let master = vehicle("muscop.master", &m.master)?;
     let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
     let swarm = &mut muscop.swarm;
-    if let Some(name) = &m.take_off {
+    for (target, key, found) in [
+        (&mut swarm.take_off, "muscop.take_off", &m.take_off),
+        (&mut swarm.landing, "muscop.landing", &m.landing),
+    ] {
+        let Some(name) = found else { continue };
         let known = Manner::ALL.into_iter().find(|manner| manner.name() == name);
-        swarm.take_off =
-            known.ok_or_else(|| quoted("muscop.take_off", name, "sequential or simultaneous"))?;
+        *target = known.ok_or_else(|| quoted(key, name, "sequential or simultaneous"))?;
     }
     let numbers = [
         (&mut swarm.distance_m, "muscop.distance_m", m.distance_m),

@@ -8,6 +8,8 @@ use wingbeat_sim::chance::{self, Pcg64Mcg};
 use wingbeat_sim::channel::Draw;
 use wingbeat_sim::faults::Fault;
 
+use wingbeat_protocol::swarm::Manner;
+
 use super::{AIRCRAFT, Kind};
 use crate::scenario::{Scenario, Task, route};
 
@@ -266,6 +268,7 @@ fn scenario(luck: &mut Pcg64Mcg) -> Scenario {
         // On a leg along a row one flies behind the other: at 10 m/s nobody stops within 20 m.
         let (speed_m_s, least_m) = [(5.0, 20.0), (10.0, 30.0)][below(luck, 2) as usize];
         (swarm.speed_m_s, swarm.distance_m) = (speed_m_s, between(luck, least_m, 50.0));
+        swarm.landing = Manner::ALL[below(luck, 2) as usize];
     }
     scenario
 }

@@ -12,14 +12,12 @@ fn a_drill_repeats_byte_for_byte_on_any_number_of_threads() {
     assert_eq!(hashes.len(), once.len(), "every seed is another flight");
 }
 
-/// Nobody moves on before all are there, everybody comes down, nothing panics.
+/// Nobody comes near another or moves on before all are there, everybody comes down, nothing panics.
 #[test]
 fn whatever_goes_wrong_nobody_is_left_behind_or_up() {
     let outcomes = drills(&Kind::SWARM, 1, SEEDS, 2).unwrap();
-    let known = |line: &&String| !line.starts_with("separation");
     for outcome in &outcomes {
-        let broken: Vec<_> = outcome.safety.iter().filter(known).collect();
-        assert!(broken.is_empty(), "{}", story(outcome));
+        assert!(outcome.safety.is_empty(), "{}", story(outcome));
     }
     let befell = outcomes.iter().filter(|o| !o.story.is_empty()).count();
     assert!(befell * 10 >= outcomes.len() * 9, "{befell} of {}", outcomes.len());

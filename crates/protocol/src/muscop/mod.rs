@@ -197,9 +197,10 @@ impl Muscop {
         }
         if goes_to.is_some_and(|goes_to| goes_to <= here) && s.out() >> slot & 1 == 0 {
             self.move_to = self.move_to.min(Some(here));
+        } else if follows != s.leader {
         } else if slot == s.leader {
             self.move_to = word.or(self.move_to);
-        } else if follows == s.leader && word > self.move_to && behind(s, here) == 0 {
+        } else if word > self.move_to && behind(s, here) == 0 {
             self.move_to = word;
         }
     }
@@ -239,6 +240,7 @@ impl Muscop {
                     return (s.failure(now), Some("; left behind: the others have gone on"));
                 }
                 match (released, last) {
+                    (true, true) if s.is_leader() && s.place_beside().is_some() => State::MovingToLand,
                     (true, true) if s.is_leader() => State::Landing,
                     (true, false) => match s.leg_ahead(waypoint) {
                         Ahead::Clear => State::Flying(MovingToWaypoint { waypoint: waypoint + 1 }),
@@ -252,6 +254,7 @@ impl Muscop {
                             return (s.failure(now), Some(why));
                         }
                     },
+                    _ if !s.is_leader() && last && s.land_at.is_some() && !s.is_turn_to_land(now) => s.state,
                     _ if !s.is_leader() && last && s.land_at.is_some() => match s.landing_ahead() {
                         Ahead::Clear => State::MovingToLand,
                         Ahead::Waits if now < s.land_by => s.state,
@@ -303,6 +306,10 @@ impl Muscop {
                         self.held_since = Some(now);
                         self.braking = true;
                         self.wait_until = now + patience;
+                        if self.swarm.state == State::MovingToLand {
+                            // Its own end of the wait is to land here, not to hold for longer.
+                            self.swarm.leg_deadline = Instant::NEVER;
+                        }
                         push(out, Action::Order(Order::Hold));
                     }
                     (Some(since), false) if !self.braking && now.since(since) >= HOLD_LEAST => {

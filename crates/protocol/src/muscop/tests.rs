@@ -18,6 +18,7 @@ use crate::swarm::{Manner, TakeOff};
 use crate::{Order, Severity, Telemetry};
 
 mod faults;
+mod landing;
 mod preview;
 mod returning;
 

@@ -35,6 +35,8 @@ pub(crate) struct Peer {
     pub(crate) moved_at: Instant,
     /// Where it stood before it took off.
     pub(crate) home: Option<Point>,
+    /// When it last told a place.
+    pub(crate) told_at: Instant,
     /// It said that it leaves: from where, and how.
     pub(crate) left: Option<(Point, Ending)>,
     /// From whom we have it that the operator excluded it: ourselves, or who passed it on.
@@ -129,6 +131,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             velocity_m_s: DVec3::ZERO,
             moved_at: now,
             home: None,
+            told_at: now,
             left: None,
             excluded_by: None,
             going: None,
@@ -195,6 +198,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// A member is there.
     pub(crate) fn note_place(&mut self, now: Instant, slot: usize, at: Point) {
         let peer = &mut self.peers[slot];
+        peer.told_at = now;
         let past_s = now.since(peer.moved_at).as_secs_f64();
         let way_m = peer.at.map_or(DVec3::ZERO, |before| self.chart.offset_m(before, at));
         // The same place told twice at short notice is an old one told again.
@@ -242,6 +246,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
         }
         self.watch_progress(now);
+        self.watch_landing(now);
         if self.state == State::TakingOff(TakeOff::Waiting) {
             self.survey_take_off(now);
         }

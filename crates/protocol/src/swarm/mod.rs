@@ -88,6 +88,9 @@ pub struct Config {
     pub arrival_m: f64,
     /// How the swarm takes off (master's).
     pub take_off: Manner,
+    /// How this aircraft lands after the leader: with the others, or when those nearer to the leader are down
+    /// (MUSCOP; alike on all).
+    pub landing: Manner,
     /// A member that has been silent for so long is lost (reference: 5 s).
     pub time_to_live: Duration,
     /// Nobody is planned to come nearer to another than this.
@@ -116,6 +119,7 @@ impl Config {
             arrival_period: Duration::from_millis(200),
             arrival_m: 1.0,
             take_off: Manner::Sequential,
+            landing: Manner::Simultaneous,
             time_to_live: Duration::from_secs(5),
             separation_m: 5.0,
             hold_before_landing: Duration::from_secs(60),
@@ -308,6 +312,9 @@ pub struct Swarm<F> {
     pub(crate) land_by: Instant,
     /// Who has left its last waypoint for its landing place.
     pub(crate) coming_down: Slots,
+    /// Where all land one after the other: who before us is down, and when we no longer wait for the next.
+    pub(crate) landed: Slots,
+    pub(crate) turn_by: Instant,
     /// When the message that keeps us in this state was heard last.
     pub(crate) held_at: Option<Instant>,
     pub(crate) talk_at: Instant,
@@ -373,6 +380,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             land_at: None,
             land_by: Instant::NEVER,
             coming_down: 0,
+            landed: 0,
+            turn_by: Instant::NEVER,
             held_at: None,
             talk_at,
             talk_now: false,
@@ -549,7 +558,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::ReadyToFly => self.held_at = Some(now),
             State::TakingOff(phase) => self.begin_take_off(now, phase, out),
             State::MovingToLand => {
-                let place = self.landing_place();
+                let place = if self.is_leader() { self.place_beside() } else { self.landing_place() };
                 self.fly_to(now, place, out);
             }
             State::Landing => {

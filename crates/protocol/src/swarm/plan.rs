@@ -397,6 +397,11 @@ pub fn landing_place(
     point(frame.to_position(DVec3::new(offset.x, offset.y, 0.0)), height_mm)
 }
 
+/// The place so far east and north of another, at its height.
+pub(crate) fn moved(from: Point, east_m: f64, north_m: f64) -> Point {
+    point(Frame::new(position(from)).to_position(DVec3::new(east_m, north_m, 0.0)), from.height_mm)
+}
+
 /// Heights at which the aircraft of a flight return, each in a layer of its own above all waypoints, so that no
 /// two meet on their ways home.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -210,12 +210,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// Whether all others keep clear of `ways`, wherever they may be.
-    fn is_clear_of_all(&self, ways: &[Way]) -> bool {
+    pub(super) fn is_clear_of_all(&self, ways: &[Way]) -> bool {
         (0..self.peers.len()).filter(|&s| s != self.slot).all(|slot| self.is_clear(slot, ways))
     }
 
     /// Whether nobody stands there on the ground.
-    fn is_free(&self, place: Point) -> bool {
+    pub(super) fn is_free(&self, place: Point) -> bool {
         let near_m = self.config.separation_m + 1.0;
         self.peers.iter().all(|peer| match peer.left {
             Some((at, Ending::Down)) => self.over_ground_m(at, place) >= near_m,

@@ -5,6 +5,7 @@
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Message, Refused};
 
+use super::members::Slots;
 use super::{Abort, Manner, State, Swarm, TakeOff, plan};
 use crate::{Action, Actions, Order, Text, push, text};
 
@@ -65,7 +66,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Notes whether the take-off goes on, and before the start whether somebody is missing.
     pub(super) fn watch_progress(&mut self, now: Instant) {
         let come = match self.state {
-            State::SetupFinished => (self.out(), 0),
+            // Whoever else is lost meanwhile does not begin the wait anew.
+            State::SetupFinished => (Slots::from(self.out() != 0), 0),
             _ => (self.in_slot, self.made_room),
         };
         if come != (self.stalled.0, self.stalled.1) {

@@ -34,8 +34,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Flying(flight) => in_flight(self, flight),
             _ => [self.repeated(), None],
         };
-        // Others fly behind it to their landing places.
-        let place = self.is_coming_down().then(|| self.alive()).flatten();
+        // Others fly behind it to their landing places, or wait until it is down: then it tells no place.
+        let comes_down = self.is_coming_down() && self.state != State::Finished;
+        let place = comes_down.then(|| self.alive()).flatten();
         let second = self.exclusion().or(second).or(place).or_else(|| self.together());
         for message in [first, second].into_iter().flatten() {
             self.say(message, out);

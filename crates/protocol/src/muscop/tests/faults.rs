@@ -3,7 +3,7 @@
 use super::*;
 
 /// Legs on which nobody passes the slot of another: at right angles to the row.
-fn straight_on(rig: &mut Rig) {
+pub(super) fn straight_on(rig: &mut Rig) {
     let ahead = mission(&[(0.0, 0.0), (0.0, 200.0), (0.0, 400.0), (0.0, 600.0)], 20.0);
     rig.craft[0].muscop.set_mission(&ahead).unwrap();
 }
@@ -200,7 +200,7 @@ fn muscop_15_partitions_never_keep_two_leaders() {
 }
 
 /// Legs of which the second and the last lead along the row: everybody flies through the places of others.
-fn along_the_row(rig: &mut Rig) {
+pub(super) fn along_the_row(rig: &mut Rig) {
     let legs = mission(&[(0.0, 0.0), (0.0, 100.0), (200.0, 100.0), (200.0, 200.0), (0.0, 200.0)], 20.0);
     rig.craft[0].muscop.set_mission(&legs).unwrap();
 }

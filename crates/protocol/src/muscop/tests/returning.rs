@@ -138,3 +138,30 @@ fn muscop_21_without_room_for_a_layer_a_return_is_refused() {
     assert!(refused.contains("no height above the waypoints is left for returns below 30 m"), "{refused}");
     rig.craft[0].muscop.permits(Command::Land).unwrap();
 }
+
+/// The centre's way to the last waypoint leads over one that has landed there: it lands beside it.
+#[test]
+fn muscop_20_the_leader_does_not_land_beside_one_that_stands_there() {
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    let leader = rig.leader();
+    let other = (leader + 1) % 3;
+    rig.until("last leg", 60, |r| r.craft.iter().all(|c| c.muscop.reached() == Some(1)));
+    rig.until("last leg", 60, |r| r.craft.iter().all(|c| c.muscop.state() == "MovingToWaypoint"));
+    // It is down already, 2 m from where the leader will be.
+    let place = *rig.craft[leader].muscop.route().last().unwrap();
+    let place = Point { height_mm: 0, ..plan::moved(place, 2.0, 0.0) };
+    let there = rig.craft[other].frame.to_local(Position {
+        latitude_e7: place.latitude_e7,
+        longitude_e7: place.longitude_e7,
+        altitude_mm: 0,
+    });
+    rig.feed(other, Input::Operator(Command::Land));
+    (rig.craft[other].at, rig.craft[other].armed) = (DVec3::new(there.x, there.y, 0.0), false);
+    rig.nearest.0 = f64::INFINITY;
+    rig.until("all down", 400, Rig::all_down);
+    let apart_m = rig.craft[leader].at.distance(rig.craft[other].at);
+    assert!(apart_m > 6.0, "{apart_m} m: {:?}", rig.details());
+    assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
+}
