@@ -94,7 +94,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             (Message::Data(_), State::ReadyToFly | State::TakingOff(_)) if self.loaded => {
                 Some(Message::DataAck { hash: plan::hash(&self.plan) })
             }
-            (Message::ReadyToFly, State::TakingOff(_)) => Some(Message::ReadyToFlyAck),
+            // Who heard nobody for long may be up already.
+            (Message::ReadyToFly, State::TakingOff(_) | State::SetupFinished) => Some(Message::ReadyToFlyAck),
             (Message::TakeOffEnd, State::SetupFinished | State::Flying(_)) => Some(Message::TakeOffEndAck),
             _ => None,
         }
