@@ -12,10 +12,11 @@ use wingbeat_autopilot::takeoff::TakeOff;
 use wingbeat_autopilot::target::{FlyTo, Place};
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit};
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_protocol::{Order, Protocol};
+use wingbeat_protocol::{Order, Protocol, Text, text};
 use wingbeat_wire::Point;
 
 use crate::guardian::Modes;
+use crate::returns::{self, Returns};
 
 /// What is to be done, in order.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,8 @@ enum Step {
     Load,
     /// The speed of AUTO, which each of its beginnings takes from the parameter again.
     RouteSpeed,
+    /// The height of RTL.
+    ReturnHeight,
 }
 
 /// What is being done.
@@ -41,6 +44,8 @@ enum Job {
     Fly(FlyTo),
     Load(Upload),
     RouteSpeed(Write),
+    /// [`Executor::returns`] does it.
+    ReturnHeight,
 }
 
 /// The place of a point.
@@ -70,6 +75,8 @@ pub(crate) struct Executor {
     order: Option<Order>,
     steps: Deque<Step, 4>,
     job: Option<Job>,
+    /// The pilot's height of RTL, which a swarm borrows.
+    returns: Returns,
     /// Modes that we asked for and have not seen, newest last: a heartbeat that shows one of them is our
     /// own doing, once.
     asked: Deque<Asked, 4>,
@@ -86,7 +93,7 @@ impl Executor {
         self.clear();
         self.order = Some(order);
         let steps: &[Step] = match order {
-            Order::LoadRoute => &[Step::Load, Step::RouteSpeed],
+            Order::LoadRoute => &[Step::Load, Step::RouteSpeed, Step::ReturnHeight],
             Order::TakeOff { height_mm } => &[Step::Mode(Mode::Guided), Step::Arm, Step::Climb { height_mm }],
             Order::FlyTo(point) => &[Step::Mode(Mode::Guided), Step::Fly(point)],
             Order::FlyRoute { height_mm } => {
@@ -107,6 +114,7 @@ impl Executor {
     pub(crate) fn clear(&mut self) {
         (self.order, self.job) = (None, None);
         self.steps.clear();
+        self.returns.stop();
     }
 
     /// Whether an order that must not be given up is being carried out.
@@ -170,7 +178,8 @@ impl Executor {
             Some(Job::Climb(job)) => job.hear(now, message),
             Some(Job::Load(job)) => job.hear(now, message),
             Some(Job::RouteSpeed(job)) => job.hear(now, message),
-            Some(Job::Mode(_) | Job::Fly(_)) | None => {}
+            Some(Job::Mode(_) | Job::Fly(_)) => {}
+            Some(Job::ReturnHeight) | None => self.returns.hear(now, message),
         }
     }
 
@@ -183,7 +192,8 @@ impl Executor {
             Some(Job::Fly(job)) => job.due(),
             Some(Job::Load(job)) => job.due(),
             Some(Job::RouteSpeed(job)) => job.due(),
-            None if self.steps.is_empty() => Instant::NEVER,
+            Some(Job::ReturnHeight) => self.returns.due(),
+            None if self.steps.is_empty() => self.returns.due(),
             None => Instant::ZERO,
         }
     }
@@ -235,6 +245,7 @@ impl Executor {
                 Job::Fly(job) => job.poll(now, telemetry, transmit),
                 Job::Load(job) => job.poll(now, transmit),
                 Job::RouteSpeed(job) => job.poll(now, transmit),
+                Job::ReturnHeight => self.returns.poll(now, transmit),
             };
             match progress {
                 Progress::Pending => return None,
@@ -247,9 +258,39 @@ impl Executor {
         }
     }
 
+    /// Whether the pilot's height of RTL waits to be given back: on the ground, between flights.
+    pub(crate) fn owes_return_height(&self) -> bool {
+        self.order.is_none() && self.returns.are_lent()
+    }
+
+    /// Gives it back. A line for people when that has ended.
+    pub(crate) fn give_back_return_height(
+        &mut self,
+        now: Instant,
+        transmit: &mut Transmit<'_>,
+    ) -> Option<Result<Text, Text>> {
+        let pilots = self.returns.pilots();
+        self.returns.give_back();
+        match self.returns.poll(now, transmit) {
+            Progress::Pending => None,
+            Progress::Done => Some(Ok(text!("the pilot's settings of RTL are back"))),
+            Progress::Failed(failure) => Some(Err(returns::not_given_back(&pilots, &failure))),
+        }
+    }
+
+    /// When giving back wants polling.
+    pub(crate) fn give_back_due(&self) -> Instant {
+        self.returns.give_back_due()
+    }
+
+    /// The pilot's settings of RTL while they are lent, for people.
+    pub(crate) fn lent_return_height(&self) -> Option<Text> {
+        self.returns.are_lent().then(|| self.returns.pilots())
+    }
+
     /// The job of a step, or none where nothing is to be done.
     fn start(
-        &self,
+        &mut self,
         now: Instant,
         step: Step,
         telemetry: &Telemetry,
@@ -271,6 +312,11 @@ impl Executor {
                 let Some(speed_m_s) = protocol.route_speed_m_s() else { return Ok(None) };
                 let speed_cm_s = Value::Real((speed_m_s * 100.0) as f32);
                 Job::RouteSpeed(Write::new(now, Names::one("WPNAV_SPEED"), speed_cm_s))
+            }
+            Step::ReturnHeight => {
+                let Some(height_mm) = protocol.return_height_mm() else { return Ok(None) };
+                self.returns.set(height_mm);
+                Job::ReturnHeight
             }
         }))
     }

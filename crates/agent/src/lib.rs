@@ -17,6 +17,7 @@ mod coordination;
 mod executor;
 pub mod guardian;
 mod layers;
+mod returns;
 pub mod separation;
 mod status;
 
@@ -54,7 +55,7 @@ use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Instant};
-use wingbeat_protocol::{Action, Actions, Route, mbcap, text};
+use wingbeat_protocol::{Absentees, Action, Actions, FormationView, Order, Route, SwarmView, mbcap, text};
 use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
@@ -145,6 +146,9 @@ pub struct Agent {
     streams: Streams,
     parameters: Watch,
     executor: Executor,
+    /// Until when nothing is due towards the autopilot, and what is then. Only an input other than a datagram
+    /// changes that, and an order.
+    idle_until: (Instant, &'static str),
     commands: Commands,
     engaged: bool,
     /// Why it is not engaged.
@@ -189,6 +193,7 @@ impl Agent {
             streams: Streams::new(now, config.position_interval),
             parameters: Watch::new(now),
             executor: Executor::default(),
+            idle_until: (Instant::NEVER, "nothing"),
             commands: Commands::default(),
             engaged: true,
             disengaged_by: Text::new(),
@@ -218,7 +223,7 @@ impl Agent {
     /// gone.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
         out.clear();
-        if now >= self.decoder.due() {
+        if now >= self.idle_until.0 && now >= self.decoder.due() {
             self.decode(|decoder, each| decoder.expire(now, each), now, out);
         }
         match input {
@@ -241,27 +246,44 @@ impl Agent {
             Input::GroundStation { what } => self.hear_ground_station(what, out),
             Input::Lease(held) => self.console.lease(now, held),
         }
-        self.advance_signer(now);
-        self.work(now, out);
-        self.commands.look(Seen {
-            mode: self.telemetry.mode(),
-            armed: self.telemetry.armed,
-            phase: self.protocol.phase(),
-        });
+        // Whatever one hears from eighty others five times a second changes nothing here, but by an order.
+        if !matches!(input, Input::Datagram(_)) || now >= self.idle_until.0 {
+            self.advance_signer(now);
+            self.work(now, out);
+            self.idle_until = self.next_work();
+        }
+        if self.commands.are_open() {
+            let absent = match self.commands.watches_members() {
+                true => self.protocol.absentees(),
+                false => Absentees::new(),
+            };
+            self.commands.look(Seen {
+                me: self.config.coordination.me(),
+                mode: self.telemetry.mode(),
+                armed: self.telemetry.armed,
+                phase: self.protocol.phase(),
+                absent: &absent,
+            });
+        }
     }
 
     /// When it wants [`Input::Wake`], and why. Earlier is harmless.
     pub fn poll_timeout(&self) -> (Instant, &'static str) {
+        if !self.engaged {
+            return self.idle_until;
+        }
+        let next = self.protocol.poll_timeout();
+        if next.0 < self.idle_until.0 { next } else { self.idle_until }
+    }
+
+    /// When there is something to do towards the autopilot, and what, if nothing else comes of it.
+    fn next_work(&self) -> (Instant, &'static str) {
         let mut next = (Instant::NEVER, "nothing");
         let mut consider = |at: Instant, why| {
             if at < next.0 {
                 next = (at, why);
             }
         };
-        if self.engaged {
-            let (at, why) = self.protocol.poll_timeout();
-            consider(at, why);
-        }
         consider(self.decoder.due(), "frame not finished");
         if self.telemetry.system_id.is_some() {
             if let Some(job) = &self.setup_signing {
@@ -273,6 +295,9 @@ impl Agent {
             consider(self.parameters.due(), "look after parameters");
             if self.may_order() {
                 consider(self.executor.due(), "order not yet effective");
+                if self.gives_back_return_height() {
+                    consider(self.executor.give_back_due(), "the pilot's settings not yet given back");
+                }
             }
         }
         if let Some(at) = self.telemetry.frame_at.filter(|_| self.link_was_up) {
@@ -320,6 +345,11 @@ impl Agent {
     /// The waypoint reached last.
     pub fn reached(&self) -> Option<u16> {
         self.protocol.reached()
+    }
+
+    /// The formation with its places, where this aircraft plans it.
+    pub fn formation(&self) -> Option<FormationView> {
+        self.protocol.formation()
     }
 
     /// Who leads, as it believes.
@@ -391,6 +421,7 @@ impl Agent {
             avoidance: self.protocol.avoidance(),
             separation: self.separation.view(now),
             swarm: self.protocol.swarm(),
+            absentees: self.protocol.absentees(),
             sent: self.sent,
             received: self.received,
             refused: self.refused,
@@ -591,12 +622,14 @@ impl Agent {
     }
 
     fn hear_radio(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
-        let decoded = wingbeat_wire::decode(bytes);
-        let Datagram { from, flight, sequence, message } = match &decoded {
-            Ok(d) if d.from == self.config.coordination.me() => return self.refuse(Refused::Own),
-            Ok(d) => d,
-            Err(reason) => return self.refuse(*reason),
-        };
+        let mut datagram = Datagram::blank();
+        if let Err(reason) = wingbeat_wire::decode_into(bytes, &mut datagram) {
+            return self.refuse(reason);
+        }
+        let Datagram { from, flight, sequence, message } = &datagram;
+        if *from == self.config.coordination.me() {
+            return self.refuse(Refused::Own);
+        }
         if let Message::Beacon(beacon) = message {
             let heard = self.separation.hear(now, *from, *sequence, beacon, &mut |notice| out.tell(&notice));
             if let Err(reason) = heard {
@@ -625,6 +658,7 @@ impl Agent {
             Command::Hold => wingbeat_protocol::Command::Hold,
             Command::Return => wingbeat_protocol::Command::Return,
             Command::Land => wingbeat_protocol::Command::Land,
+            Command::Exclude(who) => wingbeat_protocol::Command::Exclude(who),
             Command::RecoverControl => {
                 self.release_override(out);
                 self.disengage(text!("handed to the pilot by the operator"), out);
@@ -642,6 +676,11 @@ impl Agent {
         };
         if !self.engaged {
             return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
+        }
+        if let Command::Exclude(who) = command
+            && self.protocol.swarm() == SwarmView::ALONE
+        {
+            return Reply::Refused(text!("exclude {who}: no swarm, this aircraft flies for itself"));
         }
         if command == Command::Setup
             && let Some(failed) = self.checks(now).iter().find(|c| !c.passed)
@@ -698,30 +737,37 @@ impl Agent {
         }
         let mut actions = Actions::new();
         self.protocol.handle(now, input, &mut actions);
-        // Most inputs ask for nothing: `into_iter` would copy the whole room for answers each time.
-        for action in actions.drain(..) {
+        // By reference: an action has room for the largest plan, and moving it moves that too.
+        for action in &actions {
             match action {
-                Action::Order(order) => self.executor.begin(order),
-                Action::Broadcast { flight, message } => {
-                    self.datagram_sequence = self.datagram_sequence.wrapping_add(1);
-                    let sequence = self.datagram_sequence;
-                    let datagram =
-                        Datagram { from: self.config.coordination.me(), flight, sequence, message };
-                    match wingbeat_wire::encode(&datagram) {
-                        Ok(bytes) => {
-                            self.sent += 1;
-                            let _ = out.datagrams.push(bytes);
-                        }
-                        Err(reason) => {
-                            out.log(Severity::Error, text!("a message does not fit a datagram: {reason}"));
-                        }
-                    }
+                Action::Order(order) => {
+                    self.executor.begin(*order);
+                    self.idle_until = (Instant::ZERO, "an order begins");
                 }
-                Action::Log(severity, line) => out.log(severity, line),
+                Action::Broadcast { flight, message } => self.broadcast(*flight, message, out),
+                Action::Log(severity, line) => out.log(*severity, line.clone()),
                 Action::Refused(reason) => {
                     self.received -= 1;
-                    self.refuse(reason);
+                    self.refuse(*reason);
                 }
+            }
+        }
+    }
+
+    fn broadcast(&mut self, flight: u32, message: &Message, out: &mut Outputs) {
+        self.datagram_sequence = self.datagram_sequence.wrapping_add(1);
+        let (me, sequence) = (self.config.coordination.me(), self.datagram_sequence);
+        // Written where it leaves from; beyond the bound nothing is asked for.
+        let bytes = match out.datagrams.push(Bytes::new()) {
+            Ok(()) => out.datagrams.last_mut(),
+            Err(_) => None,
+        };
+        let Some(bytes) = bytes else { return };
+        match wingbeat_wire::encode_into(me, flight, sequence, message, bytes) {
+            Ok(()) => self.sent += 1,
+            Err(reason) => {
+                out.datagrams.pop();
+                out.log(Severity::Error, text!("a message does not fit a datagram: {reason}"));
             }
         }
     }
@@ -738,6 +784,13 @@ impl Agent {
             Progress::Failed(failure) => out.log(Severity::Error, text!("signing key: {failure}")),
         }
         self.setup_signing = None;
+    }
+
+    /// Whether the pilot's settings of RTL are to be given back now: on the ground, before or after a flight.
+    fn gives_back_return_height(&self) -> bool {
+        let between_flights =
+            matches!(self.protocol.phase(), Phase::Start | Phase::Finished | Phase::Aborted);
+        !self.telemetry.armed && between_flights && self.executor.owes_return_height()
     }
 
     /// Whether orders go out: to an ArduCopter, and not after a takeover.
@@ -760,7 +813,7 @@ impl Agent {
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.
         for _ in 0..3 {
-            let may_order = self.may_order();
+            let (may_order, gives_back) = (self.may_order(), self.gives_back_return_height());
             let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else {
                 return;
             };
@@ -772,10 +825,27 @@ impl Agent {
             if !may_order {
                 return;
             }
+            if gives_back {
+                match self.executor.give_back_return_height(now, &mut transmit) {
+                    None => {}
+                    Some(Ok(line)) => out.log(Severity::Info, line),
+                    Some(Err(line)) => out.log(Severity::Error, line),
+                }
+                return;
+            }
             let ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
             let Some((order, result)) = ended else { return };
             let input = match result {
-                Ok(()) => wingbeat_protocol::Input::Done(order),
+                Ok(()) => {
+                    if order == Order::LoadRoute
+                        && let (Some(mm), Some(pilots)) =
+                            (self.protocol.return_height_mm(), self.executor.lent_return_height())
+                    {
+                        let line = text!("returns at {} m; the pilot's {pilots}", f64::from(mm) / 1e3);
+                        out.log(Severity::Info, line);
+                    }
+                    wingbeat_protocol::Input::Done(order)
+                }
                 Err(failure) => {
                     out.log(Severity::Error, text!("{order}: {failure}"));
                     wingbeat_protocol::Input::Failed(order)

@@ -9,15 +9,30 @@ pub use rand_pcg::Pcg64Mcg;
 /// The generator of one consumer: `consumer` names it ("wind", "radio", …), `index` tells its
 /// siblings apart (aircraft number, link number).
 pub fn child(seed: u64, consumer: &str, index: u64) -> Pcg64Mcg {
-    // FNV-1a over everything that tells the consumer apart; PCG scrambles the rest.
-    let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    let bytes = seed.to_le_bytes().into_iter().chain(consumer.bytes()).chain([0]).chain(index.to_le_bytes());
-    for byte in bytes {
-        hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+    Children::of(seed, consumer).child(index)
+}
+
+/// The generators of one kind of consumer, for whoever asks for many: their name is worked in once.
+#[derive(Clone, Copy, Debug)]
+pub struct Children(u128);
+
+impl Children {
+    /// Those of the consumers with this name.
+    pub fn of(seed: u64, consumer: &str) -> Self {
+        // FNV-1a over everything that tells the consumer apart; PCG scrambles the rest.
+        let bytes = seed.to_le_bytes().into_iter().chain(consumer.bytes()).chain([0]);
+        Self(bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, hashed))
     }
-    let mut generator = Pcg64Mcg::new(hash);
-    generator.next_u64();
-    generator
+    /// The generator of one of them.
+    pub fn child(self, index: u64) -> Pcg64Mcg {
+        let mut generator = Pcg64Mcg::new(index.to_le_bytes().into_iter().fold(self.0, hashed));
+        generator.next_u64();
+        generator
+    }
+}
+
+fn hashed(hash: u128, byte: u8) -> u128 {
+    (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
 }
 
 /// Uniform in 0..1, from the 53 high bits of one draw.

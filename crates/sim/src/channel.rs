@@ -7,7 +7,7 @@
 
 use wingbeat_geo::{DVec3, Duration, Instant};
 
-use crate::chance::{self, Pcg64Mcg};
+use crate::chance::{self, Children, Pcg64Mcg};
 use crate::faults::{Disturbances, Fault};
 
 /// How far radio reaches.
@@ -89,10 +89,13 @@ pub struct Delivery {
 pub struct Channel {
     model: Model,
     draw: Draw,
-    seed: u64,
     count: usize,
     /// One generator per directed link, `from * count + to`.
     links: Vec<Pcg64Mcg>,
+    /// The generators of pairs and seconds.
+    seconds: Children,
+    /// What was drawn last for each directed link, alike in both directions, and for which second.
+    drawn: Vec<(u64, f64)>,
     disturbances: Disturbances,
     counters: Counters,
     by_distance: [Losses; REACHES],
@@ -116,9 +119,17 @@ impl Channel {
     /// A channel among `count` radios.
     pub fn new(model: Model, draw: Draw, seed: u64, count: usize) -> Self {
         let links = (0..count * count).map(|link| chance::child(seed, "radio packet", link as u64)).collect();
-        let disturbances = Disturbances::new(seed, count);
-        let by_distance = [Losses::default(); REACHES];
-        Self { model, draw, seed, count, links, disturbances, counters: Counters::default(), by_distance }
+        Self {
+            model,
+            draw,
+            count,
+            links,
+            seconds: Children::of(seed, "radio second"),
+            drawn: vec![(u64::MAX, 0.0); count * count],
+            disturbances: Disturbances::new(seed, count),
+            counters: Counters::default(),
+            by_distance: [Losses::default(); REACHES],
+        }
     }
 
     /// Something begins to disturb it. A fault of an aircraft changes nothing here.
@@ -164,9 +175,16 @@ impl Channel {
         match self.draw {
             Draw::PerPacket => chance::uniform(&mut self.links[from * self.count + to]),
             Draw::PerSecond => {
-                let pair = (from.min(to) * self.count + from.max(to)) as u64;
                 let second = now.as_micros() / 1_000_000;
-                chance::uniform(&mut chance::child(self.seed, "radio second", pair << 32 | second))
+                let (known, drawn) = self.drawn[from * self.count + to];
+                if known == second {
+                    return drawn;
+                }
+                let pair = (from.min(to) * self.count + from.max(to)) as u64;
+                let drawn = chance::uniform(&mut self.seconds.child(pair << 32 | second));
+                self.drawn[from * self.count + to] = (second, drawn);
+                self.drawn[to * self.count + from] = (second, drawn);
+                drawn
             }
         }
     }

@@ -49,8 +49,8 @@ enum Happening {
     Tick,
     /// The checkers look.
     Look,
-    /// A datagram arrives.
-    Arrival { to: usize, bytes: Arc<[u8]> },
+    /// A datagram arrives, at all of these at once and in this order.
+    Arrival { to: Vec<usize>, bytes: Arc<[u8]> },
     /// An agent wanted waking.
     Wake { vehicle: usize },
     /// A pilot moves the sticks.
@@ -204,7 +204,9 @@ impl World {
                 Happening::Tick => self.tick(),
                 Happening::Look => self.look(),
                 Happening::Arrival { to, bytes } => {
-                    self.agent(to, Input::Datagram(&bytes));
+                    for to in to {
+                        self.agent(to, Input::Datagram(&bytes));
+                    }
                 }
                 Happening::Sticks { vehicle } => self.move_sticks(vehicle),
                 Happening::Wake { vehicle } => {
@@ -260,7 +262,7 @@ impl World {
 
     /// A datagram from somebody who is not of this world reaches one radio, now.
     pub fn hear(&mut self, vehicle: usize, datagram: &[u8]) {
-        self.push(self.now, Happening::Arrival { to: vehicle, bytes: Arc::from(datagram) });
+        self.push(self.now, Happening::Arrival { to: vec![vehicle], bytes: Arc::from(datagram) });
     }
 
     fn move_sticks(&mut self, vehicle: usize) {
@@ -387,10 +389,11 @@ impl World {
             if let Some(sent) = &mut self.sent {
                 sent.push(Sent { at: now, vehicle: i, bytes: Arc::clone(&bytes) });
             }
-            for delivery in &self.deliveries {
-                let arrival = Happening::Arrival { to: delivery.to, bytes: Arc::clone(&bytes) };
+            for together in self.deliveries.chunk_by(|a, b| a.at == b.at) {
+                let to = together.iter().map(|delivery| delivery.to).collect();
+                let arrival = Happening::Arrival { to, bytes: Arc::clone(&bytes) };
                 self.serial += 1;
-                self.queue.push(Reverse((delivery.at, self.serial, arrival)));
+                self.queue.push(Reverse((together[0].at, self.serial, arrival)));
             }
         }
         self.rearm(i);

@@ -45,6 +45,8 @@ struct Drill {
     script: Script,
     world: World,
     seen: Vec<Seen>,
+    /// Who belonged to whose group at the last look.
+    groups: Vec<Vec<bool>>,
     /// When each step of the script begins, once its stage has come.
     due: Vec<Option<Instant>>,
     acted: Vec<bool>,
@@ -89,6 +91,7 @@ pub(super) fn fly(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
         script,
         world,
         seen: vec![seen; count],
+        groups: vec![vec![true; count]; count],
         due: vec![None; steps],
         acted: vec![false; steps],
         set_up: vec![false; count],
@@ -179,6 +182,8 @@ impl Drill {
                 }
             }
         }
+        self.groups =
+            (0..self.count()).map(|i| (0..self.count()).map(|j| self.is_member(i, j)).collect()).collect();
         if let Some(c) = self.world.observer().swarm().collisions.first()
             && !self.safety.iter().any(|s| s.starts_with("separation"))
         {
@@ -210,10 +215,12 @@ impl Drill {
         }
     }
 
-    /// An aircraft leaves a waypoint: every member of its group has reached it.
+    /// An aircraft leaves a waypoint: every member of its group has reached it. It left at some time since the
+    /// last look, so that one that was given up at either of them may have been given up then.
     fn release(&mut self, change: &Change, waypoint: u16) {
         let i = change.vehicle;
-        let late = |&j: &usize| self.is_member(i, j) && self.seen[j].reached < Some(waypoint);
+        let member = |j: usize| self.groups[i][j] && self.is_member(i, j);
+        let late = |&j: &usize| member(j) && self.seen[j].reached < Some(waypoint);
         for j in (0..self.count()).filter(late).collect::<Vec<_>>() {
             let (who, at_s, other) = (i + 1, change.at.as_secs_f64(), j + 1);
             self.safety.push(format!(

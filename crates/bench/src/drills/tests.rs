@@ -34,6 +34,14 @@ fn loss_alone_costs_neither_distance_nor_the_mission() {
     }
 }
 
+/// Whatever the operator stops, and whoever does not hear for a while, nobody comes near another.
+#[test]
+fn neither_an_abort_nor_a_silent_radio_costs_distance() {
+    for outcome in drills(&[Kind::AbortAll, Kind::AbortOne, Kind::RadioSilent], 1, SEEDS * 3, 2).unwrap() {
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
 #[test]
 fn every_kind_is_found_by_its_name_and_a_failure_by_its_command() {
     for kind in Kind::all() {

@@ -31,9 +31,11 @@ use rand_core::Rng;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Coordinates, Message, Point, Refused};
 
+use crate::swarm::preview::Around;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
 use crate::{
-    Action, Actions, Command, Input, Order, Phase, Protocol, SwarmView, Telemetry, Text, push, text,
+    Absentees, Action, Actions, Command, FormationView, Input, Order, Phase, Protocol, SwarmView, Telemetry,
+    Text, push, text,
 };
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
@@ -449,6 +451,9 @@ impl Protocol for FollowMe {
             Command::Setup if leader && self.swarm.at.is_some_and(|at| heading_of(&at).is_none()) => {
                 Err(text!("no heading yet"))
             }
+            Command::Exclude(who) if self.swarm.planned() && who == self.swarm.config.master => {
+                Err(text!("exclude {who}: a pilot flies it and all follow it"))
+            }
             _ => self.swarm.permits(command, self.state()),
         }
     }
@@ -510,6 +515,22 @@ impl Protocol for FollowMe {
 
     fn swarm(&self) -> SwarmView {
         self.swarm.view()
+    }
+
+    fn absentees(&self) -> Absentees {
+        self.swarm.absentees()
+    }
+
+    /// In flight around the leader, wherever its pilot is.
+    fn formation(&self) -> Option<FormationView> {
+        let here = self.swarm.at.map(|at| at.point());
+        let around = match (self.swarm.state, here, self.formation) {
+            (State::Flying(Flight::FollowMe), Some(here), Some((_, heading_rad))) => {
+                Around::Place(here, heading_rad)
+            }
+            _ => Around::Waypoint(0),
+        };
+        self.swarm.formation_view(around)
     }
 
     fn slot_offset_m(&self) -> Option<DVec2> {

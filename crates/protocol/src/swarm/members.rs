@@ -8,11 +8,14 @@
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_wire::{Ending, Message, Point, Refused, SWARM_MAX, VehicleId};
 
-use super::{State, Swarm, TakeOff, plan};
-use crate::{Text, text};
+use super::{State, Swarm, TakeOff};
+use crate::{Absent, Absentees, Text, text};
 
 /// Two places of one aircraft that are less apart tell no speed, metres.
 const MOVED_M: f64 = 0.3;
+
+/// Nobody flies lower, millimetre.
+const STANDS_MM: i32 = 1_000;
 
 /// From two places told that far apart no speed is taken, seconds.
 const STALE_S: f64 = 1.5;
@@ -23,14 +26,19 @@ pub type Slots = u128;
 /// What is known of one member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
+    id: VehicleId,
     pub(crate) heard_at: Instant,
     /// Where it was when it last said so.
     pub(crate) at: Option<Point>,
     /// How fast it moved then, by where it was before at `moved_at`.
     pub(crate) velocity_m_s: DVec3,
     pub(crate) moved_at: Instant,
+    /// Where it stood before it took off.
+    pub(crate) home: Option<Point>,
     /// It said that it leaves: from where, and how.
     pub(crate) left: Option<(Point, Ending)>,
+    /// From whom we have it that the operator excluded it: ourselves, or who passed it on.
+    pub(crate) excluded_by: Option<VehicleId>,
     /// The last waypoint that it is known to have left for.
     pub(crate) going: Option<u16>,
     /// The last waypoint that it is known to have reached.
@@ -54,7 +62,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
     /// The slot that leads while nobody is lost.
     pub fn center(&self) -> usize {
-        plan::formation(&self.plan).map_or(0, |f| f.center_slot())
+        self.chart.center()
     }
     /// Who flies a slot.
     pub fn id_of(&self, slot: usize) -> Option<VehicleId> {
@@ -62,7 +70,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
     /// Which slot somebody flies.
     pub fn slot_of(&self, id: VehicleId) -> Option<usize> {
-        self.plan.slots.iter().position(|&s| s == id)
+        // Next to what is written of whoever spoke.
+        self.chart.slot_of(id, |slot| self.peers.get(slot).is_some_and(|peer| peer.id == id))
     }
     /// Members that are gone or lost.
     pub(crate) fn out(&self) -> Slots {
@@ -89,14 +98,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
     /// Our place in the order of take-off; nothing where a pilot takes us off.
     pub fn turn(&self) -> Option<usize> {
-        self.plan.take_off_order.iter().position(|&s| usize::from(s) == self.slot)
+        self.chart.turn(self.slot)
     }
     /// Who takes off after us.
     pub(super) fn successor(&self) -> Option<VehicleId> {
         self.id_of(usize::from(*self.plan.take_off_order.get(self.turn()? + 1)?))
     }
     /// Those who take off before us, the last first.
-    pub(super) fn predecessors(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn predecessors(&self) -> impl Iterator<Item = usize> + Clone {
         self.plan.take_off_order[..self.turn().unwrap_or(0)].iter().rev().map(|&s| usize::from(s))
     }
 
@@ -113,18 +122,20 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Meets the members of a new plan.
     pub(super) fn meet(&mut self, now: Instant) {
         self.leader = self.center();
-        let unheard = Peer {
+        let unheard = |&id: &VehicleId| Peer {
+            id,
             heard_at: now,
             at: None,
             velocity_m_s: DVec3::ZERO,
             moved_at: now,
+            home: None,
             left: None,
+            excluded_by: None,
             going: None,
             reached: None,
             follows: self.leader,
         };
-        self.peers.clear();
-        let _ = self.peers.resize(self.plan.slots.len(), unheard);
+        self.peers = self.plan.slots.iter().map(unheard).collect();
     }
 
     /// Nobody is silent yet: the watch begins.
@@ -145,8 +156,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.elect();
         }
         match message {
-            Message::Alive { at } | Message::Following { at, .. } => self.note_place(now, slot, *at),
+            Message::Alive { at } => {
+                // The first that it tells is where it stands.
+                let peer = &mut self.peers[slot];
+                if at.height_mm < STANDS_MM && peer.reached.is_none() {
+                    peer.home = peer.home.or(Some(*at));
+                }
+                self.note_place(now, slot, *at);
+            }
+            Message::Following { at, .. } => self.note_place(now, slot, *at),
             Message::Leaving { at, how } => {
+                self.note_place(now, slot, *at);
                 self.peers[slot].left = Some((*at, *how));
                 if self.left >> slot & 1 == 0 {
                     self.left |= 1 << slot;
@@ -158,7 +178,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 if slot != self.leader && self.id_of(slot) != Some(self.config.master) {
                     return Err(Refused::Stranger);
                 }
-                self.exclude(*who);
+                self.exclude(*who, self.plan.slots[slot]);
             }
             Message::LandHere { at, leader } => {
                 // Of a leader whom we do not follow it is no order.
@@ -174,10 +194,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// A member is there.
     pub(crate) fn note_place(&mut self, now: Instant, slot: usize, at: Point) {
-        let before = self.peers[slot].at.map(|before| self.way(before, at));
         let peer = &mut self.peers[slot];
         let past_s = now.since(peer.moved_at).as_secs_f64();
-        let way_m = before.map_or(DVec3::ZERO, |way| way.to_m - way.from_m);
+        let way_m = peer.at.map_or(DVec3::ZERO, |before| self.chart.offset_m(before, at));
         // The same place told twice at short notice is an old one told again.
         if way_m.length() >= MOVED_M || past_s >= STALE_S {
             peer.velocity_m_s = if past_s < STALE_S { way_m / past_s.max(0.05) } else { DVec3::ZERO };
@@ -185,14 +204,29 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// No longer waits for a member. Of ourselves, ends our flight.
-    pub(crate) fn exclude(&mut self, who: VehicleId) {
+    /// No longer waits for a member, on the word of `by`. Of ourselves, ends our flight.
+    pub(crate) fn exclude(&mut self, who: VehicleId, by: VehicleId) {
         let Some(slot) = self.slot_of(who) else { return };
         if self.excluded >> slot & 1 == 0 {
             self.excluded |= 1 << slot;
+            self.peers[slot].excluded_by = Some(by);
             self.news = Some((slot, "is excluded: not waited for"));
             self.elect();
         }
+    }
+
+    /// The members that are not waited for, ourselves too if we were excluded.
+    pub fn absentees(&self) -> Absentees {
+        let absent = |slot: usize| {
+            let peer = self.peers.get(slot)?;
+            Some(Absent {
+                id: self.id_of(slot)?,
+                silent: self.silent >> slot & 1 == 1,
+                leaves: peer.left.map(|(_, how)| how),
+                excluded_by: peer.excluded_by,
+            })
+        };
+        Self::each(self.out()).filter_map(absent).collect()
     }
 
     /// Who was silent for too long is lost. Each time that something is said, not at each input: a crowd
@@ -207,6 +241,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.news = Some((slot, "is silent: not waited for"));
             }
         }
+        self.watch_progress(now);
         if self.state == State::TakingOff(TakeOff::Waiting) {
             self.survey_take_off(now);
         }

@@ -34,7 +34,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Flying(flight) => in_flight(self, flight),
             _ => [self.repeated(), None],
         };
-        let second = self.exclusion().or(second).or_else(|| self.together());
+        // Others fly behind it to their landing places.
+        let place = self.is_coming_down().then(|| self.alive()).flatten();
+        let second = self.exclusion().or(second).or(place).or_else(|| self.together());
         for message in [first, second].into_iter().flatten() {
             self.say(message, out);
         }
@@ -79,12 +81,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
         says.then_some(Message::TakeOffTogether)
     }
 
-    /// Whom the operator excluded and who has not said that it leaves.
-    fn exclusion(&self) -> Option<Message> {
+    /// Whom the operator excluded and who has not said that it leaves. Of several each has its turn: one that is
+    /// dead never says so.
+    fn exclusion(&mut self) -> Option<Message> {
         if !self.is_leader() && !self.is_master() {
             return None;
         }
-        let slot = Self::each(self.excluded & !self.left & !(1 << self.slot)).next()?;
+        let told = self.excluded & !self.left & !(1 << self.slot);
+        let slot =
+            Self::each(told).find(|&slot| slot > self.told_excluded).or_else(|| Self::each(told).next())?;
+        self.told_excluded = slot;
         self.id_of(slot).map(|who| Message::Exclude { who })
     }
 

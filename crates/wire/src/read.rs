@@ -1,0 +1,118 @@
+//! Reading a datagram in place, and writing one at the end of what is there.
+//!
+//! A message is as large as its largest kind, and without an allocator it lies where it is used. What the derived
+//! reading does, value by value through a visitor each, moves the whole of it several times for a message of
+//! three numbers. So the kinds are told apart here, by the numbers that the derived writing gives them; the
+//! tests hold every kind to that.
+
+use heapless::Vec;
+use postcard::ser_flavors::Flavor;
+use postcard::{Deserializer, Error, Result, de_flavors::Slice};
+use serde::Deserialize;
+
+use crate::{Beacon, Bytes, Datagram, Message, Plan};
+
+type Reader<'a> = Deserializer<'a, Slice<'a>>;
+
+fn next<'a, T: Deserialize<'a>>(reader: &mut Reader<'a>) -> Result<T> {
+    T::deserialize(reader)
+}
+
+/// Reads a datagram; what comes after it is returned.
+pub(crate) fn datagram<'a>(bytes: &'a [u8], datagram: &mut Datagram) -> Result<&'a [u8]> {
+    let mut reader = Deserializer::from_bytes(bytes);
+    let r = &mut reader;
+    datagram.from = next(r)?;
+    datagram.flight = next(r)?;
+    datagram.sequence = next(r)?;
+    message(r, &mut datagram.message)?;
+    reader.finalize()
+}
+
+fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+    let kind: u32 = next(r)?;
+    *message = match kind {
+        0 => Message::Hello { at: next(r)? },
+        1 => return plan(r, message),
+        2 => Message::DataAck { hash: next(r)? },
+        3 => Message::ReadyToFly,
+        4 => Message::ReadyToFlyAck,
+        5 => Message::TakeOffNow { next: next(r)? },
+        6 => Message::TargetReached,
+        7 => Message::TakeOffEnd,
+        8 => Message::TakeOffEndAck,
+        9 => Message::ReachedWaypointAck { waypoint: next(r)? },
+        10 => Message::MoveToWaypoint { waypoint: next(r)? },
+        11 => Message::Land { at: next(r)? },
+        12 => return beacon(r, message),
+        13 => Message::Coordinates(next(r)?),
+        14 => Message::Alive { at: next(r)? },
+        15 => Message::Gather { waypoint: next(r)? },
+        16 => Message::Following { waypoint: next(r)?, reached: next(r)?, leader: next(r)?, at: next(r)? },
+        17 => Message::Leaving { at: next(r)?, how: next(r)? },
+        18 => Message::Exclude { who: next(r)? },
+        19 => Message::LandHere { at: next(r)?, leader: next(r)? },
+        20 => Message::LandAround { at: next(r)?, leader: next(r)? },
+        21 => Message::Release { waypoint: next(r)? },
+        22 => Message::TakeOffTogether,
+        _ => return Err(Error::DeserializeBadEncoding),
+    };
+    Ok(())
+}
+
+fn plan(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+    *message = Message::Data(Plan::default());
+    let Message::Data(plan) = message else { return Ok(()) };
+    plan.layout = next(r)?;
+    plan.distance_mm = next(r)?;
+    plan.landing_distance_mm = next(r)?;
+    plan.heading_urad = next(r)?;
+    list(r, &mut plan.slots)?;
+    list(r, &mut plan.take_off_order)?;
+    list(r, &mut plan.waypoints)?;
+    list(r, &mut plan.offsets)
+}
+
+fn beacon(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+    *message = Message::Beacon(Beacon::default());
+    let Message::Beacon(beacon) = message else { return Ok(()) };
+    beacon.event = next(r)?;
+    beacon.state = next(r)?;
+    beacon.landing = next(r)?;
+    beacon.avoiding = next(r)?;
+    beacon.planned_speed_cm_s = next(r)?;
+    beacon.speed_cm_s = next(r)?;
+    beacon.age_ms = next(r)?;
+    list(r, &mut beacon.locations)
+}
+
+/// A list, which begins with its length. One that is too long is refused before it is read.
+fn list<'a, T: Deserialize<'a>, const N: usize>(r: &mut Reader<'a>, list: &mut Vec<T, N>) -> Result<()> {
+    list.clear();
+    let count: usize = next(r)?;
+    if count > N {
+        return Err(Error::DeserializeBadEncoding);
+    }
+    for _ in 0..count {
+        // There is room: see above.
+        list.push(next(r)?).map_err(|_| Error::DeserializeBadEncoding)?;
+    }
+    Ok(())
+}
+
+/// Writes at the end of bytes.
+pub(crate) struct Tail<'a>(pub(crate) &'a mut Bytes);
+
+impl Flavor for Tail<'_> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> Result<()> {
+        self.0.push(byte).map_err(|_| Error::SerializeBufferFull)
+    }
+    fn try_extend(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.extend_from_slice(bytes).map_err(|_| Error::SerializeBufferFull)
+    }
+    fn finalize(self) -> Result<()> {
+        Ok(())
+    }
+}
