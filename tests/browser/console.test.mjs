@@ -13,13 +13,20 @@ const MOVED_M = 10;
 
 test('an operator flies a fleet from the page', { timeout: 8 * PHASE_MS }, () =>
   withFleet('fleet', UAVS, ['--uavs', String(UAVS), '--speed', String(SPEED)], async (flight) => {
-    const { page, all, shot, until } = flight;
+    const { page, map, all, shot, until } = flight;
     assert.ok((await rows(page)).every((row) => !row.armed), 'nothing is armed before Setup');
 
     const setup = page.getByTestId('setup');
     const start = page.getByTestId('start');
     await until('Setup can be pressed', () => setup.isEnabled());
     assert.ok(await start.isDisabled(), 'Start cannot be pressed before Setup');
+    // What Setup would plan is drawn, and the operator can hide it from the keyboard.
+    await until('the formation is drawn', async () => (await map.getAttribute('data-slots')) === String(UAVS));
+    await page.keyboard.press('f');
+    await shot('formation');
+    await page.keyboard.press('o');
+    await until('the formation is hidden', async () => (await map.getAttribute('data-slots')) === '0');
+    await page.keyboard.press('o');
     await setup.click();
 
     await until('Start can be pressed', () => start.isEnabled());
@@ -30,6 +37,35 @@ test('an operator flies a fleet from the page', { timeout: 8 * PHASE_MS }, () =>
     const moved = () => all((row) => hovering.has(row.id) && distanceM(hovering.get(row.id), row) > MOVED_M);
     await until(`every aircraft has moved by ${MOVED_M} m`, moved);
     await shot('flying');
+
+    // One is excluded: asked once more, it holds, and the others no longer wait for it.
+    await page.getByTestId('aircraft-row').nth(1).click();
+    const [, excluded] = await rows(page);
+    await page.getByTestId('exclude').click();
+    await page.keyboard.press('Escape');
+    assert.equal(await page.getByTestId('confirm-exclude').count(), 0, 'Esc is no');
+    assert.ok((await rows(page)).every((row) => !row.excluded));
+    await page.getByTestId('exclude').click();
+    await page.getByTestId('confirm-exclude').click();
+    await until('the swarm has excluded it', async () => {
+      const shown = await rows(page);
+      return shown.filter((row) => row.excluded).map(({ id }) => id).join() === excluded.id;
+    });
+    const command = page.getByTestId('command').first();
+    await until('all have seen it leave', async () => (await command.getAttribute('data-verdict')) === 'done');
+    assert.equal(await command.getAttribute('data-command'), 'exclude');
+    assert.match(await command.innerText(), /Exclude\s+UAV 2\s+4 effect seen/);
+    await page.getByRole('tab', { name: 'Aircraft' }).click();
+    assert.match(await page.getByTestId('given-up').innerText(), /excluded by the operator, known to 4 of 4/);
+    assert.ok(await page.getByTestId('exclude').isDisabled(), 'once is enough');
+    await shot('excluded');
+    const others = (await rows(page)).filter((row) => row.id !== excluded.id);
+    await until('the others fly on', async () =>
+      (await rows(page)).every((row) => {
+        const before = others.find(({ id }) => id === row.id);
+        return before === undefined || distanceM(before, row) > MOVED_M;
+      }));
+    await page.keyboard.press('Escape');
 
     await landAll(flight);
     await shot('landed');

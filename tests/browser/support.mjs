@@ -85,6 +85,7 @@ export const rows = (page) =>
       mode: dataset.mode,
       armed: dataset.armed === 'true',
       avoiding: dataset.avoiding,
+      excluded: dataset.excluded === 'true',
       lat: Number.parseFloat(dataset.lat),
       lon: Number.parseFloat(dataset.lon),
     })),

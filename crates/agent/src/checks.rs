@@ -19,6 +19,7 @@ pub(crate) fn preflight(
     protocol: &dyn Protocol,
     guard: Option<Answer>,
     ground: &GroundStation<'_>,
+    doubled: bool,
     now: Instant,
 ) -> Vec<Check, CHECKS_MAX> {
     let mut checks = Vec::new();
@@ -83,7 +84,14 @@ pub(crate) fn preflight(
     };
     check("companion loss", caught, layers);
     // A mission is needed, and everybody's call by a master; once under way, nobody is asked again.
-    let ready = if protocol.phase() == Phase::Start { protocol.permits(Command::Setup) } else { Ok(()) };
+    let ready = match protocol.phase() {
+        Phase::Start if doubled => {
+            let me = config.coordination.me();
+            Err(text!("{me}: another aircraft has this id, heard on the radio"))
+        }
+        Phase::Start => protocol.permits(Command::Setup),
+        _ => Ok(()),
+    };
     check("swarm", ready.is_ok(), ready.err().unwrap_or_else(|| protocol.detail()));
     checks
 }

@@ -54,7 +54,7 @@ use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
-use wingbeat_geo::{DVec2, Instant};
+use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_protocol::{Absentees, Action, Actions, FormationView, Order, Route, SwarmView, mbcap, text};
 use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
 
@@ -94,6 +94,9 @@ pub enum Input<'a> {
     /// A console took the lease (true), or nobody holds it any more.
     Lease(bool),
 }
+
+/// How long another aircraft with our id is remembered after it was heard.
+const DOUBLED_FOR: Duration = Duration::from_secs(5);
 
 /// One line for the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,6 +167,8 @@ pub struct Agent {
     other_ground_station_at: Option<Instant>,
     separation: separation::Monitor,
     datagram_sequence: u32,
+    /// When another aircraft was heard that has our id.
+    doubled_at: Option<Instant>,
     sent: u64,
     received: u64,
     refused: [u64; Refused::ALL.len()],
@@ -212,6 +217,7 @@ impl Agent {
             other_ground_station_at: None,
             separation: separation::Monitor::new(config.separation),
             datagram_sequence: 0,
+            doubled_at: None,
             sent: 0,
             received: 0,
             refused: [0; Refused::ALL.len()],
@@ -439,7 +445,8 @@ impl Agent {
             is_sent: self.console.is_sent(),
             other_at: self.other_ground_station_at,
         };
-        checks::preflight(&self.config, &self.telemetry, &*self.protocol, self.guard, &ground, now)
+        let doubled = self.is_doubled(now);
+        checks::preflight(&self.config, &self.telemetry, &*self.protocol, self.guard, &ground, doubled, now)
     }
 
     /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
@@ -628,6 +635,7 @@ impl Agent {
         }
         let Datagram { from, flight, sequence, message } = &datagram;
         if *from == self.config.coordination.me() {
+            self.hear_own(now, *sequence, out);
             return self.refuse(Refused::Own);
         }
         if let Message::Beacon(beacon) = message {
@@ -639,6 +647,22 @@ impl Agent {
         self.received += 1;
         let input = wingbeat_protocol::Input::Message { from: *from, flight: *flight, message };
         self.protocol_input(now, input, out);
+    }
+
+    /// A radio may hear itself, but nothing that we have not said yet: that was somebody else with our id.
+    fn hear_own(&mut self, now: Instant, sequence: u32, out: &mut Outputs) {
+        if sequence.wrapping_sub(self.datagram_sequence).cast_signed() <= 0 {
+            return;
+        }
+        if !self.is_doubled(now) {
+            let me = self.config.coordination.me();
+            out.log(Severity::Error, text!("another aircraft has our id, {me}: heard on the radio"));
+        }
+        self.doubled_at = Some(now);
+    }
+
+    fn is_doubled(&self, now: Instant) -> bool {
+        self.doubled_at.is_some_and(|at| now.since(at) < DOUBLED_FOR)
     }
 
     fn refuse(&mut self, reason: Refused) {

@@ -189,6 +189,7 @@ struct Preflight {
 struct Muscop {
     master: String,
     aircraft: u16,
+    alone: Option<bool>,
     formation: Option<String>,
     formation_file: Option<PathBuf>,
     distance_m: Option<f64>,
@@ -492,6 +493,10 @@ fn length(target: &mut f64, key: &'static str, found: Option<f64>) -> Result<(),
 
 fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, ConfigError> {
     let master = vehicle("muscop.master", &m.master)?;
+    if m.aircraft == 1 && m.alone != Some(true) {
+        let expected = "2 to 128, or muscop.alone = true: one aircraft is no swarm";
+        return Err(value("muscop.aircraft", &m.aircraft, expected));
+    }
     let mut muscop = muscop::Config::new(me, master, usize::from(m.aircraft));
     let swarm = &mut muscop.swarm;
     for (target, key, found) in [

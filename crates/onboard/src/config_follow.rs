@@ -33,6 +33,9 @@ pub(super) struct FollowMe {
 impl FollowMe {
     pub(super) fn settings(&self, me: VehicleId, fence: &Fence) -> Result<follow_me::Config, ConfigError> {
         let leader = vehicle("follow_me.leader", &self.leader)?;
+        if self.aircraft == 1 {
+            return Err(value("follow_me.aircraft", &self.aircraft, "2 to 128: nobody follows"));
+        }
         let mut config = follow_me::Config::new(me, leader, usize::from(self.aircraft));
         let swarm = &mut config.swarm;
         for (target, key, found) in [

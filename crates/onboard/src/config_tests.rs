@@ -284,6 +284,7 @@ fn every_mistake_names_its_key() {
         ("00b827eb01020304", "0000000000000000", "id: found"),
         ("tcp:127.0.0.1:5760", "usb:0", "autopilot.endpoint: found \"usb:0\""),
         ("aircraft = 3", "aircraft = 0", "aircraft: found 0, expected 1 to 128"),
+        ("aircraft = 3", "aircraft = 1", "muscop.aircraft: found 1, expected 2 to 128, or muscop.alone"),
         ("aircraft = 3", "aircraft = -1", "aircraft = -1"),
         ("aircraft = 3", "aircraft = 129", "aircraft: found 129"),
         ("aircraft = 3", "", "missing field `aircraft`"),

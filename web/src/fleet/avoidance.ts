@@ -59,6 +59,10 @@ export function nameOf(id: string, known: ById): string {
   return aircraft ? displayName(aircraft) : `…${id.slice(-4)}`;
 }
 
+/** A sentence of an aircraft's with the names of those that are known in place of their ids. */
+export const withNames = (text: string, known: ById): string =>
+  text.replace(/\b[0-9a-f]{16}\b/g, (id) => (known.has(id) ? nameOf(id, known) : id));
+
 const MEANINGS: Readonly<Record<string, string>> = {
   Normal: 'flies its mission',
   StandStill: 'has stopped, until it is its turn',

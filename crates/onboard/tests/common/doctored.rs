@@ -312,7 +312,7 @@ impl Aircraft {
     pub(crate) fn options(&self) -> Options {
         let text = format!(
             "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"{}\"\n[radio]\nport = {}\n{}[http]\nbind = \"{}\"\n\
-             [muscop]\nmaster = \"00b827eb01020304\"\naircraft = 1\n",
+             [muscop]\nmaster = \"00b827eb01020304\"\naircraft = 1\nalone = true\n",
             self.endpoint, self.radio_port, self.radio, self.http
         );
         Options {

@@ -39,7 +39,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Ok(())
             }
             // The swarm has as many aircraft as configured and no more.
-            None if self.heard.len() + 1 >= self.config.aircraft => Err(Refused::Stranger),
+            None if self.heard.len() + 1 >= self.config.aircraft => {
+                self.uninvited = Some((from, now));
+                Err(Refused::Stranger)
+            }
             None => self.heard.push((from, at)).map_err(|_| Refused::Stranger),
         }
     }

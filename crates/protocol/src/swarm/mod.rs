@@ -245,6 +245,8 @@ pub struct Swarm<F> {
     pub(crate) heard: Vec<(VehicleId, Point), SWARM_MAX>,
     /// Whose calls came from two places, and when last (master, before setup).
     doubled: Option<(VehicleId, Instant)>,
+    /// Who called beside as many as the swarm has, and when last (master, before setup).
+    uninvited: Option<(VehicleId, Instant)>,
     /// The flight's plan; its `slots` are empty before setup.
     pub(crate) plan: Plan,
     /// What follows from the plan, or from none.
@@ -344,6 +346,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             task: Task::default(),
             heard: Vec::new(),
             doubled: None,
+            uninvited: None,
             plan: Plan::default(),
             chart: Chart::of(&Plan::default()),
             layers: None,
@@ -398,7 +401,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub fn absorb<'a>(&mut self, now: Instant, input: Input<'a>) -> Result<Option<Heard<'a>>, Refused> {
         if now >= self.talk_at {
             self.judge(now);
-            self.doubled = self.doubled.filter(|(_, at)| now.since(*at) < self.config.time_to_live);
+            let fresh = |(_, at): &(VehicleId, Instant)| now.since(*at) < self.config.time_to_live;
+            self.doubled = self.doubled.filter(fresh);
+            self.uninvited = self.uninvited.filter(fresh);
         }
         self.try_plan(now);
         match input {
@@ -672,6 +677,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Command::Setup if self.doubled.is_some() => {
                 let id = self.doubled.map_or(self.config.me, |(id, _)| id);
                 Err(text!("{id}: heard from two places at once, two aircraft with this id"))
+            }
+            Command::Setup if self.uninvited.is_some() => {
+                let (id, count) = (self.uninvited.map_or(self.config.me, |(id, _)| id), self.config.aircraft);
+                Err(text!("{id} calls too: more aircraft than the {count} of this swarm"))
             }
             Command::Setup if self.airborne() => Err(text!("setup needs a disarmed aircraft")),
             Command::Setup if self.is_master() && !self.task.is_given() => Err(text!("no mission")),

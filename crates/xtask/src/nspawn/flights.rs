@@ -108,7 +108,7 @@ fn adapt(sample: &str) -> Result<String> {
         ("\ninterface = \"wlan0\"", "\ninterface = \"lo\""),
         ("\n#broadcast = \"255.255.255.255\"", "\nbroadcast = \"127.255.255.255\""),
         // MUSCOP's: other protocols have the key too.
-        ("fly, 1 to 128. Required.\naircraft = 9", "fly, 1 to 128. Required.\naircraft = 1"),
+        ("fly, 2 to 128. Required.\naircraft = 9", "fly, 2 to 128. Required.\naircraft = 1\nalone = true"),
         // Nobody takes over here: no need to wait for him as long as in the field.
         ("\n#hold_s = 10", "\nhold_s = 3"),
     ] {
@@ -462,7 +462,9 @@ mod tests {
         let sample = std::fs::read_to_string(crate::root().join("deploy/wingbeatd.toml")).unwrap();
         let adapted = adapt(&sample).unwrap();
         assert!(adapted.contains("\nid = \"0000b827eb010203\"\n") && adapted.contains(ID));
-        assert!(adapted.contains("\naircraft = 1\n") && adapted.contains("\ninterface = \"lo\"\n"));
+        assert!(
+            adapted.contains("\naircraft = 1\nalone = true\n") && adapted.contains("\ninterface = \"lo\"\n")
+        );
         let error = adapt(&adapted).unwrap_err().to_string();
         assert!(error.contains("found 0 times \"#id =\""), "{error}");
     }

@@ -15,7 +15,7 @@ fn steps(rig: &mut Rig, seconds: usize) {
 }
 
 #[test]
-fn muscop_25_the_places_before_setup_are_those_that_setup_plans() {
+fn muscop_28_the_places_before_setup_are_those_that_setup_plans() {
     for layout in [Layout::Linear, Layout::Matrix, Layout::CompactMesh, Layout::Wedge] {
         let mut rig = heard(7, layout);
         steps(&mut rig, 2);
@@ -49,7 +49,7 @@ fn rig_place(craft: &Craft, place: Point) -> DVec3 {
 }
 
 #[test]
-fn muscop_25_what_cannot_be_planned_is_known_before_setup_and_over_when_mended() {
+fn muscop_28_what_cannot_be_planned_is_known_before_setup_and_over_when_mended() {
     let mut rig = heard(3, Layout::Linear);
     rig.craft[0].muscop.swarm.config.distance_most_m = 205.0;
     steps(&mut rig, 2);
@@ -73,7 +73,7 @@ fn muscop_25_what_cannot_be_planned_is_known_before_setup_and_over_when_mended()
 }
 
 #[test]
-fn muscop_25_nothing_is_drawn_before_all_are_heard() {
+fn muscop_28_nothing_is_drawn_before_all_are_heard() {
     let mut rig = Rig::new(3, Layout::Linear, 3);
     rig.dead[2] = true;
     steps(&mut rig, 3);
