@@ -3,7 +3,8 @@
 
 use heapless::{String, Vec};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_protocol::{Phase, Text};
+use wingbeat_protocol::{Absent, Phase, Text};
+use wingbeat_wire::VehicleId;
 
 use crate::status::{COMMANDS_MAX, CommandProgress};
 
@@ -27,6 +28,16 @@ pub enum Command {
     RecoverControl,
     /// Let the agent command again, on the ground.
     Engage,
+    /// Tell the swarm not to wait for this member any more; if it is this aircraft, leave the swarm.
+    Exclude(VehicleId),
+}
+
+impl Command {
+    /// Whether it is about what this aircraft does. An exclusion is about the swarm: it neither overtakes such a
+    /// command nor is overtaken by one.
+    fn is_about_us(self) -> bool {
+        !matches!(self, Self::Exclude(_))
+    }
 }
 
 /// How far a command has come.
@@ -53,10 +64,23 @@ pub enum Reply {
 
 /// What is seen of an aircraft, to tell whether a command took effect.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Seen<'a> {
+    pub(crate) me: VehicleId,
     pub(crate) mode: Option<Mode>,
     pub(crate) armed: bool,
     pub(crate) phase: Phase,
+    /// Who of the swarm is not waited for.
+    pub(crate) absent: &'a [Absent],
+}
+
+impl Seen<'_> {
+    /// Whether an excluded member is out: it said so, or is not heard any more.
+    fn is_out(&self, who: VehicleId) -> bool {
+        if who == self.me {
+            return matches!(self.phase, Phase::Aborted | Phase::Finished);
+        }
+        self.absent.iter().any(|a| a.id == who && (a.silent || a.leaves.is_some()))
+    }
 }
 
 /// The last commands.
@@ -74,9 +98,10 @@ impl Commands {
     pub(crate) fn knows(&self, id: &CommandId) -> bool {
         self.last.iter().any(|c| c.id == *id)
     }
-    /// Notes an accepted command; whatever was still on its way is overtaken.
+    /// Notes an accepted command; whatever this aircraft was still about is overtaken.
     pub(crate) fn accept(&mut self, id: CommandId, command: Command) {
-        for earlier in self.last.iter_mut().filter(|c| c.stage == Stage::Accepted) {
+        let overtakes = |c: &&mut CommandProgress| command.is_about_us() && c.command.is_about_us();
+        for earlier in self.last.iter_mut().filter(|c| c.stage == Stage::Accepted).filter(overtakes) {
             earlier.stage = Stage::Failed;
         }
         if self.last.is_full() {
@@ -89,13 +114,18 @@ impl Commands {
     pub(crate) fn are_open(&self) -> bool {
         self.open
     }
-    /// Looks whether an effect is to be seen.
-    pub(crate) fn look(&mut self, seen: Seen) {
-        let Some(current) = self.last.iter_mut().find(|c| c.stage == Stage::Accepted) else {
-            self.open = false;
-            return;
-        };
-        let aborted = seen.phase == Phase::Aborted;
+    /// Whether the effect of an exclusion is being waited for: only then it is worked out who is absent.
+    pub(crate) fn watches_members(&self) -> bool {
+        self.last.iter().any(|c| c.stage == Stage::Accepted && !c.command.is_about_us())
+    }
+    /// Looks whether effects are to be seen.
+    pub(crate) fn look(&mut self, seen: Seen<'_>) {
+        for current in self.last.iter_mut().filter(|c| c.stage == Stage::Accepted) {
+            Self::look_at(current, seen);
+        }
+        self.open = self.last.iter().any(|c| c.stage == Stage::Accepted);
+    }
+    fn look_at(current: &mut CommandProgress, seen: Seen<'_>) {
         let effect = match current.command {
             Command::Setup => seen.phase == Phase::Ready,
             Command::Start => seen.phase == Phase::Moving,
@@ -103,10 +133,17 @@ impl Commands {
             Command::Return => seen.mode == Some(Mode::Rtl) || !seen.armed,
             Command::Land => seen.mode == Some(Mode::Land) || !seen.armed,
             Command::RecoverControl | Command::Engage => true,
+            Command::Exclude(who) => seen.is_out(who),
+        };
+        let failed = match current.command {
+            // Back at the start: it could not be planned.
+            Command::Setup => matches!(seen.phase, Phase::Aborted | Phase::Start),
+            Command::Start => seen.phase == Phase::Aborted,
+            _ => false,
         };
         if effect {
             current.stage = Stage::EffectSeen;
-        } else if aborted && matches!(current.command, Command::Setup | Command::Start) {
+        } else if failed {
             current.stage = Stage::Failed;
         }
     }
@@ -120,15 +157,48 @@ mod tests {
         CommandId::try_from(text).unwrap()
     }
 
+    const ME: VehicleId = VehicleId(1);
+
+    fn seen(mode: Mode, phase: Phase, absent: &[Absent]) -> Seen<'_> {
+        Seen { me: ME, mode: Some(mode), armed: true, phase, absent }
+    }
+
+    #[test]
+    fn an_exclusion_stands_beside_what_the_aircraft_is_about() {
+        let other = VehicleId(7);
+        let absent = |silent| Absent { id: other, silent, leaves: None, excluded_by: Some(ME) };
+        let mut commands = Commands::default();
+        commands.accept(id("a"), Command::Setup);
+        commands.accept(id("b"), Command::Exclude(other));
+        commands.accept(id("c"), Command::Exclude(ME));
+        let stages = |commands: &Commands| commands.list().iter().map(|c| c.stage).collect::<Vec<_, 8>>();
+        assert!(commands.watches_members());
+        commands.look(seen(Mode::Guided, Phase::Preparing, &[absent(false)]));
+        assert_eq!(stages(&commands), [Stage::Accepted, Stage::Accepted, Stage::Accepted]);
+        commands.look(seen(Mode::Guided, Phase::Preparing, &[absent(true)]));
+        assert_eq!(stages(&commands), [Stage::Accepted, Stage::EffectSeen, Stage::Accepted]);
+        commands.look(seen(Mode::Brake, Phase::Aborted, &[absent(true)]));
+        assert_eq!(stages(&commands), [Stage::Failed, Stage::EffectSeen, Stage::EffectSeen]);
+        assert!(!commands.watches_members());
+    }
+
+    #[test]
+    fn a_setup_that_could_not_be_planned_has_failed() {
+        let mut commands = Commands::default();
+        commands.accept(id("a"), Command::Setup);
+        commands.look(seen(Mode::Guided, Phase::Start, &[]));
+        assert_eq!(commands.list()[0].stage, Stage::Failed);
+    }
+
     #[test]
     fn a_later_command_overtakes_and_the_ninth_pushes_out_the_first() {
         let mut commands = Commands::default();
         commands.accept(id("a"), Command::Setup);
         commands.accept(id("b"), Command::Land);
         assert_eq!(commands.list()[0].stage, Stage::Failed);
-        commands.look(Seen { mode: Some(Mode::Guided), armed: true, phase: Phase::Aborted });
+        commands.look(seen(Mode::Guided, Phase::Aborted, &[]));
         assert_eq!(commands.list()[1].stage, Stage::Accepted);
-        commands.look(Seen { mode: Some(Mode::Land), armed: true, phase: Phase::Aborted });
+        commands.look(seen(Mode::Land, Phase::Aborted, &[]));
         assert_eq!(commands.list()[1].stage, Stage::EffectSeen);
         for name in ["c", "d", "e", "f", "g", "h", "i"] {
             commands.accept(id(name), Command::Hold);

@@ -12,10 +12,11 @@ use wingbeat_autopilot::takeoff::TakeOff;
 use wingbeat_autopilot::target::{FlyTo, Place};
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit};
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_protocol::{Order, Protocol};
+use wingbeat_protocol::{Order, Protocol, Text, text};
 use wingbeat_wire::Point;
 
 use crate::guardian::Modes;
+use crate::returns::{self, Returns};
 
 /// What is to be done, in order.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,8 @@ enum Step {
     Load,
     /// The speed of AUTO, which each of its beginnings takes from the parameter again.
     RouteSpeed,
+    /// The height of RTL.
+    ReturnHeight,
 }
 
 /// What is being done.
@@ -41,11 +44,29 @@ enum Job {
     Fly(FlyTo),
     Load(Upload),
     RouteSpeed(Write),
+    /// [`Executor::returns`] does it.
+    ReturnHeight,
 }
 
 /// The place of a point.
 pub(crate) fn place(point: Point) -> Place {
     Place { latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7, height_mm: point.height_mm }
+}
+
+/// A mode that we asked for.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    mode: Mode,
+    /// Since when, with no other asked for in between.
+    since: Instant,
+    /// The last time.
+    at: Instant,
+}
+
+impl Asked {
+    fn may_show(&self, now: Instant) -> bool {
+        now.since(self.at) <= OWN_MODE_WITHIN
+    }
 }
 
 /// Carries out one order.
@@ -54,9 +75,11 @@ pub(crate) struct Executor {
     order: Option<Order>,
     steps: Deque<Step, 4>,
     job: Option<Job>,
+    /// The pilot's height of RTL, which a swarm borrows.
+    returns: Returns,
     /// Modes that we asked for and have not seen, newest last: a heartbeat that shows one of them is our
     /// own doing, once.
-    asked: Deque<(Mode, Instant), 4>,
+    asked: Deque<Asked, 4>,
     /// The mode of our own doing that was seen last.
     own: Option<Mode>,
 }
@@ -70,7 +93,7 @@ impl Executor {
         self.clear();
         self.order = Some(order);
         let steps: &[Step] = match order {
-            Order::LoadRoute => &[Step::Load, Step::RouteSpeed],
+            Order::LoadRoute => &[Step::Load, Step::RouteSpeed, Step::ReturnHeight],
             Order::TakeOff { height_mm } => &[Step::Mode(Mode::Guided), Step::Arm, Step::Climb { height_mm }],
             Order::FlyTo(point) => &[Step::Mode(Mode::Guided), Step::Fly(point)],
             Order::FlyRoute { height_mm } => {
@@ -91,6 +114,7 @@ impl Executor {
     pub(crate) fn clear(&mut self) {
         (self.order, self.job) = (None, None);
         self.steps.clear();
+        self.returns.stop();
     }
 
     /// Whether an order that must not be given up is being carried out.
@@ -102,13 +126,24 @@ impl Executor {
     /// was asked: when it has been seen, it and whatever was asked before it are past, and who enters it
     /// again is the pilot.
     pub(crate) fn expected(&mut self, now: Instant, mode_number: u32) -> bool {
-        let is_it =
-            |(mode, at): &(Mode, Instant)| mode.number() == mode_number && now.since(*at) <= OWN_MODE_WITHIN;
+        let is_it = |asked: &Asked| asked.mode.number() == mode_number && asked.may_show(now);
         let Some(position) = self.asked.iter().position(is_it) else { return false };
         for _ in 0..=position {
-            self.own = self.asked.pop_front().map(|(mode, _)| mode);
+            self.own = self.asked.pop_front().map(|asked| asked.mode);
         }
         true
+    }
+
+    /// Wants a mode. While another that we asked for may still come over the aircraft, the mode that the last
+    /// heartbeat shows says nothing: *Hold* and a target a moment later would find the aircraft in GUIDED still,
+    /// and send the target to one that brakes.
+    fn want(&self, now: Instant, mode: Mode) -> SetMode {
+        let job = if self.insists() { SetMode::insist(now, mode) } else { SetMode::new(now, mode) };
+        if !self.asked.iter().any(|asked| asked.mode != mode && asked.may_show(now)) {
+            return job;
+        }
+        let since = self.asked.back().filter(|newest| newest.mode == mode).map_or(now, |newest| newest.since);
+        job.proved_after(since)
     }
 
     /// Forgets every mode that was asked for: from here on each is the pilot's.
@@ -119,10 +154,10 @@ impl Executor {
 
     /// Modes that are our own doing, seen or still to be seen.
     pub(crate) fn own_modes(&self, now: Instant) -> Modes {
-        let pending = self.asked.iter().filter(|(_, at)| now.since(*at) <= OWN_MODE_WITHIN);
+        let pending = self.asked.iter().filter(|asked| asked.may_show(now));
         pending
-            .map(|(mode, _)| mode)
-            .chain(self.own.as_ref())
+            .map(|asked| asked.mode)
+            .chain(self.own)
             .fold(Modes::default(), |all, mode| all.with(Modes::one(mode.number())))
     }
 
@@ -143,7 +178,8 @@ impl Executor {
             Some(Job::Climb(job)) => job.hear(now, message),
             Some(Job::Load(job)) => job.hear(now, message),
             Some(Job::RouteSpeed(job)) => job.hear(now, message),
-            Some(Job::Mode(_) | Job::Fly(_)) | None => {}
+            Some(Job::Mode(_) | Job::Fly(_)) => {}
+            Some(Job::ReturnHeight) | None => self.returns.hear(now, message),
         }
     }
 
@@ -156,7 +192,8 @@ impl Executor {
             Some(Job::Fly(job)) => job.due(),
             Some(Job::Load(job)) => job.due(),
             Some(Job::RouteSpeed(job)) => job.due(),
-            None if self.steps.is_empty() => Instant::NEVER,
+            Some(Job::ReturnHeight) => self.returns.due(),
+            None if self.steps.is_empty() => self.returns.due(),
             None => Instant::ZERO,
         }
     }
@@ -195,6 +232,11 @@ impl Executor {
                     }
                     if progress == Progress::Done {
                         self.own = Some(mode);
+                        // It has come over the aircraft, and with it whatever was asked before: who enters that
+                        // again is the pilot.
+                        while self.asked.iter().any(|asked| asked.mode == mode) {
+                            self.asked.pop_front();
+                        }
                     }
                     progress
                 }
@@ -203,6 +245,7 @@ impl Executor {
                 Job::Fly(job) => job.poll(now, telemetry, transmit),
                 Job::Load(job) => job.poll(now, transmit),
                 Job::RouteSpeed(job) => job.poll(now, transmit),
+                Job::ReturnHeight => self.returns.poll(now, transmit),
             };
             match progress {
                 Progress::Pending => return None,
@@ -215,17 +258,46 @@ impl Executor {
         }
     }
 
+    /// Whether the pilot's height of RTL waits to be given back: on the ground, between flights.
+    pub(crate) fn owes_return_height(&self) -> bool {
+        self.order.is_none() && self.returns.are_lent()
+    }
+
+    /// Gives it back. A line for people when that has ended.
+    pub(crate) fn give_back_return_height(
+        &mut self,
+        now: Instant,
+        transmit: &mut Transmit<'_>,
+    ) -> Option<Result<Text, Text>> {
+        let pilots = self.returns.pilots();
+        self.returns.give_back();
+        match self.returns.poll(now, transmit) {
+            Progress::Pending => None,
+            Progress::Done => Some(Ok(text!("the pilot's settings of RTL are back"))),
+            Progress::Failed(failure) => Some(Err(returns::not_given_back(&pilots, &failure))),
+        }
+    }
+
+    /// When giving back wants polling.
+    pub(crate) fn give_back_due(&self) -> Instant {
+        self.returns.give_back_due()
+    }
+
+    /// The pilot's settings of RTL while they are lent, for people.
+    pub(crate) fn lent_return_height(&self) -> Option<Text> {
+        self.returns.are_lent().then(|| self.returns.pilots())
+    }
+
     /// The job of a step, or none where nothing is to be done.
     fn start(
-        &self,
+        &mut self,
         now: Instant,
         step: Step,
         telemetry: &Telemetry,
         protocol: &dyn Protocol,
     ) -> Result<Option<Job>, Failure> {
         Ok(Some(match step {
-            Step::Mode(mode) if self.insists() => Job::Mode(SetMode::insist(now, mode)),
-            Step::Mode(mode) => Job::Mode(SetMode::new(now, mode)),
+            Step::Mode(mode) => Job::Mode(self.want(now, mode)),
             Step::Arm => Job::Arm(Arm::new(now)),
             Step::Climb { height_mm } => {
                 Job::Climb(TakeOff::new(now, f64::from(height_mm) * 1e-3, telemetry))
@@ -241,15 +313,130 @@ impl Executor {
                 let speed_cm_s = Value::Real((speed_m_s * 100.0) as f32);
                 Job::RouteSpeed(Write::new(now, Names::one("WPNAV_SPEED"), speed_cm_s))
             }
+            Step::ReturnHeight => {
+                let Some(height_mm) = protocol.return_height_mm() else { return Ok(None) };
+                self.returns.set(height_mm);
+                Job::ReturnHeight
+            }
         }))
     }
 }
 
-fn note(asked: &mut Deque<(Mode, Instant), 4>, mode: Mode, now: Instant) {
+fn note(asked: &mut Deque<Asked, 4>, mode: Mode, now: Instant) {
+    let since = asked.back().filter(|newest| newest.mode == mode).map_or(now, |newest| newest.since);
     // In the order of the last request, which is the order in which the autopilot obeys.
-    asked.retain(|(m, _)| *m != mode);
+    asked.retain(|a| a.mode != mode);
     if asked.is_full() {
         asked.pop_front();
     }
-    let _ = asked.push_back((mode, now));
+    let _ = asked.push_back(Asked { mode, since, at: now });
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::vec::Vec;
+
+    use wingbeat_autopilot::codec::Decoder;
+    use wingbeat_autopilot::codec::framing::Framing;
+    use wingbeat_protocol::mission::{Config, Mission};
+    use wingbeat_wire::VehicleId;
+
+    use super::*;
+
+    const POINT: Point = Point { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
+
+    /// What an executor says to an autopilot whose heartbeats are written by the test.
+    #[derive(Default)]
+    struct Line {
+        executor: Executor,
+        telemetry: Telemetry,
+    }
+
+    impl Line {
+        /// The last heartbeat came at that time and showed that mode.
+        fn heartbeat(&mut self, ms: u64, mode: Mode) {
+            self.telemetry.heartbeat_at = Some(Instant::from_millis(ms));
+            let before = self.telemetry.mode_number.replace(mode.number());
+            if before.is_some_and(|before| before != mode.number()) {
+                assert!(
+                    self.executor.expected(Instant::from_millis(ms), mode.number()),
+                    "taken for a pilot's"
+                );
+            }
+        }
+
+        /// Modes that are asked for now, and `true` for a target.
+        fn says(&mut self, ms: u64) -> (Vec<u32>, bool) {
+            let (mut sequence, mut bytes) = (0, heapless::Vec::new());
+            let framing = Framing::default();
+            let mut transmit = Transmit { system_id: 1, sequence: &mut sequence, framing, bytes: &mut bytes };
+            let protocol = Mission::new(Config::new(VehicleId(1)));
+            let now = Instant::from_millis(ms);
+            let _ = self.executor.poll(now, &self.telemetry, &protocol, &mut transmit);
+            let (mut modes, mut target) = (Vec::new(), false);
+            Decoder::default().push(&bytes, |frame| match frame.message {
+                #[allow(deprecated, reason = "3.5.7 knows no other")]
+                MavMessage::SET_MODE(m) => modes.push(m.custom_mode),
+                MavMessage::SET_POSITION_TARGET_GLOBAL_INT(_) => target = true,
+                _ => {}
+            });
+            (modes, target)
+        }
+    }
+
+    const GUIDED: u32 = 4;
+    const AUTO: u32 = 3;
+    const BRAKE: u32 = 17;
+
+    #[test]
+    fn a_target_right_after_a_hold_waits_until_the_aircraft_is_in_guided_again() {
+        let mut line = Line::default();
+        line.heartbeat(0, Mode::Guided);
+        line.executor.begin(Order::Hold);
+        assert_eq!(line.says(100), (std::vec![BRAKE], false));
+        // It brakes, and its last heartbeat does not show it.
+        line.executor.begin(Order::FlyTo(POINT));
+        assert_eq!(line.says(200), (std::vec![GUIDED], false));
+        // This one was on its way.
+        line.heartbeat(210, Mode::Guided);
+        assert_eq!(line.says(210), (std::vec![], false));
+        line.heartbeat(1_200, Mode::Guided);
+        assert_eq!(line.says(1_200), (std::vec![], true));
+        // What was asked is past: a brake from here on is the pilot's.
+        assert!(!line.executor.expected(Instant::from_millis(1_300), BRAKE));
+    }
+
+    #[test]
+    fn targets_one_after_the_other_do_not_put_the_first_off_for_ever() {
+        let mut line = Line::default();
+        line.heartbeat(0, Mode::Guided);
+        line.executor.begin(Order::Hold);
+        line.says(100);
+        // Each replaces the one before, half a second after the last heartbeat and half before the next.
+        let mut targets = 0;
+        for second in 0..5 {
+            line.executor.begin(Order::FlyTo(POINT));
+            targets += usize::from(line.says(second * 1_000 + 500).1);
+            line.heartbeat(second * 1_000 + 1_000, Mode::Guided);
+            targets += usize::from(line.says(second * 1_000 + 1_000).1);
+        }
+        assert_eq!(targets, 5);
+    }
+
+    #[test]
+    fn a_stop_right_after_a_resume_is_asked_for_though_the_last_heartbeat_showed_it() {
+        let mut line = Line::default();
+        line.heartbeat(0, Mode::Brake);
+        line.executor.begin(Order::Resume);
+        assert_eq!(line.says(100), (std::vec![AUTO], false));
+        line.executor.begin(Order::Hold);
+        assert_eq!(line.says(200), (std::vec![BRAKE], false));
+        // The request was lost, and it flies on: asked again.
+        line.heartbeat(1_000, Mode::Auto);
+        assert_eq!(line.says(1_500), (std::vec![BRAKE], false));
+        line.heartbeat(2_000, Mode::Brake);
+        line.says(2_000);
+        assert!(!line.executor.is_busy());
+    }
 }

@@ -17,6 +17,7 @@ mod coordination;
 mod executor;
 pub mod guardian;
 mod layers;
+mod returns;
 pub mod separation;
 mod status;
 
@@ -54,7 +55,7 @@ use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{DVec2, Instant};
-use wingbeat_protocol::{Action, Actions, Route, mbcap, text};
+use wingbeat_protocol::{Absentees, Action, Actions, FormationView, Order, Route, SwarmView, mbcap, text};
 use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
@@ -252,10 +253,16 @@ impl Agent {
             self.idle_until = self.next_work();
         }
         if self.commands.are_open() {
+            let absent = match self.commands.watches_members() {
+                true => self.protocol.absentees(),
+                false => Absentees::new(),
+            };
             self.commands.look(Seen {
+                me: self.config.coordination.me(),
                 mode: self.telemetry.mode(),
                 armed: self.telemetry.armed,
                 phase: self.protocol.phase(),
+                absent: &absent,
             });
         }
     }
@@ -288,6 +295,9 @@ impl Agent {
             consider(self.parameters.due(), "look after parameters");
             if self.may_order() {
                 consider(self.executor.due(), "order not yet effective");
+                if self.gives_back_return_height() {
+                    consider(self.executor.give_back_due(), "the pilot's settings not yet given back");
+                }
             }
         }
         if let Some(at) = self.telemetry.frame_at.filter(|_| self.link_was_up) {
@@ -335,6 +345,11 @@ impl Agent {
     /// The waypoint reached last.
     pub fn reached(&self) -> Option<u16> {
         self.protocol.reached()
+    }
+
+    /// The formation with its places, where this aircraft plans it.
+    pub fn formation(&self) -> Option<FormationView> {
+        self.protocol.formation()
     }
 
     /// Who leads, as it believes.
@@ -406,6 +421,7 @@ impl Agent {
             avoidance: self.protocol.avoidance(),
             separation: self.separation.view(now),
             swarm: self.protocol.swarm(),
+            absentees: self.protocol.absentees(),
             sent: self.sent,
             received: self.received,
             refused: self.refused,
@@ -642,6 +658,7 @@ impl Agent {
             Command::Hold => wingbeat_protocol::Command::Hold,
             Command::Return => wingbeat_protocol::Command::Return,
             Command::Land => wingbeat_protocol::Command::Land,
+            Command::Exclude(who) => wingbeat_protocol::Command::Exclude(who),
             Command::RecoverControl => {
                 self.release_override(out);
                 self.disengage(text!("handed to the pilot by the operator"), out);
@@ -659,6 +676,11 @@ impl Agent {
         };
         if !self.engaged {
             return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
+        }
+        if let Command::Exclude(who) = command
+            && self.protocol.swarm() == SwarmView::ALONE
+        {
+            return Reply::Refused(text!("exclude {who}: no swarm, this aircraft flies for itself"));
         }
         if command == Command::Setup
             && let Some(failed) = self.checks(now).iter().find(|c| !c.passed)
@@ -764,6 +786,13 @@ impl Agent {
         self.setup_signing = None;
     }
 
+    /// Whether the pilot's settings of RTL are to be given back now: on the ground, before or after a flight.
+    fn gives_back_return_height(&self) -> bool {
+        let between_flights =
+            matches!(self.protocol.phase(), Phase::Start | Phase::Finished | Phase::Aborted);
+        !self.telemetry.armed && between_flights && self.executor.owes_return_height()
+    }
+
     /// Whether orders go out: to an ArduCopter, and not after a takeover.
     fn may_order(&self) -> bool {
         self.engaged && self.telemetry.is_copter == Some(true)
@@ -784,7 +813,7 @@ impl Agent {
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.
         for _ in 0..3 {
-            let may_order = self.may_order();
+            let (may_order, gives_back) = (self.may_order(), self.gives_back_return_height());
             let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else {
                 return;
             };
@@ -796,10 +825,27 @@ impl Agent {
             if !may_order {
                 return;
             }
+            if gives_back {
+                match self.executor.give_back_return_height(now, &mut transmit) {
+                    None => {}
+                    Some(Ok(line)) => out.log(Severity::Info, line),
+                    Some(Err(line)) => out.log(Severity::Error, line),
+                }
+                return;
+            }
             let ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
             let Some((order, result)) = ended else { return };
             let input = match result {
-                Ok(()) => wingbeat_protocol::Input::Done(order),
+                Ok(()) => {
+                    if order == Order::LoadRoute
+                        && let (Some(mm), Some(pilots)) =
+                            (self.protocol.return_height_mm(), self.executor.lent_return_height())
+                    {
+                        let line = text!("returns at {} m; the pilot's {pilots}", f64::from(mm) / 1e3);
+                        out.log(Severity::Info, line);
+                    }
+                    wingbeat_protocol::Input::Done(order)
+                }
                 Err(failure) => {
                     out.log(Severity::Error, text!("{order}: {failure}"));
                     wingbeat_protocol::Input::Failed(order)

@@ -6,7 +6,7 @@ use wingbeat_autopilot::identity::{Firmware, Vehicle};
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::telemetry::{CELLS_MAX, Strangers, Version};
 use wingbeat_geo::{DVec3, Instant, Position};
-use wingbeat_protocol::{AvoidanceView, Phase, SwarmView, Text};
+use wingbeat_protocol::{Absentees, AvoidanceView, Phase, SwarmView, Text};
 use wingbeat_wire::{Point, VehicleId};
 
 use crate::command::{Command, CommandId, Stage};
@@ -144,6 +144,8 @@ pub struct Status {
     pub separation: separation::View,
     /// Place in the swarm.
     pub swarm: SwarmView,
+    /// Members of the swarm that are not waited for.
+    pub absentees: Absentees,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams accepted.

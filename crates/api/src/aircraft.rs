@@ -25,7 +25,7 @@ pub struct Identity {
     pub version: String,
     /// Version of the API: 1.
     pub api_version: u32,
-    /// The coordination protocol that it is configured for.
+    /// The coordination protocol that it is configured for: `mission`, `sweep`, `mbcap`, `muscop` or `follow_me`.
     pub protocol: String,
 }
 
@@ -38,11 +38,15 @@ pub struct AircraftStatus {
     pub name: String,
     /// Milliseconds since the daemon's agent started.
     pub time_ms: u64,
-    /// The coordination protocol: `muscop`, `mbcap`, `mbcap-e`, `follow_me`.
+    /// The coordination protocol: `mission` (a mission of its own), `sweep` (its strip of an area, in lanes),
+    /// `mbcap-e` or `mbcap` (a mission of its own, kept apart from others), `muscop` (one mission as a
+    /// formation) or `follow_me` (a formation behind an aircraft that a pilot flies).
     pub protocol: String,
-    /// The protocol's state, in the words of its paper: Start, Setup, ReadyToFly, TakingOff, SetupFinished,
-    /// WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort; in MBCAP
-    /// between TakingOff and Landing: Normal, StandStill, MovingAside, GoOnPlease, Overtaking, EmergencyLand.
+    /// The protocol's state, in the words of its paper. All: Start, Setup, SetupFinished, TakingOff, Landing,
+    /// Finished, and Aborted after an operator's abort or a failure. `mission` and `sweep`: Flying, Holding.
+    /// `mbcap`: Normal, StandStill, MovingAside, GoOnPlease, Overtaking, EmergencyLand. `muscop`: ReadyToFly,
+    /// WaypointReached, MovingToWaypoint, MovingToLand. `follow_me`: ReadyToFly, Ready and FollowMe (leader),
+    /// WaitMaster, Following, LeaderLost and MovingToLand (the others).
     pub state: String,
     /// How far its flight has come, whatever the protocol calls that.
     pub phase: Phase,
@@ -311,10 +315,61 @@ pub struct Swarm {
     pub leader_id: Option<String>,
     /// How many aircraft fly (for the master before setup: how many it has heard, itself included).
     pub size: u16,
-    /// `linear`, `matrix` or `circular`.
+    /// Kind of the formation: `linear`, `matrix`, `circular`, `compact-matrix`, `compact-mesh`, `wedge`, `split-up`,
+    /// `random` or `custom`.
     pub formation: String,
     /// This aircraft's slot; absent until assigned.
     pub slot: Option<u16>,
+    /// Members that this aircraft does not wait for, by slot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<Absent>,
+    /// The formation with its places, as the aircraft that plans it sees it; absent on the others, and when the
+    /// flight is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<SwarmPlan>,
+}
+
+/// A formation and its places: before setup as it would be planned now, afterwards as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SwarmPlan {
+    /// Distance between slots in flight, metres.
+    pub distance_m: f64,
+    /// Where it points, degrees clockwise from north, 0..360; absent before that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heading_deg: Option<f64>,
+    /// Whether the swarm has agreed on it; otherwise it is what *Setup* would plan now.
+    pub planned: bool,
+    /// Why *Setup* would come to nothing, for people: the aircraft and the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// The places, by slot from 0, around the waypoint that the formation is at or flies to, or around an
+    /// aircraft flown by a pilot. Empty before all aircraft were heard and a mission is known.
+    pub slots: Vec<SwarmSlot>,
+}
+
+/// A place in a formation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SwarmSlot {
+    /// Where it is.
+    pub place: GeoPoint,
+    /// Who flies there, 16 hexadecimal digits.
+    pub vehicle: String,
+}
+
+/// A member of a swarm that another does not wait for, and why not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Absent {
+    /// 16 hexadecimal digits.
+    pub id: String,
+    /// It has been silent on the radio for the time to live; over when it is heard again.
+    pub silent: bool,
+    /// It said that it leaves: `holding`, `returning`, `landing` or `down`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaves: Option<String>,
+    /// The operator excluded it, for the rest of the flight: the id of the aircraft that passed it on over the
+    /// radio, or this aircraft's own id where the operator said so here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excluded_by: Option<String>,
 }
 
 /// Counters of the radio.
@@ -394,6 +449,9 @@ pub enum CommandKind {
     RecoverControl,
     /// Let the agent command again after a takeover, on the ground.
     Engage,
+    /// No longer wait for the swarm's member `member`. The leader and the master pass it on over the radio; the
+    /// member itself, when it hears of it, holds and then lands.
+    Exclude,
 }
 
 /// POST body of a command.
@@ -404,6 +462,9 @@ pub struct CommandRequest {
     pub id: String,
     /// What to do.
     pub command: CommandKind,
+    /// Whom to exclude, 16 hexadecimal digits; with `exclude` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
 }
 
 /// Answer to a command.
@@ -450,6 +511,9 @@ pub struct CommandProgress {
     pub id: String,
     /// What was asked.
     pub command: CommandKind,
+    /// Who is excluded; absent with other commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
     /// How far it has come.
     pub stage: CommandStage,
     /// One line for people.

@@ -86,9 +86,12 @@ pub struct FleetCommandRequest {
     pub id: String,
     /// What to do.
     pub command: CommandKind,
-    /// Ids of the aircraft; empty = all.
+    /// Ids of the aircraft; empty = all. To exclude somebody, leave it empty: all that fly in the swarm are told.
     #[serde(default)]
     pub vehicles: Vec<String>,
+    /// Whom to exclude from the swarm, 16 hexadecimal digits; with `exclude` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
 }
 
 /// Answer to a command for many: it is sent until answered or expired.
@@ -107,6 +110,9 @@ pub struct FleetCommand {
     pub id: String,
     /// What was asked.
     pub command: CommandKind,
+    /// Who is excluded; absent with other commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
     /// Milliseconds since the ground service started when it was asked.
     pub time_ms: u64,
     /// One line per aircraft.

@@ -11,10 +11,11 @@ pub mod error;
 pub mod fleet;
 
 pub use aircraft::{
-    AircraftStatus, Autopilot, Avoidance, Battery, Check, ClosestApproach, CommandKind, CommandOutcome,
-    CommandProgress, CommandReply, CommandRequest, CommandStage, FlightController, Gateway, GeoPoint,
-    Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem, MissionSummary,
-    MissionUpload, Navigation, Nearby, Parameter, Phase, Radio, Refusal, Separation, Severity, Swarm,
+    Absent, AircraftStatus, Autopilot, Avoidance, Battery, Check, ClosestApproach, CommandKind,
+    CommandOutcome, CommandProgress, CommandReply, CommandRequest, CommandStage, FlightController, Gateway,
+    GeoPoint, Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem,
+    MissionSummary, MissionUpload, Navigation, Nearby, Parameter, Phase, Radio, Refusal, Separation,
+    Severity, Swarm, SwarmPlan, SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{

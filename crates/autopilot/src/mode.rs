@@ -2,7 +2,8 @@
 //!
 //! SET_MODE is the one way that ArduCopter 3.5.7 and 4.6.2 both obey (3.5.7 refuses
 //! MAV_CMD_DO_SET_MODE, 4.6.2 gives SET_MODE no acknowledgement), and the acknowledgement is not
-//! needed: the heartbeat's mode is the proof.
+//! needed: the heartbeat's mode is the proof. A heartbeat that left before the autopilot obeyed is none: who has
+//! asked for another mode a moment ago says so with [`SetMode::proved_after`].
 
 // MAVLink deprecates SET_MODE for MAV_CMD_DO_SET_MODE, which ArduCopter 3.5.7 does not know.
 #![allow(deprecated)]
@@ -22,16 +23,28 @@ const PERIOD: Duration = Duration::from_millis(1_200);
 pub struct SetMode {
     mode: Mode,
     retry: Retry,
+    /// What an earlier heartbeat shows proves nothing.
+    proved_from: Instant,
 }
+
+/// A heartbeat later than this after a request was written by an autopilot that had read it: 3.5.7 reads its
+/// lines at 50 Hz, and a heartbeat waits behind some hundred bytes of a serial line.
+const READ_WITHIN: Duration = Duration::from_millis(300);
 
 impl SetMode {
     /// Tries five times.
     pub fn new(now: Instant, mode: Mode) -> Self {
-        Self { mode, retry: Retry::new(now, PERIOD, 5) }
+        Self { mode, retry: Retry::new(now, PERIOD, 5), proved_from: Instant::ZERO }
     }
     /// Tries until it is so: a stop, a landing and a return are not given up.
     pub fn insist(now: Instant, mode: Mode) -> Self {
-        Self { mode, retry: Retry::endless(now, PERIOD) }
+        Self { mode, retry: Retry::endless(now, PERIOD), proved_from: Instant::ZERO }
+    }
+    /// Another mode was asked for and has not been seen yet, and this one at `asked_at`: the mode that the last
+    /// heartbeat shows may be the one of before both, so it is asked for in any case, and only a heartbeat that
+    /// came well after `asked_at` is a proof.
+    pub fn proved_after(self, asked_at: Instant) -> Self {
+        Self { proved_from: asked_at + READ_WITHIN, ..self }
     }
     /// Which.
     pub fn mode(&self) -> Mode {
@@ -43,7 +56,8 @@ impl SetMode {
     }
     /// Sends when due; done when the heartbeat shows the mode.
     pub fn poll(&mut self, now: Instant, telemetry: &Telemetry, transmit: &mut Transmit<'_>) -> Progress {
-        if telemetry.mode_number == Some(self.mode.number()) {
+        let proves = telemetry.heartbeat_at.is_some_and(|at| at >= self.proved_from);
+        if proves && telemetry.mode_number == Some(self.mode.number()) {
             return Progress::Done;
         }
         match self.retry.poll(now) {
@@ -78,8 +92,26 @@ mod tests {
         }
         assert_eq!((frames, progress), (5, Progress::Failed(Failure::Silent { tries: 5 })));
         telemetry.mode_number = Some(Mode::Guided.number());
+        telemetry.heartbeat_at = Some(Instant::ZERO);
         sent(|t| progress = SetMode::new(Instant::ZERO, Mode::Guided).poll(Instant::ZERO, &telemetry, t));
         assert_eq!(progress, Progress::Done);
+    }
+
+    #[test]
+    fn what_was_shown_before_it_was_asked_is_no_proof_where_another_mode_is_under_way() {
+        let mut job = SetMode::new(Instant::ZERO, Mode::Guided).proved_after(Instant::ZERO);
+        let mut telemetry = Telemetry { mode_number: Some(Mode::Guided.number()), ..Telemetry::default() };
+        for (heard_ms, ms, frames, expected) in [
+            (0, 10, 1, Progress::Pending),
+            // On its way when it was asked.
+            (20, 30, 0, Progress::Pending),
+            (1_000, 1_000, 0, Progress::Done),
+        ] {
+            telemetry.heartbeat_at = Some(Instant::from_millis(heard_ms));
+            let mut progress = Progress::Pending;
+            let said = sent(|t| progress = job.poll(Instant::from_millis(ms), &telemetry, t));
+            assert_eq!((said.len(), progress), (frames, expected), "{ms} ms");
+        }
     }
 
     #[test]

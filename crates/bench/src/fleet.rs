@@ -384,7 +384,12 @@ impl Progress {
             (_, true) => (CommandKind::Start, &mut self.start_pressed),
             _ => return,
         };
-        let request = FleetCommandRequest { id: format!("auto-{command:?}"), command, vehicles: Vec::new() };
+        let request = FleetCommandRequest {
+            id: format!("auto-{command:?}"),
+            command,
+            vehicles: Vec::new(),
+            member: None,
+        };
         match ground.command(request).await {
             Ok(_) => *pressed = true,
             Err(refused) => println!("{command:?} refused: {refused}"),

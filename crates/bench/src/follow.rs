@@ -42,6 +42,8 @@ pub struct FollowTask {
     pub turn_m_s: f64,
     /// What a slave does that no longer hears its leader.
     pub leader_lost: LeaderLost,
+    /// Whether a slave that holds because of that follows a leader that it hears again.
+    pub follows_again: bool,
     /// Who flies the leader.
     pub pilot: PilotOf,
     /// Where the leader stands, and a place before its nose.
@@ -108,6 +110,7 @@ impl FollowTask {
             heading_noise_rad: 0.0,
             turn_m_s: f64::INFINITY,
             leader_lost: LeaderLost::Hold,
+            follows_again: false,
             pilot: PilotOf::Published,
             axis: [places[0], places[1]],
         }
@@ -128,6 +131,7 @@ impl FollowTask {
         config.turn_m_s = self.turn_m_s;
         config.leader_timeout = config.leader_timeout.max(self.refresh * REFRESHES_TO_LOSE);
         config.leader_lost = self.leader_lost;
+        config.follows_again = self.follows_again;
         // What the tables print is flown, however close.
         config.accepts_close = true;
         config

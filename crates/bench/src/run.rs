@@ -81,7 +81,7 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
 /// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each. There is nobody to
 /// wait for, and no companion between seeing that it is there and flying on, so it looks as often as a flight
 /// controller can tell: the published reference is the autopilot's own mission, which stopped at every waypoint.
-fn alone(scenario: &Scenario) -> Scenario {
+pub(crate) fn alone(scenario: &Scenario) -> Scenario {
     let mut alone = scenario.clone();
     if let Task::Swarm(swarm) = &mut alone.task {
         (swarm.aircraft, swarm.arrival_period, swarm.orders_wait) = (1, Duration::ZERO, false);

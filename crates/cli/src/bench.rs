@@ -111,6 +111,9 @@ pub(crate) struct FleetArguments {
     /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long, requires = "plan")]
     variant: Option<Variant>,
+    /// Another pilot for the leader of a plan that follows one: published, drawn:SECONDS or trace:FILE.
+    #[arg(long, requires = "plan")]
+    pilot: Option<String>,
     /// How many aircraft: 9, or as many as the plan has.
     #[arg(long)]
     uavs: Option<usize>,
@@ -174,6 +177,9 @@ pub(crate) struct SitlArguments {
     /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long)]
     variant: Option<Variant>,
+    /// Another pilot for the leader of a plan that follows one: published, drawn:SECONDS or trace:FILE.
+    #[arg(long)]
+    pilot: Option<String>,
     /// Times real time, 0.1 to 20. A result below 0.95 of it is refused.
     #[arg(long, default_value_t = 1.0)]
     speedup: f64,
@@ -266,9 +272,7 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let mut plan = Plan::read(&arguments.plan)?;
     plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
     plan.keep(arguments.uavs, arguments.variant)?;
-    if let Some(pilot) = &arguments.pilot {
-        plan.set_pilot(pilot).context("--pilot")?;
-    }
+    choose_pilot(&mut plan, arguments.pilot.as_deref())?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
     let began = Instant::now();
     let outcome = run::run(&plan, folder, arguments.seed, arguments.threads.into())?;
@@ -293,11 +297,17 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     Ok(if outcome.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Another pilot than the plan's.
+fn choose_pilot(plan: &mut Plan, pilot: Option<&str>) -> Result<()> {
+    pilot.map_or(Ok(()), |pilot| plan.set_pilot(pilot).context("--pilot"))
+}
+
 /// What the fleet flies: a flight of a plan, or what the arguments describe.
 fn fleet_scenario(arguments: &FleetArguments) -> Result<Scenario> {
     let Some(path) = &arguments.plan else { return described(arguments) };
     let mut plan = Plan::read(path)?;
     plan.keep(arguments.uavs, arguments.variant)?;
+    choose_pilot(&mut plan, arguments.pilot.as_deref())?;
     let scenarios = plan.scenarios(path.parent().unwrap_or(Path::new(".")), arguments.seed)?;
     let Some(name) = &arguments.flight else {
         return scenarios.into_iter().next().context("the plan has no flight");
@@ -366,6 +376,7 @@ fn fly_sitl(arguments: &SitlArguments) -> Result<ExitCode> {
     let mut plan = Plan::read(&arguments.plan)?;
     plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
     plan.keep(arguments.uavs, arguments.variant).context("--uavs, --variant")?;
+    choose_pilot(&mut plan, arguments.pilot.as_deref())?;
     let folder = arguments.plan.parent().unwrap_or(Path::new(".")).to_path_buf();
     plan.flights(&folder, arguments.seed).context("--uavs")?;
     let defaults = match &arguments.defaults {

@@ -52,7 +52,8 @@ fn name_panics() {
 /// Flies many and prints one table.
 pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
     name_panics();
-    let kinds = if arguments.kinds.is_empty() { &Kind::ALL[..] } else { &arguments.kinds };
+    let all: Vec<Kind> = Kind::all().collect();
+    let kinds = if arguments.kinds.is_empty() { &all } else { &arguments.kinds };
     let began = Instant::now();
     let outcomes = drills::drills(kinds, arguments.first, arguments.seeds, arguments.threads.into())?;
     let wall_s = began.elapsed().as_secs_f64();

@@ -116,6 +116,7 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
         (&fine, &["--defaults", &bad_defaults], &["bad.parm", "line 2", "RTL_ALT high"]),
         (&fine, &["--instance", "253"], &["5 instance numbers", "253 to 255"]),
         (&fine, &["--logs", "/proc/nowhere"], &["/proc/nowhere"]),
+        (&fine, &["--pilot", "drawn:60"], &["--pilot", "nobody follows a pilot"]),
     ] {
         let output = bench(temporary.path(), binary, rest).output().unwrap();
         let text = words(&output);
@@ -172,6 +173,38 @@ fn five_arducopters_fly_muscop_to_the_end() {
     let kept = std::fs::read_dir(logs.path()).unwrap().flatten();
     let big = kept.filter(|e| e.metadata().is_ok_and(|m| m.len() > 10_000)).count();
     assert_eq!(big, 5, "{text}");
+}
+
+#[test]
+fn three_arducopters_follow_a_pilot_at_his_sticks() {
+    let Some(binary) = real() else { return };
+    let temporary = tempfile::tempdir().unwrap();
+    let plan = "crates/bench/plans/followme-sitl.toml";
+    // A minute of a pilot; the plan's flight of two and a half is flown by hand.
+    let rest = ["--pilot", "drawn:60", "--speedup", "2", "--instance", "72"];
+    let output = flying(plan, temporary.path(), &binary, &rest).output().unwrap();
+    let text = words(&output);
+    println!("{text}");
+    nothing_is_left(temporary.path());
+    if text.contains("REFUSED") {
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        println!("skipped: this machine is too slow just now for three SITL processes at twice real time");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert_eq!(text.matches("          yes\n").count(), 3, "{text}");
+    // Mean errors of the two slaves: formation, and global, which is the lag. A third is SITL's own.
+    let rows = text.lines().filter(|line| line.contains("1000 ms   ours"));
+    let means_m: Vec<(f64, f64)> = rows
+        .map(|line| {
+            let cells: Vec<f64> = line.split_whitespace().filter_map(|cell| cell.parse().ok()).collect();
+            let [_, _, _, formation_m, _, _, global_m, ..] = cells[..] else { panic!("{line}") };
+            (formation_m, global_m)
+        })
+        .collect();
+    let [(formation_m, lag_m), (_, simulated_lag_m)] = means_m[..] else { panic!("{means_m:?}: {text}") };
+    assert!(formation_m < 5.0 && lag_m > 1.0, "{means_m:?}");
+    assert!((lag_m / simulated_lag_m - 1.0).abs() < 0.35, "{means_m:?}");
 }
 
 /// The rows of the table of overheads: scenario, and the numbers behind it as they stand.

@@ -26,6 +26,7 @@ pub(crate) struct Delivery {
     pub(crate) vehicle: String,
     pub(crate) id: String,
     pub(crate) command: CommandKind,
+    pub(crate) member: Option<String>,
     /// How long before it expires.
     pub(crate) limit: Duration,
     pub(crate) owner: mpsc::Sender<Message>,
@@ -43,7 +44,7 @@ impl Delivery {
     /// Delivers; ends by itself when answered for good or expired.
     pub(crate) async fn run(self) {
         let end = Instant::now() + self.limit;
-        let recovery = ledger::lane(self.command) == Lane::Recovery;
+        let recovery = ledger::lane(self.command, self.member.as_deref()) == Lane::Recovery;
         let mut last = "no answer".to_owned();
         let mut accepted = false;
         while Instant::now() < end {
@@ -79,7 +80,7 @@ impl Delivery {
     }
 
     async fn attempt(&self) -> Answer {
-        let body = CommandRequest { id: self.id.clone(), command: self.command };
+        let body = CommandRequest { id: self.id.clone(), command: self.command, member: self.member.clone() };
         let request = self.client.post(format!("{}{}", self.address, paths::COMMANDS)).json(&body);
         let mut response = match request.timeout(ATTEMPT_LIMIT).send().await {
             Ok(response) => response,
@@ -134,7 +135,7 @@ mod tests {
         let (owner, mut reports) = mpsc::channel(64);
         let (vehicle, id) = ("000000000000000a".to_owned(), "c".to_owned());
         let client = client::new().expect("a client");
-        Delivery { client, address, vehicle, id, command, limit, owner }.run().await;
+        Delivery { client, address, vehicle, id, command, member: None, limit, owner }.run().await;
         let mut out = Vec::new();
         while let Some(message) = reports.recv().await {
             if let Message::Delivered { outcome, detail, .. } = message {

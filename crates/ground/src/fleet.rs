@@ -401,9 +401,55 @@ impl Fleet {
         })
     }
 
+    /// Ids of the aircraft that fly in a swarm, when `member` is to be excluded from it.
+    ///
+    /// # Errors
+    /// Nobody flies in a swarm, or that aircraft does not; for people.
+    pub(crate) fn in_swarm_with(&self, member: &str) -> Result<Vec<String>, String> {
+        let planned = |a: &&Aircraft| {
+            a.status.as_ref().and_then(|status| status.swarm.as_ref()).is_some_and(|s| s.slot.is_some())
+        };
+        let mut told: Vec<_> =
+            self.aircraft.iter().filter(planned).filter_map(|a| a.id().map(str::to_owned)).collect();
+        told.sort();
+        told.dedup();
+        if told.is_empty() {
+            return Err(format!("exclude {member}: no swarm flies, no aircraft holds a plan"));
+        }
+        // One that the ground does not hear may be a member all the same: its swarm knows.
+        let outside = self.aircraft.iter().find(|a| a.id() == Some(member)).filter(|a| !planned(a));
+        match outside.filter(|a| a.status.is_some()) {
+            Some(aircraft) => Err(format!("{}: no member of a swarm that flies", aircraft.name())),
+            None => Ok(told),
+        }
+    }
+
+    /// Whether the swarm goes on without this aircraft, as another member says that is heard.
+    fn is_absent(&self, id: &str) -> bool {
+        self.aircraft.iter().filter(|a| a.link == LinkState::Up && a.id() != Some(id)).any(|a| {
+            let swarm = a.status.as_ref().and_then(|status| status.swarm.as_ref());
+            swarm.is_some_and(|swarm| swarm.absent.iter().any(|absent| absent.id == id))
+        })
+    }
+
     /// Whether an aircraft waits for *Setup* or *Start*; `Ok(false)` where it is past it and need not be
     /// asked; or the reason why it cannot be done.
     fn is_due(&self, ledger: &Ledger, command: CommandKind, aircraft: &Aircraft) -> Result<bool, String> {
+        let due = self.is_due_as_all(ledger, command, aircraft);
+        // Whom its swarm does not wait for holds up nobody's start either.
+        let starts = Wanted::of(command) == Wanted::Start;
+        match due {
+            Err(_) if starts && aircraft.id().is_some_and(|id| self.is_absent(id)) => Ok(false),
+            due => due,
+        }
+    }
+
+    fn is_due_as_all(
+        &self,
+        ledger: &Ledger,
+        command: CommandKind,
+        aircraft: &Aircraft,
+    ) -> Result<bool, String> {
         if let Some(problem) = self.problem(aircraft) {
             return Err(problem);
         }
@@ -535,6 +581,8 @@ mod tests {
                 size: 2,
                 formation: "linear".to_owned(),
                 slot: None,
+                absent: Vec::new(),
+                plan: None,
             }),
             avoidance: None,
             separation: None,
@@ -649,6 +697,39 @@ mod tests {
         assert_eq!((actions.setup, actions.start, actions.start_blocked.as_str()), (false, true, ""));
         fleet.age(now + Duration::from_secs(2));
         assert_eq!(fleet.actions(&ledger).start_blocked, format!("UAV {A}: its link is lost"));
+    }
+
+    #[test]
+    fn who_is_excluded_holds_up_nobodys_start() {
+        let (now, ledger) = (Instant::now(), Ledger::default());
+        let mut fleet = two(now);
+        assert!(fleet.in_swarm_with(B).is_err_and(|why| why.contains("no swarm flies")));
+        fleet.identified(0, identity(A));
+        fleet.identified(1, identity(B));
+        let planned = |id: &str, state: &str| {
+            let mut status = status(id, state);
+            status.swarm.iter_mut().for_each(|swarm| swarm.slot = Some(0));
+            status
+        };
+        fleet.status(0, planned(A, "SetupFinished"), now);
+        fleet.status(1, status(B, "Start"), now);
+        assert_eq!(fleet.in_swarm_with(B), Err(format!("UAV {B}: no member of a swarm that flies")));
+        fleet.status(1, planned(B, "Aborted"), now);
+        assert_eq!(fleet.in_swarm_with(B), Ok(vec![A.to_owned(), B.to_owned()]));
+        assert_eq!(fleet.in_swarm_with("000000000000000c").map(|told| told.len()), Ok(2), "not heard here");
+        assert!(fleet.actions(&ledger).start_blocked.starts_with(&format!("UAV {B}: its state is Aborted")));
+        let mut without = planned(A, "SetupFinished");
+        without.swarm.as_mut().expect("a swarm").absent = vec![wingbeat_api::Absent {
+            id: B.to_owned(),
+            silent: false,
+            leaves: None,
+            excluded_by: Some(A.to_owned()),
+        }];
+        fleet.status(0, without, now);
+        assert_eq!(fleet.actions(&ledger).start_blocked, "");
+        assert_eq!(fleet.due(&ledger, CommandKind::Start), [A]);
+        // It would have to be set up again for another flight.
+        assert!(!fleet.actions(&ledger).setup);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! be sent or given up is returned as [`Order`]s for the owner to carry out.
 //!
 //! Two lanes per aircraft. In each the newest command wins; a recovery command also ends what is still
-//! being sent in the other lane, so that nothing older can arrive after it.
+//! being sent in the other lane, so that nothing older can arrive after it. An exclusion stands beside them: each
+//! excluded member has a lane of its own.
 //!
 //! ```text
 //! Sending ──accepted──▶ Accepted ──effect read back──▶ EffectSeen
@@ -10,7 +11,7 @@
 //!    └──refused, overtaken, not commandable──▶ Failed
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use wingbeat_api::{
@@ -30,23 +31,38 @@ pub(crate) enum Lane {
     Normal,
     /// Hold, return, land, recover control: sent until the effect is seen.
     Recovery,
+    /// Exclude this member: sent until answered. Each has a lane of its own, because it is about the swarm: it
+    /// ends nothing that the aircraft is about, and nothing ends it.
+    Exclusion(u64),
 }
 
-/// The lane of a command.
-pub(crate) fn lane(command: CommandKind) -> Lane {
+/// The lane of a command; `member` is whom it excludes.
+pub(crate) fn lane(command: CommandKind, member: Option<&str>) -> Lane {
     match command {
         CommandKind::Setup | CommandKind::Start | CommandKind::Engage => Lane::Normal,
         CommandKind::Hold | CommandKind::Return | CommandKind::Land | CommandKind::RecoverControl => {
             Lane::Recovery
         }
+        // The owner lets no other text through; should one come, it shares a lane.
+        CommandKind::Exclude => Lane::Exclusion(member.and_then(id_number).unwrap_or(0)),
     }
+}
+
+/// The number behind an aircraft's id of 16 hexadecimal digits.
+pub(crate) fn id_number(id: &str) -> Option<u64> {
+    let digits = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(id, 16).ok().filter(|_| digits)
+}
+
+fn lane_of(entry: &FleetCommand) -> Lane {
+    lane(entry.command, entry.member.as_deref())
 }
 
 /// How long a command is sent before it expires. An operator who presses *Start* must not be surprised
 /// by it half a minute later; one who presses *Land* wants it to arrive as long as there is hope.
 pub(crate) fn time_to_live(command: CommandKind) -> Duration {
-    match lane(command) {
-        Lane::Normal => Duration::from_secs(10),
+    match lane(command, None) {
+        Lane::Normal | Lane::Exclusion(_) => Duration::from_secs(10),
         Lane::Recovery => Duration::from_secs(60),
     }
 }
@@ -61,6 +77,7 @@ pub(crate) fn name(command: CommandKind) -> &'static str {
         CommandKind::Land => "land",
         CommandKind::RecoverControl => "recover control",
         CommandKind::Engage => "engage",
+        CommandKind::Exclude => "exclude",
     }
 }
 
@@ -68,7 +85,7 @@ pub(crate) fn name(command: CommandKind) -> &'static str {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Begin to send the command to the aircraft.
-    Send { id: String, command: CommandKind, vehicle: String },
+    Send { id: String, command: CommandKind, member: Option<String>, vehicle: String },
     /// Stop sending what is in that lane of the aircraft.
     Stop { vehicle: String, lane: Lane },
 }
@@ -85,6 +102,7 @@ pub(crate) enum Known {
 struct Seen {
     id: String,
     command: CommandKind,
+    member: Option<String>,
     asked: Vec<String>,
     vehicles: Vec<String>,
 }
@@ -100,7 +118,8 @@ impl Ledger {
     /// What came before under this id.
     pub(crate) fn known(&self, request: &FleetCommandRequest) -> Option<Known> {
         let seen = self.seen.iter().find(|seen| seen.id == request.id)?;
-        Some(if seen.command == request.command && seen.asked == request.vehicles {
+        let same = seen.command == request.command && seen.member == request.member;
+        Some(if same && seen.asked == request.vehicles {
             Known::Same { vehicles: seen.vehicles.clone() }
         } else {
             Known::Different { command: seen.command }
@@ -121,6 +140,7 @@ impl Ledger {
         self.seen.push_back(Seen {
             id: request.id.clone(),
             command: request.command,
+            member: request.member.clone(),
             asked: request.vehicles.clone(),
             vehicles: targets.iter().map(|(vehicle, _)| vehicle.clone()).collect(),
         });
@@ -129,6 +149,7 @@ impl Ledger {
         self.commands.push(FleetCommand {
             id: request.id.clone(),
             command: request.command,
+            member: request.member.clone(),
             time_ms,
             results,
         });
@@ -145,21 +166,32 @@ impl Ledger {
     ) -> FleetCommandResult {
         let command = request.command;
         let failed = |detail: String| (VehicleOutcome::Failed, detail);
-        let (outcome, detail) = match (commandable, lane(command), self.recovering(&vehicle)) {
-            (Err(reason), _, _) => failed(reason),
-            (Ok(()), Lane::Normal, Some(recovery)) => {
-                failed(format!("{} is still being sent", name(recovery)))
-            }
-            (Ok(()), mine, _) => {
-                for overtaken in [Lane::Normal, Lane::Recovery].into_iter().filter(|lane| *lane <= mine) {
-                    if self.overtake(&vehicle, overtaken, command) {
-                        orders.push(Order::Stop { vehicle: vehicle.clone(), lane: overtaken });
-                    }
+        let (outcome, detail) =
+            match (commandable, lane(command, request.member.as_deref()), self.recovering(&vehicle)) {
+                (Err(reason), _, _) => failed(reason),
+                (Ok(()), Lane::Normal, Some(recovery)) => {
+                    failed(format!("{} is still being sent", name(recovery)))
                 }
-                orders.push(Order::Send { id: request.id.clone(), command, vehicle: vehicle.clone() });
-                (VehicleOutcome::Sending, "sending".to_owned())
-            }
-        };
+                (Ok(()), mine, _) => {
+                    let overtaken: &[Lane] = match mine {
+                        Lane::Normal => &[Lane::Normal],
+                        Lane::Recovery => &[Lane::Normal, Lane::Recovery],
+                        Lane::Exclusion(_) => &[mine],
+                    };
+                    for &overtaken in overtaken {
+                        if self.overtake(&vehicle, overtaken, command) {
+                            orders.push(Order::Stop { vehicle: vehicle.clone(), lane: overtaken });
+                        }
+                    }
+                    orders.push(Order::Send {
+                        id: request.id.clone(),
+                        command,
+                        member: request.member.clone(),
+                        vehicle: vehicle.clone(),
+                    });
+                    (VehicleOutcome::Sending, "sending".to_owned())
+                }
+            };
         FleetCommandResult { vehicle, outcome, detail }
     }
 
@@ -170,7 +202,7 @@ impl Ledger {
 
     fn end_sending(&mut self, vehicle: &str, which: Lane, reason: &str) -> bool {
         let mut any = false;
-        for entry in self.commands.iter_mut().filter(|entry| lane(entry.command) == which) {
+        for entry in self.commands.iter_mut().filter(|entry| lane_of(entry) == which) {
             for result in entry.results.iter_mut().filter(|result| result.vehicle == vehicle) {
                 if is_being_sent(which, result.outcome) {
                     result.outcome = VehicleOutcome::Failed;
@@ -182,9 +214,10 @@ impl Ledger {
         any
     }
 
-    /// The aircraft must not be commanded any more: ends both its lanes.
+    /// The aircraft must not be commanded any more: ends all its lanes.
     pub(crate) fn give_up(&mut self, vehicle: &str, reason: &str) -> Vec<Order> {
-        [Lane::Normal, Lane::Recovery]
+        let lanes: BTreeSet<Lane> = self.commands.iter().map(lane_of).collect();
+        lanes
             .into_iter()
             .filter(|lane| self.end_sending(vehicle, *lane, reason))
             .map(|lane| Order::Stop { vehicle: vehicle.to_owned(), lane })
@@ -193,7 +226,7 @@ impl Ledger {
 
     /// The recovery command that is still being sent to an aircraft.
     pub(crate) fn recovering(&self, vehicle: &str) -> Option<CommandKind> {
-        let entries = self.commands.iter().rev().filter(|entry| lane(entry.command) == Lane::Recovery);
+        let entries = self.commands.iter().rev().filter(|entry| lane_of(entry) == Lane::Recovery);
         entries.into_iter().find_map(|entry| {
             let mut results = entry.results.iter();
             let sent = results.any(|r| r.vehicle == vehicle && is_being_sent(Lane::Recovery, r.outcome));
@@ -204,7 +237,7 @@ impl Ledger {
     /// The newest recovery command that was for every aircraft and is younger than its time to live: an
     /// aircraft that is first heard only now is meant too.
     pub(crate) fn for_newcomer(&mut self, vehicle: &str, time_ms: u64) -> Option<Order> {
-        let entry = self.commands.iter_mut().rfind(|entry| lane(entry.command) == Lane::Recovery)?;
+        let entry = self.commands.iter_mut().rfind(|entry| lane_of(entry) == Lane::Recovery)?;
         let to_all = self.seen.iter().any(|seen| seen.id == entry.id && seen.asked.is_empty());
         let age = Duration::from_millis(time_ms.saturating_sub(entry.time_ms));
         if !to_all || age >= time_to_live(entry.command) || entry.results.iter().any(|r| r.vehicle == vehicle)
@@ -213,7 +246,12 @@ impl Ledger {
         }
         let (outcome, detail) = (VehicleOutcome::Sending, "sending, heard only after the command".to_owned());
         entry.results.push(FleetCommandResult { vehicle: vehicle.to_owned(), outcome, detail });
-        Some(Order::Send { id: entry.id.clone(), command: entry.command, vehicle: vehicle.to_owned() })
+        Some(Order::Send {
+            id: entry.id.clone(),
+            command: entry.command,
+            member: None,
+            vehicle: vehicle.to_owned(),
+        })
     }
 
     /// What a delivery reports. True if it changed something.
@@ -261,11 +299,12 @@ impl Ledger {
             if !may || (result.outcome == outcome && result.detail == step.detail) {
                 continue;
             }
-            let was_sent = is_being_sent(lane(step.command), result.outcome);
+            let lane = lane(step.command, step.member.as_deref());
+            let was_sent = is_being_sent(lane, result.outcome);
             result.outcome = outcome;
             step.detail.clone_into(&mut result.detail);
-            if was_sent && !is_being_sent(lane(step.command), outcome) {
-                orders.push(Order::Stop { vehicle: vehicle.to_owned(), lane: lane(step.command) });
+            if was_sent && !is_being_sent(lane, outcome) {
+                orders.push(Order::Stop { vehicle: vehicle.to_owned(), lane });
             }
             changed = true;
         }
@@ -287,7 +326,7 @@ impl Ledger {
     fn forget_finished(&mut self) {
         let mut too_many = self.commands.len().saturating_sub(SHOWN);
         self.commands.retain(|entry| {
-            let sent = entry.results.iter().any(|result| is_being_sent(lane(entry.command), result.outcome));
+            let sent = entry.results.iter().any(|result| is_being_sent(lane_of(entry), result.outcome));
             let drop = too_many > 0 && !sent;
             too_many -= usize::from(drop);
             !drop
@@ -305,7 +344,7 @@ mod tests {
     use super::*;
 
     fn request(id: &str, command: CommandKind) -> FleetCommandRequest {
-        FleetCommandRequest { id: id.to_owned(), command, vehicles: Vec::new() }
+        FleetCommandRequest { id: id.to_owned(), command, vehicles: Vec::new(), member: None }
     }
 
     fn all(names: &[&str]) -> Vec<(String, Result<(), String>)> {
@@ -321,11 +360,17 @@ mod tests {
     }
 
     fn progress(id: &str, command: CommandKind, stage: CommandStage) -> CommandProgress {
-        CommandProgress { id: id.to_owned(), command, stage, detail: "from the aircraft".to_owned() }
+        CommandProgress {
+            id: id.to_owned(),
+            command,
+            member: None,
+            stage,
+            detail: "from the aircraft".to_owned(),
+        }
     }
 
     fn send(id: &str, command: CommandKind, vehicle: &str) -> Order {
-        Order::Send { id: id.to_owned(), command, vehicle: vehicle.to_owned() }
+        Order::Send { id: id.to_owned(), command, member: None, vehicle: vehicle.to_owned() }
     }
 
     fn stop(vehicle: &str, lane: Lane) -> Order {
@@ -451,6 +496,42 @@ mod tests {
         assert_eq!(ledger.shown().len(), SHOWN);
         assert_eq!(ledger.commands.len(), SHOWN, "finished ones are dropped first");
         assert!(ledger.delivered("land a", "a", VehicleOutcome::Accepted, String::new()));
+    }
+
+    #[test]
+    fn exclusions_stand_beside_other_commands_and_beside_each_other() {
+        let mut ledger = Ledger::default();
+        let exclude = |id: &str, member: &str| FleetCommandRequest {
+            member: Some(member.to_owned()),
+            ..request(id, CommandKind::Exclude)
+        };
+        let (b, c) = ("000000000000000b", "000000000000000c");
+        let sent = |id: &str, member: &str| Order::Send {
+            id: id.to_owned(),
+            command: CommandKind::Exclude,
+            member: Some(member.to_owned()),
+            vehicle: "a".to_owned(),
+        };
+        ledger.admit(&request("s", CommandKind::Setup), 0, all(&["a"]));
+        assert_eq!(ledger.admit(&exclude("x", b), 1, all(&["a"])), [sent("x", b)]);
+        assert_eq!(ledger.admit(&exclude("y", c), 2, all(&["a"])), [sent("y", c)]);
+        assert_eq!(
+            ledger.admit(&exclude("z", b), 3, all(&["a"])),
+            [stop("a", Lane::Exclusion(0xb)), sent("z", b)],
+            "the same member again"
+        );
+        let orders = ledger.admit(&request("l", CommandKind::Land), 4, all(&["a"]));
+        assert_eq!(orders, [stop("a", Lane::Normal), send("l", CommandKind::Land, "a")]);
+        assert_eq!(outcome(&ledger, "y", "a").0, VehicleOutcome::Sending);
+        assert_eq!(
+            ledger.admit(&exclude("v", c), 5, all(&["a"])).len(),
+            2,
+            "nor does it wait for a recovery"
+        );
+        let different = Known::Different { command: CommandKind::Exclude };
+        assert_eq!(ledger.known(&exclude("y", b)), Some(different), "another member is another command");
+        let lanes = [Lane::Recovery, Lane::Exclusion(0xb), Lane::Exclusion(0xc)];
+        assert_eq!(ledger.give_up("a", "two aircraft"), lanes.map(|lane| stop("a", lane)));
     }
 
     #[test]

@@ -294,6 +294,17 @@ impl Owner {
                 ledger::name(request.command)
             )));
         }
+        let mut told = Vec::new();
+        match (request.command, &request.member) {
+            (CommandKind::Exclude, member) => told = self.may_exclude(member.as_deref())?,
+            (_, None) => {}
+            (command, Some(_)) => {
+                return Err(Refused::bad_request(format!(
+                    "member: found one with {}, expected it with exclude only",
+                    ledger::name(command)
+                )));
+            }
+        }
         let blocked = if together {
             self.fleet.blocked(&self.ledger, request.command, &vehicles)
         } else {
@@ -307,7 +318,7 @@ impl Owner {
             let named = |id: &String| vehicles.is_empty() || vehicles.contains(id);
             vehicles = due.into_iter().filter(named).collect();
         } else if vehicles.is_empty() {
-            vehicles = known;
+            vehicles = if request.command == CommandKind::Exclude { told } else { known };
         }
         if vehicles.is_empty() {
             return Err(Refused::conflict("no aircraft was heard yet, expected at least one".to_owned()));
@@ -335,6 +346,22 @@ impl Owner {
         Ok(Admitted { reply: FleetCommandReply { id: request.id.clone(), vehicles }, repeated: false })
     }
 
+    /// Whom to tell of an exclusion: all that fly in a swarm.
+    fn may_exclude(&self, member: Option<&str>) -> Result<Vec<String>, Refused> {
+        let Some(member) = member else {
+            return Err(Refused::bad_request(
+                "member: found none, expected the id of the aircraft to exclude".to_owned(),
+            ));
+        };
+        if ledger::id_number(member).is_none() {
+            let found: String = member.chars().take(20).collect();
+            return Err(Refused::bad_request(format!(
+                "member: found {found:?}, expected 16 hexadecimal digits"
+            )));
+        }
+        self.fleet.in_swarm_with(member).map_err(Refused::conflict)
+    }
+
     fn locate(&self, id: &str) -> Result<&str, Refused> {
         match self.fleet.find(id) {
             None => Err(Refused::not_found(format!("vehicle: no aircraft with the id {id:?} was heard"))),
@@ -352,14 +379,23 @@ impl Owner {
                         delivery.abort();
                     }
                 }
-                Order::Send { id, command, vehicle } => {
+                Order::Send { id, command, member, vehicle } => {
                     let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
                     let (client, address) = (self.client.clone(), address.to_owned());
                     let (limit, owner) = (ledger::time_to_live(command), self.messages.clone());
-                    let delivery =
-                        Delivery { client, address, vehicle: vehicle.clone(), id, command, limit, owner };
+                    let lane = ledger::lane(command, member.as_deref());
+                    let delivery = Delivery {
+                        client,
+                        address,
+                        vehicle: vehicle.clone(),
+                        id,
+                        command,
+                        member,
+                        limit,
+                        owner,
+                    };
                     let task = self.tasks.spawn(delivery.run());
-                    if let Some(older) = self.sending.insert((vehicle, ledger::lane(command)), task) {
+                    if let Some(older) = self.sending.insert((vehicle, lane), task) {
                         older.abort();
                     }
                 }

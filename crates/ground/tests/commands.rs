@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use support::{Answers, Fake, all_up, eventually, ground, id, picture, request, result};
-use wingbeat_api::{CommandKind, CommandProgress, CommandStage, Phase, VehicleOutcome};
+use wingbeat_api::{CommandKind, CommandProgress, CommandStage, FleetCommandRequest, Phase, VehicleOutcome};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_repeated_with_the_same_id_until_it_is_accepted() {
@@ -83,7 +83,13 @@ async fn the_lost_answer_of_a_command_is_made_up_for_by_the_status() {
     handle.command(request("e", CommandKind::Engage, &[id(1)])).await.expect("it is heard");
     eventually("it arrived", async || (!fake.received().is_empty()).then_some(())).await;
     let (command, stage, detail) = (CommandKind::Engage, CommandStage::EffectSeen, "engaged".to_owned());
-    fake.lock().status.commands.push(CommandProgress { id: "e".to_owned(), command, stage, detail });
+    fake.lock().status.commands.push(CommandProgress {
+        id: "e".to_owned(),
+        command,
+        member: None,
+        stage,
+        detail,
+    });
     let shown = picture(&handle, "it is seen", |p| result(p, "e", &id(1)).0 != VehicleOutcome::Sending).await;
     assert_eq!(result(&shown, "e", &id(1)), (VehicleOutcome::EffectSeen, "engaged".to_owned()));
 }
@@ -181,4 +187,54 @@ async fn the_same_id_is_carried_out_once() {
     let other = handle.command(request("h", CommandKind::Land, &[])).await.expect_err("another command");
     assert_eq!(other.status(), 409);
     assert_eq!((fake.received().len(), handle.picture().await.expect("running").commands.len()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exclusion_goes_to_all_that_fly_in_the_swarm() {
+    let fakes = [Fake::start(1).await, Fake::start(2).await, Fake::start(3).await];
+    let handle = ground(&fakes).await;
+    picture(&handle, "all are heard", all_up).await;
+    let exclude = |id: &str, member: Option<String>| FleetCommandRequest {
+        member,
+        ..request(id, CommandKind::Exclude, &[])
+    };
+    let refused = async |request| handle.command(request).await.expect_err("refused").to_string();
+    let no_swarm = refused(exclude("x1", Some(id(2)))).await;
+    assert!(no_swarm.contains("no swarm flies"), "{no_swarm}");
+    assert!(refused(exclude("x2", None)).await.contains("member: found none"));
+    assert!(refused(exclude("x3", Some("two".to_owned()))).await.contains("found \"two\""));
+    let land = FleetCommandRequest { member: Some(id(2)), ..request("x4", CommandKind::Land, &[]) };
+    assert!(refused(land).await.contains("member: found one with land"));
+    assert!(fakes.iter().all(|fake| fake.received().is_empty()), "nobody was told anything");
+
+    // The first two hold a plan, the third flies for itself.
+    for fake in &fakes[..2] {
+        fake.lock().status.swarm.as_mut().expect("a swarm").slot = Some(0);
+    }
+    fakes[2].lock().status.swarm = None;
+    fakes[1].lock().answers = Answers::Never;
+    picture(&handle, "the plan is seen", |p| {
+        let planned = |a: &wingbeat_api::FleetAircraft| {
+            a.status.as_ref().and_then(|s| s.swarm.as_ref()).is_some_and(|s| s.slot.is_some())
+        };
+        p.aircraft.iter().filter(|a| planned(a)).count() == 2
+            && p.aircraft.iter().any(|a| a.status.as_ref().is_some_and(|s| s.swarm.is_none()))
+    })
+    .await;
+    let outside = refused(exclude("x5", Some(id(3)))).await;
+    assert!(outside.contains("no member of a swarm"), "{outside}");
+    let reply = handle.command(exclude("x6", Some(id(2)))).await.expect("two fly");
+    assert_eq!(reply.vehicles, [id(1), id(2)]);
+    let shown =
+        picture(&handle, "the first is told", |p| result(p, "x6", &id(1)).0 == VehicleOutcome::EffectSeen)
+            .await;
+    assert_eq!(result(&shown, "x6", &id(2)).0, VehicleOutcome::Sending);
+    let entry = shown.commands.iter().find(|c| c.id == "x6").expect("it is shown");
+    assert_eq!((entry.command, entry.member.as_deref()), (CommandKind::Exclude, Some(id(2).as_str())));
+    let told = fakes[0].received();
+    assert_eq!((told.len(), told[0].member.as_deref()), (1, Some(id(2).as_str())));
+    // A landing of the one that does not answer waits for nothing and is not ended by its exclusion.
+    fakes[1].lock().answers = Answers::Accept;
+    handle.command(request("l", CommandKind::Land, &[id(2)])).await.expect("landing is always possible");
+    picture(&handle, "it lands", |p| result(p, "l", &id(2)).0 == VehicleOutcome::EffectSeen).await;
 }

@@ -271,9 +271,9 @@ pub fn parse(
     mac_address: &dyn Fn(&str) -> Result<u64, String>,
 ) -> Result<Settings, ConfigError> {
     let mut file = merged::<File>(path, text, environment)?;
-    if let Some(places) =
-        file.muscop.as_mut().and_then(|m| m.formation_file.as_mut()).filter(|p| !p.as_os_str().is_empty())
-    {
+    let of_muscop = file.muscop.as_mut().and_then(|m| m.formation_file.as_mut());
+    let of_follow_me = file.follow_me.as_mut().and_then(|f| f.formation_file.as_mut());
+    for places in of_muscop.into_iter().chain(of_follow_me).filter(|p| !p.as_os_str().is_empty()) {
         // Beside the configuration, unless it says where.
         *places = Path::new(path).parent().unwrap_or(Path::new("")).join(&places);
     }

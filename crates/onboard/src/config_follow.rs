@@ -1,13 +1,14 @@
 //! The section `follow_me` of the configuration.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
-use wingbeat_geo::formation::Layout;
 use wingbeat_protocol::follow_me;
 use wingbeat_wire::VehicleId;
 
 use super::{ConfigError, Fence, length, quoted, value, vehicle};
+use crate::formation::{self, Keys};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,6 +16,7 @@ pub(super) struct FollowMe {
     leader: String,
     aircraft: u16,
     formation: Option<String>,
+    pub(super) formation_file: Option<PathBuf>,
     distance_m: Option<f64>,
     height_m: Option<f64>,
     refresh_ms: Option<u64>,
@@ -33,15 +35,6 @@ impl FollowMe {
         let leader = vehicle("follow_me.leader", &self.leader)?;
         let mut config = follow_me::Config::new(me, leader, usize::from(self.aircraft));
         let swarm = &mut config.swarm;
-        if let Some(name) = &self.formation {
-            // Those that are lists of places may have heights, and followers fly at their leader's.
-            let layout = name.parse::<Layout>().ok().filter(|layout| !layout.is_listed());
-            swarm.layout = layout.ok_or_else(|| {
-                let expected =
-                    "linear, matrix, circular, compact-matrix, compact-mesh, wedge or split-up:PARTS";
-                quoted("follow_me.formation", name, expected)
-            })?;
-        }
         for (target, key, found) in [
             (&mut swarm.distance_m, "follow_me.distance_m", self.distance_m),
             (&mut swarm.landing_distance_m, "follow_me.landing_distance_m", self.landing_distance_m),
@@ -52,6 +45,10 @@ impl FollowMe {
         ] {
             length(target, key, found)?;
         }
+        let keys = Keys { formation: "follow_me.formation", formation_file: "follow_me.formation_file" };
+        let places = self.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
+        (swarm.layout, swarm.offsets) =
+            formation::choose(&keys, self.formation.as_deref(), places, swarm.aircraft, swarm.distance_m)?;
         for (target, key, found, (least_ms, most_ms)) in [
             (&mut config.refresh, "follow_me.refresh_ms", self.refresh_ms, (100, 5_000)),
             (

@@ -111,7 +111,11 @@ fn a_formation_behind_a_pilot_is_configured_and_each_mistake_is_named() {
         ("leader_lost = \"panic\"", "follow_me.leader_lost: found \"panic\", expected hold, land or return"),
         ("landing = \"x\"", "follow_me.landing: found \"x\", expected in_place or formation"),
         ("formation = \"arrow\"", "follow_me.formation: found \"arrow\", expected linear, matrix, circular"),
-        ("formation = \"custom\"", "follow_me.formation: found \"custom\""),
+        ("formation = \"custom\"", "follow_me.formation_file: found none, expected the file of the places"),
+        (
+            "formation = \"custom\"\nformation_file = \"/nowhere/x.csv\"",
+            "follow_me.formation_file: found /nowhere/x.csv",
+        ),
         ("refresh_ms = 10", "follow_me.refresh_ms: found 10, expected 100 to 5000 ms"),
         ("turn_m_s = nan", "follow_me.turn_m_s: found NaN"),
         ("leader_timeout_s = nan", "follow_me.leader_timeout_s: found NaN"),
@@ -455,6 +459,15 @@ fn a_formation_s_file_lies_beside_the_configuration() {
         panic!("muscop")
     };
     assert_eq!((muscop.swarm.offsets.len(), muscop.swarm.offsets[2].up_dm), (3, 50));
+    let follow_me = "id = \"0000000000000002\"\nprotocol = \"follow_me\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n\
+                     [follow_me]\nleader = \"0000000000000001\"\naircraft = 3\nformation = \"custom\"\n\
+                     formation_file = \"diamond.csv\"\n";
+    let other = folder.path().join("follow.toml");
+    std::fs::write(&other, follow_me).unwrap();
+    let Coordination::FollowMe(follow_me) = read(&other).unwrap().daemon.agent.coordination else {
+        panic!("follow_me")
+    };
+    assert_eq!(follow_me.swarm.offsets[2].up_dm, 50);
     std::fs::write(folder.path().join("diamond.csv"), "0,0\n60,-60\n60,-20\n").unwrap();
     let message = read(&path).unwrap_err().to_string();
     assert!(

@@ -231,7 +231,9 @@ impl<R: Radio> Driver<R> {
                     radio_ended = true;
                     self.log(Severity::Error, "the radio has ended: found no task, expected one".into());
                 }
-                Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
+                Woken::Request(Some(Request::Command { request, command, reply })) => {
+                    self.command(request, command, reply);
+                }
                 Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
                 Woken::Request(Some(Request::Lease { console, ttl, reply })) => {
                     // A console that hung up asks again.
@@ -469,8 +471,7 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    fn command(&mut self, request: CommandRequest, reply: oneshot::Sender<CommandReply>) {
-        let command = status::command(request.command);
+    fn command(&mut self, request: CommandRequest, command: Command, reply: oneshot::Sender<CommandReply>) {
         let answer = self.feed(Input::Operator { id: &request.id, command });
         let (outcome, reason) = match answer {
             Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
@@ -484,7 +485,8 @@ impl<R: Radio> Driver<R> {
             CommandOutcome::Refused => "refused",
         };
         let separator = if reason.is_empty() { "" } else { ": " };
-        self.log(Severity::Info, format!("command {:?} {word}{separator}{reason}", request.command));
+        let member = request.member.map_or(String::new(), |member| format!(" {member}"));
+        self.log(Severity::Info, format!("command {:?}{member} {word}{separator}{reason}", request.command));
         let state = self.publisher.status.borrow().state.clone();
         // An operator who hung up does not read the answer.
         let _ = reply.send(CommandReply { id: request.id, outcome, state, reason });
@@ -549,6 +551,7 @@ impl<R: Radio> Driver<R> {
         self.beside.overflows = self.radio.overflows();
         self.beside.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
         self.beside.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
+        self.beside.formation = self.agent.formation();
         let now = self.agent.status(self.clock.now());
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));

@@ -126,7 +126,7 @@ async fn a_command_is_answered_by_the_driver_and_the_code_says_how() {
         let asked = tokio::spawn(async move {
             ask(&front, "POST", paths::COMMANDS, JSON, r#"{"id":"a","command":"recover_control"}"#).await
         });
-        let Some(Request::Command { request, reply }) = bench.requests.recv().await else {
+        let Some(Request::Command { request, reply, .. }) = bench.requests.recv().await else {
             panic!("a command")
         };
         assert_eq!((request.id.as_str(), request.command), ("a", CommandKind::RecoverControl));
@@ -153,6 +153,16 @@ async fn a_command_that_is_none_is_refused_before_the_driver_sees_it() {
         (r#"{"id":"a b","command":"land"}"#, "id: found \"a b\""),
         (r#"{"id":"ä","command":"land"}"#, "id: found \"ä\""),
         (&long, "(65 bytes), expected 1 to 64"),
+        (r#"{"id":"a","command":"exclude"}"#, "member: found none, expected the id"),
+        (
+            r#"{"id":"a","command":"exclude","member":"7"}"#,
+            "member: found \"7\", expected 16 hexadecimal digits",
+        ),
+        (r#"{"id":"a","command":"exclude","member":"+00000000000000a"}"#, "expected 16 hexadecimal digits"),
+        (
+            r#"{"id":"a","command":"land","member":"000000000000000a"}"#,
+            "member: found one with Land, expected it",
+        ),
     ] {
         let (code, answer) = bench.ask("POST", paths::COMMANDS, JSON, body.to_owned()).await;
         let error = error_of(&answer);

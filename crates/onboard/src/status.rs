@@ -7,8 +7,8 @@ use wingbeat_agent::{
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::{Instant, Position};
-use wingbeat_protocol::AvoidanceView;
-use wingbeat_wire::{Point, Refused};
+use wingbeat_protocol::{Absent, AvoidanceView, FormationView, SlotView};
+use wingbeat_wire::{Ending, Point, Refused, VehicleId};
 
 /// What the daemon knows beside its agent.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,8 @@ pub(crate) struct Beside {
     pub(crate) lease: Option<(String, std::time::Duration)>,
     /// The gateway's clients, and what was not passed on, by reason.
     pub(crate) gateway: Option<GatewayView>,
+    /// The formation, where this aircraft plans it.
+    pub(crate) formation: Option<FormationView>,
 }
 
 /// Clients, and how much was refused by reason.
@@ -78,6 +80,8 @@ pub(crate) fn aircraft(
             size: status.swarm.size.try_into().unwrap_or(u16::MAX),
             formation: status.swarm.formation.into(),
             slot: status.swarm.slot.and_then(|slot| slot.try_into().ok()),
+            absent: status.absentees.iter().map(absent).collect(),
+            plan: beside.formation.as_ref().map(|view| plan(view, home_altitude_m(status))),
         }),
         avoidance: status.avoidance.as_ref().map(avoidance),
         separation: separation(&status.separation),
@@ -113,6 +117,45 @@ fn phase(phase: Phase) -> api::Phase {
         Phase::Ending => api::Phase::Ending,
         Phase::Finished => api::Phase::Finished,
         Phase::Aborted => api::Phase::Aborted,
+    }
+}
+
+fn home_altitude_m(status: &Status) -> f64 {
+    status.navigation.map_or(0.0, |n| n.position.altitude_m() - n.height_m)
+}
+
+fn plan(view: &FormationView, home_altitude_m: f64) -> api::SwarmPlan {
+    let slot = |slot: &SlotView| api::SwarmSlot {
+        place: api::GeoPoint {
+            latitude_deg: f64::from(slot.place.latitude_e7) / 1e7,
+            longitude_deg: f64::from(slot.place.longitude_e7) / 1e7,
+            altitude_m: home_altitude_m + f64::from(slot.place.height_mm) / 1e3,
+        },
+        vehicle: slot.id.to_string(),
+    };
+    api::SwarmPlan {
+        distance_m: view.distance_m,
+        heading_deg: view.heading_rad.map(|heading| heading.to_degrees().rem_euclid(360.0)),
+        planned: view.is_planned,
+        refused: view.refused.as_ref().map(|why| why.as_str().into()),
+        slots: view.slots.iter().map(slot).collect(),
+    }
+}
+
+fn absent(a: &Absent) -> api::Absent {
+    api::Absent {
+        id: a.id.to_string(),
+        silent: a.silent,
+        leaves: a.leaves.map(|how| {
+            let word = match how {
+                Ending::Holding => "holding",
+                Ending::Returning => "returning",
+                Ending::Landing => "landing",
+                Ending::Down => "down",
+            };
+            word.into()
+        }),
+        excluded_by: a.excluded_by.map(|id| id.to_string()),
     }
 }
 
@@ -194,8 +237,22 @@ pub(crate) fn route(items: &[api::MissionItem]) -> Vec<Point> {
 }
 
 /// The agent's word for an operator's command.
-pub(crate) fn command(kind: api::CommandKind) -> Command {
-    match kind {
+///
+/// # Errors
+/// A member that is none, or is missing, or is there and has no business there; what and where, found, expected.
+pub(crate) fn command(request: &api::CommandRequest) -> Result<Command, String> {
+    let excluded = match (request.command, &request.member) {
+        (api::CommandKind::Exclude, Some(member)) => vehicle_id(member)?,
+        (api::CommandKind::Exclude, None) => {
+            return Err("member: found none, expected the id of the aircraft to exclude".into());
+        }
+        (_, None) => VehicleId(0),
+        (kind, Some(_)) => {
+            return Err(format!("member: found one with {kind:?}, expected it with exclude only"));
+        }
+    };
+    Ok(match request.command {
+        api::CommandKind::Exclude => Command::Exclude(excluded),
         api::CommandKind::Setup => Command::Setup,
         api::CommandKind::Start => Command::Start,
         api::CommandKind::Hold => Command::Hold,
@@ -203,7 +260,15 @@ pub(crate) fn command(kind: api::CommandKind) -> Command {
         api::CommandKind::Land => Command::Land,
         api::CommandKind::RecoverControl => Command::RecoverControl,
         api::CommandKind::Engage => Command::Engage,
-    }
+    })
+}
+
+fn vehicle_id(text: &str) -> Result<VehicleId, String> {
+    let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(text, 16).ok().filter(|_| digits).map(VehicleId).ok_or_else(|| {
+        let found: String = text.chars().take(20).collect();
+        format!("member: found {found:?}, expected 16 hexadecimal digits")
+    })
 }
 
 /// The API's word for how bad a line is.
@@ -332,8 +397,13 @@ fn progress(c: &CommandProgress) -> api::CommandProgress {
         Command::Land => api::CommandKind::Land,
         Command::RecoverControl => api::CommandKind::RecoverControl,
         Command::Engage => api::CommandKind::Engage,
+        Command::Exclude(_) => api::CommandKind::Exclude,
     };
-    api::CommandProgress { id: c.id.as_str().into(), command, stage, detail: detail.into() }
+    let member = match c.command {
+        Command::Exclude(who) => Some(who.to_string()),
+        _ => None,
+    };
+    api::CommandProgress { id: c.id.as_str().into(), command, member, stage, detail: detail.into() }
 }
 
 /// What occurred; reasons that never did are left out.

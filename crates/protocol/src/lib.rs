@@ -28,7 +28,7 @@ pub use muscop::Muscop;
 pub use sweep::Sweep;
 
 use wingbeat_geo::{DVec2, DVec3, Instant, Position};
-use wingbeat_wire::{Avoidance, LOCATIONS_MAX, Message, Point, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, Ending, LOCATIONS_MAX, Message, Point, Refused, SWARM_MAX, VehicleId};
 
 /// Waypoints in one aircraft's own mission.
 pub const ROUTE_MAX: usize = 110;
@@ -259,6 +259,47 @@ impl SwarmView {
     pub const ALONE: Self = Self { leader: false, leader_id: None, size: 1, formation: "none", slot: None };
 }
 
+/// A member of the swarm that nobody waits for any more, or that was told to leave, as this aircraft knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Who.
+    pub id: VehicleId,
+    /// It has been silent for the time to live.
+    pub silent: bool,
+    /// It said that it leaves, and how.
+    pub leaves: Option<Ending>,
+    /// The operator excluded it: this aircraft's own id where the operator said so here, otherwise the aircraft
+    /// that passed it on.
+    pub excluded_by: Option<VehicleId>,
+}
+
+/// The formation as the aircraft that plans sees it, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormationView {
+    /// Distance between slots, metres.
+    pub distance_m: f64,
+    /// Where it points, radians clockwise from north; nothing before that is known.
+    pub heading_rad: Option<f64>,
+    /// The swarm has agreed on it. Otherwise it is what setup would plan now.
+    pub is_planned: bool,
+    /// Why setup would come to nothing.
+    pub refused: Option<Text>,
+    /// The places, by slot; none before all aircraft were heard and there is a mission.
+    pub slots: heapless::Vec<SlotView, SWARM_MAX>,
+}
+
+/// A place in the formation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotView {
+    /// Who flies there.
+    pub id: VehicleId,
+    /// Where it is.
+    pub place: Point,
+}
+
+/// The members that are not waited for, by slot.
+pub type Absentees = heapless::Vec<Absent, SWARM_MAX>;
+
 /// What a protocol that avoids others sees and does, for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvoidanceView {
@@ -317,6 +358,11 @@ pub trait Protocol {
     fn route_speed_m_s(&self) -> Option<f64> {
         None
     }
+    /// Height above home at which the aircraft returns, by its own decision or its autopilot's, millimetre;
+    /// nothing where the pilot's own setting stays.
+    fn return_height_mm(&self) -> Option<i32> {
+        None
+    }
     /// What it does to avoid others; nothing where the protocol does not.
     fn avoidance(&self) -> Option<AvoidanceView> {
         None
@@ -325,6 +371,14 @@ pub trait Protocol {
     /// it does not wait for.
     fn waits_for(&self, _who: VehicleId) -> bool {
         true
+    }
+    /// The members of the swarm that are not waited for; none without a swarm.
+    fn absentees(&self) -> Absentees {
+        Absentees::new()
+    }
+    /// The formation with its places, where this aircraft plans it.
+    fn formation(&self) -> Option<FormationView> {
+        None
     }
     /// What its avoidance came to so far; nothing where it has none.
     fn avoidance_tally(&self) -> Option<mbcap::Tally> {

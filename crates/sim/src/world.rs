@@ -260,6 +260,11 @@ impl World {
         }
     }
 
+    /// A datagram from somebody who is not of this world reaches one radio, now.
+    pub fn hear(&mut self, vehicle: usize, datagram: &[u8]) {
+        self.push(self.now, Happening::Arrival { to: vec![vehicle], bytes: Arc::from(datagram) });
+    }
+
     fn move_sticks(&mut self, vehicle: usize) {
         let aircraft = &mut self.vehicles[vehicle];
         let Some((pilot, since)) = &mut aircraft.pilot else { return };

@@ -33,8 +33,9 @@ pub type Bytes = heapless::Vec<u8, DATAGRAM_LEN_MAX>;
 pub struct Datagram {
     /// Who sent it.
     pub from: VehicleId,
-    /// The flight it belongs to: drawn by the master at setup, zero before. A message of another
-    /// flight is history or somebody else's swarm.
+    /// The flight it belongs to: drawn by the master at setup. Before that a call ([`Message::Hello`]) bears a
+    /// number made from the id of the master that it calls. A message of another flight is history or somebody
+    /// else's swarm.
     pub flight: u32,
     /// Counts the sender's datagrams, to recognise doubles and losses.
     pub sequence: u32,

@@ -28,5 +28,6 @@ export type MissionSummary = Schemas['MissionSummary'];
 export type MissionUpload = Schemas['MissionUpload'];
 export type Phase = Schemas['Phase'];
 export type ReadMission = Schemas['ReadMission'];
+export type SwarmPlan = Schemas['SwarmPlan'];
 export type Severity = Schemas['Severity'];
 export type VehicleOutcome = Schemas['VehicleOutcome'];

@@ -105,6 +105,20 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A member of a swarm that another does not wait for, and why not. */
+        Absent: {
+            /**
+             * @description The operator excluded it, for the rest of the flight: the id of the aircraft that passed it on over the
+             *     radio, or this aircraft's own id where the operator said so here.
+             */
+            excluded_by?: string | null;
+            /** @description 16 hexadecimal digits. */
+            id: string;
+            /** @description It said that it leaves: `holding`, `returning`, `landing` or `down`. */
+            leaves?: string | null;
+            /** @description It has been silent on the radio for the time to live; over when it is heard again. */
+            silent: boolean;
+        };
         /** @description Which buttons work, and why not where they do not. */
         Actions: {
             /** @description *Setup* can be pressed. */
@@ -140,15 +154,21 @@ export interface components {
             navigation?: components["schemas"]["Navigation"] | null;
             /** @description How far its flight has come, whatever the protocol calls that. */
             phase: components["schemas"]["Phase"];
-            /** @description The coordination protocol: `muscop`, `mbcap`, `mbcap-e`, `follow_me`. */
+            /**
+             * @description The coordination protocol: `mission` (a mission of its own), `sweep` (its strip of an area, in lanes),
+             *     `mbcap-e` or `mbcap` (a mission of its own, kept apart from others), `muscop` (one mission as a
+             *     formation) or `follow_me` (a formation behind an aircraft that a pilot flies).
+             */
             protocol: string;
             /** @description What the radio did. */
             radio: components["schemas"]["Radio"];
             separation?: components["schemas"]["Separation"] | null;
             /**
-             * @description The protocol's state, in the words of its paper: Start, Setup, ReadyToFly, TakingOff, SetupFinished,
-             *     WaypointReached, MovingToWaypoint, Landing, Finished, and Aborted after an operator's abort; in MBCAP
-             *     between TakingOff and Landing: Normal, StandStill, MovingAside, GoOnPlease, Overtaking, EmergencyLand.
+             * @description The protocol's state, in the words of its paper. All: Start, Setup, SetupFinished, TakingOff, Landing,
+             *     Finished, and Aborted after an operator's abort or a failure. `mission` and `sweep`: Flying, Holding.
+             *     `mbcap`: Normal, StandStill, MovingAside, GoOnPlease, Overtaking, EmergencyLand. `muscop`: ReadyToFly,
+             *     WaypointReached, MovingToWaypoint, MovingToLand. `follow_me`: ReadyToFly, Ready and FollowMe (leader),
+             *     WaitMaster, Following, LeaderLost and MovingToLand (the others).
              */
             state: string;
             swarm?: components["schemas"]["Swarm"] | null;
@@ -248,7 +268,7 @@ export interface components {
          * @description What an operator can ask of an aircraft.
          * @enum {string}
          */
-        CommandKind: "setup" | "start" | "hold" | "return" | "land" | "recover_control" | "engage";
+        CommandKind: "setup" | "start" | "hold" | "return" | "land" | "recover_control" | "engage" | "exclude";
         /** @description An operator's command and what became of it. */
         CommandProgress: {
             /** @description What was asked. */
@@ -257,6 +277,8 @@ export interface components {
             detail: string;
             /** @description The command's id. */
             id: string;
+            /** @description Who is excluded; absent with other commands. */
+            member?: string | null;
             /** @description How far it has come. */
             stage: components["schemas"]["CommandStage"];
         };
@@ -286,6 +308,8 @@ export interface components {
             command: components["schemas"]["CommandKind"];
             /** @description The command's id. */
             id: string;
+            /** @description Who is excluded; absent with other commands. */
+            member?: string | null;
             /** @description One line per aircraft. */
             results: components["schemas"]["FleetCommandResult"][];
             /**
@@ -307,7 +331,9 @@ export interface components {
             command: components["schemas"]["CommandKind"];
             /** @description Chosen by the sender, 1 to 64 characters: the same id is the same command. */
             id: string;
-            /** @description Ids of the aircraft; empty = all. */
+            /** @description Whom to exclude from the swarm, 16 hexadecimal digits; with `exclude` only. */
+            member?: string | null;
+            /** @description Ids of the aircraft; empty = all. To exclude somebody, leave it empty: all that fly in the swarm are told. */
             vehicles?: string[];
         };
         /** @description A command on its way to one aircraft. */
@@ -648,12 +674,18 @@ export interface components {
         Severity: "info" | "warning" | "error";
         /** @description Place in the swarm. */
         Swarm: {
-            /** @description `linear`, `matrix` or `circular`. */
+            /** @description Members that this aircraft does not wait for, by slot. */
+            absent?: components["schemas"]["Absent"][];
+            /**
+             * @description Kind of the formation: `linear`, `matrix`, `circular`, `compact-matrix`, `compact-mesh`, `wedge`, `split-up`,
+             *     `random` or `custom`.
+             */
             formation: string;
             /** @description Whether this aircraft leads the flight. */
             leader: boolean;
             /** @description Id of the aircraft that leads, 16 hexadecimal digits; absent until known. */
             leader_id?: string | null;
+            plan?: components["schemas"]["SwarmPlan"] | null;
             /**
              * Format: int32
              * @description How many aircraft fly (for the master before setup: how many it has heard, itself included).
@@ -664,6 +696,35 @@ export interface components {
              * @description This aircraft's slot; absent until assigned.
              */
             slot?: number | null;
+        };
+        /** @description A formation and its places: before setup as it would be planned now, afterwards as it is. */
+        SwarmPlan: {
+            /**
+             * Format: double
+             * @description Distance between slots in flight, metres.
+             */
+            distance_m: number;
+            /**
+             * Format: double
+             * @description Where it points, degrees clockwise from north, 0..360; absent before that is known.
+             */
+            heading_deg?: number | null;
+            /** @description Whether the swarm has agreed on it; otherwise it is what *Setup* would plan now. */
+            planned: boolean;
+            /** @description Why *Setup* would come to nothing, for people: the aircraft and the reason. */
+            refused?: string | null;
+            /**
+             * @description The places, by slot from 0, around the waypoint that the formation is at or flies to, or around an
+             *     aircraft flown by a pilot. Empty before all aircraft were heard and a mission is known.
+             */
+            slots: components["schemas"]["SwarmSlot"][];
+        };
+        /** @description A place in a formation. */
+        SwarmSlot: {
+            /** @description Where it is. */
+            place: components["schemas"]["GeoPoint"];
+            /** @description Who flies there, 16 hexadecimal digits. */
+            vehicle: string;
         };
         /**
          * @description How far a command has come at one aircraft.

@@ -2,15 +2,18 @@
  * What the page shows: the one place where the stream, the operator's selection and the commands under
  * way meet. Components read it and call its methods; they keep no copy of the fleet.
  */
-import type { CommandKind } from '../api/model';
+import type { CommandKind, FleetCommandRequest } from '../api/model';
 import { isRecovery, newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
 import { colourOf } from '../map/features';
 import { announcements } from './announce';
 import { byId, everyoneAlone, type ById } from './avoidance';
 import type { Sending } from './commands';
+import { commandName } from './format';
+import { absences, type Absences } from './members';
 import { covers, scopeOf, type Scope } from './scope';
-import { applyLog, applyPicture, applyUpdate, EMPTY, type FleetState } from './state';
+import { displayName } from './sort';
+import { applyLog, applyPicture, applyUpdate, EMPTY, type Aircraft, type FleetState } from './state';
 import { summarize, trackFlight, type FlightClock } from './summary';
 
 /** At most ten redraws a second, however fast the events come. */
@@ -23,6 +26,8 @@ const SENDINGS_MAX = 16;
 
 /** The page's clock: it never jumps. */
 export const pageNowMs = (): number => performance.now();
+
+type Addressed = FleetCommandRequest & { readonly vehicles: string[] };
 
 export class FleetConsole {
   fleet = $state.raw<FleetState>(EMPTY);
@@ -46,10 +51,14 @@ export class FleetConsole {
 
   readonly summary = $derived(summarize(this.fleet.aircraft));
   readonly byId: ById = $derived(byId(this.fleet.aircraft));
+  /** Whom of a swarm the others do not wait for. */
+  readonly absences: Absences = $derived(absences(this.fleet.aircraft));
   /** Nobody has a place in a swarm: each can be set up and started without the others. */
   readonly alone: boolean = $derived(everyoneAlone(this.fleet.aircraft));
   /** Draw the predicted places of all aircraft, not only of those selected or in conflict. */
   allPlaces = $state(false);
+  /** Draw the places of the formation. */
+  formation = $state(true);
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
 
   #next: FleetState = EMPTY;
@@ -120,9 +129,20 @@ export class FleetConsole {
     if (scope.kind === 'nobody') return;
     const body = { id: newCommandId(), command, vehicles: [...scope.vehicles] };
     if (isRecovery(command)) this.#replaceBy(body.vehicles);
+    await this.#deliver(body, scope.short);
+  }
+
+  /** The whole swarm is told, for whoever hears it: also the one that is excluded. */
+  async exclude(aircraft: Aircraft): Promise<void> {
+    const member = aircraft.fleet.status?.id;
+    if (member === undefined) return;
+    await this.#deliver({ id: newCommandId(), command: 'exclude', vehicles: [], member }, displayName(aircraft));
+  }
+
+  async #deliver(body: Addressed, scope: string): Promise<void> {
     const abort = new AbortController();
     this.#aborts.set(body.id, abort);
-    const sending: Sending = { ...body, scope: scope.short, state: 'sending', reason: '' };
+    const sending: Sending = { ...body, scope, state: 'sending', reason: '' };
     this.sendings = [...this.sendings.slice(1 - SENDINGS_MAX), sending];
     const result = await sendCommand(body, {
       signal: abort.signal,
@@ -130,7 +150,7 @@ export class FleetConsole {
     });
     this.#aborts.delete(body.id);
     this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '' } : { state: 'failed', reason: result.reason });
-    if (!result.ok) this.#announce([`${command} was not sent: ${result.reason}.`]);
+    if (!result.ok) this.#announce([`${commandName(body.command)} was not sent: ${result.reason}.`]);
   }
 
   /** An older command must not get through late, after the newer one. */

@@ -74,6 +74,7 @@ const COMMANDS: Record<CommandKind, string> = {
   land: 'Land',
   recover_control: 'Recover control',
   engage: 'Engage',
+  exclude: 'Exclude',
 };
 export const commandName = (command: CommandKind): string => COMMANDS[command] ?? command;
 

@@ -3,6 +3,7 @@ import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { FleetMission, GeoPoint } from '../api/model';
 import { inConflict } from '../fleet/avoidance';
 import { health } from '../fleet/health';
+import { leads, type Absences } from '../fleet/members';
 import { displayName } from '../fleet/sort';
 import type { Aircraft } from '../fleet/state';
 import type { Tracks } from '../fleet/tracks';
@@ -30,6 +31,7 @@ export interface AircraftFeatures {
 /** `colours` gives each address its colour for as long as it is in the fleet. */
 export function aircraftFeatures(
   fleet: readonly Aircraft[],
+  out: Absences,
   colours: ReadonlyMap<string, number>,
   selected: ReadonlySet<string>,
   nowMs: number,
@@ -45,7 +47,8 @@ export function aircraftFeatures(
     const at = [longitude_deg, latitude_deg];
     const links = health(aircraft, nowMs, groundLive);
     const colour = colours.get(address) ?? 0;
-    const leader = status.swarm?.leader ?? false;
+    // Who was excluded, or left, goes on believing that it leads.
+    const leader = leads(aircraft, out);
     points.push(
       feature({ type: 'Point', coordinates: at }, {
         address,

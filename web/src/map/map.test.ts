@@ -46,7 +46,7 @@ describe('features', () => {
     if (!calm) throw new Error('the sample has a position');
     const target = { latitude_deg: 39.5, longitude_deg: -0.3, altitude_m: 20 };
     const state = stateOf([flying(1), aircraft(2, { navigation: { ...calm, target } }), aircraft(3, { navigation: null }), neverSeen(4)]);
-    const { aircraft: drawn, targets } = aircraftFeatures(state.aircraft, new Map(), new Set(['http://10.0.0.1:8080']), 0, true);
+    const { aircraft: drawn, targets } = aircraftFeatures(state.aircraft, new Map(), new Map(), new Set(['http://10.0.0.1:8080']), 0, true);
     expect(drawn.features.map(({ properties }) => [properties?.['label'], properties?.['selected'], properties?.['symbol']])).toEqual([
       ['label/UAV 1', true, 'aircraft/0/a'],
       ['label/UAV 2', false, 'aircraft/0/'],
@@ -57,7 +57,7 @@ describe('features', () => {
   it('mark stale aircraft and lost flight controllers apart', () => {
     const lost = { ...status(2).flight_controller, link: 'lost' as const };
     const state = stateOf([aircraft(1, {}, { link: 'lost' }), aircraft(2, { flight_controller: lost })]);
-    const { aircraft: drawn } = aircraftFeatures(state.aircraft, new Map(), new Set(), 0, true);
+    const { aircraft: drawn } = aircraftFeatures(state.aircraft, new Map(), new Map(), new Set(), 0, true);
     expect(drawn.features.map(({ properties }) => [properties?.['symbol'], properties?.['crossed']])).toEqual([
       ['aircraft/0/s', false],
       ['aircraft/0/', true],
@@ -105,7 +105,7 @@ describe('avoidance on the map', () => {
 
   it('marks who is in conflict at any scale', () => {
     const fleet = stateOf([...two, avoiding(3)]).aircraft;
-    const { aircraft: drawn } = aircraftFeatures(fleet, new Map(), none, 0, true);
+    const { aircraft: drawn } = aircraftFeatures(fleet, new Map(), new Map(), none, 0, true);
     expect(drawn.features.map(({ properties }) => properties?.['conflict'] as boolean)).toEqual([true, true, false]);
   });
 

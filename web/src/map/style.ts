@@ -34,7 +34,7 @@ export function readTokens(element: Element): MapTokens {
   };
 }
 
-export const SOURCES = ['mission', 'tracks', 'avoidance', 'targets', 'aircraft'] as const;
+export const SOURCES = ['mission', 'formation', 'tracks', 'avoidance', 'targets', 'aircraft'] as const;
 
 export function mapStyle(tokens: MapTokens): StyleSpecification {
   // Deep enough that positions keep their centimetres at the closest zoom.
@@ -65,6 +65,24 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
       {
         id: 'mission-numbers', type: 'symbol', source: 'mission', filter: isPoint,
         layout: { 'icon-image': ['get', 'number'], 'icon-anchor': 'bottom-left', 'icon-offset': [3, -2], 'icon-padding': 0 },
+      },
+      {
+        id: 'slot-lines', type: 'line', source: 'formation', filter: isLine,
+        paint: { 'line-color': colour, 'line-width': ['case', ['get', 'chosen'], 2, 1], 'line-opacity': ['case', ['get', 'chosen'], 0.95, 0.45] },
+      },
+      {
+        // Where the numbered rings would cover one another, a dot is left.
+        id: 'slot-dots', type: 'circle', source: 'formation', filter: isPoint,
+        paint: {
+          'circle-radius': 3, 'circle-color': tokens.halo, 'circle-stroke-color': colour, 'circle-stroke-width': 1.5,
+        },
+      },
+      {
+        id: 'slots', type: 'symbol', source: 'formation', filter: isPoint,
+        layout: {
+          'icon-image': ['get', 'slot'], 'icon-padding': 0, 'icon-ignore-placement': true,
+          'symbol-sort-key': ['case', ['get', 'chosen'], 0, 1],
+        },
       },
       {
         id: 'tracks', type: 'line', source: 'tracks',

@@ -8,6 +8,8 @@ import type { MapTokens } from './style';
 /** Images are drawn larger than shown, for sharp displays. */
 const RATIO = 2;
 const FONT = '600 11px system-ui, sans-serif';
+/** Three digits fit a ring. */
+const SLOT_FONT = '600 9px system-ui, sans-serif';
 const SIZE = 30;
 
 export interface SymbolState {
@@ -33,6 +35,9 @@ export const RISK_ID = 'mark/risk';
 /** The place aside of an aircraft of that colour. */
 export const asideId = (colour: number): string => `aside/${colour}`;
 
+/** A place in the formation, numbered from 0 as everywhere; dashed while it is only what would be planned. */
+export const slotId = (colour: number, slot: number, planned: boolean): string => `slot/${colour}/${slot}/${planned ? 'p' : ''}`;
+
 export const numberId = (index: number): string => `number/${index + 1}`;
 
 /** Draws the image of that name and gives it to the map; a name of none of ours is left alone. */
@@ -52,6 +57,9 @@ export function addSymbol(map: MapLibreMap, id: string, tokens: MapTokens): void
     image = drawRisk(tokens);
   } else if (kind === 'aside') {
     image = drawAside(tokens, Number(rest));
+  } else if (kind === 'slot') {
+    const [colour = '0', slot = '', flags = ''] = rest.split('/');
+    image = drawSlot(tokens, Number(colour), slot, flags.includes('p'));
   } else if (kind === 'label') {
     image = drawText(rest, tokens.text, tokens.halo);
   } else if (kind === 'number') {
@@ -139,6 +147,26 @@ function drawAside(tokens: MapTokens, colour: number): ImageData {
   context.lineWidth = 2.2;
   context.strokeStyle = tokens.aircraft[colour] ?? tokens.text;
   context.stroke(diamond);
+  return pixels(context);
+}
+
+/** A ring with its number in it. */
+function drawSlot(tokens: MapTokens, colour: number, slot: string, planned: boolean): ImageData {
+  const context = canvas(24, 24);
+  context.translate(12, 12);
+  const ring = new Path2D();
+  ring.arc(0, 0, 9, 0, 2 * Math.PI);
+  context.fillStyle = tokens.halo;
+  context.fill(ring);
+  context.lineWidth = 1.5;
+  context.strokeStyle = tokens.aircraft[colour] ?? tokens.text;
+  if (!planned) context.setLineDash([3, 2.6]);
+  context.stroke(ring);
+  context.font = SLOT_FONT;
+  context.textAlign = 'center';
+  context.textBaseline = 'middle';
+  context.fillStyle = tokens.text;
+  context.fillText(slot, 0, 0.5);
   return pixels(context);
 }
 

@@ -7,30 +7,30 @@ use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::world::{Change, World};
 
-use super::script::{Act, Death, Role, Script, Stage};
+use super::script::{Act, Role, Script, Stage};
 use super::{Kind, Outcome};
 use crate::scenario::ORIGIN;
 
 /// How often operator, script and rules look.
-const LOOK_PERIOD: Duration = Duration::from_millis(100);
+pub(super) const LOOK_PERIOD: Duration = Duration::from_millis(100);
 /// How often a button that was refused is pressed again.
-const PRESS_PERIOD: Duration = Duration::from_millis(500);
+pub(super) const PRESS_PERIOD: Duration = Duration::from_millis(500);
 /// A partition heals after this (the drill's subject).
-const PARTITION: Duration = Duration::from_secs(30);
+pub(super) const PARTITION: Duration = Duration::from_secs(30);
 /// How long the operator lets his swarm hover at his own *Hold*.
-const HOLD_PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const HOLD_PATIENCE: Duration = Duration::from_secs(20);
 /// From the last that goes wrong to everybody on the ground without the operator: a failed leg's 60 s and 2 s
 /// per metre, 60 s of hold, and the rest of a mission of some 200 m.
-const CALM_BOUND: Duration = Duration::from_secs(480);
+pub(super) const CALM_BOUND: Duration = Duration::from_secs(480);
 /// From the operator's *Land* to the ground: 25 m at 0.5 m/s and a lost datagram's worth.
-const LAND_BOUND: Duration = Duration::from_secs(120);
+pub(super) const LAND_BOUND: Duration = Duration::from_secs(120);
 /// All on the ground for so long, and nobody arms: nothing will come any more.
-const REST: Duration = Duration::from_secs(60);
+pub(super) const REST: Duration = Duration::from_secs(60);
 /// Whoever says that it has reached a waypoint is at most so far from it over the ground: 1 m of arrival, three
 /// deviations of its position, and a look's worth of way.
 const REACHED_WITHIN_M: f64 = 3.0;
 /// Virtual time after which something is wrong with the drill itself.
-const TIME_LIMIT: Duration = Duration::from_secs(1_800);
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(1_800);
 
 /// What is kept of one aircraft.
 #[derive(Clone, Copy)]
@@ -45,6 +45,8 @@ struct Drill {
     script: Script,
     world: World,
     seen: Vec<Seen>,
+    /// Who belonged to whose group at the last look.
+    groups: Vec<Vec<bool>>,
     /// When each step of the script begins, once its stage has come.
     due: Vec<Option<Instant>>,
     acted: Vec<bool>,
@@ -89,6 +91,7 @@ pub(super) fn fly(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
         script,
         world,
         seen: vec![seen; count],
+        groups: vec![vec![true; count]; count],
         due: vec![None; steps],
         acted: vec![false; steps],
         set_up: vec![false; count],
@@ -179,6 +182,8 @@ impl Drill {
                 }
             }
         }
+        self.groups =
+            (0..self.count()).map(|i| (0..self.count()).map(|j| self.is_member(i, j)).collect()).collect();
         if let Some(c) = self.world.observer().swarm().collisions.first()
             && !self.safety.iter().any(|s| s.starts_with("separation"))
         {
@@ -210,10 +215,12 @@ impl Drill {
         }
     }
 
-    /// An aircraft leaves a waypoint: every member of its group has reached it.
+    /// An aircraft leaves a waypoint: every member of its group has reached it. It left at some time since the
+    /// last look, so that one that was given up at either of them may have been given up then.
     fn release(&mut self, change: &Change, waypoint: u16) {
         let i = change.vehicle;
-        let late = |&j: &usize| self.is_member(i, j) && self.seen[j].reached < Some(waypoint);
+        let member = |j: usize| self.groups[i][j] && self.is_member(i, j);
+        let late = |&j: &usize| member(j) && self.seen[j].reached < Some(waypoint);
         for j in (0..self.count()).filter(late).collect::<Vec<_>>() {
             let (who, at_s, other) = (i + 1, change.at.as_secs_f64(), j + 1);
             self.safety.push(format!(
@@ -253,20 +260,8 @@ impl Drill {
         let told = match act {
             Act::Kill(role, death) => {
                 let vehicle = self.index(role);
-                let fault = match death {
-                    Death::Companion => Fault::CompanionDies { vehicle, guarded: false },
-                    Death::Guarded => Fault::CompanionDies { vehicle, guarded: true },
-                    Death::Falls => Fault::Falls { vehicle },
-                    Death::Radio => Fault::RadioSilent { vehicle, until: Instant::NEVER },
-                };
-                self.world.inflict(now, fault);
-                let how = match death {
-                    Death::Companion => "its companion dies, unguarded",
-                    Death::Guarded => "its companion dies, guarded",
-                    Death::Falls => "it falls",
-                    Death::Radio => "its radio dies",
-                };
-                format!("aircraft {}: {how}", vehicle + 1)
+                self.world.inflict(now, death.fault(vehicle));
+                format!("aircraft {}: {}", vehicle + 1, death.words())
             }
             Act::Silence(role, lasts) => {
                 let vehicle = self.index(role);

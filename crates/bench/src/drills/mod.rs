@@ -5,6 +5,7 @@
 //! A kind and a seed are one drill: the same swarm, the same faults, the same bytes.
 
 mod fly;
+mod following;
 mod script;
 mod table;
 #[cfg(test)]
@@ -40,13 +41,34 @@ pub enum Kind {
     AbortAll,
     /// The operator stops one.
     AbortOne,
-    /// Two or three of all these. The last of [`Kind::ALL`].
+    /// Two or three of all these. The last of [`Kind::SWARM`].
     Combined,
+    /// Behind a pilot: the leader's companion, radio or motors are lost.
+    FollowLeaderKilled,
+    /// The leader's radio is silent for a while.
+    FollowLeaderSilent,
+    /// A slave is lost.
+    FollowSlaveKilled,
+    /// 0 to 80 % of all datagrams are lost, the whole flight long.
+    FollowLoss,
+    /// Links fall silent for stretches, the whole flight long.
+    FollowBursts,
+    /// Two groups do not hear each other for 30 s.
+    FollowPartition,
+    /// Another swarm flies on the same channel, and strangers claim to lead this one.
+    FollowStranger,
+    /// The operator stops all.
+    FollowAbortAll,
+    /// The operator stops a slave.
+    FollowAbortOne,
 }
 
+/// Aircraft in a drill.
+const AIRCRAFT: usize = 5;
+
 impl Kind {
-    /// Every kind; the combination of the others is the last.
-    pub const ALL: [Self; 10] = [
+    /// The kinds of a swarm that flies a mission (MUSCOP); the combination of the others is the last.
+    pub const SWARM: [Self; 10] = [
         Self::MasterKilled,
         Self::CentreKilled,
         Self::SlaveKilled,
@@ -58,6 +80,23 @@ impl Kind {
         Self::AbortOne,
         Self::Combined,
     ];
+    /// The kinds of a formation behind a pilot (FollowMe).
+    pub const FOLLOWING: [Self; 9] = [
+        Self::FollowLeaderKilled,
+        Self::FollowLeaderSilent,
+        Self::FollowSlaveKilled,
+        Self::FollowLoss,
+        Self::FollowBursts,
+        Self::FollowPartition,
+        Self::FollowStranger,
+        Self::FollowAbortAll,
+        Self::FollowAbortOne,
+    ];
+
+    /// Every kind.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::SWARM.into_iter().chain(Self::FOLLOWING)
+    }
 
     /// As commands and tables call it.
     pub fn name(self) -> &'static str {
@@ -72,6 +111,15 @@ impl Kind {
             Self::AbortAll => "abort-all",
             Self::AbortOne => "abort-one",
             Self::Combined => "combined",
+            Self::FollowLeaderKilled => "follow-leader-killed",
+            Self::FollowLeaderSilent => "follow-leader-silent",
+            Self::FollowSlaveKilled => "follow-slave-killed",
+            Self::FollowLoss => "follow-loss",
+            Self::FollowBursts => "follow-bursts",
+            Self::FollowPartition => "follow-partition",
+            Self::FollowStranger => "follow-stranger",
+            Self::FollowAbortAll => "follow-abort-all",
+            Self::FollowAbortOne => "follow-abort-one",
         }
     }
 }
@@ -79,8 +127,8 @@ impl Kind {
 impl std::str::FromStr for Kind {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let names = Self::ALL.map(Self::name).join(", ");
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        let names = Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
+        let found = Self::all().find(|kind| kind.name() == text);
         found.ok_or_else(|| format!("found '{text}', expected one of {names}"))
     }
 }
@@ -146,7 +194,10 @@ pub fn under_way() -> Option<(Kind, u64)> {
 /// What was drawn cannot be flown.
 pub fn drill(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
     UNDER_WAY.set(Some((kind, seed)));
-    let flown = catch_unwind(AssertUnwindSafe(|| fly::fly(kind, seed)));
+    let flown = catch_unwind(AssertUnwindSafe(|| match Kind::FOLLOWING.contains(&kind) {
+        true => following::fly(kind, seed),
+        false => fly::fly(kind, seed),
+    }));
     UNDER_WAY.set(None);
     flown.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().map(String::as_str);
@@ -158,7 +209,7 @@ pub fn drill(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
             safety: vec![format!("panic: {words}")],
             liveness: vec![],
             completed: 0,
-            aircraft: script::AIRCRAFT,
+            aircraft: AIRCRAFT,
             separation_min_m: f64::INFINITY,
             to_ground: Duration::ZERO,
             duration: Duration::ZERO,

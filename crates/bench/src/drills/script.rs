@@ -2,16 +2,15 @@
 //! flight.
 
 use wingbeat_agent::Command;
-use wingbeat_geo::Duration;
 use wingbeat_geo::formation::Layout;
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::chance::{self, Pcg64Mcg};
 use wingbeat_sim::channel::Draw;
+use wingbeat_sim::faults::Fault;
 
-use super::Kind;
+use super::{AIRCRAFT, Kind};
 use crate::scenario::{Scenario, Task, route};
 
-/// Aircraft in a drill.
-pub(super) const AIRCRAFT: usize = 5;
 /// Waypoints of its mission.
 const WAYPOINTS: usize = 4;
 
@@ -106,6 +105,28 @@ pub(super) enum Death {
     Radio,
 }
 
+impl Death {
+    /// As the world knows it.
+    pub(super) fn fault(self, vehicle: usize) -> Fault {
+        match self {
+            Self::Companion => Fault::CompanionDies { vehicle, guarded: false },
+            Self::Guarded => Fault::CompanionDies { vehicle, guarded: true },
+            Self::Falls => Fault::Falls { vehicle },
+            Self::Radio => Fault::RadioSilent { vehicle, until: Instant::NEVER },
+        }
+    }
+
+    /// In words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Companion => "its companion dies, unguarded",
+            Self::Guarded => "its companion dies, guarded",
+            Self::Falls => "it falls",
+            Self::Radio => "its radio dies",
+        }
+    }
+}
+
 /// What goes wrong, or is commanded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Act {
@@ -158,15 +179,15 @@ pub(super) struct Script {
     pub(super) after_hold: Command,
 }
 
-fn below(luck: &mut Pcg64Mcg, count: u64) -> u64 {
+pub(super) fn below(luck: &mut Pcg64Mcg, count: u64) -> u64 {
     (chance::uniform(luck) * count as f64) as u64
 }
 
-fn between(luck: &mut Pcg64Mcg, least: f64, most: f64) -> f64 {
+pub(super) fn between(luck: &mut Pcg64Mcg, least: f64, most: f64) -> f64 {
     least + chance::uniform(luck) * (most - least)
 }
 
-fn seconds(s: f64) -> Duration {
+pub(super) fn seconds(s: f64) -> Duration {
     Duration::from_micros((s * 1e6) as u64)
 }
 
@@ -181,7 +202,7 @@ impl Script {
         match kind {
             Kind::Combined => {
                 for _ in 0..2 + below(&mut luck, 2) {
-                    let parts = &Kind::ALL[..Kind::ALL.len() - 1];
+                    let parts = &Kind::SWARM[..Kind::SWARM.len() - 1];
                     let part = parts[below(&mut luck, parts.len() as u64) as usize];
                     add(&mut luck, part);
                 }
@@ -213,7 +234,8 @@ fn step(luck: &mut Pcg64Mcg, kind: Kind) -> Step {
         // Neither nobody nor everybody.
         Kind::Partition => Act::Partition { group: u128::from(1 + below(luck, (1 << AIRCRAFT) - 2)) },
         Kind::AbortAll => Act::Press(abort, None),
-        Kind::AbortOne | Kind::Combined => Act::Press(abort, Some(whose)),
+        // Drills behind a pilot have scripts of their own.
+        _ => Act::Press(abort, Some(whose)),
     };
     let (stage, delay) = match kind {
         // From before the first word on: the whole flight is under it.

@@ -12,9 +12,9 @@ const TOLD: usize = 3;
 /// One row per kind that was flown.
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut out = String::from(
-        "kind           seeds  unsafe  stuck  completed  least separation m  to ground s (median, last)\n",
+        "kind                  seeds  unsafe  stuck  completed  least separation m  to ground s (median, last)\n",
     );
-    for kind in Kind::ALL {
+    for kind in Kind::all() {
         let row: Vec<&Outcome> = outcomes.iter().filter(|o| o.kind == kind).collect();
         if row.is_empty() {
             continue;
@@ -30,7 +30,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
         let share = done as f64 / all as f64 * 1e2;
         let _ = writeln!(
             out,
-            "{:<14} {:>5}  {not_safe:>6}  {stuck:>5}  {share:>7.1} %  {least_m:>18.2}  {median_s:>14.1}, {last_s:.1}",
+            "{:<21} {:>5}  {not_safe:>6}  {stuck:>5}  {share:>7.1} %  {least_m:>18.2}  {median_s:>14.1}, {last_s:.1}",
             kind.name(),
             row.len(),
         );
@@ -42,7 +42,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
 /// command that repeats it; all others by their command.
 pub fn failures(outcomes: &[Outcome]) -> String {
     let mut out = String::new();
-    for kind in Kind::ALL {
+    for kind in Kind::all() {
         let mut failed: Vec<&Outcome> = outcomes.iter().filter(|o| o.kind == kind && !o.is_good()).collect();
         failed.sort_by_key(|o| (o.safety.is_empty(), o.seed));
         for (number, outcome) in failed.iter().enumerate() {

@@ -43,6 +43,7 @@ use crate::flight::{self, Flight};
 use crate::hands::{Hands, Started};
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
+use crate::run::alone;
 use crate::scenario::{ORIGIN, Scenario, Task};
 use monitor::Monitor;
 use parameters::Wanted;
@@ -105,44 +106,79 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     tokio::pin!(stop);
     let (mut rows, mut pairs, mut ended) = (Vec::new(), Vec::new(), Ended::Succeeded);
     for (number, flights) in config.plan.flights(&config.folder, config.seed)?.into_iter().enumerate() {
-        let mut flown = Vec::new();
-        for (repeat, (scenario, seed)) in flights.iter().enumerate() {
-            let name = format!("flight-{}-{}-", number + 1, repeat + 1);
-            let outcome = one(&config, dialect, scenario, *seed, &name, &mut stop).await?;
-            let Some((flight, counts)) = outcome else { return Ok(Ended::Stopped) };
-            if !counts || !flight.succeeded() {
-                ended = Ended::Failed;
-            }
-            flown.push(flight);
-        }
+        // What a swarm adds to the time of one aircraft needs both.
+        let lone = match config.plan.table {
+            Table::MuscopOverhead => flights.iter().map(|(s, seed)| (alone(s), *seed)).collect(),
+            _ => Vec::new(),
+        };
+        let name = format!("flight-{}-", number + 1);
+        let flown = each(&config, dialect, &flights, &name, &mut ended, &mut stop).await?;
+        let name = format!("alone-{}-", number + 1);
+        let flown_alone = each(&config, dialect, &lone, &name, &mut ended, &mut stop).await?;
+        let (Some(flown), Some(flown_alone)) = (flown, flown_alone) else { return Ok(Ended::Stopped) };
         let limit = config.plan.time_limit();
-        let simulated: Result<Vec<Flight>> =
-            flights.iter().map(|(scenario, seed)| flight::fly(scenario, *seed, limit)).collect();
-        let simulated = simulated?;
-        rows.extend(beside(&flights, &flown, &simulated));
+        let simulate = |flights: &[(Scenario, u64)]| -> Result<Vec<Flight>> {
+            flights.iter().map(|(scenario, seed)| flight::fly(scenario, *seed, limit)).collect()
+        };
+        let (simulated, simulated_alone) = (simulate(&flights)?, simulate(&lone)?);
+        rows.push(beside(&flights, [(&flown[..], flown_alone), (&simulated[..], simulated_alone)]));
         if let Some((scenario, _)) = flights.into_iter().next() {
             pairs.push(overheads::Pair { scenario, real: flown, simulated });
         }
     }
     println!("\nthe same plan, SITL beside the deterministic bench:");
     let overheads = overheads::table(&pairs);
-    if config.plan.table == Table::Following {
-        print!("{}", report::following::table(&rows));
-    } else {
-        print!("{}", if overheads.is_empty() { report::flights(&rows) } else { overheads });
+    let flat = |rows: Vec<[Row; 2]>| rows.into_iter().flatten().collect::<Vec<_>>();
+    match config.plan.table {
+        Table::Following => print!("{}", report::following::table(&flat(rows))),
+        Table::MuscopOverhead => {
+            // The lines below such a table are of all its rows.
+            let (mut real, mut simulated) = (Vec::new(), Vec::new());
+            for [flown, bench] in rows {
+                real.push(flown);
+                simulated.push(bench);
+            }
+            print!("SITL\n{}", report::muscop::overhead(&real));
+            print!("bench run\n{}", report::muscop::overhead(&simulated));
+        }
+        _ if overheads.is_empty() => print!("{}", report::flights(&flat(rows))),
+        _ => print!("{overheads}"),
     }
     Ok(ended)
 }
 
-/// The rows of a scenario: flown by SITL, and by simulated flight controllers in virtual time.
-fn beside(flights: &[(Scenario, u64)], flown: &[Flight], simulated: &[Flight]) -> [Row; 2] {
+/// Flies some flights, one after the other. `None` if one was stopped; `ended` notes what failed.
+async fn each(
+    config: &Config,
+    dialect: Dialect,
+    flights: &[(Scenario, u64)],
+    name: &str,
+    ended: &mut Ended,
+    stop: &mut (impl Future<Output = ()> + Unpin),
+) -> Result<Option<Vec<Flight>>> {
+    let mut flown = Vec::new();
+    for (repeat, (scenario, seed)) in flights.iter().enumerate() {
+        let name = format!("{name}{}-", repeat + 1);
+        let outcome = one(config, dialect, scenario, *seed, &name, stop).await?;
+        let Some((flight, counts)) = outcome else { return Ok(None) };
+        if !counts || !flight.succeeded() {
+            *ended = Ended::Failed;
+        }
+        flown.push(flight);
+    }
+    Ok(Some(flown))
+}
+
+/// The rows of a scenario, each with its flights by one aircraft alone: flown by SITL, and by simulated flight
+/// controllers in virtual time.
+fn beside(flights: &[(Scenario, u64)], [real, simulated]: [(&[Flight], Vec<Flight>); 2]) -> [Row; 2] {
     let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
-    let row = |how: &str, flown: &[Flight]| Row {
+    let row = |how: &str, (flown, alone): (&[Flight], Vec<Flight>)| Row {
         mission: format!("{name}, {how}"),
         name: format!("{name}, {how}"),
-        ..Row::of(flights.first().map(|(scenario, _)| scenario), flown.to_vec(), Vec::new())
+        ..Row::of(flights.first().map(|(scenario, _)| scenario), flown.to_vec(), alone)
     };
-    [row("SITL", flown), row("bench run", simulated)]
+    [row("SITL", real), row("bench run", simulated)]
 }
 
 /// One flight. `None` if it was stopped; else its figures, and whether they count.

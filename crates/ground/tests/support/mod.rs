@@ -164,6 +164,8 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
             size: 2,
             formation: "linear".to_owned(),
             slot: None,
+            absent: Vec::new(),
+            plan: None,
         }),
         avoidance: None,
         separation: None,
@@ -261,8 +263,15 @@ async fn command(State(fake): State<Fake>, Json(request): Json<CommandRequest>) 
             }
             Answers::BusyFor(_) | Answers::Accept => {
                 let stage = if inner.effect { CommandStage::EffectSeen } else { CommandStage::Accepted };
-                let (command, detail) = (request.command, "told by the fake".to_owned());
-                inner.status.commands.push(CommandProgress { id: id.clone(), command, stage, detail });
+                let (command, member) = (request.command, request.member);
+                let detail = "told by the fake".to_owned();
+                inner.status.commands.push(CommandProgress {
+                    id: id.clone(),
+                    command,
+                    member,
+                    stage,
+                    detail,
+                });
                 let outcome = CommandOutcome::Accepted;
                 Some((StatusCode::ACCEPTED, CommandReply { id, outcome, state, reason: String::new() }))
             }
@@ -307,7 +316,7 @@ pub(crate) fn all_up(picture: &FleetPicture) -> bool {
 }
 
 pub(crate) fn request(id: &str, command: CommandKind, vehicles: &[String]) -> FleetCommandRequest {
-    FleetCommandRequest { id: id.to_owned(), command, vehicles: vehicles.to_vec() }
+    FleetCommandRequest { id: id.to_owned(), command, vehicles: vehicles.to_vec(), member: None }
 }
 
 /// Outcome and detail of a command at one aircraft.

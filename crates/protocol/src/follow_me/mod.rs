@@ -18,6 +18,7 @@
 //! `docs/protocols/follow-me.md`.
 
 mod config;
+mod landing;
 
 #[cfg(test)]
 mod tests;
@@ -30,15 +31,21 @@ use rand_core::Rng;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Coordinates, Message, Point, Refused};
 
+use crate::swarm::preview::Around;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
 use crate::{
-    Action, Actions, Command, Input, Order, Phase, Protocol, SwarmView, Telemetry, Text, push, text,
+    Absentees, Action, Actions, Command, FormationView, Input, Order, Phase, Protocol, SwarmView, Telemetry,
+    Text, push, text,
 };
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
 const AT_HEIGHT: f64 = 0.95;
 /// Below this part of it the leader comes down (reference).
 const COMES_DOWN: f64 = 0.5;
+/// Higher than this above home nobody stands on the ground: three deviations of a height.
+const UP_M: f64 = 1.0;
+/// Motors that run for longer have flown, however low: ArduCopter stops them 10 s after they stood (DISARM_DELAY).
+const TRIES_ON_GROUND: Duration = Duration::from_secs(20);
 /// No leader flies faster; what is told of it may be off by [`LEAP_M`] besides.
 const LEADER_MOST_M_S: f64 = 30.0;
 /// See [`LEADER_MOST_M_S`].
@@ -80,6 +87,12 @@ pub struct FollowMe {
     is_fresh: bool,
     /// When the leader was heard last: also its call to land.
     heard_at: Option<Instant>,
+    /// Since when we wait for the leader.
+    waits_since: Instant,
+    /// Its pilot has been up (leader).
+    was_up: bool,
+    /// Since when its motors run (leader).
+    armed_since: Option<Instant>,
     /// When we tell next (leader).
     tell_at: Instant,
     /// Where the formation points, and since when: it turns after the leader's nose (leader).
@@ -101,6 +114,9 @@ impl FollowMe {
             told: None,
             is_fresh: false,
             heard_at: None,
+            waits_since: Instant::NEVER,
+            was_up: false,
+            armed_since: None,
             tell_at: now + Duration::from_micros(phase_us),
             formation: None,
             config,
@@ -117,6 +133,13 @@ impl FollowMe {
             && self.swarm.state == State::Start
         {
             self.swarm.task.heading_rad = heading_of(&at);
+        }
+        if let Input::Telemetry(at) = input
+            && matches!(self.swarm.state, State::Flying(_))
+        {
+            self.armed_since = at.armed.then(|| self.armed_since.unwrap_or(now));
+            let long = self.armed_since.is_some_and(|since| now.since(since) > TRIES_ON_GROUND);
+            self.was_up |= long || at.armed && at.height_m > UP_M;
         }
         // The operator does not command what a pilot flies.
         let stops = matches!(input, Input::Operator(Command::Hold | Command::Return | Command::Land));
@@ -163,18 +186,28 @@ impl FollowMe {
         Ok(())
     }
 
-    /// Where our slot is when the leader is there (thesis equation 7.1).
+    /// Where our slot is when the leader is there (thesis equation 7.1), as much higher or lower as the formation has
+    /// it, but within the fence: a leader near the ground leads nobody into it.
     fn slot_of(&self, c: Coordinates) -> Option<Point> {
         let formation = plan::formation(&self.swarm.plan).ok()?;
         let offset = formation.offset_m(self.swarm.slot, f64::from(c.heading_urad) * 1e-6);
         let frame = Frame::new(position(c.at));
         let p = frame.to_position(DVec3::new(offset.x, offset.y, 0.0));
-        Some(Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, ..c.at })
+        let height_m = f64::from(c.at.height_mm) * 1e-3 + formation.height_m(self.swarm.slot);
+        let limits = &self.swarm.config;
+        let height_m = height_m.clamp(limits.height_least_m, limits.height_most_m.max(limits.height_least_m));
+        let height_mm = libm::round(height_m * 1e3) as i32;
+        Some(Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm })
     }
 
-    /// When the leader counts as lost; never before it was heard.
+    /// When the leader counts as lost. One that was never heard may not have been started yet: for it we wait as
+    /// long as for an operator.
     fn lost_at(&self) -> Instant {
-        self.heard_at.map_or(Instant::NEVER, |at| at + self.config.leader_timeout)
+        match self.heard_at {
+            Some(at) => at + self.config.leader_timeout,
+            None if self.waits_since == Instant::NEVER => Instant::NEVER,
+            None => self.waits_since + self.swarm.config.hold_before_landing,
+        }
     }
 
     /// The transition table: it reads and never writes, so a test can print it whole.
@@ -186,6 +219,7 @@ impl FollowMe {
         match self.swarm.state {
             State::SetupFinished if self.swarm.asked == Some(Command::Start) => State::Flying(Flight::Ready),
             State::SetupFinished if !self.is_leader() && self.called_to_land() => self.landing(),
+            State::SetupFinished if now >= self.hangs_until() => self.without_leader(now),
             State::Flying(flight) if self.is_leader() => self.next_of_leader(now, flight),
             State::Flying(flight) => self.next_of_slave(now, flight),
             unchanged => unchanged,
@@ -200,6 +234,10 @@ impl FollowMe {
             Flight::Ready if self.swarm.airborne() && height_m >= AT_HEIGHT * self.config.height_m => {
                 State::Flying(Flight::FollowMe)
             }
+            // A climb that was broken off: whoever waits in a slot has to come down too.
+            Flight::Ready if self.was_up && (lands || !self.swarm.airborne()) => {
+                State::Flying(Flight::Descending { until: now + CALLS_TO_LAND })
+            }
             Flight::FollowMe if comes_down => {
                 State::Flying(Flight::Descending { until: now + CALLS_TO_LAND })
             }
@@ -213,14 +251,7 @@ impl FollowMe {
         match flight {
             _ if self.called_to_land() => self.landing(),
             Flight::Ready if self.is_fresh => State::Flying(Flight::Following),
-            Flight::Ready | Flight::Following if is_lost => match self.config.leader_lost {
-                LeaderLost::Hold => {
-                    let land_at = now + self.swarm.config.hold_before_landing;
-                    State::Flying(Flight::LeaderLost { land_at })
-                }
-                LeaderLost::Land => State::Aborted(Abort::Land),
-                LeaderLost::Return => State::Aborted(Abort::Return),
-            },
+            Flight::Ready | Flight::Following if is_lost => self.without_leader(now),
             Flight::LeaderLost { .. } if self.is_fresh && self.config.follows_again => {
                 State::Flying(Flight::Following)
             }
@@ -229,14 +260,24 @@ impl FollowMe {
         }
     }
 
-    fn called_to_land(&self) -> bool {
-        self.swarm.land_at.is_some()
+    /// As configured.
+    fn without_leader(&self, now: Instant) -> State {
+        match self.config.leader_lost {
+            LeaderLost::Hold => {
+                let land_at = now + self.swarm.config.hold_before_landing;
+                State::Flying(Flight::LeaderLost { land_at })
+            }
+            LeaderLost::Land => State::Aborted(Abort::Land),
+            LeaderLost::Return => State::Aborted(Abort::Return),
+        }
     }
 
-    fn landing(&self) -> State {
-        match self.config.landing {
-            Landing::InPlace => State::Landing,
-            Landing::Formation => State::MovingToLand,
+    /// A slave in its slot hears its leader five times a second. When it no longer waits for one that says nothing:
+    /// as long as for an operator.
+    fn hangs_until(&self) -> Instant {
+        match self.swarm.peers.get(self.swarm.leader) {
+            Some(leader) if !self.is_leader() => leader.heard_at + self.swarm.config.hold_before_landing,
+            _ => Instant::NEVER,
         }
     }
 
@@ -245,20 +286,23 @@ impl FollowMe {
         let old = self.swarm.state;
         self.swarm.change(now, new, out);
         match new {
+            State::Flying(Flight::Ready) => self.waits_since = now,
             State::Flying(Flight::LeaderLost { .. }) => {
                 self.is_fresh = false;
                 push(out, Action::Order(Order::Hold));
             }
-            // Around where the leader lands, turned as it was last.
             State::MovingToLand => {
                 let place = self.landing_place();
                 self.swarm.fly_to(now, place, out);
             }
             _ => {}
         }
-        let lost = matches!(old, State::Flying(Flight::Ready | Flight::Following))
-            && self.swarm.asked.is_none()
-            && now >= self.lost_at();
+        let silent = match old {
+            State::Flying(Flight::Ready | Flight::Following) => now >= self.lost_at(),
+            State::SetupFinished => now >= self.hangs_until(),
+            _ => false,
+        };
+        let lost = silent && self.swarm.asked.is_none();
         let undecided = matches!(old, State::Flying(Flight::LeaderLost { .. }));
         let why = match new {
             State::Aborted(Abort::Land | Abort::Return) if lost => Some("; the leader is silent"),
@@ -269,17 +313,6 @@ impl FollowMe {
         };
         let (name, detail) = (self.state(), self.detail());
         self.swarm.tell(old, name, &detail, why, out);
-    }
-
-    fn landing_place(&self) -> Option<Point> {
-        let (center, at) = self.swarm.land_at.zip(self.swarm.at)?;
-        let heading_rad = match self.told {
-            Some((_, c)) => f64::from(c.heading_urad) * 1e-6,
-            None => plan::heading_rad(&self.swarm.plan),
-        };
-        let height_mm = at.point().height_mm;
-        let Swarm { plan, slot, .. } = &self.swarm;
-        Some(plan::landing_place(plan, *slot, self.swarm.center(), center, heading_rad, height_mm))
     }
 
     /// A slave flies after what was told last.
@@ -403,6 +436,7 @@ impl Protocol for FollowMe {
             State::Flying(_) if self.is_leader() => (self.tell_at, "coordinates due"),
             State::Flying(Flight::LeaderLost { land_at }) => (land_at, "nobody decided"),
             State::Flying(_) => (self.lost_at(), "leader silent"),
+            State::SetupFinished => (self.hangs_until(), "leader silent"),
             _ => return first,
         };
         if own.0 < first.0 { own } else { first }
@@ -416,6 +450,9 @@ impl Protocol for FollowMe {
             }
             Command::Setup if leader && self.swarm.at.is_some_and(|at| heading_of(&at).is_none()) => {
                 Err(text!("no heading yet"))
+            }
+            Command::Exclude(who) if self.swarm.planned() && who == self.swarm.config.master => {
+                Err(text!("exclude {who}: a pilot flies it and all follow it"))
             }
             _ => self.swarm.permits(command, self.state()),
         }
@@ -478,6 +515,22 @@ impl Protocol for FollowMe {
 
     fn swarm(&self) -> SwarmView {
         self.swarm.view()
+    }
+
+    fn absentees(&self) -> Absentees {
+        self.swarm.absentees()
+    }
+
+    /// In flight around the leader, wherever its pilot is.
+    fn formation(&self) -> Option<FormationView> {
+        let here = self.swarm.at.map(|at| at.point());
+        let around = match (self.swarm.state, here, self.formation) {
+            (State::Flying(Flight::FollowMe), Some(here), Some((_, heading_rad))) => {
+                Around::Place(here, heading_rad)
+            }
+            _ => Around::Waypoint(0),
+        };
+        self.swarm.formation_view(around)
     }
 
     fn slot_offset_m(&self) -> Option<DVec2> {

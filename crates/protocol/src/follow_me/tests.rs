@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::string::String;
 use std::vec::Vec as StdVec;
 
-use wingbeat_geo::formation::Layout;
+use wingbeat_geo::formation::{Layout, Offset};
 use wingbeat_wire::VehicleId;
 
 use super::*;
@@ -609,6 +609,126 @@ fn follow_14_a_turn_of_the_nose_is_no_flight_through_the_leader() {
     };
     assert!(nearest_m(3.0) > 45.0, "{}", nearest_m(3.0));
     assert!(nearest_m(f64::INFINITY) < 5.0, "as published they do");
+}
+
+#[test]
+fn follow_03_a_formation_with_heights_is_flown_at_them_and_within_the_fence() {
+    let mut rig = Rig::new(3, Layout::Custom, |c| {
+        let place = |right_dm, up_dm| Offset { right_dm, ahead_dm: -600, up_dm };
+        c.swarm.offsets.extend([Offset::default(), place(600, 100), place(-600, -100)]);
+    });
+    rig.lead();
+    let heights = |rig: &Rig| {
+        let leader_m = rig.craft[0].at.z;
+        let mut above_m: StdVec<i32> =
+            (1..3).map(|i| libm::round(rig.craft[i].at.z - leader_m) as i32).collect();
+        above_m.sort_unstable();
+        above_m
+    };
+    rig.run(5);
+    assert_eq!(heights(&rig), [-10, 10]);
+    // Above half of its height the leader leads on, and its lower slave would be at 1 m.
+    rig.leader_m_s = DVec3::Z * -2.0;
+    rig.until("low", 20, |r| r.craft[0].at.z < 11.0);
+    rig.leader_m_s = DVec3::ZERO;
+    rig.run(5);
+    let least_m = rig.craft[0].follow.config.swarm.height_least_m;
+    let lowest_m = rig.craft[1..].iter().map(|c| c.at.z).fold(f64::INFINITY, f64::min);
+    assert!((lowest_m - least_m).abs() < 0.3, "{lowest_m}");
+    assert!(rig.slaves_in("Following"));
+}
+
+#[test]
+fn follow_15_a_leader_that_is_never_heard_is_waited_for_as_long_as_an_operator() {
+    for (change, state) in
+        [(USUAL, "LeaderLost"), (|c: &mut Config| c.leader_lost = LeaderLost::Land, "Aborted")]
+    {
+        let mut rig = Rig::new(3, Layout::Linear, change);
+        rig.set_up();
+        rig.hears = |_, from, _| from != 0;
+        rig.command_all(Command::Start);
+        rig.run(55);
+        assert!(rig.slaves_in("WaitMaster"));
+        rig.until("notice", 10, |r| r.slaves_in(state));
+        rig.until("coming down", 200, |r| r.craft[1..].iter().all(|c| !c.armed));
+    }
+}
+
+#[test]
+fn follow_16_a_climb_that_is_broken_off_brings_everybody_down() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    // Motors that run on the ground and stop again are no flight.
+    rig.craft[0].armed = true;
+    rig.run(3);
+    rig.craft[0].armed = false;
+    rig.run(3);
+    assert!(rig.slaves_in("WaitMaster") && rig.state(0) == "Ready");
+    rig.craft[0].armed = true;
+    rig.leader_m_s = DVec3::Z * 2.0;
+    rig.run(5);
+    rig.leader_m_s = DVec3::Z * -2.0;
+    rig.until("all down", 100, |r| (0..3).all(|i| r.state(i) == "Finished"));
+    assert!(!rig.states[&1].contains(&"Following"));
+}
+
+#[test]
+fn follow_17_who_stands_where_a_slave_would_land_is_landed_beside() {
+    let mut rig = Rig::new(4, Layout::Linear, USUAL);
+    rig.lead();
+    // One is landed by the operator, and the formation flies on until another is over it.
+    let (first, flown) = (rig.craft[1].at, Command::Land);
+    rig.feed(1, Input::Operator(flown));
+    rig.until("the first down", 100, |r| !r.craft[1].armed);
+    let nearest = |rig: &Rig| {
+        let apart_m = |i: usize| (rig.craft[i].at - first).truncate().length();
+        (2..4).map(|i| (i, apart_m(i))).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap()
+    };
+    let (second, _) = nearest(&rig);
+    let way = (first - rig.craft[second].at).truncate();
+    rig.leader_m_s = (way / way.length() * 3.0).extend(0.0);
+    rig.until("over the first", 60, |r| (r.craft[second].at - first).truncate().length() < 3.0);
+    rig.leader_m_s = DVec3::ZERO;
+    rig.run(2);
+    rig.leader_m_s = DVec3::Z * -2.0;
+    rig.until("all down", 200, |r| r.craft.iter().all(|c| !c.armed));
+    let apart_m = (rig.craft[second].at - first).truncate().length();
+    assert!((8.0..30.0).contains(&apart_m), "{apart_m}");
+    assert!(rig.states[&second].contains(&"MovingToLand"));
+    let other = 5 - second;
+    assert!(!rig.states[&other].contains(&"MovingToLand"), "whose place is free comes down in it");
+}
+
+#[test]
+fn follow_18_slaves_in_their_slots_do_not_wait_for_ever_for_a_leader_that_says_nothing() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.set_up();
+    rig.run(200);
+    assert!(rig.slaves_in("SetupFinished"), "for an operator they do");
+    rig.hears = |_, from, _| from != 0;
+    rig.run(55);
+    assert!(rig.slaves_in("SetupFinished"));
+    rig.until("notice", 10, |r| r.slaves_in("LeaderLost"));
+    assert!(rig.said(1, "the leader is silent"));
+    rig.until("coming down", 200, |r| r.craft[1..].iter().all(|c| !c.armed));
+}
+
+#[test]
+fn two_swarms_on_one_channel_are_set_up_each_by_its_own_master() {
+    let mut rig = Rig::new(6, Layout::Linear, USUAL);
+    for i in 0..6 {
+        let leader = VehicleId(10 + i as u64 / 3 * 3);
+        let config = Config::new(VehicleId(10 + i as u64), leader, 3);
+        rig.craft[i].follow = FollowMe::new(config, 1 + i as u64, Instant::ZERO);
+    }
+    rig.run(5);
+    rig.command_all(Command::Setup);
+    rig.until("setup", 200, |r| (0..6).all(|i| r.state(i) == "SetupFinished"));
+    for i in 0..6 {
+        let view = rig.craft[i].follow.swarm();
+        assert_eq!(view.leader_id, Some(VehicleId(10 + i as u64 / 3 * 3)), "{i}");
+    }
 }
 
 #[test]

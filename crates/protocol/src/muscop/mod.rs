@@ -22,11 +22,13 @@ mod tests;
 use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
+use crate::swarm::members::Slots;
 use crate::swarm::obstacles::Ahead;
+use crate::swarm::preview::Around;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
 use crate::{
-    Action, Actions, Command, ConfigError, Configuration, Input, Order, Phase, Protocol, SwarmView, Text,
-    push, text,
+    Absentees, Action, Actions, Command, ConfigError, Configuration, FormationView, Input, Order, Phase,
+    Protocol, SwarmView, Text, push, text,
 };
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
@@ -86,6 +88,8 @@ pub struct Muscop {
     swarm: Swarm<Flight>,
     /// Where our leader last sent us.
     move_to: Option<u16>,
+    /// Whose word we fly on: it alone may be told to others as the leader's.
+    word_of: usize,
     /// Since when we hold on our way, because somebody ahead is too near.
     held_since: Option<Instant>,
     /// Our stop was not seen to take effect: until then the autopilot takes no other order.
@@ -101,6 +105,7 @@ impl Muscop {
         Self {
             swarm: Swarm::new(config.swarm, seed, now),
             move_to: None,
+            word_of: 0,
             held_since: None,
             braking: false,
             wait_until: Instant::NEVER,
@@ -174,10 +179,29 @@ impl Muscop {
         if leads && slot != self.swarm.leader {
             return Err(Refused::Stranger);
         }
-        if follows == self.swarm.leader && !self.swarm.is_leader() && word.is_some() {
-            self.move_to = self.move_to.max(word);
-        }
+        let behind = matches!(message, Message::Following { reached: false, .. }) && !leads;
+        self.take_word(slot, follows, word, if behind { left_for } else { None });
         Ok(())
+    }
+
+    /// Takes our leader's word, and withdraws it where somebody turns out to be behind. What the leader says
+    /// itself counts as it is said last: it calls back its word when one that it had given up is heard again. A
+    /// relayed word is older than that, so it counts only for whoever knows of nobody behind.
+    fn take_word(&mut self, slot: usize, follows: usize, word: Option<u16>, goes_to: Option<u16>) {
+        let s = &self.swarm;
+        let State::Flying(flight) = s.state else { return };
+        let (Flight::WaypointReached { waypoint: here } | Flight::MovingToWaypoint { waypoint: here }) =
+            flight;
+        if s.is_leader() {
+            return;
+        }
+        if goes_to.is_some_and(|goes_to| goes_to <= here) && s.out() >> slot & 1 == 0 {
+            self.move_to = self.move_to.min(Some(here));
+        } else if slot == s.leader {
+            self.move_to = word.or(self.move_to);
+        } else if follows == s.leader && word > self.move_to && behind(s, here) == 0 {
+            self.move_to = word;
+        }
     }
 
     /// The transition table: it reads and never writes, so a test can print it whole. The next state, and why,
@@ -210,7 +234,8 @@ impl Muscop {
                         ),
                     );
                 }
-                if !s.is_leader() && (self.move_to > Some(waypoint + 1) || s.land_at.is_some() && !last) {
+                let given_up = self.move_to > Some(waypoint + 1) && now >= self.wait_until;
+                if !s.is_leader() && (given_up || s.land_at.is_some() && !last) {
                     return (s.failure(now), Some("; left behind: the others have gone on"));
                 }
                 match (released, last) {
@@ -231,8 +256,8 @@ impl Muscop {
                         Ahead::Clear => State::MovingToLand,
                         Ahead::Waits if now < s.land_by => s.state,
                         Ahead::Waits | Ahead::Blocked => {
-                            let why = "; another is in the way to the landing place: lands here";
-                            return (State::Aborted(Abort::Land), Some(why));
+                            let why = "; another may be in the way to the landing place";
+                            return (State::Landing, Some(why));
                         }
                     },
                     _ => s.state,
@@ -245,6 +270,9 @@ impl Muscop {
                 return (s.failure(now), Some("; another stays in the way to the waypoint"));
             }
             State::Flying(MovingToWaypoint { .. }) if now >= s.leg_deadline => s.failure(now),
+            State::MovingToLand if now >= self.wait_until => {
+                return (State::Landing, Some("; another stays in the way to the landing place"));
+            }
             unchanged => unchanged,
         };
         (state, None)
@@ -255,9 +283,10 @@ impl Muscop {
         let patience = self.swarm.config.hold_before_landing + self.swarm.config.hold_before_landing;
         match self.swarm.state {
             State::Flying(Flight::WaypointReached { waypoint }) => {
+                // Who is given up by its leader, but hears it, waits to be heard again.
                 let released = match self.swarm.is_leader() {
                     true => may_go(&self.swarm, waypoint),
-                    false => self.move_to == Some(waypoint + 1),
+                    false => self.move_to > Some(waypoint),
                 };
                 if !released {
                     self.wait_until = Instant::NEVER;
@@ -267,7 +296,7 @@ impl Muscop {
                     self.swarm.talk_now = self.swarm.is_leader();
                 }
             }
-            State::Flying(Flight::MovingToWaypoint { .. }) => {
+            State::Flying(Flight::MovingToWaypoint { .. }) | State::MovingToLand => {
                 let Some(target) = self.swarm.target else { return };
                 match (self.held_since, self.swarm.closes_up(now, target, self.held_since.is_some())) {
                     (None, true) => {
@@ -291,6 +320,7 @@ impl Muscop {
     /// Takes a state, acts and tells.
     fn change(&mut self, now: Instant, new: State, why: Option<&str>, out: &mut Actions) {
         let old = self.swarm.state;
+        self.swarm.lands_here |= new == State::Landing && why.is_some();
         let blocked = now >= self.swarm.blocked_until();
         self.swarm.change(now, new, out);
         (self.held_since, self.braking, self.wait_until) = (None, false, Instant::NEVER);
@@ -303,6 +333,7 @@ impl Muscop {
                 let place = self.swarm.route.get(usize::from(waypoint)).copied();
                 self.swarm.fly_to(now, place, out);
                 self.swarm.talk_now = self.swarm.is_waited_for(waypoint - 1);
+                self.word_of = self.swarm.leader;
             }
             // The leader's last word.
             State::Aborted(Abort::Land) if blocked && why.is_some() => self.swarm.land_here = true,
@@ -314,27 +345,43 @@ impl Muscop {
 }
 
 /// What is repeated in flight.
-fn in_flight(swarm: &Swarm<Flight>, flight: Flight) -> [Option<Message>; 2] {
+fn in_flight(swarm: &Swarm<Flight>, word_of: usize, flight: Flight) -> [Option<Message>; 2] {
     let leader = swarm.leader;
     let at = swarm.at.map(|at| at.point()).unwrap_or_default();
     let one = |message| [Some(message), None];
-    let following = |waypoint, reached| Message::Following { waypoint, reached, leader: leader as u8, at };
+    let following =
+        |waypoint, reached, leader: usize| Message::Following { waypoint, reached, leader: leader as u8, at };
     match flight {
         // Whoever missed the release to here must still hear it, and all that the leader is alive.
         Flight::WaypointReached { waypoint } if swarm.is_leader() => one(match may_go(swarm, waypoint) {
             true => Message::Release { waypoint: waypoint + 1 },
-            false => Message::Gather { waypoint },
+            false => Message::Gather { waypoint: word(swarm, waypoint) },
         }),
         Flight::MovingToWaypoint { waypoint } if swarm.is_leader() => {
-            [Some(Message::MoveToWaypoint { waypoint }), swarm.alive()]
+            [Some(Message::MoveToWaypoint { waypoint: word(swarm, waypoint) }), swarm.alive()]
         }
         Flight::WaypointReached { waypoint } if leader == swarm.center() => {
             one(Message::ReachedWaypointAck { waypoint })
         }
-        Flight::WaypointReached { waypoint } => one(following(waypoint, true)),
-        // Whoever missed the leader's word hears it from us.
-        Flight::MovingToWaypoint { waypoint } => one(following(waypoint, false)),
+        Flight::WaypointReached { waypoint } => one(following(waypoint, true, leader)),
+        // Whoever missed the leader's word hears it from us; of another leader it is none.
+        Flight::MovingToWaypoint { waypoint } => one(following(waypoint, false, word_of)),
     }
+}
+
+/// Who is waited for and not known to have reached a waypoint.
+fn behind(swarm: &Swarm<Flight>, waypoint: u16) -> Slots {
+    Swarm::<Flight>::each(swarm.others())
+        .filter(|&slot| swarm.peers[slot].reached < Some(waypoint))
+        .fold(0, |bits, slot| bits | 1 << slot)
+}
+
+/// Where a leader that is at a waypoint, or on its way there, sends the others: there, unless one that was
+/// given up is heard again from farther behind. Nobody leaves that one behind a second time.
+fn word(swarm: &Swarm<Flight>, waypoint: u16) -> u16 {
+    Swarm::<Flight>::each(swarm.others())
+        .map(|slot| swarm.peers[slot].reached.map_or(0, |reached| reached.saturating_add(1)))
+        .fold(waypoint, u16::min)
 }
 
 /// Whether all may leave a waypoint, as far as the leader is concerned: all are there, the next exists, and no
@@ -385,7 +432,8 @@ impl Protocol for Muscop {
         if now >= self.swarm.talk_at || !matches!(input, Input::Message { .. }) {
             self.keep_clear(now, out);
         }
-        self.swarm.talk(now, input, in_flight, out);
+        let word_of = self.word_of;
+        self.swarm.talk(now, input, |swarm, flight| in_flight(swarm, word_of, flight), out);
     }
 
     fn poll_timeout(&self) -> (Instant, &'static str) {
@@ -402,7 +450,7 @@ impl Protocol for Muscop {
                 };
                 (ends.min(self.wait_until), "the way stays blocked")
             }
-            State::Flying(Flight::MovingToWaypoint { .. }) => {
+            State::Flying(Flight::MovingToWaypoint { .. }) | State::MovingToLand => {
                 (self.swarm.leg_deadline.min(self.wait_until), "place not reached")
             }
             _ => return first,
@@ -468,8 +516,26 @@ impl Protocol for Muscop {
         self.swarm.view()
     }
 
+    fn return_height_mm(&self) -> Option<i32> {
+        self.swarm.return_height_mm()
+    }
+
     fn waits_for(&self, who: VehicleId) -> bool {
         self.swarm.slot_of(who).is_none_or(|slot| self.swarm.others() >> slot & 1 == 1)
+    }
+
+    fn absentees(&self) -> Absentees {
+        self.swarm.absentees()
+    }
+
+    fn formation(&self) -> Option<FormationView> {
+        let waypoint = match self.swarm.state {
+            State::Flying(Flight::WaypointReached { waypoint } | Flight::MovingToWaypoint { waypoint }) => {
+                waypoint
+            }
+            _ => 0,
+        };
+        self.swarm.formation_view(Around::Waypoint(waypoint))
     }
 
     fn slot_offset_m(&self) -> Option<DVec2> {

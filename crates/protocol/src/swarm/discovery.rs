@@ -8,8 +8,23 @@ use super::{State, Swarm};
 /// One that stands and calls does not move so far from one call to the next: it is two with one id, metres.
 const JUMP_M: f64 = 30.0;
 
+/// The number that a call bears in place of a flight's, which does not exist yet: whose swarm it calls. Where
+/// several swarms share a channel each master plans for those who call it, and for nobody else.
+pub(crate) fn call_number(master: VehicleId) -> u32 {
+    (master.0 ^ master.0 >> 32) as u32
+}
+
 impl<F: Copy + PartialEq> Swarm<F> {
-    pub(super) fn hear_hello(&mut self, now: Instant, from: VehicleId, at: Point) -> Result<(), Refused> {
+    pub(super) fn hear_hello(
+        &mut self,
+        now: Instant,
+        from: VehicleId,
+        called: u32,
+        at: Point,
+    ) -> Result<(), Refused> {
+        if called != call_number(self.config.master) {
+            return Err(Refused::OtherFlight);
+        }
         if !self.is_master() || self.state != State::Start {
             return Ok(()); // early or late, and harmless
         }

@@ -50,8 +50,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         plan::landing_place(&self.plan, slot, self.leader, leader_at, heading_rad, height_mm)
     }
 
-    /// What is said while coming down and after.
+    /// What is said while coming down and after. Who lands where it is says that, so that nobody takes its
+    /// landing place for taken and its own for free.
     pub(super) fn landing_call(&self) -> Option<Message> {
+        if self.lands_here {
+            let how = if self.state == State::Finished { Ending::Down } else { Ending::Landing };
+            return self.at.map(|at| Message::Leaving { at: at.point(), how });
+        }
         let at = self.land_at?;
         Some(if self.is_leader() {
             Message::Land { at }
@@ -73,7 +78,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Abort::Ground => Ending::Down,
             Abort::Return => Ending::Returning,
             Abort::Land => Ending::Landing,
-            Abort::Hold | Abort::Failure { .. } => Ending::Holding,
+            // Who holds on its way home is on it.
+            Abort::ReturnHeld { .. } if self.is_aloft() => Ending::Returning,
+            Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. } => Ending::Holding,
         };
         Some(Message::Leaving { at, how })
     }

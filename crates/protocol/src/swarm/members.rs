@@ -9,10 +9,13 @@ use wingbeat_geo::{DVec3, Instant};
 use wingbeat_wire::{Ending, Message, Point, Refused, SWARM_MAX, VehicleId};
 
 use super::{State, Swarm, TakeOff};
-use crate::{Text, text};
+use crate::{Absent, Absentees, Text, text};
 
 /// Two places of one aircraft that are less apart tell no speed, metres.
 const MOVED_M: f64 = 0.3;
+
+/// Nobody flies lower, millimetre.
+const STANDS_MM: i32 = 1_000;
 
 /// From two places told that far apart no speed is taken, seconds.
 const STALE_S: f64 = 1.5;
@@ -30,8 +33,12 @@ pub(crate) struct Peer {
     /// How fast it moved then, by where it was before at `moved_at`.
     pub(crate) velocity_m_s: DVec3,
     pub(crate) moved_at: Instant,
+    /// Where it stood before it took off.
+    pub(crate) home: Option<Point>,
     /// It said that it leaves: from where, and how.
     pub(crate) left: Option<(Point, Ending)>,
+    /// From whom we have it that the operator excluded it: ourselves, or who passed it on.
+    pub(crate) excluded_by: Option<VehicleId>,
     /// The last waypoint that it is known to have left for.
     pub(crate) going: Option<u16>,
     /// The last waypoint that it is known to have reached.
@@ -98,7 +105,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.id_of(usize::from(*self.plan.take_off_order.get(self.turn()? + 1)?))
     }
     /// Those who take off before us, the last first.
-    pub(super) fn predecessors(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn predecessors(&self) -> impl Iterator<Item = usize> + Clone {
         self.plan.take_off_order[..self.turn().unwrap_or(0)].iter().rev().map(|&s| usize::from(s))
     }
 
@@ -121,7 +128,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             at: None,
             velocity_m_s: DVec3::ZERO,
             moved_at: now,
+            home: None,
             left: None,
+            excluded_by: None,
             going: None,
             reached: None,
             follows: self.leader,
@@ -147,8 +156,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.elect();
         }
         match message {
-            Message::Alive { at } | Message::Following { at, .. } => self.note_place(now, slot, *at),
+            Message::Alive { at } => {
+                // The first that it tells is where it stands.
+                let peer = &mut self.peers[slot];
+                if at.height_mm < STANDS_MM && peer.reached.is_none() {
+                    peer.home = peer.home.or(Some(*at));
+                }
+                self.note_place(now, slot, *at);
+            }
+            Message::Following { at, .. } => self.note_place(now, slot, *at),
             Message::Leaving { at, how } => {
+                self.note_place(now, slot, *at);
                 self.peers[slot].left = Some((*at, *how));
                 if self.left >> slot & 1 == 0 {
                     self.left |= 1 << slot;
@@ -160,7 +178,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 if slot != self.leader && self.id_of(slot) != Some(self.config.master) {
                     return Err(Refused::Stranger);
                 }
-                self.exclude(*who);
+                self.exclude(*who, self.plan.slots[slot]);
             }
             Message::LandHere { at, leader } => {
                 // Of a leader whom we do not follow it is no order.
@@ -186,14 +204,29 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// No longer waits for a member. Of ourselves, ends our flight.
-    pub(crate) fn exclude(&mut self, who: VehicleId) {
+    /// No longer waits for a member, on the word of `by`. Of ourselves, ends our flight.
+    pub(crate) fn exclude(&mut self, who: VehicleId, by: VehicleId) {
         let Some(slot) = self.slot_of(who) else { return };
         if self.excluded >> slot & 1 == 0 {
             self.excluded |= 1 << slot;
+            self.peers[slot].excluded_by = Some(by);
             self.news = Some((slot, "is excluded: not waited for"));
             self.elect();
         }
+    }
+
+    /// The members that are not waited for, ourselves too if we were excluded.
+    pub fn absentees(&self) -> Absentees {
+        let absent = |slot: usize| {
+            let peer = self.peers.get(slot)?;
+            Some(Absent {
+                id: self.id_of(slot)?,
+                silent: self.silent >> slot & 1 == 1,
+                leaves: peer.left.map(|(_, how)| how),
+                excluded_by: peer.excluded_by,
+            })
+        };
+        Self::each(self.out()).filter_map(absent).collect()
     }
 
     /// Who was silent for too long is lost. Each time that something is said, not at each input: a crowd
@@ -208,6 +241,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.news = Some((slot, "is silent: not waited for"));
             }
         }
+        self.watch_progress(now);
         if self.state == State::TakingOff(TakeOff::Waiting) {
             self.survey_take_off(now);
         }

@@ -24,11 +24,13 @@
 mod arrival;
 mod chart;
 pub mod conflict;
-mod discovery;
+pub(crate) mod discovery;
 mod landing;
 pub mod members;
 pub(crate) mod obstacles;
 pub mod plan;
+pub mod preview;
+mod returning;
 mod setup;
 pub mod shape;
 mod takeoff;
@@ -202,6 +204,11 @@ pub enum Abort {
     Hold,
     /// Returning to launch.
     Return,
+    /// Holding until the way home is clear; where it stays blocked for long, landing.
+    ReturnHeld {
+        /// Since when.
+        since: Instant,
+    },
     /// Landing.
     Land,
     /// Holding after a failure until `land_at`, then landing.
@@ -238,6 +245,10 @@ pub struct Swarm<F> {
     pub(crate) plan: Plan,
     /// What follows from the plan, or from none.
     chart: Chart,
+    /// The heights of its returns, where it has any.
+    layers: Option<plan::Layers>,
+    /// Where we stood before our motors were armed.
+    home: Option<Point>,
     pub(crate) flight: u32,
     pub(crate) slot: usize,
     /// Whose word is followed: at first the centre's.
@@ -250,6 +261,8 @@ pub struct Swarm<F> {
     pub(crate) left: Slots,
     /// Whom the operator excluded.
     pub(crate) excluded: Slots,
+    /// Of whose exclusion we told last: of several each has its turn.
+    told_excluded: usize,
     /// A member about which people are to be told.
     news: Option<(usize, &'static str)>,
     new_leader: bool,
@@ -257,6 +270,10 @@ pub struct Swarm<F> {
     pub(crate) blocked_since: Option<Instant>,
     /// The flight is over: all land where they are.
     pub(crate) land_here: bool,
+    /// The mission is flown, and we land where we are: the way to our landing place is not safe.
+    pub(crate) lands_here: bool,
+    /// Whom the take-off has brought to its first height and to its slot, and since when that is all.
+    stalled: (Slots, Slots, Instant),
     pub(crate) route: Route,
     /// A plan was adopted, and its route not yet asked to be loaded.
     adopted: bool,
@@ -270,6 +287,8 @@ pub struct Swarm<F> {
     all_at_once: bool,
     /// Who was told to hold another plan than ours.
     other_plan: Slots,
+    /// The plan as it was last tried (master, before setup).
+    trial: Option<preview::Trial>,
     /// What of the master's plan we could not fly.
     unflyable: Option<plan::PlanError>,
     tell_unflyable: bool,
@@ -320,6 +339,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             doubled: None,
             plan: Plan::default(),
             chart: Chart::of(&Plan::default()),
+            layers: None,
+            home: None,
             flight: 0,
             slot: 0,
             leader: 0,
@@ -327,10 +348,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
             silent: 0,
             left: 0,
             excluded: 0,
+            told_excluded: 0,
             news: None,
             new_leader: false,
             blocked_since: None,
             land_here: false,
+            lands_here: false,
+            stalled: (0, 0, now),
             route: Route::new(),
             adopted: false,
             loaded: false,
@@ -338,6 +362,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             in_slot: 0,
             all_at_once: false,
             other_plan: 0,
+            trial: None,
             unflyable: None,
             tell_unflyable: false,
             all_in_slots: false,
@@ -366,6 +391,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.judge(now);
             self.doubled = self.doubled.filter(|(_, at)| now.since(*at) < self.config.time_to_live);
         }
+        self.try_plan(now);
         match input {
             Input::Wake => {
                 if now >= self.look_at {
@@ -375,11 +401,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
             Input::Telemetry(at) => {
                 self.at = Some(at);
+                if !at.armed {
+                    self.home = Some(at.point());
+                }
                 if self.config.arrival_period.is_zero() {
                     self.look();
                 }
             }
-            Input::Operator(Command::Exclude(who)) => self.exclude(who),
+            Input::Operator(Command::Exclude(who)) => self.exclude(who, self.config.me),
             Input::Operator(command) => self.asked = Some(command),
             Input::Done(Order::LoadRoute) => self.loaded = true,
             Input::Done(_) | Input::Reached(_) => {}
@@ -397,7 +426,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         message: &'a Message,
     ) -> Result<Option<Heard<'a>>, Refused> {
         match message {
-            Message::Hello { at } => return self.hear_hello(now, from, *at).map(|()| None),
+            Message::Hello { at } => return self.hear_hello(now, from, flight, *at).map(|()| None),
             Message::Data(plan) => self.hear_plan(now, from, flight, plan)?,
             _ => {}
         }
@@ -457,10 +486,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match self.state {
             Start if self.asked == Some(Command::Setup) => State::Setup,
             State::Setup | State::ReadyToFly => self.next_in_setup(now),
+            State::TakingOff(_) | State::SetupFinished if now >= self.stalled_until() => Aborted(Abort::Land),
             State::TakingOff(phase) => self.next_in_take_off(now, phase),
             MovingToLand if self.arrived => Landing,
             MovingToLand if now >= self.leg_deadline => self.failure(now),
             Landing if !self.airborne() => Finished,
+            Aborted(Abort::Return | Abort::ReturnHeld { .. }) if self.airborne() => {
+                Aborted(self.next_in_return(now))
+            }
             Aborted(Abort::Failure { land_at }) if now >= land_at => Aborted(Abort::Land),
             Aborted(_) if !self.airborne() => Aborted(Abort::Ground),
             unchanged => unchanged,
@@ -476,7 +509,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 return Some(Aborted(Abort::Ground));
             }
             (_, Some(Command::Hold)) => return Some(Aborted(Abort::Hold)),
-            (_, Some(Command::Return)) => return Some(Aborted(Abort::Return)),
+            (Aborted(Abort::Return | Abort::ReturnHeld { .. }), Some(Command::Return)) => {}
+            (_, Some(Command::Return)) => return Some(Aborted(self.begin_return(now))),
             (_, Some(Command::Land)) => return Some(Aborted(Abort::Land)),
             _ => {}
         }
@@ -507,6 +541,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.acks = 0;
         self.arrived = false;
         self.target = None;
+        self.stalled.2 = now;
         match self.state {
             State::Start | State::Finished | State::SetupFinished | State::Flying(_) => {}
             State::Setup if self.is_master() => self.make_plan(now, out),
@@ -524,7 +559,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 push(out, Action::Order(Order::Land));
             }
             State::Aborted(Abort::Land) => push(out, Action::Order(Order::Land)),
-            State::Aborted(Abort::Hold | Abort::Failure { .. }) => push(out, Action::Order(Order::Hold)),
+            State::Aborted(Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
+                push(out, Action::Order(Order::Hold));
+            }
             State::Aborted(Abort::Return) => push(out, Action::Order(Order::Return)),
             // Motors may have been about to start: make sure.
             State::Aborted(Abort::Ground) => {
@@ -541,6 +578,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let severity = match self.state {
             State::Aborted(Abort::Failure { .. }) => Severity::Error,
             State::Aborted(_) => Severity::Warning,
+            State::Landing if self.lands_here => Severity::Warning,
             _ => Severity::Info,
         };
         let why = match (old, self.state) {
@@ -548,7 +586,22 @@ impl<F: Copy + PartialEq> Swarm<F> {
             (State::Aborted(Abort::Failure { .. }), State::Aborted(Abort::Land)) => {
                 "; nobody decided in time"
             }
+            (State::Aborted(Abort::ReturnHeld { .. }), State::Aborted(Abort::Land))
+                if self.asked.is_none() =>
+            {
+                "; the way home stays blocked: lands here"
+            }
+            (State::Aborted(Abort::Return | Abort::ReturnHeld { .. }), State::Aborted(_))
+                if self.asked.is_none() =>
+            {
+                ""
+            }
             (_, State::Aborted(Abort::Land)) if self.land_here => "; the leader ends the flight here",
+            (State::TakingOff(_) | State::SetupFinished, State::Aborted(Abort::Land))
+                if self.asked.is_none() && !self.failed && !self.is_excluded() =>
+            {
+                "; others are missing and nobody decided in time: lands here"
+            }
             (_, State::Aborted(_)) if self.is_excluded() => "; excluded by the operator",
             (_, State::Aborted(_)) if self.failed => "; an order failed",
             (_, State::Aborted(Abort::Failure { .. })) => "; the place was not reached in time",
@@ -576,10 +629,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         match self.state {
             State::ReadyToFly if !self.is_master() => consider(self.silence_at(), "silence is an answer"),
-            State::TakingOff(TakeOff::Confirming) if !self.is_leader() => {
-                consider(self.silence_at(), "silence is an answer");
+            State::TakingOff(TakeOff::Confirming) => {
+                if !self.is_leader() {
+                    consider(self.silence_at(), "silence is an answer");
+                }
+                consider(self.stalled_until(), "others are missing");
             }
             State::TakingOff(TakeOff::Waiting) => consider(self.blocked_until(), "the way stays blocked"),
+            State::TakingOff(TakeOff::InSlot) | State::SetupFinished => {
+                consider(self.stalled_until(), "others are missing");
+            }
             State::TakingOff(TakeOff::Climbing | TakeOff::MovingToSlot) | State::MovingToLand => {
                 consider(self.leg_deadline, "place not reached");
             }
@@ -610,8 +669,19 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {
                 Err(text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft))
             }
-            Command::Exclude(who) if !self.planned() => Err(text!("{who}: no plan yet, nobody to exclude")),
-            Command::Exclude(who) if self.slot_of(who).is_none() => Err(text!("{who} is no member")),
+            Command::Setup if self.cannot_plan().is_some() => {
+                Err(self.cannot_plan().map_or(Text::new(), |error| text!("{error}")))
+            }
+            Command::Exclude(who) if !self.planned() => {
+                Err(text!("exclude {who}: no plan yet, no swarm flies"))
+            }
+            Command::Exclude(who) if self.slot_of(who).is_none() => {
+                Err(text!("exclude {who}: no member of this swarm"))
+            }
+            Command::Return if self.airborne() && self.needs_layers() && self.layers.is_none() => {
+                let most_m = self.config.height_most_m;
+                Err(text!("no height above the waypoints is left for returns below {most_m} m: hold or land"))
+            }
             Command::Start if self.state != State::SetupFinished => {
                 Err(text!("start is possible in state SetupFinished, found {name}"))
             }
@@ -665,10 +735,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::SetupFinished => text!("in slot {}, waiting for the start", self.slot),
             State::Flying(_) => return None,
             State::MovingToLand => text!("to the landing place"),
+            State::Landing if self.lands_here => text!("landing where it is"),
             State::Landing => text!("landing"),
             State::Finished => text!("mission completed, landed"),
             State::Aborted(Abort::Hold) => text!("holding"),
             State::Aborted(Abort::Return) => text!("returning to launch"),
+            State::Aborted(Abort::ReturnHeld { .. }) => text!("holding until the way home is clear"),
             State::Aborted(Abort::Land) => text!("landing"),
             State::Aborted(Abort::Failure { .. }) => text!("holding, then landing"),
             State::Aborted(Abort::Ground) => text!("on the ground"),

@@ -12,19 +12,22 @@ use super::conflict::Way;
 use super::members::Slots;
 
 /// How far aircraft stray from their ways: satellite positions, wind and arrival.
-const STRAY_M: f64 = 3.0;
+pub(super) const STRAY_M: f64 = 3.0;
 
 /// From the word of another to the beginning of the braking: its period, ours, and the flight controller's.
-const REACTION_S: f64 = 0.7;
+pub(super) const REACTION_S: f64 = 0.7;
+
+/// Of the distance between landing places: so far aircraft on their way there keep apart.
+const LANDING_SHARE: f64 = 0.8;
 
 /// A place told longer ago is where another may have stopped at once.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Who held behind another goes on when it could stop behind it from this speed.
-const RESUMED_M_S: f64 = 5.0;
+pub(super) const RESUMED_M_S: f64 = 5.0;
 
 /// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
-const BRAKING_M_S2: f64 = 2.5;
+pub(super) const BRAKING_M_S2: f64 = 2.5;
 
 /// What lies on a way that we are about to fly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +41,7 @@ pub(crate) enum Ahead {
 }
 
 impl<F: Copy + PartialEq> Swarm<F> {
-    fn local(&self, place: Point) -> DVec3 {
+    pub(super) fn local(&self, place: Point) -> DVec3 {
         if self.planned() {
             return self.chart.local(place);
         }
@@ -58,13 +61,18 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.chart.slot_place(&self.plan, slot, waypoint.min(self.plan.waypoints.len() - 1))
     }
 
-    /// Whether a member that is out keeps clear of `ways`, wherever it may be.
+    /// Whether a member keeps clear of `ways`, wherever it may be. One that is with us leaves its place only when
+    /// its way is clear of us.
     pub(super) fn is_clear(&self, slot: usize, ways: &[Way]) -> bool {
         let Some(peer) = self.peers.get(slot) else { return true };
+        let clear_m = self.config.separation_m + STRAY_M;
         let (from, by, to) = match peer.left {
             Some((_, Ending::Down)) => return true,
-            // It crosses at heights and times that are its own.
-            Some((_, Ending::Returning)) => return false,
+            Some((at, Ending::Returning)) => {
+                return self.way_home(slot, at).is_some_and(|home| {
+                    ways.iter().all(|way| home.iter().all(|part| part.distance_m(way) >= clear_m))
+                });
+            }
             Some((at, Ending::Holding | Ending::Landing)) => (at, at, Point { height_mm: 0, ..at }),
             None => {
                 let in_slot = self.in_slot >> slot & 1 == 1 || self.all_in_slots;
@@ -74,6 +82,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 else {
                     return false;
                 };
+                let stays = self.out() >> slot & 1 == 0 && peer.going <= peer.reached;
+                let next = if stays { here } else { next };
                 match (peer.reached, peer.at) {
                     // At the last waypoint that it told, or on the next leg.
                     (Some(_), _) => (here, here, next),
@@ -89,7 +99,6 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
         };
         let may_be = [self.way(from, by), self.way(by, to)];
-        let clear_m = self.config.separation_m + STRAY_M;
         ways.iter().all(|way| may_be.iter().all(|m| m.distance_m(way) >= clear_m))
     }
 
@@ -115,11 +124,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
     }
 
-    /// Notes since when a predecessor that is out keeps us on the ground.
+    /// Notes since when a predecessor that is out keeps us on the ground, and those before us. All who wait
+    /// behind it count at once, from when the last made room: one after the other they would keep those who fly
+    /// waiting for longer than a battery lasts.
     pub(super) fn survey_take_off(&mut self, now: Instant) {
         let out = self.out();
-        let blocked = self.predecessors().find(|&s| !self.makes_way(s)).is_some_and(|s| out >> s & 1 == 1);
-        self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
+        let blocked =
+            !self.has_room() && self.predecessors().any(|s| out >> s & 1 == 1 && !self.makes_way(s));
+        self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now).max(self.stalled.2));
     }
 
     /// Whether our leg from `waypoint` is clear: those whose place at this waypoint lies on it leave first, and
@@ -170,7 +182,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         // Who holds goes on only to get up to speed.
         let speed_m_s = at.velocity_m_s.length().max(if held { RESUMED_M_S } else { 0.0 });
         let stop_m = speed_m_s * REACTION_S + speed_m_s * speed_m_s / (2.0 * BRAKING_M_S2);
-        let clear_m = self.config.separation_m + STRAY_M;
+        let clear_m = match self.state {
+            // Those who land beside us are as near as the plan has them.
+            super::State::MovingToLand => {
+                let landing_m = f64::from(self.plan.landing_distance_mm) / 1e3;
+                (self.config.separation_m + STRAY_M).min(landing_m * LANDING_SHARE)
+            }
+            _ => self.config.separation_m + STRAY_M,
+        };
         (0..self.peers.len()).filter(|&s| s != self.slot).any(|slot| {
             let peer = &self.peers[slot];
             let (place, velocity_m_s) = match peer.left {
@@ -186,11 +205,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             place.is_some_and(|place| {
                 let off = self.chart.offset_m(here, place);
                 let ahead_m = off.dot(along);
-                let beside_m = (off - along * ahead_m).length();
-                ahead_m > 0.0
-                    && ahead_m + its_stop_m < stop_m + clear_m
-                    && ahead_m < way.length() + clear_m
-                    && beside_m < clear_m
+                // Whatever happens we stand at the target in the end.
+                let reach_m = (stop_m - its_stop_m).clamp(0.0, way.length());
+                ahead_m > 0.0 && (off - along * ahead_m.min(reach_m)).length() < clear_m
             })
         })
     }
@@ -210,10 +227,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Some(_) if !self.is_clear(slot, &ways) => Ahead::Waits,
                 Some(_) => Ahead::Clear,
                 None if self.coming_down >> slot & 1 == 1 => Ahead::Clear,
-                None if self.out() >> slot & 1 == 1 => match self.is_clear(slot, &ways) {
-                    true => Ahead::Clear,
-                    false => Ahead::Blocked,
-                },
+                // It may lead others, or have gone on with others: only the place of its own slot is nobody
+                // else's, and so is ours.
+                None if self.out() >> slot & 1 == 1 => Ahead::Blocked,
                 None if self.slot_place(slot, last).is_none_or(near) => Ahead::Waits,
                 None => Ahead::Clear,
             });

@@ -8,6 +8,7 @@ use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
 use super::conflict::{Stop, Way, closest_m};
+use super::obstacles::STRAY_M;
 use super::{Config, Manner, shape};
 
 /// A first waypoint nearer than this to where the swarm stands is where it assembles; one farther away
@@ -100,11 +101,11 @@ pub enum PlanError {
 /// An aircraft's own waypoints.
 pub type Route = Vec<Point, WAYPOINTS_MAX>;
 
-fn position(p: Point) -> Position {
+pub(super) fn position(p: Point) -> Position {
     Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 }
 }
 
-fn point(p: Position, height_mm: i32) -> Point {
+pub(super) fn point(p: Position, height_mm: i32) -> Point {
     Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm }
 }
 
@@ -142,6 +143,48 @@ impl Task {
 /// # Errors
 /// Names what makes the flight impossible.
 pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Plan, PlanError> {
+    let draft = draft(config, aircraft, task)?;
+    draft.check(config)?;
+    Ok(draft.plan)
+}
+
+/// A plan of which it is not known yet whether it can be flown.
+pub struct Draft {
+    /// The plan.
+    pub plan: Plan,
+    formation: Formation,
+    ground: Vec<DVec2, SWARM_MAX>,
+    air: Vec<DVec2, SWARM_MAX>,
+    slot_of: Vec<usize, SWARM_MAX>,
+}
+
+impl Draft {
+    /// Whether it can be flown: it fits a datagram, every slot's waypoints are where they may be, and nobody
+    /// comes too near to another while they take off.
+    ///
+    /// # Errors
+    /// Names what makes the flight impossible.
+    pub fn check(&self, config: &Config) -> Result<(), PlanError> {
+        let Self { plan, formation, ground, air, slot_of } = self;
+        shape::fits(plan)?;
+        for slot in 0..plan.slots.len() {
+            route_in(formation, config, plan, slot)?;
+        }
+        let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
+        let id = |aircraft: usize| plan.slots[slot_of[aircraft]];
+        let least_m = config.separation_m;
+        match (Ways { ground, air, slot_of, formation, height_m }).conflict(config, plan) {
+            Some((a, b, distance_m)) => Err(PlanError::Conflict { a: id(a), b: id(b), distance_m, least_m }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The plan of [`make`], before it is known whether it can be flown.
+///
+/// # Errors
+/// There is no such formation, or no way to fly.
+pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Draft, PlanError> {
     let n = aircraft.len();
     let formation = shape::configured(config.layout, &config.offsets, n, config.distance_m)?;
     if n > SWARM_MAX {
@@ -209,16 +252,7 @@ pub fn make(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Re
         .collect();
     order.sort_unstable();
     plan.take_off_order = order.iter().map(|(_, slot)| *slot).collect();
-    shape::fits(&plan)?;
-    for slot in 0..n {
-        route_in(&formation, config, &plan, slot)?;
-    }
-    let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
-    let ways = Ways { ground: &ground, air: &air, slot_of: &slot_of, formation: &formation, height_m };
-    if let Some((a, b, distance_m)) = ways.conflict(config, &plan) {
-        return Err(PlanError::Conflict { a: aircraft[a].0, b: aircraft[b].0, distance_m, least_m });
-    }
-    Ok(plan)
+    Ok(Draft { plan, formation, ground, air, slot_of })
 }
 
 /// Height of the first, vertical part of the take-off to `height_mm` (reference, safe take-off).
@@ -361,6 +395,54 @@ pub fn landing_place(
     let offset = formation.offset_m(slot, heading_rad) - formation.offset_m(leader, heading_rad);
     let frame = Frame::new(position(leader_at));
     point(frame.to_position(DVec3::new(offset.x, offset.y, 0.0)), height_mm)
+}
+
+/// Heights at which the aircraft of a flight return, each in a layer of its own above all waypoints, so that no
+/// two meet on their ways home.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layers {
+    lowest_mm: i32,
+    apart_mm: i32,
+    count: usize,
+}
+
+impl Layers {
+    /// Those of a plan; nothing where one flies alone, where a pilot flies the master (the swarm then flies at
+    /// whatever height the pilot does), or where nothing is left below the greatest height.
+    pub fn of(config: &Config, plan: &Plan) -> Option<Self> {
+        let formation = formation(plan).ok()?;
+        let up_m = (0..formation.count()).map(|slot| formation.height_m(slot)).fold(0.0, f64::max);
+        let top_mm = plan.waypoints.iter().map(|w| w.height_mm).max()? + libm::ceil(up_m * 1e3) as i32;
+        let apart_mm = libm::ceil((config.separation_m + STRAY_M) * 1e3) as i32;
+        let lowest_mm = top_mm + apart_mm + ARRIVAL_MM;
+        let room_mm = libm::floor(config.height_most_m * 1e3) as i32 - lowest_mm;
+        if plan.slots.len() < 2 || config.piloted_master || room_mm < 0 {
+            return None;
+        }
+        Some(Self { lowest_mm, apart_mm, count: (room_mm / apart_mm) as usize + 1 })
+    }
+
+    /// The layer of a slot: whoever takes off last has the lowest, because its way home passes over the fewest.
+    /// Those for whom no layer is left share the lowest.
+    pub fn height_mm(&self, plan: &Plan, slot: usize) -> i32 {
+        match rank(plan, slot) {
+            rank if rank < self.count => self.lowest_mm + self.apart_mm * rank as i32,
+            _ => self.lowest_mm,
+        }
+    }
+
+    /// Whether the two have the same layer.
+    pub fn are_shared(&self, plan: &Plan, a: usize, b: usize) -> bool {
+        self.height_mm(plan, a) == self.height_mm(plan, b)
+    }
+}
+
+/// Above the highest waypoint aircraft may hover by so much (their arrival's tolerance).
+const ARRIVAL_MM: i32 = 2_500;
+
+/// Place in the order of take-off from its end.
+pub(super) fn rank(plan: &Plan, slot: usize) -> usize {
+    plan.take_off_order.iter().rev().position(|&s| usize::from(s) == slot).unwrap_or(0)
 }
 
 /// A number that two aircraft share if and only if they hold the same plan (FNV-1a over its numbers).

@@ -1,8 +1,7 @@
 //! Setup: the master spreads one plan, everybody proves to hold it, everybody is ready.
 
-use heapless::Vec;
 use wingbeat_geo::Instant;
-use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
+use wingbeat_wire::{Message, Plan, Point, Refused, VehicleId};
 
 use super::chart::Chart;
 use super::{State, Swarm, TakeOff, plan};
@@ -78,6 +77,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     fn hold(&mut self, now: Instant, flight: u32, slot: usize, plan: Plan) {
         self.chart = Chart::of(&plan);
+        self.layers = plan::Layers::of(&self.config, &plan);
         self.plan = plan;
         self.flight = flight;
         self.slot = slot;
@@ -85,11 +85,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     pub(super) fn make_plan(&mut self, now: Instant, out: &mut Actions) {
-        let mut aircraft: Vec<(VehicleId, Point), SWARM_MAX> = Vec::new();
-        let here = self.at.map_or(Point::default(), |at| at.point());
-        let _ = aircraft.push((self.config.me, here));
-        let _ = aircraft.extend_from_slice(&self.heard);
-        aircraft.sort_unstable_by_key(|(id, _)| *id);
+        let aircraft = self.meeting(self.at.map_or(Point::default(), |at| at.point()));
         let planned = plan::make(&self.config, &aircraft, &self.task).and_then(|plan| {
             let slot =
                 plan.slots.iter().position(|&s| s == self.config.me).ok_or(plan::PlanError::NotMember)?;

@@ -47,14 +47,42 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Ok(())
     }
 
+    /// When whoever hovers in its slot no longer waits for others. In the take-off, when for so long nobody has
+    /// come further; before the start, when somebody is missing for whom nobody decides.
+    pub(super) fn stalled_until(&self) -> Instant {
+        let patience = self.config.hold_before_landing + self.config.hold_before_landing;
+        let flies = self.turn().is_some() && self.airborne();
+        match self.state {
+            State::TakingOff(TakeOff::InSlot | TakeOff::Confirming) if flies => {
+                // Who is blocked on the ground gives up before.
+                self.stalled.2 + patience + self.config.hold_before_landing
+            }
+            State::SetupFinished if flies && self.watches() && self.out() != 0 => self.stalled.2 + patience,
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// Notes whether the take-off goes on, and before the start whether somebody is missing.
+    pub(super) fn watch_progress(&mut self, now: Instant) {
+        let come = match self.state {
+            State::SetupFinished => (self.out(), 0),
+            _ => (self.in_slot, self.made_room),
+        };
+        if come != (self.stalled.0, self.stalled.1) {
+            self.stalled = (come.0, come.1, now);
+        }
+    }
+
     /// Whether the last before us who is still with us has made room.
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         if self.all_at_once {
             return true;
         }
-        self.predecessors()
-            .find(|&slot| !self.makes_way(slot))
-            .is_none_or(|slot| self.made_room >> slot & 1 == 1)
+        // One that left may have made room, and come back since.
+        let out = self.out();
+        let mut stays = self.predecessors().filter(|&slot| !self.makes_way(slot));
+        stays.clone().all(|slot| out >> slot & 1 == 0)
+            && stays.next().is_none_or(|slot| self.made_room >> slot & 1 == 1)
     }
 
     pub(super) fn next_in_take_off(&self, now: Instant, phase: TakeOff) -> State<F> {

@@ -4,6 +4,7 @@
 use wingbeat_geo::Instant;
 use wingbeat_wire::Message;
 
+use super::discovery::call_number;
 use super::{State, Swarm, TakeOff, plan};
 use crate::{Action, Actions, Input, push};
 
@@ -33,14 +34,19 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Flying(flight) => in_flight(self, flight),
             _ => [self.repeated(), None],
         };
-        let second = self.exclusion().or(second).or_else(|| self.together());
+        // Others fly behind it to their landing places.
+        let place = self.is_coming_down().then(|| self.alive()).flatten();
+        let second = self.exclusion().or(second).or(place).or_else(|| self.together());
         for message in [first, second].into_iter().flatten() {
             self.say(message, out);
         }
     }
 
     fn say(&self, message: Message, out: &mut Actions) {
-        let flight = if matches!(message, Message::Hello { .. }) { 0 } else { self.flight };
+        let flight = match message {
+            Message::Hello { .. } => call_number(self.config.master),
+            _ => self.flight,
+        };
         push(out, Action::Broadcast { flight, message });
     }
 
@@ -75,12 +81,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
         says.then_some(Message::TakeOffTogether)
     }
 
-    /// Whom the operator excluded and who has not said that it leaves.
-    fn exclusion(&self) -> Option<Message> {
+    /// Whom the operator excluded and who has not said that it leaves. Of several each has its turn: one that is
+    /// dead never says so.
+    fn exclusion(&mut self) -> Option<Message> {
         if !self.is_leader() && !self.is_master() {
             return None;
         }
-        let slot = Self::each(self.excluded & !self.left & !(1 << self.slot)).next()?;
+        let told = self.excluded & !self.left & !(1 << self.slot);
+        let slot =
+            Self::each(told).find(|&slot| slot > self.told_excluded).or_else(|| Self::each(told).next())?;
+        self.told_excluded = slot;
         self.id_of(slot).map(|who| Message::Exclude { who })
     }
 
@@ -90,7 +100,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             (Message::Data(_), State::ReadyToFly | State::TakingOff(_)) if self.loaded => {
                 Some(Message::DataAck { hash: plan::hash(&self.plan) })
             }
-            (Message::ReadyToFly, State::TakingOff(_)) => Some(Message::ReadyToFlyAck),
+            // Who heard nobody for long may be up already.
+            (Message::ReadyToFly, State::TakingOff(_) | State::SetupFinished) => Some(Message::ReadyToFlyAck),
             (Message::TakeOffEnd, State::SetupFinished | State::Flying(_)) => Some(Message::TakeOffEndAck),
             _ => None,
         }

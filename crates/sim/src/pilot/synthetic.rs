@@ -138,6 +138,23 @@ impl Synthetic {
         Self::of(p)
     }
 
+    /// Whoever sees that something went wrong: lets go of the sticks for so long, and comes down.
+    pub fn coming_down(after: Duration) -> Self {
+        Self::of(vec![Movement::Hold { sticks: Sticks::CENTRED, time: after }, Movement::Land])
+    }
+
+    /// Whoever sees that somebody stands below: flies aside, to the right and ahead by these parts of full stick,
+    /// for some seconds, and comes down.
+    pub fn landing_aside(right: f64, ahead: f64) -> Self {
+        let stick = |part: f64| (part.clamp(-1.0, 1.0) * f64::from(FULL_US)) as i16;
+        let aside = pushed(stick(right), stick(ahead));
+        Self::of(vec![
+            Movement::Hold { sticks: aside, time: Duration::from_secs(5) },
+            Movement::Hold { sticks: Sticks::CENTRED, time: Duration::from_secs(4) },
+            Movement::Land,
+        ])
+    }
+
     /// The sticks now.
     pub(super) fn sticks(&mut self, now: Instant, seen: &Truth) -> Sticks {
         loop {

@@ -77,6 +77,46 @@ fn muscop_13_a_member_that_leaves_or_is_excluded_holds_others_up_no_longer() {
 }
 
 #[test]
+fn muscop_13_of_several_excluded_each_hears_of_it_and_all_know_by_whom() {
+    // Two hang on the first leg; the operator tells the leader only, and the first of them never answers.
+    let mut rig = Rig::new(5, Layout::Linear, 3);
+    straight_on(&mut rig);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    let leader = rig.leader();
+    let mut hang = (0..5).filter(|&i| i != leader);
+    let (dead, other) = (hang.next().unwrap(), hang.next().unwrap());
+    rig.craft[dead].order = None;
+    rig.craft[other].order = None;
+    rig.dead[dead] = true;
+    for _ in 0..20 * 20 {
+        rig.step();
+    }
+    let id = |i: usize, rig: &Rig| rig.craft[i].muscop.swarm.config.me;
+    for who in [dead, other].map(|i| id(i, &rig)) {
+        rig.feed(leader, Input::Operator(Command::Exclude(who)));
+    }
+    rig.until("the other leaves", 30, |r| r.craft[other].muscop.state() == "Aborted");
+    assert!(rig.says(other, "excluded by the operator"), "{:?}", rig.craft[other].log);
+    let by = id(leader, &rig);
+    let left = id(other, &rig);
+    let hears = |rig: &Rig, i: usize| {
+        rig.craft[i].muscop.absentees().iter().any(|a| a.id == left && a.leaves.is_some())
+    };
+    rig.until("all hear it", 5, |r| (0..5).all(|i| i == dead || i == other || hears(r, i)));
+    for i in (0..5).filter(|&i| i != dead && i != other) {
+        let absentees = rig.craft[i].muscop.absentees();
+        assert_eq!(absentees.len(), 2, "{i}: {absentees:?}");
+        for absent in &absentees {
+            assert_eq!(absent.excluded_by, Some(by), "{i}: {absent:?}");
+            let is_dead = absent.id == id(dead, &rig);
+            assert_eq!((absent.silent, absent.leaves.is_none()), (is_dead, is_dead), "{i}: {absent:?}");
+        }
+    }
+}
+
+#[test]
 fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_the_others() {
     for lost in 0..4 {
         for (dies, after_s) in [(false, 0), (true, 0), (true, 4), (true, 9), (true, 16)] {
@@ -186,7 +226,8 @@ fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
         for i in 0..5 {
             assert!(
                 rig.craft[i].muscop.state() == "Finished" || rig.says(i, "lands here"),
-                "seed {seed}, {i}"
+                "seed {seed}, {i}: {:?}",
+                rig.craft[i].log
             );
         }
         assert!(rig.nearest.0 > 5.0, "seed {seed}: {:?}", rig.nearest);
@@ -219,4 +260,54 @@ fn muscop_17_nobody_flies_into_one_that_stops_ahead() {
             assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
         }
     }
+}
+
+/// One that heard nobody has gone on by itself. When it hears the others again, its way is no word of theirs: they
+/// still wait for their slowest.
+#[test]
+fn muscop_22_who_went_on_by_itself_relays_nobodys_word() {
+    let mut rig = Rig::new(5, Layout::Linear, 4);
+    straight_on(&mut rig);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    let center = rig.leader();
+    let alone = (0..5).rfind(|&i| i != center).unwrap();
+    let slow = (0..5).find(|&i| i != center).unwrap();
+    let order = rig.craft[slow].order.take();
+    rig.hears = Box::new(move |_, from, to| from != alone && to != alone);
+    rig.until("on by itself", 60, |r| {
+        r.craft[alone].muscop.reached() == Some(1) && r.craft[alone].muscop.state() == "MovingToWaypoint"
+    });
+    rig.hears = Box::new(|_, _, _| true);
+    for _ in 0..20 * 15 {
+        rig.step();
+        for i in (0..5).filter(|&i| i != alone && i != slow) {
+            assert_eq!(rig.craft[i].muscop.state(), "WaypointReached", "aircraft {i}");
+        }
+    }
+    rig.craft[slow].order = order;
+    rig.until("landing", 300, |r| r.all_in("Finished"));
+}
+
+/// The first of the take-off heard nobody from before it left until it hovered in its slot: the others, who waited
+/// on the ground for its answer, get it then.
+#[test]
+fn muscop_22_who_is_long_in_its_slot_still_answers_those_who_wait_on_the_ground() {
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    // The master in the middle has the shortest way, and is the last.
+    (rig.craft[0].at, rig.craft[1].at) = (rig.craft[1].at, rig.craft[0].at);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+    rig.command_all(Command::Setup);
+    rig.until("plan", 10, |r| r.craft.iter().any(|c| c.muscop.state() == "ReadyToFly"));
+    let plan = &rig.craft[0].muscop.swarm.plan;
+    let first = usize::from(plan.take_off_order[0]);
+    let first = rig.craft.iter().position(|c| c.muscop.swarm.slot == first).unwrap();
+    assert_ne!(first, 0, "the master knows that nobody answered");
+    rig.until("ready", 10, |r| r.craft[first].muscop.state() == "ReadyToFly");
+    rig.hears = Box::new(move |_, from, to| from != first && to != first);
+    rig.until("up alone", 120, |r| r.craft[first].muscop.state() == "SetupFinished");
+    rig.hears = Box::new(|_, _, _| true);
+    rig.until("setup", 120, |r| r.all_in("SetupFinished"));
+    assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
 }

@@ -348,3 +348,25 @@ fn a_landing_takes_the_time_that_was_measured() {
     // Both versions: 23 s from 10 m, the land detector's pause included.
     assert!((23.0 - seconds).abs() < 23.0 * 0.15, "{seconds} s");
 }
+
+/// Near home the cone lowers the climb; without it RTL climbs to its height wherever it begins.
+#[test]
+fn return_near_home_climbs_to_its_height_only_without_the_cone() {
+    for (slope, expected_m) in [(1.0, 12.5), (0.0, 30.0)] {
+        let mut bench = Bench::hovering();
+        bench.set("RTL_ALT", 3000.0);
+        bench.set("RTL_CONE_SLOPE", slope);
+        bench.say(&target_local(0xff8, [5.0, 0.0, -10.0], [0.0; 3]));
+        bench.run(15.0);
+        assert!(bench.mode(Mode::Rtl));
+        let mut highest: f64 = 0.0;
+        bench.until(120.0, "landing at home", |b| {
+            highest = highest.max(b.fc.truth().local.z);
+            !b.fc.truth().armed
+        });
+        assert!(
+            (highest - expected_m).abs() < 1.5,
+            "slope {slope}: was {highest} m, expected {expected_m} m"
+        );
+    }
+}

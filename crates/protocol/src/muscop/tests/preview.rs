@@ -1,0 +1,82 @@
+//! The formation as people see it, and what a plan that cannot be flown says before anybody presses *Setup*.
+
+use super::*;
+
+fn heard(count: usize, layout: Layout) -> Rig {
+    let mut rig = Rig::new(count, layout, 3);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == count - 1);
+    rig
+}
+
+fn steps(rig: &mut Rig, seconds: usize) {
+    for _ in 0..20 * seconds {
+        rig.step();
+    }
+}
+
+#[test]
+fn muscop_25_the_places_before_setup_are_those_that_setup_plans() {
+    for layout in [Layout::Linear, Layout::Matrix, Layout::CompactMesh, Layout::Wedge] {
+        let mut rig = heard(7, layout);
+        steps(&mut rig, 2);
+        let before = rig.craft[0].muscop.formation().unwrap();
+        assert_eq!((before.is_planned, before.slots.len(), before.refused.clone()), (false, 7, None));
+        assert!(before.heading_rad.unwrap().sin().abs() < 1e-4, "the first leg leads north");
+        assert!(rig.craft[1..].iter().all(|c| c.muscop.formation().is_none()), "the master's alone");
+        rig.set_up();
+        let after = rig.craft[0].muscop.formation().unwrap();
+        assert!(after.is_planned);
+        assert_eq!(after.slots, before.slots, "{layout}");
+        // Everybody hovers where it was drawn.
+        for slot in &after.slots {
+            let craft = rig.craft.iter().find(|c| c.muscop.swarm.config.me == slot.id).unwrap();
+            let away = rig_place(craft, slot.place) - craft.at;
+            assert!(away.length() < 1.5, "{layout}: {} is {away} from its place", slot.id);
+        }
+        rig.command_all(Command::Start);
+        rig.until("the second waypoint", 120, |r| r.craft[0].muscop.reached() == Some(1));
+        let there = rig.craft[0].muscop.formation().unwrap();
+        assert!(there.slots[0].place.latitude_e7 > after.slots[0].place.latitude_e7 + 15_000);
+        rig.until("all down", 300, Rig::all_down);
+        assert_eq!(rig.craft[0].muscop.formation(), None, "over");
+    }
+}
+
+fn rig_place(craft: &Craft, place: Point) -> DVec3 {
+    let Point { latitude_e7, longitude_e7, height_mm } = place;
+    let flat = craft.frame.to_local(Position { latitude_e7, longitude_e7, altitude_mm: 0 });
+    DVec3::new(flat.x, flat.y, f64::from(height_mm) / 1e3)
+}
+
+#[test]
+fn muscop_25_what_cannot_be_planned_is_known_before_setup_and_over_when_mended() {
+    let mut rig = heard(3, Layout::Linear);
+    rig.craft[0].muscop.swarm.config.distance_most_m = 205.0;
+    steps(&mut rig, 2);
+    let setup = |rig: &Rig| rig.craft[0].muscop.permits(Command::Setup);
+    let refused = setup(&rig).unwrap_err();
+    assert!(refused.contains("slot 0, waypoint 1: 206 m from the start"), "{refused}");
+    let view = rig.craft[0].muscop.formation().unwrap();
+    assert_eq!((view.refused, view.slots.len()), (Some(refused), 3), "drawn all the same");
+    let near = mission(&[(0.0, 0.0), (0.0, 100.0)], 20.0);
+    rig.craft[0].muscop.set_mission(&near).unwrap();
+    steps(&mut rig, 2);
+    assert_eq!(setup(&rig), Ok(()));
+    // Somebody is carried too near to another, and back.
+    rig.craft[1].at.x -= 6.0;
+    steps(&mut rig, 2);
+    let refused = setup(&rig).unwrap_err();
+    assert!(refused.contains("000000000000000b and 000000000000000a come within 4.0 m"), "{refused}");
+    rig.craft[1].at.x += 6.0;
+    steps(&mut rig, 2);
+    rig.set_up();
+}
+
+#[test]
+fn muscop_25_nothing_is_drawn_before_all_are_heard() {
+    let mut rig = Rig::new(3, Layout::Linear, 3);
+    rig.dead[2] = true;
+    steps(&mut rig, 3);
+    let view = rig.craft[0].muscop.formation().unwrap();
+    assert_eq!((view.slots.len(), view.heading_rad, view.distance_m), (0, None, 50.0));
+}

@@ -1,0 +1,140 @@
+//! Returning: each in a layer of its own, and nobody through the column of another.
+
+use super::*;
+
+/// Everybody in the air is told to return, at any time of a flight.
+#[test]
+fn muscop_20_all_return_at_once_each_in_its_own_layer() {
+    for layout in [Layout::Linear, Layout::Matrix, Layout::Circular] {
+        for after_s in [0, 2, 5, 9, 14, 21, 28, 35] {
+            let mut rig = Rig::new(5, layout, 3);
+            rig.set_up();
+            rig.command_all(Command::Start);
+            for _ in 0..after_s * 20 {
+                rig.step();
+            }
+            rig.command_all(Command::Return);
+            let mut highest = [0.0f64; 5];
+            let end = rig.now + Duration::from_secs(400);
+            while !rig.all_down() {
+                assert!(rig.now < end, "{:?}", rig.details());
+                rig.step();
+                for (highest, craft) in highest.iter_mut().zip(&rig.craft) {
+                    *highest = highest.max(craft.at.z);
+                }
+            }
+            let context = std::format!("{layout} after {after_s} s");
+            assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+            for craft in &rig.craft {
+                assert!(craft.at.distance(craft.home) < 4.0, "{context}: not at home: {:?}", rig.details());
+            }
+            // Above the highest waypoint, and no two in one layer. Who is above its home comes down there.
+            highest.sort_by(f64::total_cmp);
+            let returned: StdVec<_> = highest.iter().filter(|h| **h > 21.0).collect();
+            assert!(returned.len() >= 4 && *returned[0] > 28.0, "{context}: {highest:?}");
+            assert!(returned.windows(2).all(|w| w[1] - w[0] > 7.5), "{context}: {highest:?}");
+        }
+    }
+}
+
+/// One is told to return, the others go on: past its way up, over which nobody flies, and under its way home.
+#[test]
+fn muscop_20_one_returns_and_the_others_complete_the_mission() {
+    for after_s in [0, 3, 9, 15, 22, 29, 36] {
+        for who in 0..5 {
+            let mut rig = Rig::new(5, Layout::Linear, 3);
+            rig.set_up();
+            rig.command_all(Command::Start);
+            for _ in 0..after_s * 20 {
+                rig.step();
+            }
+            rig.feed(who, Input::Operator(Command::Return));
+            rig.until("all down", 900, Rig::all_down);
+            let context = std::format!("{who} after {after_s} s");
+            assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+            assert!(rig.craft[who].at.distance(rig.craft[who].home) < 1.0, "{context}: not at home");
+        }
+    }
+}
+
+/// In the middle of the take-off one is told to return: those on the ground wait for it, and it waits for those who
+/// are on their ways.
+#[test]
+fn muscop_20_one_returns_while_the_others_take_off() {
+    for layout in [Layout::Linear, Layout::Circular] {
+        for after_s in (2..40).step_by(6) {
+            for who in 0..5 {
+                let mut rig = Rig::new(5, layout, 3);
+                rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+                rig.command_all(Command::Setup);
+                rig.until("taking off", 30, |r| r.all_in("TakingOff"));
+                for _ in 0..after_s * 20 {
+                    rig.step();
+                }
+                let flies = rig.craft[who].armed;
+                rig.feed(who, Input::Operator(Command::Return));
+                let context = std::format!("{layout}: {who} after {after_s} s");
+                let settled = |r: &Rig, i: usize| {
+                    let c = &r.craft[i];
+                    i == who && !c.armed
+                        || i != who && matches!(c.muscop.state(), "SetupFinished" | "Aborted")
+                };
+                rig.until(&context, 600, |r| (0..5).all(|i| settled(r, i)));
+                assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+                // Above its home another may hover in its slot, and nobody presses *Start* here.
+                let off_m = rig.craft[who].at.distance(rig.craft[who].home);
+                let is_blocked = rig.says(who, "the way home stays blocked: lands here");
+                let nearly = if is_blocked { 25.0 } else { 1.0 };
+                assert!(!flies || off_m < nearly, "{context}: {off_m} m from home");
+            }
+        }
+    }
+}
+
+/// Where the fence leaves room for two layers, the third shares the lowest: it holds until the other is down.
+#[test]
+fn muscop_21_who_has_no_layer_of_its_own_waits_for_its_turn_and_then_lands() {
+    for patience_s in [60, 5] {
+        let mut rig = Rig::new(3, Layout::Linear, 3);
+        for craft in &mut rig.craft {
+            // 20 m, 10.5 m above, and 8 m more.
+            craft.muscop.swarm.config.height_most_m = 39.0;
+            craft.muscop.swarm.config.hold_before_landing = Duration::from_secs(patience_s);
+        }
+        rig.set_up();
+        let heights: StdVec<_> =
+            rig.craft.iter().map(|c| c.muscop.return_height_mm().unwrap_or_default()).collect();
+        assert_eq!(heights.iter().filter(|h| **h == 30_500).count(), 2, "{heights:?}");
+        rig.command_all(Command::Start);
+        rig.until("first waypoint", 60, |r| r.craft.iter().all(|c| c.muscop.reached() == Some(1)));
+        rig.command_all(Command::Return);
+        let turn = |rig: &Rig, i: usize| rig.craft[i].muscop.swarm.turn().map(|turn| 2 - turn);
+        let last = (0..3).find(|&i| turn(&rig, i) == Some(2)).unwrap();
+        let first = (0..3).find(|&i| turn(&rig, i) == Some(0)).unwrap();
+        assert_eq!(rig.craft[last].order.or(Some(Order::Hold)), Some(Order::Hold));
+        rig.until("first down", 300, |r| !r.craft[first].armed || !r.craft[last].armed);
+        rig.until("all down", 600, Rig::all_down);
+        assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
+        let begins = rig.craft[last].orders.iter().find(|(_, o)| *o == Order::Return);
+        if patience_s == 60 {
+            let down_at =
+                rig.craft[first].log.iter().find(|(_, _, l)| l.contains("on the ground")).unwrap().0;
+            assert!(begins.unwrap().0 > down_at, "it waits until the other is down");
+        } else {
+            assert!(begins.is_none());
+            assert!(rig.says(last, "the way home stays blocked: lands here"), "{:?}", rig.craft[last].log);
+        }
+    }
+}
+
+#[test]
+fn muscop_21_without_room_for_a_layer_a_return_is_refused() {
+    let mut rig = Rig::new(3, Layout::Linear, 3);
+    for craft in &mut rig.craft {
+        craft.muscop.swarm.config.height_most_m = 30.0;
+    }
+    rig.set_up();
+    let refused = rig.craft[0].muscop.permits(Command::Return).unwrap_err();
+    assert!(refused.contains("no height above the waypoints is left for returns below 30 m"), "{refused}");
+    rig.craft[0].muscop.permits(Command::Land).unwrap();
+}

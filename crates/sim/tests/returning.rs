@@ -1,0 +1,128 @@
+//! A swarm's returns through all layers: heights of their own in the flight controllers' parameters, which are the
+//! pilot's again after the flight.
+
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::formation::Layout;
+use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_protocol::muscop;
+use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::flight_controller::{Config as ControllerConfig, FlightController, Parameter};
+use wingbeat_sim::world::World;
+use wingbeat_wire::{Point, VehicleId};
+
+const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+const COUNT: usize = 3;
+/// What the pilots have set: 15.5 m, a cone of 2, at least 1 m up.
+const PILOTS: [(Parameter, f64); 3] =
+    [(Parameter::RTL_ALT, 1_550.0), (Parameter::RTL_CONE_SLOPE, 2.0), (Parameter::RTL_CLIMB_MIN, 100.0)];
+
+/// Three in line, 100 m ahead along their row, at 15 m.
+fn world() -> World {
+    let frame = Frame::new(ORIGIN);
+    let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
+    let vehicles = (0..COUNT).map(|i| {
+        let mut muscop = muscop::Config::new(VehicleId(i as u64 + 1), VehicleId(1), COUNT);
+        (muscop.swarm.layout, muscop.swarm.distance_m) = (Layout::Linear, 20.0);
+        let mut config = Config::new(muscop);
+        config.companion_loss = CompanionLoss::EndsWithIt;
+        let agent = Agent::new(config, i as u64, Instant::ZERO).unwrap();
+        let home = at(i as f64 * 10.0 - 10.0, 0.0);
+        let mut controller = ControllerConfig::new(i as u8 + 1, home);
+        controller.parameters.extend(PILOTS.map(|(parameter, value)| (parameter, value as f32)));
+        (agent, FlightController::new(controller, i as u64, Instant::ZERO))
+    });
+    let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, COUNT);
+    let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
+    let mission = [0.0, 100.0].map(|north_m| {
+        let place = at(0.0, north_m);
+        Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm: 15_000 }
+    });
+    world.mission(0, &mission);
+    world
+}
+
+/// Sets up, starts, and flies for some seconds.
+fn under_way(seconds: u64) -> World {
+    let mut world = world();
+    let mut set_up = [false; COUNT];
+    while world.phase(0) != Phase::Moving {
+        world.run_until(world.now() + Duration::from_millis(200));
+        assert!(world.now() < Instant::from_secs(120), "never under way");
+        for (i, set_up) in set_up.iter_mut().enumerate() {
+            let id = format!("{}", world.now().as_millis());
+            if !*set_up {
+                *set_up = world.command(i, &id, Command::Setup) == Reply::Accepted;
+            } else if (0..COUNT).all(|j| world.phase(j) == Phase::Ready) {
+                (0..COUNT).for_each(|j| drop(world.command(j, "start", Command::Start)));
+            }
+        }
+    }
+    world.run_until(world.now() + Duration::from_secs(seconds));
+    world
+}
+
+/// Flies until all motors are off; how high each was.
+fn until_down(world: &mut World) -> [f64; COUNT] {
+    let mut highest_m = [0.0f64; COUNT];
+    let end = world.now() + Duration::from_secs(400);
+    while (0..COUNT).any(|i| world.truth(i).armed) {
+        world.run_until(world.now() + Duration::from_millis(200));
+        assert!(world.now() < end, "not down");
+        for (i, highest_m) in highest_m.iter_mut().enumerate() {
+            *highest_m = highest_m.max(world.truth(i).local.z);
+        }
+    }
+    world.run_until(world.now() + Duration::from_secs(10));
+    highest_m
+}
+
+/// The values of the pilots, and a layer of its own.
+fn parameters(world: &mut World, vehicle: usize) -> [f64; 3] {
+    PILOTS.map(|(parameter, _)| world.controller(vehicle).parameter(parameter).unwrap())
+}
+
+#[test]
+fn each_flight_controller_returns_at_its_own_height_and_the_pilots_is_back_afterwards() {
+    let mut world = under_way(6);
+    let mut heights_m: Vec<f64> = vec![];
+    for i in 0..COUNT {
+        let [height_cm, cone, climb_cm] = parameters(&mut world, i);
+        assert_eq!((cone, climb_cm), (0.0, 0.0));
+        heights_m.push(height_cm / 100.0);
+    }
+    let mut sorted = heights_m.clone();
+    sorted.sort_by(f64::total_cmp);
+    assert_eq!(sorted, [25.5, 33.5, 41.5], "15 m, 10.5 m above, and 8 m from one to the next");
+    for i in 0..COUNT {
+        assert_eq!(world.command(i, "return", Command::Return), Reply::Accepted);
+    }
+    let highest_m = until_down(&mut world);
+    for (i, (highest_m, height_m)) in highest_m.into_iter().zip(heights_m).enumerate() {
+        assert!((highest_m - height_m).abs() < 1.5, "aircraft {i}: {highest_m} m, expected {height_m} m");
+        assert_eq!(parameters(&mut world, i), PILOTS.map(|(_, value)| value), "aircraft {i}");
+    }
+    let least_m = world.observer().swarm().separation_min_m;
+    assert!(least_m > 5.0, "{least_m} m");
+}
+
+/// What the autopilot or its pilot does by itself is in the same layer; an agent that was taken over writes nothing
+/// before it is engaged again.
+#[test]
+fn a_return_without_the_companion_is_in_the_same_layer() {
+    let mut world = under_way(6);
+    let lent = parameters(&mut world, 1);
+    assert!(world.controller(1).set_mode_by_pilot(Mode::Rtl));
+    let highest_m = until_down(&mut world);
+    assert!((highest_m[1] - lent[0] / 100.0).abs() < 1.5, "{} m, {lent:?}", highest_m[1]);
+    let pilots = PILOTS.map(|(_, value)| value);
+    assert_eq!(parameters(&mut world, 1), lent, "silent after the takeover");
+    assert_eq!(world.command(1, "engage", Command::Engage), Reply::Accepted);
+    world.run_until(world.now() + Duration::from_secs(10));
+    for i in 0..COUNT {
+        assert_eq!(parameters(&mut world, i), pilots, "aircraft {i}");
+    }
+    let told = |words: &str| world.log().iter().any(|l| l.vehicle == 1 && l.event.text.contains(words));
+    assert!(told("the pilot's RTL_ALT 1550, RTL_CONE_SLOPE 2, RTL_CLIMB_MIN 100"));
+    assert!(told("the pilot's settings of RTL are back"));
+}
