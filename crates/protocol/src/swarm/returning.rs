@@ -214,11 +214,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         (0..self.peers.len()).filter(|&s| s != self.slot).all(|slot| self.is_clear(slot, ways))
     }
 
-    /// Whether nobody stands there on the ground.
+    /// Whether nobody stands there on the ground, or will.
     pub(super) fn is_free(&self, place: Point) -> bool {
         let near_m = self.config.separation_m + 1.0;
         self.peers.iter().all(|peer| match peer.left {
-            Some((at, Ending::Down)) => self.over_ground_m(at, place) >= near_m,
+            Some((at, Ending::Landing | Ending::Down)) => self.over_ground_m(at, place) >= near_m,
             _ => true,
         })
     }
