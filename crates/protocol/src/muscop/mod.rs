@@ -221,7 +221,8 @@ impl Muscop {
             State::Flying(WaypointReached { waypoint }) => {
                 let last = waypoint == self.last_waypoint();
                 let released = match s.is_leader() {
-                    true => s.all(s.acks),
+                    // Who comes down already says nothing else.
+                    true => s.all(s.acks | if last { s.coming_down } else { 0 }),
                     false => self.move_to == Some(waypoint + 1),
                 };
                 if s.is_leader() && s.blocked_since.is_some() {

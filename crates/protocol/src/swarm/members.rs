@@ -270,6 +270,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if leader != self.leader {
             self.leader = leader;
             self.new_leader = true;
+            // Where the former leader lands is no place for a formation around this one.
+            (self.land_at, self.land_by, self.turn_by) = (None, Instant::NEVER, Instant::NEVER);
         }
     }
 

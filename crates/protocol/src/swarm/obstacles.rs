@@ -226,10 +226,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Some((_, Ending::Down)) => Ahead::Clear,
                 Some(_) if !self.is_clear(slot, &ways) => Ahead::Waits,
                 Some(_) => Ahead::Clear,
-                None if self.coming_down >> slot & 1 == 1 => Ahead::Clear,
                 // It may lead others, or have gone on with others: only the place of its own slot is nobody
                 // else's, and so is ours.
                 None if self.out() >> slot & 1 == 1 => Ahead::Blocked,
+                None if self.coming_down >> slot & 1 == 1 => Ahead::Clear,
                 None if self.slot_place(slot, last).is_none_or(near) => Ahead::Waits,
                 None => Ahead::Clear,
             });
