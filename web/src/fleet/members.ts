@@ -59,6 +59,7 @@ export function absenceText({ excluded, silent, leaves, asked }: Absence): strin
 export function notWaitedFor(aircraft: Aircraft, known: ById): string {
   const { status } = aircraft.fleet;
   return (status?.swarm?.absent ?? [])
+    .filter(({ id }) => id !== status?.id)
     .map(({ id, silent, leaves, excluded_by }) => {
       const parts: string[] = [];
       if (excluded_by != null) {

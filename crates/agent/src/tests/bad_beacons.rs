@@ -100,7 +100,7 @@ fn mbcap_09_each_bad_beacon_is_refused_with_its_reason_and_does_nothing() {
         ("two in one", and_more(&whole), Refused::TrailingBytes),
         ("more locations than fit", sixty_locations(), Refused::Malformed),
         ("no location", changed(|b| b.locations.clear()), Refused::Contradiction),
-        ("our own", datagram(1, 100, beacon()), Refused::Own),
+        ("our own", datagram(1, 1, beacon()), Refused::Own),
         ("another protocol's", wingbeat_wire::encode(&muscop).unwrap(), Refused::Stranger),
         ("faster than any multicopter", changed(|b| b.speed_cm_s = 10_001), Refused::Impossible),
         ("the fastest that can be written", changed(|b| b.speed_cm_s = u16::MAX), Refused::Impossible),
@@ -134,6 +134,13 @@ fn mbcap_09_each_bad_beacon_is_refused_with_its_reason_and_does_nothing() {
         assert_eq!(after, Status { refused: expected, ..status }, "{what}: it changed something");
         assert!(bench.log.is_empty(), "{what}: {:?}", bench.log);
     }
+    // What bears our id and we have not said yet was said by another, and people are told, once.
+    for _ in 0..2 {
+        bench.feed(Input::Datagram(&datagram(1, 1_000_000, beacon())));
+    }
+    let told =
+        bench.log.iter().filter(|line| std::format!("{line:?}").contains("another aircraft has our id"));
+    assert_eq!(told.count(), 1, "{:?}", bench.log);
     bench.feed(Input::Datagram(&[0; DATAGRAM_LEN_MAX + 1]));
     assert_eq!(bench.refused()[Refused::TooLong as usize], 1);
     // And the good one, whose number some of them had, is taken.
