@@ -18,7 +18,7 @@ const MOVED_M: f64 = 0.3;
 const STANDS_MM: i32 = 1_000;
 
 /// From two places told that far apart no speed is taken, seconds.
-const STALE_S: f64 = 1.5;
+pub(super) const STALE_S: f64 = 1.5;
 
 /// A set of slots, as bits.
 pub type Slots = u128;

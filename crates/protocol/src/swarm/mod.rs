@@ -239,6 +239,9 @@ pub struct Swarm<F> {
     pub(crate) chance: Pcg64Mcg,
     pub(crate) state: State<F>,
     pub(crate) at: Option<Telemetry>,
+    /// When it was there, and how much faster it grew until then.
+    at_since: Instant,
+    gaining_m_s2: f64,
     /// What the master plans for.
     pub(crate) task: Task,
     /// Who called, and from where (master, before setup).
@@ -343,6 +346,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             chance,
             state: State::Start,
             at: None,
+            at_since: Instant::ZERO,
+            gaining_m_s2: 0.0,
             task: Task::default(),
             heard: Vec::new(),
             doubled: None,
@@ -414,6 +419,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 }
             }
             Input::Telemetry(at) => {
+                self.note_speed(now, &at);
                 self.at = Some(at);
                 if !at.armed {
                     self.home = Some(at.point());

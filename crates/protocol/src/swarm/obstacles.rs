@@ -9,13 +9,14 @@ use wingbeat_wire::{Ending, Point};
 
 use super::Swarm;
 use super::conflict::Way;
-use super::members::Slots;
+use super::members::{STALE_S, Slots};
+use crate::Telemetry;
 
 /// How far aircraft stray from their ways: satellite positions, wind and arrival.
 pub(super) const STRAY_M: f64 = 3.0;
 
 /// From the word of another to the beginning of the braking: its period, ours, and the flight controller's.
-pub(super) const REACTION_S: f64 = 0.7;
+const REACTION_S: f64 = 0.7;
 
 /// Of the distance between landing places: so far aircraft on their way there keep apart.
 const LANDING_SHARE: f64 = 0.8;
@@ -24,10 +25,13 @@ const LANDING_SHARE: f64 = 0.8;
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Who held behind another goes on when it could stop behind it from this speed.
-pub(super) const RESUMED_M_S: f64 = 5.0;
+const RESUMED_M_S: f64 = 5.0;
 
 /// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
-pub(super) const BRAKING_M_S2: f64 = 2.5;
+const BRAKING_M_S2: f64 = 2.5;
+
+/// Reports of the flight controller that are nearer to each other tell nothing of an acceleration, seconds.
+const REPORTS_APART_S: f64 = 0.1;
 
 /// What lies on a way that we are about to fly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -172,6 +176,30 @@ impl<F: Copy + PartialEq> Swarm<F> {
         })
     }
 
+    /// Notes how much faster we grow. Whoever sets off is faster than it last knew when the brakes take hold.
+    pub(super) fn note_speed(&mut self, now: Instant, at: &Telemetry) {
+        let past_s = now.since(self.at_since).as_secs_f64();
+        let speed_m_s = at.velocity_m_s.length();
+        match self.at {
+            Some(before) if past_s < STALE_S => {
+                let gained_m_s = speed_m_s - before.velocity_m_s.length();
+                // Two reports at once tell no acceleration.
+                if past_s >= REPORTS_APART_S {
+                    self.gaining_m_s2 = (gained_m_s / past_s).clamp(0.0, BRAKING_M_S2);
+                    self.at_since = now;
+                }
+            }
+            _ => (self.gaining_m_s2, self.at_since) = (0.0, now),
+        }
+    }
+
+    /// How far we fly on if we are told now to stop. Who holds goes on only to get up to speed.
+    pub(super) fn stopping_m(&self, at: &Telemetry, held: bool) -> f64 {
+        let told_m_s = at.velocity_m_s.length().max(if held { RESUMED_M_S } else { 0.0 });
+        let braked_m_s = told_m_s + self.gaining_m_s2 * REACTION_S;
+        (told_m_s + braked_m_s) / 2.0 * REACTION_S + braked_m_s * braked_m_s / (2.0 * BRAKING_M_S2)
+    }
+
     /// Whether somebody was last known so near ahead of us, on our way to `target`, that we stop now to come
     /// to stand clear of it. Whoever flies on ahead tells so, and its place flies with it.
     pub(crate) fn closes_up(&self, now: Instant, target: Point, held: bool) -> bool {
@@ -179,9 +207,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let here = at.point();
         let way = self.chart.offset_m(here, target);
         let Some(along) = way.try_normalize() else { return false };
-        // Who holds goes on only to get up to speed.
-        let speed_m_s = at.velocity_m_s.length().max(if held { RESUMED_M_S } else { 0.0 });
-        let stop_m = speed_m_s * REACTION_S + speed_m_s * speed_m_s / (2.0 * BRAKING_M_S2);
+        let stop_m = self.stopping_m(&at, held);
         let clear_m = match self.state {
             // Those who land beside us are as near as the plan has them.
             super::State::MovingToLand => {

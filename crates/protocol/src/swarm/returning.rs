@@ -15,7 +15,7 @@ use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_wire::{Ending, Point};
 
 use super::conflict::Way;
-use super::obstacles::{BRAKING_M_S2, REACTION_S, RESUMED_M_S, STRAY_M};
+use super::obstacles::STRAY_M;
 use super::{Abort, State, Swarm, plan};
 
 /// Nearer to its home over the ground than this an aircraft is above it, metres.
@@ -182,8 +182,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     fn may_fly_home(&self, held: bool) -> bool {
         let Some((at, home)) = self.at.zip(self.home) else { return true };
         let here = at.point();
-        let speed_m_s = at.velocity_m_s.length().max(if held { RESUMED_M_S } else { 0.0 });
-        let stop_m = speed_m_s * REACTION_S + speed_m_s * speed_m_s / (2.0 * BRAKING_M_S2);
+        let stop_m = self.stopping_m(&at, held);
         let (clear_m, from_m) = (self.clear_m(), self.local(here));
         let left_m = (self.local(home) - from_m) * DVec3::new(1.0, 1.0, 0.0);
         let reach_m = stop_m + clear_m;
