@@ -73,9 +73,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return unchanged;
         }
         match unchanged {
-            Abort::Return if self.is_aloft() && !self.may_fly_home(false) => Abort::ReturnHeld { since: now },
+            Abort::Return if self.is_aloft() && !self.may_fly_home(now, false) => {
+                Abort::ReturnHeld { since: now }
+            }
             Abort::ReturnHeld { since } if now.since(since) < HOLD_LEAST => unchanged,
-            Abort::ReturnHeld { .. } if self.is_aloft() && self.may_fly_home(true) => Abort::Return,
+            Abort::ReturnHeld { .. } if self.is_aloft() && self.may_fly_home(now, true) => Abort::Return,
             Abort::ReturnHeld { since } if !self.is_aloft() && self.may_climb(now, Some(since)) => {
                 Abort::Return
             }
@@ -179,7 +181,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// Whether we may fly on in our layer, and come down at its end. `held` tells whether we stand.
-    fn may_fly_home(&self, held: bool) -> bool {
+    fn may_fly_home(&self, now: Instant, held: bool) -> bool {
         let Some((at, home)) = self.at.zip(self.home) else { return true };
         let here = at.point();
         let stop_m = self.stopping_m(&at, held);
@@ -197,8 +199,18 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if is_met {
             return false;
         }
+        if self.hears_nobody(now) {
+            return true;
+        }
         let column = self.way(Point { height_mm: here.height_mm, ..home }, Point { height_mm: 0, ..home });
         left_m.length() > reach_m || self.is_clear_of_all(&[column]) && self.is_free(home)
+    }
+
+    /// Whether nobody was heard for so long that none will be: what others do now is not known and never will be,
+    /// and one's own home is the place that they keep clear of.
+    fn hears_nobody(&self, now: Instant) -> bool {
+        let mut others = (0..self.peers.len()).filter(|&s| s != self.slot);
+        others.all(|slot| now >= self.gives_up_at(self.peers[slot].heard_at))
     }
 
     /// Whether we may come down where we are.

@@ -170,3 +170,23 @@ fn muscop_20_the_leader_does_not_land_on_one_that_stands_there() {
         assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
     }
 }
+
+/// One whose radio fails while it climbs is told to return: it never hears that its column is clear, and comes down on
+/// its home all the same, after it has heard nobody for twice the time that it holds.
+#[test]
+fn muscop_21_who_hears_nobody_returns_in_the_end() {
+    for who in 0..5 {
+        let mut rig = Rig::new(5, Layout::Linear, 3);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+        rig.command_all(Command::Setup);
+        rig.until("it climbs", 120, |r| r.craft[who].at.z > 1.0);
+        rig.hears = Box::new(move |_, from, to| from != who && to != who);
+        for _ in 0..200 {
+            rig.step();
+        }
+        rig.feed(who, Input::Operator(Command::Return));
+        rig.until("it is down", 300, |r| !r.craft[who].armed);
+        assert!(rig.craft[who].at.distance(rig.craft[who].home) < 1.0, "{who}: not at home");
+        assert!(rig.nearest.0 > 5.0, "{who}: {:?}", rig.nearest);
+    }
+}
