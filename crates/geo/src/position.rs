@@ -178,6 +178,9 @@ pub struct Scale {
     north_m: f64,
 }
 
+/// Once round the earth, in ten millionths of a degree.
+const ROUND_E7: i64 = 3_600_000_000;
+
 impl Scale {
     /// That of the place's latitude.
     pub fn at(place: Position) -> Self {
@@ -192,7 +195,6 @@ impl Scale {
     }
     /// Metres east, north and up from one position to another, the short way round the earth.
     pub fn offset_m(&self, from: Position, to: Position) -> DVec3 {
-        const ROUND_E7: i64 = 3_600_000_000;
         let longitude_e7 = i64::from(to.longitude_e7) - i64::from(from.longitude_e7);
         let longitude_e7 = match longitude_e7 {
             ..-1_800_000_000 => longitude_e7 + ROUND_E7,
@@ -204,6 +206,18 @@ impl Scale {
             (f64::from(to.latitude_e7) - f64::from(from.latitude_e7)) * self.north_m,
             (f64::from(to.altitude_mm) - f64::from(from.altitude_mm)) * 1e-3,
         )
+    }
+
+    /// Where one comes to by so many metres east, north and up; of longitudes the one past 180° begins again
+    /// in the west.
+    pub fn moved(&self, from: Position, by_m: DVec3) -> Position {
+        let rounded = |value: f64| libm::round(value) as i32;
+        let longitude_e7 = i64::from(from.longitude_e7) + i64::from(rounded(by_m.x / self.east_m));
+        Position {
+            latitude_e7: from.latitude_e7.saturating_add(rounded(by_m.y / self.north_m)),
+            longitude_e7: ((longitude_e7 + ROUND_E7 / 2).rem_euclid(ROUND_E7) - ROUND_E7 / 2) as i32,
+            altitude_mm: from.altitude_mm.saturating_add(rounded(by_m.z * 1e3)),
+        }
     }
 }
 

@@ -353,9 +353,9 @@ impl Muscop {
 }
 
 /// What is repeated in flight.
-fn in_flight(swarm: &Swarm<Flight>, word_of: usize, flight: Flight) -> [Option<Message>; 2] {
+fn in_flight(now: Instant, swarm: &Swarm<Flight>, word_of: usize, flight: Flight) -> [Option<Message>; 2] {
     let leader = swarm.leader;
-    let at = swarm.at.map(|at| at.point()).unwrap_or_default();
+    let at = swarm.here(now).unwrap_or_default();
     let one = |message| [Some(message), None];
     let following =
         |waypoint, reached, leader: usize| Message::Following { waypoint, reached, leader: leader as u8, at };
@@ -366,7 +366,7 @@ fn in_flight(swarm: &Swarm<Flight>, word_of: usize, flight: Flight) -> [Option<M
             false => Message::Gather { waypoint: word(swarm, waypoint) },
         }),
         Flight::MovingToWaypoint { waypoint } if swarm.is_leader() => {
-            [Some(Message::MoveToWaypoint { waypoint: word(swarm, waypoint) }), swarm.alive()]
+            [Some(Message::MoveToWaypoint { waypoint: word(swarm, waypoint) }), swarm.alive(now)]
         }
         Flight::WaypointReached { waypoint } if leader == swarm.center() => {
             one(Message::ReachedWaypointAck { waypoint })
@@ -441,7 +441,7 @@ impl Protocol for Muscop {
             self.keep_clear(now, out);
         }
         let word_of = self.word_of;
-        self.swarm.talk(now, input, |swarm, flight| in_flight(swarm, word_of, flight), out);
+        self.swarm.talk(now, input, |swarm, flight| in_flight(now, swarm, word_of, flight), out);
     }
 
     fn poll_timeout(&self) -> (Instant, &'static str) {

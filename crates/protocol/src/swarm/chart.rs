@@ -64,6 +64,12 @@ impl Chart {
         self.scale.offset_m(position(from), position(to))
     }
 
+    /// Where one comes to from a place by so many metres east, north and up.
+    pub(crate) fn moved(&self, from: Point, by_m: DVec3) -> Point {
+        let to = self.scale.moved(Position { altitude_mm: from.height_mm, ..ground(from) }, by_m);
+        Point { latitude_e7: to.latitude_e7, longitude_e7: to.longitude_e7, height_mm: to.altitude_mm }
+    }
+
     /// The formation, once there is a plan.
     pub(crate) fn layout(&self) -> Option<Layout> {
         self.layout

@@ -239,7 +239,9 @@ pub struct Swarm<F> {
     pub(crate) chance: Pcg64Mcg,
     pub(crate) state: State<F>,
     pub(crate) at: Option<Telemetry>,
-    /// When it was there, and how much faster it grew until then.
+    /// When that was reported.
+    at_reported: Instant,
+    /// How much faster we grow, and since which report.
     at_since: Instant,
     gaining_m_s2: f64,
     /// What the master plans for.
@@ -346,6 +348,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             chance,
             state: State::Start,
             at: None,
+            at_reported: Instant::ZERO,
             at_since: Instant::ZERO,
             gaining_m_s2: 0.0,
             task: Task::default(),
@@ -420,7 +423,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
             Input::Telemetry(at) => {
                 self.note_speed(now, &at);
-                self.at = Some(at);
+                (self.at, self.at_reported) = (Some(at), now);
                 if !at.armed {
                     self.home = Some(at.point());
                 }

@@ -30,6 +30,9 @@ const RESUMED_M_S: f64 = 5.0;
 /// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
 const BRAKING_M_S2: f64 = 2.5;
 
+/// So long a report of the flight controller says where we are by now.
+const REPORT_HOLDS: Duration = Duration::from_millis(500);
+
 /// Reports of the flight controller that are nearer to each other tell nothing of an acceleration, seconds.
 const REPORTS_APART_S: f64 = 0.1;
 
@@ -176,6 +179,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         })
     }
 
+    /// Where we are by now. Reports come four times a second, and others take from what we tell how fast we fly.
+    pub(crate) fn here(&self, now: Instant) -> Option<Point> {
+        let at = self.at?;
+        let past_s = now.since(self.at_reported).min(REPORT_HOLDS).as_secs_f64();
+        Some(self.chart.moved(at.point(), at.velocity_m_s * past_s))
+    }
+
     /// Notes how much faster we grow. Whoever sets off is faster than it last knew when the brakes take hold.
     pub(super) fn note_speed(&mut self, now: Instant, at: &Telemetry) {
         let past_s = now.since(self.at_since).as_secs_f64();
@@ -203,8 +213,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Whether somebody was last known so near ahead of us, on our way to `target`, that we stop now to come
     /// to stand clear of it. Whoever flies on ahead tells so, and its place flies with it.
     pub(crate) fn closes_up(&self, now: Instant, target: Point, held: bool) -> bool {
-        let Some(at) = self.at else { return false };
-        let here = at.point();
+        let Some((at, here)) = self.at.zip(self.here(now)) else { return false };
         let way = self.chart.offset_m(here, target);
         let Some(along) = way.try_normalize() else { return false };
         let stop_m = self.stopping_m(&at, held);

@@ -32,11 +32,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         let [first, second] = match self.state {
             State::Flying(flight) => in_flight(self, flight),
-            _ => [self.repeated(), None],
+            _ => [self.repeated(now), None],
         };
         // Others fly behind it to their landing places, or wait until it is down: then it tells no place.
         let comes_down = self.is_coming_down() && self.state != State::Finished;
-        let place = comes_down.then(|| self.alive()).flatten();
+        let place = comes_down.then(|| self.alive(now)).flatten();
         let second = self.exclusion().or(second).or(place).or_else(|| self.together());
         for message in [first, second].into_iter().flatten() {
             self.say(message, out);
@@ -52,16 +52,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// What is repeated in this state.
-    fn repeated(&self) -> Option<Message> {
+    fn repeated(&self, now: Instant) -> Option<Message> {
         match self.state {
             State::Start | State::Setup if !self.is_master() && !self.planned() => self.hello(),
             State::Setup if self.is_master() && self.planned() => Some(Message::Data(self.plan.clone())),
             State::Setup if self.loaded => Some(Message::DataAck { hash: plan::hash(&self.plan) }),
             State::ReadyToFly if self.is_master() => Some(Message::ReadyToFly),
             State::ReadyToFly => Some(Message::ReadyToFlyAck),
-            State::TakingOff(TakeOff::Waiting | TakeOff::Climbing) => self.alive(),
+            State::TakingOff(TakeOff::Waiting | TakeOff::Climbing) => self.alive(now),
             State::TakingOff(TakeOff::MovingToSlot) => {
-                self.successor().map(|next| Message::TakeOffNow { next }).or_else(|| self.alive())
+                self.successor().map(|next| Message::TakeOffNow { next }).or_else(|| self.alive(now))
             }
             State::TakingOff(TakeOff::InSlot) | State::SetupFinished => Some(Message::TargetReached),
             State::TakingOff(TakeOff::Confirming) if self.is_leader() => Some(Message::TakeOffEnd),
@@ -72,8 +72,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    pub(crate) fn alive(&self) -> Option<Message> {
-        self.at.map(|at| Message::Alive { at: at.point() })
+    pub(crate) fn alive(&self, now: Instant) -> Option<Message> {
+        self.here(now).map(|at| Message::Alive { at })
     }
 
     /// The master's word, where all take off at once.
