@@ -287,6 +287,7 @@ mod tests {
             ("land_around", Message::LandAround { at: point(9), leader: 2 }),
             ("release", Message::Release { waypoint: 14 }),
             ("take_off_together", Message::TakeOffTogether),
+            ("holding", Message::Holding { at: point(3) }),
         ]
     }
 

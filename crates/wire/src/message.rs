@@ -359,6 +359,11 @@ pub enum Message {
     },
     /// The master: all take off at once, on paths that never meet.
     TakeOffTogether,
+    /// The sender stops on its way, behind another, and will fly on.
+    Holding {
+        /// Where it is.
+        at: Point,
+    },
 }
 
 /// What becomes of an aircraft that leaves its swarm.
@@ -378,9 +383,11 @@ impl Message {
     /// What decoding cannot see: values that are well formed and still impossible.
     pub(crate) fn check(&self) -> Result<(), Refused> {
         match self {
-            Self::Hello { at } | Self::Land { at } | Self::Alive { at } | Self::Leaving { at, .. } => {
-                at.check()
-            }
+            Self::Hello { at }
+            | Self::Land { at }
+            | Self::Alive { at }
+            | Self::Holding { at }
+            | Self::Leaving { at, .. } => at.check(),
             Self::LandAround { at, leader } | Self::LandHere { at, leader } => at.check().and(slot(*leader)),
             Self::Following { leader, at, .. } => at.check().and(slot(*leader)),
             Self::Data(plan) => plan.check(),

@@ -55,6 +55,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         20 => Message::LandAround { at: next(r)?, leader: next(r)? },
         21 => Message::Release { waypoint: next(r)? },
         22 => Message::TakeOffTogether,
+        23 => Message::Holding { at: next(r)? },
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())

@@ -90,8 +90,6 @@ pub struct Muscop {
     move_to: Option<u16>,
     /// Whose word we fly on: it alone may be told to others as the leader's.
     word_of: usize,
-    /// Since when we hold on our way, because somebody ahead is too near.
-    held_since: Option<Instant>,
     /// Our stop was not seen to take effect: until then the autopilot takes no other order.
     braking: bool,
     /// When we no longer wait for somebody in the way.
@@ -106,7 +104,6 @@ impl Muscop {
             swarm: Swarm::new(config.swarm, seed, now),
             move_to: None,
             word_of: 0,
-            held_since: None,
             braking: false,
             wait_until: Instant::NEVER,
         }
@@ -302,10 +299,15 @@ impl Muscop {
             }
             State::Flying(Flight::MovingToWaypoint { .. }) | State::MovingToLand => {
                 let Some(target) = self.swarm.target else { return };
-                match (self.held_since, self.swarm.closes_up(now, target, self.held_since.is_some())) {
+                match (
+                    self.swarm.held_since,
+                    self.swarm.closes_up(now, target, self.swarm.held_since.is_some()),
+                ) {
                     (None, true) => {
-                        self.held_since = Some(now);
+                        self.swarm.held_since = Some(now);
                         self.braking = true;
+                        // Those behind stop at once, not when they see us slow down.
+                        self.swarm.talk_now = true;
                         self.wait_until = now + patience;
                         if self.swarm.state == State::MovingToLand {
                             // Its own end of the wait is to land here, not to hold for longer.
@@ -313,8 +315,10 @@ impl Muscop {
                         }
                         push(out, Action::Order(Order::Hold));
                     }
-                    (Some(since), false) if !self.braking && now.since(since) >= HOLD_LEAST => {
-                        self.held_since = None;
+                    (Some(since), false)
+                        if !self.braking && self.swarm.stands() && now.since(since) >= HOLD_LEAST =>
+                    {
+                        self.swarm.held_since = None;
                         self.wait_until = Instant::NEVER;
                         self.swarm.fly_to(now, Some(target), out);
                     }
@@ -331,7 +335,7 @@ impl Muscop {
         self.swarm.lands_here |= new == State::Landing && why.is_some();
         let blocked = now >= self.swarm.blocked_until();
         self.swarm.change(now, new, out);
-        (self.held_since, self.braking, self.wait_until) = (None, false, Instant::NEVER);
+        (self.swarm.held_since, self.braking, self.wait_until) = (None, false, Instant::NEVER);
         match self.swarm.state {
             State::Flying(Flight::WaypointReached { waypoint }) => {
                 self.swarm.blocked_since = None;
@@ -373,7 +377,10 @@ fn in_flight(now: Instant, swarm: &Swarm<Flight>, word_of: usize, flight: Flight
         }
         Flight::WaypointReached { waypoint } => one(following(waypoint, true, leader)),
         // Whoever missed the leader's word hears it from us; of another leader it is none.
-        Flight::MovingToWaypoint { waypoint } => one(following(waypoint, false, word_of)),
+        Flight::MovingToWaypoint { waypoint } => {
+            let holds = swarm.held_since.and_then(|_| swarm.alive(now));
+            [Some(following(waypoint, false, word_of)), holds]
+        }
     }
 }
 
@@ -437,7 +444,8 @@ impl Protocol for Muscop {
             self.change(now, new, why, out);
         }
         self.swarm.asked = None;
-        if now >= self.swarm.talk_at || !matches!(input, Input::Message { .. }) {
+        let stops = matches!(input, Input::Message { message: Message::Holding { .. }, .. });
+        if now >= self.swarm.talk_at || stops || !matches!(input, Input::Message { .. }) {
             self.keep_clear(now, out);
         }
         let word_of = self.word_of;

@@ -14,6 +14,9 @@ use crate::{Absent, Absentees, Text, text};
 /// Two places of one aircraft that are less apart tell no speed, metres.
 const MOVED_M: f64 = 0.3;
 
+/// Nor do two words nearer than this, unless they do, seconds.
+const WORDS_APART_S: f64 = 0.1;
+
 /// Nobody flies lower, millimetre.
 const STANDS_MM: i32 = 1_000;
 
@@ -33,6 +36,8 @@ pub(crate) struct Peer {
     /// How fast it moved then, by where it was before at `moved_at`.
     pub(crate) velocity_m_s: DVec3,
     pub(crate) moved_at: Instant,
+    /// When it last said that it stops on its way.
+    pub(crate) holds_at: Option<Instant>,
     /// Where it stood before it took off.
     pub(crate) home: Option<Point>,
     /// When it last told a place.
@@ -130,6 +135,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             at: None,
             velocity_m_s: DVec3::ZERO,
             moved_at: now,
+            holds_at: None,
             home: None,
             told_at: now,
             left: None,
@@ -168,6 +174,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.note_place(now, slot, *at);
             }
             Message::Following { at, .. } => self.note_place(now, slot, *at),
+            Message::Holding { at } => {
+                self.note_place(now, slot, *at);
+                self.peers[slot].holds_at = Some(now);
+            }
             Message::Leaving { at, how } => {
                 self.note_place(now, slot, *at);
                 self.peers[slot].left = Some((*at, *how));
@@ -201,8 +211,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         peer.told_at = now;
         let past_s = now.since(peer.moved_at).as_secs_f64();
         let way_m = peer.at.map_or(DVec3::ZERO, |before| self.chart.offset_m(before, at));
-        // The same place told twice at short notice is an old one told again.
-        if way_m.length() >= MOVED_M || past_s >= STALE_S {
+        if way_m.length() >= MOVED_M || past_s >= WORDS_APART_S {
             peer.velocity_m_s = if past_s < STALE_S { way_m / past_s.max(0.05) } else { DVec3::ZERO };
             (peer.at, peer.moved_at) = (Some(at), now);
         }

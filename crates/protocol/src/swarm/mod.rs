@@ -241,6 +241,8 @@ pub struct Swarm<F> {
     pub(crate) at: Option<Telemetry>,
     /// When that was reported.
     at_reported: Instant,
+    /// Since when we hold on our way, because somebody ahead is too near.
+    pub(crate) held_since: Option<Instant>,
     /// How much faster we grow, and since which report.
     at_since: Instant,
     gaining_m_s2: f64,
@@ -349,6 +351,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             state: State::Start,
             at: None,
             at_reported: Instant::ZERO,
+            held_since: None,
             at_since: Instant::ZERO,
             gaining_m_s2: 0.0,
             task: Task::default(),

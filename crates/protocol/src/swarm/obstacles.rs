@@ -15,8 +15,9 @@ use crate::Telemetry;
 /// How far aircraft stray from their ways: satellite positions, wind and arrival.
 pub(super) const STRAY_M: f64 = 3.0;
 
-/// From the word of another to the beginning of the braking: its period, ours, and the flight controller's.
-const REACTION_S: f64 = 0.7;
+/// From a word that tells us to stop to the beginning of the braking: our period and the flight controller's. That
+/// the word itself is old is in the place that it tells.
+const REACTION_S: f64 = 0.5;
 
 /// Of the distance between landing places: so far aircraft on their way there keep apart.
 const LANDING_SHARE: f64 = 0.8;
@@ -32,6 +33,13 @@ const BRAKING_M_S2: f64 = 2.5;
 
 /// So long a report of the flight controller says where we are by now.
 const REPORT_HOLDS: Duration = Duration::from_millis(500);
+
+/// A braking that no multicopter goes beyond by much: who says that it stops may stand as soon as that.
+const HARD_BRAKING_M_S2: f64 = 5.0;
+
+/// Who holds goes on when it is slower than this: ArduCopter begins a guided target from standing, whatever the
+/// speed, and those behind would take it for one that flies on.
+const STANDS_M_S: f64 = 1.0;
 
 /// Reports of the flight controller that are nearer to each other tell nothing of an acceleration, seconds.
 const REPORTS_APART_S: f64 = 0.1;
@@ -210,6 +218,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         (told_m_s + braked_m_s) / 2.0 * REACTION_S + braked_m_s * braked_m_s / (2.0 * BRAKING_M_S2)
     }
 
+    /// Whether who was told to hold has come to stand.
+    pub(crate) fn stands(&self) -> bool {
+        self.at.is_some_and(|at| at.velocity_m_s.length() < STANDS_M_S)
+    }
+
     /// Whether somebody was last known so near ahead of us, on our way to `target`, that we stop now to come
     /// to stand clear of it. Whoever flies on ahead tells so, and its place flies with it.
     pub(crate) fn closes_up(&self, now: Instant, target: Point, held: bool) -> bool {
@@ -236,7 +249,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             // that is sure.
             let fresh = now.since(peer.moved_at) < FRESH;
             let its_speed_m_s = if fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
-            let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * BRAKING_M_S2);
+            let holds = peer.holds_at.is_some_and(|at| now.since(at) < FRESH);
+            let its_braking_m_s2 = if holds { HARD_BRAKING_M_S2 } else { BRAKING_M_S2 };
+            let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * its_braking_m_s2);
             place.is_some_and(|place| {
                 let off = self.chart.offset_m(here, place);
                 let ahead_m = off.dot(along);

@@ -83,7 +83,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         // One that left may have made room, and come back since.
         let out = self.out();
         let mut stays = self.predecessors().filter(|&slot| !self.makes_way(slot));
-        stays.clone().all(|slot| out >> slot & 1 == 0)
+        (out == 0 || stays.clone().all(|slot| out >> slot & 1 == 0))
             && stays.next().is_none_or(|slot| self.made_room >> slot & 1 == 1)
     }
 

@@ -73,7 +73,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     pub(crate) fn alive(&self, now: Instant) -> Option<Message> {
-        self.here(now).map(|at| Message::Alive { at })
+        self.here(now).map(|at| match self.held_since {
+            Some(_) => Message::Holding { at },
+            None => Message::Alive { at },
+        })
     }
 
     /// The master's word, where all take off at once.
