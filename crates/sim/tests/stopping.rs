@@ -66,14 +66,17 @@ fn along_the_row(seed: u64, after: Duration) -> World {
 
 #[test]
 fn the_row_behind_comes_to_stand_clear_of_one_that_stops() {
-    for (seed, share) in [(0, 0.0), (1, 0.0), (2, 0.3), (3, 0.3)] {
+    for (seed, share, stretch_ms) in
+        [(0, 0.0, 1), (1, 0.3, 1), (2, 0.3, 1_000), (3, 0.5, 2_000), (14, 0.75, 1_500)]
+    {
         for after_s in [0, 4, 8, 16] {
             for stops in 0..COUNT {
                 for unsaid in [false, true] {
                     let mut world = along_the_row(seed, Duration::from_secs(after_s));
                     let now = world.now();
                     let until = now + Duration::from_secs(20);
-                    world.inflict(now, Fault::Loss { share, until });
+                    let stretch = Duration::from_millis(stretch_ms);
+                    world.inflict(now, Fault::Bursts { share, stretch, until });
                     if unsaid {
                         // Its guardian brakes: nobody is told.
                         world.inflict(now, Fault::CompanionDies { vehicle: stops, guarded: true });
@@ -82,8 +85,9 @@ fn the_row_behind_comes_to_stand_clear_of_one_that_stops() {
                     }
                     world.run_until(until);
                     let nearest_m = world.observer().swarm().separation_min_m;
-                    let case =
-                        format!("seed {seed}, {share} lost, {stops} after {after_s} s, unsaid {unsaid}");
+                    let case = format!(
+                        "seed {seed}, {share} of {stretch_ms} ms lost, {stops} after {after_s} s, unsaid {unsaid}"
+                    );
                     assert!(nearest_m > 5.0, "{case}: {nearest_m:.2} m");
                 }
             }

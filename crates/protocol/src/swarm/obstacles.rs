@@ -22,8 +22,14 @@ const REACTION_S: f64 = 0.5;
 /// Of the distance between landing places: so far aircraft on their way there keep apart.
 const LANDING_SHARE: f64 = 0.8;
 
-/// A place told longer ago is where another may have stopped at once.
-const FRESH: Duration = Duration::from_secs(1);
+/// Of a place told longer ago not even the way that another needs to stop is sure.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// Nor that it is still there: BRAKE swings back (3.5 m behind 10 m/s, as ArduCopter 3.5.7 is simulated).
+const DRIFT_M: f64 = 4.0;
+
+/// Who said that it stops, and was not heard since, may still do so.
+const SAID_HOLDS: Duration = Duration::from_secs(1);
 
 /// Who held behind another goes on when it could stop behind it from this speed.
 const RESUMED_M_S: f64 = 5.0;
@@ -230,13 +236,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let way = self.chart.offset_m(here, target);
         let Some(along) = way.try_normalize() else { return false };
         let stop_m = self.stopping_m(&at, held);
-        let clear_m = match self.state {
+        let far_m = self.config.separation_m + STRAY_M;
+        let (clear_m, drift_m) = match self.state {
             // Those who land beside us are as near as the plan has them.
             super::State::MovingToLand => {
                 let landing_m = f64::from(self.plan.landing_distance_mm) / 1e3;
-                (self.config.separation_m + STRAY_M).min(landing_m * LANDING_SHARE)
+                (far_m.min(landing_m * LANDING_SHARE), 0.0)
             }
-            _ => self.config.separation_m + STRAY_M,
+            _ => (far_m, DRIFT_M),
         };
         (0..self.peers.len()).filter(|&s| s != self.slot).any(|slot| {
             let peer = &self.peers[slot];
@@ -245,13 +252,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Some((at, _)) => (Some(at), DVec3::ZERO),
                 None => (peer.at, peer.velocity_m_s),
             };
-            // Had it begun to stop right after its last word, it would stand there; of an old word not even
-            // that is sure.
+            // Had it begun to stop right after its last word, it would stand there.
             let fresh = now.since(peer.moved_at) < FRESH;
             let its_speed_m_s = if fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
-            let holds = peer.holds_at.is_some_and(|at| now.since(at) < FRESH);
+            let holds = peer.holds_at.is_some_and(|at| now.since(at) < SAID_HOLDS);
             let its_braking_m_s2 = if holds { HARD_BRAKING_M_S2 } else { BRAKING_M_S2 };
             let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * its_braking_m_s2);
+            let clear_m = if fresh { clear_m } else { clear_m + drift_m };
             place.is_some_and(|place| {
                 let off = self.chart.offset_m(here, place);
                 let ahead_m = off.dot(along);
