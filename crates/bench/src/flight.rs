@@ -199,4 +199,20 @@ mod tests {
         // Three legs; each order waits for at most a quarter of a second, and looks may then come a turn later.
         assert!((0.1..2.2).contains(&added_s), "{added_s}");
     }
+
+    #[test]
+    fn clocks_that_walk_pull_a_swarm_apart() {
+        let mut scenario = Scenario::muscop("stairs", staircase(3, 800.0, 10.0));
+        let mut flown = |clock_walk_s| {
+            let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
+            (swarm.aircraft, swarm.clock_walk_s) = (5, clock_walk_s);
+            let flight = fly(&scenario, 3, Duration::from_secs(900)).unwrap();
+            assert!(flight.succeeded(), "{:?}", flight.warnings);
+            (flight.swarm.distance_offset.mean(), flight.trace_hash)
+        };
+        let (in_step, apart) = (flown(0.0), flown(0.04));
+        // On legs of 45 s two clocks are 0.04 √45 √2 s = 0.4 s apart in the end, which is 4 m.
+        assert!((0.5..4.0).contains(&(apart.0 - in_step.0)), "{} and {} m", in_step.0, apart.0);
+        assert_eq!(apart, flown(0.04));
+    }
 }

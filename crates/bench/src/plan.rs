@@ -87,6 +87,9 @@ pub struct Swarm {
     /// Orders wait for the flight controller's next frame, as in the reference implementation.
     #[serde(default)]
     pub orders_wait_for_telemetry: bool,
+    /// How far each flight controller's clock walks from the others' in one second, standard deviation, milliseconds.
+    #[serde(default)]
+    pub clock_walk_ms: f64,
     /// How the aircraft stand on the ground, 10 m apart: `linear` unless it is another formation.
     pub ground: Option<String>,
 }
@@ -347,6 +350,7 @@ impl Swarm {
                 task.distance_m = self.distance_m;
                 task.speed_m_s = self.speed_m_s;
                 task.orders_wait = self.orders_wait_for_telemetry;
+                task.clock_walk_s = self.clock_walk_ms * 1e-3;
             }
             scenario
         };
@@ -374,6 +378,7 @@ mod tests {
             ("repeat = 5", "repeat = 5\nrepaet = 6", &["unknown field `repaet`", "expected one of"][..]),
             ("aircraft = 9", "aircraft = 0", &["aircraft: found 0", "expected 1 to"]),
             ("aircraft = 9", "aircraft = \"nine\"", &["invalid type", "line"]),
+            ("clock_walk_ms = 12.0", "clock_walk_ms = 101.0", &["clock walk: found 0.101 s", "0 to 0.1"]),
             ("\"linear\"", "\"spiral\"", &["swarm.formation", "linear, matrix, circular"]),
             ("\"linear\"", "\"custom\"", &["formation", "needs a list of places"]),
             (

@@ -85,7 +85,7 @@ pub(crate) fn alone(scenario: &Scenario) -> Scenario {
     let mut alone = scenario.clone();
     if let Task::Swarm(swarm) = &mut alone.task {
         (swarm.aircraft, swarm.arrival_period, swarm.orders_wait) = (1, Duration::ZERO, false);
-        swarm.position_interval = TICK;
+        (swarm.position_interval, swarm.clock_walk_s) = (TICK, 0.0);
     }
     alone
 }

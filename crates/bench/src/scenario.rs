@@ -32,6 +32,10 @@ const OWN_DISTANCE_MOST_M: f64 = 10_000.0;
 /// A battery that lasts for ever.
 const ENDLESS_MAH: f64 = 1e6;
 
+/// ArduCopter 3.5.7 that is asked for four positions a second, as by the reference implementation, sends one every
+/// twelfth of its ticks of 20 ms: 240.0 ms of its own time, measured over minutes with nine of them in SITL.
+const REFERENCE_POSITION_INTERVAL: Duration = Duration::from_millis(240);
+
 /// One flight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
@@ -89,8 +93,11 @@ pub struct SwarmTask {
     pub arrival_period: Duration,
     /// How often flight controllers report their position.
     pub position_interval: Duration,
-    /// Orders wait for the flight controller's next frame, as in the reference implementation.
+    /// Orders wait for the flight controller's next frame, as in the reference implementation. Flown in virtual
+    /// time, positions then come as often as they came to it, instead of every `position_interval`.
     pub orders_wait: bool,
+    /// How far a flight controller's clock walks in one second, standard deviation.
+    pub clock_walk_s: f64,
     /// How the aircraft stand on the ground.
     pub ground: Layout,
 }
@@ -196,6 +203,7 @@ impl Scenario {
                 arrival_period: Duration::from_millis(200),
                 position_interval: Duration::from_millis(250),
                 orders_wait: false,
+                clock_walk_s: 0.0,
                 ground: Layout::Linear,
             }),
         )
@@ -324,6 +332,8 @@ impl Scenario {
         match &self.task {
             Task::Swarm(swarm) => {
                 self.check_route(0)?;
+                let walk_s = swarm.clock_walk_s;
+                ensure!((0.0..=0.1).contains(&walk_s), "clock walk: found {walk_s} s, expected 0 to 0.1");
                 swarm.formation().context("formation")?;
                 self.check_agent(0)
             }
@@ -387,7 +397,11 @@ impl Scenario {
     /// The configuration cannot be flown.
     pub fn agent(&self, index: usize, seed: u64) -> Result<Agent> {
         let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index as u64);
-        Ok(Agent::new(self.agent_config(index), seed, Instant::ZERO)?)
+        let mut config = self.agent_config(index);
+        if self.orders_wait() {
+            config.position_interval = REFERENCE_POSITION_INTERVAL;
+        }
+        Ok(Agent::new(config, seed, Instant::ZERO)?)
     }
 
     /// Where an aircraft stands: a swarm 10 m apart, its middle at the first waypoint;
@@ -441,6 +455,9 @@ impl Scenario {
         config.boot = self.boot;
         config.gps_noise_m = self.gps_noise_m;
         config.wind = self.wind;
+        if let Task::Swarm(swarm) = &self.task {
+            config.clock_walk_s = swarm.clock_walk_s;
+        }
         if let Task::Follow(follow) = &self.task {
             config.heading_rad = self.heading_rad(index);
             config.heading_noise_rad = follow.heading_noise_rad;

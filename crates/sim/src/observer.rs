@@ -25,7 +25,7 @@ pub struct Sample {
     pub phase: Phase,
     /// Whether it leads the flight.
     pub leader: bool,
-    /// Where it should be from the leader, east and north, metres.
+    /// Where it should be from the middle of the formation, east and north, metres.
     pub slot_offset: Option<DVec3>,
     /// Where its nose points, clockwise from north.
     pub heading_rad: f64,
@@ -188,9 +188,11 @@ impl Observer {
             self.slaves.extend(samples.iter().filter(|s| !s.leader).filter_map(slave));
             self.following.look(leader.local.truncate(), leader.heading_rad, &self.slaves);
         }
+        // Whoever succeeded the centre leads from its own slot.
+        let middle = leader.local - leader.slot_offset.unwrap_or_default();
         for (i, s) in samples.iter().enumerate() {
             let Some(offset) = s.slot_offset.filter(|_| !s.leader) else { continue };
-            let error_m = (leader.local + offset - s.local).truncate().length();
+            let error_m = (middle + offset - s.local).truncate().length();
             self.errors[i].add(error_m);
             self.swarm.distance_offset.add(error_m);
             let speed_m_s = s.velocity.truncate().length();
@@ -308,6 +310,17 @@ mod tests {
         assert_eq!(observer.swarm().separation_min_m, 0.0);
         let pairs: Vec<_> = observer.swarm().collisions.iter().map(|c| c.pair).collect();
         assert_eq!(pairs, [(0, 2), (1, 2)]);
+    }
+
+    #[test]
+    fn who_leads_from_another_slot_than_the_middle_is_measured_from_there() {
+        let mut observer = Observer::new(2, 5.0);
+        let mut leader = flying(50.0, 2.0, Phase::Moving, true);
+        leader.slot_offset = Some(DVec3::new(50.0, 0.0, 0.0));
+        let mut follower = flying(-47.0, 2.0, Phase::Moving, false);
+        follower.slot_offset = Some(DVec3::new(-50.0, 0.0, 0.0));
+        observer.look(Instant::ZERO, &[leader, follower]);
+        assert_eq!(observer.swarm().distance_offset.max(), 3.0);
     }
 
     #[test]

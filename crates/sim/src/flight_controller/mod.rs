@@ -20,6 +20,7 @@
 
 mod arming;
 mod auto;
+mod clock;
 mod commands;
 mod estimate;
 mod failsafe;
@@ -90,6 +91,10 @@ pub struct Config {
     /// Standard deviation of the wandering of its nose in flight. It shows in what the aircraft is and tells;
     /// the motion is flown as if the nose stood still.
     pub heading_noise_rad: f64,
+    /// How far its clock walks from the world's in one second, standard deviation; in n seconds it is √n times
+    /// that. Not a quartz, which is a thousand times better: an autopilot that is simulated in real time on a
+    /// machine that has other work. At most 0.1.
+    pub clock_walk_s: f64,
     /// Its battery and what hovering draws; `BATT_CAPACITY` follows the capacity.
     pub battery: BatteryParameters,
     /// How long it takes to get ready.
@@ -117,6 +122,7 @@ impl Config {
             wind: WindParameters::default(),
             gps_noise_m: 0.0,
             heading_noise_rad: 0.0,
+            clock_walk_s: 0.0,
             battery: BatteryParameters::default(),
             boot: Boot::Warm,
             serial: 0,
@@ -156,8 +162,9 @@ pub struct Truth {
 pub struct FlightController {
     config: Config,
     frame: Frame,
+    /// The time by its own clock.
     now: Instant,
-    next_tick: Instant,
+    clock: clock::Clock,
     ticks: u64,
     booted_at: Instant,
     link: link::Link,
@@ -199,7 +206,7 @@ impl FlightController {
         let mut fc = Self {
             frame: Frame::new(config.home),
             now,
-            next_tick: now,
+            clock: clock::Clock::new(config.clock_walk_s, child(seed, "clock", index), now),
             ticks: 0,
             booted_at: now,
             link: link::Link::new(config.system_id),
@@ -264,17 +271,16 @@ impl FlightController {
     /// Lets time pass to `now`, one tick after the other; appends what the flight controller says to
     /// `out`, whole MAVLink frames.
     pub fn advance(&mut self, now: Instant, out: &mut Vec<u8>) {
-        while self.next_tick <= now {
-            self.now = self.next_tick;
-            self.next_tick = self.next_tick + TICK;
+        while let Some(own) = self.clock.tick(now) {
+            self.now = own;
             self.tick();
         }
         self.link.drain(out);
     }
 
-    /// When the next tick is due.
+    /// When the next tick is due, by the world's clock.
     pub fn poll_timeout(&self) -> Instant {
-        self.next_tick
+        self.clock.next_tick()
     }
 
     fn tick(&mut self) {
