@@ -120,8 +120,9 @@ fn a_formation_behind_a_pilot_is_configured_and_each_mistake_is_named() {
         ("turn_m_s = nan", "follow_me.turn_m_s: found NaN"),
         ("leader_timeout_s = nan", "follow_me.leader_timeout_s: found NaN"),
         ("refresh_ms = 2000", "leader_timeout_ms: found 2000 ms, expected 4000 to 60000 ms"),
-        ("distance_m = 25.0", "distance_m: found 25 m, expected at least 50 m"),
-        ("refresh_ms = 500", "distance_m: found 50 m, expected at least 70 m"),
+        ("distance_m = 25.0", "distance_m: found 25 m, expected at least 60 m"),
+        ("refresh_ms = 500", "distance_m: found 60 m, expected at least 90 m"),
+        ("refresh_ms = 200", "refresh_ms: found 200 ms, expected 250 to 5000 ms"),
         ("height_m = 200.0", "height_m: found 200 m, expected 2 m to 120 m"),
         ("speed = 5", "unknown field `speed`"),
     ] {

@@ -35,6 +35,7 @@ mod setup;
 pub mod shape;
 mod takeoff;
 mod talk;
+mod unheard;
 
 use heapless::Vec;
 use rand_core::Rng;
