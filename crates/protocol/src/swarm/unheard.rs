@@ -151,7 +151,15 @@ impl<F: Copy + PartialEq> Swarm<F> {
             left.is_some_and(|(at, how)| how == Ending::Holding && self.local(at).z > over_m)
         };
         let others = (0..self.peers.len()).filter(|&slot| slot != self.slot && !self.is_past(now, slot));
-        let mut in_the_way = others.filter(|&slot| !hangs_above(slot) && !self.is_clear(slot, &[column]));
+        // Whose home was never heard leaves where it is as what is known of it: who returns waits for it, and all
+        // for each other.
+        let is_clear = |slot: usize| match self.peers[slot].left {
+            Some((at, Ending::Returning)) if self.way_home(slot, at).is_none() => {
+                self.way(at, at).distance_m(&column) >= self.clear_m()
+            }
+            _ => self.is_clear(slot, &[column]),
+        };
+        let mut in_the_way = others.filter(|&slot| !hangs_above(slot) && !is_clear(slot));
         let unheard = self.unheard(now).filter(|&slot| !self.is_past(now, slot));
         in_the_way.next().is_none() && self.keeps_clear_of(now, unheard, &[column])
     }
