@@ -5,6 +5,7 @@ use wingbeat_autopilot::Telemetry;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
 
+use crate::fence;
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
 use crate::status::{CHECKS_MAX, Check};
@@ -83,6 +84,8 @@ pub(crate) fn preflight(
         CompanionLoss::FliesOn => layers::judge(guard, ground, protocol.route_speed_m_s().is_some(), now),
     };
     check("companion loss", caught, layers);
+    let (is_below, fence) = fence::judge(ground.parameters, protocol);
+    check("fence", is_below, fence);
     // A mission is needed, and everybody's call by a master; once under way, nobody is asked again.
     let ready = match protocol.phase() {
         Phase::Start if doubled => {

@@ -15,6 +15,7 @@ mod command;
 mod config;
 mod coordination;
 mod executor;
+mod fence;
 pub mod guardian;
 mod layers;
 mod returns;
@@ -859,7 +860,12 @@ impl Agent {
             }
             let ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
             let Some((order, result)) = ended else { return };
+            let fence = fence::judge(&self.parameters, &*self.protocol);
             let input = match result {
+                Ok(()) if order == Order::LoadRoute && !fence.0 => {
+                    out.log(Severity::Error, text!("{order}: fence: {}", fence.1));
+                    wingbeat_protocol::Input::Failed(order)
+                }
                 Ok(()) => {
                     if order == Order::LoadRoute
                         && let (Some(mm), Some(pilots)) =

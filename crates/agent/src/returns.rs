@@ -12,11 +12,40 @@ use wingbeat_autopilot::{Failure, Progress, Transmit};
 use wingbeat_geo::Instant;
 use wingbeat_protocol::{Text, text};
 
-const NAMES: [(Names, Kind); 3] = [
-    (Names::one("RTL_CONE_SLOPE"), Kind::Real),
-    (Names::one("RTL_CLIMB_MIN"), Kind::Integer),
-    (Names::one("RTL_ALT"), Kind::Integer),
-];
+/// How this autopilot calls them: up to 4.6 whole centimetres, from 4.7 on metres under other names
+/// (<https://github.com/ArduPilot/ardupilot/pull/31970>).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Units {
+    #[default]
+    Centimetres,
+    Metres,
+}
+
+const COUNT: usize = 3;
+
+impl Units {
+    fn name(self, index: usize) -> Option<(&'static str, Kind)> {
+        let names = match self {
+            Self::Centimetres => {
+                [("RTL_CONE_SLOPE", Kind::Real), ("RTL_CLIMB_MIN", Kind::Integer), ("RTL_ALT", Kind::Integer)]
+            }
+            Self::Metres => {
+                [("RTL_CONE_SLOPE", Kind::Real), ("RTL_CLIMB_MIN_M", Kind::Real), ("RTL_ALT_M", Kind::Real)]
+            }
+        };
+        names.get(index).copied()
+    }
+
+    /// What is set for returns at this height: the height alone counts.
+    fn lent(self, index: usize, height_mm: i32) -> Value {
+        match (self, index) {
+            (Self::Centimetres, 2) => Value::Integer(i64::from(height_mm) / 10),
+            (Self::Centimetres, 1) => Value::Integer(0),
+            (Self::Metres, 2) => Value::Real(height_mm as f32 / 1e3),
+            _ => Value::Real(0.0),
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Job {
@@ -27,7 +56,8 @@ enum Job {
 /// What the pilot had set, and what is being done about it.
 #[derive(Debug, Default)]
 pub(crate) struct Returns {
-    pilots: [Option<Value>; NAMES.len()],
+    pilots: [Option<Value>; COUNT],
+    units: Units,
     /// Which is being set to which height, or given back.
     under_way: Option<(usize, Option<i32>)>,
     job: Option<Job>,
@@ -85,7 +115,7 @@ impl Returns {
     pub(crate) fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
         loop {
             let Some((index, height_mm)) = self.under_way else { return Progress::Done };
-            let Some((names, kind)) = NAMES.get(index) else {
+            let Some((name, kind)) = self.units.name(index) else {
                 self.stop();
                 return Progress::Done;
             };
@@ -99,15 +129,11 @@ impl Returns {
                         }
                         (None, pilots) => pilots,
                         (Some(_), None) => None,
-                        (Some(height_mm), Some(_)) => Some(match (*kind, index) {
-                            (Kind::Real, _) => Value::Real(0.0),
-                            (Kind::Integer, 2) => Value::Integer(i64::from(height_mm) / 10),
-                            (Kind::Integer, _) => Value::Integer(0),
-                        }),
+                        (Some(height_mm), Some(_)) => Some(self.units.lent(index, height_mm)),
                     };
                     self.job.insert(match wanted {
-                        Some(value) => Job::Set(Write::new(now, *names, value)),
-                        None => Job::Keep(Read::new(now, *names, *kind)),
+                        Some(value) => Job::Set(Write::new(now, Names::one(name), value)),
+                        None => Job::Keep(Read::new(now, Names::one(name), kind)),
                     })
                 }
             };
@@ -117,6 +143,12 @@ impl Returns {
             };
             match (progress, *job) {
                 (Progress::Pending, _) => return Progress::Pending,
+                // It does not have that name: then the other.
+                (Progress::Failed(Failure::NoParameter { .. } | Failure::Silent { .. }), Job::Keep(_))
+                    if self.units == Units::Centimetres && index > 0 =>
+                {
+                    self.units = Units::Metres
+                }
                 (Progress::Failed(failure), _) => {
                     if height_mm.is_none() {
                         self.pilots[index] = None;
@@ -139,11 +171,95 @@ impl Returns {
     /// What the pilot had set, for people.
     pub(crate) fn pilots(&self) -> Text {
         let number = |i: usize| self.pilots[i].map_or(f64::NAN, Value::as_f64);
-        text!("RTL_ALT {}, RTL_CONE_SLOPE {}, RTL_CLIMB_MIN {}", number(2), number(0), number(1))
+        let name = |i: usize| self.units.name(i).map_or("", |(name, _)| name);
+        text!("{} {}, {} {}, {} {}", name(2), number(2), name(0), number(0), name(1), number(1))
     }
 }
 
 /// Why they are not given back, for people.
 pub(crate) fn not_given_back(pilots: &Text, failure: &Failure) -> Text {
     text!("the pilot's {pilots} not given back: {failure}")
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::collections::BTreeMap;
+    use std::string::{String, ToString};
+
+    use wingbeat_autopilot::codec::Decoder;
+    use wingbeat_autopilot::codec::framing::Framing;
+    use wingbeat_autopilot::dialect::{MavParamType, PARAM_VALUE_DATA};
+
+    use super::*;
+
+    /// An autopilot with these parameters; of others it says nothing.
+    struct Autopilot(BTreeMap<String, (f32, MavParamType)>);
+
+    impl Autopilot {
+        fn hears(&mut self, message: &MavMessage) -> Option<MavMessage> {
+            let name = match message {
+                MavMessage::PARAM_REQUEST_READ(m) => {
+                    wingbeat_autopilot::codec::text(&*m.param_id).to_string()
+                }
+                MavMessage::PARAM_SET(m) => {
+                    let name = wingbeat_autopilot::codec::text(&*m.param_id).to_string();
+                    self.0.get_mut(&name)?.0 = m.param_value;
+                    name
+                }
+                _ => return None,
+            };
+            let &(param_value, param_type) = self.0.get(&name)?;
+            let param_id = name.as_str().into();
+            let known = PARAM_VALUE_DATA { param_id, param_value, param_type, ..PARAM_VALUE_DATA::default() };
+            Some(MavMessage::PARAM_VALUE(known))
+        }
+
+        fn values(&self) -> std::vec::Vec<f32> {
+            self.0.values().map(|(value, _)| *value).collect()
+        }
+    }
+
+    fn run(returns: &mut Returns, autopilot: &mut Autopilot) -> Progress {
+        let mut progress = Progress::Pending;
+        for ms in (0..30_000).step_by(100) {
+            let now = Instant::from_millis(ms);
+            let (mut sequence, mut bytes) = (0, heapless::Vec::new());
+            let framing = Framing::default();
+            let mut transmit = Transmit { system_id: 1, sequence: &mut sequence, framing, bytes: &mut bytes };
+            progress = returns.poll(now, &mut transmit);
+            if progress != Progress::Pending {
+                break;
+            }
+            Decoder::default().push(&bytes, |frame| {
+                if let Some(answer) = autopilot.hears(&frame.message) {
+                    returns.hear(now, &answer);
+                }
+            });
+        }
+        progress
+    }
+
+    #[test]
+    fn the_height_is_lent_and_given_back_under_the_names_of_every_version() {
+        let (int, real) = (MavParamType::MAV_PARAM_TYPE_INT16, MavParamType::MAV_PARAM_TYPE_REAL32);
+        let old = [("RTL_ALT", 1_500.0, int), ("RTL_CLIMB_MIN", 100.0, int), ("RTL_CONE_SLOPE", 3.0, real)];
+        let new = [("RTL_ALT_M", 15.0, real), ("RTL_CLIMB_MIN_M", 1.0, real), ("RTL_CONE_SLOPE", 3.0, real)];
+        for (has, lent, told) in [
+            (old, [2_550.0, 0.0, 0.0], "RTL_ALT 1500, RTL_CONE_SLOPE 3, RTL_CLIMB_MIN 100"),
+            (new, [25.5, 0.0, 0.0], "RTL_ALT_M 15, RTL_CONE_SLOPE 3, RTL_CLIMB_MIN_M 1"),
+        ] {
+            let named = |(name, value, kind): (&str, f32, MavParamType)| (name.to_string(), (value, kind));
+            let mut autopilot = Autopilot(has.into_iter().map(named).collect());
+            let before = autopilot.values();
+            let mut returns = Returns::default();
+            returns.set(25_500);
+            assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
+            assert_eq!((autopilot.values(), returns.pilots().as_str()), (lent.to_vec(), told));
+            returns.give_back();
+            assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
+            assert_eq!(autopilot.values(), before);
+            assert!(!returns.are_lent());
+        }
+    }
 }

@@ -161,6 +161,6 @@ pub struct Status {
 }
 
 /// Number of preflight checks.
-pub const CHECKS_MAX: usize = 8;
+pub const CHECKS_MAX: usize = 9;
 /// Commands that are remembered.
 pub const COMMANDS_MAX: usize = 8;

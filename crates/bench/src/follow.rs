@@ -137,10 +137,14 @@ impl FollowTask {
         config
     }
 
-    /// Whether the formation is closer than an aircraft would accept: closeness is what such a flight shows.
+    /// The closest formation that an aircraft accepts at this refresh.
+    pub fn distance_least_m(&self) -> f64 {
+        self.config(VehicleId(1), VehicleId(1)).distance_least_m()
+    }
+
+    /// Whether the formation is closer than that: closeness is what such a flight shows.
     pub fn is_close(&self) -> bool {
-        let config = self.config(VehicleId(1), VehicleId(1));
-        self.distance_m < config.distance_least_m()
+        self.distance_m < self.distance_least_m()
     }
 
     /// Where an aircraft stands in the row on the ground: the leader in its middle.

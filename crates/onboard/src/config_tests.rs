@@ -99,14 +99,14 @@ fn a_formation_behind_a_pilot_is_configured_and_each_mistake_is_named() {
     let expected = wingbeat_protocol::follow_me::Config::new(VehicleId(2), VehicleId(1), 3);
     assert_eq!(from_file(&least).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
     let file = format!(
-        "{least}refresh_ms = 500\ndistance_m = 80.0\nleader_timeout_s = 1.5\nleader_lost = \"return\"\n\
+        "{least}refresh_ms = 500\ndistance_m = 95.0\nleader_timeout_s = 1.5\nleader_lost = \"return\"\n\
          follows_again = true\nlanding = \"formation\"\nformation = \"matrix\"\nheight_m = 25.0\n"
     );
     let Coordination::FollowMe(config) = from_file(&file).unwrap().daemon.agent.coordination else {
         panic!("follow_me")
     };
     assert_eq!((config.refresh.as_millis(), config.leader_timeout.as_millis()), (500, 1_500));
-    assert_eq!((config.swarm.distance_m, config.height_m, config.follows_again), (80.0, 25.0, true));
+    assert_eq!((config.swarm.distance_m, config.height_m, config.follows_again), (95.0, 25.0, true));
     for (line, words) in [
         ("leader_lost = \"panic\"", "follow_me.leader_lost: found \"panic\", expected hold, land or return"),
         ("landing = \"x\"", "follow_me.landing: found \"x\", expected in_place or formation"),
@@ -120,8 +120,9 @@ fn a_formation_behind_a_pilot_is_configured_and_each_mistake_is_named() {
         ("turn_m_s = nan", "follow_me.turn_m_s: found NaN"),
         ("leader_timeout_s = nan", "follow_me.leader_timeout_s: found NaN"),
         ("refresh_ms = 2000", "leader_timeout_ms: found 2000 ms, expected 4000 to 60000 ms"),
-        ("distance_m = 25.0", "distance_m: found 25 m, expected at least 50 m"),
-        ("refresh_ms = 500", "distance_m: found 50 m, expected at least 70 m"),
+        ("distance_m = 25.0", "distance_m: found 25 m, expected at least 60 m"),
+        ("refresh_ms = 500", "distance_m: found 60 m, expected at least 90 m"),
+        ("refresh_ms = 200", "refresh_ms: found 200 ms, expected 250 to 5000 ms"),
         ("height_m = 200.0", "height_m: found 200 m, expected 2 m to 120 m"),
         ("speed = 5", "unknown field `speed`"),
     ] {

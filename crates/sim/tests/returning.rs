@@ -19,6 +19,11 @@ const PILOTS: [(Parameter, f64); 3] =
 
 /// Three in line, 100 m ahead along their row, at 15 m.
 fn world() -> World {
+    world_with(&[])
+}
+
+/// The same, with more parameters set.
+fn world_with(more: &[(Parameter, f32)]) -> World {
     let frame = Frame::new(ORIGIN);
     let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
     let vehicles = (0..COUNT).map(|i| {
@@ -30,6 +35,7 @@ fn world() -> World {
         let home = at(i as f64 * 10.0 - 10.0, 0.0);
         let mut controller = ControllerConfig::new(i as u8 + 1, home);
         controller.parameters.extend(PILOTS.map(|(parameter, value)| (parameter, value as f32)));
+        controller.parameters.extend(more);
         (agent, FlightController::new(controller, i as u64, Instant::ZERO))
     });
     let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, COUNT);
@@ -125,4 +131,25 @@ fn a_return_without_the_companion_is_in_the_same_layer() {
     let told = |words: &str| world.log().iter().any(|l| l.vehicle == 1 && l.event.text.contains(words));
     assert!(told("the pilot's RTL_ALT 1550, RTL_CONE_SLOPE 2, RTL_CLIMB_MIN 100"));
     assert!(told("the pilot's settings of RTL are back"));
+}
+
+/// The autopilot stops every climb short of its fence: layers above it would be one.
+#[test]
+fn a_layer_above_the_autopilots_fence_is_refused_with_the_heights() {
+    let mut world = world_with(&[(Parameter::FENCE_ENABLE, 1.0), (Parameter::FENCE_ALT_MAX, 40.0)]);
+    let mut set_up = [false; COUNT];
+    while world.now() < Instant::from_secs(60) {
+        world.run_until(world.now() + Duration::from_millis(200));
+        for (i, set_up) in set_up.iter_mut().enumerate().filter(|(_, set_up)| !**set_up) {
+            let id = format!("{}", world.now().as_millis());
+            *set_up = world.command(i, &id, Command::Setup) == Reply::Accepted;
+        }
+    }
+    let refused: Vec<_> = world
+        .log()
+        .iter()
+        .filter(|l| l.event.text.contains("return at 41.5 m, expected at most 38 m"))
+        .collect();
+    assert_eq!(refused.len(), 1, "{:?}", world.log().iter().map(|l| &l.event.text).collect::<Vec<_>>());
+    assert!((0..COUNT).all(|i| !world.truth(i).armed), "nobody arms");
 }

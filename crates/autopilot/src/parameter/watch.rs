@@ -65,6 +65,12 @@ watched! {
     Telem2Protocol = Integer "SERIAL2_PROTOCOL";
     /// Whether the fence is on.
     FenceEnable = Integer "FENCE_ENABLE";
+    /// What it bounds, as bits; the lowest is the height.
+    FenceType = Integer "FENCE_TYPE";
+    /// Its greatest height above home, metres.
+    FenceHeight = Real "FENCE_ALT_MAX";
+    /// So far below that the autopilot's own ways stay, metres.
+    FenceMargin = Real "FENCE_MARGIN";
     /// Battery capacity, milliampere hours.
     BatteryCapacity = Integer "BATT_CAPACITY";
 }

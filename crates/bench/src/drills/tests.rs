@@ -40,6 +40,18 @@ fn neither_an_abort_nor_a_silent_radio_costs_distance() {
     }
 }
 
+/// Drills that were unsafe once, or that their mending made so: one returns unheard through the layer that another
+/// climbs through (141, 2.1 m); who is kept from climbing by somebody who never speaks again comes down all the same
+/// (87); nobody waits on the leg along which one without a companion flies on (312); nor for ever for those whose homes it
+/// never heard (239).
+#[test]
+fn returns_of_the_unheard_cost_no_distance() {
+    for seed in [87, 141, 239, 312] {
+        let outcome = drill(Kind::Combined, seed).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
 #[test]
 fn every_kind_is_found_by_its_name_and_a_failure_by_its_command() {
     for kind in Kind::all() {

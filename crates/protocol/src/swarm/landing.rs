@@ -145,14 +145,19 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if !self.planned() {
             return None;
         }
-        let at = self.at?.point();
-        if self.land_here && abort == Abort::Land {
+        // Who flies aside to land says where it will.
+        let at = match abort {
+            Abort::LandBeside => self.target.or(self.at.map(|at| at.point()))?,
+            _ => self.at?.point(),
+        };
+        let lands = matches!(abort, Abort::Land | Abort::LandBeside);
+        if self.land_here && lands {
             return Some(Message::LandHere { at, leader: self.leader as u8 });
         }
         let how = match abort {
             Abort::Ground => Ending::Down,
             Abort::Return => Ending::Returning,
-            Abort::Land => Ending::Landing,
+            Abort::Land | Abort::LandBeside => Ending::Landing,
             // Who holds on its way home is on it.
             Abort::ReturnHeld { .. } if self.is_aloft() => Ending::Returning,
             Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. } => Ending::Holding,

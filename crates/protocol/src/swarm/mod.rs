@@ -35,6 +35,7 @@ mod setup;
 pub mod shape;
 mod takeoff;
 mod talk;
+mod unheard;
 
 use heapless::Vec;
 use rand_core::Rng;
@@ -215,6 +216,8 @@ pub enum Abort {
     },
     /// Landing.
     Land,
+    /// Flying aside first, because somebody stands or comes down below; a second *Land* lands at once.
+    LandBeside,
     /// Holding after a failure until `land_at`, then landing.
     Failure {
         /// When it lands.
@@ -517,6 +520,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             MovingToLand if self.arrived => Landing,
             MovingToLand if now >= self.leg_deadline => self.failure(now),
             Landing if !self.airborne() => Finished,
+            Aborted(Abort::LandBeside) if self.airborne() && (self.arrived || now >= self.leg_deadline) => {
+                Aborted(Abort::Land)
+            }
             Aborted(Abort::Return | Abort::ReturnHeld { .. }) if self.airborne() => {
                 Aborted(self.next_in_return(now))
             }
@@ -563,6 +569,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Takes a state and does what it asks; the host does what its own ask. The line about it is
     /// [`Swarm::tell`]'s.
     pub fn change(&mut self, now: Instant, new: State<F>, out: &mut Actions) {
+        // Whatever brings it down, it does not land on another.
+        let beside = match (self.state, new) {
+            (State::Aborted(Abort::LandBeside), _) => None,
+            (_, State::Aborted(Abort::Land)) if self.airborne() => self.place_beside(),
+            _ => None,
+        };
+        let new = if beside.is_some() { State::Aborted(Abort::LandBeside) } else { new };
         let old = core::mem::replace(&mut self.state, new);
         self.acks = 0;
         self.arrived = false;
@@ -585,6 +598,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 push(out, Action::Order(Order::Land));
             }
             State::Aborted(Abort::Land) => push(out, Action::Order(Order::Land)),
+            State::Aborted(Abort::LandBeside) => self.fly_to(now, beside, out),
             State::Aborted(Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
                 push(out, Action::Order(Order::Hold));
             }
@@ -622,7 +636,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
             {
                 ""
             }
-            (_, State::Aborted(Abort::Land)) if self.land_here => "; the leader ends the flight here",
+            (State::Aborted(Abort::LandBeside), State::Aborted(_)) if self.asked.is_none() => "",
+            (_, State::Aborted(Abort::Land | Abort::LandBeside)) if self.land_here => {
+                "; the leader ends the flight here"
+            }
             (State::TakingOff(_) | State::SetupFinished, State::Aborted(Abort::Land))
                 if self.asked.is_none() && !self.failed && !self.is_excluded() =>
             {
@@ -669,6 +686,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 consider(self.leg_deadline, "place not reached");
             }
             State::Aborted(Abort::Failure { land_at }) => consider(land_at, "nobody decided"),
+            State::Aborted(Abort::LandBeside) => consider(self.leg_deadline, "place not reached"),
             _ => {}
         }
         next
@@ -772,6 +790,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Aborted(Abort::Return) => text!("returning to launch"),
             State::Aborted(Abort::ReturnHeld { .. }) => text!("holding until the way home is clear"),
             State::Aborted(Abort::Land) => text!("landing"),
+            State::Aborted(Abort::LandBeside) => text!("flying aside to land: somebody is below"),
             State::Aborted(Abort::Failure { .. }) => text!("holding, then landing"),
             State::Aborted(Abort::Ground) => text!("on the ground"),
         })

@@ -5,7 +5,8 @@
 //!
 //! - nobody begins to climb while another's way leads past its column, or comes down there;
 //! - who flies home stops short of a column in which another climbs or comes down;
-//! - nobody begins to come down while another's way leads past its column.
+//! - nobody begins to come down while another's way leads past its column;
+//! - nobody crosses where somebody may be who returns unheard ([`super::unheard`]).
 //!
 //! Who climbs or comes down waits for nobody, who flies home for those only, and who stands for those and the
 //! flying: so nobody waits in a ring. The autopilot flies all of it in its mode RTL, whose height is set to the
@@ -44,7 +45,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.plan.slots.len() > 1 && !self.config.piloted_master
     }
 
-    fn layer_mm(&self, slot: usize) -> Option<i32> {
+    pub(super) fn layer_mm(&self, slot: usize) -> Option<i32> {
         Some(self.layers?.height_mm(&self.plan, slot))
     }
 
@@ -73,15 +74,20 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return unchanged;
         }
         match unchanged {
-            Abort::Return if self.is_aloft() && !self.may_fly_home(now, false) => {
+            Abort::Return if self.is_aloft() && !self.may_fly_home(now, None) => {
+                Abort::ReturnHeld { since: now }
+            }
+            Abort::Return if self.is_climbing() && !self.may_go_on_climbing(now) => {
                 Abort::ReturnHeld { since: now }
             }
             Abort::ReturnHeld { since } if now.since(since) < HOLD_LEAST => unchanged,
-            Abort::ReturnHeld { .. } if self.is_aloft() && self.may_fly_home(now, true) => Abort::Return,
+            Abort::ReturnHeld { since } if self.is_aloft() && self.may_fly_home(now, Some(since)) => {
+                Abort::Return
+            }
             Abort::ReturnHeld { since } if !self.is_aloft() && self.may_climb(now, Some(since)) => {
                 Abort::Return
             }
-            Abort::ReturnHeld { since } if now >= self.gives_up_at(since) && self.may_land_here() => {
+            Abort::ReturnHeld { since } if now >= self.gives_up_at(since) && self.may_land_here(now) => {
                 Abort::Land
             }
             _ => unchanged,
@@ -90,6 +96,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     fn gives_up_at(&self, since: Instant) -> Instant {
         since + self.config.hold_before_landing + self.config.hold_before_landing
+    }
+
+    /// Whether we are below our layer, and not because we come down on our home.
+    fn is_climbing(&self) -> bool {
+        let away =
+            |(at, home): (crate::Telemetry, Point)| self.over_ground_m(at.point(), home) >= HOME_WITHIN_M;
+        self.layers.is_some() && !self.is_aloft() && self.at.zip(self.home).is_some_and(away)
     }
 
     /// Whether we have reached our layer.
@@ -134,7 +147,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         })
     }
 
-    fn clear_m(&self) -> f64 {
+    pub(super) fn clear_m(&self) -> f64 {
         self.config.separation_m + STRAY_M
     }
 
@@ -156,7 +169,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         // From below the flight's height the column leads through the ways of all others.
         let lowest_mm = self.route.iter().map(|w| w.height_mm).min().unwrap_or(0);
         let is_below = at.height_mm < lowest_mm - LAYER_WITHIN_MM;
-        !passes && (!is_below || self.is_clear_of_all(&[column]))
+        let unheard =
+            !self.hears_nobody(now) && !self.is_clear_of_unheard(now, Some(held.unwrap_or(now)), &[column]);
+        !passes && !unheard && (!is_below || self.is_clear_of_all(&[column]))
     }
 
     /// Whether our layer is ours: nobody else has it, or those who have it are down or on the mission, and we have
@@ -180,11 +195,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
             })
     }
 
-    /// Whether we may fly on in our layer, and come down at its end. `held` tells whether we stand.
-    fn may_fly_home(&self, now: Instant, held: bool) -> bool {
+    /// Whether we may fly on in our layer, and come down at its end. `held` tells since when we stand.
+    fn may_fly_home(&self, now: Instant, held: Option<Instant>) -> bool {
         let Some((at, home)) = self.at.zip(self.home) else { return true };
         let here = at.point();
-        let stop_m = self.stopping_m(&at, held);
+        let stop_m = self.stopping_m(&at, held.is_some());
         let (clear_m, from_m) = (self.clear_m(), self.local(here));
         let left_m = (self.local(home) - from_m) * DVec3::new(1.0, 1.0, 0.0);
         let reach_m = stop_m + clear_m;
@@ -203,21 +218,25 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return true;
         }
         let column = self.way(Point { height_mm: here.height_mm, ..home }, Point { height_mm: 0, ..home });
-        left_m.length() > reach_m || self.is_clear_of_all(&[column]) && self.is_free(home)
+        self.is_clear_of_unheard(now, held, &[ahead])
+            && (left_m.length() > reach_m
+                || self.is_clear_of_all(&[column])
+                    && self.is_clear_of_unheard(now, held, &[column])
+                    && self.is_free(home))
     }
 
     /// Whether nobody was heard for so long that none will be: what others do now is not known and never will be,
     /// and one's own home is the place that they keep clear of.
-    fn hears_nobody(&self, now: Instant) -> bool {
+    pub(super) fn hears_nobody(&self, now: Instant) -> bool {
         let mut others = (0..self.peers.len()).filter(|&s| s != self.slot);
         others.all(|slot| now >= self.gives_up_at(self.peers[slot].heard_at))
     }
 
     /// Whether we may come down where we are.
-    fn may_land_here(&self) -> bool {
+    fn may_land_here(&self, now: Instant) -> bool {
         let Some(here) = self.at.map(|at| at.point()) else { return true };
         let column = self.way(here, Point { height_mm: 0, ..here });
-        self.is_clear_of_all(&[column]) && self.is_free(here)
+        self.is_clear_to_land(now, column) && self.is_free(here)
     }
 
     /// Whether all others keep clear of `ways`, wherever they may be.

@@ -146,12 +146,13 @@ fn step(luck: &mut Pcg64Mcg, kind: Kind) -> Option<Step> {
 
 /// Five aircraft, as far apart as their leader's word is frequent, behind a pilot who flies for a minute or two.
 fn scenario(luck: &mut Pcg64Mcg) -> Scenario {
-    let (refresh_ms, least_m) = [(500, 70.0), (1_000, 50.0), (2_000, 50.0)][below(luck, 3) as usize];
+    let refresh = Duration::from_millis([500, 1_000, 2_000][below(luck, 3) as usize]);
+    let least_m = FollowTask { refresh, ..FollowTask::new() }.distance_least_m();
     let task = FollowTask {
         aircraft: AIRCRAFT,
         layout: [Layout::Linear, Layout::Matrix, Layout::Circular][below(luck, 3) as usize],
         distance_m: between(luck, least_m, least_m + 30.0),
-        refresh: Duration::from_millis(refresh_ms),
+        refresh,
         heading_noise_rad: 1.1f64.to_radians(),
         turn_m_s: 3.0,
         leader_lost: [LeaderLost::Hold, LeaderLost::Land][below(luck, 2) as usize],

@@ -13,6 +13,15 @@ fn whatever_goes_wrong_behind_a_pilot_nobody_collides_and_everybody_comes_down()
     }
 }
 
+/// A pilot at the bounds of what he may do, who flies at his own slaves (4.9 m while 70 m were enough at 500 ms).
+#[test]
+fn a_pilot_who_flies_at_his_slaves_does_not_reach_them() {
+    for seed in 475..=485 {
+        let outcome = super::super::drill(Kind::FollowStranger, seed).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
 /// The checkers of this drill are not blind: the first lie is heard by all, and every one is refused.
 #[test]
 fn strangers_are_heard_and_refused() {

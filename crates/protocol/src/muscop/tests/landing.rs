@@ -210,3 +210,30 @@ fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
         assert!(rig.nearest.0 > 8.0, "{layout:?}: {:?}", rig.nearest);
     }
 }
+
+/// Two are told to land, one after the other, and the second hangs above the first: it flies aside and lands there. A
+/// second *Land* is taken at its word.
+#[test]
+fn muscop_30_who_is_told_to_land_does_not_land_on_one_that_stands_below() {
+    for insists in [false, true] {
+        let mut rig = Rig::new(3, Layout::Linear, 3);
+        rig.set_up();
+        rig.feed(1, Input::Operator(Command::Land));
+        rig.until("down", 120, |r| !r.craft[1].armed);
+        let below = rig.craft[1].at;
+        rig.craft[2].at = DVec3::new(below.x + 1.0, below.y, 15.0);
+        rig.step();
+        rig.nearest.0 = f64::INFINITY;
+        rig.feed(2, Input::Operator(Command::Land));
+        assert!(matches!(rig.craft[2].order, Some(Order::FlyTo(_))), "{:?}", rig.craft[2].order);
+        assert!(rig.craft[2].muscop.detail().contains("somebody is below"));
+        if insists {
+            rig.feed(2, Input::Operator(Command::Land));
+            assert_eq!(rig.craft[2].order, Some(Order::Land));
+            continue;
+        }
+        rig.until("beside", 120, |r| !r.craft[2].armed);
+        assert!(rig.craft[2].at.distance(below) > 6.0, "{}", rig.craft[2].at);
+        assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
+    }
+}
