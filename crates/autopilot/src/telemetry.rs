@@ -95,6 +95,8 @@ pub struct Telemetry {
     pub consumed_mah: Option<u32>,
     /// Its clock at its last report, milliseconds since its boot.
     pub boot_ms: Option<u32>,
+    /// That of its last position.
+    pub fix_ms: Option<u32>,
     /// How often it has started anew under us.
     pub reboots: u32,
     /// Other autopilots on this line: whose heartbeat came last, and how many there were.
@@ -187,15 +189,17 @@ impl Telemetry {
         self.mode_number.replace(m.custom_mode).filter(|&before| before != m.custom_mode)
     }
 
-    /// Follows the autopilot's clock; true if it has started anew.
+    /// Follows the autopilot's clock; true if it has started anew. A position is compared with positions only: that
+    /// of ArduCopter 3.5.7 bears the time of the last satellite fix (measured on SITL), and of a receiver that stalls
+    /// it stands still.
     fn is_reboot(&mut self, message: &MavMessage) -> bool {
-        let boot_ms = match message {
-            MavMessage::GLOBAL_POSITION_INT(m) => m.time_boot_ms,
-            MavMessage::SYSTEM_TIME(m) => m.time_boot_ms,
-            MavMessage::ATTITUDE(m) => m.time_boot_ms,
+        let (clock, boot_ms) = match message {
+            MavMessage::GLOBAL_POSITION_INT(m) => (&mut self.fix_ms, m.time_boot_ms),
+            MavMessage::SYSTEM_TIME(m) => (&mut self.boot_ms, m.time_boot_ms),
+            MavMessage::ATTITUDE(m) => (&mut self.boot_ms, m.time_boot_ms),
             _ => return false,
         };
-        let before = self.boot_ms.replace(boot_ms).unwrap_or(boot_ms);
+        let before = clock.replace(boot_ms).unwrap_or(boot_ms);
         // The clock wraps after 49 days: that is a step forward.
         let back_ms = before.wrapping_sub(boot_ms);
         back_ms > REORDERED_MS && back_ms < u32::MAX / 2
@@ -212,7 +216,6 @@ impl Telemetry {
             is_copter: self.is_copter,
             mode_number: self.mode_number,
             armed: self.armed,
-            boot_ms: self.boot_ms,
             reboots: self.reboots.saturating_add(1),
             strangers: self.strangers,
             ..Self::default()
@@ -379,9 +382,15 @@ mod tests {
             lon: -3_462_650,
             ..Default::default()
         };
-        assert_eq!(t.absorb(now, &frame(1, MavMessage::GLOBAL_POSITION_INT(position))), Event::Position);
+        let stalled = frame(1, MavMessage::GLOBAL_POSITION_INT(position));
+        assert_eq!(t.absorb(now, &stalled), Event::Position);
+        assert_eq!(t.absorb(now, &clock(90_000)), Event::Other);
+        // The receiver stands still, not the autopilot.
+        assert_eq!(t.absorb(now, &clock(95_000)), Event::Other);
+        assert_eq!((t.absorb(now, &stalled), t.reboots), (Event::Position, 0));
+        assert_eq!(t.absorb(now, &clock(90_000 + 5_100)), Event::Other);
         // Frames that overtook each other are none, nor is the clock's wrap.
-        assert_eq!(t.absorb(now, &clock(89_200)), Event::Other);
+        assert_eq!(t.absorb(now, &clock(94_300)), Event::Other);
         assert_eq!(t.absorb(now, &clock(2_000)), Event::Rebooted);
         assert_eq!((t.position, t.version, t.ekf_position, t.reboots), (None, None, None, 1));
         assert_eq!((t.system_id, t.mode()), (Some(7), Some(Mode::Guided)));
