@@ -1,59 +1,23 @@
 //! Faults of a world, through all layers: what dies stays dead, what was told to a flight controller goes on,
 //! and the same faults give the same bytes.
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase};
-use wingbeat_autopilot::copter::Mode;
-use wingbeat_geo::formation::Layout;
-use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_protocol::muscop;
-use wingbeat_sim::channel::{Channel, Draw, Model};
-use wingbeat_sim::faults::Fault;
-use wingbeat_sim::flight_controller::{Config as ControllerConfig, FlightController};
-use wingbeat_sim::world::World;
-use wingbeat_wire::{Point, VehicleId};
+#[path = "common/row.rs"]
+mod row;
 
-const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+use wingbeat_agent::Command;
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::Duration;
+use wingbeat_sim::faults::Fault;
+use wingbeat_sim::world::World;
+
+use self::row::Row;
+
 const COUNT: usize = 3;
 
-/// Three in line over two waypoints 100 m apart, at 15 m.
-fn world() -> World {
-    let frame = Frame::new(ORIGIN);
-    let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
-    let vehicles = (0..COUNT).map(|i| {
-        let mut muscop = muscop::Config::new(VehicleId(i as u64 + 1), VehicleId(1), COUNT);
-        (muscop.swarm.layout, muscop.swarm.distance_m) = (Layout::Linear, 20.0);
-        let mut config = Config::new(muscop);
-        config.companion_loss = CompanionLoss::EndsWithIt;
-        let agent = Agent::new(config, i as u64, Instant::ZERO).unwrap();
-        let home = at(i as f64 * 10.0 - 10.0, 0.0);
-        (agent, FlightController::new(ControllerConfig::new(i as u8 + 1, home), i as u64, Instant::ZERO))
-    });
-    let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, COUNT);
-    let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
-    let mission = [0.0, 100.0].map(|north_m| {
-        let place = at(0.0, north_m);
-        Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm: 15_000 }
-    });
-    world.mission(0, &mission);
-    world
-}
-
-/// Sets up, starts, and flies until the first is on its way.
+/// Three in line over two waypoints, two seconds after the first set off.
 fn under_way() -> World {
-    let mut world = world();
-    let mut set_up = [false; COUNT];
-    while world.phase(0) != Phase::Moving {
-        world.run_until(world.now() + Duration::from_millis(200));
-        assert!(world.now() < Instant::from_secs(120), "never under way");
-        for (i, set_up) in set_up.iter_mut().enumerate() {
-            let id = format!("{}", world.now().as_millis());
-            if !*set_up {
-                *set_up = world.command(i, &id, Command::Setup) == wingbeat_agent::Reply::Accepted;
-            } else if (0..COUNT).all(|j| world.phase(j) == Phase::Ready) {
-                (0..COUNT).for_each(|j| drop(world.command(j, "start", Command::Start)));
-            }
-        }
-    }
+    let mut world = Row::default().world();
+    row::operate(&mut world, COUNT, |world| row::all_move(world, 1));
     world.run_until(world.now() + Duration::from_secs(2));
     world
 }

@@ -1,69 +1,33 @@
 //! A swarm's returns through all layers: heights of their own in the flight controllers' parameters, which are the
 //! pilot's again after the flight.
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
-use wingbeat_autopilot::copter::Mode;
-use wingbeat_geo::formation::Layout;
-use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_protocol::muscop;
-use wingbeat_sim::channel::{Channel, Draw, Model};
-use wingbeat_sim::flight_controller::{Config as ControllerConfig, FlightController, Parameter};
-use wingbeat_sim::world::World;
-use wingbeat_wire::{Point, VehicleId};
+#[path = "common/row.rs"]
+mod row;
 
-const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+use wingbeat_agent::{Command, Reply};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_sim::flight_controller::Parameter;
+use wingbeat_sim::world::World;
+
+use self::row::Row;
+
 const COUNT: usize = 3;
 /// What the pilots have set: 15.5 m, a cone of 2, at least 1 m up.
 const PILOTS: [(Parameter, f64); 3] =
     [(Parameter::RTL_ALT, 1_550.0), (Parameter::RTL_CONE_SLOPE, 2.0), (Parameter::RTL_CLIMB_MIN, 100.0)];
 
-/// Three in line, 100 m ahead along their row, at 15 m.
-fn world() -> World {
-    world_with(&[])
-}
-
-/// The same, with more parameters set.
+/// Three in line with the pilots' parameters, and more.
 fn world_with(more: &[(Parameter, f32)]) -> World {
-    let frame = Frame::new(ORIGIN);
-    let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
-    let vehicles = (0..COUNT).map(|i| {
-        let mut muscop = muscop::Config::new(VehicleId(i as u64 + 1), VehicleId(1), COUNT);
-        (muscop.swarm.layout, muscop.swarm.distance_m) = (Layout::Linear, 20.0);
-        let mut config = Config::new(muscop);
-        config.companion_loss = CompanionLoss::EndsWithIt;
-        let agent = Agent::new(config, i as u64, Instant::ZERO).unwrap();
-        let home = at(i as f64 * 10.0 - 10.0, 0.0);
-        let mut controller = ControllerConfig::new(i as u8 + 1, home);
-        controller.parameters.extend(PILOTS.map(|(parameter, value)| (parameter, value as f32)));
-        controller.parameters.extend(more);
-        (agent, FlightController::new(controller, i as u64, Instant::ZERO))
-    });
-    let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, COUNT);
-    let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
-    let mission = [0.0, 100.0].map(|north_m| {
-        let place = at(0.0, north_m);
-        Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm: 15_000 }
-    });
-    world.mission(0, &mission);
-    world
+    let mut parameters = PILOTS.map(|(parameter, value)| (parameter, value as f32)).to_vec();
+    parameters.extend(more);
+    Row { parameters: &parameters, ..Row::default() }.world()
 }
 
-/// Sets up, starts, and flies for some seconds.
+/// Some seconds after the first set off.
 fn under_way(seconds: u64) -> World {
-    let mut world = world();
-    let mut set_up = [false; COUNT];
-    while world.phase(0) != Phase::Moving {
-        world.run_until(world.now() + Duration::from_millis(200));
-        assert!(world.now() < Instant::from_secs(120), "never under way");
-        for (i, set_up) in set_up.iter_mut().enumerate() {
-            let id = format!("{}", world.now().as_millis());
-            if !*set_up {
-                *set_up = world.command(i, &id, Command::Setup) == Reply::Accepted;
-            } else if (0..COUNT).all(|j| world.phase(j) == Phase::Ready) {
-                (0..COUNT).for_each(|j| drop(world.command(j, "start", Command::Start)));
-            }
-        }
-    }
+    let mut world = world_with(&[]);
+    row::operate(&mut world, COUNT, |world| row::all_move(world, 1));
     world.run_until(world.now() + Duration::from_secs(seconds));
     world
 }
@@ -137,14 +101,7 @@ fn a_return_without_the_companion_is_in_the_same_layer() {
 #[test]
 fn a_layer_above_the_autopilots_fence_is_refused_with_the_heights() {
     let mut world = world_with(&[(Parameter::FENCE_ENABLE, 1.0), (Parameter::FENCE_ALT_MAX, 40.0)]);
-    let mut set_up = [false; COUNT];
-    while world.now() < Instant::from_secs(60) {
-        world.run_until(world.now() + Duration::from_millis(200));
-        for (i, set_up) in set_up.iter_mut().enumerate().filter(|(_, set_up)| !**set_up) {
-            let id = format!("{}", world.now().as_millis());
-            *set_up = world.command(i, &id, Command::Setup) == Reply::Accepted;
-        }
-    }
+    row::operate(&mut world, COUNT, |world| world.now() >= Instant::from_secs(60));
     let refused: Vec<_> = world
         .log()
         .iter()

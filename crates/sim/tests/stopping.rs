@@ -1,65 +1,38 @@
 //! Who flies behind another through all layers: flight controllers that report four times a second, orders that
 //! wait for a report, brakes that take their time. Whoever stops ahead, the row behind it comes to stand clear.
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
-use wingbeat_autopilot::copter::Mode;
-use wingbeat_geo::formation::Layout;
-use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_protocol::muscop;
-use wingbeat_sim::channel::{Channel, Draw, Model};
-use wingbeat_sim::faults::Fault;
-use wingbeat_sim::flight_controller::{Config as ControllerConfig, FlightController, Parameter};
-use wingbeat_sim::world::World;
-use wingbeat_wire::{Point, VehicleId};
+#[path = "common/row.rs"]
+mod row;
 
-const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+use wingbeat_agent::{Command, Phase, Reply};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::Duration;
+use wingbeat_sim::faults::Fault;
+use wingbeat_sim::flight_controller::Parameter;
+use wingbeat_sim::world::World;
+
+use self::row::Row;
+
 const COUNT: usize = 5;
 /// Between neighbours in the formation of 81 aircraft of thesis Figure 6.13.
 const DISTANCE_M: f64 = 18.74;
 
-/// Five in line, 300 m along their row at 10 m/s.
-fn world(seed: u64) -> World {
-    let frame = Frame::new(ORIGIN);
-    let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
-    let vehicles = (0..COUNT).map(|i| {
-        let mut muscop = muscop::Config::new(VehicleId(i as u64 + 1), VehicleId(1), COUNT);
-        (muscop.swarm.layout, muscop.swarm.distance_m) = (Layout::Linear, DISTANCE_M);
-        let mut config = Config::new(muscop);
-        config.companion_loss = CompanionLoss::EndsWithIt;
-        let agent = Agent::new(config, 100 * seed + i as u64, Instant::ZERO).unwrap();
-        let home = at((i as f64 - 2.0) * DISTANCE_M, 0.0);
-        let mut controller = ControllerConfig::new(i as u8 + 1, home);
-        controller.parameters.push((Parameter::WPNAV_SPEED, 1000.0));
-        (agent, FlightController::new(controller, 100 * seed + i as u64, Instant::ZERO))
-    });
-    let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, seed, COUNT);
-    let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
-    world.speak_when_spoken_to();
-    // The first leg is across the row, the second along it.
-    let mission = [(0.0, 0.0), (0.0, 40.0), (300.0, 40.0)].map(|(east_m, north_m)| {
-        let place = at(east_m, north_m);
-        Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm: 15_000 }
-    });
-    world.mission(0, &mission);
-    world
-}
-
-/// Sets up, starts, and flies until all are on the leg along the row, and so long.
+/// Five, for 300 m along their row at 10 m/s: flies until all are on that leg, and so long.
 fn along_the_row(seed: u64, after: Duration) -> World {
-    let mut world = world(seed);
-    let mut set_up = [false; COUNT];
-    while (0..COUNT).any(|i| world.phase(i) != Phase::Moving || world.truth(i).local.x < 2.0) {
-        world.run_until(world.now() + Duration::from_millis(100));
-        assert!(world.now() < Instant::from_secs(200), "never along the row");
-        for (i, set_up) in set_up.iter_mut().enumerate() {
-            let id = format!("{}", world.now().as_millis());
-            if !*set_up {
-                *set_up = world.command(i, &id, Command::Setup) == Reply::Accepted;
-            } else if (0..COUNT).all(|j| world.phase(j) == Phase::Ready) {
-                (0..COUNT).for_each(|j| drop(world.command(j, "start", Command::Start)));
-            }
-        }
-    }
+    let row = Row {
+        count: COUNT,
+        distance_m: DISTANCE_M,
+        ground_m: DISTANCE_M,
+        parameters: &[(Parameter::WPNAV_SPEED, 1000.0)],
+        // The first leg is across the row, the second along it.
+        mission_m: &[(0.0, 0.0), (0.0, 40.0), (300.0, 40.0)],
+        seed,
+    };
+    let mut world = row.world();
+    world.speak_when_spoken_to();
+    row::operate(&mut world, COUNT, |world| {
+        row::all_move(world, COUNT) && (0..COUNT).all(|i| world.truth(i).local.x >= 2.0)
+    });
     world.run_until(world.now() + after);
     world
 }

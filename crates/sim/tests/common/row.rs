@@ -1,0 +1,95 @@
+//! A swarm in line over the ideal channel, with an operator who presses *Setup* and *Start* on all.
+
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
+use wingbeat_geo::formation::Layout;
+use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_protocol::muscop;
+use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::flight_controller::{Config as ControllerConfig, FlightController, Parameter};
+use wingbeat_sim::world::World;
+use wingbeat_wire::{Point, VehicleId};
+
+const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+
+/// What is set up.
+pub(crate) struct Row<'a> {
+    pub(crate) count: usize,
+    /// Between neighbours in flight and on the ground.
+    pub(crate) distance_m: f64,
+    pub(crate) ground_m: f64,
+    pub(crate) parameters: &'a [(Parameter, f32)],
+    /// Metres east and north of where the middle stands, at 15 m.
+    pub(crate) mission_m: &'a [(f64, f64)],
+    pub(crate) seed: u64,
+}
+
+/// Three, 20 m apart, over two waypoints 100 m apart.
+impl Default for Row<'_> {
+    fn default() -> Self {
+        Self {
+            count: 3,
+            distance_m: 20.0,
+            ground_m: 10.0,
+            parameters: &[],
+            mission_m: &[(0.0, 0.0), (0.0, 100.0)],
+            seed: 0,
+        }
+    }
+}
+
+impl Row<'_> {
+    pub(crate) fn world(&self) -> World {
+        let frame = Frame::new(ORIGIN);
+        let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
+        let vehicles = (0..self.count).map(|i| {
+            let mut muscop = muscop::Config::new(VehicleId(i as u64 + 1), VehicleId(1), self.count);
+            (muscop.swarm.layout, muscop.swarm.distance_m) = (Layout::Linear, self.distance_m);
+            let mut config = Config::new(muscop);
+            config.companion_loss = CompanionLoss::EndsWithIt;
+            let seed = 100 * self.seed + i as u64;
+            let agent = Agent::new(config, seed, Instant::ZERO).unwrap();
+            let home = at((i as f64 - (self.count / 2) as f64) * self.ground_m, 0.0);
+            let mut controller = ControllerConfig::new(i as u8 + 1, home);
+            controller.parameters.extend(self.parameters);
+            (agent, FlightController::new(controller, seed, Instant::ZERO))
+        });
+        let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, self.seed + 1, self.count);
+        let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
+        let mission: Vec<_> = self.mission_m.iter().map(|&(east_m, north_m)| at(east_m, north_m)).collect();
+        let mission: Vec<_> = mission
+            .iter()
+            .map(|place| Point {
+                latitude_e7: place.latitude_e7,
+                longitude_e7: place.longitude_e7,
+                height_mm: 15_000,
+            })
+            .collect();
+        world.mission(0, &mission);
+        world
+    }
+}
+
+/// The operator presses *Setup* on all until it is taken, and *Start* when all are ready, until `done`.
+///
+/// # Panics
+/// When that takes 200 s.
+pub(crate) fn operate(world: &mut World, count: usize, done: impl Fn(&World) -> bool) {
+    let mut set_up = vec![false; count];
+    while !done(world) {
+        world.run_until(world.now() + Duration::from_millis(200));
+        assert!(world.now() < Instant::from_secs(200), "not done: {:?}", world.log());
+        for (i, set_up) in set_up.iter_mut().enumerate() {
+            let id = format!("{}", world.now().as_millis());
+            if !*set_up {
+                *set_up = world.command(i, &id, Command::Setup) == Reply::Accepted;
+            } else if (0..count).all(|j| world.phase(j) == Phase::Ready) {
+                (0..count).for_each(|j| drop(world.command(j, "start", Command::Start)));
+            }
+        }
+    }
+}
+
+/// Whether all are on a leg.
+pub(crate) fn all_move(world: &World, count: usize) -> bool {
+    (0..count).all(|i| world.phase(i) == Phase::Moving)
+}
