@@ -23,6 +23,7 @@
 
 mod arrival;
 mod chart;
+mod config;
 pub mod conflict;
 pub(crate) mod discovery;
 mod landing;
@@ -40,126 +41,16 @@ mod unheard;
 use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
-use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
 use crate::{
-    Action, Actions, Command, ConfigError, Input, Order, Phase, Severity, SwarmView, Telemetry, Text, push,
-    text,
+    Action, Actions, Command, Input, Order, Phase, Severity, SwarmView, Telemetry, Text, push, text,
 };
 use chart::Chart;
+pub use config::{Config, Manner};
 use members::{Peer, Slots};
 use plan::{Route, Task};
-
-/// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// This aircraft.
-    pub me: VehicleId,
-    /// The aircraft that plans; no other is obeyed.
-    pub master: VehicleId,
-    /// A pilot flies the master: it is the centre, and the others take off around it (FollowMe).
-    pub piloted_master: bool,
-    /// How many aircraft the swarm has, this one included; the master lets nobody set up before it has
-    /// heard them all.
-    pub aircraft: usize,
-    /// Shape of the formation (master's).
-    pub layout: Layout,
-    /// Its places, if it is custom (master's).
-    pub offsets: Offsets,
-    /// Distance between slots in flight (master's; thesis 6.3.1: 50 m).
-    pub distance_m: f64,
-    /// Distance between slots when landing (master's). The thesis says "i.e. 5 meters" and the reference
-    /// lands 2.5 m apart; GNSS errs by 2.5 m each, so the default keeps 10 m.
-    pub landing_distance_m: f64,
-    /// Lowest height of a waypoint above home.
-    pub height_least_m: f64,
-    /// Highest height of a waypoint above home: the fence.
-    pub height_most_m: f64,
-    /// Farthest waypoint from where the swarm assembles.
-    pub distance_most_m: f64,
-    /// Period of every message (thesis 6.1.3: 200 ms).
-    pub send_period: Duration,
-    /// How long a message must be silent before its absence is an answer (reference: 2 s).
-    pub silence: Duration,
-    /// How often arrival is looked at (reference: 200 ms); zero looks at every position report.
-    pub arrival_period: Duration,
-    /// Arrived when nearer than this to the waypoint (reference: 1 m).
-    pub arrival_m: f64,
-    /// How the swarm takes off (master's).
-    pub take_off: Manner,
-    /// How this aircraft lands after the leader: with the others, or when those nearer to the leader are down
-    /// (MUSCOP; alike on all).
-    pub landing: Manner,
-    /// A member that has been silent for so long is lost (reference: 5 s).
-    pub time_to_live: Duration,
-    /// Nobody is planned to come nearer to another than this.
-    pub separation_m: f64,
-    /// After a failure the aircraft holds for so long, for an operator to decide, and then lands.
-    pub hold_before_landing: Duration,
-}
-
-impl Config {
-    /// The published numbers.
-    pub fn new(me: VehicleId, master: VehicleId, aircraft: usize) -> Self {
-        Self {
-            me,
-            master,
-            piloted_master: false,
-            aircraft,
-            layout: Layout::Linear,
-            offsets: Offsets::new(),
-            distance_m: 50.0,
-            landing_distance_m: 10.0,
-            height_least_m: 2.0,
-            height_most_m: 120.0,
-            distance_most_m: 5_000.0,
-            send_period: Duration::from_millis(200),
-            silence: Duration::from_secs(2),
-            arrival_period: Duration::from_millis(200),
-            arrival_m: 1.0,
-            take_off: Manner::Sequential,
-            landing: Manner::Simultaneous,
-            time_to_live: Duration::from_secs(5),
-            separation_m: 5.0,
-            hold_before_landing: Duration::from_secs(60),
-        }
-    }
-
-    /// Looks for numbers that cannot be flown.
-    ///
-    /// # Errors
-    /// The first one.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::aircraft(self.aircraft)?;
-        ConfigError::distance("distance_m", self.distance_m)?;
-        ConfigError::distance("landing_distance_m", self.landing_distance_m)?;
-        ConfigError::period("send_period_ms", self.send_period, 20, 5_000)?;
-        ConfigError::period("arrival_period_ms", self.arrival_period, 0, 5_000)
-    }
-}
-
-/// Whether aircraft do something one after the other or at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    /// One after the other.
-    Sequential,
-    /// All at once, where their paths never meet.
-    Simultaneous,
-}
-
-impl Manner {
-    /// The name that configuration files use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sequential => "sequential",
-            Self::Simultaneous => "simultaneous",
-        }
-    }
-    /// Every manner.
-    pub const ALL: [Self; 2] = [Self::Sequential, Self::Simultaneous];
-}
 
 /// States of a swarm (thesis figure 6.1; the take-off is spread out as in the reference); `F` are the host's
 /// own in flight.
