@@ -82,6 +82,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.chart.slot_place(&self.plan, slot, waypoint.min(self.plan.waypoints.len() - 1))
     }
 
+    /// The same in metres, for what is asked with every message.
+    fn slot_place_m(&self, slot: usize, waypoint: usize) -> Option<DVec3> {
+        self.chart.slot_place_m(&self.plan, slot, waypoint.min(self.plan.waypoints.len() - 1))
+    }
+
+    /// A slot's leg to a waypoint.
+    fn leg(&self, slot: usize, to: usize) -> Option<Way> {
+        let (from_m, to_m) = self.slot_place_m(slot, to.checked_sub(1)?).zip(self.slot_place_m(slot, to))?;
+        Some(Way { from_m, to_m })
+    }
+
     /// Whether a member keeps clear of `ways`, wherever it may be. One that is with us leaves its place only when
     /// its way is clear of us.
     pub(super) fn is_clear(&self, slot: usize, ways: &[Way]) -> bool {
@@ -136,11 +147,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let blocked = obstacles != 0
             && next < self.plan.waypoints.len()
             && Self::each(self.others() | 1 << self.slot).any(|slot| {
-                let ends = self.slot_place(slot, next - 1).zip(self.slot_place(slot, next));
-                ends.is_none_or(|(from, to)| {
-                    let leg = [self.way(from, to)];
-                    Self::each(obstacles).any(|s| !self.is_clear(s, &leg))
-                })
+                self.leg(slot, next)
+                    .is_none_or(|leg| Self::each(obstacles).any(|s| !self.is_clear(s, &[leg])))
             });
         self.blocked_since = blocked.then(|| self.blocked_since.unwrap_or(now));
     }
@@ -163,7 +171,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return Ahead::Clear;
         };
         let own = self.way(from, to);
-        let near = |at: Point| self.way(at, at).distance_m(&own) < self.config.separation_m + STRAY_M;
+        let reach_m = self.config.separation_m + STRAY_M;
+        let near = |at_m: DVec3| Way { from_m: at_m, to_m: at_m }.distance_m(&own) < reach_m;
         let out = self.out();
         let mut ahead = Ahead::Clear;
         for slot in (0..self.peers.len()).filter(|&s| s != self.slot) {
@@ -171,8 +180,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             ahead = ahead.max(if out >> slot & 1 == 1 {
                 if self.is_clear(slot, &[own]) { Ahead::Clear } else { Ahead::Waits }
             } else if peer.reached > Some(waypoint) {
-                if self.slot_place(slot, next).is_none_or(near) { Ahead::Blocked } else { Ahead::Clear }
-            } else if peer.going <= Some(waypoint) && self.slot_place(slot, next - 1).is_none_or(near) {
+                if self.slot_place_m(slot, next).is_none_or(near) { Ahead::Blocked } else { Ahead::Clear }
+            } else if peer.going <= Some(waypoint) && self.slot_place_m(slot, next - 1).is_none_or(near) {
                 Ahead::Waits
             } else {
                 Ahead::Clear
@@ -187,9 +196,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let Some(&here) = self.route.get(next - 1) else { return false };
         let here = self.way(here, here);
         Self::each(self.others()).any(|slot| {
-            let ends = self.slot_place(slot, next - 1).zip(self.slot_place(slot, next));
             let reach_m = self.config.separation_m + STRAY_M;
-            ends.is_none_or(|(from, to)| self.way(from, to).distance_m(&here) < reach_m)
+            self.leg(slot, next).is_none_or(|leg| leg.distance_m(&here) < reach_m)
         })
     }
 
