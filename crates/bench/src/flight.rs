@@ -162,7 +162,7 @@ fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Durati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Task, staircase};
+    use crate::scenario::{SwarmTask, Task, staircase};
     use wingbeat_sim::channel::Model;
 
     #[test]
@@ -185,15 +185,20 @@ mod tests {
         assert!((1..=4).all(|i| flight.aircraft[i].distance_m > 500.0));
     }
 
+    fn flown(scenario: &mut Scenario, configure: impl Fn(&mut SwarmTask)) -> Flight {
+        let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
+        configure(swarm);
+        let flight = fly(scenario, 3, Duration::from_secs(900)).unwrap();
+        assert!(flight.succeeded(), "{:?}", flight.warnings);
+        flight
+    }
+
     #[test]
     fn orders_that_wait_for_a_frame_cost_a_little_at_every_waypoint() {
         let mut scenario = Scenario::muscop("stairs", staircase(4, 300.0, 10.0));
         let mut time_s = |orders_wait| {
-            let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
-            (swarm.aircraft, swarm.orders_wait) = (3, orders_wait);
-            let flight = fly(&scenario, 3, Duration::from_secs(900)).unwrap();
-            assert!(flight.succeeded(), "{:?}", flight.warnings);
-            flight.swarm.mission_time_s
+            let configured = |swarm: &mut SwarmTask| (swarm.aircraft, swarm.orders_wait) = (3, orders_wait);
+            flown(&mut scenario, configured).swarm.mission_time_s
         };
         let added_s = time_s(true) - time_s(false);
         // Three legs; each order waits for at most a quarter of a second, and looks may then come a turn later.
@@ -203,16 +208,14 @@ mod tests {
     #[test]
     fn clocks_that_walk_pull_a_swarm_apart() {
         let mut scenario = Scenario::muscop("stairs", staircase(3, 800.0, 10.0));
-        let mut flown = |clock_walk_s| {
-            let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
-            (swarm.aircraft, swarm.clock_walk_s) = (5, clock_walk_s);
-            let flight = fly(&scenario, 3, Duration::from_secs(900)).unwrap();
-            assert!(flight.succeeded(), "{:?}", flight.warnings);
+        let mut offset = |clock_walk_s| {
+            let configured = |swarm: &mut SwarmTask| (swarm.aircraft, swarm.clock_walk_s) = (5, clock_walk_s);
+            let flight = flown(&mut scenario, configured);
             (flight.swarm.distance_offset.mean(), flight.trace_hash)
         };
-        let (in_step, apart) = (flown(0.0), flown(0.04));
+        let (in_step, apart) = (offset(0.0), offset(0.04));
         // On legs of 45 s two clocks are 0.04 √45 √2 s = 0.4 s apart in the end, which is 4 m.
         assert!((0.5..4.0).contains(&(apart.0 - in_step.0)), "{} and {} m", in_step.0, apart.0);
-        assert_eq!(apart, flown(0.04));
+        assert_eq!(apart, offset(0.04));
     }
 }

@@ -235,6 +235,18 @@ mod tests {
     use geographiclib_rs::{Geodesic, InverseGeodesic};
     use proptest::prelude::*;
 
+    #[test]
+    fn moved_is_where_the_offset_leads_also_past_the_antimeridian() {
+        for (lat, lon) in [(39.48, -0.34), (-33.0, 179.9999), (60.0, -179.9999)] {
+            let from = Position::from_degrees(lat, lon, 20.0).unwrap();
+            let scale = Scale::at(from);
+            for by_m in [DVec3::new(40.0, -30.0, 2.5), DVec3::new(-40.0, 30.0, -2.5)] {
+                let to = scale.moved(from, by_m);
+                assert!(to.is_on_earth() && (scale.offset_m(from, to) - by_m).length() < 0.01, "{to:?}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn frame_agrees_with_geodesics_and_returns(

@@ -55,16 +55,11 @@ impl Row<'_> {
         });
         let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, self.seed + 1, self.count);
         let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
-        let mission: Vec<_> = self.mission_m.iter().map(|&(east_m, north_m)| at(east_m, north_m)).collect();
-        let mission: Vec<_> = mission
-            .iter()
-            .map(|place| Point {
-                latitude_e7: place.latitude_e7,
-                longitude_e7: place.longitude_e7,
-                height_mm: 15_000,
-            })
-            .collect();
-        world.mission(0, &mission);
+        let waypoint = |&(east_m, north_m): &(f64, f64)| {
+            let place = at(east_m, north_m);
+            Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm: 15_000 }
+        };
+        world.mission(0, &self.mission_m.iter().map(waypoint).collect::<Vec<_>>());
         world
     }
 }

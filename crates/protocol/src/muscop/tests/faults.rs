@@ -262,6 +262,36 @@ fn muscop_17_nobody_flies_into_one_that_stops_ahead() {
     }
 }
 
+/// Of one that flies on, 20 m ahead, nobody stops; of the same one, at the same place, when it says that it stops.
+#[test]
+fn muscop_17_on_the_word_of_one_that_stops_those_behind_stop_at_once() {
+    let mut rig = Rig::new(5, Layout::Linear, 1);
+    along_the_row(&mut rig);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.until("the leg along the row", 120, |r| {
+        r.craft.iter().all(|c| c.muscop.state() == "MovingToWaypoint" && c.muscop.reached() == Some(1))
+    });
+    let (behind, ahead) = (rig.leader(), (rig.leader() + 1) % 5);
+    rig.hears = Box::new(move |_, from, to| (from, to) != (ahead, behind));
+    let says = |rig: &mut Rig, message: fn(Point) -> Message| {
+        let craft = &rig.craft[behind];
+        let place = craft.frame.to_position(craft.at + DVec3::new(20.0, 0.0, 0.0));
+        let height_mm = (craft.at.z * 1e3) as i32;
+        let at = Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm };
+        let swarm = &rig.craft[ahead].muscop.swarm;
+        let (from, flight) = (swarm.config.me, swarm.flight);
+        rig.feed(behind, Input::Message { from, flight, message: &message(at) });
+    };
+    for _ in 0..10 {
+        (0..4).for_each(|_| rig.step());
+        says(&mut rig, |at| Message::Alive { at });
+    }
+    assert!(matches!(rig.craft[behind].order, Some(Order::FlyTo(_))), "{:?}", rig.craft[behind].orders);
+    says(&mut rig, |at| Message::Holding { at });
+    assert_eq!(rig.craft[behind].order, Some(Order::Hold));
+}
+
 /// One that heard nobody has gone on by itself. When it hears the others again, its way is no word of theirs: they
 /// still wait for their slowest.
 #[test]
