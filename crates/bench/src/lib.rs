@@ -18,4 +18,5 @@ pub mod scenario;
 pub mod serve;
 pub mod serve_serial;
 pub mod sitl;
+pub mod sky;
 pub mod takeoff;

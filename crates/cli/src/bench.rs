@@ -14,6 +14,7 @@ use wingbeat_bench::prediction;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission};
 use wingbeat_bench::sitl;
+use wingbeat_bench::sky;
 use wingbeat_bench::takeoff;
 use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
@@ -40,6 +41,22 @@ pub(crate) enum Command {
     Drills(drills::DrillsArguments),
     /// One fault drill, told in full.
     Drill(drills::DrillArguments),
+    /// A crowd of aircraft through MBCAP-e, and what it costs this computer.
+    Sky(SkyArguments),
+}
+
+/// Arguments of `wingbeat bench sky`.
+#[derive(Args)]
+pub(crate) struct SkyArguments {
+    /// Aircraft.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u8).range(1..=128))]
+    aircraft: u8,
+    /// Minutes flown after the start.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    minutes: u64,
+    /// What starts, missions and the channel are drawn from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 /// Arguments of `wingbeat bench takeoff`.
@@ -236,6 +253,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Takeoff(arguments) => take_off(arguments),
         Command::Drills(arguments) => drills::run_all(arguments),
         Command::Drill(arguments) => drills::run_one(arguments),
+        Command::Sky(SkyArguments { aircraft, minutes, seed }) => {
+            sky::run(usize::from(*aircraft), *minutes, *seed).map(|()| ExitCode::SUCCESS)
+        }
     }
 }
 

@@ -22,6 +22,9 @@ pub(crate) struct DrillsArguments {
     /// Threads; the figures do not depend on them.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
+    /// Print the trace of every drill instead of the table: a number over every byte that crossed a border.
+    #[arg(long)]
+    traces: bool,
 }
 
 /// Arguments of `wingbeat bench drill`.
@@ -57,7 +60,13 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
     let began = Instant::now();
     let outcomes = drills::drills(kinds, arguments.first, arguments.seeds, arguments.threads.into())?;
     let wall_s = began.elapsed().as_secs_f64();
-    print!("{}", drills::table(&outcomes));
+    if arguments.traces {
+        for outcome in &outcomes {
+            println!("trace {} {} {:016x}", outcome.kind.name(), outcome.seed, outcome.trace_hash);
+        }
+    } else {
+        print!("{}", drills::table(&outcomes));
+    }
     let virtual_s: f64 = outcomes.iter().map(|o| o.duration.as_secs_f64()).sum();
     // How fast this machine was is no part of the result.
     eprintln!("{virtual_s:.0} s flown in {wall_s:.2} s: {:.0} times real time", virtual_s / wall_s);
@@ -75,5 +84,6 @@ pub(crate) fn run_one(arguments: &DrillArguments) -> Result<ExitCode> {
         outcome.log.iter().for_each(|line| println!("{line}"));
     }
     print!("{}", drills::table(std::slice::from_ref(&outcome)));
+    println!("trace {:016x}", outcome.trace_hash);
     Ok(if outcome.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

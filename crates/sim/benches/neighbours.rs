@@ -12,13 +12,11 @@
 //! `cargo bench --package wingbeat-sim --bench neighbours`, which `cargo xtask bench` runs and whose lines that
 //! begin with `neighbours: ` it reads.
 
-mod measure;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::error::Error;
+use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use measure::on_core_s;
 use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Input, Outputs, Phase, Reply};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{Mbcap, mbcap};
@@ -317,4 +315,12 @@ fn replay(flight: &Flight) -> Result<Measured, Box<dyn Error>> {
 fn mixed(trace: u64, out: &Outputs) -> u64 {
     let bytes = out.autopilot.iter().chain(out.datagrams.iter().flatten());
     bytes.fold(trace, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// Seconds that this process, which has one thread, had a core for itself (proc(5): schedstat). On a core that
+/// no other process wants it is the time by the clock.
+fn on_core_s() -> Result<f64, Box<dyn Error>> {
+    let text = fs::read_to_string("/proc/self/schedstat")?;
+    let ns: u64 = text.split(' ').next().unwrap_or_default().parse()?;
+    Ok(ns as f64 * 1e-9)
 }

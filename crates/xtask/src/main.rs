@@ -9,6 +9,7 @@ mod counts;
 mod cross;
 mod demo;
 mod frames;
+mod golden;
 mod layers;
 mod nspawn;
 mod openapi;
@@ -51,6 +52,15 @@ enum Command {
         /// What the streams of `frames` and the missions of `sky` are made from
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Fly what is reproducible and compare its traces with tests/golden/traces.toml
+    Golden {
+        /// Also the flights that take minutes
+        #[arg(long)]
+        full: bool,
+        /// Write the traces instead: behaviour is meant to change
+        #[arg(long)]
+        write: bool,
     },
     /// Check which crate may depend on which, and that the pure crates declare their purity
     Layers,
@@ -103,6 +113,7 @@ fn main() -> ExitCode {
         Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
         Command::Bench { part: Some(Part::Sky), seed } => sky::run(&root, seed),
         Command::Bench { part: Some(Part::Assignment), seed } => assignment::run(&root, seed),
+        Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Cross { target } => cross::run(&root, target),

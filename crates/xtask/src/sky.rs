@@ -2,6 +2,7 @@
 //! `docs/performance.md`.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -20,13 +21,16 @@ const SHARE_TARGET_PERCENT: f64 = 2.0;
 
 /// Measures, prints, and writes into `docs/performance.md`.
 pub(crate) fn run(root: &Path, seed: u64) -> Result<()> {
-    let sky =
-        lines(root, "wingbeat-sim", "sky", &[AIRCRAFT.to_string(), MINUTES.to_string(), seed.to_string()])?;
-    let sky = sky.first().context("the bench of the sky printed no line 'sky: ...'")?;
+    let program = process::build_wingbeat(root)?;
+    let arguments = format!("bench sky --aircraft {AIRCRAFT} --minutes {MINUTES} --seed {seed}");
+    let mut command = Command::new(program);
+    let finished = process::tee(command.current_dir(root).args(arguments.split(' ')))?;
+    let sky = finished.text.lines().find_map(|line| line.strip_prefix("sky: "));
+    let sky = sky.with_context(|| format!("`wingbeat {arguments}` printed no line 'sky: ...'"))?;
     let (core_s, memory_mb) = (before(sky, " s of one core")?, before(sky, " MB at most")?);
     let verdict = |met: bool| if met { "met" } else { "**missed**" };
     let mut rows = vec![format!(
-        "| `cargo bench --package wingbeat-sim --bench sky -- {AIRCRAFT} {MINUTES} {seed}` | at most \
+        "| `wingbeat {arguments}` | at most \
          {SKY_TARGET_S} s on one core, {MEMORY_TARGET_MB} MB | {sky} | {} |",
         verdict(core_s <= SKY_TARGET_S && memory_mb <= MEMORY_TARGET_MB)
     )];

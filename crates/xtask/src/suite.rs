@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 
 use crate::counts::{self, Counts, Runner};
 use crate::cross::{self, Target};
-use crate::{chip, layers, nspawn, process, web};
+use crate::{chip, golden, layers, nspawn, process, web};
 
 /// Counts what ran and prints it.
 struct Suite {
@@ -64,6 +64,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
     suite.tests("web", Runner::Vitest, || Ok(web::npm(&page, &["test", "--silent"])));
     suite.check("web build", || process::run(&mut web::npm(&page, &["run", "--silent", "build"])));
     suite.check("release build", || process::build_wingbeat(root).map(drop));
+    suite.check("golden", || golden::run(root, full, false).map(|line| println!("{line}")));
     suite.tests("browser", Runner::Node, || {
         web::install(root, "tests/browser")?;
         let mut test = Command::new("node");

@@ -1,20 +1,14 @@
-//! The crowded sky at speed: how long the world takes to fly a hundred aircraft through MBCAP-e, through
-//! every layer, on one core.
+//! The crowded sky: how long the world takes to fly a hundred aircraft through MBCAP-e, through every layer, on
+//! one core.
 //!
-//! Each aircraft flies a mission of 100 waypoints, a seeded random walk over 5 × 5 km at 10 m/s: agents,
-//! MAVLink bytes both ways, beacons at 5 Hz over the 802.11a channel, the checkers ten times a second. The
-//! trace hash tells whether a change that makes it faster changes what is flown.
-//!
-//! `cargo bench --package wingbeat-sim --bench sky -- AIRCRAFT MINUTES SEED` (100, 64 and 1 unless given),
-//! which `cargo xtask bench` runs. The line that begins with `sky: ` is what it reads.
+//! Each aircraft flies a mission of 100 waypoints, a seeded random walk over 5 × 5 km at 10 m/s: agents, MAVLink
+//! bytes both ways, beacons at 5 Hz over the 802.11a channel, the checkers ten times a second. `wingbeat bench sky`
+//! flies it; `cargo xtask bench sky` writes its figures into `docs/performance.md`.
 
-mod measure;
-
-use std::error::Error;
 use std::fs;
 use std::time::Instant as Clock;
 
-use measure::on_core_s;
+use anyhow::{Context, Result, bail};
 use rand_core::Rng;
 use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
@@ -40,10 +34,11 @@ const APART_M: f64 = 60.0;
 /// Far more than a flight takes: what a battery lasts is not what is measured.
 const BATTERY_MAH: f64 = 100_000.0;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
-    let number = |i: usize, unless_given| numbers.get(i).copied().unwrap_or(unless_given);
-    let (aircraft, minutes, seed) = (number(0, 100) as usize, number(1, 64), number(2, 1));
+/// Flies it, printing a line for each minute.
+///
+/// # Errors
+/// The flight cannot be begun, or the system does not say what this process used.
+pub fn run(aircraft: usize, minutes: u64, seed: u64) -> Result<()> {
     let mut world = sky(aircraft, seed)?;
     let began = Clock::now();
     start(&mut world)?;
@@ -58,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let after = world.channel_counters();
         let flying = (0..aircraft).filter(|&i| matches!(world.phase(i), Phase::Moving | Phase::Waiting));
         println!(
-            "minute {minute:2}: {:.3} s, {} on their missions, {} beacons sent, {} heard",
+            "minute {minute:2}: {:.3} s, {} on their missions, {} beacons sent, {} received",
             on_core_s()? - core_s,
             flying.count(),
             after.sent - before.sent,
@@ -73,17 +68,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         swarm.collisions.len(),
         (0..aircraft).filter(|&i| world.status(i).state == "EmergencyLand").count(),
     );
+    println!("trace {:016x}", world.trace_hash());
     println!(
         "sky: {core_s:.1} s of one core ({wall_s:.1} s by the clock) for {aircraft} aircraft, {minutes} minutes and the start ({now_s:.1} s flown), {} MB at \
-         most, seed {seed}, trace {:016x}",
+         most, seed {seed}",
         peak_mb()?,
-        world.trace_hash()
     );
     Ok(())
 }
 
 /// The world with everybody on the ground, missions handed over.
-fn sky(aircraft: usize, seed: u64) -> Result<World, Box<dyn Error>> {
+fn sky(aircraft: usize, seed: u64) -> Result<World> {
     let frame = Frame::new(ORIGIN);
     let mut starts: Vec<DVec2> = Vec::new();
     let mut placement = chance::child(seed, "placement", 0);
@@ -115,7 +110,7 @@ fn sky(aircraft: usize, seed: u64) -> Result<World, Box<dyn Error>> {
         match world.mission(i, &route) {
             Reply::Accepted => {}
             other => {
-                return Err(format!("mission of aircraft {i}: found {other:?}, expected Accepted").into());
+                bail!("mission of aircraft {i}: found {other:?}, expected Accepted");
             }
         }
     }
@@ -155,7 +150,7 @@ fn walk(start: DVec2, frame: &Frame, generator: &mut Pcg64Mcg) -> Vec<Point> {
 }
 
 /// Sets everybody up and starts them at once.
-fn start(world: &mut World) -> Result<(), Box<dyn Error>> {
+fn start(world: &mut World) -> Result<()> {
     let count = world.count();
     let mut set_up = vec![false; count];
     while (0..count).any(|i| world.phase(i) != Phase::Ready) {
@@ -165,22 +160,30 @@ fn start(world: &mut World) -> Result<(), Box<dyn Error>> {
             *done = *done || world.command(i, &id, Command::Setup) == Reply::Accepted;
         }
         if world.now() > Instant::from_secs(300) {
-            return Err("not everybody was ready after 300 s".into());
+            bail!("the aircraft: found some not ready after 300 s, expected all");
         }
     }
     for i in 0..count {
         let reply = world.command(i, "start", Command::Start);
         if reply != Reply::Accepted {
-            return Err(format!("start of aircraft {i}: found {reply:?}, expected Accepted").into());
+            bail!("start of aircraft {i}: found {reply:?}, expected Accepted");
         }
     }
     Ok(())
 }
 
+/// Seconds that this process, which has one thread here, had a core for itself (proc(5): schedstat). On a core
+/// that no other process wants it is the time by the clock.
+fn on_core_s() -> Result<f64> {
+    let text = fs::read_to_string("/proc/self/schedstat").context("/proc/self/schedstat")?;
+    let ns: u64 = text.split(' ').next().unwrap_or_default().parse().context("/proc/self/schedstat")?;
+    Ok(ns as f64 * 1e-9)
+}
+
 /// The most memory that this process ever held (proc(5): VmHWM).
-fn peak_mb() -> Result<u64, Box<dyn Error>> {
-    let text = fs::read_to_string("/proc/self/status")?;
+fn peak_mb() -> Result<u64> {
+    let text = fs::read_to_string("/proc/self/status").context("/proc/self/status")?;
     let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    let kb: u64 = line.and_then(|l| l.split_whitespace().next()?.parse().ok()).ok_or("no VmHWM")?;
-    Ok(kb / 1024)
+    let kb: Option<u64> = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+    Ok(kb.context("/proc/self/status: found no VmHWM, expected its kilobytes")? / 1024)
 }

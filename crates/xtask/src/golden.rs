@@ -1,0 +1,223 @@
+//! `cargo xtask golden`: flies what is reproducible and compares the traces, hashes over every byte that crossed a
+//! border and its time, with `tests/golden/traces.toml`. Each row is named by the `wingbeat` command that flies it.
+//!
+//! A change of behaviour is a change of that file, so it is seen in the diff of its commit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::process;
+
+const FILE: &str = "tests/golden/traces.toml";
+
+const HEADER: &str = "\
+# Hashes over every byte that crossed a border, and its time, by the `wingbeat` command that flies them.
+# Compared by `cargo xtask golden` (quick, part of `cargo xtask test`) and `cargo xtask golden --full`.
+# Written by `cargo xtask golden --write` (with --full all): a change of behaviour is a change of this file.
+
+";
+
+/// Less than a minute in all on two cores; compared in `cargo xtask test`.
+const QUICK: [&str; 13] = [
+    DRILLS,
+    "bench run crates/bench/plans/followme-refresh.toml --seed 1 --repeat 1",
+    "bench run crates/bench/plans/followme-sitl.toml --seed 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 25 --variant mbcap-e --repeat 1",
+    "bench run crates/bench/plans/mbcap-pairs.toml --seed 1",
+    "bench run crates/bench/plans/mbcap-sitl.toml --seed 1",
+    "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 1",
+    "bench run crates/bench/plans/muscop-overhead.toml --seed 1",
+    "bench run crates/bench/plans/muscop-sitl.toml --seed 1",
+    "bench run crates/bench/plans/nine-fourteen.toml --seed 1",
+    "bench run crates/bench/plans/survey.toml --seed 1",
+    "bench run crates/bench/plans/sweep.toml --seed 1",
+    "bench sky --aircraft 20 --minutes 4 --seed 1",
+];
+
+/// One row for each kind and seed.
+const DRILLS: &str = "bench drills --seeds 20 --traces";
+
+/// Compared by `cargo xtask golden --full` and `cargo xtask test --full`.
+const FULL: [&str; 19] = [
+    "bench run crates/bench/plans/followme-formations.toml --seed 1",
+    "bench run crates/bench/plans/followme-refresh.toml --seed 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 25 --variant off --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 25 --variant mbcap --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 50 --variant off --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 50 --variant mbcap --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 50 --variant mbcap-e --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 75 --variant off --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 75 --variant mbcap --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 75 --variant mbcap-e --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 100 --variant off --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 100 --variant mbcap --repeat 1",
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 100 --variant mbcap-e --repeat 1",
+    "bench run crates/bench/plans/muscop-81.toml --seed 1",
+    "bench run crates/bench/plans/muscop-distance.toml --seed 1",
+    "bench run crates/bench/plans/muscop-loss.toml --seed 1",
+    "bench run crates/bench/plans/muscop-offsets.toml --seed 1",
+    "bench run crates/bench/plans/muscop-scale.toml --seed 1",
+    "bench sky --aircraft 100 --minutes 64 --seed 1",
+];
+
+/// Traces by command.
+type Traces = BTreeMap<String, String>;
+
+/// The file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Golden {
+    quick: Traces,
+    full: Traces,
+}
+
+/// Flies, and compares or writes. Says how many rows there were.
+pub(crate) fn run(root: &Path, full: bool, write: bool) -> Result<String> {
+    let program = process::build_wingbeat(root)?;
+    let path = root.join(FILE);
+    let mut golden = match std::fs::read_to_string(&path) {
+        Ok(text) => toml::from_str(&text).with_context(|| FILE.to_owned())?,
+        Err(_) if write => Golden::default(),
+        Err(error) => bail!("{FILE}: {error}; expected the traces (`cargo xtask golden --write --full`)"),
+    };
+    let quick = fly(root, &program, &QUICK)?;
+    let full = if full { Some(fly(root, &program, &FULL)?) } else { None };
+    if write {
+        golden.quick = quick;
+        golden.full = full.unwrap_or(golden.full);
+        let text = toml::to_string(&golden).context("the traces as TOML")?;
+        std::fs::create_dir_all(path.parent().unwrap_or(root)).with_context(|| FILE.to_owned())?;
+        std::fs::write(&path, format!("{HEADER}{text}")).with_context(|| FILE.to_owned())?;
+        return Ok(format!(
+            "golden: {} quick and {} full traces written",
+            golden.quick.len(),
+            golden.full.len()
+        ));
+    }
+    let mut differences = compare(&golden.quick, &quick);
+    differences.extend(full.iter().flat_map(|full| compare(&golden.full, full)));
+    let rows = quick.len() + full.map_or(0, |full| full.len());
+    ensure!(
+        differences.is_empty(),
+        "golden: {} of {rows} traces differ:\n{}\nif that is on purpose: `cargo xtask golden --write`, in a commit \
+         that says which rows change and why",
+        differences.len(),
+        differences.join("\n")
+    );
+    Ok(format!("golden: {rows} traces as committed"))
+}
+
+/// One line for each row that is not as committed.
+fn compare(expected: &Traces, found: &Traces) -> Vec<String> {
+    let keys: std::collections::BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+    let shown = |trace: Option<&String>| trace.map_or("none", String::as_str).to_owned();
+    keys.into_iter()
+        .filter(|key| expected.get(*key) != found.get(*key))
+        .map(|key| {
+            format!("wingbeat {key}: found {}, expected {}", shown(found.get(key)), shown(expected.get(key)))
+        })
+        .collect()
+}
+
+/// Runs the commands, as many at once as there are cores.
+fn fly(root: &Path, program: &Path, commands: &[&str]) -> Result<Traces> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (next, flown) = (AtomicUsize::new(0), Mutex::new(Ok(Traces::new())));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(command) = commands.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let traces = traces_of(root, program, command);
+                    let mut flown = flown.lock().expect("no flight panics while it holds the traces");
+                    match (&mut *flown, traces) {
+                        (Ok(all), Ok(traces)) => all.extend(traces),
+                        (Ok(_), Err(error)) => *flown = Err(error),
+                        (Err(_), _) => return,
+                    }
+                }
+            });
+        }
+    });
+    flown.into_inner().expect("all threads are done")
+}
+
+/// The traces that one command prints. Its exit code tells whether its flights succeeded, which is not the
+/// question here: flights that fail are reproducible too.
+fn traces_of(root: &Path, program: &Path, command: &str) -> Result<Traces> {
+    let mut child = Command::new(program);
+    child.current_dir(root).args(command.split(' ')).stdin(Stdio::null()).stderr(Stdio::piped());
+    let finished = child.output().with_context(|| format!("wingbeat {command}"))?;
+    let text = String::from_utf8_lossy(&finished.stdout);
+    let traces: Traces = text.lines().filter_map(|line| row(command, line)).collect();
+    ensure!(
+        !traces.is_empty(),
+        "wingbeat {command}: found {} and no trace, expected one: {}",
+        finished.status,
+        String::from_utf8_lossy(&finished.stderr)
+    );
+    Ok(traces)
+}
+
+/// `trace HASH` is the command's own; `trace KIND SEED HASH` is that of one drill.
+fn row(command: &str, line: &str) -> Option<(String, String)> {
+    match line.strip_prefix("trace ")?.split(' ').collect::<Vec<_>>()[..] {
+        [hash] => Some((command.to_owned(), hash.to_owned())),
+        [kind, seed, hash] => Some((format!("bench drill --kind {kind} --seed {seed}"), hash.to_owned())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plan_has_a_trace() {
+        let plans = crate::root().join("crates/bench/plans");
+        let mut found = 0;
+        for plan in std::fs::read_dir(plans).unwrap() {
+            let name = plan.unwrap().file_name().into_string().unwrap();
+            let flown = |command: &&str| command.contains(&format!("/{name} "));
+            assert!(QUICK.iter().chain(&FULL).any(flown), "{name}: expected a row in golden.rs");
+            found += 1;
+        }
+        assert!(found > 10, "{found}");
+    }
+
+    #[test]
+    fn every_row_of_the_file_is_flown_and_every_flight_is_in_the_file() {
+        let text = std::fs::read_to_string(crate::root().join(FILE)).unwrap();
+        let golden: Golden = toml::from_str(&text).unwrap();
+        let drills = golden.quick.keys().filter(|key| key.starts_with("bench drill ")).count();
+        assert_eq!(drills % 20, 0);
+        assert_eq!(golden.quick.len() - drills, QUICK.len() - 1);
+    }
+
+    #[test]
+    fn a_trace_that_differs_is_named_with_both() {
+        let traces = |rows: &[(&str, &str)]| -> Traces {
+            rows.iter().map(|(key, trace)| ((*key).into(), (*trace).into())).collect()
+        };
+        let expected = traces(&[("bench run a", "1"), ("bench run b", "2")]);
+        assert!(compare(&expected, &expected).is_empty());
+        let found = traces(&[("bench run a", "1"), ("bench run b", "3"), ("bench run c", "4")]);
+        assert_eq!(
+            compare(&expected, &found),
+            ["wingbeat bench run b: found 3, expected 2", "wingbeat bench run c: found 4, expected none"]
+        );
+    }
+
+    #[test]
+    fn rows_of_drills_name_the_command_that_flies_one() {
+        let drill = row(DRILLS, "trace loss 7 00ff").unwrap();
+        assert_eq!(drill, ("bench drill --kind loss --seed 7".into(), "00ff".into()));
+        assert_eq!(row("bench run x", "trace 00ff"), Some(("bench run x".into(), "00ff".into())));
+        assert_eq!(row("bench run x", "least separation 5 m"), None);
+    }
+}
