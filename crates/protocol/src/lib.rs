@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod flight;
 pub mod follow_me;
 pub mod mbcap;
 pub mod mission;
@@ -21,6 +22,7 @@ pub mod swarm;
 pub mod sweep;
 
 pub use config::{ConfigError, Configuration, Fence};
+pub use flight::EndFlight;
 pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use mission::Mission;

@@ -18,8 +18,8 @@ use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, Refused, VehicleId};
 
 use crate::{
-    Action, Actions, Command, ConfigError, Configuration, Fence, Input, Order, Phase, Protocol, ROUTE_MAX,
-    Route, Severity, Telemetry, Text, text,
+    Action, Actions, Command, ConfigError, Configuration, EndFlight, Fence, Input, Order, Phase, Protocol,
+    ROUTE_MAX, Route, Severity, Telemetry, Text, text,
 };
 
 /// The last waypoint counts as flown to when nearer than this, metres.
@@ -98,8 +98,8 @@ pub enum State {
     Landing,
     /// On the ground after its mission.
     Finished,
-    /// Ended by the operator, or by nobody after a failure; the command is what it does since.
-    Aborted(Command),
+    /// Ended by the operator, or by landing after a failure.
+    Aborted(EndFlight),
 }
 
 /// One aircraft on its mission.
@@ -147,11 +147,9 @@ impl Mission {
                 let height_mm = self.route.first().map_or(0, |w| w.height_mm);
                 (TakingOff, Some(Order::FlyRoute { height_mm }))
             }
-            (_, Input::Operator(command)) => match command {
-                Command::Setup | Command::Start | Command::Exclude(_) => stay,
-                Command::Hold => (Aborted(*command), Some(Order::Hold)),
-                Command::Return => (Aborted(*command), Some(Order::Return)),
-                Command::Land => (Aborted(*command), Some(Order::Land)),
+            (_, Input::Operator(command)) => match EndFlight::commanded(*command) {
+                Some(end) => (Aborted(end), Some(end.order())),
+                None => stay,
             },
             (Setup, Input::Done(Order::LoadRoute)) => (SetupFinished, None),
             (TakingOff, Input::Done(Order::FlyRoute { .. })) => (Flying { since: now }, None),
@@ -159,14 +157,14 @@ impl Mission {
             (TakingOff, Input::Failed(_)) if !self.armed() => (SetupFinished, None),
             (TakingOff | Flying { .. }, Input::Failed(_)) => (hold, Some(Order::Hold)),
             // It cannot even do that: there is only the ground.
-            (Holding { .. } | Aborted(Command::Hold | Command::Return), Input::Failed(_)) => {
-                (Aborted(Command::Land), Some(Order::Land))
+            (Holding { .. } | Aborted(EndFlight::Hold | EndFlight::Return), Input::Failed(_)) => {
+                (Aborted(EndFlight::Land), Some(Order::Land))
             }
-            (Holding { land_at }, _) if now >= land_at => (Aborted(Command::Land), Some(Order::Land)),
+            (Holding { land_at }, _) if now >= land_at => (Aborted(EndFlight::Land), Some(Order::Land)),
             (Landing, Input::Telemetry(at)) if !at.armed => (Finished, None),
             // Down without having been asked: its own failsafe, or a fall.
             (Flying { .. } | Holding { .. }, Input::Telemetry(at)) if !at.armed => {
-                (Aborted(Command::Land), None)
+                (Aborted(EndFlight::Land), None)
             }
             (Flying { since }, _) if self.is_over(now, since) => (Landing, Some(Order::Land)),
             _ => stay,
@@ -289,9 +287,9 @@ impl Protocol for Mission {
             State::Landing => text!("the mission is over: landing"),
             State::Finished => text!("mission completed, landed"),
             State::Aborted(_) if !self.armed() => text!("on the ground"),
-            State::Aborted(Command::Hold) => text!("holding"),
-            State::Aborted(Command::Return) => text!("returning to launch"),
-            State::Aborted(_) => text!("landing"),
+            State::Aborted(EndFlight::Hold) => text!("holding"),
+            State::Aborted(EndFlight::Return) => text!("returning to launch"),
+            State::Aborted(EndFlight::Land) => text!("landing"),
         }
     }
 

@@ -35,8 +35,8 @@ use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{LOCATIONS_MAX, Location, Message, Point, Refused, VehicleId};
 
 use crate::{
-    Action, Actions, AvoidanceView, Command, Fence, Input, Order, Phase, Protocol, ROUTE_MAX, Route,
-    Severity, Telemetry, Text, text,
+    Action, Actions, AvoidanceView, Command, EndFlight, Fence, Input, Order, Phase, Protocol, ROUTE_MAX,
+    Route, Severity, Telemetry, Text, text,
 };
 use config::AsideTests;
 use neighbours::{Neighbour, Neighbours};
@@ -69,7 +69,7 @@ pub enum State {
     /// On the ground, disarmed.
     Finished,
     /// Ended by the operator or a failure, still in the air.
-    Aborted(Command),
+    Aborted(EndFlight),
 }
 
 /// A manoeuvre that the flight controller is asked for: until its effect is seen, nothing is decided.
@@ -596,6 +596,10 @@ impl Mbcap {
 
     fn obey(&mut self, now: Instant, command: Command, out: &mut Actions) {
         self.doing = None;
+        if let Some(end) = EndFlight::commanded(command) {
+            (self.state, self.since) = (State::Aborted(end), now);
+            push(out, Action::Order(end.order()));
+        }
         match command {
             Command::Setup => {
                 (self.state, self.since) = (State::Setup, now);
@@ -607,18 +611,8 @@ impl Mbcap {
                 let height_mm = self.route.first().map_or(0, |w| w.height_mm);
                 push(out, Action::Order(Order::FlyRoute { height_mm }));
             }
-            Command::Hold | Command::Return | Command::Land => {
-                (self.state, self.since) = (State::Aborted(command), now);
-                push(
-                    out,
-                    Action::Order(match command {
-                        Command::Hold => Order::Hold,
-                        Command::Return => Order::Return,
-                        _ => Order::Land,
-                    }),
-                );
-            }
-            Command::Exclude(_) => {} // nobody is waited for: not permitted
+            // An end: above. No aircraft is waited for, so none is excluded.
+            Command::Hold | Command::Return | Command::Land | Command::Exclude(_) => {}
         }
     }
 
@@ -643,7 +637,7 @@ impl Mbcap {
             State::TakingOff if !self.armed() => (self.state, self.since) = (State::SetupFinished, now),
             State::Flying(avoidance) if avoidance != Avoidance::EmergencyLand => self.emergency(now, out),
             State::TakingOff => {
-                (self.state, self.since) = (State::Aborted(Command::Land), now);
+                (self.state, self.since) = (State::Aborted(EndFlight::Land), now);
                 push(out, Action::Order(Order::Land));
             }
             _ => {}
@@ -800,9 +794,9 @@ impl Protocol for Mbcap {
             (State::Start, _) if self.route.is_empty() => text!("waiting for a mission"),
             (State::Start, _) => text!("waiting for setup"),
             (State::SetupFinished, _) => text!("the flight controller holds the mission"),
-            (State::Aborted(Command::Hold), _) => text!("holding at the operator's command"),
-            (State::Aborted(Command::Return), _) => text!("returning to launch"),
-            (State::Aborted(_), _) => text!("landing"),
+            (State::Aborted(EndFlight::Hold), _) => text!("holding at the operator's command"),
+            (State::Aborted(EndFlight::Return), _) => text!("returning to launch"),
+            (State::Aborted(EndFlight::Land), _) => text!("landing"),
             (State::Flying(Avoidance::Normal), None) => {
                 text!("waypoint {} of {}", self.next().min(self.route.len()), self.route.len())
             }
