@@ -18,8 +18,9 @@ use wingbeat_api::{
 };
 use wingbeat_geo::{DVec3, Duration, Frame};
 use wingbeat_ground::Ground;
+use wingbeat_hub::{Hub, HubRadio};
 use wingbeat_link::Endpoint;
-use wingbeat_radio::{Clock, Hub, HubRadio};
+use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::Truth;
 use wingbeat_sim::observer::{Observer, Sample};
 

@@ -1,54 +1,54 @@
 //! Datagrams to and from the other aircraft.
 //!
-//! A [`Radio`] is either [`UdpBroadcast`] (an aircraft's 802.11 interface) or a [`HubRadio`] (one of N
-//! radios on a simulated channel that a [`Hub`] runs in real time). Whoever flies with one cannot tell which.
-//! Nothing here reads a datagram: what it says, and whether it is our own echo, is the agent's business.
+//! A [`Radio`] is either [`UdpBroadcast`] (an aircraft's 802.11 interface) or, on the bench, a radio of
+//! `wingbeat_hub` (a simulated channel in real time). The daemon does not distinguish them. Nothing here
+//! decodes a datagram; the agent does, and drops the echo of its own.
 //!
 //! Promises: sending never waits (a beacon that cannot leave now is worth nothing later); every queue is
-//! bounded and counts what it dropped; an interface that disappears is looked for again, for ever.
+//! bounded and counts what it dropped; an interface that disappears is reopened when it is back.
+//!
+//! [`Clock`] is here because the daemon and the hub need the same one, and both depend on this crate.
 #![forbid(unsafe_code)]
 
 mod clock;
-mod hub;
 mod udp;
 
 use std::future::Future;
 
 pub use clock::{Clock, ClockError};
-pub use hub::{Hub, HubCounters, HubRadio, Positions};
 pub use udp::{OpenError, OpenErrorKind, TURN_MAX, UdpBroadcast, UdpConfig, check};
 use wingbeat_wire::DATAGRAM_LEN_MAX;
 
-/// Datagrams received and not yet taken. 128 aircraft that each beacon five times a second fill it in
-/// 0.4 s: an owner that is later than that has other problems.
-const RECEIVED_MAX: usize = 256;
+/// Capacity of a radio's queue of received datagrams. 128 aircraft that each send five beacons a second
+/// fill it in 0.4 s; an owner that takes longer than that to drain it has failed already.
+pub const RECEIVED_MAX: usize = 256;
 
 /// A broadcast radio.
 pub trait Radio: Send + Sync + 'static {
     /// Broadcasts a datagram, without waiting.
     ///
     /// # Errors
-    /// It did not leave; nothing will send it later.
+    /// The datagram did not leave, and will not be sent later.
     fn send(&self, datagram: &[u8]) -> Result<(), SendError>;
 
     /// The next event; `None` when the radio has ended for good. Dropping the future loses nothing.
     fn recv(&mut self) -> impl Future<Output = Option<RadioEvent>> + Send;
 
-    /// Datagrams that arrived and were thrown away because they were not taken in time.
+    /// Datagrams that arrived and were dropped because the queue was full.
     fn overflows(&self) -> u64;
 }
 
-/// What happened on the radio.
+/// A change of the radio, or a reception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RadioEvent {
-    /// It can send and hear.
+    /// It can send and receive.
     Up,
-    /// It cannot, and why; said once per reason.
+    /// It cannot send or receive; one event per reason.
     Down {
         /// One line: what, found, expected.
         reason: String,
     },
-    /// A datagram arrived; possibly our own.
+    /// A datagram was received; it may be the echo of one that this radio sent.
     Datagram(Vec<u8>),
 }
 
@@ -61,7 +61,7 @@ pub enum SendError {
     /// Its queue is full.
     #[error("the radio's queue is full")]
     Busy,
-    /// It is longer than one frame carries.
+    /// The datagram is longer than one frame carries.
     #[error("a datagram of {0} bytes, expected at most {DATAGRAM_LEN_MAX}")]
     TooLong(usize),
     /// The kernel refused it.
@@ -70,7 +70,7 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// A stable word for counters.
+    /// The name of its counter in the aircraft's status.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Down => "radio_down",
@@ -81,6 +81,10 @@ impl SendError {
     }
 }
 
-fn fits(datagram: &[u8]) -> Result<(), SendError> {
+/// Checks that one frame carries the datagram; for implementations of [`Radio::send`].
+///
+/// # Errors
+/// [`SendError::TooLong`].
+pub fn check_len(datagram: &[u8]) -> Result<(), SendError> {
     if datagram.len() > DATAGRAM_LEN_MAX { Err(SendError::TooLong(datagram.len())) } else { Ok(()) }
 }

@@ -20,7 +20,7 @@ use tokio::{
 };
 use wingbeat_wire::DATAGRAM_LEN_MAX;
 
-use crate::{RECEIVED_MAX, Radio, RadioEvent, SendError, fits};
+use crate::{RECEIVED_MAX, Radio, RadioEvent, SendError, check_len};
 
 /// The first and the longest wait before opening again.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -178,7 +178,7 @@ impl UdpBroadcast {
 
 impl Radio for UdpBroadcast {
     fn send(&self, datagram: &[u8]) -> Result<(), SendError> {
-        fits(datagram)?;
+        check_len(datagram)?;
         let sender = self.shared.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(socket) = sender.as_ref() else { return Err(SendError::Down) };
         match socket.send_to(datagram, self.destination) {

@@ -5,14 +5,17 @@
 //! machines  protocol, autopilot            (never on each other)
 //! agent     agent
 //! sim       sim
-//! edges     link, radio, record, api, missions
+//! edges     link, radio, api, missions
+//! hub       hub
 //! binaries  onboard, ground, bench, cli, xtask
+//! tests     daemon-tests
 //! ```
 //!
-//! A crate depends on lower rows only; inside the binaries' row the edges that may be are listed. Normal,
-//! build and dev-dependencies obey the same rule. Everything above `edges` is pure and says so itself.
+//! A crate depends on lower rows only; inside the binaries' row the permitted edges are listed. Normal,
+//! build and dev-dependencies obey the same rule. Every crate up to `sim` is pure and declares it. The
+//! aircraft's programs link no simulator, over any number of edges.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -25,8 +28,10 @@ const ROWS: &[(&str, &[&str])] = &[
     ("machines", &["protocol", "autopilot"]),
     ("agent", &["agent"]),
     ("sim", &["sim"]),
-    ("edges", &["link", "radio", "record", "api", "missions"]),
+    ("edges", &["link", "radio", "api", "missions"]),
+    ("hub", &["hub"]),
     ("binaries", &["onboard", "ground", "bench", "cli", "xtask"]),
+    ("tests", &["daemon-tests"]),
 ];
 
 /// Rows up to and including this one are pure.
@@ -42,6 +47,11 @@ const AMONG_BINARIES: &[(&str, &[&str])] =
 /// `ground` knows an aircraft by its API and its beacons, never by its machines.
 const NEVER_FOR_GROUND: &[&str] = &["protocol", "autopilot", "agent", "sim"];
 
+/// What the aircraft's package may not reach over any path, so that `cargo tree -p wingbeat-onboard` shows
+/// none of them: an aircraft that links the simulator could fly on simulated data.
+const NEVER_IN_THE_AIRCRAFT: &[&str] = &["sim", "hub"];
+const AIRCRAFT: &str = "onboard";
+
 /// A dependency of one of our crates on another, without the packages' common prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
@@ -51,7 +61,7 @@ struct Edge {
     kind: &'static str,
 }
 
-/// Checks the workspace; the answer is one line for people, the error lists every violation.
+/// Checks the workspace; the answer is one line for the terminal, the error lists every violation.
 pub(crate) fn run(root: &Path) -> Result<String> {
     let metadata = MetadataCommand::new()
         .manifest_path(root.join("Cargo.toml"))
@@ -59,6 +69,7 @@ pub(crate) fn run(root: &Path) -> Result<String> {
         .exec()
         .context("reading the workspace with `cargo metadata`")?;
     let mut edges = BTreeSet::new();
+    let mut names = BTreeSet::new();
     let mut problems = Vec::new();
     let packages = metadata.workspace_packages();
     for package in &packages {
@@ -75,9 +86,7 @@ pub(crate) fn run(root: &Path) -> Result<String> {
             };
             edges.insert(Edge { from: name.to_owned(), to: to.to_owned(), kind });
         }
-        if row_of(name).is_none() {
-            problems.push(format!("{name}: found in no row of the layers, expected one: give it its row in crates/xtask/src/layers.rs"));
-        }
+        names.insert(name.to_owned());
         let manifest = package.manifest_path.as_std_path();
         let text =
             std::fs::read_to_string(manifest).with_context(|| format!("reading {}", manifest.display()))?;
@@ -89,7 +98,9 @@ pub(crate) fn run(root: &Path) -> Result<String> {
             problems.extend(purity_problems(name, &text));
         }
     }
+    problems.extend(row_problems(&names));
     problems.extend(edges.iter().filter_map(forbidden));
+    problems.extend(NEVER_IN_THE_AIRCRAFT.iter().filter_map(|to| reached(&edges, AIRCRAFT, to)));
     if !problems.is_empty() {
         bail!("layers: {} against the design's rules:\n  {}", problems.len(), problems.join("\n  "));
     }
@@ -100,15 +111,52 @@ fn row_of(name: &str) -> Option<usize> {
     ROWS.iter().position(|(_, names)| names.contains(&name))
 }
 
-/// Why the edge may not be, naming the edge and the rule.
+/// Crates without a row, and rows that list a crate that the workspace does not have.
+fn row_problems(names: &BTreeSet<String>) -> Vec<String> {
+    let without = names.iter().filter(|name| row_of(name).is_none()).map(|name| {
+        format!("{name}: found in no row of the layers, expected one: add it in crates/xtask/src/layers.rs")
+    });
+    let listed = ROWS.iter().flat_map(|(_, listed)| *listed);
+    let absent = listed.filter(|name| !names.contains(**name)).map(|name| {
+        format!(
+            "{name}: found in a row of crates/xtask/src/layers.rs and not in the workspace, expected both"
+        )
+    });
+    without.chain(absent).collect()
+}
+
+/// The shortest path from a crate to another, if there is one: the first edge of any kind, then what is
+/// linked. The dev-dependencies of a dependency are not built.
+fn reached(edges: &BTreeSet<Edge>, from: &str, to: &str) -> Option<String> {
+    let mut before: BTreeMap<&str, &Edge> = BTreeMap::new();
+    let mut queue = VecDeque::from([from]);
+    while let Some(at) = queue.pop_front() {
+        for edge in edges.iter().filter(|edge| edge.from == at && (at == from || edge.kind != "dev-")) {
+            if edge.to != from && !before.contains_key(edge.to.as_str()) {
+                before.insert(&edge.to, edge);
+                queue.push_back(&edge.to);
+            }
+        }
+    }
+    let mut path = vec![to];
+    while let Some(edge) = before.get(path.last().copied()?) {
+        path.push(&edge.from);
+    }
+    path.reverse();
+    (path.len() > 1).then(|| format!("{}: {from} may not reach {to}, directly or not", path.join(" -> ")))
+}
+
+/// Why the edge is forbidden, naming the edge and the rule.
 fn forbidden(edge: &Edge) -> Option<String> {
     let Edge { from, to, kind } = edge;
-    // A crate without a row is told elsewhere; its edges cannot be judged.
+    // A crate without a row is reported elsewhere; its edges cannot be judged.
     let (Some(from_row), Some(to_row)) = (row_of(from), row_of(to)) else { return None };
     let (from_name, to_name) = (ROWS[from_row].0, ROWS[to_row].0);
-    let told = |rule: String| Some(format!("{from} -> {to} ({kind}dependency): {rule}"));
+    let problem = |rule: String| Some(format!("{from} -> {to} ({kind}dependency): {rule}"));
     if from == "ground" && NEVER_FOR_GROUND.contains(&to.as_str()) {
-        return told("ground knows an aircraft by its API and its beacons, never by its machines".to_owned());
+        return problem(
+            "ground knows an aircraft by its API and its beacons, never by its machines".to_owned(),
+        );
     }
     if from_row == to_row && from_name == "binaries" {
         let allowed =
@@ -116,32 +164,25 @@ fn forbidden(edge: &Edge) -> Option<String> {
         if allowed {
             return None;
         }
-        return told(
-            "among the binaries only bench -> onboard, ground and cli -> onboard, ground, bench may be"
+        return problem(
+            "among the binaries only bench -> onboard, ground and cli -> onboard, ground, bench are allowed"
                 .to_owned(),
         );
     }
     if from_row <= to_row {
-        return told(format!("a crate depends on lower rows only; found {from_name} -> {to_name}"));
+        return problem(format!("a crate depends on lower rows only; found {from_name} -> {to_name}"));
     }
     None
 }
 
-/// Every crate takes the workspace's lints.
+/// Every crate inherits the workspace's lints.
 fn manifest_problem(name: &str, manifest: &str) -> Option<String> {
-    let mut section = "";
-    for line in manifest.lines().map(|line| line.split('#').next().unwrap_or("").trim()) {
-        if line.starts_with('[') {
-            section = line;
-        }
-        let compact: String = line.split_whitespace().collect();
-        if (section == "[lints]" && compact == "workspace=true")
-            || (section.is_empty() && compact == "lints.workspace=true")
-        {
-            return None;
-        }
-    }
-    Some(format!("{name}: Cargo.toml has no `[lints] workspace = true`, expected it in every crate"))
+    let inherits = toml::from_str::<toml::Table>(manifest)
+        .ok()
+        .and_then(|table| table.get("lints")?.get("workspace")?.as_bool())
+        .unwrap_or(false);
+    (!inherits)
+        .then(|| format!("{name}: Cargo.toml has no `[lints] workspace = true`, expected it in every crate"))
 }
 
 /// A pure crate declares it, so that the compiler holds it.
@@ -167,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_design_draws_may_be() {
+    fn edges_of_the_design_are_allowed() {
         for (from, to) in [
             ("protocol", "geo"),
             ("protocol", "wire"),
@@ -176,7 +217,8 @@ mod tests {
             ("agent", "autopilot"),
             ("sim", "autopilot"),
             ("sim", "agent"),
-            ("radio", "sim"),
+            ("hub", "radio"),
+            ("hub", "sim"),
             ("onboard", "api"),
             ("onboard", "agent"),
             ("ground", "api"),
@@ -185,6 +227,8 @@ mod tests {
             ("bench", "ground"),
             ("cli", "bench"),
             ("cli", "missions"),
+            ("daemon-tests", "onboard"),
+            ("daemon-tests", "hub"),
         ] {
             assert_eq!(judge(from, to), None, "{from} -> {to}");
         }
@@ -202,43 +246,94 @@ mod tests {
             ("sim", "link"),
             ("api", "missions"),
             ("link", "onboard"),
+            ("radio", "hub"),
+            ("onboard", "daemon-tests"),
             ("onboard", "bench"),
             ("ground", "onboard"),
             ("bench", "cli"),
             ("xtask", "ground"),
             ("geo", "geo"),
         ] {
-            let told = judge(from, to).unwrap_or_else(|| panic!("{from} -> {to} must be refused"));
-            assert!(told.starts_with(&format!("{from} -> {to} (dependency): ")), "{told}");
+            let problem = judge(from, to).unwrap_or_else(|| panic!("{from} -> {to} must be refused"));
+            assert!(problem.starts_with(&format!("{from} -> {to} (dependency): ")), "{problem}");
         }
-        assert!(judge("protocol", "autopilot").is_some_and(|told| told.contains("machines -> machines")));
+        assert!(
+            judge("protocol", "autopilot").is_some_and(|problem| problem.contains("machines -> machines"))
+        );
     }
 
     #[test]
     fn ground_never_knows_the_machines() {
         for to in NEVER_FOR_GROUND {
-            let told = judge("ground", to).unwrap_or_default();
-            assert!(told.contains("by its API and its beacons"), "ground -> {to}: {told}");
+            let problem = judge("ground", to).unwrap_or_default();
+            assert!(problem.contains("by its API and its beacons"), "ground -> {to}: {problem}");
         }
     }
 
     #[test]
-    fn a_dev_dependency_obeys_and_is_called_so() {
+    fn a_dev_dependency_obeys_and_is_named_as_one() {
         let edge = Edge { from: "geo".to_owned(), to: "sim".to_owned(), kind: "dev-" };
-        assert!(forbidden(&edge).is_some_and(|told| told.starts_with("geo -> sim (dev-dependency)")));
+        assert!(forbidden(&edge).is_some_and(|problem| problem.starts_with("geo -> sim (dev-dependency)")));
+    }
+
+    #[test]
+    fn the_aircraft_reaches_no_simulator_over_any_path() {
+        let edge = |(from, to, kind): (&str, &str, &'static str)| Edge {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            kind,
+        };
+        let edges = |list: &[(&str, &str, &'static str)]| list.iter().copied().map(edge).collect();
+        let clean: BTreeSet<_> = edges(&[
+            ("onboard", "radio", ""),
+            ("hub", "radio", ""),
+            ("hub", "sim", ""),
+            // Not built for the aircraft: the dev-dependency of a dependency.
+            ("radio", "hub", "dev-"),
+            ("radio", "onboard", "dev-"),
+        ]);
+        assert_eq!(reached(&clean, "onboard", "sim"), None);
+        for (more, path) in [
+            (&[("onboard", "sim", "dev-")][..], "onboard -> sim: "),
+            (&[("radio", "sim", "")], "onboard -> radio -> sim: "),
+            (&[("radio", "wire", ""), ("wire", "sim", "build-")], "onboard -> radio -> wire -> sim: "),
+            (&[("onboard", "hub", "dev-")], "onboard -> hub -> sim: "),
+        ] {
+            let all = clean.union(&edges(more)).cloned().collect();
+            let problem = reached(&all, "onboard", "sim").unwrap_or_default();
+            assert!(problem.starts_with(path), "found {problem:?}, expected {path}");
+        }
+    }
+
+    #[test]
+    fn rows_and_workspace_list_the_same_crates() {
+        let listed = ROWS.iter().flat_map(|(_, names)| *names).map(|name| (*name).to_owned());
+        let mut names: BTreeSet<_> = listed.collect();
+        assert_eq!(row_problems(&names), Vec::<String>::new());
+        names.remove("hub");
+        names.insert("record".to_owned());
+        let problems = row_problems(&names);
+        assert!(problems.len() == 2 && problems[0].starts_with("record: found in no row"), "{problems:?}");
+        assert!(problems[1].starts_with("hub: found in a row"), "{problems:?}");
     }
 
     #[test]
     fn lints_come_from_the_workspace() {
         assert_eq!(manifest_problem("geo", "[package]\nname = \"x\"\n\n[lints]\nworkspace = true\n"), None);
         assert_eq!(manifest_problem("geo", "[lints]\nworkspace=true # why\n"), None);
+        assert_eq!(manifest_problem("geo", "lints = { workspace = true }\n"), None);
         for bad in [
             "[package]\n",
             "[lints]\n# workspace = true\n",
             "[lints.rust]\nworkspace = true\n",
             "[lints]\nworkspace = false\n",
+            "[lints]\nworkspace = \"true\"\n",
+            "[lints\nworkspace = true\n",
         ] {
-            assert!(manifest_problem("geo", bad).is_some_and(|told| told.starts_with("geo: ")), "{bad}");
+            assert!(
+                manifest_problem("geo", bad).is_some_and(|problem| problem.starts_with("geo: ")),
+                "{bad}"
+            );
         }
     }
 

@@ -35,7 +35,8 @@ use tokio::time::{Instant, sleep};
 use wingbeat_api::Severity;
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_ground::Ground;
-use wingbeat_radio::{Clock, Hub};
+use wingbeat_hub::Hub;
+use wingbeat_radio::Clock;
 use wingbeat_sim::motion::WindParameters;
 
 use crate::fleet::{Ended, Fact, Facts, Fleet};
@@ -432,7 +433,7 @@ fn fact_of(frame: &Frame, heard: &monitor::Heard) -> Option<Fact> {
 async fn copy(
     heard: Vec<Arc<Mutex<monitor::Heard>>>,
     facts: Facts,
-    positions: wingbeat_radio::Positions,
+    positions: wingbeat_hub::Positions,
 ) -> std::io::Result<()> {
     let frame = Frame::new(ORIGIN);
     loop {

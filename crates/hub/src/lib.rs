@@ -1,9 +1,12 @@
 //! The simulated channel in real time: N radios in one process, joined by `wingbeat_sim::channel`.
 //!
-//! The channel decides who hears a datagram and when; the hub waits until then and hands it over. Time is
-//! a [`Clock`]'s, so a demo that runs ten times as fast has a channel that runs ten times as fast. The
-//! kernel's timers tick in milliseconds: a delivery is up to a millisecond of kernel time late, which the
-//! deterministic bench, with its own clock, is not.
+//! The channel decides which radios receive a datagram and when; the hub waits until then and delivers it.
+//! Time is a [`Clock`]'s, so a demo that runs ten times as fast has a channel that runs ten times as fast.
+//! The kernel's timers tick in milliseconds: a delivery is up to a millisecond of kernel time late, which
+//! the deterministic bench, with its own clock, is not.
+//!
+//! Only benches and tests link this crate. An aircraft links `wingbeat_radio`, and no simulator.
+#![forbid(unsafe_code)]
 
 use std::{
     collections::BTreeMap,
@@ -19,17 +22,17 @@ use tokio::{
     time::sleep_until,
 };
 use wingbeat_geo::{DVec3, Instant};
+use wingbeat_radio::{Clock, RECEIVED_MAX, Radio, RadioEvent, SendError, check_len};
 use wingbeat_sim::channel::{Channel, Counters, Delivery};
-
-use crate::{Clock, RECEIVED_MAX, Radio, RadioEvent, SendError, fits};
 
 /// Datagrams sent and not yet on the channel, of all radios together.
 const SENT_MAX: usize = 4_096;
-/// Datagrams on their way, of all radios together: 128 aircraft that all send at once are 16 256.
-const FLYING_MAX: usize = 65_536;
+/// Receptions that are due later, of all radios together: 128 aircraft that send in the same instant cause
+/// 16 256.
+const DUE_MAX: usize = 65_536;
 
-/// Where every aircraft is, in metres east, north and up of a common origin. Whoever owns the simulated
-/// flight controllers writes it; the hub reads it when a datagram is sent.
+/// The position of every aircraft, in metres east, north and up of a common origin. The owner of the
+/// simulated flight controllers writes it; the hub reads it when a datagram is sent.
 #[derive(Clone, Debug)]
 pub struct Positions(Arc<Mutex<Vec<DVec3>>>);
 
@@ -41,27 +44,27 @@ impl Positions {
 
     /// Moves one aircraft; an index that no radio has is ignored.
     pub fn set(&self, aircraft: usize, position: DVec3) {
-        if let Some(place) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(aircraft) {
-            *place = position;
+        if let Some(slot) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(aircraft) {
+            *slot = position;
         }
     }
 
-    /// Where everybody is now.
+    /// The positions now, in the order of the radios.
     pub fn get(&self) -> Vec<DVec3> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// What the hub did so far.
+/// Totals since the hub was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HubCounters {
-    /// What the channel did.
+    /// Sent, delivered and lost on the channel.
     pub channel: Counters,
     /// Receptions that the channel granted and a full queue prevented: the machine is too slow for the flight.
     pub overflows: u64,
 }
 
-/// The hub. Dropping it ends every radio.
+/// The task that joins the radios. Dropping it ends every radio.
 #[derive(Debug)]
 pub struct Hub {
     positions: Positions,
@@ -69,7 +72,7 @@ pub struct Hub {
     task: JoinHandle<()>,
 }
 
-/// One radio on a hub.
+/// One radio of a hub, for one daemon.
 #[derive(Debug)]
 pub struct HubRadio {
     index: usize,
@@ -86,7 +89,7 @@ struct Transmission {
 }
 
 /// The hub's end of a radio.
-struct Ear {
+struct Receiver {
     events: mpsc::Sender<RadioEvent>,
     overflows: Arc<AtomicU64>,
 }
@@ -96,28 +99,28 @@ impl Hub {
     pub fn spawn(channel: Channel, count: usize, clock: Clock) -> (Self, Vec<HubRadio>) {
         let (sent, transmissions) = mpsc::channel(SENT_MAX);
         let mut radios = vec![];
-        let mut ears = vec![];
+        let mut receivers = vec![];
         for index in 0..count {
             let (sender, events) = mpsc::channel(RECEIVED_MAX);
             // The queue is new and empty.
             let _ = sender.try_send(RadioEvent::Up);
             let overflows = Arc::new(AtomicU64::new(0));
-            ears.push(Ear { events: sender, overflows: overflows.clone() });
+            receivers.push(Receiver { events: sender, overflows: overflows.clone() });
             radios.push(HubRadio { index, clock, sent: sent.clone(), events, overflows });
         }
         let positions = Positions::new(count);
         let counters = Arc::new(Mutex::new(HubCounters::default()));
         let task =
-            tokio::spawn(run(channel, clock, positions.clone(), counters.clone(), transmissions, ears));
+            tokio::spawn(run(channel, clock, positions.clone(), counters.clone(), transmissions, receivers));
         (Self { positions, counters, task }, radios)
     }
 
-    /// The slot that the owner of the simulated flight controllers writes.
+    /// The positions, for the owner of the simulated flight controllers to write.
     pub fn positions(&self) -> Positions {
         self.positions.clone()
     }
 
-    /// What the hub did so far.
+    /// Totals since the hub was started.
     pub fn counters(&self) -> HubCounters {
         *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +134,7 @@ impl Drop for Hub {
 
 impl Radio for HubRadio {
     fn send(&self, datagram: &[u8]) -> Result<(), SendError> {
-        fits(datagram)?;
+        check_len(datagram)?;
         let transmission = Transmission { at: self.clock.now(), from: self.index, datagram: datagram.into() };
         self.sent.try_send(transmission).map_err(|error| match error {
             TrySendError::Full(_) => SendError::Busy,
@@ -154,39 +157,39 @@ async fn run(
     positions: Positions,
     counters: Arc<Mutex<HubCounters>>,
     mut transmissions: mpsc::Receiver<Transmission>,
-    ears: Vec<Ear>,
+    receivers: Vec<Receiver>,
 ) {
     // By arrival, then by the order of sending.
-    let mut flying = BTreeMap::<(Instant, u64), (usize, Arc<[u8]>)>::new();
+    let mut due = BTreeMap::<(Instant, u64), (usize, Arc<[u8]>)>::new();
     let mut serial = 0;
     let mut deliveries: Vec<Delivery> = vec![];
     let mut overflows = 0;
     loop {
-        let next = flying.first_key_value().map(|((at, _), _)| *at);
+        let next = due.first_key_value().map(|((at, _), _)| *at);
         tokio::select! {
             transmission = transmissions.recv() => {
                 let Some(Transmission { at, from, datagram }) = transmission else { return };
                 deliveries.clear();
                 channel.transmit(at, from, datagram.len(), &positions.get(), &mut deliveries);
                 for delivery in &deliveries {
-                    if flying.len() >= FLYING_MAX {
+                    if due.len() >= DUE_MAX {
                         overflows += 1;
                         continue;
                     }
-                    flying.insert((delivery.at, serial), (delivery.to, datagram.clone()));
+                    due.insert((delivery.at, serial), (delivery.to, datagram.clone()));
                     serial += 1;
                 }
             }
             () = sleep_until(clock.kernel(next.unwrap_or(Instant::NEVER))), if next.is_some() => {
                 let now = clock.now();
-                while let Some(entry) = flying.first_entry().filter(|entry| entry.key().0 <= now) {
+                while let Some(entry) = due.first_entry().filter(|entry| entry.key().0 <= now) {
                     let (to, datagram) = entry.remove();
-                    let Some(ear) = ears.get(to) else { continue };
-                    // A radio whose owner has ended hears nothing: an aircraft that is switched off.
+                    let Some(receiver) = receivers.get(to) else { continue };
+                    // A radio whose owner has ended receives nothing: an aircraft that is switched off.
                     if let Err(TrySendError::Full(_)) =
-                        ear.events.try_send(RadioEvent::Datagram(datagram.to_vec()))
+                        receiver.events.try_send(RadioEvent::Datagram(datagram.to_vec()))
                     {
-                        ear.overflows.fetch_add(1, Ordering::Relaxed);
+                        receiver.overflows.fetch_add(1, Ordering::Relaxed);
                         overflows += 1;
                     }
                 }
@@ -214,8 +217,8 @@ mod tests {
         }
     }
 
-    /// What is in a radio's queue once nothing is in flight any more.
-    async fn heard(radio: &mut HubRadio) -> Vec<RadioEvent> {
+    /// Everything that a radio receives until a second passes without an event.
+    async fn received(radio: &mut HubRadio) -> Vec<RadioEvent> {
         let mut all = vec![];
         while let Ok(Some(event)) = tokio::time::timeout(Duration::from_secs(1), radio.recv()).await {
             all.push(event);
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_others_hear_a_datagram_after_its_time_on_the_air() {
+    async fn the_other_radios_receive_a_datagram_after_its_airtime() {
         for speed in [1.0, 10.0] {
             let clock = Clock::start(speed).unwrap();
             let (hub, mut radios) = hub(Model::Unrestricted, 3, clock);
@@ -237,28 +240,28 @@ mod tests {
                 let late = took.saturating_sub(airtime(705)).as_secs_f64();
                 assert!(took >= airtime(705) && late <= 0.002 * speed, "{took:?} at speed {speed}");
             }
-            assert!(heard(&mut radios[1]).await.is_empty(), "not the sender");
+            assert!(received(&mut radios[1]).await.is_empty(), "not the sender");
             assert_eq!((hub.counters().channel.sent, hub.counters().channel.delivered), (1, 2));
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_out_of_range_hears_nothing_until_it_comes_back() {
+    async fn a_radio_out_of_range_receives_nothing_until_it_is_within_range_again() {
         let (hub, mut radios) = hub(Model::FixedRange { range_m: 100.0 }, 2, Clock::real_time());
         up(&mut radios).await;
         let positions = hub.positions();
         positions.set(1, DVec3::new(150.0, 0.0, 10.0));
         positions.set(7, DVec3::ZERO);
         radios[0].send(b"far").unwrap();
-        assert!(heard(&mut radios[1]).await.is_empty());
+        assert!(received(&mut radios[1]).await.is_empty());
         assert_eq!(hub.counters().channel.lost, 1);
         positions.set(1, DVec3::new(50.0, 0.0, 10.0));
         radios[0].send(b"near").unwrap();
-        assert_eq!(heard(&mut radios[1]).await, [RadioEvent::Datagram(b"near".to_vec())]);
+        assert_eq!(received(&mut radios[1]).await, [RadioEvent::Datagram(b"near".to_vec())]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_radio_that_is_not_listened_to_overflows_and_the_others_go_on() {
+    async fn a_queue_that_is_not_drained_overflows_and_the_other_radios_continue() {
         let (hub, mut radios) = hub(Model::Unrestricted, 3, Clock::real_time());
         up(&mut radios).await;
         let total = RECEIVED_MAX as u64 + 50;
@@ -268,11 +271,11 @@ mod tests {
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!((radios[1].overflows(), radios[2].overflows(), hub.counters().overflows), (0, 50, 50));
-        assert_eq!(heard(&mut radios[2]).await.len(), RECEIVED_MAX);
+        assert_eq!(received(&mut radios[2]).await.len(), RECEIVED_MAX);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_hundred_radios_hear_each_other_and_a_dead_one_disturbs_nobody() {
+    async fn one_hundred_radios_receive_each_other_and_one_that_ended_disturbs_none() {
         let (hub, mut radios) = hub(Model::Unrestricted, 100, Clock::real_time());
         up(&mut radios).await;
         drop(radios.remove(0));
@@ -280,7 +283,7 @@ mod tests {
             radio.send(b"beacon").unwrap();
         }
         for radio in &mut radios {
-            assert_eq!(heard(radio).await.len(), 98);
+            assert_eq!(received(radio).await.len(), 98);
         }
         let counters = hub.counters();
         assert_eq!((counters.channel.sent, counters.channel.delivered, counters.overflows), (99, 99 * 99, 0));

@@ -10,8 +10,8 @@ use tokio::{
 };
 use wingbeat_api::AircraftStatus;
 use wingbeat_geo::{DVec3, Frame, Position};
+use wingbeat_hub::Positions;
 use wingbeat_onboard::{Clock, Handle};
-use wingbeat_radio::Positions;
 use wingbeat_sim::{
     flight_controller::{Config, FlightController},
     motion::Profile,

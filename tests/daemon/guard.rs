@@ -6,7 +6,7 @@
 
 #![allow(deprecated, reason = "ArduCopter 3.5.7 speaks what MAVLink has superseded since")]
 
-#[path = "common/client.rs"]
+#[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
 
 use std::{
@@ -280,12 +280,12 @@ fn config(folder: &Path, autopilot: SocketAddr) -> PathBuf {
 }
 
 fn guard(folder: &TempDir) -> Process {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat-guard"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat-guard-under-test"));
     Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")))
 }
 
 async fn daemon(folder: &TempDir) -> (Process, SocketAddr) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeatd"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test"));
     let daemon = Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")));
     let said = daemon.says("API http://").await;
     let address = said.split_once("API http://").unwrap().1.split(',').next().unwrap().parse().unwrap();

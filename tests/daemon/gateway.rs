@@ -5,9 +5,9 @@
 
 #[path = "common/aircraft.rs"]
 mod aircraft;
-#[path = "common/client.rs"]
+#[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
-#[path = "../../../tests/python/environment.rs"]
+#[path = "../python/environment.rs"]
 mod environment;
 #[path = "common/spy.rs"]
 mod spy;
@@ -29,10 +29,10 @@ use wingbeat_autopilot::{
     gateway::command_of,
 };
 use wingbeat_geo::{DVec3, Frame};
+use wingbeat_hub::{Hub, HubRadio};
 use wingbeat_link::Endpoint;
 use wingbeat_onboard::{Clock, Config, Handle, gateway, start};
 use wingbeat_protocol::muscop;
-use wingbeat_radio::{Hub, HubRadio};
 use wingbeat_sim::{
     channel::{Channel, Draw, Model},
     motion::Profile::{self, Copter357, Copter462},
@@ -151,7 +151,7 @@ impl Flight {
             Ok(python) => python,
             Err(why) => return eprintln!("skipped: no {script} here ({why})"),
         };
-        let path = format!("{}/../../tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../clients/{script}", env!("CARGO_MANIFEST_DIR"));
         let mut command = Command::new(python);
         command.arg(path).arg(address);
         self.drive(command, script, &[("READ", "\n")], "TAKEN", by).await;

@@ -2,7 +2,7 @@
 
 #[path = "common/aircraft.rs"]
 mod aircraft;
-#[path = "common/client.rs"]
+#[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
 
 use aircraft::{flight_controller, home, until};
@@ -14,10 +14,10 @@ use wingbeat_api::{
     MissionSummary, MissionUpload, Severity, paths,
 };
 use wingbeat_geo::{DVec3, Frame};
+use wingbeat_hub::{Hub, HubRadio};
 use wingbeat_link::{Endpoint, OpenErrorKind};
 use wingbeat_onboard::{Clock, Config, Handle, StartError, start};
 use wingbeat_protocol::muscop;
-use wingbeat_radio::{Hub, HubRadio};
 use wingbeat_sim::{
     channel::{Channel, Draw, Model},
     motion::Profile,

@@ -3,7 +3,7 @@
 
 #[path = "common/aircraft.rs"]
 mod aircraft;
-#[path = "common/client.rs"]
+#[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
 
 use aircraft::{flight_controller, home, until};
@@ -12,10 +12,10 @@ use tokio::sync::watch;
 use wingbeat_api::{AircraftStatus, CommandReply, MissionItem, MissionUpload, Phase, paths};
 use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{DVec3, Frame};
+use wingbeat_hub::Hub;
 use wingbeat_link::Endpoint;
 use wingbeat_onboard::{Clock, Config, Handle, start};
 use wingbeat_protocol::muscop;
-use wingbeat_radio::Hub;
 use wingbeat_sim::{
     channel::{Channel, Draw, Model},
     motion::Profile,

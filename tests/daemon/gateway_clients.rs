@@ -3,7 +3,7 @@
 
 #[path = "common/aircraft.rs"]
 mod aircraft;
-#[path = "common/client.rs"]
+#[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
 #[path = "common/spy.rs"]
 mod spy;
@@ -32,10 +32,11 @@ use wingbeat_autopilot::{
         PARAM_REQUEST_READ_DATA,
     },
 };
+use wingbeat_hub::{Hub, HubRadio};
 use wingbeat_link::Endpoint;
 use wingbeat_onboard::{Clock, Config, Handle, Radio, gateway, start};
 use wingbeat_protocol::muscop;
-use wingbeat_radio::{Hub, HubRadio, RadioEvent, SendError};
+use wingbeat_radio::{RadioEvent, SendError};
 use wingbeat_sim::{
     channel::{Channel, Draw, Model},
     motion::Profile,
