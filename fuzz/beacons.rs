@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use wingbeat_agent::separation::{Monitor, Own, Thresholds};
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_protocol::{Action, Actions, Command, Input, Mbcap, Order, Protocol, Telemetry, mbcap};
+use wingbeat_protocol::{Action, Actions, Command, Input, Mbcap, Order, Protocol, StateId, Telemetry, mbcap};
 use wingbeat_wire::{
     Avoidance, Beacon, DATAGRAM_LEN_MAX, Datagram, LOCATIONS_MAX, Location, Message, Point, VERSION,
     VehicleId,
@@ -40,7 +40,7 @@ pub(crate) fn beacons(script: &[u8]) {
 }
 
 /// The states that a script of [`beacons`] goes through.
-pub(crate) fn states(script: &[u8]) -> BTreeSet<&'static str> {
+pub(crate) fn states(script: &[u8]) -> BTreeSet<StateId> {
     let Some((&first, script)) = script.split_first() else { return BTreeSet::new() };
     let mut config = if first & 1 == 0 { mbcap::Config::mbcap_e() } else { mbcap::Config::mbcap() };
     config.me = ME;
@@ -93,7 +93,7 @@ struct Flight {
     sequence: u32,
     /// Whether every report so far was one that a multicopter makes.
     is_sane: bool,
-    states: BTreeSet<&'static str>,
+    states: BTreeSet<StateId>,
 }
 
 impl Flight {
@@ -127,11 +127,10 @@ impl Flight {
                 Action::Log(..) | Action::Refused(_) => {}
             }
         }
-        let view = self.protocol.avoidance();
+        let avoidance = self.protocol.details().avoidance;
         let on_earth = |p: &Position| p.is_on_earth();
-        assert!(view.is_none_or(|v| v.predicted.iter().chain(&v.risk).chain(&v.aside).all(on_earth)));
-        self.states.insert(self.protocol.state());
-        let _ = (self.protocol.phase(), self.protocol.detail(), self.protocol.target());
+        assert!(avoidance.is_none_or(|v| v.predicted.iter().chain(&v.risk).chain(&v.aside).all(on_earth)));
+        self.states.insert(self.protocol.view().state);
     }
 
     fn report(&mut self) {

@@ -4,6 +4,7 @@ use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
+use wingbeat_wire::VehicleId;
 
 use crate::fence;
 use crate::guardian::Answer;
@@ -20,9 +21,10 @@ pub(crate) fn preflight(
     protocol: &dyn Protocol,
     guard: Option<Answer>,
     ground: &GroundStation<'_>,
-    doubled: bool,
+    (is_ready, swarm): (bool, Text),
     now: Instant,
 ) -> Vec<Check, CHECKS_MAX> {
+    let view = protocol.view();
     let mut checks = Vec::new();
     let mut check = |name, passed, detail: Text| {
         let _ = checks.push(Check { name, passed, detail });
@@ -80,21 +82,31 @@ pub(crate) fn preflight(
     check("disarmed", !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
     let (caught, layers) = match config.companion_loss {
         CompanionLoss::EndsWithIt => (true, text!("the bench ends the aircraft with itself")),
-        CompanionLoss::FliesOn if protocol.is_piloted() => (true, text!("its pilot flies it")),
-        CompanionLoss::FliesOn => layers::judge(guard, ground, protocol.route_speed_m_s().is_some(), now),
+        CompanionLoss::FliesOn if view.is_piloted => (true, text!("its pilot flies it")),
+        CompanionLoss::FliesOn => layers::judge(guard, ground, view.route_speed_m_s.is_some(), now),
     };
     check("companion loss", caught, layers);
     let (is_below, fence) = fence::judge(ground.parameters, protocol);
     check("fence", is_below, fence);
-    // A mission is needed, and everybody's call by a master; once under way, nobody is asked again.
-    let ready = match protocol.phase() {
-        Phase::Start if doubled => {
-            let me = config.coordination.me();
-            Err(text!("{me}: another aircraft has this id, heard on the radio"))
-        }
-        Phase::Start => protocol.permits(Command::Setup),
-        _ => Ok(()),
-    };
-    check("swarm", ready.is_ok(), ready.err().unwrap_or_else(|| protocol.detail()));
+    check("swarm", is_ready, swarm);
     checks
+}
+
+/// Whether the protocol permits setup: it needs a mission, and a master every member's call. Once the flight is under
+/// way it is not asked again; `line` says what it does.
+pub(crate) fn swarm(me: VehicleId, protocol: &dyn Protocol, doubled: bool, line: &Text) -> (bool, Text) {
+    match protocol.view().phase {
+        Phase::Start if doubled => (false, text!("{me}: another aircraft has this id, heard on the radio")),
+        Phase::Start => match protocol.permits(Command::Setup) {
+            Ok(()) => (true, line.clone()),
+            Err(why) => (false, text!("{why}")),
+        },
+        Phase::Preparing
+        | Phase::Ready
+        | Phase::Waiting
+        | Phase::Moving
+        | Phase::Ending
+        | Phase::Finished
+        | Phase::Aborted => (true, line.clone()),
+    }
 }

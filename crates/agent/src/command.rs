@@ -3,42 +3,13 @@
 
 use heapless::{String, Vec};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_protocol::{Absent, Phase, Text};
+use wingbeat_protocol::{Absent, Command, Denied, MissionError, Phase, Text};
 use wingbeat_wire::VehicleId;
 
 use crate::status::{COMMANDS_MAX, CommandProgress};
 
 /// Chosen by the sender.
 pub type CommandId = String<64>;
-
-/// What an operator can ask of an aircraft.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Form the swarm, take off, take the slots.
-    Setup,
-    /// Fly the mission.
-    Start,
-    /// Stop and hold position.
-    Hold,
-    /// Return to launch.
-    Return,
-    /// Land where it is.
-    Land,
-    /// Hand the aircraft to the pilot.
-    RecoverControl,
-    /// Let the agent command again, on the ground.
-    Engage,
-    /// Tell the swarm not to wait for this member any more; if it is this aircraft, leave the swarm.
-    Exclude(VehicleId),
-}
-
-impl Command {
-    /// Whether it is about what this aircraft does. An exclusion is about the swarm: it neither overtakes such a
-    /// command nor is overtaken by one.
-    fn is_about_us(self) -> bool {
-        !matches!(self, Self::Exclude(_))
-    }
-}
 
 /// How far a command has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +29,39 @@ pub enum Reply {
     Accepted,
     /// The same id came before.
     AlreadyKnown,
-    /// The state forbids it.
-    Refused(Text),
+    /// It is not carried out.
+    Refused(Rejection),
+}
+
+/// Why an agent does not carry out a command, or take a mission.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Rejection {
+    /// A command needs an id by which it is known when it comes again.
+    #[error("command id: found {found} characters, expected 1 to 64")]
+    Id {
+        /// Its length.
+        found: usize,
+    },
+    /// A pilot, a failsafe or a ground station has the aircraft.
+    #[error("not engaged: {0}")]
+    Disengaged(Text),
+    /// The agent is engaged again on the ground only.
+    #[error("engaging is possible on the ground, disarmed")]
+    Armed,
+    /// A preflight check failed.
+    #[error("{name}: {detail}")]
+    Check {
+        /// The check.
+        name: &'static str,
+        /// What was found.
+        detail: Text,
+    },
+    /// The protocol does not permit the command.
+    #[error(transparent)]
+    Command(#[from] Denied),
+    /// The protocol does not take the mission.
+    #[error(transparent)]
+    Mission(#[from] MissionError),
 }
 
 /// What is seen of an aircraft, to tell whether a command took effect.
@@ -100,7 +102,7 @@ impl Commands {
     }
     /// Notes an accepted command; whatever this aircraft was still about is overtaken.
     pub(crate) fn accept(&mut self, id: CommandId, command: Command) {
-        let overtakes = |c: &&mut CommandProgress| command.is_about_us() && c.command.is_about_us();
+        let overtakes = |c: &&mut CommandProgress| command.concerns_flight() && c.command.concerns_flight();
         for earlier in self.last.iter_mut().filter(|c| c.stage == Stage::Accepted).filter(overtakes) {
             earlier.stage = Stage::Failed;
         }
@@ -116,7 +118,7 @@ impl Commands {
     }
     /// Whether the effect of an exclusion is being waited for: only then it is worked out who is absent.
     pub(crate) fn watches_members(&self) -> bool {
-        self.last.iter().any(|c| c.stage == Stage::Accepted && !c.command.is_about_us())
+        self.last.iter().any(|c| c.stage == Stage::Accepted && !c.command.concerns_flight())
     }
     /// Looks whether effects are to be seen.
     pub(crate) fn look(&mut self, seen: Seen<'_>) {
@@ -133,13 +135,18 @@ impl Commands {
             Command::Return => seen.mode == Some(Mode::Rtl) || !seen.armed,
             Command::Land => seen.mode == Some(Mode::Land) || !seen.armed,
             Command::RecoverControl | Command::Engage => true,
-            Command::Exclude(who) => seen.is_out(who),
+            Command::Exclude { member } => seen.is_out(member),
         };
         let failed = match current.command {
             // Back at the start: it could not be planned.
             Command::Setup => matches!(seen.phase, Phase::Aborted | Phase::Start),
             Command::Start => seen.phase == Phase::Aborted,
-            _ => false,
+            Command::Hold
+            | Command::Return
+            | Command::Land
+            | Command::RecoverControl
+            | Command::Engage
+            | Command::Exclude { .. } => false,
         };
         if effect {
             current.stage = Stage::EffectSeen;
@@ -166,11 +173,12 @@ mod tests {
     #[test]
     fn an_exclusion_stands_beside_what_the_aircraft_is_about() {
         let other = VehicleId(7);
-        let absent = |silent| Absent { id: other, silent, leaves: None, excluded_by: Some(ME) };
+        let absent =
+            |silent| Absent { id: other, silent, leaves: None, excluded_by: Some(ME), is_waited_for: false };
         let mut commands = Commands::default();
         commands.accept(id("a"), Command::Setup);
-        commands.accept(id("b"), Command::Exclude(other));
-        commands.accept(id("c"), Command::Exclude(ME));
+        commands.accept(id("b"), Command::Exclude { member: other });
+        commands.accept(id("c"), Command::Exclude { member: ME });
         let stages = |commands: &Commands| commands.list().iter().map(|c| c.stage).collect::<Vec<_, 8>>();
         assert!(commands.watches_members());
         commands.look(seen(Mode::Guided, Phase::Preparing, &[absent(false)]));

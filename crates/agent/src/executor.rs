@@ -309,12 +309,12 @@ impl Executor {
                 Job::Load(Upload::new(now, items))
             }
             Step::RouteSpeed => {
-                let Some(speed_m_s) = protocol.route_speed_m_s() else { return Ok(None) };
+                let Some(speed_m_s) = protocol.view().route_speed_m_s else { return Ok(None) };
                 let speed_cm_s = Value::Real((speed_m_s * 100.0) as f32);
                 Job::RouteSpeed(Write::new(now, Names::one("WPNAV_SPEED"), speed_cm_s))
             }
             Step::ReturnHeight => {
-                let Some(height_mm) = protocol.return_height_mm() else { return Ok(None) };
+                let Some(height_mm) = protocol.view().return_height_mm else { return Ok(None) };
                 self.returns.set(height_mm);
                 Job::ReturnHeight
             }

@@ -29,7 +29,7 @@ pub(crate) fn judge(parameters: &Watch, protocol: &dyn Protocol) -> (bool, Text)
     let margin_m = parameters.value(Watched::FenceMargin).map_or(MARGIN_USUAL_M, |m| m.as_f64());
     let (most_m, fence) = (most.as_f64() - margin_m, most.as_f64());
     let waypoint_mm = protocol.route().iter().map(|w| w.height_mm).max();
-    let heights = [("waypoint", waypoint_mm), ("return", protocol.return_height_mm())];
+    let heights = [("waypoint", waypoint_mm), ("return", protocol.view().return_height_mm)];
     let metres = |mm: i32| f64::from(mm) / 1e3;
     let over = heights.into_iter().find_map(|(what, mm)| {
         let height_m = mm.map(metres).filter(|m| *m > most_m + ROUNDING_M)?;

@@ -25,7 +25,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use command::{Command, CommandId, Reply, Stage};
+pub use command::{CommandId, Rejection, Reply, Stage};
 pub use config::{CompanionLoss, Config, ConfigError, Signing};
 pub use coordination::Coordination;
 pub use status::{
@@ -35,7 +35,7 @@ pub use status::{
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
 pub use wingbeat_autopilot::parameter::{Finding, Watched};
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
-pub use wingbeat_protocol::{Phase, Severity, Text};
+pub use wingbeat_protocol::{Command, Phase, Severity, StateId, Text, View};
 
 use command::{Commands, Seen};
 use coordination::Flight;
@@ -55,9 +55,9 @@ use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::{Need, Streams};
 use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
-use wingbeat_geo::{DVec2, Duration, Instant};
-use wingbeat_protocol::{Absentees, Action, Actions, FormationView, Order, Route, SwarmView, mbcap, text};
-use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused, VehicleId};
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
+use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused};
 
 /// What happens to an aircraft.
 #[derive(Clone, Copy, Debug)]
@@ -261,14 +261,14 @@ impl Agent {
         }
         if self.commands.are_open() {
             let absent = match self.commands.watches_members() {
-                true => self.protocol.absentees(),
+                true => self.protocol.details().absentees,
                 false => Absentees::new(),
             };
             self.commands.look(Seen {
                 me: self.config.coordination.me(),
                 mode: self.telemetry.mode(),
                 armed: self.telemetry.armed,
-                phase: self.protocol.phase(),
+                phase: self.protocol.view().phase,
                 absent: &absent,
             });
         }
@@ -333,45 +333,14 @@ impl Agent {
         self.protocol.route()
     }
 
-    /// How far the flight has come, whether this aircraft leads, and where its slot lies from the leader's
-    /// (east and north, metres): what a checker looks at ten times a second.
-    pub fn place_in_swarm(&self) -> (Phase, bool, Option<DVec2>) {
-        (self.protocol.phase(), self.protocol.swarm().leader, self.protocol.slot_offset_m())
+    /// The protocol's state, as far as it costs nothing.
+    pub fn view(&self) -> View {
+        self.protocol.view()
     }
 
-    /// Where its slot lies from the leader's nose (right and ahead, metres), in a formation that turns with it.
-    pub fn slot_in_heading_m(&self) -> Option<DVec2> {
-        self.protocol.slot_in_heading_m()
-    }
-
-    /// The state, in the words of the protocol's paper.
-    pub fn state(&self) -> &'static str {
-        self.protocol.state()
-    }
-
-    /// The waypoint reached last.
-    pub fn reached(&self) -> Option<u16> {
-        self.protocol.reached()
-    }
-
-    /// The formation with its places, where this aircraft plans it.
-    pub fn formation(&self) -> Option<FormationView> {
-        self.protocol.formation()
-    }
-
-    /// Who leads, as it believes.
-    pub fn leader(&self) -> Option<VehicleId> {
-        self.protocol.swarm().leader_id
-    }
-
-    /// Whether it waits for another where its protocol waits for all.
-    pub fn waits_for(&self, who: VehicleId) -> bool {
-        self.protocol.waits_for(who)
-    }
-
-    /// What MBCAP has done so far, where it flies the aircraft.
-    pub fn avoidance_tally(&self) -> Option<mbcap::Tally> {
-        self.protocol.avoidance_tally()
+    /// The members of the swarm that are lost, left or excluded.
+    pub fn absentees(&self) -> Absentees {
+        self.protocol.details().absentees
     }
 
     /// How near others were on this flight, or on the last.
@@ -382,14 +351,15 @@ impl Agent {
     /// Everything that people see.
     pub fn status(&self, now: Instant) -> Status {
         let t = &self.telemetry;
-        let route = self.protocol.route();
+        let (route, view, details) = (self.protocol.route(), self.protocol.view(), self.protocol.details());
+        let checks = self.checks(now, &details.line);
         Status {
             id: self.config.coordination.me(),
             at: now,
             protocol: self.protocol.name(),
-            state: self.protocol.state(),
-            phase: self.protocol.phase(),
-            detail: if self.engaged { self.protocol.detail() } else { self.disengaged_by.clone() },
+            state: view.state,
+            phase: view.phase,
+            detail: if self.engaged { details.line } else { self.disengaged_by.clone() },
             engaged: self.engaged,
             flight_controller: FlightControllerStatus {
                 link: match t.frame_at {
@@ -414,7 +384,7 @@ impl Agent {
                 velocity_m_s: t.velocity_m_s,
                 heading_rad: t.heading_rad,
             }),
-            target: self.protocol.target(),
+            target: view.target,
             battery: t.voltage_v.map(|voltage_v| Battery {
                 voltage_v,
                 current_a: t.current_a,
@@ -422,23 +392,24 @@ impl Agent {
                 cells_v: t.cells_v.clone(),
             }),
             route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
-            plan_hash: self.protocol.plan_hash(),
+            plan_hash: details.plan_hash,
             route_len: route.len() as u16,
-            reached: self.protocol.reached(),
-            avoidance: self.protocol.avoidance(),
+            reached: view.reached,
+            avoidance: details.avoidance,
             separation: self.separation.view(now),
-            swarm: self.protocol.swarm(),
-            absentees: self.protocol.absentees(),
+            swarm: view.swarm,
+            absentees: details.absentees,
+            formation: details.formation,
             sent: self.sent,
             received: self.received,
             refused: self.refused,
-            checks: self.checks(now),
+            checks,
             commands: self.commands.list().clone(),
             parameters: self.parameters.clone(),
         }
     }
 
-    fn checks(&self, now: Instant) -> Vec<Check, CHECKS_MAX> {
+    fn checks(&self, now: Instant, line: &Text) -> Vec<Check, CHECKS_MAX> {
         let ground = layers::GroundStation {
             parameters: &self.parameters,
             version: self.telemetry.version,
@@ -446,18 +417,20 @@ impl Agent {
             is_sent: self.console.is_sent(),
             other_at: self.other_ground_station_at,
         };
-        let doubled = self.is_doubled(now);
-        checks::preflight(&self.config, &self.telemetry, &*self.protocol, self.guard, &ground, doubled, now)
+        let (me, doubled) = (self.config.coordination.me(), self.is_doubled(now));
+        let swarm = checks::swarm(me, &*self.protocol, doubled, line);
+        checks::preflight(&self.config, &self.telemetry, &*self.protocol, self.guard, &ground, swarm, now)
     }
 
     /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
     pub fn pulse(&self, now: Instant) -> Pulse {
-        let flying = self.telemetry.armed && !matches!(self.protocol.phase(), Phase::Start | Phase::Finished);
+        let view = self.protocol.view();
+        let flying = self.telemetry.armed && !matches!(view.phase, Phase::Start | Phase::Finished);
         Pulse {
             activity: match self.engaged {
                 false => Activity::Pilot,
                 // Whoever succeeds us must not touch it either.
-                true if self.protocol.is_piloted() => Activity::Pilot,
+                true if view.is_piloted => Activity::Pilot,
                 true if flying || self.executor.flies() => Activity::Commanding,
                 true => Activity::Idle,
             },
@@ -597,7 +570,7 @@ impl Agent {
             return;
         }
         let mode = Mode::from_number(number);
-        if self.protocol.is_piloted() {
+        if self.protocol.view().is_piloted {
             match mode {
                 Some(mode) => out.log(Severity::Info, text!("the pilot flies in mode {}", mode.name())),
                 None => out.log(Severity::Info, text!("the pilot flies in mode number {number}")),
@@ -615,7 +588,7 @@ impl Agent {
     /// it needs no heartbeat to be seen: not one order of ours follows it.
     fn hear_ground_station(&mut self, what: &str, out: &mut Outputs) {
         // Of an aircraft that we do not command nobody takes it over.
-        let commands = !self.protocol.is_piloted();
+        let commands = !self.protocol.view().is_piloted;
         if self.engaged && commands && (self.telemetry.armed || self.executor.is_busy()) {
             self.disengage(text!("a ground station took over: {what}"), out);
         }
@@ -672,18 +645,12 @@ impl Agent {
 
     fn obey(&mut self, now: Instant, id: &str, command: Command, out: &mut Outputs) -> Reply {
         let Some(id) = CommandId::try_from(id).ok().filter(|id| !id.is_empty()) else {
-            return Reply::Refused(text!("command id: found {} characters, expected 1 to 64", id.len()));
+            return Reply::Refused(Rejection::Id { found: id.len() });
         };
         if self.commands.knows(&id) {
             return Reply::AlreadyKnown;
         }
-        let asked = match command {
-            Command::Setup => wingbeat_protocol::Command::Setup,
-            Command::Start => wingbeat_protocol::Command::Start,
-            Command::Hold => wingbeat_protocol::Command::Hold,
-            Command::Return => wingbeat_protocol::Command::Return,
-            Command::Land => wingbeat_protocol::Command::Land,
-            Command::Exclude(who) => wingbeat_protocol::Command::Exclude(who),
+        match command {
             Command::RecoverControl => {
                 self.release_override(out);
                 self.disengage(text!("handed to the pilot by the operator"), out);
@@ -691,32 +658,33 @@ impl Agent {
                 return Reply::Accepted;
             }
             Command::Engage if self.telemetry.armed => {
-                return Reply::Refused(text!("engaging is possible on the ground, disarmed"));
+                return Reply::Refused(Rejection::Armed);
             }
             Command::Engage => {
                 self.engage(now);
                 self.commands.accept(id, command);
                 return Reply::Accepted;
             }
-        };
-        if !self.engaged {
-            return Reply::Refused(text!("not engaged: {}", self.disengaged_by));
+            Command::Setup
+            | Command::Start
+            | Command::Hold
+            | Command::Return
+            | Command::Land
+            | Command::Exclude { .. } => {}
         }
-        if let Command::Exclude(who) = command
-            && self.protocol.swarm() == SwarmView::ALONE
-        {
-            return Reply::Refused(text!("exclude {who}: no swarm, this aircraft flies for itself"));
+        if !self.engaged {
+            return Reply::Refused(Rejection::Disengaged(self.disengaged_by.clone()));
         }
         if command == Command::Setup
-            && let Some(failed) = self.checks(now).iter().find(|c| !c.passed)
+            && let Some(failed) = self.checks(now, &Text::new()).into_iter().find(|c| !c.passed)
         {
-            return Reply::Refused(text!("{}: {}", failed.name, failed.detail));
+            return Reply::Refused(Rejection::Check { name: failed.name, detail: failed.detail });
         }
-        if let Err(why) = self.protocol.permits(asked) {
-            return Reply::Refused(why);
+        if let Err(why) = self.protocol.permits(command) {
+            return Reply::Refused(why.into());
         }
         self.commands.accept(id, command);
-        self.protocol_input(now, wingbeat_protocol::Input::Operator(asked), out);
+        self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
         Reply::Accepted
     }
 
@@ -737,7 +705,7 @@ impl Agent {
 
     fn take_mission(&mut self, points: &[Point]) -> Reply {
         if let Err(why) = self.protocol.set_mission(points) {
-            return Reply::Refused(why);
+            return Reply::Refused(why.into());
         }
         // A protocol that takes more than any can keep does not exist; nothing would be flown then.
         self.mission = Route::from_slice(points).unwrap_or_default();
@@ -814,8 +782,8 @@ impl Agent {
     /// Whether the pilot's settings of RTL are to be given back now: on the ground, before or after a flight.
     fn gives_back_return_height(&self) -> bool {
         let between_flights =
-            matches!(self.protocol.phase(), Phase::Start | Phase::Finished | Phase::Aborted);
-        !self.telemetry.armed && between_flights && self.executor.owes_return_height()
+            || matches!(self.protocol.view().phase, Phase::Start | Phase::Finished | Phase::Aborted);
+        !self.telemetry.armed && self.executor.owes_return_height() && between_flights()
     }
 
     /// Whether orders go out: to an ArduCopter, and not after a takeover.
@@ -869,7 +837,7 @@ impl Agent {
                 Ok(()) => {
                     if order == Order::LoadRoute
                         && let (Some(mm), Some(pilots)) =
-                            (self.protocol.return_height_mm(), self.executor.lent_return_height())
+                            (self.protocol.view().return_height_mm, self.executor.lent_return_height())
                     {
                         let line = text!("returns at {} m; the pilot's {pilots}", f64::from(mm) / 1e3);
                         out.log(Severity::Info, line);

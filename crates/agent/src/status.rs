@@ -6,10 +6,10 @@ use wingbeat_autopilot::identity::{Firmware, Vehicle};
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::telemetry::{CELLS_MAX, Strangers, Version};
 use wingbeat_geo::{DVec3, Instant, Position};
-use wingbeat_protocol::{Absentees, AvoidanceView, Phase, SwarmView, Text};
+use wingbeat_protocol::{Absentees, AvoidanceView, Command, FormationView, Phase, StateId, SwarmView, Text};
 use wingbeat_wire::{Point, VehicleId};
 
-use crate::command::{Command, CommandId, Stage};
+use crate::command::{CommandId, Stage};
 use crate::separation;
 
 /// Health of a link.
@@ -114,8 +114,8 @@ pub struct Status {
     pub at: Instant,
     /// The protocol: `muscop`, `mbcap`, `mbcap-e`, `follow_me`.
     pub protocol: &'static str,
-    /// The protocol's state in the words of its paper.
-    pub state: &'static str,
+    /// The protocol's state, by the name that its paper gives it.
+    pub state: StateId,
     /// How far the flight has come.
     pub phase: Phase,
     /// One line for people.
@@ -142,10 +142,12 @@ pub struct Status {
     pub avoidance: Option<AvoidanceView>,
     /// How near others are.
     pub separation: separation::View,
-    /// Place in the swarm.
+    /// Role and slot in the swarm.
     pub swarm: SwarmView,
-    /// Members of the swarm that are not waited for.
+    /// Members of the swarm that are lost, left or excluded.
     pub absentees: Absentees,
+    /// The formation with its slots, where this aircraft plans it.
+    pub formation: Option<FormationView>,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams accepted.

@@ -149,7 +149,7 @@ impl Bench {
             }
             bench.armed |= bench.mode == Mode::Guided.number();
         }
-        assert!(bench.armed && bench.agent.status(bench.now).state == "TakingOff", "{:?}", bench.log);
+        assert!(bench.armed && bench.agent.status(bench.now).state == StateId::TakingOff, "{:?}", bench.log);
         bench
     }
 }
@@ -166,7 +166,7 @@ fn says_nothing_to_an_autopilot_that_it_has_not_heard() {
     assert_eq!(status.flight_controller.link, LinkState::NeverSeen);
     assert_eq!(
         bench.feed(Input::Operator { id: "a", command: Command::Setup }),
-        Some(Reply::Refused(text!("flight controller: never heard")))
+        Some(Reply::Refused(Rejection::Check { name: "flight controller", detail: text!("never heard") }))
     );
 }
 
@@ -185,7 +185,7 @@ fn a_mode_that_we_did_not_ask_for_silences_us_at_once() {
     }
     assert!(bench.datagrams.is_empty());
     let refused = bench.feed(Input::Operator { id: "r", command: Command::Land });
-    assert!(matches!(refused, Some(Reply::Refused(why)) if why.contains("not engaged")));
+    assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))));
     // Engaging needs the ground.
     let refused = bench.feed(Input::Operator { id: "e", command: Command::Engage });
     assert!(matches!(refused, Some(Reply::Refused(_))));
@@ -193,7 +193,7 @@ fn a_mode_that_we_did_not_ask_for_silences_us_at_once() {
     bench.second();
     assert_eq!(bench.feed(Input::Operator { id: "f", command: Command::Engage }), Some(Reply::Accepted));
     let status = bench.agent.status(bench.now);
-    assert!(status.engaged && status.state == "Start" && status.route_len == 2);
+    assert!(status.engaged && status.state == StateId::Start && status.route_len == 2);
 }
 
 #[test]
@@ -296,7 +296,10 @@ fn without_a_guardian_a_lease_and_the_autopilots_failsafe_permit_setup_until_ano
     send(&mut bench, 255, &beat);
     assert!(loss(&bench).1.ends_with("another ground station beats as 255 too"), "{:?}", loss(&bench));
     let reply = bench.feed(Input::Operator { id: "s", command: Command::Setup });
-    assert!(matches!(&reply, Some(Reply::Refused(why)) if why.starts_with("companion loss")), "{reply:?}");
+    assert!(
+        matches!(&reply, Some(Reply::Refused(Rejection::Check { name: "companion loss", .. }))),
+        "{reply:?}"
+    );
     for _ in 0..10 {
         bench.second();
     }
@@ -453,7 +456,10 @@ fn an_autopilot_that_is_not_arducopter_is_refused_by_name_and_never_commanded() 
     let lines = bench.log.iter().filter(|e| e.severity == Severity::Error && e.text.contains(found));
     assert_eq!(lines.count(), 1, "{:?}", bench.log);
     let reply = bench.feed(Input::Operator { id: "s", command: Command::Setup });
-    assert_eq!(reply, Some(Reply::Refused(text!("ArduCopter: {found}"))));
+    assert_eq!(
+        reply,
+        Some(Reply::Refused(Rejection::Check { name: "ArduCopter", detail: text!("{found}") }))
+    );
     bench.feed(Input::Operator { id: "l", command: Command::Land });
     bench.feed(Input::Wake);
     assert!(!bench.commands_vehicle(), "{:?}", bench.sent);

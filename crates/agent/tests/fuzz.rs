@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
+use wingbeat_protocol::StateId;
 
 const INPUTS: u64 = 4_000;
 
@@ -60,9 +61,9 @@ fn the_corpus_of_beacons_passes() {
 /// A corpus that no longer leads anywhere is none.
 #[test]
 fn the_corpus_of_beacons_reaches_every_state_of_a_flight() {
-    let reached: BTreeSet<&str> =
+    let reached: BTreeSet<StateId> =
         corpus("beacons").iter().flat_map(|file| entries::states(&std::fs::read(file).unwrap())).collect();
-    for state in wingbeat_wire::Avoidance::ALL.map(|a| a.name()).iter().chain(&["Aborted"]) {
+    for state in wingbeat_wire::Avoidance::ALL.map(StateId::from).iter().chain(&[StateId::Aborted]) {
         assert!(reached.contains(state), "{state}: found {reached:?}");
     }
 }

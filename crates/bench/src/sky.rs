@@ -10,7 +10,7 @@ use std::time::Instant as Clock;
 
 use anyhow::{Context, Result, bail};
 use rand_core::Rng;
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply, StateId};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mbcap;
 use wingbeat_sim::chance::{self, Pcg64Mcg};
@@ -66,7 +66,7 @@ pub fn run(aircraft: usize, minutes: u64, seed: u64) -> Result<()> {
         "least separation {:.1} m, {} pairs nearer than 5 m, {} landed because of a conflict",
         swarm.separation_min_m,
         swarm.collisions.len(),
-        (0..aircraft).filter(|&i| world.status(i).state == "EmergencyLand").count(),
+        (0..aircraft).filter(|&i| world.status(i).state == StateId::EmergencyLand).count(),
     );
     println!("trace {:016x}", world.trace_hash());
     println!(

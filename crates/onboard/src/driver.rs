@@ -476,7 +476,7 @@ impl<R: Radio> Driver<R> {
         let (outcome, reason) = match answer {
             Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
             Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
-            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.as_str().into()),
+            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.to_string()),
             None => (CommandOutcome::Refused, "the agent did not answer".into()),
         };
         let word = match outcome {
@@ -510,9 +510,9 @@ impl<R: Radio> Driver<R> {
             }
             refused => {
                 self.given = previous;
-                let why = match &refused {
-                    Some(Reply::Refused(why)) => why.as_str(),
-                    _ => "the agent did not answer",
+                let why = match refused {
+                    Some(Reply::Refused(why)) => why.to_string(),
+                    _ => "the agent did not answer".into(),
                 };
                 conflict(format!("state {}: {why}", now.state))
             }
@@ -551,7 +551,6 @@ impl<R: Radio> Driver<R> {
         self.beside.overflows = self.radio.overflows();
         self.beside.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
         self.beside.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
-        self.beside.formation = self.agent.formation();
         let now = self.agent.status(self.clock.now());
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));
@@ -594,7 +593,7 @@ impl<R: Radio> Driver<R> {
     fn log(&self, severity: Severity, text: String) {
         let now: Instant = self.clock.now();
         // The agent's own word: the published state may be older than what is told.
-        let state = self.agent.state();
+        let state = self.agent.view().state.to_string();
         let (aircraft, protocol) = (&self.publisher.name, &self.publisher.protocol);
         match severity {
             Severity::Info => tracing::info!(aircraft, protocol, state, "{text}"),

@@ -27,8 +27,6 @@ pub(crate) struct Beside {
     pub(crate) lease: Option<(String, std::time::Duration)>,
     /// The gateway's clients, and what was not passed on, by reason.
     pub(crate) gateway: Option<GatewayView>,
-    /// The formation, where this aircraft plans it.
-    pub(crate) formation: Option<FormationView>,
 }
 
 /// Clients, and how much was refused by reason.
@@ -60,7 +58,7 @@ pub(crate) fn aircraft(
         name: name.into(),
         time_ms: status.at.as_millis(),
         protocol: status.protocol.into(),
-        state: status.state.into(),
+        state: status.state.to_string(),
         phase: phase(status.phase),
         detail: status.detail.as_str().into(),
         engaged: status.engaged,
@@ -81,7 +79,7 @@ pub(crate) fn aircraft(
             formation: status.swarm.formation.into(),
             slot: status.swarm.slot.and_then(|slot| slot.try_into().ok()),
             absent: status.absentees.iter().map(absent).collect(),
-            plan: beside.formation.as_ref().map(|view| plan(view, home_altitude_m(status))),
+            plan: status.formation.as_ref().map(|view| plan(view, home_altitude_m(status))),
         }),
         avoidance: status.avoidance.as_ref().map(avoidance),
         separation: separation(&status.separation),
@@ -137,7 +135,7 @@ fn plan(view: &FormationView, home_altitude_m: f64) -> api::SwarmPlan {
         distance_m: view.distance_m,
         heading_deg: view.heading_rad.map(|heading| heading.to_degrees().rem_euclid(360.0)),
         planned: view.is_planned,
-        refused: view.refused.as_ref().map(|why| why.as_str().into()),
+        refused: view.refused.map(|why| why.to_string()),
         slots: view.slots.iter().map(slot).collect(),
     }
 }
@@ -252,7 +250,7 @@ pub(crate) fn command(request: &api::CommandRequest) -> Result<Command, String> 
         }
     };
     Ok(match request.command {
-        api::CommandKind::Exclude => Command::Exclude(excluded),
+        api::CommandKind::Exclude => Command::Exclude { member: excluded },
         api::CommandKind::Setup => Command::Setup,
         api::CommandKind::Start => Command::Start,
         api::CommandKind::Hold => Command::Hold,
@@ -397,10 +395,10 @@ fn progress(c: &CommandProgress) -> api::CommandProgress {
         Command::Land => api::CommandKind::Land,
         Command::RecoverControl => api::CommandKind::RecoverControl,
         Command::Engage => api::CommandKind::Engage,
-        Command::Exclude(_) => api::CommandKind::Exclude,
+        Command::Exclude { .. } => api::CommandKind::Exclude,
     };
     let member = match c.command {
-        Command::Exclude(who) => Some(who.to_string()),
+        Command::Exclude { member } => Some(member.to_string()),
         _ => None,
     };
     api::CommandProgress { id: c.id.as_str().into(), command, member, stage, detail: detail.into() }

@@ -3,7 +3,7 @@
 use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, SWARM_MAX, VehicleId};
 
-use crate::{Protocol, Text, text};
+use crate::{FenceError, Protocol};
 
 /// The numbers of one protocol, from which its flights are made.
 pub trait Configuration {
@@ -159,20 +159,19 @@ impl Fence {
     ///
     /// # Errors
     /// Names the first one, what was found and what was expected.
-    pub fn check(&self, here: Position, route: &[Point]) -> Result<(), Text> {
+    pub fn check(&self, here: Position, route: &[Point]) -> Result<(), FenceError> {
         let Self { height_least_m, height_most_m, distance_most_m } = *self;
         let frame = Frame::new(here);
-        for (index, w) in route.iter().enumerate() {
-            let height_m = f64::from(w.height_mm) * 1e-3;
-            if !(height_least_m..=height_most_m).contains(&height_m) {
-                let expected = text!("expected {height_least_m} to {height_most_m} m (the fence)");
-                return Err(text!("waypoint {index}: found {height_m} m above home, {expected}"));
+        for (waypoint, w) in route.iter().enumerate() {
+            let found_m = f64::from(w.height_mm) * 1e-3;
+            if !(height_least_m..=height_most_m).contains(&found_m) {
+                let (least_m, most_m) = (height_least_m, height_most_m);
+                return Err(FenceError::Height { waypoint, found_m, least_m, most_m });
             }
             let there = Position { latitude_e7: w.latitude_e7, longitude_e7: w.longitude_e7, ..here };
-            let distance_m = frame.to_local(there).truncate().length();
-            if distance_m > distance_most_m {
-                let expected = text!("expected at most {distance_most_m} m (the fence)");
-                return Err(text!("waypoint {index}: found {distance_m:.0} m away, {expected}"));
+            let found_m = frame.to_local(there).truncate().length();
+            if found_m > distance_most_m {
+                return Err(FenceError::Distance { waypoint, found_m, most_m: distance_most_m });
             }
         }
         Ok(())

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+mod denied;
 pub mod flight;
 pub mod follow_me;
 pub mod mbcap;
@@ -20,17 +21,21 @@ pub mod mission;
 pub mod muscop;
 pub mod swarm;
 pub mod sweep;
+mod view;
 
 pub use config::{ConfigError, Configuration, Fence};
+pub use denied::{Denied, FenceError, MissionError};
 pub use flight::EndFlight;
 pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use mission::Mission;
 pub use muscop::Muscop;
 pub use sweep::Sweep;
+pub use view::{Absent, Absentees, AvoidanceView, Details, FormationView, SlotView, SwarmView, View};
+pub use wingbeat_wire::{Command, Phase, StateId};
 
-use wingbeat_geo::{DVec2, DVec3, Instant, Position};
-use wingbeat_wire::{Avoidance, Ending, LOCATIONS_MAX, Message, Point, Refused, SWARM_MAX, VehicleId};
+use wingbeat_geo::{DVec3, Instant, Position};
+use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 /// Waypoints in one aircraft's own mission.
 pub const ROUTE_MAX: usize = 110;
@@ -64,23 +69,6 @@ impl core::fmt::Write for Cut<'_> {
         }
         Ok(())
     }
-}
-
-/// What an operator can ask of a protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Form the swarm, take off, take the slots.
-    Setup,
-    /// Fly the mission.
-    Start,
-    /// Stop and hold position.
-    Hold,
-    /// Return to launch.
-    Return,
-    /// Land where it is.
-    Land,
-    /// No longer wait for this member; if it is this aircraft, hold and then land.
-    Exclude(VehicleId),
 }
 
 /// What a protocol knows of its own aircraft.
@@ -169,7 +157,8 @@ pub enum Input<'a> {
         /// What.
         message: &'a Message,
     },
-    /// The operator commands; asked before with [`Protocol::permits`].
+    /// The operator commands; asked before with [`Protocol::permits`]. Never one of those that are the agent's own,
+    /// *Recover control* and *Engage*.
     Operator(Command),
     /// The flight controller reached a waypoint of the route by its own navigation.
     Reached(u16),
@@ -220,103 +209,6 @@ pub(crate) fn push(out: &mut Actions, action: Action) {
     debug_assert!(pushed.is_ok(), "see the bound on Actions");
 }
 
-/// How far a flight has come, whatever its protocol calls that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// On the ground, waiting for the operator.
-    Start,
-    /// Between the operator's setup and its end; between its start and the mission.
-    Preparing,
-    /// Set up, waiting for the operator's start.
-    Ready,
-    /// On the mission, standing for others.
-    Waiting,
-    /// On the mission, under way.
-    Moving,
-    /// The mission is over: coming down.
-    Ending,
-    /// Landed after the mission.
-    Finished,
-    /// Ended by the operator or a failure.
-    Aborted,
-}
-
-/// A protocol's place in the swarm, for people.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SwarmView {
-    /// Whether this aircraft leads the flight.
-    pub leader: bool,
-    /// Who leads, once known.
-    pub leader_id: Option<VehicleId>,
-    /// How many fly; before setup, how many the master has heard with itself.
-    pub size: usize,
-    /// Name of the formation.
-    pub formation: &'static str,
-    /// Our slot, once assigned.
-    pub slot: Option<usize>,
-}
-
-impl SwarmView {
-    /// Of an aircraft that belongs to no swarm.
-    pub const ALONE: Self = Self { leader: false, leader_id: None, size: 1, formation: "none", slot: None };
-}
-
-/// A member of the swarm that nobody waits for any more, or that was told to leave, as this aircraft knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Absent {
-    /// Who.
-    pub id: VehicleId,
-    /// It has been silent for the time to live.
-    pub silent: bool,
-    /// It said that it leaves, and how.
-    pub leaves: Option<Ending>,
-    /// The operator excluded it: this aircraft's own id where the operator said so here, otherwise the aircraft
-    /// that passed it on.
-    pub excluded_by: Option<VehicleId>,
-}
-
-/// The formation as the aircraft that plans sees it, for people.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FormationView {
-    /// Distance between slots, metres.
-    pub distance_m: f64,
-    /// Where it points, radians clockwise from north; nothing before that is known.
-    pub heading_rad: Option<f64>,
-    /// The swarm has agreed on it. Otherwise it is what setup would plan now.
-    pub is_planned: bool,
-    /// Why setup would come to nothing.
-    pub refused: Option<Text>,
-    /// The places, by slot; none before all aircraft were heard and there is a mission.
-    pub slots: heapless::Vec<SlotView, SWARM_MAX>,
-}
-
-/// A place in the formation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotView {
-    /// Who flies there.
-    pub id: VehicleId,
-    /// Where it is.
-    pub place: Point,
-}
-
-/// The members that are not waited for, by slot.
-pub type Absentees = heapless::Vec<Absent, SWARM_MAX>;
-
-/// What a protocol that avoids others sees and does, for people.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AvoidanceView {
-    /// Its state.
-    pub state: Avoidance,
-    /// Whom it is in conflict with.
-    pub avoiding: Option<VehicleId>,
-    /// Where it is and will be, as its last beacon told.
-    pub predicted: heapless::Vec<Position, LOCATIONS_MAX>,
-    /// Where the conflict lies.
-    pub risk: Option<Position>,
-    /// Where it goes to give way.
-    pub aside: Option<Position>,
-}
-
 /// What every coordination protocol offers. To add one: implement this and [`Configuration`] in one file, and
 /// name it among the agent's (`docs/protocols/writing-one.md`).
 pub trait Protocol {
@@ -325,8 +217,8 @@ pub trait Protocol {
     /// Takes the operator's mission: waypoints, heights above home.
     ///
     /// # Errors
-    /// The state or the role forbids it, or the mission cannot be flown; for people.
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), Text>;
+    /// The state or the role forbids it, or the mission cannot be flown.
+    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError>;
     /// The one way in. When it returns, `out` holds everything to do, in order.
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions);
     /// When it wants [`Input::Wake`], and why. Earlier is harmless.
@@ -334,74 +226,12 @@ pub trait Protocol {
     /// Whether the operator may command this now.
     ///
     /// # Errors
-    /// Why not, for people.
-    fn permits(&self, command: Command) -> Result<(), Text>;
-    /// The state, in the words of the protocol's paper.
-    fn state(&self) -> &'static str;
-    /// How far the flight has come.
-    fn phase(&self) -> Phase;
-    /// One line: what it does or waits for.
-    fn detail(&self) -> Text;
+    /// Why not.
+    fn permits(&self, command: Command) -> Result<(), Denied>;
     /// The aircraft's own waypoints; empty before they are known.
     fn route(&self) -> &[Point];
-    /// The waypoint reached last.
-    fn reached(&self) -> Option<u16>;
-    /// Where it is flying to: unless told, the waypoint after the one reached last.
-    fn target(&self) -> Option<Point> {
-        let next = self.reached().map_or(0, |w| usize::from(w) + 1);
-        self.route().get(next).copied()
-    }
-    /// Place in the swarm; alone unless told.
-    fn swarm(&self) -> SwarmView {
-        SwarmView::ALONE
-    }
-    /// Speed at which the flight controller flies the route by its own navigation, metres per second; nothing
-    /// where the protocol leads it from place to place.
-    fn route_speed_m_s(&self) -> Option<f64> {
-        None
-    }
-    /// Height above home at which the aircraft returns, by its own decision or its autopilot's, millimetre;
-    /// nothing where the pilot's own setting stays.
-    fn return_height_mm(&self) -> Option<i32> {
-        None
-    }
-    /// What it does to avoid others; nothing where the protocol does not.
-    fn avoidance(&self) -> Option<AvoidanceView> {
-        None
-    }
-    /// Whether this aircraft waits for another where its protocol waits for all; one that is lost or excluded
-    /// it does not wait for.
-    fn waits_for(&self, _who: VehicleId) -> bool {
-        true
-    }
-    /// The members of the swarm that are not waited for; none without a swarm.
-    fn absentees(&self) -> Absentees {
-        Absentees::new()
-    }
-    /// The formation with its places, where this aircraft plans it.
-    fn formation(&self) -> Option<FormationView> {
-        None
-    }
-    /// What its avoidance came to so far; nothing where it has none.
-    fn avoidance_tally(&self) -> Option<mbcap::Tally> {
-        None
-    }
-    /// Where our slot lies from the leader's, metres east and north; nothing without a formation.
-    fn slot_offset_m(&self) -> Option<DVec2> {
-        None
-    }
-    /// Where our slot lies from the leader's in a formation that turns with the leader: metres right of the
-    /// leader's nose, and ahead; nothing where the formation keeps its heading.
-    fn slot_in_heading_m(&self) -> Option<DVec2> {
-        None
-    }
-    /// Whether a pilot flies this aircraft. The protocol gives it no order then, and a change of its flight mode
-    /// is the pilot's business and no takeover.
-    fn is_piloted(&self) -> bool {
-        false
-    }
-    /// Hash of the plan that the swarm shares; nothing without one.
-    fn plan_hash(&self) -> Option<u64> {
-        None
-    }
+    /// Its state, copied from fields: asked at every input.
+    fn view(&self) -> View;
+    /// The rest of what is shown of it: formatted, searched for or planned, and asked when a status is published.
+    fn details(&self) -> Details;
 }

@@ -18,8 +18,8 @@ use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, Refused, VehicleId};
 
 use crate::{
-    Action, Actions, Command, ConfigError, Configuration, EndFlight, Fence, Input, Order, Phase, Protocol,
-    ROUTE_MAX, Route, Severity, Telemetry, Text, text,
+    Action, Actions, Command, ConfigError, Configuration, Denied, Details, EndFlight, Fence, Input,
+    MissionError, Order, Phase, Protocol, Route, Severity, StateId, Telemetry, Text, View, text,
 };
 
 /// The last waypoint counts as flown to when nearer than this, metres.
@@ -136,6 +136,53 @@ impl Mission {
         }
     }
 
+    fn state_id(&self) -> StateId {
+        match self.state {
+            State::Start => StateId::Start,
+            State::Setup => StateId::Setup,
+            State::SetupFinished => StateId::SetupFinished,
+            State::TakingOff => StateId::TakingOff,
+            State::Flying { .. } => StateId::Flying,
+            State::Holding { .. } => StateId::Holding,
+            State::Landing => StateId::Landing,
+            State::Finished => StateId::Finished,
+            State::Aborted(_) => StateId::Aborted,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.state {
+            State::Start => Phase::Start,
+            State::Setup | State::TakingOff => Phase::Preparing,
+            State::SetupFinished => Phase::Ready,
+            State::Flying { .. } => Phase::Moving,
+            State::Landing => Phase::Ending,
+            State::Finished => Phase::Finished,
+            State::Holding { .. } | State::Aborted(_) => Phase::Aborted,
+        }
+    }
+
+    fn detail(&self) -> Text {
+        match self.state {
+            State::Start if self.route.is_empty() => text!("waiting for a mission"),
+            State::Start => text!("waiting for setup"),
+            State::Setup => text!("loading the mission into the flight controller"),
+            State::SetupFinished => text!("the flight controller holds the mission"),
+            State::TakingOff => text!("climbing"),
+            State::Flying { .. } => {
+                let next = self.reached.map_or(0, |w| usize::from(w) + 1);
+                text!("waypoint {} of {}", next.min(self.route.len()), self.route.len())
+            }
+            State::Holding { .. } => text!("holding, then landing"),
+            State::Landing => text!("the mission is over: landing"),
+            State::Finished => text!("mission completed, landed"),
+            State::Aborted(_) if !self.armed() => text!("on the ground"),
+            State::Aborted(EndFlight::Hold) => text!("holding"),
+            State::Aborted(EndFlight::Return) => text!("returning to launch"),
+            State::Aborted(EndFlight::Land) => text!("landing"),
+        }
+    }
+
     /// The transition table: what follows, and the order that comes with it. It reads and never writes.
     fn next(&self, now: Instant, input: &Input<'_>) -> (State, Option<Order>) {
         use State::{Aborted, Finished, Flying, Holding, Landing, Setup, SetupFinished, Start, TakingOff};
@@ -177,15 +224,14 @@ impl Protocol for Mission {
         "mission"
     }
 
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), Text> {
+    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError> {
         if self.state != State::Start {
-            return Err(text!("a mission can be given in state Start, found {}", self.state()));
+            return Err(MissionError::State { found: self.state_id() });
         }
-        let (found, most) = (mission.len(), ROUTE_MAX);
         self.route = Route::from_slice(mission)
             .ok()
             .filter(|m| m.len() >= 2)
-            .ok_or_else(|| text!("mission: found {found} waypoints, expected 2 to {most}"))?;
+            .ok_or(MissionError::Waypoints { found: mission.len() })?;
         Ok(())
     }
 
@@ -208,11 +254,11 @@ impl Protocol for Mission {
             _ => Severity::Info,
         };
         if let Input::Failed(order) = input {
-            let _ = out.push(Action::Log(severity, text!("{order} failed in state {}", self.state())));
+            let _ = out.push(Action::Log(severity, text!("{order} failed in state {}", self.state_id())));
         }
         if next != self.state {
             self.state = next;
-            let _ = out.push(Action::Log(severity, text!("{}: {}", self.state(), self.detail())));
+            let _ = out.push(Action::Log(severity, text!("{}: {}", self.state_id(), self.detail())));
         }
         if let Some(order) = order {
             let _ = out.push(Action::Order(order));
@@ -226,80 +272,38 @@ impl Protocol for Mission {
         }
     }
 
-    fn permits(&self, command: Command) -> Result<(), Text> {
-        match (command, self.state) {
-            (Command::Setup, State::Start) if self.route.is_empty() => {
-                Err(text!("no mission: hand one over first"))
-            }
-            (Command::Setup, State::Start) => match self.at {
-                None => Err(text!("no position yet")),
-                Some(at) => self.config.fence.check(at.position, &self.route),
+    fn permits(&self, command: Command) -> Result<(), Denied> {
+        let found = self.state_id();
+        match command {
+            Command::Setup => match (self.state, self.at) {
+                (State::Start, _) if self.route.is_empty() => Err(Denied::NoMission),
+                (State::Start, None) => Err(Denied::NoPosition),
+                (State::Start, Some(at)) => Ok(self.config.fence.check(at.position, &self.route)?),
+                _ => Err(Denied::State { command, found, expected: StateId::Start }),
             },
-            (Command::Start, State::SetupFinished) => Ok(()),
-            (Command::Hold | Command::Return | Command::Land, State::Start | State::Finished)
-                if !self.armed() =>
-            {
-                Err(text!("on the ground, {}", self.state()))
-            }
-            (Command::Hold | Command::Return | Command::Land, _) => Ok(()),
-            _ => Err(text!("state {} does not permit it", self.state())),
-        }
-    }
-
-    fn state(&self) -> &'static str {
-        match self.state {
-            State::Start => "Start",
-            State::Setup => "Setup",
-            State::SetupFinished => "SetupFinished",
-            State::TakingOff => "TakingOff",
-            State::Flying { .. } => "Flying",
-            State::Holding { .. } => "Holding",
-            State::Landing => "Landing",
-            State::Finished => "Finished",
-            State::Aborted(_) => "Aborted",
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        match self.state {
-            State::Start => Phase::Start,
-            State::Setup | State::TakingOff => Phase::Preparing,
-            State::SetupFinished => Phase::Ready,
-            State::Flying { .. } => Phase::Moving,
-            State::Landing => Phase::Ending,
-            State::Finished => Phase::Finished,
-            State::Holding { .. } | State::Aborted(_) => Phase::Aborted,
-        }
-    }
-
-    fn detail(&self) -> Text {
-        match self.state {
-            State::Start if self.route.is_empty() => text!("waiting for a mission"),
-            State::Start => text!("waiting for setup"),
-            State::Setup => text!("loading the mission into the flight controller"),
-            State::SetupFinished => text!("the flight controller holds the mission"),
-            State::TakingOff => text!("climbing"),
-            State::Flying { .. } => {
-                let next = self.reached.map_or(0, |w| usize::from(w) + 1);
-                text!("waypoint {} of {}", next.min(self.route.len()), self.route.len())
-            }
-            State::Holding { .. } => text!("holding, then landing"),
-            State::Landing => text!("the mission is over: landing"),
-            State::Finished => text!("mission completed, landed"),
-            State::Aborted(_) if !self.armed() => text!("on the ground"),
-            State::Aborted(EndFlight::Hold) => text!("holding"),
-            State::Aborted(EndFlight::Return) => text!("returning to launch"),
-            State::Aborted(EndFlight::Land) => text!("landing"),
+            Command::Start if self.state == State::SetupFinished => Ok(()),
+            Command::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
+            Command::Hold | Command::Return | Command::Land => match self.state {
+                State::Start | State::Finished if !self.armed() => Err(Denied::OnGround { found }),
+                _ => Ok(()),
+            },
+            Command::Exclude { member } => Err(Denied::NoSwarm(member)),
+            Command::RecoverControl | Command::Engage => Err(Denied::NotTheProtocols),
         }
     }
 
     fn route(&self) -> &[Point] {
         &self.route
     }
-    fn reached(&self) -> Option<u16> {
-        self.reached
+
+    fn view(&self) -> View {
+        View {
+            route_speed_m_s: Some(self.config.planned_speed_m_s),
+            ..View::alone(self.state_id(), self.phase()).on_route(&self.route, self.reached)
+        }
     }
-    fn route_speed_m_s(&self) -> Option<f64> {
-        Some(self.config.planned_speed_m_s)
+
+    fn details(&self) -> Details {
+        Details { line: self.detail(), ..Details::default() }
     }
 }

@@ -23,8 +23,8 @@ use wingbeat_geo::{DVec2, Frame, Instant, Position};
 use wingbeat_wire::{Point, VehicleId};
 
 use crate::{
-    Actions, Command, ConfigError, Configuration, Input, Mission, Phase, Protocol, Route, SwarmView, Text,
-    mission, text,
+    Actions, Command, ConfigError, Configuration, Denied, Details, Input, Mission, MissionError, Protocol,
+    Route, SwarmView, View, mission,
 };
 
 /// What one aircraft is configured with.
@@ -77,9 +77,9 @@ pub struct Sweep {
 
 impl Sweep {
     /// The lanes of our strip, one after the other.
-    fn lanes(&self, area: &[Point]) -> Result<Route, Text> {
+    fn lanes(&self, area: &[Point]) -> Result<Route, MissionError> {
         let &[first, second, third] = area else {
-            return Err(text!("area: found {} corners, expected 3", area.len()));
+            return Err(MissionError::Corners { found: area.len() });
         };
         let position =
             |p: Point| Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
@@ -88,7 +88,7 @@ impl Sweep {
         let (along, side) = (local(second), local(third) - local(second));
         let length_m = along.length();
         if length_m < 1.0 {
-            return Err(text!("area: found lanes of {length_m:.1} m, expected 1 m or more"));
+            return Err(MissionError::LaneLength { found_m: length_m });
         }
         let across = DVec2::new(along.y, -along.x) / length_m;
         let width_m = side.dot(across);
@@ -103,10 +103,7 @@ impl Sweep {
                 let there = frame.to_position(place.extend(0.0));
                 let Position { latitude_e7, longitude_e7, .. } = there;
                 let point = Point { latitude_e7, longitude_e7, height_mm: first.height_mm };
-                if route.push(point).is_err() {
-                    let most = crate::ROUTE_MAX / 2;
-                    return Err(text!("area: found {lanes} lanes for one aircraft, expected {most} at most"));
-                }
+                route.push(point).map_err(|_| MissionError::Lanes { found: lanes })?;
             }
         }
         Ok(route)
@@ -117,7 +114,7 @@ impl Protocol for Sweep {
     fn name(&self) -> &'static str {
         "sweep"
     }
-    fn set_mission(&mut self, area: &[Point]) -> Result<(), Text> {
+    fn set_mission(&mut self, area: &[Point]) -> Result<(), MissionError> {
         let lanes = self.lanes(area)?;
         self.mission.set_mission(&lanes)
     }
@@ -127,29 +124,18 @@ impl Protocol for Sweep {
     fn poll_timeout(&self) -> (Instant, &'static str) {
         self.mission.poll_timeout()
     }
-    fn permits(&self, command: Command) -> Result<(), Text> {
+    fn permits(&self, command: Command) -> Result<(), Denied> {
         self.mission.permits(command)
-    }
-    fn state(&self) -> &'static str {
-        self.mission.state()
-    }
-    fn phase(&self) -> Phase {
-        self.mission.phase()
-    }
-    fn detail(&self) -> Text {
-        self.mission.detail()
     }
     fn route(&self) -> &[Point] {
         self.mission.route()
     }
-    fn reached(&self) -> Option<u16> {
-        self.mission.reached()
-    }
-    fn route_speed_m_s(&self) -> Option<f64> {
-        self.mission.route_speed_m_s()
-    }
-    fn swarm(&self) -> SwarmView {
+    fn view(&self) -> View {
         let Config { aircraft, strip, .. } = self.config;
-        SwarmView { size: aircraft, slot: Some(strip), formation: "lanes", ..SwarmView::ALONE }
+        let swarm = SwarmView { size: aircraft, slot: Some(strip), formation: "lanes", ..SwarmView::ALONE };
+        View { swarm, ..self.mission.view() }
+    }
+    fn details(&self) -> Details {
+        self.mission.details()
     }
 }

@@ -17,7 +17,7 @@ use std::error::Error;
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Input, Outputs, Phase, Reply};
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Input, Outputs, Phase, Reply, StateId};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{Mbcap, mbcap};
 use wingbeat_sim::chance::{self, Pcg64Mcg};
@@ -245,7 +245,7 @@ fn fly(sky: &Sky) -> Result<Flight, Box<dyn Error>> {
             if !bytes.is_empty() {
                 give(now, Kept::Autopilot(bytes.clone()), &mut agent, &mut controller);
             }
-            let phase = agent.place_in_swarm().0;
+            let phase = agent.view().phase;
             let command = match (phase, set_up, begun) {
                 (Phase::Start, false, _) => Some(Command::Setup),
                 (Phase::Ready, _, None) => Some(Command::Start),
@@ -267,15 +267,17 @@ fn fly(sky: &Sky) -> Result<Flight, Box<dyn Error>> {
         }
         let steady_at = begun.map_or(Instant::NEVER, |at| at + WARM_UP);
         if now >= steady_at && now.since(steady_at) >= MEASURED {
-            let state = agent.state();
-            if state != "Normal" {
+            let state = agent.view().state;
+            if state != StateId::Normal {
                 return Err(format!("{}: found state {state}, expected Normal", sky.name).into());
             }
             flight.steady_at = steady_at;
             return Ok(flight);
         }
         if now > Instant::from_secs(400) {
-            return Err(format!("{}: not under way after 400 s, state {}", sky.name, agent.state()).into());
+            return Err(
+                format!("{}: not under way after 400 s, state {}", sky.name, agent.view().state).into()
+            );
         }
     }
 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use wingbeat_agent::separation::Figures;
 use wingbeat_agent::{
-    Agent, AvoidanceTally, Command, Event, Input, Outputs, Phase, Reply, Severity, Status, Text,
+    Agent, AvoidanceTally, Command, Event, Input, Outputs, Phase, Rejection, Reply, Severity, StateId,
+    Status, Text,
 };
 use wingbeat_autopilot::codec::Decoder;
 use wingbeat_autopilot::dialect::MavMessage;
@@ -91,7 +92,7 @@ pub struct Change {
     /// Which aircraft.
     pub vehicle: usize,
     /// Its state, in the words of the protocol's paper.
-    pub state: &'static str,
+    pub state: StateId,
     /// The waypoint that it reached last.
     pub reached: Option<u16>,
     /// Where it really is.
@@ -342,17 +343,17 @@ impl World {
     /// What the checkers see, where `positions` are up to date.
     fn sample(&self, i: usize) -> Sample {
         let truth = self.vehicles[i].controller.truth();
-        let (phase, leader, slot_offset) = self.vehicles[i].agent.place_in_swarm();
+        let view = self.vehicles[i].agent.view();
         Sample {
             local: self.positions[i],
             velocity: truth.velocity,
             armed: truth.armed,
             landed: truth.landed,
-            phase,
-            leader,
-            slot_offset: slot_offset.map(|o| o.extend(0.0)),
+            phase: view.phase,
+            leader: view.swarm.leader,
+            slot_offset: view.slot_offset_m.map(|o| o.extend(0.0)),
             heading_rad: truth.heading_rad,
-            slot_in_heading: self.vehicles[i].agent.slot_in_heading_m(),
+            slot_in_heading: view.slot_in_heading_m,
         }
     }
 
@@ -362,7 +363,10 @@ impl World {
             return None;
         }
         let (now, vehicle, out) = (self.now, &mut self.vehicles[i], &mut self.outputs);
-        let stage = |agent: &Agent| (agent.state(), agent.reached());
+        let stage = |agent: &Agent| {
+            let view = agent.view();
+            (view.state, view.reached)
+        };
         let before = self.changes.is_some().then(|| stage(&vehicle.agent));
         vehicle.agent.handle(now, input, out);
         if let (Some(changes), Some(before)) = (&mut self.changes, before)
@@ -459,7 +463,8 @@ impl World {
     }
     fn answered(&mut self, vehicle: usize, input: Input<'_>) -> Reply {
         if self.is_dead(vehicle) {
-            return Reply::Refused(Text::try_from("nobody answers").unwrap_or_default());
+            let why = Text::try_from("its companion is dead").unwrap_or_default();
+            return Reply::Refused(Rejection::Disengaged(why));
         }
         self.agent(vehicle, input).expect("the agent answers commands and missions")
     }
@@ -469,11 +474,11 @@ impl World {
     }
     /// What one aircraft's avoidance came to, if it flies a protocol that has one.
     pub fn avoidance_tally(&self, vehicle: usize) -> Option<AvoidanceTally> {
-        self.vehicles[vehicle].agent.avoidance_tally()
+        self.vehicles[vehicle].agent.view().avoidance_tally
     }
     /// How far one aircraft's flight has come.
     pub fn phase(&self, vehicle: usize) -> Phase {
-        self.vehicles[vehicle].agent.place_in_swarm().0
+        self.vehicles[vehicle].agent.view().phase
     }
     /// How near one aircraft believes that others were.
     pub fn separation_figures(&self, vehicle: usize) -> Figures {

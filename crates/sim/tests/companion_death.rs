@@ -12,7 +12,7 @@ mod muscop;
 use mission_flight::Scripted;
 use muscop::Muscop;
 use wingbeat_agent::guardian::{self, Activity, Guardian, Modes, Pulse, Then};
-use wingbeat_agent::{Input, Signing};
+use wingbeat_agent::{Input, Signing, StateId};
 use wingbeat_autopilot::codec::signing::{Key, Signer, Unsigned, Verifier};
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_signed, encode_v2};
 use wingbeat_autopilot::copter::Mode;
@@ -51,7 +51,7 @@ impl Companion for Muscop {
         self.agent.pulse(now)
     }
     fn finished(&self) -> bool {
-        self.agent.state() == "Finished"
+        self.agent.view().state == StateId::Finished
     }
 }
 
@@ -573,7 +573,7 @@ fn without_any_layer_setup_is_refused_and_says_which_it_looked_for() {
         let failed: Vec<_> = status.checks.iter().filter(|c| !c.passed).collect();
         assert_eq!(failed.iter().map(|c| c.name).collect::<Vec<_>>(), ["companion loss"], "{failed:?}");
         assert!(failed[0].detail.ends_with(why), "{:?}", failed[0]);
-        assert_eq!((status.state, flight.controller.truth().armed), ("Start", false));
+        assert_eq!((status.state, flight.controller.truth().armed), (StateId::Start, false));
     }
 }
 

@@ -1,6 +1,6 @@
 //! MBCAP through all layers: agents, MAVLink bytes, simulated flight controllers, beacons over the channel.
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply, Severity};
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply, Severity, StateId};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mbcap;
@@ -59,11 +59,11 @@ fn blind() -> mbcap::Config {
 }
 
 /// Sets up and starts all, and flies until all are down. Returns the states that each went through.
-fn fly(world: &mut World) -> Vec<Vec<&'static str>> {
+fn fly(world: &mut World) -> Vec<Vec<StateId>> {
     fly_until(world, |_| false)
 }
 
-fn fly_until(world: &mut World, is_enough: impl Fn(&World) -> bool) -> Vec<Vec<&'static str>> {
+fn fly_until(world: &mut World, is_enough: impl Fn(&World) -> bool) -> Vec<Vec<StateId>> {
     let mut states = vec![vec![]; world.count()];
     let (mut pressed, mut started) = (vec![false; world.count()], false);
     while world.now() < Instant::from_secs(900) {
@@ -103,7 +103,10 @@ fn two_that_meet_face_to_face_pass_each_other_and_both_arrive() {
         let figures = world.observer().swarm();
         assert!(world.observer().aircraft().iter().all(|a| a.completed), "{states:?}");
         assert!(figures.collisions.is_empty() && figures.separation_min_m > 5.0, "{figures:?}");
-        assert!(states[0].contains(&"GoOnPlease") && states[1].contains(&"Overtaking"), "{states:?}");
+        assert!(
+            states[0].contains(&StateId::GoOnPlease) && states[1].contains(&StateId::Overtaking),
+            "{states:?}"
+        );
         // What each believes of the other is what was.
         for i in 0..2 {
             let believed = world.separation_figures(i);
@@ -188,14 +191,14 @@ fn mbcap_12_the_monitor_agrees_with_the_truth_under_noise() {
 fn mbcap_10_in_every_state_a_pilot_silences_the_protocol_and_the_monitor_goes_on() {
     let (a, b) = (DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0));
     let cases = [
-        (0, "TakingOff"),
-        (0, "Normal"),
-        (0, "StandStill"),
-        (1, "StandStill"),
-        (0, "MovingAside"),
-        (0, "GoOnPlease"),
-        (1, "Overtaking"),
-        (1, "Landing"),
+        (0, StateId::TakingOff),
+        (0, StateId::Normal),
+        (0, StateId::StandStill),
+        (1, StateId::StandStill),
+        (0, StateId::MovingAside),
+        (0, StateId::GoOnPlease),
+        (1, StateId::Overtaking),
+        (1, StateId::Landing),
     ];
     for (i, state) in cases {
         let mut world = world(&[&[a, b], &[b, a]], mbcap::Config::mbcap_e, 4);

@@ -1,7 +1,7 @@
 //! Mission through all layers: agent, MAVLink bytes, simulated flight controller; and the operator's commands in
 //! each of its states in the air.
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply, StateId};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mission;
@@ -54,7 +54,7 @@ fn is_down(world: &World) -> bool {
 fn a_mission_is_flown_and_ends_on_the_ground() {
     let mut world = world(1);
     fly_until(&mut world, is_down);
-    assert_eq!((world.status(0).state, world.status(0).reached), ("Finished", Some(2)));
+    assert_eq!((world.status(0).state, world.status(0).reached), (StateId::Finished, Some(2)));
     let figures = world.observer().aircraft()[0];
     assert!(figures.completed && (145.0..175.0).contains(&figures.distance_m), "{figures:?}");
 }
@@ -62,7 +62,7 @@ fn a_mission_is_flown_and_ends_on_the_ground() {
 #[test]
 fn the_operator_is_obeyed_from_the_first_propeller_to_the_last() {
     let commands = [(Command::Hold, Mode::Brake), (Command::Return, Mode::Rtl), (Command::Land, Mode::Land)];
-    for state in ["TakingOff", "Flying", "Landing"] {
+    for state in [StateId::TakingOff, StateId::Flying, StateId::Landing] {
         for (command, mode) in commands {
             let mut world = world(2);
             // Well into it, so that there is something to end.
@@ -74,7 +74,7 @@ fn the_operator_is_obeyed_from_the_first_propeller_to_the_last() {
             assert_eq!(world.command(0, "end", command), Reply::Accepted, "{state}");
             world.run_until(world.now() + Duration::from_secs(3));
             let status = world.status(0);
-            assert_eq!(status.state, "Aborted", "{state}, {command:?}");
+            assert_eq!(status.state, StateId::Aborted, "{state}, {command:?}");
             assert_eq!(status.flight_controller.mode_number, Some(mode.number()), "{state}, {command:?}");
             if command == Command::Hold {
                 let height_m = world.status(0).navigation.unwrap().height_m;
@@ -93,7 +93,7 @@ fn the_operator_is_obeyed_from_the_first_propeller_to_the_last() {
 #[test]
 fn who_is_stopped_between_start_and_arming_does_not_take_off() {
     let mut world = world(3);
-    fly_until(&mut world, |w| w.status(0).state == "TakingOff");
+    fly_until(&mut world, |w| w.status(0).state == StateId::TakingOff);
     assert!(!world.status(0).flight_controller.armed);
     assert_eq!(world.command(0, "no", Command::Land), Reply::Accepted);
     world.run_until(world.now() + Duration::from_secs(60));

@@ -1,4 +1,5 @@
-//! What aircraft say to each other, and its bytes.
+//! What aircraft broadcast to each other, and its bytes; and the vocabulary that they share with the ground: an
+//! operator's [`Command`], a flight's [`StateId`] and [`Phase`].
 //!
 //! A datagram is a version byte and a postcard-encoded [`Datagram`]. Everything in it is bounded and an
 //! integer. [`decode`] turns bytes into a value that cannot be wrong, or names one reason per refused
@@ -6,10 +7,13 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod command;
 mod message;
 mod places;
 mod read;
+mod state;
 
+pub use command::Command;
 pub use message::{
     AGE_MAX_MS, Avoidance, Beacon, Coordinates, Ending, LOCATIONS_MAX, Location, Message, Plan, Point,
     SWARM_MAX, SlotOffset, VehicleId, WAYPOINTS_MAX,
@@ -17,6 +21,7 @@ pub use message::{
 
 pub use places::Places;
 use serde::Serialize;
+pub use state::{Phase, StateId};
 
 /// The longest datagram: what fits an Ethernet frame without fragments (1500 − 20 IP − 8 UDP).
 pub const DATAGRAM_LEN_MAX: usize = 1472;

@@ -10,6 +10,14 @@ use crate::Refused;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VehicleId(pub u64);
 
+impl VehicleId {
+    /// The id that is written as 16 hexadecimal digits, and nothing else.
+    pub fn from_hexadecimal(text: &str) -> Option<Self> {
+        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        u64::from_str_radix(text, 16).ok().filter(|_| digits).map(Self)
+    }
+}
+
 impl core::fmt::Display for VehicleId {
     /// 16 hexadecimal digits, as in the API.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

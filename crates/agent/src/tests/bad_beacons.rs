@@ -21,7 +21,7 @@ fn flying() -> Bench {
     bench.second();
     bench.agent.engaged = true;
     bench.second();
-    assert_eq!(bench.agent.state(), "Normal", "{:?}", bench.log);
+    assert_eq!(bench.agent.view().state, StateId::Normal, "{:?}", bench.log);
     bench.datagrams.clear();
     bench
 }
@@ -30,8 +30,8 @@ impl Bench {
     /// The order that the executor is given counts as done.
     fn order_is_done(&mut self) {
         use wingbeat_protocol::{Input, Order};
-        let order = match self.agent.state() {
-            "Setup" => Order::LoadRoute,
+        let order = match self.agent.view().state {
+            StateId::Setup => Order::LoadRoute,
             _ => Order::FlyRoute { height_mm: 20_000 },
         };
         self.agent.executor.clear();

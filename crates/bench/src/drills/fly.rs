@@ -6,6 +6,7 @@ use wingbeat_agent::{Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::world::{Change, World};
+use wingbeat_wire::VehicleId;
 
 use super::script::{Act, Role, Script, Stage};
 use super::{Kind, Outcome};
@@ -154,7 +155,7 @@ impl Drill {
 
     /// Who has that role now.
     fn index(&self, role: Role) -> usize {
-        let leader = (0..self.count()).find(|&i| self.world.agent_of(i).place_in_swarm().1).unwrap_or(0);
+        let leader = (0..self.count()).find(|&i| self.world.agent_of(i).view().swarm.leader).unwrap_or(0);
         match role {
             Role::Master => 0,
             Role::Centre => leader,
@@ -182,8 +183,10 @@ impl Drill {
                 }
             }
         }
-        self.groups =
-            (0..self.count()).map(|i| (0..self.count()).map(|j| self.is_member(i, j)).collect()).collect();
+        let given_up = self.given_up();
+        self.groups = (0..self.count())
+            .map(|i| (0..self.count()).map(|j| self.is_member(&given_up, i, j)).collect())
+            .collect();
         if let Some(c) = self.world.observer().swarm().collisions.first()
             && !self.safety.iter().any(|s| s.starts_with("separation"))
         {
@@ -219,7 +222,8 @@ impl Drill {
     /// last look, so that one that was given up at either of them may have been given up then.
     fn release(&mut self, change: &Change, waypoint: u16) {
         let i = change.vehicle;
-        let member = |j: usize| self.groups[i][j] && self.is_member(i, j);
+        let given_up = self.given_up();
+        let member = |j: usize| self.groups[i][j] && self.is_member(&given_up, i, j);
         let late = |&j: &usize| member(j) && self.seen[j].reached < Some(waypoint);
         for j in (0..self.count()).filter(late).collect::<Vec<_>>() {
             let (who, at_s, other) = (i + 1, change.at.as_secs_f64(), j + 1);
@@ -230,11 +234,21 @@ impl Drill {
     }
 
     /// Whether `j` belongs to the group that `i` flies with: neither it nor whoever leads it has given `j` up.
-    fn is_member(&self, i: usize, j: usize) -> bool {
+    fn is_member(&self, given_up: &[Vec<VehicleId>], i: usize, j: usize) -> bool {
         let scenario = &self.script.scenario;
-        let (agent, other) = (self.world.agent_of(i), scenario.id(j));
-        let leader = (0..self.count()).find(|&l| Some(scenario.id(l)) == agent.leader()).unwrap_or(i);
-        agent.waits_for(other) && (leader == j || self.world.agent_of(leader).waits_for(other))
+        let (leader, other) = (self.world.agent_of(i).view().swarm.leader_id, scenario.id(j));
+        let leader = (0..self.count()).find(|&l| Some(scenario.id(l)) == leader).unwrap_or(i);
+        let waits = |i: usize| !given_up[i].contains(&other);
+        waits(i) && (leader == j || waits(leader))
+    }
+
+    /// By aircraft, the members that it does not wait for.
+    fn given_up(&self) -> Vec<Vec<VehicleId>> {
+        let of = |i: usize| {
+            let absentees = self.world.agent_of(i).absentees();
+            absentees.iter().filter(|a| !a.is_waited_for).map(|a| a.id).collect()
+        };
+        (0..self.count()).map(of).collect()
     }
 
     fn follow_script(&mut self) {

@@ -1,7 +1,7 @@
 //! What is drawn from a drill's seed: the swarm, its mission, and what goes wrong at which point of the
 //! flight.
 
-use wingbeat_agent::Command;
+use wingbeat_agent::{Command, StateId};
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::chance::{self, Pcg64Mcg};
@@ -42,19 +42,33 @@ pub(super) enum Stage {
 
 impl Stage {
     /// Of an aircraft in this state of its protocol, that reached this waypoint last.
-    pub(super) fn of(state: &str, reached: Option<u16>) -> Self {
+    pub(super) fn of(state: StateId, reached: Option<u16>) -> Self {
         let reached = reached.unwrap_or(0);
         match state {
-            "Start" => Self::Start,
-            "Setup" => Self::Setup,
-            "ReadyToFly" => Self::ReadyToFly,
-            "TakingOff" => Self::TakingOff,
-            "SetupFinished" => Self::SetupFinished,
-            "WaypointReached" => Self::Mission(reached * 2),
-            "MovingToWaypoint" => Self::Mission(reached * 2 + 1),
-            "MovingToLand" => Self::MovingToLand,
-            "Landing" => Self::Landing,
-            _ => Self::Over,
+            StateId::Start => Self::Start,
+            StateId::Setup => Self::Setup,
+            StateId::ReadyToFly => Self::ReadyToFly,
+            StateId::TakingOff => Self::TakingOff,
+            StateId::SetupFinished => Self::SetupFinished,
+            StateId::WaypointReached => Self::Mission(reached * 2),
+            StateId::MovingToWaypoint => Self::Mission(reached * 2 + 1),
+            StateId::MovingToLand => Self::MovingToLand,
+            StateId::Landing => Self::Landing,
+            StateId::Finished | StateId::Aborted => Self::Over,
+            // Of other protocols.
+            StateId::Flying
+            | StateId::Holding
+            | StateId::Ready
+            | StateId::FollowMe
+            | StateId::WaitMaster
+            | StateId::Following
+            | StateId::LeaderLost
+            | StateId::Normal
+            | StateId::StandStill
+            | StateId::MovingAside
+            | StateId::GoOnPlease
+            | StateId::Overtaking
+            | StateId::EmergencyLand => Self::Over,
         }
     }
 

@@ -10,13 +10,15 @@ pub mod plot;
 pub mod table;
 
 use anyhow::{Result, bail};
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config as AgentConfig, Phase as FlightPhase, Reply};
+use wingbeat_agent::{
+    Agent, Command, CompanionLoss, Config as AgentConfig, Phase as FlightPhase, Reply, StateId,
+};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant};
 use wingbeat_protocol::mbcap::config::{Config, Projection};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, TICK};
 use wingbeat_sim::world::World;
-use wingbeat_wire::{Avoidance, Beacon, Location, Message, Point, VehicleId, decode};
+use wingbeat_wire::{Beacon, Location, Message, Point, VehicleId, decode};
 
 use crate::scenario::ORIGIN;
 
@@ -186,7 +188,7 @@ pub fn fly(alternative: Alternative) -> Result<Flown> {
             place: frame.to_local(truth.position).truncate(),
             velocity: truth.velocity.truncate(),
         });
-        let is_on_mission = world.status(0).state == Avoidance::Normal.name();
+        let is_on_mission = world.agent_of(0).view().state == StateId::Normal;
         if is_on_mission && began.is_none() {
             began = Some(now);
         }

@@ -3,6 +3,8 @@ use std::sync::LazyLock;
 
 use super::plot::svg;
 use super::table::{ahead_m, figures, table};
+use wingbeat_wire::Avoidance;
+
 use super::*;
 
 /// One flight of each, flown once for all tests.

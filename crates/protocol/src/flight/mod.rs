@@ -23,7 +23,11 @@ impl EndFlight {
             Command::Hold => Some(Self::Hold),
             Command::Return => Some(Self::Return),
             Command::Land => Some(Self::Land),
-            Command::Setup | Command::Start | Command::Exclude(_) => None,
+            Command::Setup
+            | Command::Start
+            | Command::RecoverControl
+            | Command::Engage
+            | Command::Exclude { .. } => None,
         }
     }
 

@@ -34,8 +34,8 @@ use wingbeat_wire::{Coordinates, Message, Point, Refused};
 use crate::swarm::preview::Around;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
 use crate::{
-    Absentees, Action, Actions, Command, FormationView, Input, Order, Phase, Protocol, SwarmView, Telemetry,
-    Text, push, text,
+    Action, Actions, Command, Denied, Details, Input, MissionError, Order, Phase, Protocol, StateId,
+    Telemetry, Text, View, push, text,
 };
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
@@ -97,6 +97,8 @@ pub struct FollowMe {
     tell_at: Instant,
     /// Where the formation points, and since when: it turns after the leader's nose (leader).
     formation: Option<(Instant, f64)>,
+    /// From the leader to our slot, in the plan: metres right of the leader's heading, and ahead.
+    slot_m: Option<DVec2>,
 }
 
 impl FollowMe {
@@ -119,6 +121,7 @@ impl FollowMe {
             armed_since: None,
             tell_at: now + Duration::from_micros(phase_us),
             formation: None,
+            slot_m: None,
             config,
         }
     }
@@ -198,6 +201,17 @@ impl FollowMe {
         let height_m = height_m.clamp(limits.height_least_m, limits.height_most_m.max(limits.height_least_m));
         let height_mm = libm::round(height_m * 1e3) as i32;
         Some(Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm })
+    }
+
+    /// Our slot seen from the leader, metres east and north, where the formation has the heading received last.
+    fn slot_offset_m(&self) -> Option<DVec2> {
+        let slot_m = self.slot_m?;
+        let heading_rad = match self.told {
+            Some((_, c)) => f64::from(c.heading_urad) * 1e-6,
+            None => plan::heading_rad(&self.swarm.plan),
+        };
+        let (sin, cos) = libm::sincos(heading_rad);
+        Some(DVec2::new(slot_m.x * cos + slot_m.y * sin, slot_m.y * cos - slot_m.x * sin))
     }
 
     /// When the leader counts as lost. One that was never heard may not have been started yet: for it we wait as
@@ -281,10 +295,55 @@ impl FollowMe {
         }
     }
 
+    fn state_id(&self) -> StateId {
+        match self.swarm.state {
+            State::Flying(Flight::Ready) if self.is_leader() => StateId::Ready,
+            State::Flying(Flight::Ready) => StateId::WaitMaster,
+            State::Flying(Flight::FollowMe) => StateId::FollowMe,
+            State::Flying(Flight::Following) => StateId::Following,
+            State::Flying(Flight::LeaderLost { .. }) => StateId::LeaderLost,
+            State::Flying(Flight::Descending { .. }) => StateId::Landing,
+            _ => self.swarm.state_id().unwrap_or(StateId::Following),
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.swarm.state {
+            State::Flying(Flight::FollowMe | Flight::Following) => Phase::Moving,
+            State::Flying(Flight::Descending { .. }) => Phase::Ending,
+            State::Flying(Flight::Ready | Flight::LeaderLost { .. }) => Phase::Waiting,
+            _ => self.swarm.phase().unwrap_or(Phase::Waiting),
+        }
+    }
+
+    fn detail(&self) -> Text {
+        let height_m = self.config.height_m;
+        match self.swarm.state {
+            State::Flying(Flight::Ready) if self.is_leader() => {
+                text!("waiting for its pilot to be at {height_m} m")
+            }
+            State::Flying(Flight::Ready) => text!("in slot {}, waiting for the leader", self.swarm.slot),
+            State::Flying(Flight::FollowMe) => text!("flown by its pilot, telling where it is"),
+            State::Flying(Flight::Following) => text!("following in slot {}", self.swarm.slot),
+            State::Flying(Flight::LeaderLost { .. }) => {
+                text!("the leader is silent: holding, then landing")
+            }
+            State::Flying(Flight::Descending { .. }) => text!("landed by its pilot, calling all to land"),
+            State::TakingOff(_) if self.is_leader() => {
+                text!("waiting for {} to be in their slots", self.swarm.missing(self.swarm.in_slot))
+            }
+            State::SetupFinished if self.is_leader() => text!("all in their slots, waiting for the start"),
+            State::Finished => text!("flight completed, landed"),
+            _ => self.swarm.detail().unwrap_or_default(),
+        }
+    }
+
     /// Takes a state, acts and tells.
     fn change(&mut self, now: Instant, new: State, out: &mut Actions) {
         let old = self.swarm.state;
         self.swarm.change(now, new, out);
+        let formation = plan::formation(&self.swarm.plan).ok();
+        self.slot_m = formation.map(|formation| formation.offset_m(self.swarm.slot, 0.0));
         match new {
             State::Flying(Flight::Ready) => self.waits_since = now,
             State::Flying(Flight::LeaderLost { .. }) => {
@@ -311,8 +370,8 @@ impl FollowMe {
             }
             _ => None,
         };
-        let (name, detail) = (self.state(), self.detail());
-        self.swarm.tell(old, name, &detail, why, out);
+        let (state, detail) = (self.state_id(), self.detail());
+        self.swarm.tell(old, state, &detail, why, out);
     }
 
     /// A slave flies after what was told last.
@@ -402,8 +461,8 @@ impl Protocol for FollowMe {
         "follow_me"
     }
 
-    fn set_mission(&mut self, _mission: &[Point]) -> Result<(), Text> {
-        Err(text!("FollowMe flies no mission: a pilot flies the leader, {}", self.swarm.config.master))
+    fn set_mission(&mut self, _mission: &[Point]) -> Result<(), MissionError> {
+        Err(MissionError::Piloted(self.swarm.config.master))
     }
 
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
@@ -442,62 +501,19 @@ impl Protocol for FollowMe {
         if own.0 < first.0 { own } else { first }
     }
 
-    fn permits(&self, command: Command) -> Result<(), Text> {
+    fn permits(&self, command: Command) -> Result<(), Denied> {
         let leader = self.is_leader();
         match command {
             Command::Hold | Command::Return | Command::Land if leader && self.swarm.airborne() => {
-                Err(text!("a pilot flies this aircraft"))
+                Err(Denied::Piloted)
             }
             Command::Setup if leader && self.swarm.at.is_some_and(|at| heading_of(&at).is_none()) => {
-                Err(text!("no heading yet"))
+                Err(Denied::NoHeading)
             }
-            Command::Exclude(who) if self.swarm.planned() && who == self.swarm.config.master => {
-                Err(text!("exclude {who}: a pilot flies it and all follow it"))
+            Command::Exclude { member } if self.swarm.planned() && member == self.swarm.config.master => {
+                Err(Denied::Followed(member))
             }
-            _ => self.swarm.permits(command, self.state()),
-        }
-    }
-
-    fn state(&self) -> &'static str {
-        match self.swarm.state {
-            State::Flying(Flight::Ready) if self.is_leader() => "Ready",
-            State::Flying(Flight::Ready) => "WaitMaster",
-            State::Flying(Flight::FollowMe) => "FollowMe",
-            State::Flying(Flight::Following) => "Following",
-            State::Flying(Flight::LeaderLost { .. }) => "LeaderLost",
-            State::Flying(Flight::Descending { .. }) => "Landing",
-            _ => self.swarm.state_name().unwrap_or_default(),
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        match self.swarm.state {
-            State::Flying(Flight::FollowMe | Flight::Following) => Phase::Moving,
-            State::Flying(Flight::Descending { .. }) => Phase::Ending,
-            State::Flying(Flight::Ready | Flight::LeaderLost { .. }) => Phase::Waiting,
-            _ => self.swarm.phase().unwrap_or(Phase::Waiting),
-        }
-    }
-
-    fn detail(&self) -> Text {
-        let height_m = self.config.height_m;
-        match self.swarm.state {
-            State::Flying(Flight::Ready) if self.is_leader() => {
-                text!("waiting for its pilot to be at {height_m} m")
-            }
-            State::Flying(Flight::Ready) => text!("in slot {}, waiting for the leader", self.swarm.slot),
-            State::Flying(Flight::FollowMe) => text!("flown by its pilot, telling where it is"),
-            State::Flying(Flight::Following) => text!("following in slot {}", self.swarm.slot),
-            State::Flying(Flight::LeaderLost { .. }) => {
-                text!("the leader is silent: holding, then landing")
-            }
-            State::Flying(Flight::Descending { .. }) => text!("landed by its pilot, calling all to land"),
-            State::TakingOff(_) if self.is_leader() => {
-                text!("waiting for {} to be in their slots", self.swarm.missing(self.swarm.in_slot))
-            }
-            State::SetupFinished if self.is_leader() => text!("all in their slots, waiting for the start"),
-            State::Finished => text!("flight completed, landed"),
-            _ => self.swarm.detail().unwrap_or_default(),
+            _ => self.swarm.permits(command, self.state_id()),
         }
     }
 
@@ -505,24 +521,17 @@ impl Protocol for FollowMe {
         if self.swarm.planned() { &self.swarm.route } else { &[] }
     }
 
-    fn reached(&self) -> Option<u16> {
-        None
+    fn view(&self) -> View {
+        View {
+            is_piloted: self.is_leader(),
+            slot_offset_m: self.slot_offset_m(),
+            slot_in_heading_m: self.slot_m,
+            ..self.swarm.view(self.state_id(), self.phase())
+        }
     }
 
-    fn target(&self) -> Option<Point> {
-        self.swarm.target
-    }
-
-    fn swarm(&self) -> SwarmView {
-        self.swarm.view()
-    }
-
-    fn absentees(&self) -> Absentees {
-        self.swarm.absentees()
-    }
-
-    /// In flight around the leader, wherever its pilot is.
-    fn formation(&self) -> Option<FormationView> {
+    /// In flight the formation is around the leader, wherever its pilot is.
+    fn details(&self) -> Details {
         let here = self.swarm.at.map(|at| at.point());
         let around = match (self.swarm.state, here, self.formation) {
             (State::Flying(Flight::FollowMe), Some(here), Some((_, heading_rad))) => {
@@ -530,28 +539,6 @@ impl Protocol for FollowMe {
             }
             _ => Around::Waypoint(0),
         };
-        self.swarm.formation_view(around)
-    }
-
-    fn slot_offset_m(&self) -> Option<DVec2> {
-        let formation = plan::formation(&self.swarm.plan).ok()?;
-        let heading_rad = match self.told {
-            Some((_, c)) => f64::from(c.heading_urad) * 1e-6,
-            None => plan::heading_rad(&self.swarm.plan),
-        };
-        Some(formation.offset_m(self.swarm.slot, heading_rad))
-    }
-
-    fn slot_in_heading_m(&self) -> Option<DVec2> {
-        let formation = plan::formation(&self.swarm.plan).ok()?;
-        Some(formation.offset_m(self.swarm.slot, 0.0))
-    }
-
-    fn is_piloted(&self) -> bool {
-        self.is_leader()
-    }
-
-    fn plan_hash(&self) -> Option<u64> {
-        self.swarm.plan_hash()
+        self.swarm.details(self.detail(), around)
     }
 }

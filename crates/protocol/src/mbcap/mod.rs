@@ -35,8 +35,8 @@ use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{LOCATIONS_MAX, Location, Message, Point, Refused, VehicleId};
 
 use crate::{
-    Action, Actions, AvoidanceView, Command, EndFlight, Fence, Input, Order, Phase, Protocol, ROUTE_MAX,
-    Route, Severity, Telemetry, Text, text,
+    Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Input, MissionError, Order,
+    Phase, Protocol, ROUTE_MAX, Route, Severity, StateId, Telemetry, Text, View, text,
 };
 use config::AsideTests;
 use neighbours::{Neighbour, Neighbours};
@@ -220,10 +220,11 @@ impl Mbcap {
     }
 
     /// Whether every waypoint lies inside the fence.
-    fn flyable(&self) -> Result<(), Text> {
-        let Some((_, at)) = self.at else { return Err(text!("no position yet")) };
+    fn flyable(&self) -> Result<(), Denied> {
+        let Some((_, at)) = self.at else { return Err(Denied::NoPosition) };
         let Config { height_least_m, height_most_m, distance_most_m, .. } = self.config;
-        Fence { height_least_m, height_most_m, distance_most_m }.check(at.position, &self.route)
+        let fence = Fence { height_least_m, height_most_m, distance_most_m };
+        Ok(fence.check(at.position, &self.route)?)
     }
 
     fn observe(&mut self, now: Instant, at: Telemetry) {
@@ -611,8 +612,13 @@ impl Mbcap {
                 let height_mm = self.route.first().map_or(0, |w| w.height_mm);
                 push(out, Action::Order(Order::FlyRoute { height_mm }));
             }
-            // An end: above. No aircraft is waited for, so none is excluded.
-            Command::Hold | Command::Return | Command::Land | Command::Exclude(_) => {}
+            // An end: above. No aircraft is waited for, so none is excluded; the others are the agent's own.
+            Command::Hold
+            | Command::Return
+            | Command::Land
+            | Command::RecoverControl
+            | Command::Engage
+            | Command::Exclude { .. } => {}
         }
     }
 
@@ -631,7 +637,7 @@ impl Mbcap {
     }
 
     fn failed(&mut self, now: Instant, order: Order, out: &mut Actions) {
-        log(out, Severity::Error, text!("{order} failed in state {}", self.state()));
+        log(out, Severity::Error, text!("{order} failed in state {}", self.state_id()));
         match self.state {
             State::Setup => (self.state, self.since) = (State::Start, now),
             State::TakingOff if !self.armed() => (self.state, self.since) = (State::SetupFinished, now),
@@ -673,6 +679,62 @@ impl Mbcap {
             push(out, Action::Order(Order::Land));
         }
     }
+
+    fn state_id(&self) -> StateId {
+        match self.state {
+            State::Start => StateId::Start,
+            State::Setup => StateId::Setup,
+            State::SetupFinished => StateId::SetupFinished,
+            State::TakingOff => StateId::TakingOff,
+            State::Flying(avoidance) => avoidance.into(),
+            State::Landing => StateId::Landing,
+            State::Finished => StateId::Finished,
+            State::Aborted(_) => StateId::Aborted,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.state {
+            State::Start => Phase::Start,
+            State::Setup | State::TakingOff => Phase::Preparing,
+            State::SetupFinished => Phase::Ready,
+            State::Flying(Avoidance::StandStill | Avoidance::GoOnPlease) => Phase::Waiting,
+            State::Flying(Avoidance::Normal | Avoidance::MovingAside | Avoidance::Overtaking) => {
+                Phase::Moving
+            }
+            State::Flying(Avoidance::EmergencyLand) | State::Landing => Phase::Ending,
+            State::Finished => Phase::Finished,
+            State::Aborted(_) => Phase::Aborted,
+        }
+    }
+
+    fn detail(&self) -> Text {
+        match (self.state, self.avoiding) {
+            (State::Start, _) if self.route.is_empty() => text!("waiting for a mission"),
+            (State::Start, _) => text!("waiting for setup"),
+            (State::SetupFinished, _) => text!("the flight controller holds the mission"),
+            (State::Aborted(EndFlight::Hold), _) => text!("holding at the operator's command"),
+            (State::Aborted(EndFlight::Return), _) => text!("returning to launch"),
+            (State::Aborted(EndFlight::Land), _) => text!("landing"),
+            (State::Flying(Avoidance::Normal), None) => {
+                text!("waypoint {} of {}", self.next().min(self.route.len()), self.route.len())
+            }
+            (State::Flying(_), Some(id)) => text!("in conflict with {id}"),
+            _ => text!(""),
+        }
+    }
+
+    fn avoidance(&self) -> Option<AvoidanceView> {
+        let frame = self.frame.as_ref()?;
+        let place = |at: DVec3| frame.to_position(at);
+        Some(AvoidanceView {
+            state: self.flying().unwrap_or(Avoidance::Normal),
+            avoiding: self.avoiding,
+            predicted: self.told.locations.iter().map(|&l| place(l)).collect(),
+            risk: self.risk_at.map(place),
+            aside: self.aside.map(|a| place(a.extend(self.here.z))),
+        })
+    }
 }
 
 fn push(out: &mut Actions, action: Action) {
@@ -689,15 +751,14 @@ impl Protocol for Mbcap {
         self.config.name
     }
 
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), Text> {
+    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError> {
         if self.state != State::Start {
-            return Err(text!("a mission can be given in state Start, found {}", self.state()));
+            return Err(MissionError::State { found: self.state_id() });
         }
-        let (found, most) = (mission.len(), ROUTE_MAX);
         self.route = Route::from_slice(mission)
             .ok()
             .filter(|m| m.len() >= 2)
-            .ok_or_else(|| text!("mission: found {found} waypoints, expected 2 to {most}"))?;
+            .ok_or(MissionError::Waypoints { found: mission.len() })?;
         Ok(())
     }
 
@@ -744,85 +805,36 @@ impl Protocol for Mbcap {
         }
     }
 
-    fn permits(&self, command: Command) -> Result<(), Text> {
-        let state = self.state;
-        match (command, state) {
-            (Command::Setup, State::Start) if self.route.is_empty() => {
-                Err(text!("no mission: hand one over first"))
-            }
-            (Command::Setup, State::Start) => self.flyable(),
-            (Command::Start, State::SetupFinished) => Ok(()),
-            (Command::Hold | Command::Return | Command::Land, _) if self.armed() => Ok(()),
-            _ => Err(text!("state {} does not permit it", self.state())),
-        }
-    }
-
-    fn state(&self) -> &'static str {
-        match self.state {
-            State::Start => "Start",
-            State::Setup => "Setup",
-            State::SetupFinished => "SetupFinished",
-            State::TakingOff => "TakingOff",
-            State::Flying(avoidance) => avoidance.name(),
-            State::Landing => "Landing",
-            State::Finished => "Finished",
-            State::Aborted(_) => "Aborted",
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        match self.state {
-            State::Start => Phase::Start,
-            State::Setup | State::TakingOff => Phase::Preparing,
-            State::SetupFinished => Phase::Ready,
-            State::Flying(Avoidance::StandStill | Avoidance::GoOnPlease) => Phase::Waiting,
-            State::Flying(Avoidance::Normal | Avoidance::MovingAside | Avoidance::Overtaking) => {
-                Phase::Moving
-            }
-            State::Flying(Avoidance::EmergencyLand) | State::Landing => Phase::Ending,
-            State::Finished => Phase::Finished,
-            State::Aborted(_) => Phase::Aborted,
-        }
-    }
-
-    fn route_speed_m_s(&self) -> Option<f64> {
-        Some(self.config.planned_speed_m_s)
-    }
-
-    fn detail(&self) -> Text {
-        match (self.state, self.avoiding) {
-            (State::Start, _) if self.route.is_empty() => text!("waiting for a mission"),
-            (State::Start, _) => text!("waiting for setup"),
-            (State::SetupFinished, _) => text!("the flight controller holds the mission"),
-            (State::Aborted(EndFlight::Hold), _) => text!("holding at the operator's command"),
-            (State::Aborted(EndFlight::Return), _) => text!("returning to launch"),
-            (State::Aborted(EndFlight::Land), _) => text!("landing"),
-            (State::Flying(Avoidance::Normal), None) => {
-                text!("waypoint {} of {}", self.next().min(self.route.len()), self.route.len())
-            }
-            (State::Flying(_), Some(id)) => text!("in conflict with {id}"),
-            _ => text!(""),
+    fn permits(&self, command: Command) -> Result<(), Denied> {
+        let found = self.state_id();
+        match command {
+            Command::Setup => match self.state {
+                State::Start if self.route.is_empty() => Err(Denied::NoMission),
+                State::Start => self.flyable(),
+                _ => Err(Denied::State { command, found, expected: StateId::Start }),
+            },
+            Command::Start if self.state == State::SetupFinished => Ok(()),
+            Command::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
+            Command::Hold | Command::Return | Command::Land if self.armed() => Ok(()),
+            Command::Hold | Command::Return | Command::Land => Err(Denied::OnGround { found }),
+            Command::Exclude { member } => Err(Denied::NoSwarm(member)),
+            Command::RecoverControl | Command::Engage => Err(Denied::NotTheProtocols),
         }
     }
 
     fn route(&self) -> &[Point] {
         &self.route
     }
-    fn reached(&self) -> Option<u16> {
-        self.reached
+
+    fn view(&self) -> View {
+        View {
+            route_speed_m_s: Some(self.config.planned_speed_m_s),
+            avoidance_tally: Some(self.tally),
+            ..View::alone(self.state_id(), self.phase()).on_route(&self.route, self.reached)
+        }
     }
-    fn avoidance_tally(&self) -> Option<Tally> {
-        Some(self.tally)
-    }
-    fn avoidance(&self) -> Option<AvoidanceView> {
-        let frame = self.frame.as_ref()?;
-        let place = |at: DVec3| frame.to_position(at);
-        Some(AvoidanceView {
-            state: self.flying().unwrap_or(Avoidance::Normal),
-            avoiding: self.avoiding,
-            predicted: self.told.locations.iter().map(|&l| place(l)).collect(),
-            risk: self.risk_at.map(place),
-            aside: self.aside.map(|a| place(a.extend(self.here.z))),
-        })
+
+    fn details(&self) -> Details {
+        Details { line: self.detail(), avoidance: self.avoidance(), ..Details::default() }
     }
 }

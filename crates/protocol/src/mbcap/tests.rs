@@ -23,7 +23,7 @@ struct Craft {
     mode: Option<Order>,
     armed: bool,
     next: usize,
-    states: Vec<(u64, &'static str)>,
+    states: Vec<(u64, StateId)>,
     refused: Vec<Refused>,
 }
 
@@ -85,7 +85,7 @@ impl Craft {
             let Some(order) = inputs.pop() else { break };
             self.protocol.handle(now, Input::Done(order), &mut actions);
         }
-        let state = self.protocol.state();
+        let state = self.protocol.state_id();
         if self.states.last().is_none_or(|(_, last)| *last != state) {
             self.states.push((now.as_millis(), state));
         }
@@ -159,7 +159,7 @@ fn fly(mut crafts: Vec<Craft>, speeds: &[f64], limit_s: u64) -> Flown {
             } else {
                 said.extend(craft.handle(now, Input::Wake).into_iter().map(|m| (i, m)));
             }
-            if ended_s[i].is_nan() && craft.protocol.state() == "Finished" {
+            if ended_s[i].is_nan() && craft.protocol.state_id() == StateId::Finished {
                 ended_s[i] = now.as_secs_f64();
             }
         }
@@ -184,7 +184,7 @@ fn fly(mut crafts: Vec<Craft>, speeds: &[f64], limit_s: u64) -> Flown {
     Flown { separation_m, crafts, ended_s }
 }
 
-fn names(craft: &Craft) -> Vec<&'static str> {
+fn names(craft: &Craft) -> Vec<StateId> {
     craft.states.iter().map(|s| s.1).collect()
 }
 
@@ -198,12 +198,30 @@ fn mbcap_07_perpendicular_crossing() {
         let low = names(&flown.crafts[0]);
         assert_eq!(
             low,
-            ["Start", "SetupFinished", "Normal", "StandStill", "GoOnPlease", "Normal", "Landing", "Finished"]
+            [
+                StateId::Start,
+                StateId::SetupFinished,
+                StateId::Normal,
+                StateId::StandStill,
+                StateId::GoOnPlease,
+                StateId::Normal,
+                StateId::Landing,
+                StateId::Finished
+            ]
         );
         let high = names(&flown.crafts[1]);
         assert_eq!(
             high,
-            ["Start", "SetupFinished", "Normal", "StandStill", "Overtaking", "Normal", "Landing", "Finished"]
+            [
+                StateId::Start,
+                StateId::SetupFinished,
+                StateId::Normal,
+                StateId::StandStill,
+                StateId::Overtaking,
+                StateId::Normal,
+                StateId::Landing,
+                StateId::Finished
+            ]
         );
         assert_eq!(flown.crafts.iter().map(|c| c.protocol.event).collect::<Vec<_>>(), [1, 1]);
     }
@@ -216,8 +234,8 @@ fn mbcap_07_face_to_face_the_lower_moves_aside() {
         let high = Craft::new(config.clone(), 2, &[(300.0, 0.0), (-300.0, 0.0)]);
         let flown = fly(vec![low, high], &[10.0, 10.0], 400);
         assert!(flown.separation_m > 6.0, "{} {}", config.name, flown.separation_m);
-        assert!(names(&flown.crafts[0]).contains(&"MovingAside"), "{:?}", names(&flown.crafts[0]));
-        assert!(!names(&flown.crafts[1]).contains(&"MovingAside"));
+        assert!(names(&flown.crafts[0]).contains(&StateId::MovingAside), "{:?}", names(&flown.crafts[0]));
+        assert!(!names(&flown.crafts[1]).contains(&StateId::MovingAside));
         assert!(flown.ended_s.iter().all(|s| !s.is_nan()), "{:?}", flown.crafts[0].states);
     }
 }
@@ -288,7 +306,7 @@ fn mbcap_09_in_a_storm_we_still_tell_and_still_stop_for_another() {
         |id| craft.protocol.neighbours.get(id).unwrap().is_valid(Instant::from_millis(END_MS), validity);
     assert!(!valid(stranger) && valid(ahead));
     assert!((120..=130).contains(&told), "five beacons a second: found {told} in {END_MS} ms");
-    assert_eq!(names(&craft).last(), Some(&"StandStill"), "{:?}", craft.states);
+    assert_eq!(names(&craft).last(), Some(&StateId::StandStill), "{:?}", craft.states);
     assert_eq!(craft.protocol.avoiding, Some(ahead));
     assert!(craft.at.x < 150.0 - craft.protocol.config.risk.distance_m, "{}", craft.at);
 }

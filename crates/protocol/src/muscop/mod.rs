@@ -19,7 +19,7 @@
 #[cfg(test)]
 mod tests;
 
-use wingbeat_geo::{DVec2, Duration, Instant};
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::swarm::members::Slots;
@@ -27,8 +27,8 @@ use crate::swarm::obstacles::Ahead;
 use crate::swarm::preview::Around;
 use crate::swarm::{self, Abort, Heard, Swarm, plan};
 use crate::{
-    Absentees, Action, Actions, Command, ConfigError, Configuration, FormationView, Input, Order, Phase,
-    Protocol, SwarmView, Text, push, text,
+    Action, Actions, Command, ConfigError, Configuration, Denied, Details, Input, MissionError, Order, Phase,
+    Protocol, StateId, Text, View, push, text,
 };
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
@@ -329,6 +329,48 @@ impl Muscop {
         }
     }
 
+    fn state_id(&self) -> StateId {
+        match self.swarm.state {
+            State::Flying(Flight::WaypointReached { .. }) => StateId::WaypointReached,
+            State::Flying(Flight::MovingToWaypoint { .. }) => StateId::MovingToWaypoint,
+            _ => self.swarm.state_id().unwrap_or(StateId::MovingToWaypoint),
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match self.swarm.state {
+            State::Flying(Flight::WaypointReached { .. }) => Phase::Waiting,
+            State::Flying(Flight::MovingToWaypoint { .. }) => Phase::Moving,
+            _ => self.swarm.phase().unwrap_or(Phase::Moving),
+        }
+    }
+
+    fn reached(&self) -> Option<u16> {
+        match self.swarm.state {
+            State::Flying(Flight::WaypointReached { waypoint }) => Some(waypoint),
+            State::Flying(Flight::MovingToWaypoint { waypoint }) => waypoint.checked_sub(1),
+            State::MovingToLand | State::Landing | State::Finished => Some(self.last_waypoint()),
+            _ => None,
+        }
+    }
+
+    fn detail(&self) -> Text {
+        let last = self.last_waypoint();
+        match self.swarm.state {
+            State::Flying(Flight::WaypointReached { waypoint }) if self.swarm.is_leader() => {
+                match self.swarm.missing(self.swarm.acks) {
+                    0 if self.swarm.blocked_since.is_some() => {
+                        text!("at waypoint {waypoint} of {last}, the way past a lost aircraft is blocked")
+                    }
+                    n => text!("at waypoint {waypoint} of {last}, waiting for {n}"),
+                }
+            }
+            State::Flying(Flight::WaypointReached { waypoint }) => text!("at waypoint {waypoint} of {last}"),
+            State::Flying(Flight::MovingToWaypoint { waypoint }) => text!("to waypoint {waypoint} of {last}"),
+            _ => self.swarm.detail().unwrap_or_default(),
+        }
+    }
+
     /// Takes a state, acts and tells.
     fn change(&mut self, now: Instant, new: State, why: Option<&str>, out: &mut Actions) {
         let old = self.swarm.state;
@@ -351,8 +393,8 @@ impl Muscop {
             State::Aborted(Abort::Land) if blocked && why.is_some() => self.swarm.land_here = true,
             _ => {}
         }
-        let (name, detail) = (self.state(), self.detail());
-        self.swarm.tell(old, name, &detail, why, out);
+        let (state, detail) = (self.state_id(), self.detail());
+        self.swarm.tell(old, state, &detail, why, out);
     }
 }
 
@@ -414,18 +456,18 @@ impl Protocol for Muscop {
     }
 
     /// Only the master flies it as given; it replaces an earlier one.
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), Text> {
+    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError> {
         let config = &self.swarm.config;
         if config.me != config.master {
-            return Err(text!("the mission belongs to the master, {}", config.master));
+            return Err(MissionError::Master(config.master));
         }
         if self.swarm.state != State::Start {
-            return Err(text!("a mission can be given in state Start, found {}", self.state()));
+            return Err(MissionError::State { found: self.state_id() });
         }
         self.swarm.task.waypoints = plan::Route::from_slice(mission)
             .ok()
             .filter(|m| m.len() >= 2)
-            .ok_or_else(|| text!("{}", plan::PlanError::Waypoints(mission.len())))?;
+            .ok_or(plan::PlanError::Waypoints(mission.len()))?;
         Ok(())
     }
 
@@ -474,91 +516,30 @@ impl Protocol for Muscop {
         if own.0 < first.0 { own } else { first }
     }
 
-    fn permits(&self, command: Command) -> Result<(), Text> {
-        self.swarm.permits(command, self.state())
-    }
-
-    fn state(&self) -> &'static str {
-        match self.swarm.state {
-            State::Flying(Flight::WaypointReached { .. }) => "WaypointReached",
-            State::Flying(Flight::MovingToWaypoint { .. }) => "MovingToWaypoint",
-            _ => self.swarm.state_name().unwrap_or_default(),
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        match self.swarm.state {
-            State::Flying(Flight::WaypointReached { .. }) => Phase::Waiting,
-            State::Flying(Flight::MovingToWaypoint { .. }) => Phase::Moving,
-            _ => self.swarm.phase().unwrap_or(Phase::Moving),
-        }
-    }
-
-    fn detail(&self) -> Text {
-        let last = self.last_waypoint();
-        match self.swarm.state {
-            State::Flying(Flight::WaypointReached { waypoint }) if self.swarm.is_leader() => {
-                match self.swarm.missing(self.swarm.acks) {
-                    0 if self.swarm.blocked_since.is_some() => {
-                        text!("at waypoint {waypoint} of {last}, the way past a lost aircraft is blocked")
-                    }
-                    n => text!("at waypoint {waypoint} of {last}, waiting for {n}"),
-                }
-            }
-            State::Flying(Flight::WaypointReached { waypoint }) => text!("at waypoint {waypoint} of {last}"),
-            State::Flying(Flight::MovingToWaypoint { waypoint }) => text!("to waypoint {waypoint} of {last}"),
-            _ => self.swarm.detail().unwrap_or_default(),
-        }
+    fn permits(&self, command: Command) -> Result<(), Denied> {
+        self.swarm.permits(command, self.state_id())
     }
 
     fn route(&self) -> &[Point] {
         if self.swarm.planned() { &self.swarm.route } else { &self.swarm.task.waypoints }
     }
 
-    fn reached(&self) -> Option<u16> {
-        match self.swarm.state {
-            State::Flying(Flight::WaypointReached { waypoint }) => Some(waypoint),
-            State::Flying(Flight::MovingToWaypoint { waypoint }) => waypoint.checked_sub(1),
-            State::MovingToLand | State::Landing | State::Finished => Some(self.last_waypoint()),
-            _ => None,
+    fn view(&self) -> View {
+        View {
+            reached: self.reached(),
+            return_height_mm: self.swarm.return_height_mm(),
+            slot_offset_m: self.swarm.slot_offset_m(),
+            ..self.swarm.view(self.state_id(), self.phase())
         }
     }
 
-    fn target(&self) -> Option<Point> {
-        self.swarm.target
-    }
-
-    fn swarm(&self) -> SwarmView {
-        self.swarm.view()
-    }
-
-    fn return_height_mm(&self) -> Option<i32> {
-        self.swarm.return_height_mm()
-    }
-
-    fn waits_for(&self, who: VehicleId) -> bool {
-        self.swarm.slot_of(who).is_none_or(|slot| self.swarm.others() >> slot & 1 == 1)
-    }
-
-    fn absentees(&self) -> Absentees {
-        self.swarm.absentees()
-    }
-
-    fn formation(&self) -> Option<FormationView> {
+    fn details(&self) -> Details {
         let waypoint = match self.swarm.state {
             State::Flying(Flight::WaypointReached { waypoint } | Flight::MovingToWaypoint { waypoint }) => {
                 waypoint
             }
             _ => 0,
         };
-        self.swarm.formation_view(Around::Waypoint(waypoint))
-    }
-
-    fn slot_offset_m(&self) -> Option<DVec2> {
-        self.swarm.slot_offset_m()
-    }
-
-    fn plan_hash(&self) -> Option<u64> {
-        self.swarm.plan_hash()
+        self.swarm.details(self.detail(), Around::Waypoint(waypoint))
     }
 }

@@ -228,8 +228,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// The members that are not waited for, ourselves too if we were excluded.
+    /// Lost, left and excluded members, ourselves too if we were excluded.
     pub fn absentees(&self) -> Absentees {
+        let others = self.others();
         let absent = |slot: usize| {
             let peer = self.peers.get(slot)?;
             Some(Absent {
@@ -237,6 +238,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 silent: self.silent >> slot & 1 == 1,
                 leaves: peer.left.map(|(_, how)| how),
                 excluded_by: peer.excluded_by,
+                is_waited_for: others >> slot & 1 == 1,
             })
         };
         Self::each(self.out()).filter_map(absent).collect()

@@ -45,12 +45,14 @@ use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
 
 use crate::{
-    Action, Actions, Command, Input, Order, Phase, Severity, SwarmView, Telemetry, Text, push, text,
+    Action, Actions, Command, Denied, Details, Input, Order, Phase, Severity, StateId, SwarmView, Telemetry,
+    Text, View, push, text,
 };
 use chart::Chart;
 pub use config::{Config, Manner};
 use members::{Peer, Slots};
 use plan::{Route, Task};
+use preview::Around;
 
 /// States of a swarm (thesis figure 6.1; the take-off is spread out as in the reference); `F` are the host's
 /// own in flight.
@@ -328,7 +330,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                     self.look();
                 }
             }
-            Input::Operator(Command::Exclude(who)) => self.exclude(who, self.config.me),
+            Input::Operator(Command::Exclude { member }) => self.exclude(member, self.config.me),
             Input::Operator(command) => self.asked = Some(command),
             Input::Done(Order::LoadRoute) => self.loaded = true,
             Input::Done(_) | Input::Reached(_) => {}
@@ -505,7 +507,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// Tells people of the change from `old`, in the host's words, and forgets what caused it. `why` is the
     /// host's reason, if it has one.
-    pub fn tell(&mut self, old: State<F>, name: &str, detail: &Text, why: Option<&str>, out: &mut Actions) {
+    pub fn tell(
+        &mut self,
+        old: State<F>,
+        state: StateId,
+        detail: &Text,
+        why: Option<&str>,
+        out: &mut Actions,
+    ) {
         let severity = match self.state {
             State::Aborted(Abort::Failure { .. }) => Severity::Error,
             State::Aborted(_) => Severity::Warning,
@@ -545,7 +554,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             (_, State::Aborted(_)) if self.asked.is_some() => "; operator",
             _ => "",
         };
-        push(out, Action::Log(severity, text!("{name}: {detail}{why}")));
+        push(out, Action::Log(severity, text!("{state}: {detail}{why}")));
         self.asked = None;
         self.failed = false;
     }
@@ -583,73 +592,76 @@ impl<F: Copy + PartialEq> Swarm<F> {
         next
     }
 
-    /// Whether the operator may command this now. `name` is the state's, in the host's words.
+    /// Whether the operator may command this now. `found` is the state.
     ///
     /// # Errors
-    /// Why not, for people.
-    pub fn permits(&self, command: Command, name: &str) -> Result<(), Text> {
+    /// Why not.
+    pub fn permits(&self, command: Command, found: StateId) -> Result<(), Denied> {
         match command {
-            // A follower that waits for a plan that did not come: the operator presses again.
-            Command::Setup if self.state == State::Setup && !self.is_master() && !self.planned() => Ok(()),
-            Command::Setup if self.state != State::Start => {
-                Err(text!("setup is possible in state Start, found {name}"))
-            }
-            Command::Setup if self.at.is_none() => Err(text!("no position yet")),
-            Command::Setup if self.doubled.is_some() => {
-                let id = self.doubled.map_or(self.config.me, |(id, _)| id);
-                Err(text!("{id}: heard from two places at once, two aircraft with this id"))
-            }
-            Command::Setup if self.uninvited.is_some() => {
-                let (id, count) = (self.uninvited.map_or(self.config.me, |(id, _)| id), self.config.aircraft);
-                Err(text!("{id} calls too: more aircraft than the {count} of this swarm"))
-            }
-            Command::Setup if self.airborne() => Err(text!("setup needs a disarmed aircraft")),
-            Command::Setup if self.is_master() && !self.task.is_given() => Err(text!("no mission")),
-            Command::Setup if self.is_master() && self.heard.len() + 1 < self.config.aircraft => {
-                Err(text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft))
-            }
-            Command::Setup if self.cannot_plan().is_some() => {
-                Err(self.cannot_plan().map_or(Text::new(), |error| text!("{error}")))
-            }
-            Command::Exclude(who) if !self.planned() => {
-                Err(text!("exclude {who}: no plan yet, no swarm flies"))
-            }
-            Command::Exclude(who) if self.slot_of(who).is_none() => {
-                Err(text!("exclude {who}: no member of this swarm"))
-            }
+            Command::Setup => self.permits_setup(found),
+            Command::Start if self.state == State::SetupFinished => Ok(()),
+            Command::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
+            Command::Exclude { member } if !self.planned() => Err(Denied::NoPlan(member)),
+            Command::Exclude { member } if self.slot_of(member).is_none() => Err(Denied::NoMember(member)),
+            Command::Exclude { .. } => Ok(()),
             Command::Return if self.airborne() && self.needs_layers() && self.layers.is_none() => {
-                let most_m = self.config.height_most_m;
-                Err(text!("no height above the waypoints is left for returns below {most_m} m: hold or land"))
+                Err(Denied::NoReturnHeight { height_most_m: self.config.height_most_m })
             }
-            Command::Start if self.state != State::SetupFinished => {
-                Err(text!("start is possible in state SetupFinished, found {name}"))
-            }
-            Command::Hold | Command::Return | Command::Land
-                if !self.airborne()
-                    && matches!(
-                        self.state,
-                        State::Start | State::Finished | State::Aborted(Abort::Ground)
-                    ) =>
-            {
-                Err(text!("on the ground, {name}"))
-            }
-            _ => Ok(()),
+            Command::Hold | Command::Return | Command::Land => match self.state {
+                State::Start | State::Finished | State::Aborted(Abort::Ground) if !self.airborne() => {
+                    Err(Denied::OnGround { found })
+                }
+                _ => Ok(()),
+            },
+            Command::RecoverControl | Command::Engage => Err(Denied::NotTheProtocols),
         }
     }
 
+    fn permits_setup(&self, found: StateId) -> Result<(), Denied> {
+        // A follower that waits for a plan that did not come: the operator presses again.
+        if self.state == State::Setup && !self.is_master() && !self.planned() {
+            return Ok(());
+        }
+        if self.state != State::Start {
+            return Err(Denied::State { command: Command::Setup, found, expected: StateId::Start });
+        }
+        if self.at.is_none() {
+            return Err(Denied::NoPosition);
+        }
+        if let Some((id, _)) = self.doubled {
+            return Err(Denied::DuplicateId(id));
+        }
+        if let Some((id, _)) = self.uninvited {
+            return Err(Denied::Unexpected { id, expected: self.config.aircraft });
+        }
+        if self.airborne() {
+            return Err(Denied::Armed);
+        }
+        if self.is_master() {
+            if !self.task.is_given() {
+                return Err(Denied::NoMission);
+            }
+            let (found, expected) = (self.heard.len() + 1, self.config.aircraft);
+            if found < expected {
+                return Err(Denied::Missing { found, expected });
+            }
+        }
+        Ok(self.cannot_plan().map_or(Ok(()), Err)?)
+    }
+
     /// The state's name; nothing for the host's own.
-    pub fn state_name(&self) -> Option<&'static str> {
+    pub fn state_id(&self) -> Option<StateId> {
         Some(match self.state {
-            State::Start => "Start",
-            State::Setup => "Setup",
-            State::ReadyToFly => "ReadyToFly",
-            State::TakingOff(_) => "TakingOff",
-            State::SetupFinished => "SetupFinished",
+            State::Start => StateId::Start,
+            State::Setup => StateId::Setup,
+            State::ReadyToFly => StateId::ReadyToFly,
+            State::TakingOff(_) => StateId::TakingOff,
+            State::SetupFinished => StateId::SetupFinished,
             State::Flying(_) => return None,
-            State::MovingToLand => "MovingToLand",
-            State::Landing => "Landing",
-            State::Finished => "Finished",
-            State::Aborted(_) => "Aborted",
+            State::MovingToLand => StateId::MovingToLand,
+            State::Landing => StateId::Landing,
+            State::Finished => StateId::Finished,
+            State::Aborted(_) => StateId::Aborted,
         })
     }
 
@@ -687,26 +699,33 @@ impl<F: Copy + PartialEq> Swarm<F> {
         })
     }
 
-    /// Place in the swarm.
-    pub fn view(&self) -> SwarmView {
+    /// What is shown of the swarm; the route and the flight are the host's.
+    pub fn view(&self, state: StateId, phase: Phase) -> View {
         let planned = self.planned();
-        SwarmView {
+        let swarm = SwarmView {
             leader: if planned { self.is_leader() } else { self.is_master() },
             leader_id: if planned { self.id_of(self.leader) } else { Some(self.config.master) },
             size: if planned { self.plan.slots.len() } else { self.heard.len() + 1 },
             formation: self.chart.layout().unwrap_or(self.config.layout).name(),
             slot: planned.then_some(self.slot),
+        };
+        View { target: self.target, swarm, ..View::alone(state, phase) }
+    }
+
+    /// The rest of what is shown of the swarm, with its formation `around` where it is.
+    pub fn details(&self, line: Text, around: Around) -> Details {
+        Details {
+            line,
+            absentees: self.absentees(),
+            avoidance: None,
+            formation: self.formation_view(around),
+            plan_hash: self.planned().then(|| plan::hash(&self.plan)),
         }
     }
 
     /// Where our slot lies from the centre's, metres east and north; nothing before the plan is known.
     pub fn slot_offset_m(&self) -> Option<DVec2> {
         self.chart.slot_offset_m(self.slot).map(|offset| offset.truncate())
-    }
-
-    /// Hash of the plan; nothing before it is known.
-    pub fn plan_hash(&self) -> Option<u64> {
-        self.planned().then(|| plan::hash(&self.plan))
     }
 
     fn is_excluded(&self) -> bool {

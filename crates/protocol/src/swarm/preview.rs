@@ -10,7 +10,7 @@ use wingbeat_wire::{Plan, Point, SWARM_MAX, VehicleId};
 
 use super::plan::{self, PlanError};
 use super::{State, Swarm};
-use crate::{FormationView, SlotView, text};
+use crate::{FormationView, SlotView};
 
 /// No two tries follow one another faster.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -109,7 +109,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let plan = match (&self.trial, view.is_planned) {
             (_, true) => &self.plan,
             (Some(trial), false) => {
-                view.refused = trial.refused.map(|error| text!("{error}"));
+                view.refused = trial.refused;
                 &trial.plan
             }
             (None, false) => return Some(view),

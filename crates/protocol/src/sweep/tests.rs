@@ -26,6 +26,7 @@ fn swept(area: &[Point], aircraft: usize, lane_distance_m: f64) -> Vec<Vec<[DVec
 }
 
 extern crate std;
+use std::string::ToString as _;
 use std::vec::Vec;
 
 #[test]
@@ -59,11 +60,12 @@ fn together_the_strips_cover_the_area_and_lanes_keep_their_distance() {
 #[test]
 fn an_area_that_is_none_is_refused() {
     let config = Config::new(VehicleId(1), 0, 2);
-    let refused = |corners: &[Point]| config.begin(1, Instant::ZERO).set_mission(corners).unwrap_err();
-    assert!(refused(&[corner(0.0, 0.0); 2]).contains("found 2 corners, expected 3"));
-    assert!(refused(&[corner(0.0, 0.0); 3]).contains("lanes of 0.0 m"));
+    let refused =
+        |corners: &[Point]| config.begin(1, Instant::ZERO).set_mission(corners).unwrap_err().to_string();
+    assert!(refused(&[corner(0.0, 0.0); 2]).to_string().contains("found 2 corners, expected 3"));
+    assert!(refused(&[corner(0.0, 0.0); 3]).to_string().contains("lanes of 0.0 m"));
     let wide = [corner(0.0, 0.0), corner(0.0, 100.0), corner(3_990.0, 100.0)];
-    assert!(refused(&wide).contains("found 100 lanes for one aircraft, expected 55 at most"));
+    assert!(refused(&wide).to_string().contains("found 100 lanes for one aircraft, expected 55 at most"));
     for (config, words) in [
         (Config { strip: 2, ..config.clone() }, "strip: found 2, expected 0 to 1"),
         (Config { aircraft: 0, ..config.clone() }, "aircraft: found 0"),

@@ -1,7 +1,7 @@
 //! The real agent, alone in its swarm, with an operator who presses Setup and Start.
 
 use wingbeat_agent::guardian::{Answer, Cause, Stance};
-use wingbeat_agent::{Agent, Command, Config, Input, Outputs, Reply};
+use wingbeat_agent::{Agent, Command, Config, Input, Outputs, Reply, StateId};
 use wingbeat_geo::{DVec2, Frame, Instant, Position};
 use wingbeat_protocol::muscop;
 use wingbeat_wire::{Point, VehicleId};
@@ -65,9 +65,9 @@ impl Muscop {
         if now >= self.agent.poll_timeout().0 {
             self.feed(now, Input::Wake, out);
         }
-        let (id, command) = match (self.pressed, self.agent.state()) {
-            (0, "Start") => ("setup", Command::Setup),
-            (1, "SetupFinished") => ("start", Command::Start),
+        let (id, command) = match (self.pressed, self.agent.view().state) {
+            (0, StateId::Start) => ("setup", Command::Setup),
+            (1, StateId::SetupFinished) => ("start", Command::Start),
             _ => return,
         };
         if self.feed(now, Input::Operator { id, command }, out) {

@@ -10,7 +10,7 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-use wingbeat_agent::{Agent, Command, Config as AgentConfig, Phase, Reply, Severity};
+use wingbeat_agent::{Agent, Command, Config as AgentConfig, Phase, Reply, Severity, StateId};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::follow_me::LeaderLost;
 use wingbeat_sim::faults::Fault;
@@ -237,14 +237,17 @@ impl Drill {
             } else {
                 (AIRCRAFT + LEADER, VehicleId(OTHERS))
             };
-            if let Some(leader) = self.world.agent_of(i).leader().filter(|leader| *leader != mine) {
+            if let Some(leader) =
+                self.world.agent_of(i).view().swarm.leader_id.filter(|leader| *leader != mine)
+            {
                 self.unsafe_once("leader", format!("aircraft {} takes {leader} for its leader", i + 1));
             }
             let far_m = self.apart_m(i, first);
             if far_m > ASTRAY_M {
                 self.unsafe_once("astray", format!("aircraft {} is {far_m:.0} m from its leader", i + 1));
             }
-            let follows = matches!(self.world.agent_of(i).state(), "WaitMaster" | "Following");
+            let follows =
+                matches!(self.world.agent_of(i).view().state, StateId::WaitMaster | StateId::Following);
             if i < AIRCRAFT && follows && self.lives(i) && now > decided_by(self.stages[i].1) {
                 let state = self.describe(|_, j| i == j);
                 self.unsafe_once("leader lost", format!("undecided at {:.1} s: {state}", now.as_secs_f64()));
@@ -338,13 +341,13 @@ impl Drill {
         if !self.started[0] || self.pilot_stopped {
             return;
         }
-        let leads = self.world.agent_of(LEADER).state() == "FollowMe";
+        let leads = self.world.agent_of(LEADER).view().state == StateId::FollowMe;
         let leads = leads && now > self.stages[LEADER].1 + FOLLOWS_WITHIN;
-        let wrong = |i: usize| match self.world.agent_of(i).state() {
+        let wrong = |i: usize| match self.world.agent_of(i).view().state {
             _ if !self.lives(i) => true,
-            "LeaderLost" | "Aborted" => true,
+            StateId::LeaderLost | StateId::Aborted => true,
             // He leads, and who should follow does not.
-            "WaitMaster" | "SetupFinished" => leads,
+            StateId::WaitMaster | StateId::SetupFinished => leads,
             _ => false,
         };
         if self.trouble_at.is_none() && (0..AIRCRAFT).any(wrong) {

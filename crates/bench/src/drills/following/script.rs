@@ -1,7 +1,7 @@
 //! What is drawn from the seed of a drill behind a pilot: the formation, the pilot's flight, and what goes wrong at
 //! which point of it.
 
-use wingbeat_agent::Command;
+use wingbeat_agent::{Command, StateId};
 use wingbeat_geo::Duration;
 use wingbeat_geo::formation::Layout;
 use wingbeat_protocol::follow_me::LeaderLost;
@@ -40,18 +40,29 @@ pub(super) enum Stage {
 
 impl Stage {
     /// Of an aircraft in this state of its protocol.
-    pub(super) fn of(state: &str) -> Self {
+    pub(super) fn of(state: StateId) -> Self {
         match state {
-            "Start" => Self::Start,
-            "Setup" => Self::Setup,
-            "ReadyToFly" => Self::ReadyToFly,
-            "TakingOff" => Self::TakingOff,
-            "SetupFinished" => Self::SetupFinished,
-            "Ready" | "WaitMaster" => Self::Waiting,
-            "FollowMe" | "Following" | "LeaderLost" => Self::Following,
-            "MovingToLand" => Self::MovingToLand,
-            "Landing" => Self::Landing,
-            _ => Self::Over,
+            StateId::Start => Self::Start,
+            StateId::Setup => Self::Setup,
+            StateId::ReadyToFly => Self::ReadyToFly,
+            StateId::TakingOff => Self::TakingOff,
+            StateId::SetupFinished => Self::SetupFinished,
+            StateId::Ready | StateId::WaitMaster => Self::Waiting,
+            StateId::FollowMe | StateId::Following | StateId::LeaderLost => Self::Following,
+            StateId::MovingToLand => Self::MovingToLand,
+            StateId::Landing => Self::Landing,
+            StateId::Finished | StateId::Aborted => Self::Over,
+            // Of other protocols.
+            StateId::Flying
+            | StateId::Holding
+            | StateId::WaypointReached
+            | StateId::MovingToWaypoint
+            | StateId::Normal
+            | StateId::StandStill
+            | StateId::MovingAside
+            | StateId::GoOnPlease
+            | StateId::Overtaking
+            | StateId::EmergencyLand => Self::Over,
         }
     }
 

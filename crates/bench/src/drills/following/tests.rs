@@ -68,7 +68,7 @@ fn a_target_right_after_a_hold_is_flown_to() {
             let now = drill.world.now();
             resumed.retain(|&(i, at)| {
                 let is_due = now.since(at) > Duration::from_millis(2_500);
-                if is_due && drill.world.agent_of(i).state() == "Following" {
+                if is_due && drill.world.agent_of(i).view().state == StateId::Following {
                     let mode = drill.world.truth(i).mode;
                     assert_eq!(mode, Mode::Guided, "seed {seed}, aircraft {}, {now:?}", i + 1);
                     told += 1;

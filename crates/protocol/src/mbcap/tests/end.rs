@@ -41,7 +41,7 @@ fn mbcap_13_a_mission_that_has_ended_is_not_begun_anew() {
     let last = point(DVec2::new(300.0, 0.0), 20.0);
     assert_eq!(orders(&mut lower, s(101), Input::Wake), [Order::FlyTo(last)]);
     assert_eq!(orders(&mut lower, s(101), Input::Done(Order::FlyTo(last))), []);
-    assert_eq!(lower.protocol.state(), "Normal");
+    assert_eq!(lower.protocol.state_id(), StateId::Normal);
     // It has only just begun to move.
     let at = lower.telemetry();
     assert_eq!(orders(&mut lower, s(102), Input::Telemetry(at)), []);
@@ -64,7 +64,7 @@ fn mbcap_13_a_mission_that_has_ended_is_not_begun_anew() {
     let heard = Input::Message { from: VehicleId(1), flight: 0, message: &gives_way };
     assert_eq!(orders(&mut higher, s(100), heard), [Order::FlyTo(last)]);
     higher.handle(s(101), Input::Done(Order::FlyTo(last)));
-    assert_eq!(higher.protocol.state(), "Overtaking");
+    assert_eq!(higher.protocol.state_id(), StateId::Overtaking);
 }
 
 #[test]
@@ -107,7 +107,11 @@ fn mbcap_13_who_passes_and_has_arrived_keeps_nobody_waiting() {
     higher.handle(s(96), Input::Telemetry(at));
     higher.handle(s(96), Input::Message { from: VehicleId(1), flight: 0, message: &waits });
     higher.handle(s(96), Input::Reached(1));
-    assert_eq!((higher.protocol.state(), higher.protocol.event), ("Overtaking", event), "not there yet");
+    assert_eq!(
+        (higher.protocol.state_id(), higher.protocol.event),
+        (StateId::Overtaking, event),
+        "not there yet"
+    );
     higher.at = DVec2::new(299.5, 0.0);
     let at = higher.telemetry();
     higher.handle(s(98), Input::Telemetry(at));

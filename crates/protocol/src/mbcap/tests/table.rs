@@ -107,7 +107,7 @@ impl Case {
             Some(Doing::Stopping { braking: true, .. }) => ", braking",
             Some(Doing::Resuming(_)) => ", told to resume",
         };
-        format!("{}{doing}", self.protocol.state())
+        format!("{}{doing}", self.protocol.state_id())
     }
 }
 

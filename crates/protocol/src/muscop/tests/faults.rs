@@ -26,8 +26,8 @@ fn muscop_05_the_next_in_order_leads_when_the_centre_is_lost() {
         rig.until("the others down", 300, Rig::all_down);
         for i in [0, 1, 3, 4] {
             assert_eq!(
-                rig.craft[i].muscop.state(),
-                "Finished",
+                rig.craft[i].muscop.state_id(),
+                StateId::Finished,
                 "{i} after {dies_after_s} s: {:?}",
                 rig.details()
             );
@@ -58,19 +58,19 @@ fn muscop_13_a_member_that_leaves_or_is_excluded_holds_others_up_no_longer() {
     straight_on(&mut rig);
     rig.set_up();
     rig.command_all(Command::Start);
-    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    rig.until("first leg", 30, |r| r.all_in(StateId::MovingToWaypoint));
     rig.craft[3].order = None;
     let who = rig.craft[3].muscop.swarm.config.me;
     for _ in 0..20 * 60 {
         rig.step();
     }
     let leader = rig.leader();
-    assert!(rig.craft[leader].muscop.permits(Command::Exclude(VehicleId(99))).is_err());
-    rig.craft[leader].muscop.permits(Command::Exclude(who)).unwrap();
-    rig.feed(leader, Input::Operator(Command::Exclude(who)));
+    assert!(rig.craft[leader].muscop.permits(Command::Exclude { member: VehicleId(99) }).is_err());
+    rig.craft[leader].muscop.permits(Command::Exclude { member: who }).unwrap();
+    rig.feed(leader, Input::Operator(Command::Exclude { member: who }));
     rig.until("all down", 300, Rig::all_down);
     for i in 0..3 {
-        assert_eq!(rig.craft[i].muscop.state(), "Finished", "{i}: {:?}", rig.details());
+        assert_eq!(rig.craft[i].muscop.state_id(), StateId::Finished, "{i}: {:?}", rig.details());
     }
     assert!(rig.says(3, "excluded by the operator"), "{:?}", rig.craft[3].log);
     assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
@@ -83,7 +83,7 @@ fn muscop_13_of_several_excluded_each_hears_of_it_and_all_know_by_whom() {
     straight_on(&mut rig);
     rig.set_up();
     rig.command_all(Command::Start);
-    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    rig.until("first leg", 30, |r| r.all_in(StateId::MovingToWaypoint));
     let leader = rig.leader();
     let mut hang = (0..5).filter(|&i| i != leader);
     let (dead, other) = (hang.next().unwrap(), hang.next().unwrap());
@@ -95,18 +95,18 @@ fn muscop_13_of_several_excluded_each_hears_of_it_and_all_know_by_whom() {
     }
     let id = |i: usize, rig: &Rig| rig.craft[i].muscop.swarm.config.me;
     for who in [dead, other].map(|i| id(i, &rig)) {
-        rig.feed(leader, Input::Operator(Command::Exclude(who)));
+        rig.feed(leader, Input::Operator(Command::Exclude { member: who }));
     }
-    rig.until("the other leaves", 30, |r| r.craft[other].muscop.state() == "Aborted");
+    rig.until("the other leaves", 30, |r| r.craft[other].muscop.state_id() == StateId::Aborted);
     assert!(rig.says(other, "excluded by the operator"), "{:?}", rig.craft[other].log);
     let by = id(leader, &rig);
     let left = id(other, &rig);
     let hears = |rig: &Rig, i: usize| {
-        rig.craft[i].muscop.absentees().iter().any(|a| a.id == left && a.leaves.is_some())
+        rig.craft[i].muscop.details().absentees.iter().any(|a| a.id == left && a.leaves.is_some())
     };
     rig.until("all hear it", 5, |r| (0..5).all(|i| i == dead || i == other || hears(r, i)));
     for i in (0..5).filter(|&i| i != dead && i != other) {
-        let absentees = rig.craft[i].muscop.absentees();
+        let absentees = rig.craft[i].muscop.details().absentees;
         assert_eq!(absentees.len(), 2, "{i}: {absentees:?}");
         for absent in &absentees {
             assert_eq!(absent.excluded_by, Some(by), "{i}: {absent:?}");
@@ -125,7 +125,7 @@ fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_th
             rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 3);
             rig.command_all(Command::Setup);
             if dies {
-                rig.until("taking off", 60, |r| r.all_in("TakingOff"));
+                rig.until("taking off", 60, |r| r.all_in(StateId::TakingOff));
                 for _ in 0..after_s * 20 {
                     rig.step();
                 }
@@ -139,10 +139,12 @@ fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_th
             let others = || (0..4).filter(move |&i| i != lost);
             let context = std::format!("{lost} dies {dies} after {after_s} s");
             rig.until(&context, 400, |r| {
-                others().all(|i| matches!(r.craft[i].muscop.state(), "SetupFinished" | "Aborted"))
+                others().all(|i| {
+                    matches!(r.craft[i].muscop.state_id(), StateId::SetupFinished | StateId::Aborted)
+                })
             });
             // Only whom the lost one blocks stays on the ground.
-            let stays = others().filter(|&i| rig.craft[i].muscop.state() == "Aborted");
+            let stays = others().filter(|&i| rig.craft[i].muscop.state_id() == StateId::Aborted);
             let stays = stays.inspect(|&i| assert!(rig.says(i, "blocks the way"))).count();
             assert!(stays <= usize::from(dies) * 2, "{context}: {:?}", rig.details());
             for i in others() {
@@ -225,7 +227,7 @@ fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
         // Who is deaf for too long comes down where it is.
         for i in 0..5 {
             assert!(
-                rig.craft[i].muscop.state() == "Finished" || rig.says(i, "lands here"),
+                rig.craft[i].muscop.state_id() == StateId::Finished || rig.says(i, "lands here"),
                 "seed {seed}, {i}: {:?}",
                 rig.craft[i].log
             );
@@ -243,7 +245,7 @@ fn muscop_17_nobody_flies_into_one_that_stops_ahead() {
             rig.set_up();
             rig.command_all(Command::Start);
             rig.until("the leg along the row", 120, |r| {
-                r.craft.iter().any(|c| c.muscop.target().is_some() && c.muscop.reached() == Some(1))
+                r.craft.iter().any(|c| c.muscop.view().target.is_some() && c.muscop.reached() == Some(1))
             });
             for _ in 0..after_s * 20 {
                 rig.step();
@@ -270,7 +272,9 @@ fn muscop_17_on_the_word_of_one_that_stops_those_behind_stop_at_once() {
     rig.set_up();
     rig.command_all(Command::Start);
     rig.until("the leg along the row", 120, |r| {
-        r.craft.iter().all(|c| c.muscop.state() == "MovingToWaypoint" && c.muscop.reached() == Some(1))
+        r.craft
+            .iter()
+            .all(|c| c.muscop.state_id() == StateId::MovingToWaypoint && c.muscop.reached() == Some(1))
     });
     let (behind, ahead) = (rig.leader(), (rig.leader() + 1) % 5);
     rig.hears = Box::new(move |_, from, to| (from, to) != (ahead, behind));
@@ -300,24 +304,25 @@ fn muscop_22_who_went_on_by_itself_relays_nobodys_word() {
     straight_on(&mut rig);
     rig.set_up();
     rig.command_all(Command::Start);
-    rig.until("first leg", 30, |r| r.all_in("MovingToWaypoint"));
+    rig.until("first leg", 30, |r| r.all_in(StateId::MovingToWaypoint));
     let center = rig.leader();
     let alone = (0..5).rfind(|&i| i != center).unwrap();
     let slow = (0..5).find(|&i| i != center).unwrap();
     let order = rig.craft[slow].order.take();
     rig.hears = Box::new(move |_, from, to| from != alone && to != alone);
     rig.until("on by itself", 60, |r| {
-        r.craft[alone].muscop.reached() == Some(1) && r.craft[alone].muscop.state() == "MovingToWaypoint"
+        r.craft[alone].muscop.reached() == Some(1)
+            && r.craft[alone].muscop.state_id() == StateId::MovingToWaypoint
     });
     rig.hears = Box::new(|_, _, _| true);
     for _ in 0..20 * 15 {
         rig.step();
         for i in (0..5).filter(|&i| i != alone && i != slow) {
-            assert_eq!(rig.craft[i].muscop.state(), "WaypointReached", "aircraft {i}");
+            assert_eq!(rig.craft[i].muscop.state_id(), StateId::WaypointReached, "aircraft {i}");
         }
     }
     rig.craft[slow].order = order;
-    rig.until("landing", 300, |r| r.all_in("Finished"));
+    rig.until("landing", 300, |r| r.all_in(StateId::Finished));
 }
 
 /// The first of the take-off heard nobody from before it left until it hovered in its slot: the others, who waited
@@ -329,15 +334,15 @@ fn muscop_22_who_is_long_in_its_slot_still_answers_those_who_wait_on_the_ground(
     (rig.craft[0].at, rig.craft[1].at) = (rig.craft[1].at, rig.craft[0].at);
     rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
     rig.command_all(Command::Setup);
-    rig.until("plan", 10, |r| r.craft.iter().any(|c| c.muscop.state() == "ReadyToFly"));
+    rig.until("plan", 10, |r| r.craft.iter().any(|c| c.muscop.state_id() == StateId::ReadyToFly));
     let plan = &rig.craft[0].muscop.swarm.plan;
     let first = usize::from(plan.take_off_order[0]);
     let first = rig.craft.iter().position(|c| c.muscop.swarm.slot == first).unwrap();
     assert_ne!(first, 0, "the master knows that nobody answered");
-    rig.until("ready", 10, |r| r.craft[first].muscop.state() == "ReadyToFly");
+    rig.until("ready", 10, |r| r.craft[first].muscop.state_id() == StateId::ReadyToFly);
     rig.hears = Box::new(move |_, from, to| from != first && to != first);
-    rig.until("up alone", 120, |r| r.craft[first].muscop.state() == "SetupFinished");
+    rig.until("up alone", 120, |r| r.craft[first].muscop.state_id() == StateId::SetupFinished);
     rig.hears = Box::new(|_, _, _| true);
-    rig.until("setup", 120, |r| r.all_in("SetupFinished"));
+    rig.until("setup", 120, |r| r.all_in(StateId::SetupFinished));
     assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
 }

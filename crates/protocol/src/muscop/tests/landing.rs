@@ -8,14 +8,15 @@ use super::*;
 /// Where somebody is in flight: the last waypoint that it has reached, and whether it has left it.
 fn place_in_flight(rig: &Rig, i: usize) -> (Option<u16>, bool) {
     let muscop = &rig.craft[i].muscop;
-    (muscop.reached(), muscop.state() == "MovingToWaypoint")
+    (muscop.reached(), muscop.state_id() == StateId::MovingToWaypoint)
 }
 
 /// Whether `i` and the one that it follows both wait for `j`.
 fn in_group(rig: &Rig, i: usize, j: usize) -> bool {
     let id = |i: usize| rig.craft[i].muscop.swarm.config.me;
-    let waits = |i: usize| rig.craft[i].muscop.waits_for(id(j));
-    let leader = rig.craft[i].muscop.swarm().leader_id;
+    let waits =
+        |i: usize| !rig.craft[i].muscop.swarm.absentees().iter().any(|a| a.id == id(j) && !a.is_waited_for);
+    let leader = rig.craft[i].muscop.view().swarm.leader_id;
     let leader = (0..rig.craft.len()).find(|&l| Some(id(l)) == leader).unwrap_or(i);
     waits(i) && (leader == j || waits(leader))
 }
@@ -51,7 +52,7 @@ fn muscop_25_nobody_leaves_before_one_that_was_given_up_and_is_heard_again() {
                 for j in (0..5).filter(|&j| j != i && groups[i * 5 + j] && in_group(&rig, i, j)) {
                     let other = rig.craft[j].muscop.reached();
                     assert!(
-                        other >= reached || rig.craft[j].muscop.state() == "Aborted",
+                        other >= reached || rig.craft[j].muscop.state_id() == StateId::Aborted,
                         "seed {seed}: {i} leaves {reached:?}, {j} has reached {other:?}: {:?}",
                         rig.details()
                     );
@@ -73,7 +74,7 @@ fn muscop_23_halves_that_land_at_once_come_down_from_their_own_slots() {
         rig.until("last leg", 120, |r| (0..5).all(|i| place_in_flight(r, i) == (Some(2), true)));
         rig.hears = Box::new(move |_, from, to| group >> from & 1 == group >> to & 1);
         rig.until("all down", 400, Rig::all_down);
-        assert!(rig.all_in("Finished"), "{group:05b}: {:?}", rig.details());
+        assert!(rig.all_in(StateId::Finished), "{group:05b}: {:?}", rig.details());
         // 50 m are between the slots, 10 m between landing places.
         for (a, b) in (0..5).flat_map(|a| (0..a).map(move |b| (a, b))) {
             let apart_m = rig.craft[a].at.distance(rig.craft[b].at);
@@ -91,7 +92,7 @@ fn muscop_23_a_swarm_that_is_whole_draws_together() {
     rig.set_up();
     rig.command_all(Command::Start);
     rig.until("all down", 400, Rig::all_down);
-    assert!(rig.all_in("Finished"), "{:?}", rig.details());
+    assert!(rig.all_in(StateId::Finished), "{:?}", rig.details());
     let center = rig.leader();
     for i in (0..5).filter(|&i| i != center) {
         let apart_m = rig.craft[i].at.distance(rig.craft[center].at);
@@ -108,8 +109,8 @@ fn muscop_24_nobody_flies_into_one_that_stops_on_its_way_to_land() {
             rig.set_up();
             rig.command_all(Command::Start);
             rig.until("landing", 200, |r| {
-                let states = r.craft.iter().map(|c| c.muscop.state());
-                states.filter(|s| *s == "MovingToLand" || *s == "Landing").count() == 5
+                let states = r.craft.iter().map(|c| c.muscop.state_id());
+                states.filter(|s| *s == StateId::MovingToLand || *s == StateId::Landing).count() == 5
             });
             for _ in 0..after_s * 20 {
                 rig.step();
@@ -120,8 +121,8 @@ fn muscop_24_nobody_flies_into_one_that_stops_on_its_way_to_land() {
             assert!(rig.nearest.0 > 5.0, "{stops} after {after_s} s: {:?}", rig.nearest);
             for i in (0..5).filter(|&i| i != stops) {
                 assert_eq!(
-                    rig.craft[i].muscop.state(),
-                    "Finished",
+                    rig.craft[i].muscop.state_id(),
+                    StateId::Finished,
                     "{stops} after {after_s} s: {:?}",
                     rig.details()
                 );
@@ -139,7 +140,7 @@ fn muscop_26_who_waits_for_the_missing_lands_after_a_bounded_time() {
         straight_on(&mut rig);
         rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
         rig.command_all(Command::Setup);
-        rig.until("setup", 60, |r| r.craft.iter().all(|c| c.muscop.state() != "Setup"));
+        rig.until("setup", 60, |r| r.craft.iter().all(|c| c.muscop.state_id() != StateId::Setup));
         for _ in 0..after_s * 20 {
             rig.step();
         }
@@ -164,7 +165,7 @@ fn muscop_26_a_swarm_that_misses_nobody_waits_for_its_start() {
     for _ in 0..20 * 600 {
         rig.step();
     }
-    assert!(rig.all_in("SetupFinished"), "{:?}", rig.details());
+    assert!(rig.all_in(StateId::SetupFinished), "{:?}", rig.details());
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
         rig.command_all(Command::Start);
         // Half of all datagrams are lost, and one aircraft with its companion while it waits for its turn.
         rig.hears = Box::new(|n, from, to| scramble(n, from, to) & 1 == 0);
-        rig.until("landing", 400, |r| r.craft.iter().any(|c| c.muscop.state() == "Landing"));
+        rig.until("landing", 400, |r| r.craft.iter().any(|c| c.muscop.state_id() == StateId::Landing));
         let center = rig.leader();
         let lost = lost.map(|n| (center + n) % 5).filter(|&n| n != center);
         let begun = rig.now;
@@ -193,7 +194,8 @@ fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
             }
             rig.step();
             for i in 0..5 {
-                let leaves = matches!(rig.craft[i].muscop.state(), "MovingToLand" | "Landing");
+                let leaves =
+                    matches!(rig.craft[i].muscop.state_id(), StateId::MovingToLand | StateId::Landing);
                 if leaves && !order.contains(&i) {
                     if lost.is_none() {
                         let up: StdVec<_> = order.iter().filter(|&&o| rig.craft[o].armed).collect();
@@ -205,7 +207,7 @@ fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
         }
         let others = (0..5).filter(|&i| Some(i) != lost);
         for i in others {
-            assert_eq!(rig.craft[i].muscop.state(), "Finished", "{layout:?}: {:?}", rig.details());
+            assert_eq!(rig.craft[i].muscop.state_id(), StateId::Finished, "{layout:?}: {:?}", rig.details());
         }
         assert!(rig.nearest.0 > 8.0, "{layout:?}: {:?}", rig.nearest);
     }

@@ -19,12 +19,12 @@ fn muscop_28_the_places_before_setup_are_those_that_setup_plans() {
     for layout in [Layout::Linear, Layout::Matrix, Layout::CompactMesh, Layout::Wedge] {
         let mut rig = heard(7, layout);
         steps(&mut rig, 2);
-        let before = rig.craft[0].muscop.formation().unwrap();
-        assert_eq!((before.is_planned, before.slots.len(), before.refused.clone()), (false, 7, None));
+        let before = rig.craft[0].muscop.details().formation.unwrap();
+        assert_eq!((before.is_planned, before.slots.len(), before.refused), (false, 7, None));
         assert!(before.heading_rad.unwrap().sin().abs() < 1e-4, "the first leg leads north");
-        assert!(rig.craft[1..].iter().all(|c| c.muscop.formation().is_none()), "the master's alone");
+        assert!(rig.craft[1..].iter().all(|c| c.muscop.details().formation.is_none()), "the master's alone");
         rig.set_up();
-        let after = rig.craft[0].muscop.formation().unwrap();
+        let after = rig.craft[0].muscop.details().formation.unwrap();
         assert!(after.is_planned);
         assert_eq!(after.slots, before.slots, "{layout}");
         // Everybody hovers where it was drawn.
@@ -35,10 +35,10 @@ fn muscop_28_the_places_before_setup_are_those_that_setup_plans() {
         }
         rig.command_all(Command::Start);
         rig.until("the second waypoint", 120, |r| r.craft[0].muscop.reached() == Some(1));
-        let there = rig.craft[0].muscop.formation().unwrap();
+        let there = rig.craft[0].muscop.details().formation.unwrap();
         assert!(there.slots[0].place.latitude_e7 > after.slots[0].place.latitude_e7 + 15_000);
         rig.until("all down", 300, Rig::all_down);
-        assert_eq!(rig.craft[0].muscop.formation(), None, "over");
+        assert_eq!(rig.craft[0].muscop.details().formation, None, "over");
     }
 }
 
@@ -54,10 +54,14 @@ fn muscop_28_what_cannot_be_planned_is_known_before_setup_and_over_when_mended()
     rig.craft[0].muscop.swarm.config.distance_most_m = 205.0;
     steps(&mut rig, 2);
     let setup = |rig: &Rig| rig.craft[0].muscop.permits(Command::Setup);
-    let refused = setup(&rig).unwrap_err();
+    let refused = setup(&rig).unwrap_err().to_string();
     assert!(refused.contains("slot 0, waypoint 1: 206 m from the start"), "{refused}");
-    let view = rig.craft[0].muscop.formation().unwrap();
-    assert_eq!((view.refused, view.slots.len()), (Some(refused), 3), "drawn all the same");
+    let view = rig.craft[0].muscop.details().formation.unwrap();
+    assert_eq!(
+        (view.refused.map(|why| why.to_string()), view.slots.len()),
+        (Some(refused), 3),
+        "drawn all the same"
+    );
     let near = mission(&[(0.0, 0.0), (0.0, 100.0)], 20.0);
     rig.craft[0].muscop.set_mission(&near).unwrap();
     steps(&mut rig, 2);
@@ -65,7 +69,7 @@ fn muscop_28_what_cannot_be_planned_is_known_before_setup_and_over_when_mended()
     // Somebody is carried too near to another, and back.
     rig.craft[1].at.x -= 6.0;
     steps(&mut rig, 2);
-    let refused = setup(&rig).unwrap_err();
+    let refused = setup(&rig).unwrap_err().to_string();
     assert!(refused.contains("000000000000000b and 000000000000000a come within 4.0 m"), "{refused}");
     rig.craft[1].at.x += 6.0;
     steps(&mut rig, 2);
@@ -77,6 +81,6 @@ fn muscop_28_nothing_is_drawn_before_all_are_heard() {
     let mut rig = Rig::new(3, Layout::Linear, 3);
     rig.dead[2] = true;
     steps(&mut rig, 3);
-    let view = rig.craft[0].muscop.formation().unwrap();
+    let view = rig.craft[0].muscop.details().formation.unwrap();
     assert_eq!((view.slots.len(), view.heading_rad, view.distance_m), (0, None, 50.0));
 }

@@ -67,7 +67,7 @@ fn muscop_20_one_returns_while_the_others_take_off() {
                 let mut rig = Rig::new(5, layout, 3);
                 rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
                 rig.command_all(Command::Setup);
-                rig.until("taking off", 30, |r| r.all_in("TakingOff"));
+                rig.until("taking off", 30, |r| r.all_in(StateId::TakingOff));
                 for _ in 0..after_s * 20 {
                     rig.step();
                 }
@@ -77,7 +77,8 @@ fn muscop_20_one_returns_while_the_others_take_off() {
                 let settled = |r: &Rig, i: usize| {
                     let c = &r.craft[i];
                     i == who && !c.armed
-                        || i != who && matches!(c.muscop.state(), "SetupFinished" | "Aborted")
+                        || i != who
+                            && matches!(c.muscop.state_id(), StateId::SetupFinished | StateId::Aborted)
                 };
                 rig.until(&context, 600, |r| (0..5).all(|i| settled(r, i)));
                 assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
@@ -103,7 +104,7 @@ fn muscop_21_who_has_no_layer_of_its_own_waits_for_its_turn_and_then_lands() {
         }
         rig.set_up();
         let heights: StdVec<_> =
-            rig.craft.iter().map(|c| c.muscop.return_height_mm().unwrap_or_default()).collect();
+            rig.craft.iter().map(|c| c.muscop.view().return_height_mm.unwrap_or_default()).collect();
         assert_eq!(heights.iter().filter(|h| **h == 30_500).count(), 2, "{heights:?}");
         rig.command_all(Command::Start);
         rig.until("first waypoint", 60, |r| r.craft.iter().all(|c| c.muscop.reached() == Some(1)));
@@ -134,7 +135,7 @@ fn muscop_21_without_room_for_a_layer_a_return_is_refused() {
         craft.muscop.swarm.config.height_most_m = 30.0;
     }
     rig.set_up();
-    let refused = rig.craft[0].muscop.permits(Command::Return).unwrap_err();
+    let refused = rig.craft[0].muscop.permits(Command::Return).unwrap_err().to_string();
     assert!(refused.contains("no height above the waypoints is left for returns below 30 m"), "{refused}");
     rig.craft[0].muscop.permits(Command::Land).unwrap();
 }
@@ -149,7 +150,9 @@ fn muscop_20_the_leader_does_not_land_on_one_that_stands_there() {
         let leader = rig.leader();
         let other = (leader + 1) % 3;
         rig.until("first waypoint", 60, |r| r.craft.iter().all(|c| c.muscop.reached() == Some(1)));
-        rig.until("last leg", 60, |r| r.craft.iter().all(|c| c.muscop.state() == "MovingToWaypoint"));
+        rig.until("last leg", 60, |r| {
+            r.craft.iter().all(|c| c.muscop.state_id() == StateId::MovingToWaypoint)
+        });
         // 2 m from where the leader will be; at 0.1 m a step it is long not down when the leader arrives.
         let place = plan::moved(*rig.craft[leader].muscop.route().last().unwrap(), 2.0, 0.0);
         let (latitude_e7, longitude_e7) = (place.latitude_e7, place.longitude_e7);

@@ -1,0 +1,161 @@
+//! Why an operator's command or mission is not accepted: values, whose text is made where people read it.
+
+use wingbeat_wire::{Command, StateId, VehicleId};
+
+use crate::ROUTE_MAX;
+use crate::swarm::plan::PlanError;
+
+/// Why an operator's command is not carried out now.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum Denied {
+    /// The state forbids it.
+    #[error("{command} is possible in state {expected}, found {found}")]
+    State {
+        /// What was asked.
+        command: Command,
+        /// Found.
+        found: StateId,
+        /// Expected.
+        expected: StateId,
+    },
+    /// There is nothing to stop.
+    #[error("on the ground, {found}")]
+    OnGround {
+        /// Its state there.
+        found: StateId,
+    },
+    /// Setup begins with motors off.
+    #[error("setup needs a disarmed aircraft")]
+    Armed,
+    /// The aircraft has no mission to fly.
+    #[error("no mission: hand one over first")]
+    NoMission,
+    /// The flight controller has not reported a position.
+    #[error("no position yet")]
+    NoPosition,
+    /// The flight controller has not reported a heading.
+    #[error("no heading yet")]
+    NoHeading,
+    /// The mission leaves the fence.
+    #[error(transparent)]
+    Fence(#[from] FenceError),
+    /// The swarm cannot fly the mission in this formation.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Calls under one id come from two positions.
+    #[error("{0}: heard from two places at once, two aircraft with this id")]
+    DuplicateId(VehicleId),
+    /// More aircraft call than the swarm has.
+    #[error("{id} calls too: more aircraft than the {expected} of this swarm")]
+    Unexpected {
+        /// The one too many.
+        id: VehicleId,
+        /// The size of the swarm.
+        expected: usize,
+    },
+    /// Fewer aircraft call than the swarm has.
+    #[error("heard {found} of {expected} aircraft")]
+    Missing {
+        /// Aircraft that called, with the master.
+        found: usize,
+        /// The size of the swarm.
+        expected: usize,
+    },
+    /// The fence leaves no heights above the waypoints in which members could return apart from each other.
+    #[error("no height above the waypoints is left for returns below {height_most_m} m: hold or land")]
+    NoReturnHeight {
+        /// The fence, metres above home.
+        height_most_m: f64,
+    },
+    /// The aircraft is its pilot's.
+    #[error("a pilot flies this aircraft")]
+    Piloted,
+    /// No swarm flies yet from which a member could be excluded.
+    #[error("exclude {0}: no plan yet, no swarm flies")]
+    NoPlan(VehicleId),
+    /// The swarm has no such member.
+    #[error("exclude {0}: no member of this swarm")]
+    NoMember(VehicleId),
+    /// All follow the aircraft that would be excluded.
+    #[error("exclude {0}: a pilot flies it and all follow it")]
+    Followed(VehicleId),
+    /// The protocol knows no swarm.
+    #[error("exclude {0}: no swarm, this aircraft flies for itself")]
+    NoSwarm(VehicleId),
+    /// The command is the agent's own: it never reaches a protocol.
+    #[error("not the protocol's to carry out")]
+    NotTheProtocols,
+}
+
+/// Why a mission is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum MissionError {
+    /// The flight has begun.
+    #[error("a mission can be given in state Start, found {found}")]
+    State {
+        /// Found.
+        found: StateId,
+    },
+    /// Too few waypoints to fly, or more than an aircraft holds.
+    #[error("mission: found {found} waypoints, expected 2 to {ROUTE_MAX}")]
+    Waypoints {
+        /// Found.
+        found: usize,
+    },
+    /// The swarm cannot fly it.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Another aircraft distributes the swarm's mission.
+    #[error("the mission belongs to the master, {0}")]
+    Master(VehicleId),
+    /// The protocol flies none.
+    #[error("FollowMe flies no mission: a pilot flies the leader, {0}")]
+    Piloted(VehicleId),
+    /// An area is given by three corners.
+    #[error("area: found {found} corners, expected 3")]
+    Corners {
+        /// Found.
+        found: usize,
+    },
+    /// The first two corners lie over each other.
+    #[error("area: found lanes of {found_m:.1} m, expected 1 m or more")]
+    LaneLength {
+        /// Found.
+        found_m: f64,
+    },
+    /// The strip of one aircraft is too wide.
+    #[error("area: found {found} lanes for one aircraft, expected {} at most", ROUTE_MAX / 2)]
+    Lanes {
+        /// Found.
+        found: f64,
+    },
+}
+
+/// A waypoint outside the fence.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum FenceError {
+    /// Too low or too high.
+    #[error(
+        "waypoint {waypoint}: found {found_m} m above home, expected {least_m} to {most_m} m (the fence)"
+    )]
+    Height {
+        /// From 0.
+        waypoint: usize,
+        /// Found.
+        found_m: f64,
+        /// Expected at least.
+        least_m: f64,
+        /// Expected at most.
+        most_m: f64,
+    },
+    /// Too far from where the aircraft stands at its setup.
+    #[error("waypoint {waypoint}: found {found_m:.0} m away, expected at most {most_m} m (the fence)")]
+    Distance {
+        /// From 0.
+        waypoint: usize,
+        /// Found.
+        found_m: f64,
+        /// Expected at most.
+        most_m: f64,
+    },
+}

@@ -1,0 +1,106 @@
+//! What an operator asks of an aircraft: one enumeration from the page to the protocol.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::VehicleId;
+
+/// An operator's command. In JSON the name in `snake_case`; one with a value is an object of that name, for example
+/// `{"exclude": {"member": "00b827eb01020304"}}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Command {
+    /// Form the swarm: distribute the mission, take off, take the slots.
+    Setup,
+    /// Fly the mission.
+    Start,
+    /// Stop and hold position.
+    Hold,
+    /// Return to launch.
+    Return,
+    /// Land where it is.
+    Land,
+    /// Hand the aircraft to the pilot: release every override, command nothing any more.
+    RecoverControl,
+    /// Let the agent command again after a takeover, on the ground.
+    Engage,
+    /// No longer wait for a member of the swarm. The leader and the master pass it on over the radio; the member
+    /// itself, when it receives it, holds and then lands.
+    Exclude {
+        /// The member's id, 16 hexadecimal digits.
+        #[serde(with = "hexadecimal")]
+        member: VehicleId,
+    },
+}
+
+impl Command {
+    /// Whether it concerns what the aircraft itself does. An exclusion concerns the swarm: it neither ends such a
+    /// command nor is ended by one.
+    pub const fn concerns_flight(self) -> bool {
+        match self {
+            Self::Setup
+            | Self::Start
+            | Self::Hold
+            | Self::Return
+            | Self::Land
+            | Self::RecoverControl
+            | Self::Engage => true,
+            Self::Exclude { .. } => false,
+        }
+    }
+
+    /// Whether it takes an aircraft out of its flight, in whatever state that is. It is sent until its effect is
+    /// seen, and ends what was asked before.
+    pub const fn recovers(self) -> bool {
+        match self {
+            Self::Hold | Self::Return | Self::Land | Self::RecoverControl => true,
+            Self::Setup | Self::Start | Self::Engage | Self::Exclude { .. } => false,
+        }
+    }
+}
+
+/// For logs and refusals.
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Setup => "setup",
+            Self::Start => "start",
+            Self::Hold => "hold",
+            Self::Return => "return",
+            Self::Land => "land",
+            Self::RecoverControl => "recover control",
+            Self::Engage => "engage",
+            Self::Exclude { member } => return write!(f, "exclude {member}"),
+        })
+    }
+}
+
+/// An aircraft's id in JSON: a number of 64 bits does not survive there.
+mod hexadecimal {
+    use core::fmt;
+
+    use serde::de::{Error, Unexpected, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    use crate::VehicleId;
+
+    pub(super) fn serialize<S: Serializer>(id: &VehicleId, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(id)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<VehicleId, D::Error> {
+        struct Digits;
+        impl Visitor<'_> for Digits {
+            type Value = VehicleId;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("16 hexadecimal digits")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<VehicleId, E> {
+                VehicleId::from_hexadecimal(text)
+                    .ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_str(Digits)
+    }
+}
