@@ -315,8 +315,7 @@ pub struct Swarm {
     pub leader_id: Option<String>,
     /// How many aircraft fly (for the master before setup: how many it has heard, itself included).
     pub size: u16,
-    /// Kind of the formation: `linear`, `matrix`, `circular`, `compact-matrix`, `compact-mesh`, `wedge`, `split-up`,
-    /// `random` or `custom`.
+    /// Name of the formation, without its parameter: one that `wingbeat formation` lists.
     pub formation: String,
     /// This aircraft's slot; absent until assigned.
     pub slot: Option<u16>,

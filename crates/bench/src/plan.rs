@@ -380,7 +380,7 @@ mod tests {
             ("aircraft = 9", "aircraft = \"nine\"", &["invalid type", "line"]),
             ("clock_walk_ms = 12.0", "clock_walk_ms = 101.0", &["clock walk: found 0.101 s", "0 to 0.1"]),
             ("\"linear\"", "\"spiral\"", &["swarm.formation", "linear, matrix, circular"]),
-            ("\"linear\"", "\"custom\"", &["formation", "needs a list of places"]),
+            ("\"linear\"", "\"custom\"", &["formation", "needs a list of slots"]),
             (
                 "\"linear\"",
                 "\"linear\"\nformation_file = \"x.csv\"",

@@ -137,7 +137,7 @@ pub(crate) struct FleetArguments {
     /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML.
     #[arg(long, default_value = "deploy/missions/survey.plan")]
     mission: PathBuf,
-    /// linear, matrix, circular, compact-matrix, compact-mesh, wedge, split-up:PARTS or random:SEED.
+    /// A formation that `wingbeat formation` lists, except custom.
     #[arg(long, default_value = "linear")]
     formation: String,
     /// Distance between slots in flight, metres.

@@ -520,9 +520,9 @@ fn muscop(me: VehicleId, fence: &Fence, m: &Muscop) -> Result<muscop::Config, Co
         length(target, key, found)?;
     }
     let keys = formation::Keys { formation: "muscop.formation", formation_file: "muscop.formation_file" };
-    let places = m.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
+    let file = m.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
     (swarm.layout, swarm.offsets) =
-        formation::choose(&keys, m.formation.as_deref(), places, swarm.aircraft, swarm.distance_m)?;
+        formation::choose(&keys, m.formation.as_deref(), file, swarm.aircraft, swarm.distance_m)?;
     let periods = [
         (&mut swarm.send_period, "muscop.send_period_ms", m.send_period_ms, 20),
         (&mut swarm.silence, "muscop.silence_ms", m.silence_ms, 100),

@@ -1,4 +1,4 @@
-//! The formation that a configuration asks for: its name, and the file of places of a custom one.
+//! The formation that a configuration asks for: its name, and the file with the slots of a custom one.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use wingbeat_protocol::swarm::shape;
 
 use crate::config::ConfigError;
 
-/// No list of 128 places is longer; a device or an endless pipe is not read to its end.
+/// No list of 128 slots is longer; a device or an endless pipe is not read to its end.
 const FILE_MAX: u64 = 64 * 1024;
 
 /// The keys of one formation, for messages.
@@ -17,7 +17,7 @@ pub(crate) struct Keys {
     pub(crate) formation_file: &'static str,
 }
 
-/// Reads a file of places.
+/// Reads the file of a custom formation.
 ///
 /// # Errors
 /// Names the file, the line, what was found and what was expected.
@@ -33,7 +33,7 @@ pub fn read(path: &Path) -> Result<Offsets, String> {
     read_offsets(&text).map_err(|cause| here(&cause))
 }
 
-/// The layout and, of a custom one, its places, for so many aircraft so far apart.
+/// The layout and, of a custom one, its slots, for so many aircraft so far apart.
 pub(crate) fn choose(
     keys: &Keys,
     name: Option<&str>,
@@ -45,17 +45,17 @@ pub(crate) fn choose(
     let name = name.unwrap_or(Layout::Linear.name());
     let layout: Layout = name.parse().map_err(|error| {
         let expected = match error {
-            FormationError::UnknownLayout => NAMES.to_owned(),
+            FormationError::UnknownLayout => format!("one of {}", Layout::names()),
             other => other.to_string(),
         };
         wrong(keys.formation, format!("{name:?}"), expected)
     })?;
     let offsets = match (layout, file) {
         (Layout::Custom, Some(file)) => {
-            read(file).map_err(|cause| wrong(keys.formation_file, cause, "a file of places".to_owned()))?
+            read(file).map_err(|cause| wrong(keys.formation_file, cause, "a file of slots".to_owned()))?
         }
         (Layout::Custom, None) => {
-            return Err(wrong(keys.formation_file, "none".into(), "the file of the places".into()));
+            return Err(wrong(keys.formation_file, "none".into(), "the file of the slots".into()));
         }
         (_, Some(file)) => {
             let found = format!("{} and formation {name:?}", file.display());
@@ -72,9 +72,6 @@ pub(crate) fn choose(
     }
 }
 
-const NAMES: &str = "linear, matrix, circular, compact-matrix, compact-mesh, wedge, split-up, split-up:PARTS, random, \
-                     random:SEED or custom";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,8 +86,9 @@ mod tests {
 
     #[test]
     fn every_name_is_taken_and_listed() {
+        let refused = choose(&KEYS, Some("vee"), None, 9, 20.0).unwrap_err().to_string();
         for layout in Layout::ALL {
-            assert!(NAMES.contains(layout.name()), "{layout}");
+            assert!(refused.contains(layout.name()), "{layout} is not in {refused}");
             if layout != Layout::Custom {
                 let chosen = choose(&KEYS, Some(&layout.to_string()), None, 9, 20.0).unwrap();
                 assert_eq!(chosen, (layout, Offsets::new()));
@@ -109,7 +107,7 @@ mod tests {
                 2,
                 &["muscop.formation_file: found", "line 2: found \"x\", expected a number"][..],
             ),
-            ("0,0\n20,5\n", 3, &["muscop.formation: found \"custom\"", "2 places for 3 aircraft"]),
+            ("0,0\n20,5\n", 3, &["muscop.formation: found \"custom\"", "2 slots for 3 aircraft"]),
             ("0,0\n5,5,20\n", 2, &["muscop.formation", "slots 0 and 1 are 7.1 m apart", "at least 10 m"]),
             ("0,0\n0,0,20\n", 2, &["slots 0 and 1 are 0.0 m apart over the ground"]),
             (&"0,0\n".repeat(20_000), 2, &["longer file"]),
@@ -128,7 +126,7 @@ mod tests {
         };
         assert_eq!(
             refused("custom", None),
-            "muscop.formation_file: found none, expected the file of the places"
+            "muscop.formation_file: found none, expected the file of the slots"
         );
         assert!(refused("linear", Some("x.csv")).contains("x.csv and formation \"linear\""));
         assert!(refused("custom", Some("/nowhere/x.csv")).contains("/nowhere/x.csv: No such file"));

@@ -54,8 +54,7 @@ impl Point {
 /// derives its own waypoints by adding its slot's offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Formation: 0 linear, 1 matrix, 2 circular, 3 compact matrix, 4 compact mesh, 5 wedge, 6 random,
-    /// 7 custom, 16 and the number of its parts: split-up.
+    /// The number of the formation, as the protocols register it; with the number of its parts, where it has some.
     pub layout: u8,
     /// Distance between slots in flight, millimetre.
     pub distance_mm: u32,

@@ -676,10 +676,7 @@ export interface components {
         Swarm: {
             /** @description Members that this aircraft does not wait for, by slot. */
             absent?: components["schemas"]["Absent"][];
-            /**
-             * @description Kind of the formation: `linear`, `matrix`, `circular`, `compact-matrix`, `compact-mesh`, `wedge`, `split-up`,
-             *     `random` or `custom`.
-             */
+            /** @description Name of the formation, without its parameter: one that `wingbeat formation` lists. */
             formation: string;
             /** @description Whether this aircraft leads the flight. */
             leader: boolean;

@@ -1,20 +1,24 @@
-//! Places from a list, and the file that holds one.
+//! Slots from a list, and the file that holds the list.
 //!
 //! A file has one line per slot: metres to the right of the heading, metres ahead, and, unless it is zero,
-//! metres above, separated by commas, with at most one decimal. The first line is the aircraft that leads;
-//! the others are relative to it. Empty lines, and what follows a `#`, say nothing.
+//! metres above, separated by commas, with at most one decimal. The first line is the slot that leads;
+//! the others are relative to it. Empty lines, and text after a `#`, are skipped.
 
 use core::fmt;
 
 use glam::DVec3;
 use heapless::{String, Vec};
 
+use super::shape::{Geometry, Shape};
 use crate::AIRCRAFT_MAX;
+
+pub(super) const SHAPE: Shape =
+    Shape { name: "custom", number: 7, parameter: None, center_slot: |_| 0, geometry: Geometry::Listed };
 
 /// No slot is farther than this from the middle in any direction, decimetres: a local frame ends there.
 const FAR_DM: i32 = 1_000_000;
 
-/// A place in a formation: whole decimetres, so that it is the same for everybody who is told of it.
+/// The offset of a slot from the slot that leads, in whole decimetres: equal on every aircraft that receives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Offset {
     /// To the right of the heading, decimetres.
@@ -25,14 +29,14 @@ pub struct Offset {
     pub up_dm: i32,
 }
 
-/// The places of one formation.
+/// The slots of one formation.
 pub type Offsets = Vec<Offset, AIRCRAFT_MAX>;
 
-/// A place that is too far away.
+/// A slot that is too far away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("found a place {found_dm} dm from the middle, expected at most {FAR_DM}")]
+#[error("found a slot {found_dm} dm from the middle, expected at most {FAR_DM}")]
 pub struct OffsetError {
-    /// The coordinate that is.
+    /// The coordinate that is too great.
     pub found_dm: i32,
 }
 
@@ -50,44 +54,44 @@ impl Offset {
     pub fn meters(self) -> DVec3 {
         DVec3::new(f64::from(self.right_dm), f64::from(self.ahead_dm), f64::from(self.up_dm)) / 10.0
     }
-    /// The whole decimetres nearest to a place in metres.
-    pub(super) fn nearest_to(place_m: DVec3) -> Self {
+    /// Rounded to whole decimetres.
+    pub(super) fn nearest_to(offset_m: DVec3) -> Self {
         let whole = |x: f64| libm::round(x * 10.0) as i32;
-        Self { right_dm: whole(place_m.x), ahead_dm: whole(place_m.y), up_dm: whole(place_m.z) }
+        Self { right_dm: whole(offset_m.x), ahead_dm: whole(offset_m.y), up_dm: whole(offset_m.z) }
     }
 }
 
 /// What was found in a file, cut to a line's beginning.
-pub type Found = String<40>;
+pub type FoundText = String<40>;
 
-/// Why a file is no list of places.
+/// Why a file is no list of slots.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// A line is no place.
+    /// A line is no slot.
     #[error("line {line}: found \"{found}\", expected {expected}")]
     Line {
-        /// Which, from 1.
+        /// Its number, from 1.
         line: usize,
-        /// What stands there.
-        found: Found,
-        /// What should.
+        /// Its beginning.
+        found: FoundText,
+        /// What is expected instead.
         expected: &'static str,
     },
     /// Nothing but comments.
-    #[error("found no place, expected one line for each aircraft: metres right, metres ahead, metres above")]
+    #[error("found no slot, expected one line for each aircraft: metres right, metres ahead, metres above")]
     Empty,
-    /// More places than the bound.
-    #[error("line {line}: found place number {}, expected at most {AIRCRAFT_MAX}", AIRCRAFT_MAX + 1)]
+    /// More slots than the bound.
+    #[error("line {line}: found slot number {}, expected at most {AIRCRAFT_MAX}", AIRCRAFT_MAX + 1)]
     TooMany {
         /// The first line too many, from 1.
         line: usize,
     },
 }
 
-/// The places in the text of a file, in its order.
+/// The slots in the text of a file, in its order.
 ///
 /// # Errors
-/// The first line that is no place, with what it holds and what is expected there.
+/// The first line that is no slot, with its beginning and what is expected there.
 pub fn read_offsets(text: &str) -> Result<Offsets, FileError> {
     let mut offsets = Offsets::new();
     for (index, whole) in text.lines().enumerate() {
@@ -97,7 +101,7 @@ pub fn read_offsets(text: &str) -> Result<Offsets, FileError> {
             continue;
         }
         let wrong = |found: &str, expected| {
-            let mut cut = Found::new();
+            let mut cut = FoundText::new();
             // What does not fit is not shown.
             found.chars().all(|c| cut.push(if c.is_control() { '?' } else { c }).is_ok());
             FileError::Line { line, found: cut, expected }
@@ -148,7 +152,7 @@ fn decimetres(text: &str) -> Result<i32, &'static str> {
 impl fmt::Display for Offset {
     /// A line of a file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.meters();
-        write!(f, "{:.1}, {:.1}, {:.1}", place.x, place.y, place.z)
+        let offset = self.meters();
+        write!(f, "{:.1}, {:.1}, {:.1}", offset.x, offset.y, offset.z)
     }
 }

@@ -1,4 +1,7 @@
-//! Flight formations: where slot k lies, relative to the slot that leads (thesis section 4.1.6.1).
+//! Flight formations: where slot k is, relative to the centre slot (thesis section 4.1.6.1).
+//!
+//! A formation is a file here, which states its [`Shape`], and one line of `layouts!` below: names,
+//! numbers in a plan, messages and help texts follow from them.
 //!
 //! A slot's offset has x to the right of the heading, y ahead and z up; [`Formation::offset_m`] turns it
 //! into east and north with the rotation of thesis equation 6.2. Slots are numbered as the reference
@@ -6,26 +9,45 @@
 //! and its offset is zero.
 //!
 //! Over the ground no two slots are nearer to each other than the distance that was asked for, whatever
-//! their heights: an aircraft below another flies in its downwash, and all come straight down in the end.
+//! their heights: an aircraft below another flies in its downwash, and all land straight down.
 //! The same numbers give the same slots on every machine.
 
+#[macro_use]
+mod layout;
+
+mod circular;
 mod compact;
+mod compact_matrix;
+mod compact_mesh;
 mod custom;
+mod linear;
+mod matrix;
 mod random;
-mod ring;
-mod row;
+mod shape;
+mod split_up;
 #[cfg(test)]
 mod tests;
+mod wedge;
 
-pub use custom::{FileError, Found, Offset, OffsetError, Offsets, read_offsets};
-pub use ring::PARTS_MAX;
-
-use core::fmt;
+pub use custom::{FileError, FoundText, Offset, OffsetError, Offsets, read_offsets};
 
 use glam::{DVec2, DVec3};
 use heapless::Vec;
+use shape::{Geometry, Shape};
 
 use crate::AIRCRAFT_MAX;
+
+layouts! {
+    Linear => linear, "one row across the heading";
+    Matrix => matrix, "a square grid, row by row from left to right and from back to front";
+    Circular => circular, "one in the middle, the others on a circle around it";
+    CompactMatrix => compact_matrix, "the cells of a square grid nearest to its middle";
+    CompactMesh => compact_mesh, "the cells of a grid of equilateral triangles nearest to its middle";
+    Wedge => wedge, "a right angle that points ahead: one at the tip, the others in turn on its left and its right";
+    Random { seed: u32 = 1 } => random, "anywhere around the middle, drawn from a seed";
+    Custom => custom, "the slots of a file";
+    SplitUp { parts: u8 = 2 } => split_up, "one in the middle, the others in rows that begin 600 m away from it";
+}
 
 /// The greatest distance between slots, metres.
 const DISTANCE_MOST_M: f64 = 10_000.0;
@@ -41,37 +63,8 @@ pub struct Formation {
     layout: Layout,
     count: usize,
     distance_m: f64,
-    /// Of the layouts whose places are not quickly worked out one by one; else empty.
+    /// Empty where a slot's offset is quickly computed alone.
     slots: Slots,
-}
-
-/// The shape of a formation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// A row abreast, at right angles to the heading.
-    Linear,
-    /// A square grid, row by row, from left to right and from back to front.
-    Matrix,
-    /// The places of a square grid that are nearest to its middle.
-    CompactMatrix,
-    /// The places of a grid of equilateral triangles that are nearest to its middle.
-    CompactMesh,
-    /// One in the middle, the others on a circle around it.
-    Circular,
-    /// A V: one ahead, the others alternately on its left and right, each farther back.
-    Wedge,
-    /// One in the middle, the others in rows that begin far away from it, one row in each direction.
-    SplitUp {
-        /// Number of rows.
-        parts: u8,
-    },
-    /// Anywhere around the middle, as chance has it.
-    Random {
-        /// Where chance begins.
-        seed: u32,
-    },
-    /// Places from a list.
-    Custom,
 }
 
 /// Why a formation cannot exist.
@@ -84,24 +77,32 @@ pub enum FormationError {
     #[error("the distance between aircraft is more than 0 and at most 10000 m, found {0}")]
     Distance(f64),
     /// The name is not one of the layouts.
-    #[error(
-        "a formation is one of linear, matrix, circular, compact-matrix, compact-mesh, wedge, split-up, \
-         split-up:PARTS (2 to {PARTS_MAX}), random, random:SEED, custom"
-    )]
+    #[error("a formation is one of {}", Layout::names())]
     UnknownLayout,
-    /// The formation is to be split up into too few or too many.
-    #[error("split-up: found {0} parts, expected 2 to {PARTS_MAX}")]
-    Parts(u8),
+    /// The number after the name is outside its limits.
+    #[error("{layout}: found {found} {name}, expected {least} to {most}")]
+    Parameter {
+        /// The name of the layout.
+        layout: &'static str,
+        /// The name of the parameter.
+        name: &'static str,
+        /// What was found.
+        found: u32,
+        /// The lowest that the layout takes.
+        least: u32,
+        /// The highest that the layout takes.
+        most: u32,
+    },
     /// A custom formation without its list.
-    #[error("a custom formation needs a list of places, found none")]
-    NoPlaces,
-    /// More aircraft than the list has places.
-    #[error("a custom formation of {places} places for {aircraft} aircraft, expected a place for each")]
-    Places {
+    #[error("a custom formation needs a list of slots, found none")]
+    NoSlots,
+    /// More aircraft than the list has slots.
+    #[error("a custom formation of {slots} slots for {aircraft} aircraft, expected a slot for each")]
+    TooFewSlots {
         /// How many fly.
         aircraft: usize,
         /// How many can.
-        places: usize,
+        slots: usize,
     },
     /// Two slots are too near to each other, or over each other.
     #[error(
@@ -112,15 +113,15 @@ pub enum FormationError {
         first: usize,
         /// The higher one.
         second: usize,
-        /// How far apart they are.
+        /// Their distance.
         found_m: f64,
         /// How far apart they should be.
         least_m: f64,
     },
-    /// A slot lies too far from the middle.
+    /// A slot is too far from the middle.
     #[error("slot {slot}: {problem}")]
     Far {
-        /// Which.
+        /// The first such slot.
         slot: usize,
         /// In which coordinate.
         problem: OffsetError,
@@ -130,124 +131,32 @@ pub enum FormationError {
     Heading(f64),
 }
 
-impl core::str::FromStr for Layout {
-    type Err = FormationError;
-    fn from_str(text: &str) -> Result<Self, FormationError> {
-        let (name, number) = match text.split_once(':') {
-            Some((name, number)) => (name, Some(number)),
-            None => (text, None),
-        };
-        match (name, number) {
-            ("linear", None) => Ok(Self::Linear),
-            ("matrix", None) => Ok(Self::Matrix),
-            ("circular", None) => Ok(Self::Circular),
-            ("compact-matrix", None) => Ok(Self::CompactMatrix),
-            ("compact-mesh", None) => Ok(Self::CompactMesh),
-            ("wedge", None) => Ok(Self::Wedge),
-            ("custom", None) => Ok(Self::Custom),
-            ("split-up", None) => Ok(Self::SplitUp { parts: 2 }),
-            ("split-up", Some(parts)) => {
-                let parts = parts.parse().map_err(|_| FormationError::UnknownLayout)?;
-                if (2..=PARTS_MAX).contains(&parts) {
-                    Ok(Self::SplitUp { parts })
-                } else {
-                    Err(FormationError::Parts(parts))
-                }
-            }
-            ("random", None) => Ok(Self::Random { seed: 1 }),
-            ("random", Some(seed)) => {
-                Ok(Self::Random { seed: seed.parse().map_err(|_| FormationError::UnknownLayout)? })
-            }
-            _ => Err(FormationError::UnknownLayout),
-        }
-    }
-}
-
-/// As configuration files and flags write it, with its number.
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SplitUp { parts } => write!(f, "{}:{parts}", self.name()),
-            Self::Random { seed } => write!(f, "{}:{seed}", self.name()),
-            _ => f.write_str(self.name()),
-        }
-    }
-}
-
-impl Layout {
-    /// One of each, in the order of the lists for people.
-    pub const ALL: [Self; 9] = [
-        Self::Linear,
-        Self::Matrix,
-        Self::CompactMatrix,
-        Self::CompactMesh,
-        Self::Circular,
-        Self::Wedge,
-        Self::SplitUp { parts: 2 },
-        Self::Random { seed: 1 },
-        Self::Custom,
-    ];
-    /// The name that configuration files and flags use, without its number.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Matrix => "matrix",
-            Self::CompactMatrix => "compact-matrix",
-            Self::CompactMesh => "compact-mesh",
-            Self::Circular => "circular",
-            Self::Wedge => "wedge",
-            Self::SplitUp { .. } => "split-up",
-            Self::Random { .. } => "random",
-            Self::Custom => "custom",
-        }
-    }
-    /// The slot in the middle of `count`, whose aircraft leads the flight.
-    pub fn center_slot(self, count: usize) -> usize {
-        match self {
-            Self::Linear => count / 2,
-            Self::Matrix => row::matrix_center(count),
-            _ => 0,
-        }
-    }
-    /// Whether its places cannot be worked out from a number of aircraft and a distance on every aircraft
-    /// alike, so that they must be told.
-    pub const fn is_listed(self) -> bool {
-        matches!(self, Self::Random { .. } | Self::Custom)
-    }
-}
-
 impl Formation {
     /// A formation of `count` aircraft at least `distance_m` apart.
     ///
     /// # Errors
-    /// No aircraft, more than [`AIRCRAFT_MAX`], a distance that is not positive and finite, or a custom
-    /// layout, whose places nobody told.
+    /// No aircraft, more than [`AIRCRAFT_MAX`], a distance that is not positive and finite, a parameter outside
+    /// its limits, or [`Layout::Custom`], which needs [`Formation::custom`].
     pub fn new(layout: Layout, count: usize, distance_m: f64) -> Result<Self, FormationError> {
         check(count, distance_m)?;
-        let places = |places: Vec<DVec2, AIRCRAFT_MAX>| -> Slots {
-            places.iter().map(|place| (*place * distance_m).extend(0.0)).collect()
-        };
-        let slots = match layout {
-            Layout::CompactMatrix => places(compact::matrix(count)),
-            Layout::CompactMesh => places(compact::mesh(count)),
-            Layout::SplitUp { parts } if !(2..=PARTS_MAX).contains(&parts) => {
-                return Err(FormationError::Parts(parts));
+        layout.check()?;
+        let slots = match layout.shape().geometry {
+            Geometry::PerSlot(_) | Geometry::InMetres(_) => Slots::new(),
+            Geometry::AllSlots(offsets) => {
+                offsets(count).iter().map(|offset| (*offset * distance_m).extend(0.0)).collect()
             }
-            Layout::Random { seed } => {
-                let offsets = random::offsets(seed, count, distance_m);
+            Geometry::Drawn(offsets) => {
+                let offsets = offsets(layout.parameter(), count, distance_m);
                 return Self::listed(layout, &offsets, count, distance_m);
             }
-            Layout::Custom => return Err(FormationError::NoPlaces),
-            Layout::Linear | Layout::Matrix | Layout::Circular | Layout::Wedge | Layout::SplitUp { .. } => {
-                Slots::new()
-            }
+            Geometry::Listed => return Err(FormationError::NoSlots),
         };
         Ok(Self { layout, count, distance_m, slots })
     }
-    /// The first `count` places of a list, relative to its first, which leads.
+    /// The first `count` slots of a list, relative to its first, which leads.
     ///
     /// # Errors
-    /// As [`Formation::new`]; more aircraft than places; a place too far away; two places nearer to each
+    /// As [`Formation::new`]; more aircraft than slots; a slot too far away; two slots nearer to each
     /// other over the ground than `distance_m`.
     pub fn custom(offsets: &[Offset], count: usize, distance_m: f64) -> Result<Self, FormationError> {
         Self::listed(Layout::Custom, offsets, count, distance_m)
@@ -264,10 +173,10 @@ impl Formation {
     ) -> Result<Self, FormationError> {
         check(count, distance_m)?;
         if offsets.is_empty() {
-            return Err(FormationError::NoPlaces);
+            return Err(FormationError::NoSlots);
         }
         if count > offsets.len() {
-            return Err(FormationError::Places { aircraft: count, places: offsets.len() });
+            return Err(FormationError::TooFewSlots { aircraft: count, slots: offsets.len() });
         }
         let offsets = &offsets[..count];
         for (slot, offset) in offsets.iter().enumerate() {
@@ -285,20 +194,16 @@ impl Formation {
         }
         Ok(Self { layout, count, distance_m, slots })
     }
-    /// Where a slot lies before the formation is turned into its heading.
-    fn place_m(&self, slot: usize) -> DVec3 {
+    /// Where a slot is before the formation is rotated to its heading.
+    fn unrotated_m(&self, slot: usize) -> DVec3 {
         assert!(slot < self.count, "slot {slot} of {}", self.count);
-        let place = match self.layout {
-            Layout::Linear => row::linear(self.count, slot),
-            Layout::Matrix => row::matrix(self.count, slot),
-            Layout::Wedge => row::wedge(slot),
-            Layout::Circular => ring::circular(self.count, slot),
-            Layout::SplitUp { parts } => return ring::split_up(parts, slot, self.distance_m).extend(0.0),
-            Layout::CompactMatrix | Layout::CompactMesh | Layout::Random { .. } | Layout::Custom => {
-                return self.slots[slot];
+        match self.layout.shape().geometry {
+            Geometry::PerSlot(offset) => (offset(self.count, slot) * self.distance_m).extend(0.0),
+            Geometry::InMetres(offset_m) => {
+                offset_m(self.layout.parameter(), slot, self.distance_m).extend(0.0)
             }
-        };
-        (place * self.distance_m).extend(0.0)
+            Geometry::AllSlots(_) | Geometry::Drawn(_) | Geometry::Listed => self.slots[slot],
+        }
     }
     /// The shape.
     pub fn layout(&self) -> Layout {
@@ -329,28 +234,28 @@ impl Formation {
     pub fn center_slot(&self) -> usize {
         self.layout.center_slot(self.count())
     }
-    /// The places as a list, in decimetres: what is told to those who cannot work them out.
+    /// All offsets in decimetres, for a plan that carries them.
     pub fn offsets(&self) -> Offsets {
-        (0..self.count).map(|slot| Offset::nearest_to(self.place_m(slot))).collect()
+        (0..self.count).map(|slot| Offset::nearest_to(self.unrotated_m(slot))).collect()
     }
-    /// Where `slot` lies from the centre slot, metres east (x) and north (y), for a formation whose
+    /// Where `slot` is, seen from the centre slot, metres east (x) and north (y), for a formation whose
     /// heading is `heading_rad` clockwise from north (thesis equation 6.2).
     ///
     /// # Panics
     /// If `slot` is not below [`Formation::count`].
     pub fn offset_m(&self, slot: usize, heading_rad: f64) -> DVec2 {
-        let o = self.place_m(slot);
+        let o = self.unrotated_m(slot);
         let (sin, cos) = libm::sincos(heading_rad);
         DVec2::new(o.x * cos + o.y * sin, o.y * cos - o.x * sin)
     }
-    /// How far above the centre slot `slot` lies, metres: zero but in a custom formation.
+    /// Height of `slot` above the centre slot, metres: zero except in a custom formation.
     ///
     /// # Panics
     /// If `slot` is not below [`Formation::count`].
     pub fn height_m(&self, slot: usize) -> f64 {
-        self.place_m(slot).z
+        self.unrotated_m(slot).z
     }
-    /// Where all slots lie from the centre slot: metres east, north and up.
+    /// Where all slots are, seen from the centre slot: metres east, north and up.
     ///
     /// # Errors
     /// The heading is not a finite number.

@@ -10,18 +10,15 @@ fn formation(layout: Layout, count: usize, distance_m: f64) -> Formation {
     Formation::new(layout, count, distance_m).unwrap()
 }
 
-/// Every layout that needs no list.
+/// Every layout that needs no list, with every parameter.
 fn layouts() -> impl Strategy<Value = Layout> {
-    prop_oneof![
-        Just(Layout::Linear),
-        Just(Layout::Matrix),
-        Just(Layout::CompactMatrix),
-        Just(Layout::CompactMesh),
-        Just(Layout::Circular),
-        Just(Layout::Wedge),
-        (2..=PARTS_MAX).prop_map(|parts| Layout::SplitUp { parts }),
-        any::<u32>().prop_map(|seed| Layout::Random { seed }),
-    ]
+    let computed: Vec<Layout> = Layout::ALL.into_iter().filter(|layout| *layout != Layout::Custom).collect();
+    (prop::sample::select(computed), any::<u32>()).prop_map(|(layout, number)| {
+        let Some(limits) = &layout.shape().parameter else { return layout };
+        let span = u64::from(limits.most - limits.least) + 1;
+        let parameter = u64::from(limits.least) + u64::from(number) % span;
+        format!("{}:{parameter}", layout.name()).parse().unwrap()
+    })
 }
 
 /// Two that are too near.
@@ -62,34 +59,34 @@ proptest! {
     }
 
     #[test]
-    fn turning_a_formation_changes_no_distance(
+    fn rotating_a_formation_changes_no_distance(
         layout in layouts(), count in 2..=AIRCRAFT_MAX, heading in -10.0..10.0f64, slot in 0..AIRCRAFT_MAX,
     ) {
         let f = formation(layout, count, 20.0);
         let slot = slot % count;
-        let (ahead, turned) = (f.offset_m(slot, 0.0), f.offset_m(slot, heading));
-        prop_assert!((ahead.length() - turned.length()).abs() < 1e-6);
+        let (ahead, rotated) = (f.offset_m(slot, 0.0), f.offset_m(slot, heading));
+        prop_assert!((ahead.length() - rotated.length()).abs() < 1e-6);
         // Clockwise: what lay ahead lies in the direction of the heading.
         let (sin, cos) = libm::sincos(heading);
-        prop_assert!((turned.dot(DVec2::new(sin, cos)) - ahead.y).abs() < 1e-6);
+        prop_assert!((rotated.dot(DVec2::new(sin, cos)) - ahead.y).abs() < 1e-6);
     }
 
     #[test]
-    fn told_in_decimetres_a_list_is_the_same_formation(
+    fn a_list_in_decimetres_is_the_same_formation(
         seed in any::<u32>(), count in 1..=AIRCRAFT_MAX, distance_m in 1.0..500.0f64,
     ) {
         let layout = Layout::Random { seed };
         let f = formation(layout, count, distance_m);
-        let told = Formation::listed(layout, &f.offsets(), count, distance_m).unwrap();
-        prop_assert_eq!(told, f);
+        let listed = Formation::listed(layout, &f.offsets(), count, distance_m).unwrap();
+        prop_assert_eq!(listed, f);
     }
 
     #[test]
     fn a_list_keeps_the_distance_or_is_refused_with_the_two_that_do_not(
-        places in prop::collection::vec((-500..500i32, -500..500i32, -100..100i32), 1..20), distance_m in 1.0..30.0f64,
+        slots in prop::collection::vec((-500..500i32, -500..500i32, -100..100i32), 1..20), distance_m in 1.0..30.0f64,
     ) {
         let offsets: Vec<Offset> =
-            places.iter().map(|&(right_dm, ahead_dm, up_dm)| Offset { right_dm, ahead_dm, up_dm }).collect();
+            slots.iter().map(|&(right_dm, ahead_dm, up_dm)| Offset { right_dm, ahead_dm, up_dm }).collect();
         match Formation::custom(&offsets, offsets.len(), distance_m) {
             Ok(f) => {
                 prop_assert_eq!(too_near(&f, 1.0), None);
@@ -136,7 +133,7 @@ fn heading_east_turns_ahead_into_east() {
 #[test]
 fn a_compact_matrix_grows_around_its_middle() {
     let f = formation(Layout::CompactMatrix, 14, 1.0);
-    let places: Vec<(i32, i32)> =
+    let cells: Vec<(i32, i32)> =
         (0..14).map(|slot| f.offset_m(slot, 0.0)).map(|o| (o.x as i32, o.y as i32)).collect();
     let expected = vec![
         (0, 0),
@@ -154,7 +151,7 @@ fn a_compact_matrix_grows_around_its_middle() {
         (0, -2),
         (-2, -1),
     ];
-    assert_eq!(places, expected);
+    assert_eq!(cells, expected);
 }
 
 #[test]
@@ -181,9 +178,9 @@ fn compact_is_nearer_to_the_middle_than_the_matrix_and_the_mesh_nearer_still() {
     }
 }
 
-/// All places that are nearer than one that is taken are taken: no ring was forgotten.
+/// All cells that are nearer than a slot are slots: no ring is missing.
 #[test]
-fn compact_layouts_leave_no_nearer_place_free() {
+fn compact_layouts_leave_no_nearer_cell_free() {
     for count in 1..=AIRCRAFT_MAX {
         for (layout, row_step, half) in
             [(Layout::CompactMatrix, 1.0, 0.0), (Layout::CompactMesh, libm::sqrt(0.75), 0.5)]
@@ -200,7 +197,7 @@ fn compact_layouts_leave_no_nearer_place_free() {
             }
             assert!(
                 nearer < count.max(2),
-                "{layout} of {count}: {nearer} places are nearer than the farthest"
+                "{layout} of {count}: {nearer} cells are nearer than the farthest"
             );
         }
     }
@@ -215,8 +212,8 @@ fn a_wedge_points_ahead() {
 }
 
 #[test]
-fn a_swarm_that_splits_up_leaves_nobody_without_a_place() {
-    // 3 parts of 10 aircraft in the reference: 3 each, and the tenth beside the middle is not placed.
+fn a_swarm_that_splits_up_has_a_slot_for_every_aircraft() {
+    // 3 parts of 10 aircraft in the reference: 3 each, and the tenth beside the middle has no slot.
     for count in [2, 3, 8, 11, 12] {
         let f = formation(Layout::SplitUp { parts: 3 }, count, 50.0);
         for slot in 1..count {
@@ -233,8 +230,11 @@ fn refuses_what_cannot_be_flown() {
     assert_eq!(Formation::new(Layout::Linear, 129, 50.0), Err(FormationError::Count(129)));
     assert!(Formation::new(Layout::Linear, 9, f64::NAN).is_err());
     assert!(Formation::new(Layout::Linear, 9, -1.0).is_err());
-    assert_eq!(Formation::new(Layout::Custom, 9, 50.0), Err(FormationError::NoPlaces));
-    assert_eq!(Formation::new(Layout::SplitUp { parts: 1 }, 9, 50.0), Err(FormationError::Parts(1)));
+    assert_eq!(Formation::new(Layout::Custom, 9, 50.0), Err(FormationError::NoSlots));
+    assert_eq!(
+        Formation::new(Layout::SplitUp { parts: 1 }, 9, 50.0),
+        Err(FormationError::Parameter { layout: "split-up", name: "parts", found: 1, least: 2, most: 8 })
+    );
     let f = formation(Layout::Linear, 3, 50.0);
     assert!(matches!(f.offsets_m(f64::NAN), Err(FormationError::Heading(_))));
     assert!(matches!(f.offsets_m(f64::INFINITY), Err(FormationError::Heading(_))));
@@ -242,16 +242,16 @@ fn refuses_what_cannot_be_flown() {
 
 #[test]
 fn lists_are_refused_with_the_slots_that_are_wrong() {
-    let place = |right_dm, ahead_dm, up_dm| Offset { right_dm, ahead_dm, up_dm };
-    let list = [place(0, 0, 0), place(100, 0, 0), place(100, 0, 300)];
+    let slot = |right_dm, ahead_dm, up_dm| Offset { right_dm, ahead_dm, up_dm };
+    let list = [slot(0, 0, 0), slot(100, 0, 0), slot(100, 0, 300)];
     assert_eq!(Formation::custom(&list[..2], 2, 10.0).unwrap().count(), 2);
     let over = Formation::custom(&list, 3, 10.0).unwrap_err();
     assert_eq!(over.to_string(), "slots 1 and 2 are 0.0 m apart over the ground, expected at least 10 m");
-    assert_eq!(Formation::custom(&list, 4, 10.0), Err(FormationError::Places { aircraft: 4, places: 3 }));
-    assert_eq!(Formation::custom(&[], 1, 10.0), Err(FormationError::NoPlaces));
-    let far = [place(0, 0, 0), place(i32::MIN, 0, 0)];
+    assert_eq!(Formation::custom(&list, 4, 10.0), Err(FormationError::TooFewSlots { aircraft: 4, slots: 3 }));
+    assert_eq!(Formation::custom(&[], 1, 10.0), Err(FormationError::NoSlots));
+    let far = [slot(0, 0, 0), slot(i32::MIN, 0, 0)];
     assert!(matches!(Formation::custom(&far, 2, 10.0), Err(FormationError::Far { slot: 1, .. })));
-    // More places than aircraft: the first ones are flown.
+    // More slots than aircraft: the first ones are flown.
     assert_eq!(Formation::custom(&list, 2, 10.0).unwrap().count(), 2);
 }
 
@@ -266,10 +266,38 @@ fn names_are_read_as_they_are_written() {
     for wrong in ["", "vee", "Linear", "linear:2", "random:", "random:-1", "split-up:x", "custom:1"] {
         assert_eq!(wrong.parse::<Layout>(), Err(FormationError::UnknownLayout), "{wrong}");
     }
-    assert_eq!("split-up:9".parse::<Layout>(), Err(FormationError::Parts(9)));
-    let message = FormationError::UnknownLayout.to_string();
-    for layout in Layout::ALL {
-        assert!(message.contains(layout.name()), "{message}");
+    assert_eq!(
+        "split-up:9".parse::<Layout>(),
+        Err(FormationError::Parameter { layout: "split-up", name: "parts", found: 9, least: 2, most: 8 })
+    );
+    assert_eq!(
+        FormationError::UnknownLayout.to_string(),
+        "a formation is one of linear, matrix, circular, compact-matrix, compact-mesh, wedge, random, random:SEED, \
+         custom, split-up, split-up:PARTS (2 to 8)"
+    );
+}
+
+/// Aircraft with an older version read these numbers. A new formation takes one that was never used.
+#[test]
+fn numbers_in_a_plan_stay() {
+    let numbers = [
+        ("linear", 0),
+        ("matrix", 1),
+        ("circular", 2),
+        ("compact-matrix", 3),
+        ("compact-mesh", 4),
+        ("wedge", 5),
+        ("random:0", 6),
+        ("custom", 7),
+        ("split-up:2", 18),
+        ("split-up:8", 24),
+    ];
+    for (name, number) in numbers {
+        let layout: Layout = name.parse().unwrap();
+        assert_eq!((layout.number(), Layout::from_number(number)), (number, Some(layout)), "{name}");
+    }
+    for number in [9, 15, 16, 17, 25, u8::MAX] {
+        assert_eq!(Layout::from_number(number), None, "{number}");
     }
 }
 
@@ -281,8 +309,8 @@ fn files_are_read_and_their_mistakes_named() {
         .map(|(right_dm, ahead_dm, up_dm)| Offset { right_dm, ahead_dm, up_dm });
     assert_eq!(offsets.as_slice(), &expected);
     for (text, words) in [
-        ("", "found no place"),
-        ("# nothing\n\n", "found no place"),
+        ("", "found no slot"),
+        ("# nothing\n\n", "found no slot"),
         ("0,0\n1", "line 2: found \"1\", expected two or three numbers"),
         ("0,0\n1,2,3,4", "line 2: found \"1,2,3,4\", expected two or three numbers"),
         ("0,0\n\n1,x", "line 3: found \"x\", expected a number of metres"),
@@ -300,6 +328,15 @@ fn files_are_read_and_their_mistakes_named() {
     let many = "0,0\n".repeat(AIRCRAFT_MAX + 1);
     assert_eq!(
         read_offsets(&many).unwrap_err().to_string(),
-        format!("line {}: found place number 129, expected at most 128", AIRCRAFT_MAX + 1)
+        format!("line {}: found slot number 129, expected at most 128", AIRCRAFT_MAX + 1)
     );
+}
+
+#[test]
+fn the_manual_describes_every_formation() {
+    let manual = include_str!("../../../../docs/protocols/muscop.md");
+    for layout in Layout::ALL {
+        let row = manual.lines().find(|line| line.starts_with(&format!("| `{}", layout.name())));
+        assert!(row.is_some(), "{layout}: docs/protocols/muscop.md, section Formations, has no row of it");
+    }
 }

@@ -1,47 +1,11 @@
 //! The formation as a plan carries it: a number for its layout, and the places themselves where they cannot be
 //! worked out from that.
 
-use wingbeat_geo::formation::{Layout, Offset, Offsets, PARTS_MAX};
+use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{Formation, FormationError};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, Message, Plan, SlotOffset, length_at_most};
 
 use super::plan::PlanError;
-
-/// The number of a split-up formation is this and the number of its parts.
-const SPLIT_UP: u8 = 16;
-
-/// The number of a layout on the air.
-pub const fn code(layout: Layout) -> u8 {
-    match layout {
-        Layout::Linear => 0,
-        Layout::Matrix => 1,
-        Layout::Circular => 2,
-        Layout::CompactMatrix => 3,
-        Layout::CompactMesh => 4,
-        Layout::Wedge => 5,
-        Layout::Random { .. } => 6,
-        Layout::Custom => 7,
-        Layout::SplitUp { parts } => SPLIT_UP.saturating_add(parts),
-    }
-}
-
-/// The layout of a number; of a random one the seed is not told, the places are.
-fn layout(code: u8) -> Option<Layout> {
-    Some(match code {
-        0 => Layout::Linear,
-        1 => Layout::Matrix,
-        2 => Layout::Circular,
-        3 => Layout::CompactMatrix,
-        4 => Layout::CompactMesh,
-        5 => Layout::Wedge,
-        6 => Layout::Random { seed: 0 },
-        7 => Layout::Custom,
-        _ => {
-            let parts = code.checked_sub(SPLIT_UP).filter(|parts| (2..=PARTS_MAX).contains(parts))?;
-            Layout::SplitUp { parts }
-        }
-    })
-}
 
 /// The formation that a configuration asks for.
 ///
@@ -62,7 +26,7 @@ pub fn configured(
 
 /// Writes the formation into a plan.
 pub fn tell(plan: &mut Plan, formation: &Formation) {
-    plan.layout = code(formation.layout());
+    plan.layout = formation.layout().number();
     plan.offsets.clear();
     if formation.layout().is_listed() {
         let told = |o: &Offset| SlotOffset { right_dm: o.right_dm, ahead_dm: o.ahead_dm, up_dm: o.up_dm };
@@ -75,7 +39,7 @@ pub fn tell(plan: &mut Plan, formation: &Formation) {
 /// # Errors
 /// The formation is impossible.
 pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
-    let layout = layout(plan.layout).ok_or(FormationError::UnknownLayout)?;
+    let layout = Layout::from_number(plan.layout).ok_or(FormationError::UnknownLayout)?;
     let (count, distance_m) = (plan.slots.len(), f64::from(plan.distance_mm) / 1e3);
     if !layout.is_listed() {
         return Ok(Formation::new(layout, count, distance_m)?);
@@ -87,7 +51,7 @@ pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
 
 /// The slot that leads, without working out where all others lie.
 pub fn center_slot(plan: &Plan) -> usize {
-    layout(plan.layout).map_or(0, |layout| layout.center_slot(plan.slots.len()))
+    Layout::from_number(plan.layout).map_or(0, |layout| layout.center_slot(plan.slots.len()))
 }
 
 /// A plan is one datagram.
@@ -119,7 +83,7 @@ mod tests {
     fn every_formation_is_heard_as_it_was_told() {
         let offsets: Offsets =
             (0..7).map(|n| Offset { right_dm: n * 300, ahead_dm: -n * n * 40, up_dm: n * 25 }).collect();
-        let split_up = (2..=PARTS_MAX).map(|parts| Layout::SplitUp { parts });
+        let split_up = (2..=8).map(|parts| Layout::SplitUp { parts });
         for asked in Layout::ALL.into_iter().chain(split_up) {
             for count in [1, 2, 7] {
                 let formation = configured(asked, &offsets, count, 20.0).unwrap();
