@@ -8,7 +8,7 @@ use std::{env, hint::black_box, process::Command, time::Instant};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::DVec2;
-use wingbeat_geo::assignment::{Place, kuhn_munkres};
+use wingbeat_geo::assignment::{PlanePoint, kuhn_munkres};
 
 /// Room for the largest swarm that is measured.
 const ROOM: usize = 1000;
@@ -18,24 +18,24 @@ const PI_3_PER_S: f64 = 1.2e9 * 0.8;
 
 struct Case {
     name: &'static str,
-    ground: Vec<Place>,
-    slots: Vec<Place>,
+    ground: Vec<PlanePoint>,
+    slots: Vec<PlanePoint>,
 }
 
 /// Aircraft stand in a row, or anywhere; slots are a grid, or anywhere. 10 m on the ground, 50 m in the air.
 fn cases(count: usize, seed: u64) -> [Case; 3] {
     let mut luck = Pcg64Mcg::seed_from_u64(seed);
     let side = (count as f64).sqrt().ceil();
-    let mut anywhere = |distance_m: f64| -> Vec<Place> {
+    let mut anywhere = |distance_m: f64| -> Vec<PlanePoint> {
         let mut uniform = || ((luck.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * side * distance_m;
         (0..count).map(|_| DVec2::new(uniform(), uniform()).into()).collect()
     };
-    let row = |distance_m: f64| -> Vec<Place> {
+    let row = |distance_m: f64| -> Vec<PlanePoint> {
         (0..count).map(|i| DVec2::new((i as f64 - (count / 2) as f64) * distance_m, 0.0).into()).collect()
     };
-    let grid: Vec<Place> = (0..count)
+    let grid: Vec<PlanePoint> = (0..count)
         .map(|i| DVec2::new(i as f64 % side - side / 2.0, (i as f64 / side).floor() - side / 2.0) * 50.0)
-        .map(Place::from)
+        .map(PlanePoint::from)
         .collect();
     [
         Case { name: "anywhere to anywhere", ground: anywhere(20.0), slots: anywhere(100.0) },

@@ -1,7 +1,7 @@
 //! Positions on the WGS84 ellipsoid and the local frame in which distances are measured.
 //!
-//! A [`Position`] is integers, as MAVLink and the air carry it. A [`Frame`] turns positions near its
-//! origin into metres: east and north are those of the tangent plane at the origin (through
+//! A [`Position`] is integers, as MAVLink and datagrams carry it. A [`Frame`] converts positions near its
+//! origin to metres: east and north are those of the tangent plane at the origin (through
 //! earth-centred coordinates, so they agree with geodesics to millimetres at 5 km), up is the plain
 //! difference of altitudes, because aircraft hold altitude above sea level and not above a plane that
 //! leaves the earth by 2 m at 5 km.
@@ -24,7 +24,7 @@ pub struct Position {
     pub altitude_mm: i32,
 }
 
-/// Why numbers are not a position.
+/// The coordinate that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PositionError {
     /// Latitude is not a number in −90..=90.
@@ -133,14 +133,14 @@ impl Frame {
             (f64::from(position.altitude_mm) - f64::from(self.origin.altitude_mm)) * 1e-3,
         )
     }
-    /// What lies `local` metres from our origin, as `other` measures it: what going through a
-    /// [`Position`] gives, without its rounding to the centimetre and without trigonometry.
+    /// The point `local` metres from this origin, in the frame `other`: as through a [`Position`], without its
+    /// rounding to the centimetre and without trigonometry.
     pub fn to_frame(&self, other: &Self, local: DVec3) -> DVec3 {
         let d = self.surface_ecef(local) - other.origin_ecef;
         let up_mm = f64::from(self.origin.altitude_mm) - f64::from(other.origin.altitude_mm);
         DVec3::new(d.dot(other.east), d.dot(other.north), local.z + up_mm * 1e-3)
     }
-    /// Earth-centred coordinates of the place on the ellipsoid below or above a local one.
+    /// Earth-centred coordinates of the point of the ellipsoid below or above a local point.
     fn surface_ecef(&self, local: DVec3) -> DVec3 {
         // The tangent plane leaves the ellipsoid by d²/2R: go down by that.
         let sagitta_m = (local.x * local.x + local.y * local.y) / (2.0 * self.radius_m);
@@ -169,9 +169,9 @@ impl Frame {
     }
 }
 
-/// Metres per 1e-7 degree around a place: for differences of positions near it, without trigonometry for each.
+/// Metres per 1e-7 degree around a position: for differences of positions near it, without trigonometry for each.
 ///
-/// A difference is right to 0.1 ‰ within a kilometre of the place, up to 30 degrees from the poles.
+/// A difference is right to 0.1 ‰ within a kilometre of that position, up to 30 degrees from the poles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     east_m: f64,
@@ -182,9 +182,9 @@ pub struct Scale {
 const ROUND_E7: i64 = 3_600_000_000;
 
 impl Scale {
-    /// That of the place's latitude.
-    pub fn at(place: Position) -> Self {
-        let (sin_lat, cos_lat) = libm::sincos(place.latitude_deg().to_radians());
+    /// At the latitude of a position.
+    pub fn at(position: Position) -> Self {
+        let (sin_lat, cos_lat) = libm::sincos(position.latitude_deg().to_radians());
         let w = 1.0 - ECCENTRICITY_SQUARED * sin_lat * sin_lat;
         let normal_m = SEMI_MAJOR_M / libm::sqrt(w);
         let step_rad = 1e-7_f64.to_radians();
@@ -193,7 +193,7 @@ impl Scale {
             north_m: normal_m * (1.0 - ECCENTRICITY_SQUARED) / w * step_rad,
         }
     }
-    /// Metres east, north and up from one position to another, the short way round the earth.
+    /// Metres east, north and up from one position to another, the shorter way round the earth.
     pub fn offset_m(&self, from: Position, to: Position) -> DVec3 {
         let longitude_e7 = i64::from(to.longitude_e7) - i64::from(from.longitude_e7);
         let longitude_e7 = match longitude_e7 {
@@ -208,8 +208,7 @@ impl Scale {
         )
     }
 
-    /// Where one comes to by so many metres east, north and up; of longitudes the one past 180° begins again
-    /// in the west.
+    /// The position so many metres east, north and up of another. A longitude past 180° continues in the west.
     pub fn moved(&self, from: Position, by_m: DVec3) -> Position {
         let rounded = |value: f64| libm::round(value) as i32;
         let longitude_e7 = i64::from(from.longitude_e7) + i64::from(rounded(by_m.x / self.east_m));

@@ -1,4 +1,4 @@
-//! Integer time. Pure code never asks a clock: whoever owns an agent passes the time in.
+//! Integer time. Pure code has no clock: the owner of an agent passes the time in.
 
 use core::ops::{Add, Sub};
 pub use core::time::Duration;
@@ -10,7 +10,7 @@ pub struct Instant(u64);
 impl Instant {
     /// The start of time.
     pub const ZERO: Self = Self(0);
-    /// Later than any instant that a run reaches: the deadline of something that waits for no time.
+    /// Later than any instant that a run reaches: the deadline of a timer that is off.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// An instant from microseconds since the start.

@@ -1,6 +1,6 @@
 //! Kuhn and Munkres' method with potentials: the cheapest of all permutations in O(n³).
 //!
-//! Rows are matched one after another, each along the cheapest way over those matched before (Dijkstra's
+//! Rows are matched one after another, each along the cheapest path over those matched before (Dijkstra's
 //! method over reduced costs, as R. Jonker and A. Volgenant, "A shortest augmenting path algorithm", 1987). Their
 //! third step, which lets rows displace each other before, costs six times more than it saves here: squares of
 //! distances differ so little that prices rise in many small steps.
@@ -58,16 +58,16 @@ impl<const N: usize> Matching<N> {
         }
     }
 
-    /// Matches one more row, along the cheapest way over rows that change their column.
+    /// Matches one more row, along the cheapest path over rows that change their column.
     fn augment(&mut self, count: usize, cost: &impl Fn(usize, usize) -> i64, row: usize) {
         let (mut length, mut from) = ([i64::MAX; N], [row; N]);
-        // Columns that the way has not reached; the reached ones lie behind them, the last one first.
+        // Columns that the path has not reached, then the reached ones, the last one first.
         let mut columns: [usize; N] = core::array::from_fn(|j| j);
         let mut left = count;
         let (mut here, mut reached) = (row, 0);
         let end = loop {
             let so_far = reached - self.of_row[here];
-            let (mut least, mut place) = (i64::MAX, 0);
+            let (mut least, mut nearest) = (i64::MAX, 0);
             for (at, &j) in columns[..left].iter().enumerate() {
                 let next = so_far + cost(here, j) - self.of_column[j];
                 if next < length[j] {
@@ -75,12 +75,12 @@ impl<const N: usize> Matching<N> {
                 }
                 // Among equals one that is free ends the search.
                 if length[j] < least || length[j] == least && self.row_of[j] == FREE {
-                    (least, place) = (length[j], at);
+                    (least, nearest) = (length[j], at);
                 }
             }
             reached = least;
             left -= 1;
-            columns.swap(place, left);
+            columns.swap(nearest, left);
             let column = columns[left];
             if self.row_of[column] == FREE {
                 break column;
@@ -96,12 +96,12 @@ impl<const N: usize> Matching<N> {
         let mut column = end;
         loop {
             let taker = from[column];
-            let given_up = self.column_of[taker];
+            let previous = self.column_of[taker];
             self.pair(taker, column);
             if taker == row {
                 break;
             }
-            column = given_up;
+            column = previous;
         }
     }
 }

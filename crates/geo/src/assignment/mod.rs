@@ -1,4 +1,4 @@
-//! Who flies which slot, and who takes off first.
+//! Which aircraft flies which slot, and which takes off first.
 //!
 //! The cost of an assignment is the sum of the squared distances over the ground. Where it is least, no two
 //! aircraft would gain from a swap, and so straight paths that are flown at the same time, each at its own
@@ -24,10 +24,10 @@ use crate::AIRCRAFT_MAX;
 
 pub use kuhn_munkres::kuhn_munkres;
 
-/// More aircraft have more permutations (3.6 million) than anybody waits for.
+/// More aircraft have more permutations (3.6 million) than a user waits for.
 pub const PERMUTED_MAX: usize = 10;
 
-/// How slots are given out.
+/// How slots are assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// Every permutation is tried; for [`PERMUTED_MAX`] aircraft at most.
@@ -36,9 +36,9 @@ pub enum Strategy {
     KuhnMunkres,
     /// The slot farthest from the middle of the aircraft takes the aircraft nearest to it, then the next.
     Simplified,
-    /// By chance: to see what the others are worth.
+    /// A random permutation, for comparison with the others.
     Random {
-        /// Where chance begins.
+        /// Seed of the generator.
         seed: u64,
     },
 }
@@ -51,9 +51,9 @@ pub enum AssignmentError {
         "{aircraft} aircraft and {slots} slots, expected as many slots as aircraft, at most {AIRCRAFT_MAX}"
     )]
     Numbers {
-        /// Found.
+        /// Number of aircraft.
         aircraft: usize,
-        /// Found.
+        /// Number of slots.
         slots: usize,
     },
     /// Too many permutations.
@@ -61,7 +61,7 @@ pub enum AssignmentError {
     Permutations(usize),
 }
 
-/// Who flies where.
+/// The slot of each aircraft, and the order of take-off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
     /// For each aircraft, its slot.
@@ -82,7 +82,7 @@ impl fmt::Display for Strategy {
 }
 
 impl Strategy {
-    /// Gives out the slots. Ties resolve the same way on every machine.
+    /// Assigns the slots. Ties resolve the same way on every machine.
     ///
     /// # Errors
     /// Another number of slots than of aircraft, or too many for the strategy.
@@ -100,7 +100,7 @@ impl Strategy {
             Self::KuhnMunkres | Self::Simplified => assign(ground, slots),
             Self::Random { seed } => shuffled(count, seed),
         };
-        // The longest way first (reference).
+        // The longest path first (reference).
         let mut order: Vec<(i64, usize), AIRCRAFT_MAX> =
             slot_of.iter().enumerate().map(|(i, &slot)| (-cost_mm2(ground[i], slots[slot]), i)).collect();
         order.sort_unstable();
@@ -108,14 +108,14 @@ impl Strategy {
     }
 }
 
-/// A place in whole millimetres: so that ties are ties everywhere, and costs are quickly worked out.
+/// A point of a local plane in whole millimetres: ties are ties on every machine, and costs are cheap to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct PlanePoint {
     east_mm: i64,
     north_mm: i64,
 }
 
-impl From<DVec2> for Place {
+impl From<DVec2> for PlanePoint {
     fn from(at_m: DVec2) -> Self {
         // A thousand kilometres are beyond every fence, and their squares far from overflowing.
         let whole = |x: f64| libm::round(x.clamp(-1e6, 1e6) * 1e3) as i64;
@@ -123,7 +123,7 @@ impl From<DVec2> for Place {
     }
 }
 
-impl Place {
+impl PlanePoint {
     /// What it costs to fly from here to there, square millimetres.
     pub fn cost_mm2(self, there: Self) -> i64 {
         let (x, y) = (self.east_mm - there.east_mm, self.north_mm - there.north_mm);
@@ -133,20 +133,21 @@ impl Place {
 
 /// What it costs to fly from here to there, square millimetres.
 fn cost_mm2(ground: DVec2, slot: DVec2) -> i64 {
-    Place::from(ground).cost_mm2(slot.into())
+    PlanePoint::from(ground).cost_mm2(slot.into())
 }
 
-/// For each place on the ground, the slot in the air: the permutation with the least sum of squared
-/// distances. Ties resolve the same way on every machine (places are whole millimetres).
+/// For each position on the ground, the slot in the air: the permutation with the least sum of squared
+/// distances. Ties resolve the same way on every machine (positions are rounded to millimetres).
 ///
 /// # Panics
 /// If the two lists differ in length or hold more than [`AIRCRAFT_MAX`] points.
 pub fn assign(ground: &[DVec2], slots: &[DVec2]) -> Vec<usize, AIRCRAFT_MAX> {
     let n = ground.len();
     assert!(n == slots.len() && n <= AIRCRAFT_MAX, "{n} aircraft, {} slots", slots.len());
-    let places =
-        |of: &[DVec2]| -> Vec<Place, AIRCRAFT_MAX> { of.iter().map(|at| Place::from(*at)).collect() };
-    let (ground, slots) = (places(ground), places(slots));
+    let rounded = |points_m: &[DVec2]| -> Vec<PlanePoint, AIRCRAFT_MAX> {
+        points_m.iter().map(|at| PlanePoint::from(*at)).collect()
+    };
+    let (ground, slots) = (rounded(ground), rounded(slots));
     let slot_of = kuhn_munkres::<AIRCRAFT_MAX>(n, |i, j| ground[i].cost_mm2(slots[j]));
     slot_of.iter().copied().take(n).collect()
 }
@@ -156,7 +157,7 @@ pub fn cost_m2(ground: &[DVec2], slots: &[DVec2], slot_of: &[usize]) -> f64 {
     slot_of.iter().zip(ground).map(|(&slot, from)| from.distance_squared(slots[slot])).sum()
 }
 
-/// Every permutation, by depth; a beginning that costs more than the best so far is not gone on with.
+/// Every permutation, depth first; a prefix that costs more than the best permutation so far is cut off.
 fn cheapest_permutation(ground: &[DVec2], slots: &[DVec2]) -> Vec<usize, AIRCRAFT_MAX> {
     struct Search<'a> {
         ground: &'a [DVec2],
@@ -191,7 +192,7 @@ fn cheapest_permutation(ground: &[DVec2], slots: &[DVec2]) -> Vec<usize, AIRCRAF
     search.best.iter().copied().take(ground.len()).collect()
 }
 
-/// The reference's default: the outermost slot chooses first, and who is chosen first takes off first.
+/// The reference's default: the outermost slot chooses its aircraft first; aircraft take off in that order.
 fn simplified(ground: &[DVec2], slots: &[DVec2]) -> Assignment {
     let middle = ground.iter().sum::<DVec2>() / ground.len().max(1) as f64;
     let mut outermost: Vec<(i64, usize), AIRCRAFT_MAX> =
@@ -209,12 +210,12 @@ fn simplified(ground: &[DVec2], slots: &[DVec2]) -> Assignment {
     assignment
 }
 
-/// Fisher and Yates'.
+/// A random permutation (Fisher and Yates).
 fn shuffled(count: usize, seed: u64) -> Vec<usize, AIRCRAFT_MAX> {
-    let mut luck = Pcg64Mcg::seed_from_u64(seed);
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let mut slot_of: Vec<usize, AIRCRAFT_MAX> = (0..count).collect();
     for i in (1..count).rev() {
-        slot_of.swap(i, (luck.next_u64() % (i as u64 + 1)) as usize);
+        slot_of.swap(i, (rng.next_u64() % (i as u64 + 1)) as usize);
     }
     slot_of
 }

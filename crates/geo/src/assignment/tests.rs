@@ -10,8 +10,8 @@ use proptest::strategy::Strategy as Generator;
 use super::*;
 use crate::approach::nearest_between;
 
-/// As many places on the ground as in the air.
-fn places(most: usize) -> impl Generator<Value = (StdVec<DVec2>, StdVec<DVec2>)> {
+/// As many positions on the ground as slots in the air.
+fn positions(most: usize) -> impl Generator<Value = (StdVec<DVec2>, StdVec<DVec2>)> {
     prop::collection::vec((-200.0..200.0f64, -200.0..200.0f64), 2..2 * most).prop_map(|points| {
         let half = points.len() / 2;
         let at = |p: &(f64, f64)| DVec2::new(p.0, p.1);
@@ -34,7 +34,7 @@ const ALL: [Strategy; 4] =
 
 proptest! {
     #[test]
-    fn as_cheap_as_the_library_finds_it((ground, slots) in places(AIRCRAFT_MAX)) {
+    fn as_cheap_as_the_library_finds_it((ground, slots) in positions(AIRCRAFT_MAX)) {
         let slot_of = assign(&ground, &slots);
         prop_assert!(is_permutation(&slot_of));
         let costs = Matrix::from_fn(ground.len(), slots.len(), |(i, j)| cost_mm2(ground[i], slots[j]));
@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn as_cheap_as_the_best_permutation((ground, slots) in places(7)) {
+    fn as_cheap_as_the_best_permutation((ground, slots) in positions(7)) {
         let [optimal, polynomial, simplified, random] =
             ALL.map(|strategy| strategy.assign(&ground, &slots).unwrap());
         let cost = |a: &Assignment| total_mm2(&ground, &slots, &a.slot_of);
@@ -51,25 +51,25 @@ proptest! {
     }
 
     #[test]
-    fn every_strategy_gives_each_a_slot_and_a_turn((ground, slots) in places(PERMUTED_MAX)) {
+    fn every_strategy_gives_each_a_slot_and_a_take_off_order((ground, slots) in positions(PERMUTED_MAX)) {
         for strategy in ALL {
             let a = strategy.assign(&ground, &slots).unwrap();
             prop_assert!(is_permutation(&a.slot_of) && is_permutation(&a.order), "{strategy}");
             prop_assert_eq!(&a, &strategy.assign(&ground, &slots).unwrap());
         }
         let a = Strategy::KuhnMunkres.assign(&ground, &slots).unwrap();
-        let way = |&i: &usize| cost_mm2(ground[i], slots[a.slot_of[i]]);
-        prop_assert!(a.order.windows(2).all(|pair| way(&pair[0]) >= way(&pair[1])), "the longest way first");
+        let cost = |&i: &usize| cost_mm2(ground[i], slots[a.slot_of[i]]);
+        prop_assert!(a.order.windows(2).all(|pair| cost(&pair[0]) >= cost(&pair[1])), "the longest path first");
     }
 
-    /// The reason for the squares: who flies straight and takes as long as the others keeps away from them.
+    /// The reason for the squares: aircraft on straight paths of equal duration keep their distance.
     #[test]
-    fn paths_of_the_least_cost_keep_their_distance((ground, slots) in places(20)) {
+    fn paths_of_the_least_cost_keep_their_distance((ground, slots) in positions(20)) {
         let slot_of = assign(&ground, &slots);
         for (i, &a) in slot_of.iter().enumerate() {
             for (j, &b) in slot_of.iter().enumerate().take(i) {
                 let (before, after) = (ground[i] - ground[j], slots[a] - slots[b]);
-                // Places are whole millimetres: so much may a swap still gain.
+                // Positions are rounded to millimetres: a swap may still gain so much.
                 prop_assert!(before.dot(after) > -1.0);
                 let nearest = nearest_between(before.extend(0.0), after.extend(0.0)).length();
                 let least = before.length().min(after.length()) / core::f64::consts::SQRT_2;
@@ -81,8 +81,8 @@ proptest! {
 
 #[test]
 fn five_hundred_are_as_cheap_as_the_library_finds_them() {
-    let mut luck = Pcg64Mcg::seed_from_u64(1);
-    let mut uniform = || (luck.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * 1_000.0;
+    let mut rng = Pcg64Mcg::seed_from_u64(1);
+    let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * 1_000.0;
     let ground: StdVec<DVec2> = (0..500).map(|_| DVec2::new(uniform(), uniform())).collect();
     let slots: StdVec<DVec2> = (0..500).map(|_| DVec2::new(uniform(), uniform())).collect();
     let slot_of = kuhn_munkres::<500>(500, |i, j| cost_mm2(ground[i], slots[j]));
@@ -92,7 +92,7 @@ fn five_hundred_are_as_cheap_as_the_library_finds_them() {
 }
 
 #[test]
-fn what_has_no_answer_is_refused() {
+fn numbers_without_an_assignment_are_refused() {
     let many = [DVec2::ZERO; AIRCRAFT_MAX + 1];
     for strategy in ALL {
         assert!(matches!(strategy.assign(&many[..2], &many[..3]), Err(AssignmentError::Numbers { .. })));
@@ -106,7 +106,7 @@ fn what_has_no_answer_is_refused() {
     );
 }
 
-/// From the reference's description: outermost first, each takes the nearest who is still free.
+/// From the reference's description: outermost first, each takes the nearest aircraft that is free.
 #[test]
 fn the_simplified_strategy_serves_the_outermost_slot_first() {
     let at = |x: f64| DVec2::new(x, 0.0);
