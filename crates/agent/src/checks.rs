@@ -2,6 +2,7 @@
 
 use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
+use wingbeat_autopilot::telemetry::Gnss;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
 use wingbeat_wire::VehicleId;
@@ -48,13 +49,15 @@ pub(crate) fn preflight(
             (Some(_), Some(version)) => text!("{version}"),
         },
     );
-    let satellites = t.satellites.map_or(text!("satellites unknown"), |n| text!("{n} satellites"));
+    let gnss = t.measured.gnss;
+    let satellites = gnss.and_then(|gnss| gnss.satellites);
+    let satellites = satellites.map_or(text!("satellites unknown"), |n| text!("{n} satellites"));
     check(
         "GNSS fix",
-        t.fix_type.is_some_and(|f| f >= 3),
-        match t.fix_type {
+        gnss.is_some_and(Gnss::has_fix),
+        match gnss {
             None => text!("unknown"),
-            Some(f) if f < 3 => text!("no three-dimensional fix, {satellites}"),
+            Some(gnss) if !gnss.has_fix() => text!("no three-dimensional fix, {satellites}"),
             Some(_) => satellites,
         },
     );
@@ -70,13 +73,14 @@ pub(crate) fn preflight(
         },
     );
     let least = config.battery_least_percent;
+    let battery = t.measured.battery.as_ref().map(|battery| (battery.voltage_v, battery.remaining_percent));
     check(
         "battery",
-        t.voltage_v.is_some() && t.remaining_percent.is_none_or(|p| p >= least),
-        match (t.voltage_v, t.remaining_percent) {
-            (None, _) => text!("unknown"),
-            (Some(v), None) => text!("{v:.1} V, charge not estimated"),
-            (Some(v), Some(p)) => text!("{p} %, {v:.1} V, least {least} %"),
+        battery.is_some_and(|(_, percent)| percent.is_none_or(|p| p >= least)),
+        match battery {
+            None => text!("unknown"),
+            Some((v, None)) => text!("{v:.1} V, charge not estimated"),
+            Some((v, Some(p))) => text!("{p} %, {v:.1} V, least {least} %"),
         },
     );
     check("disarmed", !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });

@@ -29,8 +29,7 @@ pub use command::{CommandId, Rejection, Reply, Stage};
 pub use config::{CompanionLoss, Config, ConfigError, Signing};
 pub use coordination::Coordination;
 pub use status::{
-    Battery, CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation,
-    Status,
+    CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation, Status,
 };
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
 pub use wingbeat_autopilot::parameter::{Finding, Watched};
@@ -52,8 +51,8 @@ use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::job::TRANSMIT_LEN_MAX;
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::signing::SetupSigning;
-use wingbeat_autopilot::streams::{Need, Streams};
-use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT};
+use wingbeat_autopilot::streams::Streams;
+use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT, StreamRequest};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
@@ -319,8 +318,8 @@ impl Agent {
     }
 
     /// The messages of the autopilot that it relies on, for whoever passes on the requests of others.
-    pub fn needs(&self) -> impl Iterator<Item = Need> {
-        self.streams.needs()
+    pub fn needs(&self) -> impl Iterator<Item = StreamRequest> {
+        self.streams.requests()
     }
 
     /// What becomes of the aircraft when we die, as configured.
@@ -385,12 +384,7 @@ impl Agent {
                 heading_rad: t.heading_rad,
             }),
             target: view.target,
-            battery: t.voltage_v.map(|voltage_v| Battery {
-                voltage_v,
-                current_a: t.current_a,
-                remaining_percent: t.remaining_percent,
-                cells_v: t.cells_v.clone(),
-            }),
+            measured: t.measured.clone(),
             route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
             plan_hash: details.plan_hash,
             route_len: route.len() as u16,
@@ -548,7 +542,7 @@ impl Agent {
         }
         if self.telemetry.is_ours(frame) {
             self.outgoing.negotiation.hear(now, frame);
-            self.streams.hear(now, &frame.message);
+            self.streams.on_message(now, &frame.message);
             self.parameters.hear(&frame.message);
             self.executor.hear(now, &frame.message);
         }

@@ -4,7 +4,7 @@ use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::identity::{Firmware, Vehicle};
 use wingbeat_autopilot::parameter::Watch;
-use wingbeat_autopilot::telemetry::{CELLS_MAX, Strangers, Version};
+use wingbeat_autopilot::telemetry::{Measurements, Strangers, Version};
 use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_protocol::{Absentees, AvoidanceView, Command, FormationView, Phase, StateId, SwarmView, Text};
 use wingbeat_wire::{Point, VehicleId};
@@ -70,19 +70,6 @@ pub struct Navigation {
     pub heading_rad: f64,
 }
 
-/// Battery.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Battery {
-    /// Volts.
-    pub voltage_v: f64,
-    /// Amperes, where measured.
-    pub current_a: Option<f64>,
-    /// Per cent, where estimated.
-    pub remaining_percent: Option<u8>,
-    /// Volts of each cell, where measured.
-    pub cells_v: Vec<f32, CELLS_MAX>,
-}
-
 /// One preflight check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
@@ -128,8 +115,8 @@ pub struct Status {
     pub navigation: Option<Navigation>,
     /// Where the protocol sends it.
     pub target: Option<Point>,
-    /// Battery, once reported.
-    pub battery: Option<Battery>,
+    /// What the autopilot measures or estimates.
+    pub measured: Measurements,
     /// Hash of the route, if there is one ([`wingbeat_autopilot::mission::hash`]).
     pub route_hash: Option<u64>,
     /// Hash of the swarm's plan that the route was derived from; absent before setup.

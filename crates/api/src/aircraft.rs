@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::measurements::Measurements;
+
 /// A point on the map.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GeoPoint {
@@ -58,8 +60,9 @@ pub struct AircraftStatus {
     pub flight_controller: FlightController,
     /// Where it is and how it moves; absent before the first position.
     pub navigation: Option<Navigation>,
-    /// Absent before the first battery report.
-    pub battery: Option<Battery>,
+    /// What the autopilot measures or estimates.
+    #[serde(flatten)]
+    pub measurements: Measurements,
     /// The mission that it holds.
     pub mission: Option<MissionSummary>,
     /// Its place in the swarm; absent where it flies a mission of its own, for itself.
@@ -273,20 +276,6 @@ pub struct Navigation {
     pub heading_deg: f64,
     /// Where it is flying to, if the agent asked for a place.
     pub target: Option<GeoPoint>,
-}
-
-/// Battery.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Battery {
-    /// Remaining charge, 0..=100 per cent; absent where the autopilot does not estimate it.
-    pub remaining_percent: Option<u8>,
-    /// Volts.
-    pub voltage_v: f64,
-    /// Amperes; absent where not measured.
-    pub current_a: Option<f64>,
-    /// Volts of each cell; empty where they are not measured.
-    #[serde(default)]
-    pub cells_v: Vec<f64>,
 }
 
 /// The mission that an aircraft holds.

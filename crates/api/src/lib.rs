@@ -9,13 +9,14 @@
 pub mod aircraft;
 pub mod error;
 pub mod fleet;
+pub mod measurements;
 
 pub use aircraft::{
-    Absent, AircraftStatus, Autopilot, Avoidance, Battery, Check, ClosestApproach, CommandKind,
-    CommandOutcome, CommandProgress, CommandReply, CommandRequest, CommandStage, FlightController, Gateway,
-    GeoPoint, Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem,
-    MissionSummary, MissionUpload, Navigation, Nearby, Parameter, Phase, Radio, Refusal, Separation,
-    Severity, Swarm, SwarmPlan, SwarmSlot,
+    Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandKind, CommandOutcome,
+    CommandProgress, CommandReply, CommandRequest, CommandStage, FlightController, Gateway, GeoPoint,
+    Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem, MissionSummary,
+    MissionUpload, Navigation, Nearby, Parameter, Phase, Radio, Refusal, Separation, Severity, Swarm,
+    SwarmPlan, SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{
@@ -23,6 +24,7 @@ pub use fleet::{
     FleetMission, FleetMissionUpload, FleetPicture, FleetUpdate, MissionFile, MissionFileContent,
     ReadMission, VehicleOutcome,
 };
+pub use measurements::Measurements;
 
 /// The paths of both services.
 pub mod paths {

@@ -530,7 +530,9 @@ fn holders<'a>(aircraft: &'a [Aircraft], hash: &'a str) -> impl Iterator<Item = 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wingbeat_api::{Check, FlightController, MissionItem, MissionSummary, Navigation, Radio};
+    use wingbeat_api::{
+        Check, FlightController, Measurements, MissionItem, MissionSummary, Navigation, Radio,
+    };
 
     const A: &str = "000000000000000a";
     const B: &str = "000000000000000b";
@@ -573,7 +575,7 @@ mod tests {
                 heading_deg: 0.0,
                 target: None,
             }),
-            battery: None,
+            measurements: Measurements::default(),
             mission: None,
             swarm: Some(wingbeat_api::Swarm {
                 leader: id == A,

@@ -27,7 +27,7 @@ use tokio::{
 use wingbeat_autopilot::{
     codec::finder::{Dropped, Finder},
     gateway::{Allowance, Circumstances, Gatekeeper, Refusal, Verdict, Voice, encode_like},
-    streams::Need,
+    telemetry::StreamRequest,
 };
 use wingbeat_geo::Instant;
 use wingbeat_link::Endpoint;
@@ -166,7 +166,7 @@ impl Gateway {
     /// The first address that cannot be had.
     pub(crate) async fn open(
         config: &Config,
-        needs: impl IntoIterator<Item = Need>,
+        needs: impl IntoIterator<Item = StreamRequest>,
         baud: Option<u32>,
         now: Instant,
         liveness: &mut Liveness,

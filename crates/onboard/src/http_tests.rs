@@ -38,7 +38,7 @@ fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
             parameters: vec![],
         },
         navigation: None,
-        battery: None,
+        measurements: wingbeat_api::Measurements::default(),
         mission: None,
         swarm: None,
         avoidance: None,

@@ -32,6 +32,7 @@ mod http;
 pub mod journal;
 mod lease;
 pub mod liveness;
+mod measurements;
 pub mod mission;
 mod signing;
 mod status;

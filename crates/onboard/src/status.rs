@@ -10,6 +10,8 @@ use wingbeat_geo::{Instant, Position};
 use wingbeat_protocol::{Absent, AvoidanceView, FormationView, SlotView};
 use wingbeat_wire::{Ending, Point, Refused, VehicleId};
 
+use crate::measurements::measurements;
+
 /// What the daemon knows beside its agent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
@@ -64,12 +66,7 @@ pub(crate) fn aircraft(
         engaged: status.engaged,
         flight_controller: flight_controller(status, beside),
         navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
-        battery: status.battery.as_ref().map(|b| api::Battery {
-            remaining_percent: b.remaining_percent,
-            voltage_v: b.voltage_v,
-            current_a: b.current_a,
-            cells_v: b.cells_v.iter().map(|&v| (f64::from(v) * 1e3).round() / 1e3).collect(),
-        }),
+        measurements: measurements(&status.measured),
         mission: mission(status, mission_name),
         // Nobody leads and nobody follows: it flies for itself.
         swarm: (status.swarm.leader || status.swarm.leader_id.is_some()).then(|| api::Swarm {
@@ -434,7 +431,11 @@ mod tests {
         let api = aircraft(&status(), "one", "", &Beside::default());
         assert_eq!((api.id.as_str(), api.time_ms), ("00b827eb01020304", 3_000));
         assert_eq!(api.flight_controller.link, api::LinkState::NeverSeen);
-        assert!(api.navigation.is_none() && api.battery.is_none() && api.mission.is_none());
+        assert!(
+            api.navigation.is_none()
+                && api.measurements == api::Measurements::default()
+                && api.mission.is_none()
+        );
         assert!(api.flight_controller.mode.is_none() && api.flight_controller.heartbeat_age_ms.is_none());
         assert_eq!(api.radio.refused, [api::Refusal { reason: "version".into(), count: 1 }]);
         assert!(api.checks.iter().any(|c| !c.passed));

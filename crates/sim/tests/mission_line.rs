@@ -89,7 +89,7 @@ fn fly(profile: Profile, baud: u64, waypoints: usize) -> Figures {
         decoder.push(&heard, |frame| {
             telemetry.absorb(now, &frame);
             if telemetry.is_ours(&frame) {
-                streams.hear(now, &frame.message);
+                streams.on_message(now, &frame.message);
                 watch.hear(&frame.message);
                 messages.push(frame.message);
             }

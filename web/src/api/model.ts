@@ -23,6 +23,7 @@ export type FleetUpdate = Schemas['FleetUpdate'];
 export type GeoPoint = Schemas['GeoPoint'];
 export type LinkState = Schemas['LinkState'];
 export type LogLine = Schemas['LogLine'];
+export type Measurements = Schemas['Measurements'];
 export type MissionFileContent = Schemas['MissionFileContent'];
 export type MissionSummary = Schemas['MissionSummary'];
 export type MissionUpload = Schemas['MissionUpload'];

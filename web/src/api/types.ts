@@ -131,9 +131,8 @@ export interface components {
             start_blocked: string;
         };
         /** @description Everything that the console shows of one aircraft. */
-        AircraftStatus: {
+        AircraftStatus: components["schemas"]["Measurements"] & {
             avoidance?: components["schemas"]["Avoidance"] | null;
-            battery?: components["schemas"]["Battery"] | null;
             /** @description Preflight checks, in a fixed order. */
             checks: components["schemas"]["Check"][];
             /** @description The operator's last commands and what became of them, newest last, at most 8. */
@@ -224,6 +223,11 @@ export interface components {
         Battery: {
             /** @description Volts of each cell; empty where they are not measured. */
             cells_v?: number[];
+            /**
+             * Format: int32
+             * @description Charge drawn so far, milliampere hours; absent where not measured.
+             */
+            consumed_mah?: number | null;
             /**
              * Format: double
              * @description Amperes; absent where not measured.
@@ -445,6 +449,20 @@ export interface components {
              */
             longitude_deg: number;
         };
+        /** @description Satellite navigation. */
+        Gnss: {
+            /**
+             * Format: int32
+             * @description MAVLink's GPS_FIX_TYPE: 0 no receiver, 1 no fix, 2 two dimensions, 3 three dimensions, more with
+             *     corrections.
+             */
+            fix_type: number;
+            /**
+             * Format: int32
+             * @description Satellites in use; absent where not reported.
+             */
+            satellites?: number | null;
+        };
         /** @description Which console has the aircraft. */
         Lease: {
             /** @description The console's name. */
@@ -485,6 +503,11 @@ export interface components {
              * @description Milliseconds since its agent started.
              */
             time_ms: number;
+        };
+        /** @description The last of each. The page has a row for each (`web/src/fleet/measurements.ts`). */
+        Measurements: {
+            battery?: components["schemas"]["Battery"] | null;
+            gnss?: components["schemas"]["Gnss"] | null;
         };
         /** @description POST body: a mission file, to be read. */
         MissionFile: {

@@ -19,6 +19,7 @@ export const metresPerSecond = (value: number | null | undefined): string => num
 export const seconds = (value: number | null | undefined): string => number(value, 1, 's');
 export const percent = (value: number | null | undefined): string => number(value, 0, '%');
 export const volts = (value: number | null | undefined): string => number(value, 1, 'V');
+export const milliampereHours = (value: number | null | undefined): string => number(value, 0, 'mAh');
 export const amperes = (value: number | null | undefined): string => number(value, 1, 'A');
 
 export function headingDegrees(value: number | null | undefined): string {

@@ -31,7 +31,7 @@ use crate::dialect::{
     HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavSeverity, MavState, MavType, STATUSTEXT_DATA,
 };
 use crate::job::{AUTOPILOT_COMPONENT_ID, COMPONENT_ID, Transmit};
-use crate::streams::Need;
+use crate::telemetry::StreamRequest;
 
 pub use classify::command_of;
 
@@ -126,13 +126,13 @@ pub struct Circumstances {
 /// Judges what clients send.
 #[derive(Clone, Debug)]
 pub struct Gatekeeper {
-    needs: Vec<Need, NEEDS_MAX>,
+    needs: Vec<StreamRequest, NEEDS_MAX>,
     rate_cap_hz: u16,
 }
 
 impl Gatekeeper {
     /// Keeps these `needs`, and lets nobody ask for more than `rate_cap_hz` (see [`rate_cap_hz`]).
-    pub fn new(needs: impl IntoIterator<Item = Need>, rate_cap_hz: u16) -> Self {
+    pub fn new(needs: impl IntoIterator<Item = StreamRequest>, rate_cap_hz: u16) -> Self {
         // A need beyond the bound would go unkept; the agent has a third of it.
         Self { needs: needs.into_iter().take(NEEDS_MAX).collect(), rate_cap_hz: rate_cap_hz.max(1) }
     }

@@ -24,7 +24,7 @@ const FREE: Circumstances = Circumstances { system_id: Some(VEHICLE), leased: fa
 /// Keeps what the agent needs at its usual 4 Hz, on a line of 57600 baud.
 fn keeper() -> Gatekeeper {
     let streams = Streams::new(Instant::ZERO, Duration::from_millis(250));
-    Gatekeeper::new(streams.needs(), rate_cap_hz(Some(57_600)))
+    Gatekeeper::new(streams.requests(), rate_cap_hz(Some(57_600)))
 }
 
 fn from(system_id: u32, component_id: u8) -> MavHeader {
@@ -297,7 +297,7 @@ fn data_streams_keep_what_the_agent_needs_and_what_the_line_carries() {
     // A faster line takes more, and the agent's own rate is never cut.
     assert_eq!((rate_cap_hz(Some(921_600)), rate_cap_hz(Some(9_600)), rate_cap_hz(None)), (50, 1, 50));
     let fast = Streams::new(Instant::ZERO, Duration::from_millis(50));
-    let keeper = Gatekeeper::new(fast.needs(), 4);
+    let keeper = Gatekeeper::new(fast.requests(), 4);
     let MavMessage::REQUEST_DATA_STREAM(m) = stream(position, 20, 1) else { panic!() };
     assert_eq!(keeper.rate(&MavMessage::REQUEST_DATA_STREAM(m)), Some(Verdict::Pass));
     // All of them as fast as that would fill the line: each of the agent's groups for itself.
@@ -508,7 +508,7 @@ proptest! {
     ) {
         let after = interval_after(id, interval_us, long);
         let streams = Streams::new(Instant::ZERO, Duration::from_millis(250));
-        if let Some(need) = streams.needs().find(|need| need.id as f32 == id) {
+        if let Some(need) = streams.requests().find(|need| need.id as f32 == id) {
             prop_assert!(after > 0.0 && after <= need.interval.as_micros() as f32, "{}", format!("{id} {after}"));
         }
         prop_assert!(!(after > 0.0 && after < 250e3), "faster than the line carries: {after}");

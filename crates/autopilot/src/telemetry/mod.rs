@@ -1,5 +1,8 @@
 //! What the autopilot reported last.
 
+mod measurements;
+mod requests;
+
 use wingbeat_geo::{DVec3, Duration, Instant, Position};
 
 use crate::codec::{Frame, text};
@@ -9,6 +12,8 @@ use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
 
 pub use crate::identity::Version;
+pub use measurements::{Battery, CELLS_MAX, Gnss, Measurements};
+pub use requests::{REQUESTS_MAX, StreamRequest, requests};
 
 /// Silence after which the link to the autopilot counts as lost. Position reports come at 4 Hz and
 /// heartbeats at 1 Hz: one lost heartbeat alone is not a lost link.
@@ -27,7 +32,7 @@ pub struct TargetReport {
 
 /// How far and in which direction the autopilot says its target is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WayReport {
+pub struct BearingReport {
     /// Distance over the ground, metres.
     pub distance_m: f64,
     /// Bearing, radians clockwise from north.
@@ -63,16 +68,6 @@ pub struct Telemetry {
     pub velocity_m_s: DVec3,
     /// Heading, radians clockwise from north.
     pub heading_rad: f64,
-    /// Battery volts.
-    pub voltage_v: Option<f64>,
-    /// Battery amperes.
-    pub current_a: Option<f64>,
-    /// Battery, per cent.
-    pub remaining_percent: Option<u8>,
-    /// GNSS fix type (3 = three-dimensional).
-    pub fix_type: Option<u8>,
-    /// Satellites in use.
-    pub satellites: Option<u8>,
     /// The EKF knows the absolute horizontal position.
     pub ekf_position: Option<bool>,
     /// When the EKF reported last.
@@ -80,7 +75,7 @@ pub struct Telemetry {
     /// Where it says it flies to.
     pub target: Option<TargetReport>,
     /// How far away it says that is: all that 3.5.7 tells of its target.
-    pub way: Option<WayReport>,
+    pub target_bearing: Option<BearingReport>,
     /// Firmware.
     pub version: Option<Version>,
     /// Firmware, capabilities, board.
@@ -89,10 +84,8 @@ pub struct Telemetry {
     pub home: Option<Position>,
     /// When that was.
     pub home_at: Option<Instant>,
-    /// Volts of each cell, where the autopilot measures them.
-    pub cells_v: heapless::Vec<f32, CELLS_MAX>,
-    /// Charge drawn from the battery, milliampere hours.
-    pub consumed_mah: Option<u32>,
+    /// What an operator sees of its sensors and estimators.
+    pub measured: Measurements,
     /// Its clock at its last report, milliseconds since its boot.
     pub boot_ms: Option<u32>,
     /// That of its last position.
@@ -102,9 +95,6 @@ pub struct Telemetry {
     /// Other autopilots on this line: whose heartbeat came last, and how many there were.
     pub strangers: Strangers,
 }
-
-/// Cells of one battery that MAVLink can tell of.
-pub const CELLS_MAX: usize = 14;
 
 /// Autopilots on the line that are not ours. They are not listened to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -235,6 +225,7 @@ impl Telemetry {
             self.forget();
             return Event::Rebooted;
         }
+        self.measured.on_message(&frame.message);
         match &frame.message {
             MavMessage::HEARTBEAT(m) => match Vehicle::of(m) {
                 Some(vehicle) => Event::Heartbeat { changed_from: self.hear_heartbeat(now, m, vehicle) },
@@ -256,17 +247,6 @@ impl Telemetry {
                 }
                 Event::Position
             }
-            MavMessage::SYS_STATUS(m) => {
-                self.voltage_v = (m.voltage_battery != u16::MAX).then(|| f64::from(m.voltage_battery) * 1e-3);
-                self.current_a = (m.current_battery >= 0).then(|| f64::from(m.current_battery) * 1e-2);
-                self.remaining_percent = u8::try_from(m.battery_remaining).ok();
-                Event::Other
-            }
-            MavMessage::GPS_RAW_INT(m) => {
-                self.fix_type = Some(m.fix_type as u8);
-                self.satellites = (m.satellites_visible != u8::MAX).then_some(m.satellites_visible);
-                Event::Other
-            }
             MavMessage::EKF_STATUS_REPORT(m) => {
                 self.ekf_position = Some(m.flags.contains(EkfStatusFlags::EKF_POS_HORIZ_ABS));
                 self.ekf_at = Some(now);
@@ -277,7 +257,7 @@ impl Telemetry {
                 Event::Other
             }
             MavMessage::NAV_CONTROLLER_OUTPUT(m) => {
-                self.way = Some(WayReport {
+                self.target_bearing = Some(BearingReport {
                     distance_m: f64::from(m.wp_dist),
                     bearing_rad: f64::from(m.target_bearing).to_radians(),
                     at: now,
@@ -294,17 +274,6 @@ impl Telemetry {
                     Position { latitude_e7: m.latitude, longitude_e7: m.longitude, altitude_mm: m.altitude };
                 if home.is_on_earth() {
                     (self.home, self.home_at) = (Some(home), Some(now));
-                }
-                Event::Other
-            }
-            MavMessage::BATTERY_STATUS(m) if m.id == 0 => {
-                self.consumed_mah = u32::try_from(m.current_consumed).ok();
-                let cells = m.voltages.iter().chain(&m.voltages_ext[..]);
-                let known = cells.copied().filter(|&mv| mv != u16::MAX && mv != 0);
-                self.cells_v = known.map(|mv| f32::from(mv) / 1e3).collect();
-                // A whole pack in the place of the first cell is no cell.
-                if self.cells_v.len() == 1 {
-                    self.cells_v.clear();
                 }
                 Event::Other
             }
@@ -341,10 +310,7 @@ impl Telemetry {
 mod tests {
     use super::*;
     use crate::codec::MavHeader;
-    use crate::dialect::{
-        BATTERY_STATUS_DATA, GLOBAL_POSITION_INT_DATA, HEARTBEAT_DATA, MavAutopilot, MavType,
-        SYSTEM_TIME_DATA,
-    };
+    use crate::dialect::{GLOBAL_POSITION_INT_DATA, MavAutopilot, MavType, SYSTEM_TIME_DATA};
 
     fn frame(component_id: u8, message: MavMessage) -> Frame {
         let header = MavHeader { system_id: 7, component_id, sequence: 0 };
@@ -437,20 +403,6 @@ mod tests {
         m.autopilot = MavAutopilot::MAV_AUTOPILOT_INVALID;
         assert_eq!(t.absorb(Instant::ZERO, &frame(1, MavMessage::HEARTBEAT(m))), Event::Other);
         assert_eq!((t.system_id, t.frame_at), (None, None));
-    }
-
-    #[test]
-    fn cells_are_told_where_they_are_measured() {
-        let mut t = met();
-        let mut battery = |voltages: &[u16]| {
-            let mut m = BATTERY_STATUS_DATA { id: 0, current_consumed: 321, ..BATTERY_STATUS_DATA::DEFAULT };
-            m.voltages = core::array::from_fn(|i| voltages.get(i).copied().unwrap_or(u16::MAX));
-            t.absorb(Instant::ZERO, &frame(1, MavMessage::BATTERY_STATUS(m)));
-            (t.cells_v.clone(), t.consumed_mah)
-        };
-        let (cells, consumed) = battery(&[4_100, 4_090, 4_110]);
-        assert_eq!((&cells[..], consumed), (&[4.1, 4.09, 4.11][..], Some(321)));
-        assert!(battery(&[12_300]).0.is_empty());
     }
 
     #[test]

@@ -64,10 +64,10 @@ impl Heard {
     /// What it still lacks before it can fly; `None` if nothing.
     pub(crate) fn lacks(&self) -> Option<&'static str> {
         let t = &self.telemetry;
-        match (t.is_copter, t.fix_type, t.ekf_position, t.position) {
+        match (t.is_copter, t.measured.gnss.is_some_and(|gnss| gnss.has_fix()), t.ekf_position, t.position) {
             (None, ..) => Some("a heartbeat"),
             (Some(false), ..) => Some("an ArduCopter: another autopilot or vehicle answers"),
-            (_, None | Some(0..=2), ..) => Some("a three-dimensional GNSS fix"),
+            (_, false, ..) => Some("a three-dimensional GNSS fix"),
             (.., None | Some(false), _) => Some("the EKF's absolute position"),
             (.., None) => Some("a position report"),
             _ => None,

@@ -168,7 +168,7 @@ impl Client {
             }
             if self.telemetry.is_ours(&frame) {
                 self.outgoing.negotiation.hear(now, &frame);
-                self.streams.hear(now, &frame.message);
+                self.streams.on_message(now, &frame.message);
                 if let MavMessage::COMMAND_ACK(ack) = &frame.message {
                     use wingbeat_autopilot::dialect::{MavCmd, MavResult};
                     self.intervals_refused |= ack.command == MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL

@@ -21,7 +21,8 @@ use tokio::sync::watch;
 use wingbeat_api::{
     AircraftStatus, ApiError, Check, CommandKind, CommandOutcome, CommandProgress, CommandReply,
     CommandRequest, CommandStage, FleetCommandRequest, FleetPicture, FlightController, GeoPoint, Identity,
-    LinkState, LogLine, MissionSummary, MissionUpload, Navigation, Radio, Severity, VehicleOutcome, paths,
+    LinkState, LogLine, Measurements, MissionSummary, MissionUpload, Navigation, Radio, Severity,
+    VehicleOutcome, paths,
 };
 use wingbeat_ground::{Config, Ground, Handle};
 
@@ -156,7 +157,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
             heading_deg: 90.0,
             target: None,
         }),
-        battery: None,
+        measurements: Measurements::default(),
         mission: None,
         swarm: Some(wingbeat_api::Swarm {
             leader: false,

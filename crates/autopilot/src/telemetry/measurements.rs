@@ -1,0 +1,205 @@
+//! What the autopilot measures or estimates and an operator sees: from the message to the agent's status.
+//!
+//! The agent passes [`Measurements`] on whole. A new one is, in this file, a type that implements [`Measurement`] and a
+//! field; then a type of the API in `wingbeat_api::measurements`, its conversion in `onboard::measurements`, and a row
+//! of the page in `web/src/fleet/measurements.ts`. Each destructures or enumerates all fields: a forgotten step does
+//! not compile.
+
+use heapless::Vec;
+use mavlink::MessageData;
+use wingbeat_geo::Duration;
+
+use super::requests::{EXTENDED_STATUS, EXTRA3, StreamRequest};
+use crate::dialect::{BATTERY_STATUS_DATA, GPS_RAW_INT_DATA, MavMessage, SYS_STATUS_DATA};
+
+/// The last of each; absent before the first report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measurements {
+    /// The battery; absent where its voltage is not measured.
+    pub battery: Option<Battery>,
+    /// The satellite navigation receiver.
+    pub gnss: Option<Gnss>,
+}
+
+impl Measurements {
+    #[deny(unused_variables)]
+    fn all(&mut self) -> impl IntoIterator<Item = &mut dyn Field> {
+        let Self { battery, gnss } = self;
+        [battery as &mut dyn Field, gnss]
+    }
+    pub(super) fn on_message(&mut self, message: &MavMessage) {
+        for field in self.all() {
+            field.on_message(message);
+        }
+    }
+    /// The messages that they are read from.
+    pub(super) fn requests() -> impl Iterator<Item = &'static StreamRequest> {
+        let mut none = Self::default();
+        let requests: Vec<&'static [StreamRequest], 16> =
+            none.all().into_iter().map(|field| field.requests()).collect();
+        requests.into_iter().flatten()
+    }
+}
+
+/// One value or a group of values that belong together.
+trait Measurement: Sized {
+    /// The messages that bring it.
+    const REQUESTS: &'static [StreamRequest];
+    /// Takes what a message from the autopilot says of it.
+    fn on_message(measured: &mut Option<Self>, message: &MavMessage);
+}
+
+/// A field of [`Measurements`].
+trait Field {
+    fn requests(&self) -> &'static [StreamRequest];
+    fn on_message(&mut self, message: &MavMessage);
+}
+
+impl<T: Measurement> Field for Option<T> {
+    fn requests(&self) -> &'static [StreamRequest] {
+        T::REQUESTS
+    }
+    fn on_message(&mut self, message: &MavMessage) {
+        T::on_message(self, message);
+    }
+}
+
+/// Cells of one battery that MAVLink reports.
+pub const CELLS_MAX: usize = 14;
+
+/// A battery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Battery {
+    /// Volts.
+    pub voltage_v: f64,
+    /// Amperes, where measured.
+    pub current_a: Option<f64>,
+    /// Per cent, where estimated.
+    pub remaining_percent: Option<u8>,
+    /// Volts of each cell, where measured.
+    pub cells_v: Vec<f32, CELLS_MAX>,
+    /// Charge drawn so far, milliampere hours, where measured.
+    pub consumed_mah: Option<u32>,
+}
+
+impl Measurement for Battery {
+    const REQUESTS: &'static [StreamRequest] = &[
+        StreamRequest {
+            id: SYS_STATUS_DATA::ID,
+            group: EXTENDED_STATUS,
+            interval: Duration::from_secs(1),
+            is_optional: false,
+            rank: 1,
+        },
+        // Cells and charge are not measured everywhere.
+        StreamRequest {
+            id: BATTERY_STATUS_DATA::ID,
+            group: EXTRA3,
+            interval: Duration::from_secs(2),
+            is_optional: true,
+            rank: 6,
+        },
+    ];
+    fn on_message(measured: &mut Option<Self>, message: &MavMessage) {
+        match message {
+            MavMessage::SYS_STATUS(m) => {
+                let is_measured = m.voltage_battery != u16::MAX;
+                let (cells_v, consumed_mah) =
+                    measured.take().map(|b| (b.cells_v, b.consumed_mah)).unwrap_or_default();
+                *measured = is_measured.then(|| Self {
+                    voltage_v: f64::from(m.voltage_battery) * 1e-3,
+                    current_a: (m.current_battery >= 0).then(|| f64::from(m.current_battery) * 1e-2),
+                    remaining_percent: u8::try_from(m.battery_remaining).ok(),
+                    cells_v,
+                    consumed_mah,
+                });
+            }
+            MavMessage::BATTERY_STATUS(m) if m.id == 0 => {
+                let Some(battery) = measured else { return };
+                battery.consumed_mah = u32::try_from(m.current_consumed).ok();
+                let cells = m.voltages.iter().chain(&m.voltages_ext[..]);
+                let known = cells.copied().filter(|&mv| mv != u16::MAX && mv != 0);
+                battery.cells_v = known.map(|mv| f32::from(mv) / 1e3).collect();
+                // The voltage of the whole pack in the field of the first cell is no cell.
+                if battery.cells_v.len() == 1 {
+                    battery.cells_v.clear();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a satellite navigation receiver reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gnss {
+    /// GPS_FIX_TYPE: 3 is a three-dimensional fix
+    /// (<https://mavlink.io/en/messages/common.html#GPS_FIX_TYPE>).
+    pub fix_type: u8,
+    /// Satellites in use, where reported.
+    pub satellites: Option<u8>,
+}
+
+impl Gnss {
+    /// Whether it knows the position in three dimensions.
+    pub fn has_fix(self) -> bool {
+        self.fix_type >= 3
+    }
+}
+
+impl Measurement for Gnss {
+    const REQUESTS: &'static [StreamRequest] = &[StreamRequest {
+        id: GPS_RAW_INT_DATA::ID,
+        group: EXTENDED_STATUS,
+        interval: Duration::from_secs(1),
+        is_optional: false,
+        rank: 3,
+    }];
+    fn on_message(measured: &mut Option<Self>, message: &MavMessage) {
+        if let MavMessage::GPS_RAW_INT(m) = message {
+            *measured = Some(Self {
+                fix_type: m.fix_type as u8,
+                satellites: (m.satellites_visible != u8::MAX).then_some(m.satellites_visible),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sys_status(voltage_battery: u16) -> MavMessage {
+        MavMessage::SYS_STATUS(SYS_STATUS_DATA {
+            voltage_battery,
+            current_battery: 123,
+            battery_remaining: -1,
+            ..SYS_STATUS_DATA::DEFAULT
+        })
+    }
+
+    #[test]
+    fn cells_are_reported_where_they_are_measured() {
+        let mut measured = Measurements::default();
+        let mut battery = |voltages: &[u16]| {
+            let mut m = BATTERY_STATUS_DATA { id: 0, current_consumed: 321, ..BATTERY_STATUS_DATA::DEFAULT };
+            m.voltages = core::array::from_fn(|i| voltages.get(i).copied().unwrap_or(u16::MAX));
+            measured.on_message(&sys_status(12_300));
+            measured.on_message(&MavMessage::BATTERY_STATUS(m));
+            measured.on_message(&sys_status(12_300));
+            measured.battery.clone().unwrap()
+        };
+        let full = battery(&[4_100, 4_090, 4_110]);
+        assert_eq!((&full.cells_v[..], full.consumed_mah), (&[4.1, 4.09, 4.11][..], Some(321)));
+        assert_eq!((full.voltage_v, full.current_a, full.remaining_percent), (12.3, Some(1.23), None));
+        assert!(battery(&[12_300]).cells_v.is_empty());
+    }
+
+    #[test]
+    fn a_battery_without_a_voltage_is_none() {
+        let mut measured = Measurements::default();
+        measured.on_message(&sys_status(12_300));
+        measured.on_message(&sys_status(u16::MAX));
+        assert_eq!(measured, Measurements::default());
+    }
+}

@@ -1,0 +1,29 @@
+/** What an autopilot measures or estimates: one row per field. A field of the API without a row does not compile. */
+import type { Measurements } from '../api/model';
+import { amperes, milliampereHours, percent, plural, volts } from './format';
+
+export interface MeasurementText {
+  readonly label: string;
+  /** Undefined before the first report. */
+  readonly text: string | undefined;
+}
+
+const ROWS: Readonly<Record<keyof Measurements, (measured: Measurements) => MeasurementText>> = {
+  battery: ({ battery }) => ({ label: 'Battery', text: battery ? batteryText(battery) : undefined }),
+  gnss: ({ gnss }) => ({ label: 'GNSS', text: gnss ? gnssText(gnss) : undefined }),
+};
+
+/** All rows, in the order above. */
+export const measurementRows = (measured: Measurements): MeasurementText[] => Object.values(ROWS).map((row) => row(measured));
+
+type Measured<K extends keyof Measurements> = NonNullable<Measurements[K]>;
+
+function batteryText({ remaining_percent, voltage_v, current_a, consumed_mah }: Measured<'battery'>): string {
+  const used = consumed_mah == null ? [] : [`${milliampereHours(consumed_mah)} used`];
+  return [percent(remaining_percent), volts(voltage_v), amperes(current_a), ...used].join(', ');
+}
+
+function gnssText({ fix_type, satellites }: Measured<'gnss'>): string {
+  const fix = ['no receiver', 'no fix', '2D fix', '3D fix', 'differential fix', 'RTK float', 'RTK fixed'][fix_type] ?? `fix type ${fix_type}`;
+  return satellites == null ? fix : `${fix}, ${plural(satellites, 'satellite', 'satellites')}`;
+}
