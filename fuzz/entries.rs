@@ -13,7 +13,7 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, MavMissionType};
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::mission::{
-    Clear, Download, LegacyKind, LegacyUpload, Point, SetCurrent, Upload, items_of,
+    Clear, Download, LegacyKind, LegacyPoint, LegacyUpload, SetCurrent, Upload, items_of,
 };
 use wingbeat_autopilot::mode::SetMode;
 use wingbeat_autopilot::parameter::{Kind, List, Names, Read, Value, Watch, Write};
@@ -71,7 +71,7 @@ enum Ends {
 }
 
 const MISSION: MavMissionType = MavMissionType::MAV_MISSION_TYPE_MISSION;
-const CORNER: Point = Point { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_m: 20 };
+const CORNER: LegacyPoint = LegacyPoint { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_m: 20 };
 const CHANNEL: Channel = Channel { min_us: 1_000, trim_us: 1_500, max_us: 2_000, dead_zone_us: 20 };
 const CALIBRATION: Calibration =
     Calibration { map: [1, 2, 3, 4], channels: [CHANNEL; 4], throttle_dead_zone_us: 100 };
@@ -83,33 +83,33 @@ type Entry = (&'static str, fn(&[u8]));
 /// One line for each job.
 #[rustfmt::skip]
 pub(crate) const JOBS: &[Entry] = &[
-    ("arming", |d| drive(d, Ends::Yes, |now, _| Arm::new(now), Arm::due, |j, _, m| j.hear(m), |j, now, t, out| j.poll(now, t, out))),
+    ("arming", |d| drive(d, Ends::Yes, |now, _| Arm::new(now), Arm::due, |j, _, m| j.on_message(m), |j, now, t, out| j.poll(now, t, out))),
     ("mode", |d| drive(d, Ends::Yes, |now, _| SetMode::new(now, Mode::Guided), SetMode::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, out))),
     ("stop", |d| drive(d, Ends::Never, |now, _| SetMode::insist(now, Mode::Brake), SetMode::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, out))),
-    ("take-off", |d| drive(d, Ends::Yes, |now, t| TakeOff::new(now, 20.0, t), TakeOff::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("take-off", |d| drive(d, Ends::Yes, |now, t| TakeOff::new(now, 20.0, t), TakeOff::due, |j, now, m| j.on_message(now, m), |j, now, t, out| j.poll(now, t, out))),
     ("target", |d| drive(d, Ends::Yes, |now, _| FlyTo::new(now, PLACE), FlyTo::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, out))),
-    ("mission", |d| drive(d, Ends::Yes, |now, _| Upload::new(now, items_of([PLACE; 5].into_iter()).unwrap_or_default()), Upload::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("mission", |d| drive(d, Ends::Yes, |now, _| Upload::new(now, items_of([PLACE; 5].into_iter()).unwrap_or_default()), Upload::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
     ("signing", |d| drive(d, Ends::Yes, |now, _| SetupSigning::new(now, Key::new([7; 32])), SetupSigning::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, false, Timestamp::default(), out))),
-    ("streams", |d| drive(d, Ends::Never, |now, _| Streams::new(now, Duration::from_millis(250)), Streams::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out).map_or(Progress::Pending, |()| Progress::Pending))),
+    ("streams", |d| drive(d, Ends::Never, |now, _| Streams::new(now, Duration::from_millis(250)), Streams::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out).map_or(Progress::Pending, |()| Progress::Pending))),
     ("heartbeat", |d| drive(d, Ends::Never, |now, _| Heartbeat::new(now), Heartbeat::due, |_, _, _| {}, |j, now, _, out| j.poll(now, out).map_or(Progress::Pending, |()| Progress::Pending))),
-    ("parameter read", |d| drive(d, Ends::Yes, |now, _| Read::new(now, Names::SYSTEM_ID, Kind::Integer), Read::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
-    ("parameter write", |d| drive(d, Ends::Yes, |now, _| Write::new(now, Names::SYSTEM_ID, Value::Integer(1)), Write::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
-    ("parameter list", |d| drive(d, Ends::Yes, |now, _| List::new(now), List::due, |j, now, m| { let _ = j.hear(now, m); }, |j, now, _, out| j.poll(now, out))),
-    ("fence", |d| drive(d, Ends::Yes, |now, _| Upload::of_kind(now, MavMissionType::MAV_MISSION_TYPE_FENCE, items_of([PLACE; 5].into_iter()).unwrap_or_default()), Upload::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
-    ("legacy fence", |d| drive(d, Ends::Yes, |now, _| LegacyUpload::new(now, LegacyKind::Fence, [CORNER; 5].into_iter().collect()), LegacyUpload::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
-    ("legacy rally", |d| drive(d, Ends::Yes, |now, _| LegacyUpload::new(now, LegacyKind::Rally, [CORNER; 3].into_iter().collect()), LegacyUpload::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
-    ("download", |d| drive(d, Ends::Yes, |now, _| Download::new(now), Download::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
-    ("clear", |d| drive(d, Ends::Yes, |now, _| Clear::new(now, MISSION), Clear::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
-    ("current item", |d| drive(d, Ends::Yes, |now, _| SetCurrent::new(now, 2), SetCurrent::due, |j, _, m| j.hear(m), |j, now, _, out| j.poll(now, out))),
-    ("command", |d| drive(d, Ends::Yes, |now, _| Command::planned_speed(now, 5.0), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
-    ("disarming", |d| drive(d, Ends::Yes, |now, _| Command::disarm(now), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
-    ("home", |d| drive(d, Ends::Yes, |now, _| Command::get_home(now), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
-    ("mission start", |d| drive(d, Ends::Yes, |now, _| Command::start_mission(now), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
-    ("reboot", |d| drive(d, Ends::Yes, |now, t| Command::reboot(now, t).unwrap_or_else(|e| panic!("{e}")), Command::due, |j, now, m| j.hear(now, m), |j, now, t, out| j.poll(now, t, out))),
-    ("calibration", |d| drive(d, Ends::Yes, |now, _| ReadCalibration::new(now), ReadCalibration::due, |j, now, m| j.hear(now, m), |j, now, _, out| j.poll(now, out))),
+    ("parameter read", |d| drive(d, Ends::Yes, |now, _| Read::new(now, Names::SYSTEM_ID, Kind::Integer), Read::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
+    ("parameter write", |d| drive(d, Ends::Yes, |now, _| Write::new(now, Names::SYSTEM_ID, Value::Integer(1)), Write::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
+    ("parameter list", |d| drive(d, Ends::Yes, |now, _| List::new(now), List::due, |j, now, m| { let _ = j.on_message(now, m); }, |j, now, _, out| j.poll(now, out))),
+    ("fence", |d| drive(d, Ends::Yes, |now, _| Upload::of_kind(now, MavMissionType::MAV_MISSION_TYPE_FENCE, items_of([PLACE; 5].into_iter()).unwrap_or_default()), Upload::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
+    ("legacy fence", |d| drive(d, Ends::Yes, |now, _| LegacyUpload::new(now, LegacyKind::Fence, [CORNER; 5].into_iter().collect()), LegacyUpload::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
+    ("legacy rally", |d| drive(d, Ends::Yes, |now, _| LegacyUpload::new(now, LegacyKind::Rally, [CORNER; 3].into_iter().collect()), LegacyUpload::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
+    ("download", |d| drive(d, Ends::Yes, |now, _| Download::new(now), Download::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
+    ("clear", |d| drive(d, Ends::Yes, |now, _| Clear::new(now, MISSION), Clear::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
+    ("current item", |d| drive(d, Ends::Yes, |now, _| SetCurrent::new(now, 2), SetCurrent::due, |j, _, m| j.on_message(m), |j, now, _, out| j.poll(now, out))),
+    ("command", |d| drive(d, Ends::Yes, |now, _| Command::planned_speed(now, 5.0), Command::due, |j, now, m| j.on_message(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("disarming", |d| drive(d, Ends::Yes, |now, _| Command::disarm(now), Command::due, |j, now, m| j.on_message(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("home", |d| drive(d, Ends::Yes, |now, _| Command::get_home(now), Command::due, |j, now, m| j.on_message(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("mission start", |d| drive(d, Ends::Yes, |now, _| Command::start_mission(now), Command::due, |j, now, m| j.on_message(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("reboot", |d| drive(d, Ends::Yes, |now, t| Command::reboot(now, t).unwrap_or_else(|e| panic!("{e}")), Command::due, |j, now, m| j.on_message(now, m), |j, now, t, out| j.poll(now, t, out))),
+    ("calibration", |d| drive(d, Ends::Yes, |now, _| ReadCalibration::new(now), ReadCalibration::due, |j, now, m| j.on_message(now, m), |j, now, _, out| j.poll(now, out))),
     ("override", |d| drive(d, Ends::Never, |now, _| { let mut hand = Override::new(CALIBRATION); hand.take(now); hand }, Override::due, |_, _, _| {}, |j, now, t, out| { j.poll(now, t.mode(), 255, out); Progress::Pending })),
     ("release", |d| drive(d, Ends::Never, |now, _| { let mut hand = Override::new(CALIBRATION); hand.release(now); hand }, Override::due, |_, _, _| {}, |j, now, t, out| { j.poll(now, t.mode(), 255, out); Progress::Pending })),
-    ("parameter watch", |d| drive(d, Ends::Never, |now, _| Watch::new(now), Watch::due, |j, _, m| j.hear(m), |j, now, _, out| j.poll(now, out).map_or(Progress::Pending, |()| Progress::Pending))),
+    ("parameter watch", |d| drive(d, Ends::Never, |now, _| Watch::new(now), Watch::due, |j, _, m| j.on_message(m), |j, now, _, out| j.poll(now, out).map_or(Progress::Pending, |()| Progress::Pending))),
 ];
 
 /// Messages that a job may wait for.

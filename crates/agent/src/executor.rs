@@ -174,10 +174,10 @@ impl Executor {
     /// Hears the autopilot.
     pub(crate) fn hear(&mut self, now: Instant, message: &MavMessage) {
         match &mut self.job {
-            Some(Job::Arm(job)) => job.hear(message),
-            Some(Job::Climb(job)) => job.hear(now, message),
-            Some(Job::Load(job)) => job.hear(now, message),
-            Some(Job::RouteSpeed(job)) => job.hear(now, message),
+            Some(Job::Arm(job)) => job.on_message(message),
+            Some(Job::Climb(job)) => job.on_message(now, message),
+            Some(Job::Load(job)) => job.on_message(now, message),
+            Some(Job::RouteSpeed(job)) => job.on_message(now, message),
             Some(Job::Mode(_) | Job::Fly(_)) => {}
             Some(Job::ReturnHeight) | None => self.returns.hear(now, message),
         }

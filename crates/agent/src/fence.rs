@@ -53,7 +53,7 @@ mod tests {
         for (name, value) in parameters {
             let is_real = matches!(*name, "FENCE_ALT_MAX" | "FENCE_MARGIN");
             let real = MavParamType::MAV_PARAM_TYPE_REAL32;
-            watch.hear(&MavMessage::PARAM_VALUE(PARAM_VALUE_DATA {
+            watch.on_message(&MavMessage::PARAM_VALUE(PARAM_VALUE_DATA {
                 param_id: (*name).into(),
                 param_value: *value,
                 param_type: if is_real { real } else { MavParamType::MAV_PARAM_TYPE_INT8 },

@@ -168,7 +168,7 @@ mod tests {
             } else {
                 MavParamType::MAV_PARAM_TYPE_INT16
             };
-            watch.hear(&MavMessage::PARAM_VALUE(PARAM_VALUE_DATA {
+            watch.on_message(&MavMessage::PARAM_VALUE(PARAM_VALUE_DATA {
                 param_id: (*name).into(),
                 param_value: *value,
                 param_type: kind,

@@ -541,9 +541,9 @@ impl Agent {
             self.other_ground_station_at = Some(now);
         }
         if self.telemetry.is_ours(frame) {
-            self.outgoing.negotiation.hear(now, frame);
+            self.outgoing.negotiation.on_frame(now, frame);
             self.streams.on_message(now, &frame.message);
-            self.parameters.hear(&frame.message);
+            self.parameters.on_message(&frame.message);
             self.executor.hear(now, &frame.message);
         }
     }

@@ -104,8 +104,8 @@ impl Returns {
     /// Hears the autopilot.
     pub(crate) fn hear(&mut self, now: Instant, message: &MavMessage) {
         match &mut self.job {
-            Some(Job::Keep(job)) => job.hear(now, message),
-            Some(Job::Set(job)) => job.hear(now, message),
+            Some(Job::Keep(job)) => job.on_message(now, message),
+            Some(Job::Set(job)) => job.on_message(now, message),
             None => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Arming: asked with MAV_CMD_COMPONENT_ARM_DISARM, proved by the heartbeat.
+//! Arming: requested with MAV_CMD_COMPONENT_ARM_DISARM, proved by the heartbeat.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use crate::dialect::{MavCmd, MavMessage, MavResult};
 use crate::job::{Failure, Progress, Retry, Transmit, acknowledged};
 use crate::telemetry::Telemetry;
 
-/// Wants the motors armed.
+/// Arms the motors.
 #[derive(Clone, Copy, Debug)]
 pub struct Arm {
     retry: Retry,
@@ -14,7 +14,7 @@ pub struct Arm {
     refused: Option<MavResult>,
 }
 
-/// A refusal may pass (gyros settle, the EKF settles), so it is asked again this often.
+/// A refusal may be temporary (gyros settle, the EKF settles): this many are accepted.
 const REFUSALS_MAX: u8 = 4;
 
 impl Arm {
@@ -22,12 +22,12 @@ impl Arm {
     pub fn new(now: Instant) -> Self {
         Self { retry: Retry::new(now, Duration::from_secs(2), 5), refusals: 0, refused: None }
     }
-    /// When it wants polling.
+    /// When [`Arm::poll`] is due.
     pub fn due(&self) -> Instant {
         self.retry.due()
     }
-    /// Hears the acknowledgement.
-    pub fn hear(&mut self, message: &MavMessage) {
+    /// Takes the acknowledgement.
+    pub fn on_message(&mut self, message: &MavMessage) {
         match acknowledged(message, MavCmd::MAV_CMD_COMPONENT_ARM_DISARM) {
             None | Some(MavResult::MAV_RESULT_ACCEPTED) => {}
             Some(result) => {
@@ -72,7 +72,7 @@ mod tests {
         for s in 0..8 {
             let now = sent(|t| progress = job.poll(Instant::from_secs(s), &Telemetry::default(), t)).len();
             for _ in 0..now {
-                job.hear(&ack(MavCmd::MAV_CMD_COMPONENT_ARM_DISARM, MavResult::MAV_RESULT_FAILED));
+                job.on_message(&ack(MavCmd::MAV_CMD_COMPONENT_ARM_DISARM, MavResult::MAV_RESULT_FAILED));
             }
             frames += now;
         }

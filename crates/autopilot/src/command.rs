@@ -1,10 +1,10 @@
 //! The command protocol: one COMMAND_LONG, its acknowledgement, and the effect where telemetry shows one
 //! (<https://mavlink.io/en/services/command.html>).
 //!
-//! A command that is in progress is waited for, one that is rejected for now is asked again, any other
-//! refusal ends it. Of an effect the acknowledgement alone is no proof.
+//! A command in progress is waited for, one that is rejected for now is repeated, any other refusal ends it. The
+//! acknowledgement alone does not prove an effect.
 
-// MAVLink has deprecated MAV_CMD_GET_HOME_POSITION since; 3.5.7 knows no other way.
+// MAVLink has deprecated MAV_CMD_GET_HOME_POSITION since; 3.5.7 has no other request.
 #![allow(deprecated)]
 
 use wingbeat_geo::{Duration, Instant, Position};
@@ -16,27 +16,27 @@ use crate::telemetry::Telemetry;
 
 const PERIOD: Duration = Duration::from_millis(1_000);
 const TRIES: u8 = 4;
-/// A command that is in progress says so again within this time.
+/// A command in progress is reported again within this time.
 const IN_PROGRESS: Duration = Duration::from_secs(10);
 /// Heartbeats come at 1 Hz, and one may be lost.
 const EFFECT_TIMEOUT: Duration = Duration::from_millis(3_500);
-/// A Pixhawk speaks again some ten seconds after its reboot, and its clock comes when it was asked for.
+/// A Pixhawk sends again some ten seconds after its reboot, and its clock once that was requested.
 const REBOOT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What telemetry shows when it happened.
+/// What telemetry shows when the command has taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
-    /// The acknowledgement is all there is.
+    /// No more than the acknowledgement.
     Acknowledged,
     Disarmed,
     Mode(Mode),
-    /// Home was told after the question.
-    HomeTold,
-    /// Its clock has begun anew once more than so often.
+    /// HOME_POSITION came after the request.
+    HomeReceived,
+    /// More reboots than this many.
     Rebooted(u32),
 }
 
-/// Wants a command carried out.
+/// Sends a command until it is carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
     command: MavCmd,
@@ -44,7 +44,7 @@ pub struct Command {
     what: &'static str,
     effect: Effect,
     retry: Retry,
-    asked_at: Option<Instant>,
+    requested_at: Option<Instant>,
     accepted_at: Option<Instant>,
     /// No repetition before this time: it is in progress.
     wait_until: Option<Instant>,
@@ -53,7 +53,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Any command; done when it is accepted. `what` names it for people.
+    /// Any command; done when it is accepted. `what` names it in messages.
     pub fn new(now: Instant, what: &'static str, command: MavCmd, params: [f32; 7]) -> Self {
         Self::with(now, what, command, params, Effect::Acknowledged)
     }
@@ -64,7 +64,7 @@ impl Command {
             what,
             effect,
             retry: Retry::new(now, PERIOD, TRIES),
-            asked_at: None,
+            requested_at: None,
             accepted_at: None,
             wait_until: None,
             rejected: None,
@@ -81,21 +81,21 @@ impl Command {
         let params = [1.0, speed_m_s, -1.0, 0.0, 0.0, 0.0, 0.0];
         Self::new(now, "the planned speed", MavCmd::MAV_CMD_DO_CHANGE_SPEED, params)
     }
-    /// Asks where home is; it stands in [`Telemetry::home`] when this is done.
+    /// Requests the home position; done when [`Telemetry::home`] holds it.
     pub fn get_home(now: Instant) -> Self {
-        Self::with(now, "home", MavCmd::MAV_CMD_GET_HOME_POSITION, [0.0; 7], Effect::HomeTold)
+        Self::with(now, "home", MavCmd::MAV_CMD_GET_HOME_POSITION, [0.0; 7], Effect::HomeReceived)
     }
-    /// Puts home at a place, or where the aircraft is. A place travels as 32-bit degrees: it may come to
-    /// lie half a metre beside.
-    pub fn set_home(now: Instant, place: Option<Position>) -> Self {
-        let params = place.map_or([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], |p| {
+    /// Sets home to a position, or to the position of the aircraft. MAVLink carries 32-bit degrees: home may
+    /// be half a metre off.
+    pub fn set_home(now: Instant, position: Option<Position>) -> Self {
+        let params = position.map_or([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], |p| {
             let (latitude, longitude) = (p.latitude_deg() as f32, p.longitude_deg() as f32);
             [0.0, 0.0, 0.0, 0.0, latitude, longitude, p.altitude_m() as f32]
         });
         Self::new(now, "another home", MavCmd::MAV_CMD_DO_SET_HOME, params)
     }
-    /// Starts the autopilot anew: done when its clock has begun anew. 3.5.7 does not look whether motors are
-    /// armed, so that is looked at before each try.
+    /// Reboots the autopilot: done when its clock has started from zero. 3.5.7 does not check whether motors are
+    /// armed, so that is checked before each try.
     ///
     /// # Errors
     /// Motors are armed.
@@ -118,13 +118,13 @@ impl Command {
             Effect::Mode(Mode::Auto),
         )
     }
-    /// Pauses a mission within AUTO, or lets it go on. 4.x only; elsewhere BRAKE and then AUTO do that.
+    /// Pauses a mission within AUTO, or continues it. 4.x only; elsewhere BRAKE and then AUTO do that.
     pub fn pause(now: Instant, pause: bool) -> Self {
         let params = [if pause { 0.0 } else { 1.0 }, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         Self::new(now, "a pause", MavCmd::MAV_CMD_DO_PAUSE_CONTINUE, params)
     }
 
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         match (self.accepted_at, self.wait_until) {
             _ if self.refused.is_some() => Instant::ZERO,
@@ -136,12 +136,12 @@ impl Command {
     fn effect_timeout(&self) -> Duration {
         if matches!(self.effect, Effect::Rebooted(_)) { REBOOT_TIMEOUT } else { EFFECT_TIMEOUT }
     }
-    /// Hears the acknowledgement.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes the acknowledgement.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         let MavMessage::COMMAND_ACK(ack) = message else { return };
-        // 4.x names whom it answers: a ground station may ask for the same.
+        // 4.x names the component that it answers: a ground station may send the same command.
         let ours = ack.target_component == 0 || ack.target_component == COMPONENT_ID;
-        if ack.command != self.command || !ours || self.asked_at.is_none() || self.accepted_at.is_some() {
+        if ack.command != self.command || !ours || self.requested_at.is_none() || self.accepted_at.is_some() {
             return;
         }
         match ack.result {
@@ -151,19 +151,19 @@ impl Command {
             result => self.refused = Some(result),
         }
     }
-    fn is_seen(&self, telemetry: &Telemetry) -> bool {
-        let Some(asked_at) = self.asked_at else { return false };
+    fn has_effect(&self, telemetry: &Telemetry) -> bool {
+        let Some(requested_at) = self.requested_at else { return false };
         match self.effect {
             Effect::Acknowledged => self.accepted_at.is_some(),
             Effect::Disarmed => !telemetry.armed,
             Effect::Mode(mode) => telemetry.mode() == Some(mode),
-            Effect::HomeTold => telemetry.home_at.is_some_and(|at| at >= asked_at),
+            Effect::HomeReceived => telemetry.home_at.is_some_and(|at| at >= requested_at),
             Effect::Rebooted(before) => telemetry.reboots > before,
         }
     }
-    /// Sends when due; done when the effect is seen.
+    /// Sends when due; done when telemetry shows the effect.
     pub fn poll(&mut self, now: Instant, telemetry: &Telemetry, transmit: &mut Transmit<'_>) -> Progress {
-        if self.is_seen(telemetry) {
+        if self.has_effect(telemetry) {
             return Progress::Done;
         }
         let refused = |result: MavResult| Failure::Refused { what: self.what, result: result as u8 };
@@ -188,7 +188,7 @@ impl Command {
             (Ok(false), _) => Progress::Pending,
             (Ok(true), _) => {
                 let _ = transmit.command(self.command, self.params);
-                self.asked_at = self.asked_at.or(Some(now));
+                self.requested_at = self.requested_at.or(Some(now));
                 Progress::Pending
             }
         }
@@ -217,8 +217,8 @@ mod tests {
             if count > 0
                 && let Some(result) = answer(frames)
             {
-                job.hear(now, &ack(job.command, result));
-                job.hear(now, &ack(job.command, result));
+                job.on_message(now, &ack(job.command, result));
+                job.on_message(now, &ack(job.command, result));
             }
         }
         panic!("never ended");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_has_its_end() {
+    fn every_result_ends_the_job() {
         use MavResult::*;
         let t = Telemetry::default();
         let what = "the planned speed";
@@ -253,35 +253,35 @@ mod tests {
         assert_eq!(run(Command::disarm(Instant::ZERO), &armed, accepted), (1, failure, 3));
         let disarmed = Telemetry::default();
         assert_eq!(run(Command::disarm(Instant::ZERO), &disarmed, accepted), (1, Progress::Done, 0));
-        // Home that was told before the question is not the answer to it.
-        let told = |at| Telemetry { home_at: Some(at), ..Telemetry::default() };
-        let ask = Command::get_home(Instant::from_millis(100));
-        assert_eq!(run(ask, &told(Instant::ZERO), accepted).0, 1);
-        assert!(matches!(run(ask, &told(Instant::ZERO), accepted).1, Progress::Failed(_)));
-        assert_eq!(run(ask, &told(Instant::from_millis(200)), accepted).1, Progress::Done);
+        // A home position from before the request does not answer it.
+        let received = |at| Telemetry { home_at: Some(at), ..Telemetry::default() };
+        let request = Command::get_home(Instant::from_millis(100));
+        assert_eq!(run(request, &received(Instant::ZERO), accepted).0, 1);
+        assert!(matches!(run(request, &received(Instant::ZERO), accepted).1, Progress::Failed(_)));
+        assert_eq!(run(request, &received(Instant::from_millis(200)), accepted).1, Progress::Done);
     }
 
     #[test]
-    fn an_answer_to_somebody_else_or_before_the_question_is_none() {
+    fn an_acknowledgement_to_another_component_or_before_the_command_does_not_count() {
         let mut job = speed();
         let accepted = ack(job.command, MavResult::MAV_RESULT_ACCEPTED);
-        job.hear(Instant::ZERO, &accepted);
+        job.on_message(Instant::ZERO, &accepted);
         let telemetry = Telemetry::default();
         sent(|t| assert_eq!(job.poll(Instant::ZERO, &telemetry, t), Progress::Pending));
         let MavMessage::COMMAND_ACK(mut other) = accepted.clone() else { unreachable!() };
         other.target_component = 190;
-        job.hear(Instant::ZERO, &MavMessage::COMMAND_ACK(other));
+        job.on_message(Instant::ZERO, &MavMessage::COMMAND_ACK(other));
         sent(|t| assert_eq!(job.poll(Instant::ZERO, &telemetry, t), Progress::Pending));
-        job.hear(Instant::ZERO, &accepted);
+        job.on_message(Instant::ZERO, &accepted);
         sent(|t| assert_eq!(job.poll(Instant::ZERO, &telemetry, t), Progress::Done));
     }
 
     #[test]
-    fn no_reboot_under_way() {
+    fn armed_motors_refuse_a_reboot() {
         let armed = Telemetry { armed: true, ..Telemetry::default() };
         let refused = Command::reboot(Instant::ZERO, &armed).err();
         assert_eq!(refused, Some(Failure::Armed { what: "a reboot" }));
-        // Somebody arms between two tries.
+        // Armed between two tries.
         let mut job = Command::reboot(Instant::ZERO, &Telemetry::default()).unwrap();
         let mut progress = Progress::Pending;
         assert_eq!(sent(|t| progress = job.poll(Instant::ZERO, &Telemetry::default(), t)).len(), 1);

@@ -1,8 +1,8 @@
 //! Guided targets that are streamed: position with velocity, with acceleration, velocity alone. Nothing
-//! answers them; the caller sends them in its rhythm, and when it stops, ArduCopter stops the aircraft
+//! answers them; the caller sends them periodically, and when it stops, ArduCopter stops the aircraft
 //! three seconds after the last one.
 //!
-//! A place alone is a job with proof: [`crate::target`].
+//! A position alone is a job with proof: [`crate::target`].
 
 // MAVLink deprecates the _INT frame names, which 3.5.7 needs.
 #![allow(deprecated)]
@@ -18,8 +18,8 @@ use crate::job::{AUTOPILOT_COMPONENT_ID, Transmit};
 use crate::target::Place;
 use crate::telemetry::Version;
 
-/// Position only (<https://mavlink.io/en/messages/common.html#POSITION_TARGET_TYPEMASK>): a set bit says
-/// what to ignore. Yaw and its rate are always ignored.
+/// Position only (<https://mavlink.io/en/messages/common.html#POSITION_TARGET_TYPEMASK>): a set bit names
+/// what is ignored. Yaw and its rate are always ignored.
 pub const POSITION: PositionTargetTypemask = PositionTargetTypemask::from_bits_retain(0x0df8);
 /// Velocity only.
 pub const VELOCITY: PositionTargetTypemask = PositionTargetTypemask::from_bits_retain(0x0dc7);
@@ -62,10 +62,10 @@ fn global(
     })
 }
 
-/// Be at this place and move with this velocity (east, north, up).
+/// Be at this position and move with this velocity (east, north, up).
 ///
 /// # Errors
-/// No room; the next one of the stream makes up for it.
+/// No room; the next target of the stream replaces it.
 pub fn position_velocity(
     now: Instant,
     place: Place,
@@ -80,11 +80,11 @@ pub fn position_velocity(
 /// # Errors
 /// As [`position_velocity`].
 pub fn velocity(now: Instant, velocity_m_s: DVec3, transmit: &mut Transmit<'_>) -> Result<(), BufferFull> {
-    let nowhere = Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
-    transmit.send(&global(now, VELOCITY, nowhere, velocity_m_s, transmit.system_id))
+    let ignored = Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
+    transmit.send(&global(now, VELOCITY, ignored, velocity_m_s, transmit.system_id))
 }
 
-/// Be at this place (east and north of the estimate's origin, up from home), move with this velocity and
+/// Be at this position (east and north of the estimate's origin, up from home), move with this velocity and
 /// acceleration. 4.x flies it, and only from this message: of a global target it drops the acceleration.
 ///
 /// # Errors
@@ -136,8 +136,8 @@ mod tests {
         bytes[10..bytes.len() - 2].to_vec()
     }
 
-    fn expected(words: &[[u8; 4]], mask: u16, frame: u8) -> Vec<u8> {
-        let mut bytes = words.concat();
+    fn expected(fields: &[[u8; 4]], mask: u16, frame: u8) -> Vec<u8> {
+        let mut bytes = fields.concat();
         bytes.extend(mask.to_le_bytes());
         bytes.extend([1, 1, frame]);
         bytes
@@ -161,17 +161,17 @@ mod tests {
             position_velocity_acceleration(now, DVec3::new(7.0, 8.0, 9.0), v, DVec3::new(0.5, 0.25, 0.0), t)
                 .unwrap();
         });
-        let words = [&[time, lat, lon, f(20.0)][..], &ned, &[zero; 5]].concat();
-        assert_eq!(payload(&messages[0]), expected(&words, 0x0dc0, 6));
-        let words = [&[time, zero, zero, zero][..], &ned, &[zero; 5]].concat();
-        assert_eq!(payload(&messages[1]), expected(&words, 0x0dc7, 6));
-        let place = [time, f(8.0), f(7.0), f(-9.0)];
-        let words = [&place[..], &ned, &[f(0.25), f(0.5), f(-0.0), zero, zero]].concat();
-        assert_eq!(payload(&messages[2]), expected(&words, 0x0c00, 1));
+        let fields = [&[time, lat, lon, f(20.0)][..], &ned, &[zero; 5]].concat();
+        assert_eq!(payload(&messages[0]), expected(&fields, 0x0dc0, 6));
+        let fields = [&[time, zero, zero, zero][..], &ned, &[zero; 5]].concat();
+        assert_eq!(payload(&messages[1]), expected(&fields, 0x0dc7, 6));
+        let position = [time, f(8.0), f(7.0), f(-9.0)];
+        let fields = [&position[..], &ned, &[f(0.25), f(0.5), f(-0.0), zero, zero]].concat();
+        assert_eq!(payload(&messages[2]), expected(&fields, 0x0c00, 1));
     }
 
     #[test]
-    fn only_4_x_is_given_accelerations() {
+    fn only_4_x_takes_accelerations() {
         let version = |major, minor, patch| Version { major, minor, patch };
         assert!(!takes_acceleration(version(3, 5, 7)) && takes_acceleration(version(4, 6, 2)));
     }

@@ -1,5 +1,5 @@
-//! Our heartbeat: onboard controller, component 191, 1 Hz. Whoever owns us sends it from its control
-//! loop, so a loop that stands still is a heartbeat that stops.
+//! Our heartbeat: onboard controller, component 191, 1 Hz. The owner sends it from its control loop: when
+//! the loop stops, the heartbeat stops.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use crate::job::Transmit;
 /// MAVLink's usual period (<https://mavlink.io/en/services/heartbeat.html>).
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// When the next one is due.
+/// The timer of our heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub struct Heartbeat {
     due: Instant,
 }
 
 impl Heartbeat {
-    /// The first at once.
+    /// The first is due now.
     pub fn new(now: Instant) -> Self {
         Self { due: now }
     }

@@ -1,4 +1,4 @@
-//! Who answers on the line: which autopilot on which vehicle, its firmware, and what it can do.
+//! What answers on the line: which autopilot on which vehicle, its firmware, and what it can do.
 
 use core::fmt;
 
@@ -31,7 +31,7 @@ pub struct Vehicle {
 }
 
 impl Vehicle {
-    /// Of a heartbeat; `None` if its sender is no autopilot (a ground station, a gimbal, a companion).
+    /// From a heartbeat; `None` if its sender is no autopilot (a ground station, a gimbal, a companion).
     pub fn of(m: &HEARTBEAT_DATA) -> Option<Self> {
         (m.autopilot != MavAutopilot::MAV_AUTOPILOT_INVALID)
             .then_some(Self { autopilot: m.autopilot as u8, kind: m.mavtype as u8 })
@@ -80,7 +80,7 @@ impl fmt::Display for Vehicle {
     }
 }
 
-/// What AUTOPILOT_VERSION tells.
+/// The contents of AUTOPILOT_VERSION.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Firmware {
     /// Version.
@@ -94,7 +94,7 @@ pub struct Firmware {
 }
 
 impl Firmware {
-    /// Of an answer.
+    /// From the message.
     pub fn of(m: &AUTOPILOT_VERSION_DATA) -> Self {
         let [_, patch, minor, major] = m.flight_sw_version.to_le_bytes();
         Self {
@@ -104,7 +104,7 @@ impl Firmware {
             uid: m.uid,
         }
     }
-    /// Whether it says that it can do this.
+    /// Whether it announces this capability.
     pub fn can(&self, capability: MavProtocolCapability) -> bool {
         self.capabilities & capability.bits() != 0
     }

@@ -1,4 +1,4 @@
-//! What all jobs share: how they send, when they try again, how they end.
+//! What all jobs share: sending, retrying, ending.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub struct Transmit<'a> {
     pub system_id: u8,
     /// Counts our frames.
     pub sequence: &'a mut u8,
-    /// How they leave: no job needs to know.
+    /// MAVLink 1 or 2, signed or not: no job depends on it.
     pub framing: Framing<'a>,
     /// Bytes so far.
     pub bytes: &'a mut heapless::Vec<u8, TRANSMIT_LEN_MAX>,
@@ -53,7 +53,7 @@ impl Transmit<'_> {
         Ok(())
     }
 
-    /// Appends one message under an address that is not ours, whose frames somebody else counts.
+    /// Appends one message under an address that is not ours, whose sequence numbers the caller counts.
     ///
     /// # Errors
     /// As [`Transmit::send`].
@@ -92,7 +92,7 @@ impl Transmit<'_> {
 pub enum Progress {
     /// Waiting for an answer or an effect.
     Pending,
-    /// The effect was seen.
+    /// The effect shows.
     Done,
     /// It will not happen.
     Failed(Failure),
@@ -104,27 +104,27 @@ pub enum Failure {
     /// No answer and no effect after every try.
     #[error("no answer and no effect after {tries} tries")]
     Silent {
-        /// How many.
+        /// Number of tries.
         tries: u8,
     },
-    /// The autopilot said no.
+    /// The autopilot refused.
     #[error("the autopilot refused {what}: result {result}")]
     Refused {
-        /// What was asked.
+        /// What was requested.
         what: &'static str,
         /// Its MAV_RESULT or MAV_MISSION_RESULT.
         result: u8,
     },
-    /// It was accepted, and nothing came of it.
+    /// It was accepted without an effect.
     #[error("{what} was accepted, and its effect was not seen")]
     NoEffect {
-        /// What was asked.
+        /// What was requested.
         what: &'static str,
     },
     /// It is not done in flight.
     #[error("{what}: found armed motors, expected disarmed ones")]
     Armed {
-        /// What was to be done.
+        /// What was requested.
         what: &'static str,
     },
     /// What the autopilot holds is not what was sent.
@@ -136,29 +136,29 @@ pub enum Failure {
     /// What is being read changed while it was read.
     #[error("{what} changed while it was read")]
     Changed {
-        /// What.
+        /// The list.
         what: &'static str,
     },
-    /// There is more of it than Wingbeat takes.
+    /// There are more than Wingbeat takes.
     #[error("{what}: found {found}, expected at most {most}")]
     TooMany {
-        /// Of what.
+        /// Their name.
         what: &'static str,
-        /// How many there are.
+        /// Number found.
         found: u16,
-        /// How many fit.
+        /// Highest number.
         most: u16,
     },
     /// The autopilot has no parameter of this name.
     #[error("parameter {name}: this autopilot does not have it")]
     NoParameter {
-        /// Which.
+        /// The parameter.
         name: Name,
     },
     /// The autopilot refused to read or write a parameter.
     #[error("parameter {name}: the autopilot refused it with error {error}")]
     ParameterRefused {
-        /// Which.
+        /// The parameter.
         name: Name,
         /// Its MAV_PARAM_ERROR.
         error: u8,
@@ -166,9 +166,9 @@ pub enum Failure {
     /// A parameter holds another kind of number.
     #[error("parameter {name}: found {found}, expected {expected}")]
     ParameterKind {
-        /// Which.
+        /// The parameter.
         name: Name,
-        /// What came.
+        /// What the autopilot reported.
         found: Kind,
         /// What was expected.
         expected: Kind,
@@ -176,7 +176,7 @@ pub enum Failure {
     /// A parameter holds another value than was written.
     #[error("parameter {name}: found {found}, expected {expected}")]
     ParameterValue {
-        /// Which.
+        /// The parameter.
         name: Name,
         /// What the autopilot holds.
         found: Value,
@@ -198,11 +198,11 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// `tries` tries, the first at once.
+    /// `tries` tries, the first of them now.
     pub fn new(now: Instant, period: Duration, tries: u8) -> Self {
         Self { period, left: Some(tries), made: 0, due: now }
     }
-    /// Tries for ever: for what must happen.
+    /// Tries without end: for a stop, a landing, a return.
     pub fn endless(now: Instant, period: Duration) -> Self {
         Self { period, left: None, made: 0, due: now }
     }
@@ -227,7 +227,7 @@ impl Retry {
     }
 }
 
-/// What an acknowledgement means for a command that waits for it.
+/// The result of `command`, where the message acknowledges it.
 pub fn acknowledged(message: &MavMessage, command: MavCmd) -> Option<MavResult> {
     match message {
         MavMessage::COMMAND_ACK(ack) if ack.command == command => Some(ack.result),

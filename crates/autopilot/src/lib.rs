@@ -1,11 +1,11 @@
-//! What a companion computer says to an autopilot and hears from it: MAVLink microservices, client
-//! side, without IO, clock or allocation.
+//! MAVLink between a companion computer and an autopilot: microservices, client side, without IO, clock or
+//! allocation.
 //!
-//! One file per microservice: [`telemetry`] keeps what was heard, [`streams`] sees to it that it is
-//! sent, [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`], [`mission`],
-//! [`parameter`], [`command`], [`signing`]) each want one effect: they send, wait, repeat, and are done
+//! One file per microservice: [`telemetry`] keeps what was received, [`streams`] requests it,
+//! [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`], [`mission`],
+//! [`parameter`], [`command`], [`signing`]) each have one effect: they send, wait, repeat, and are done
 //! when telemetry shows it. [`guided`] and [`rc`] are streams: nothing answers them.
-//! [`gateway`] judges what ground stations beside us send to the same autopilot.
+//! [`gateway`] judges what other ground stations send to the same autopilot.
 //!
 //! This crate owns the `mavlink` dependency. Others take messages from [`dialect`] and frames from
 //! [`codec`], so that the library's version is a matter of one crate.

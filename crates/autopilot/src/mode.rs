@@ -1,9 +1,9 @@
-//! Flight mode: asked with SET_MODE, proved by the heartbeat.
+//! Flight mode: requested with SET_MODE, proved by the heartbeat.
 //!
-//! SET_MODE is the one way that ArduCopter 3.5.7 and 4.6.2 both obey (3.5.7 refuses
+//! SET_MODE is the one request that ArduCopter 3.5.7 and 4.6.2 both obey (3.5.7 refuses
 //! MAV_CMD_DO_SET_MODE, 4.6.2 gives SET_MODE no acknowledgement), and the acknowledgement is not
-//! needed: the heartbeat's mode is the proof. A heartbeat that left before the autopilot obeyed is none: who has
-//! asked for another mode a moment ago says so with [`SetMode::proved_after`].
+//! needed: the heartbeat's mode is the proof. A heartbeat that left before the autopilot obeyed is no proof: a
+//! caller that has just requested another mode uses [`SetMode::proved_after`].
 
 // MAVLink deprecates SET_MODE for MAV_CMD_DO_SET_MODE, which ArduCopter 3.5.7 does not know.
 #![allow(deprecated)]
@@ -15,15 +15,15 @@ use crate::dialect::{MavMessage, MavModeFlag, SET_MODE_DATA};
 use crate::job::{Progress, Retry, Transmit};
 use crate::telemetry::Telemetry;
 
-/// Heartbeats show the mode at 1 Hz: ask again a little later than that.
+/// Heartbeats show the mode at 1 Hz: a retry comes a little later.
 const PERIOD: Duration = Duration::from_millis(1_200);
 
-/// Wants a mode.
+/// Sets a flight mode.
 #[derive(Clone, Copy, Debug)]
 pub struct SetMode {
     mode: Mode,
     retry: Retry,
-    /// What an earlier heartbeat shows proves nothing.
+    /// An earlier heartbeat is no proof.
     proved_from: Instant,
 }
 
@@ -36,21 +36,21 @@ impl SetMode {
     pub fn new(now: Instant, mode: Mode) -> Self {
         Self { mode, retry: Retry::new(now, PERIOD, 5), proved_from: Instant::ZERO }
     }
-    /// Tries until it is so: a stop, a landing and a return are not given up.
+    /// Tries until the mode shows: for a stop, a landing and a return.
     pub fn insist(now: Instant, mode: Mode) -> Self {
         Self { mode, retry: Retry::endless(now, PERIOD), proved_from: Instant::ZERO }
     }
-    /// Another mode was asked for and has not been seen yet, and this one at `asked_at`: the mode that the last
-    /// heartbeat shows may be the one of before both, so it is asked for in any case, and only a heartbeat that
-    /// came well after `asked_at` is a proof.
-    pub fn proved_after(self, asked_at: Instant) -> Self {
-        Self { proved_from: asked_at + READ_WITHIN, ..self }
+    /// Another mode was requested and has not shown yet, and this one at `requested_at`: the last heartbeat may
+    /// show the mode before both, so the request is sent in any case, and only a heartbeat that came well after
+    /// `requested_at` is a proof.
+    pub fn proved_after(self, requested_at: Instant) -> Self {
+        Self { proved_from: requested_at + READ_WITHIN, ..self }
     }
-    /// Which.
+    /// The mode to set.
     pub fn mode(&self) -> Mode {
         self.mode
     }
-    /// When it wants polling.
+    /// When [`SetMode::poll`] is due.
     pub fn due(&self) -> Instant {
         self.retry.due()
     }
@@ -64,7 +64,7 @@ impl SetMode {
             Err(failure) => return Progress::Failed(failure),
             Ok(false) => {}
             Ok(true) => {
-                // No room is a lost frame: the next try makes up for it.
+                // No room is a lost frame: the next try replaces it.
                 let _ = transmit.send(&MavMessage::SET_MODE(SET_MODE_DATA {
                     custom_mode: self.mode.number(),
                     target_system: transmit.system_id,
@@ -83,7 +83,7 @@ mod tests {
     use crate::job::testing::sent;
 
     #[test]
-    fn repeats_until_the_heartbeat_shows_it_and_gives_up_after_five() {
+    fn repeats_until_the_heartbeat_shows_it_and_fails_after_five() {
         let mut job = SetMode::new(Instant::ZERO, Mode::Guided);
         let mut telemetry = Telemetry::default();
         let (mut frames, mut progress) = (0, Progress::Pending);
@@ -98,24 +98,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shown_before_it_was_asked_is_no_proof_where_another_mode_is_under_way() {
+    fn a_heartbeat_before_the_request_is_no_proof_while_another_mode_is_pending() {
         let mut job = SetMode::new(Instant::ZERO, Mode::Guided).proved_after(Instant::ZERO);
         let mut telemetry = Telemetry { mode_number: Some(Mode::Guided.number()), ..Telemetry::default() };
-        for (heard_ms, ms, frames, expected) in [
+        for (received_ms, ms, frames, expected) in [
             (0, 10, 1, Progress::Pending),
-            // On its way when it was asked.
+            // It left before the request came.
             (20, 30, 0, Progress::Pending),
             (1_000, 1_000, 0, Progress::Done),
         ] {
-            telemetry.heartbeat_at = Some(Instant::from_millis(heard_ms));
+            telemetry.heartbeat_at = Some(Instant::from_millis(received_ms));
             let mut progress = Progress::Pending;
-            let said = sent(|t| progress = job.poll(Instant::from_millis(ms), &telemetry, t));
-            assert_eq!((said.len(), progress), (frames, expected), "{ms} ms");
+            let messages = sent(|t| progress = job.poll(Instant::from_millis(ms), &telemetry, t));
+            assert_eq!((messages.len(), progress), (frames, expected), "{ms} ms");
         }
     }
 
     #[test]
-    fn a_stop_is_never_given_up() {
+    fn a_stop_is_repeated_without_end() {
         let mut job = SetMode::insist(Instant::ZERO, Mode::Brake);
         let mut frames = 0;
         for s in 0..600 {

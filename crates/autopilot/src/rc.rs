@@ -1,4 +1,4 @@
-//! The sticks in our hand: RC_CHANNELS_OVERRIDE from −1..1 per axis, with the autopilot's own calibration
+//! Override of the sticks: RC_CHANNELS_OVERRIDE from −1..1 per axis, with the autopilot's own calibration
 //! (<https://mavlink.io/en/messages/common.html#RC_CHANNELS_OVERRIDE>).
 //!
 //! Nothing is sent before [`Override::take`], an explicit act of the caller. ArduCopter obeys overrides
@@ -15,7 +15,7 @@ use crate::parameter::{Kind, Names, Read};
 /// Channels that are overridden.
 pub const CHANNELS: usize = 8;
 
-/// Faster than this, values may be dropped (ArduSim's documentation observed that); ArduCopter forgets an
+/// Faster than this, values may be dropped (ArduSim's documentation observed that); ArduCopter drops an
 /// override after RC_OVERRIDE_TIME, 3 s.
 pub const PERIOD: Duration = Duration::from_millis(400);
 /// Releases that are sent.
@@ -37,8 +37,8 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The pulse of −1..1: beyond the dead zone of the middle, out to the end. What is zero, out of range
-    /// or no number is the middle.
+    /// The pulse of −1..1: beyond the dead zone of the middle, out to the end. Zero, a value out of
+    /// range and NaN are the middle.
     fn pulse_us(&self, value: f64, middle_us: u16, dead_zone_us: u16) -> u16 {
         if value == 0.0 || !(-1.0..=1.0).contains(&value) {
             return middle_us;
@@ -78,7 +78,7 @@ pub struct Sticks {
 }
 
 const MAP: [&str; 4] = ["RCMAP_ROLL", "RCMAP_PITCH", "RCMAP_THROTTLE", "RCMAP_YAW"];
-/// What is read of a channel.
+/// The parameters of each channel.
 const OF_CHANNEL: [[&str; 4]; CHANNELS] = [
     ["RC1_MIN", "RC1_TRIM", "RC1_MAX", "RC1_DZ"],
     ["RC2_MIN", "RC2_TRIM", "RC2_MAX", "RC2_DZ"],
@@ -92,7 +92,7 @@ const OF_CHANNEL: [[&str; 4]; CHANNELS] = [
 /// The map, four numbers of four channels, and THR_DZ.
 const NUMBERS: usize = 4 + 16 + 1;
 
-/// Wants to know the calibration.
+/// Reads the calibration.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadCalibration {
     numbers: [u16; NUMBERS],
@@ -101,7 +101,7 @@ pub struct ReadCalibration {
 }
 
 impl ReadCalibration {
-    /// Reads one parameter after the other: the map says which channels matter.
+    /// Reads one parameter after the other: the map names the channels.
     pub fn new(now: Instant) -> Self {
         Self { numbers: [0; NUMBERS], known: 0, read: Self::next(now, MAP[0]) }
     }
@@ -118,13 +118,13 @@ impl ReadCalibration {
             _ => "THR_DZ",
         }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         if self.known == NUMBERS || self.read.value().is_some() { Instant::ZERO } else { self.read.due() }
     }
-    /// Hears the answers.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
-        self.read.hear(now, message);
+    /// Takes the answers.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
+        self.read.on_message(now, message);
     }
     /// Sends when due; done when everything is known.
     pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
@@ -151,7 +151,7 @@ impl ReadCalibration {
         }
         Progress::Done
     }
-    /// The calibration, once it is done; `None` as well where it contradicts itself.
+    /// The calibration, once it is done; `None` too where it contradicts itself.
     pub fn calibration(&self) -> Option<Calibration> {
         if self.known < NUMBERS {
             return None;
@@ -197,12 +197,12 @@ impl Calibration {
     }
 }
 
-/// Who has the sticks.
+/// What moves the sticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Hand {
+enum StickOwner {
     Pilot,
     Ours(Sticks),
-    /// Being given back.
+    /// Zeros are sent, so often still.
     Releasing {
         left: u8,
     },
@@ -212,37 +212,37 @@ enum Hand {
 #[derive(Clone, Copy, Debug)]
 pub struct Override {
     calibration: Calibration,
-    hand: Hand,
+    owner: StickOwner,
     due: Instant,
 }
 
 impl Override {
-    /// The pilot has the sticks.
+    /// Starts with the pilot's sticks.
     pub fn new(calibration: Calibration) -> Self {
-        Self { calibration, hand: Hand::Pilot, due: Instant::NEVER }
+        Self { calibration, owner: StickOwner::Pilot, due: Instant::NEVER }
     }
-    /// Takes the sticks, centred.
+    /// Overrides the sticks, centred.
     pub fn take(&mut self, now: Instant) {
-        (self.hand, self.due) = (Hand::Ours(Sticks::default()), now);
+        (self.owner, self.due) = (StickOwner::Ours(Sticks::default()), now);
     }
-    /// Moves them; without effect before they were taken.
+    /// Moves them; without effect before [`Override::take`].
     pub fn set(&mut self, now: Instant, sticks: Sticks) {
-        if let Hand::Ours(held) = &mut self.hand {
+        if let StickOwner::Ours(held) = &mut self.owner {
             if *held != sticks {
                 self.due = self.due.min(now + PERIOD / 4);
             }
             *held = sticks;
         }
     }
-    /// Gives them back to the pilot.
+    /// Restores the pilot's sticks.
     pub fn release(&mut self, now: Instant) {
-        (self.hand, self.due) = (Hand::Releasing { left: RELEASES }, now);
+        (self.owner, self.due) = (StickOwner::Releasing { left: RELEASES }, now);
     }
     /// Whether frames still leave.
     pub fn is_active(&self) -> bool {
-        self.hand != Hand::Pilot
+        self.owner != StickOwner::Pilot
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         self.due
     }
@@ -258,27 +258,27 @@ impl Override {
         if now < self.due {
             return;
         }
-        let pulses = match &mut self.hand {
-            Hand::Pilot => return,
-            Hand::Ours(sticks) => {
+        let pulses = match &mut self.owner {
+            StickOwner::Pilot => return,
+            StickOwner::Ours(sticks) => {
                 self.due = now + PERIOD;
                 self.calibration.pulses_us(*sticks, mode)
             }
-            Hand::Releasing { left } => {
+            StickOwner::Releasing { left } => {
                 self.due = now + RELEASE_PERIOD;
                 *left -= 1;
                 if *left == 0 {
-                    (self.hand, self.due) = (Hand::Pilot, Instant::NEVER);
+                    (self.owner, self.due) = (StickOwner::Pilot, Instant::NEVER);
                 }
                 [0; CHANNELS]
             }
         };
-        // A lost one is made up for by the next.
+        // The next frame replaces a lost one.
         let _ = send(pulses, ground_station_id, transmit);
     }
 }
 
-/// One frame of pulses; zeros give the channels back.
+/// One frame of pulses; zeros restore the channels.
 fn send(
     pulses: [u16; CHANNELS],
     ground_station_id: u8,
@@ -302,7 +302,7 @@ fn send(
     transmit.send_from(ground_station_id, &message)
 }
 
-/// Gives every channel back, once and at once: for a caller who holds no [`Override`].
+/// Restores every channel with one frame: for a caller without an [`Override`].
 ///
 /// # Errors
 /// No room.
@@ -333,7 +333,7 @@ mod tests {
         let centred = [1_500, 1_500, 1_500, 1_500, 0, 0, 0, 0];
         assert_eq!(at(0.0, 0.0, None), centred);
         assert_eq!((at(1.0, 0.0, None)[1], at(-1.0, 0.0, None)[1]), (2_000, 1_000));
-        // Beside the dead zone: 1520 and 1480, half way out from there.
+        // Next to the dead zone: 1520 and 1480, half of the rest.
         assert_eq!((at(0.5, 0.0, None)[1], at(-0.5, 0.0, None)[1]), (1_760, 1_240));
         assert_eq!((at(0.0, 0.5, None)[2], at(0.0, 0.5, Some(Mode::Loiter))[2]), (1_750, 1_800));
         for wild in [1.01, -7.0, f64::NAN, f64::INFINITY] {
@@ -343,18 +343,18 @@ mod tests {
 
     #[test]
     fn nothing_leaves_before_the_sticks_are_taken_and_a_release_is_repeated() {
-        let mut hand = Override::new(calibration());
+        let mut sticks = Override::new(calibration());
         let mut frames: Vec<(u64, u16)> = Vec::new();
         for ms in (0..5_000).step_by(50) {
             let now = Instant::from_millis(ms);
             match ms {
-                500 => hand.set(now, Sticks { roll: 1.0, ..Sticks::default() }),
-                1_000 => hand.take(now),
-                1_500 => hand.set(now, Sticks { roll: 1.0, ..Sticks::default() }),
-                2_500 => hand.release(now),
+                500 => sticks.set(now, Sticks { roll: 1.0, ..Sticks::default() }),
+                1_000 => sticks.take(now),
+                1_500 => sticks.set(now, Sticks { roll: 1.0, ..Sticks::default() }),
+                2_500 => sticks.release(now),
                 _ => {}
             }
-            for message in sent(|t| hand.poll(now, None, 255, t)) {
+            for message in sent(|t| sticks.poll(now, None, 255, t)) {
                 let MavMessage::RC_CHANNELS_OVERRIDE(m) = message else { panic!("{message:?}") };
                 frames.push((ms, m.chan2_raw));
             }
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(frames[..3], [(1_000, 1_500), (1_400, 1_500), (1_600, 2_000)]);
         let released: Vec<_> = frames.iter().filter(|(_, pulse)| *pulse == 0).map(|(ms, _)| *ms).collect();
         assert_eq!(released, [2_500, 2_700, 2_900, 3_100, 3_300]);
-        assert!(!hand.is_active());
+        assert!(!sticks.is_active());
     }
 
     #[test]
@@ -378,7 +378,7 @@ mod tests {
     fn a_calibration_is_read_along_its_map() {
         let run = |map: [f32; 4]| {
             let mut job = ReadCalibration::new(Instant::ZERO);
-            let (mut progress, mut asked) = (Progress::Pending, Vec::new());
+            let (mut progress, mut requested) = (Progress::Pending, Vec::new());
             for ms in (0..60_000).step_by(10) {
                 let now = Instant::from_millis(ms);
                 for message in sent(|t| progress = job.poll(now, t)) {
@@ -392,17 +392,17 @@ mod tests {
                         n if n.ends_with("_DZ") => 20.0,
                         n => map[MAP.iter().position(|m| *m == n).unwrap()],
                     };
-                    job.hear(now, &integer(&name, number));
-                    asked.push(name);
+                    job.on_message(now, &integer(&name, number));
+                    requested.push(name);
                 }
                 if progress != Progress::Pending {
                     break;
                 }
             }
-            (progress, asked.len(), asked.iter().any(|n| n == "RC6_TRIM"), job.calibration())
+            (progress, requested.len(), requested.iter().any(|n| n == "RC6_TRIM"), job.calibration())
         };
-        let (progress, asked, sixth, calibration) = run([1.0, 2.0, 6.0, 4.0]);
-        assert_eq!((progress, asked, sixth), (Progress::Done, NUMBERS, true));
+        let (progress, requested, sixth, calibration) = run([1.0, 2.0, 6.0, 4.0]);
+        assert_eq!((progress, requested, sixth), (Progress::Done, NUMBERS, true));
         assert_eq!(calibration.unwrap().map, [1, 2, 6, 4]);
         assert_eq!(run([1.0, 1.0, 3.0, 4.0]).3, None, "two axes on one channel");
         assert!(matches!(run([9.0, 2.0, 3.0, 4.0]).0, Progress::Failed(Failure::Parameter(_))));

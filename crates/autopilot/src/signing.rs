@@ -1,8 +1,8 @@
-//! Handing the signing key to the autopilot: SETUP_SIGNING, proved by its first frame that is signed by it
+//! Transfer of the signing key to the autopilot: SETUP_SIGNING, proved by its first frame that is signed by it
 //! (<https://mavlink.io/en/guide/message_signing.html#secret-key-management>).
 //!
 //! The key crosses the link in the clear, so this is done once, over a cable, and only on purpose. It is
-//! never done in flight: an autopilot that does not take the key is one that we cannot talk to any more.
+//! never done in flight: an autopilot that does not take the key would no longer accept our frames.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::telemetry::Telemetry;
 /// ArduCopter 4.6.2 signs every frame within a second of it.
 const PERIOD: Duration = Duration::from_secs(2);
 
-/// Wants the autopilot to sign with our key.
+/// Makes the autopilot sign with our key.
 #[derive(Clone, Debug)]
 pub struct SetupSigning {
     key: Key,
@@ -26,7 +26,7 @@ impl SetupSigning {
     pub fn new(now: Instant, key: Key) -> Self {
         Self { key, retry: Retry::new(now, PERIOD, 3) }
     }
-    /// When it wants polling.
+    /// When [`SetupSigning::poll`] is due.
     pub fn due(&self) -> Instant {
         self.retry.due()
     }
@@ -49,7 +49,7 @@ impl SetupSigning {
             Err(failure) => return Progress::Failed(failure),
             Ok(false) => {}
             Ok(true) => {
-                // No room is a lost frame: the next try makes up for it.
+                // No room is a lost frame: the next try replaces it.
                 let _ = transmit.send(&MavMessage::SETUP_SIGNING(SETUP_SIGNING_DATA {
                     initial_timestamp: time.units(),
                     target_system: transmit.system_id,
@@ -70,7 +70,7 @@ mod tests {
     const KEY: Key = Key::new([7; 32]);
 
     #[test]
-    fn hands_the_key_over_until_a_signed_frame_comes() {
+    fn sends_the_key_until_a_signed_frame_comes() {
         let (telemetry, time) = (Telemetry::default(), Timestamp::from_units(99));
         let mut job = SetupSigning::new(Instant::ZERO, KEY);
         let mut progress = Progress::Pending;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_when_nothing_comes_of_it_and_never_sends_in_flight() {
+    fn fails_without_a_signed_frame_and_never_sends_in_flight() {
         let mut telemetry = Telemetry::default();
         let mut job = SetupSigning::new(Instant::ZERO, KEY);
         let (mut frames, mut progress) = (0, Progress::Pending);

@@ -1,4 +1,4 @@
-//! Guided take-off: asked with MAV_CMD_NAV_TAKEOFF, proved by the climb.
+//! Guided take-off: requested with MAV_CMD_NAV_TAKEOFF, proved by the climb.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const CLIMBED_M: f64 = 0.5;
 /// ArduCopter 3.5.7 leaves the ground 2.7 s after the acknowledgement, 4.6.2 3.4 s.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Wants the aircraft in the air.
+/// Takes off in GUIDED.
 #[derive(Clone, Copy, Debug)]
 pub struct TakeOff {
     height_m: f32,
@@ -32,12 +32,12 @@ impl TakeOff {
             refused: None,
         }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         self.accepted_at.map_or(self.retry.due(), |at| at + EFFECT_TIMEOUT)
     }
-    /// Hears the acknowledgement.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes the acknowledgement.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         match acknowledged(message, MavCmd::MAV_CMD_NAV_TAKEOFF) {
             None => {}
             Some(MavResult::MAV_RESULT_ACCEPTED) => self.accepted_at = self.accepted_at.or(Some(now)),
@@ -75,13 +75,13 @@ mod tests {
     use crate::job::testing::{ack, sent};
 
     #[test]
-    fn accepted_without_a_climb_is_a_failure_and_is_not_asked_twice() {
+    fn accepted_without_a_climb_is_a_failure_and_is_not_requested_twice() {
         let mut job = TakeOff::new(Instant::ZERO, 5.0, &Telemetry::default());
         let (mut frames, mut progress) = (0, Progress::Pending);
         for s in 0..=10 {
             let now = Instant::from_secs(s);
             frames += sent(|t| progress = job.poll(now, &Telemetry::default(), t)).len();
-            job.hear(now, &ack(MavCmd::MAV_CMD_NAV_TAKEOFF, MavResult::MAV_RESULT_ACCEPTED));
+            job.on_message(now, &ack(MavCmd::MAV_CMD_NAV_TAKEOFF, MavResult::MAV_RESULT_ACCEPTED));
         }
         assert_eq!((frames, progress), (1, Progress::Failed(Failure::NoEffect { what: "take-off" })));
     }

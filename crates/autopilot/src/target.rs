@@ -1,8 +1,8 @@
-//! A place to fly to: SET_POSITION_TARGET_GLOBAL_INT with the position only, sent once and proved by
-//! the autopilot's own report of where it flies to (POSITION_TARGET_GLOBAL_INT, or the way to it in
+//! A position to fly to: SET_POSITION_TARGET_GLOBAL_INT with the position only, sent once and proved by
+//! the autopilot's own report of its target (POSITION_TARGET_GLOBAL_INT, or distance and bearing in
 //! NAV_CONTROLLER_OUTPUT).
 //!
-//! Once, because ArduCopter 3.5.7 begins its track anew at every such message: sent at 4 Hz the
+//! Once, because ArduCopter 3.5.7 restarts its track at every such message: sent at 4 Hz the
 //! aircraft never reaches its speed.
 
 // MAVLink deprecates the _INT frame names, which 3.5.7 needs.
@@ -15,17 +15,17 @@ use crate::dialect::{MavFrame, MavMessage, PositionTargetTypemask, SET_POSITION_
 use crate::job::{AUTOPILOT_COMPONENT_ID, Progress, Retry, Transmit};
 use crate::telemetry::Telemetry;
 
-/// The way is reported in whole metres, from where the aircraft was a moment before or after its last
+/// The distance is reported in whole metres, from where the aircraft was a moment before or after its last
 /// position report.
-const SAME_WAY_M: f64 = 5.0;
-/// Below this a bearing says nothing.
+const SAME_DISTANCE_M: f64 = 5.0;
+/// Below this distance the bearing is not compared.
 const BEARING_FROM_M: f64 = 20.0;
 /// The bearing is reported in whole degrees, from a moment before or after.
 const SAME_BEARING_RAD: f64 = 0.25;
-/// The report may come a little rounded.
-const SAME_PLACE_M: f64 = 1.0;
+/// The report may be rounded.
+const SAME_POSITION_M: f64 = 1.0;
 
-/// A place and a height above home.
+/// A position with its height above home: MAV_FRAME_GLOBAL_RELATIVE_ALT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Latitude, 1e-7 degree.
@@ -36,20 +36,20 @@ pub struct Place {
     pub height_mm: i32,
 }
 
-/// Wants the autopilot to fly to a place.
+/// Makes the autopilot fly to a position.
 #[derive(Clone, Copy, Debug)]
 pub struct FlyTo {
     place: Place,
-    asked_at: Option<Instant>,
+    requested_at: Option<Instant>,
     retry: Retry,
 }
 
 impl FlyTo {
     /// Tries five times, two seconds apart.
     pub fn new(now: Instant, place: Place) -> Self {
-        Self { place, asked_at: None, retry: Retry::new(now, Duration::from_secs(2), 5) }
+        Self { place, requested_at: None, retry: Retry::new(now, Duration::from_secs(2), 5) }
     }
-    /// When it wants polling.
+    /// When [`FlyTo::poll`] is due.
     pub fn due(&self) -> Instant {
         self.retry.due()
     }
@@ -62,32 +62,35 @@ impl FlyTo {
         let near = |latitude_e7, longitude_e7| {
             let local: DVec3 =
                 Frame::new(there).to_local(Position { latitude_e7, longitude_e7, altitude_mm: 0 });
-            local.truncate().length() < SAME_PLACE_M
+            local.truncate().length() < SAME_POSITION_M
         };
         let reported = telemetry.target.is_some_and(|t| {
-            self.asked_at.is_some_and(|asked| t.at > asked) && near(t.latitude_e7, t.longitude_e7)
+            self.requested_at.is_some_and(|requested_at| t.at > requested_at)
+                && near(t.latitude_e7, t.longitude_e7)
         });
-        // An aircraft that is there already has nothing to report.
-        let there_already = self.asked_at.is_some()
+        // An aircraft that is there already reports no target.
+        let there_already = self.requested_at.is_some()
             && telemetry.position.is_some_and(|p| near(p.latitude_e7, p.longitude_e7))
-            && (telemetry.height_m - f64::from(self.place.height_mm) * 1e-3).abs() < SAME_PLACE_M;
-        reported || there_already || self.way_is_ours(telemetry, there)
+            && (telemetry.height_m - f64::from(self.place.height_mm) * 1e-3).abs() < SAME_POSITION_M;
+        reported || there_already || self.bearing_agrees(telemetry, there)
     }
 
-    /// Whether the way that the autopilot reports is the way to the place. 3.5.7 tells no more: it does
-    /// not know POSITION_TARGET_GLOBAL_INT.
-    fn way_is_ours(&self, telemetry: &Telemetry, there: Position) -> bool {
-        let (Some(way), Some(here), Some(asked)) = (telemetry.way, telemetry.position, self.asked_at) else {
+    /// Whether distance and bearing that the autopilot reports lead to the target. 3.5.7 reports no more: it
+    /// does not send POSITION_TARGET_GLOBAL_INT.
+    fn bearing_agrees(&self, telemetry: &Telemetry, there: Position) -> bool {
+        let (Some(report), Some(here), Some(requested_at)) =
+            (telemetry.target_bearing, telemetry.position, self.requested_at)
+        else {
             return false;
         };
         let ours = Frame::new(here).to_local(there).truncate();
         let distance_m = ours.length();
-        let same_length = (way.distance_m - distance_m).abs() < SAME_WAY_M.max(distance_m * 0.05);
-        let turn = heading_rad(DVec2::ZERO, ours) - way.bearing_rad;
-        let same_bearing = libm::cos(turn) > libm::cos(SAME_BEARING_RAD);
-        way.at > asked && same_length && (same_bearing || distance_m < BEARING_FROM_M)
+        let same_length = (report.distance_m - distance_m).abs() < SAME_DISTANCE_M.max(distance_m * 0.05);
+        let difference_rad = heading_rad(DVec2::ZERO, ours) - report.bearing_rad;
+        let same_bearing = libm::cos(difference_rad) > libm::cos(SAME_BEARING_RAD);
+        report.at > requested_at && same_length && (same_bearing || distance_m < BEARING_FROM_M)
     }
-    /// Sends when due; done when the autopilot reports this place as its target.
+    /// Sends when due; done when the autopilot reports this target.
     pub fn poll(&mut self, now: Instant, telemetry: &Telemetry, transmit: &mut Transmit<'_>) -> Progress {
         if self.is_proved(telemetry) {
             return Progress::Done;
@@ -121,7 +124,7 @@ impl FlyTo {
                         yaw_rate: 0.0,
                     },
                 ));
-                self.asked_at = Some(now);
+                self.requested_at = Some(now);
             }
         }
         Progress::Pending
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
     use crate::job::Failure;
     use crate::job::testing::sent;
-    use crate::telemetry::{TargetReport, WayReport};
+    use crate::telemetry::{BearingReport, TargetReport};
 
     const PLACE: Place = Place { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
 
@@ -147,7 +150,7 @@ mod tests {
             (m.lat_int, m.lon_int, m.alt, m.type_mask.bits()),
             (394_825_940, -3_462_650, 20.0, 0x0df8)
         );
-        // A report of the place before, and one of long ago, prove nothing.
+        // A report of another target, and one from before the request, prove nothing.
         let report = |latitude_e7, ms| {
             Some(TargetReport { latitude_e7, longitude_e7: -3_462_650, at: Instant::from_millis(ms) })
         };
@@ -162,28 +165,32 @@ mod tests {
     }
 
     #[test]
-    fn the_way_proves_it_where_the_target_is_not_told() {
+    fn distance_and_bearing_prove_it_where_the_target_is_not_reported() {
         let mut job = FlyTo::new(Instant::ZERO, PLACE);
-        // 100 m south of the place.
+        // 100 m south of the target.
         let here = Position { latitude_e7: 394_816_933, longitude_e7: -3_462_650, altitude_mm: 0 };
         let mut telemetry = Telemetry { position: Some(here), ..Telemetry::default() };
         sent(|t| assert_eq!(job.poll(Instant::ZERO, &telemetry, t), Progress::Pending));
-        let way = |distance_m, degrees: f64, ms| {
-            Some(WayReport { distance_m, bearing_rad: degrees.to_radians(), at: Instant::from_millis(ms) })
+        let bearing = |distance_m, degrees: f64, ms| {
+            Some(BearingReport {
+                distance_m,
+                bearing_rad: degrees.to_radians(),
+                at: Instant::from_millis(ms),
+            })
         };
         for (report, expected) in [
-            (way(0.0, 0.0, 500), Progress::Pending),
-            (way(100.0, 90.0, 500), Progress::Pending),
-            (way(100.0, -2.0, 0), Progress::Pending),
-            (way(98.0, -2.0, 500), Progress::Done),
+            (bearing(0.0, 0.0, 500), Progress::Pending),
+            (bearing(100.0, 90.0, 500), Progress::Pending),
+            (bearing(100.0, -2.0, 0), Progress::Pending),
+            (bearing(98.0, -2.0, 500), Progress::Done),
         ] {
-            telemetry.way = report;
+            telemetry.target_bearing = report;
             sent(|t| assert_eq!(job.poll(Instant::from_millis(600), &telemetry, t), expected));
         }
     }
 
     #[test]
-    fn a_deaf_autopilot_is_a_failure() {
+    fn an_autopilot_that_does_not_answer_is_a_failure() {
         let mut job = FlyTo::new(Instant::ZERO, PLACE);
         let (mut frames, mut progress) = (0, Progress::Pending);
         for s in 0..=10 {

@@ -13,7 +13,7 @@ use wingbeat_autopilot::command::Command;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMissionType;
 use wingbeat_autopilot::mission::{
-    Clear, Download, Item, LegacyKind, LegacyUpload, Point, SetCurrent, Upload, items_of,
+    Clear, Download, Item, LegacyKind, LegacyPoint, LegacyUpload, SetCurrent, Upload, items_of,
 };
 use wingbeat_autopilot::mode::SetMode;
 use wingbeat_autopilot::parameter::{Kind, List, Names, Read, Value, Write};
@@ -67,7 +67,7 @@ fn plain<J>(
 fn write(client: &mut Client, name: &'static str, names: Names, value: Value) -> Progress {
     let mut job = Write::new(client.now(), names, value);
     let told = |j: &Write, _: &Telemetry| Ok(format!("{} holds {value}", j.name().unwrap()));
-    client.run(name, &mut job, Write::hear, plain(Write::poll), told)
+    client.run(name, &mut job, Write::on_message, plain(Write::poll), told)
 }
 
 fn parameters(client: &mut Client) {
@@ -76,7 +76,7 @@ fn parameters(client: &mut Client) {
     client.run(
         "list of parameters",
         &mut job,
-        |j, now, m| listed.extend(j.hear(now, m)),
+        |j, now, m| listed.extend(j.on_message(now, m)),
         plain(List::poll),
         |j, _| match j.progress() {
             (seen, Some(count)) if seen == count && count > 800 => Ok(format!("{count}")),
@@ -90,13 +90,13 @@ fn parameters(client: &mut Client) {
 
     let mut job = Read::new(client.now(), RTL_ALT, Kind::Integer);
     let told = |j: &Read, _: &Telemetry| Ok(j.value().map_or(String::new(), |(n, v)| format!("{n} = {v}")));
-    client.run("read a parameter", &mut job, Read::hear, plain(Read::poll), told);
+    client.run("read a parameter", &mut job, Read::on_message, plain(Read::poll), told);
     let before = job.value().map_or(Value::Integer(1_500), |(_, value)| value);
     write(client, "write a parameter", RTL_ALT, Value::Integer(1_800));
     write(client, "write it back", RTL_ALT, before);
 
     let mut job = Read::new(client.now(), Names::SYSTEM_ID, Kind::Integer);
-    client.run("read under two names", &mut job, Read::hear, plain(Read::poll), told);
+    client.run("read under two names", &mut job, Read::on_message, plain(Read::poll), told);
 
     let from = client.now();
     let mut job = Read::new(from, Names::one("NO_SUCH_NAME"), Kind::Real);
@@ -134,10 +134,10 @@ fn missions(client: &mut Client) {
     items[5] = Item::speed(4.0);
     let mut job = Upload::new(client.now(), items.clone());
     let told = |_: &Upload, _: &Telemetry| Ok("20 items, read back".to_owned());
-    client.run("mission upload", &mut job, Upload::hear, plain(Upload::poll), told);
+    client.run("mission upload", &mut job, Upload::on_message, plain(Upload::poll), told);
 
     let mut job = Download::new(client.now());
-    client.run("mission download", &mut job, Download::hear, plain(Download::poll), |j, _| {
+    client.run("mission download", &mut job, Download::on_message, plain(Download::poll), |j, _| {
         let same = j.items().iter().zip(&items).skip(1).filter(|(held, sent)| {
             held.command == sent.command
                 && (held.latitude_e7, held.longitude_e7) == (sent.latitude_e7, sent.longitude_e7)
@@ -149,14 +149,14 @@ fn missions(client: &mut Client) {
 
     let mut job = SetCurrent::new(client.now(), 7);
     let told = |_: &SetCurrent, _: &Telemetry| Ok("item 7".to_owned());
-    client.run("set current", &mut job, |j, _, m| j.hear(m), plain(SetCurrent::poll), told);
+    client.run("set current", &mut job, |j, _, m| j.on_message(m), plain(SetCurrent::poll), told);
 
     let mut job = Clear::new(client.now(), MISSION);
     let told = |_: &Clear, _: &Telemetry| Ok("counts nothing".to_owned());
-    client.run("mission clear", &mut job, Clear::hear, plain(Clear::poll), told);
+    client.run("mission clear", &mut job, Clear::on_message, plain(Clear::poll), told);
 
     let mut job = Download::new(client.now());
-    client.run("download of nothing", &mut job, Download::hear, plain(Download::poll), |j, _| {
+    client.run("download of nothing", &mut job, Download::on_message, plain(Download::poll), |j, _| {
         let found = j.items().len();
         if found <= 1 { Ok(format!("{found} items")) } else { Err(format!("{found} items")) }
     });
@@ -164,14 +164,17 @@ fn missions(client: &mut Client) {
     // What is flown later.
     let mut job = Upload::new(client.now(), items_of(route(4).into_iter()).unwrap());
     let told = |_: &Upload, _: &Telemetry| Ok("6 items, read back".to_owned());
-    client.run("upload over nothing", &mut job, Upload::hear, plain(Upload::poll), told);
+    client.run("upload over nothing", &mut job, Upload::on_message, plain(Upload::poll), told);
 }
 
 fn points(client: &mut Client) {
     let corners = |places: &[Place]| {
-        let point =
-            |p: &Place| Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_m: 20 };
-        places.iter().map(point).collect::<wingbeat_autopilot::mission::Points>()
+        let point = |p: &Place| LegacyPoint {
+            latitude_e7: p.latitude_e7,
+            longitude_e7: p.longitude_e7,
+            height_m: 20,
+        };
+        places.iter().map(point).collect::<wingbeat_autopilot::mission::LegacyPoints>()
     };
     let mut fence = corners(&route(5));
     let first = fence[1];
@@ -183,12 +186,12 @@ fn points(client: &mut Client) {
         let count = points.len();
         let mut job = LegacyUpload::new(client.now(), kind, points);
         let told = |_: &LegacyUpload, _: &Telemetry| Ok(format!("{count} points, read back"));
-        client.run(name, &mut job, LegacyUpload::hear, plain(LegacyUpload::poll), told);
+        client.run(name, &mut job, LegacyUpload::on_message, plain(LegacyUpload::poll), told);
     }
 }
 
 fn command(client: &mut Client, name: &'static str, mut job: Command) -> Progress {
-    client.run(name, &mut job, Command::hear, Command::poll, |_, t| {
+    client.run(name, &mut job, Command::on_message, Command::poll, |_, t| {
         Ok(t.mode().map_or(String::new(), |mode| format!("done, in {mode:?}")))
     })
 }
@@ -223,14 +226,16 @@ fn commands_on_the_ground(client: &mut Client) {
     let now = client.now();
     command(client, "planned speed", Command::planned_speed(now, 4.0));
     let mut job = Read::new(client.now(), Names::one("WPNAV_SPEED"), Kind::Real);
-    client.run("planned speed, read back", &mut job, Read::hear, plain(Read::poll), |j, _| match j.value() {
-        Some((name, value)) if value == Value::Real(400.0) => Ok(format!("{name} = {value}")),
-        other => Err(format!("{other:?}")),
+    client.run("planned speed, read back", &mut job, Read::on_message, plain(Read::poll), |j, _| {
+        match j.value() {
+            Some((name, value)) if value == Value::Real(400.0) => Ok(format!("{name} = {value}")),
+            other => Err(format!("{other:?}")),
+        }
     });
 
     let now = client.now();
     let mut job = Command::get_home(now);
-    client.run("home", &mut job, Command::hear, Command::poll, |_, t| {
+    client.run("home", &mut job, Command::on_message, Command::poll, |_, t| {
         t.home.map(|h| format!("{:.7} {:.7}", h.latitude_deg(), h.longitude_deg())).ok_or("unknown".into())
     });
     if let Some(home) = client.telemetry.home {
@@ -239,7 +244,7 @@ fn commands_on_the_ground(client: &mut Client) {
         let now = client.now();
         command(client, "home, 10 m to the north", Command::set_home(now, Some(other)));
         let mut job = Command::get_home(client.now());
-        client.run("home, read back", &mut job, Command::hear, Command::poll, |_, t| {
+        client.run("home, read back", &mut job, Command::on_message, Command::poll, |_, t| {
             let moved_e7 = t.home.map_or(0, |h| h.latitude_e7 - home.latitude_e7);
             let words = format!("{moved_e7}e-7 degrees to the north");
             if (850..=950).contains(&moved_e7) { Ok(words) } else { Err(words) }
@@ -251,7 +256,7 @@ fn commands_on_the_ground(client: &mut Client) {
     let now = client.now();
     set_mode(client, "mode GUIDED", Mode::Guided);
     let mut job = Arm::new(now);
-    client.run("arm", &mut job, |j, _, m| j.hear(m), Arm::poll, |_, _| Ok("armed".into()));
+    client.run("arm", &mut job, |j, _, m| j.on_message(m), Arm::poll, |_, _| Ok("armed".into()));
     let now = client.now();
     command(client, "disarm", Command::disarm(now));
 }
@@ -264,9 +269,9 @@ fn set_mode(client: &mut Client, name: &'static str, mode: Mode) -> Progress {
 /// Arms and takes off: whether it flies.
 fn flies(client: &mut Client) -> bool {
     let mut job = Arm::new(client.now());
-    client.run("arm again", &mut job, |j, _, m| j.hear(m), Arm::poll, |_, _| Ok("armed".into()));
+    client.run("arm again", &mut job, |j, _, m| j.on_message(m), Arm::poll, |_, _| Ok("armed".into()));
     let mut job = TakeOff::new(client.now(), HEIGHT_M, &client.telemetry);
-    let progress = client.run("guided take-off", &mut job, TakeOff::hear, TakeOff::poll, |_, t| {
+    let progress = client.run("guided take-off", &mut job, TakeOff::on_message, TakeOff::poll, |_, t| {
         Ok(format!("{:.1} m high", t.height_m))
     });
     let from = client.now();
@@ -345,7 +350,7 @@ fn sticks(client: &mut Client) {
     client.run(
         "calibration of the sticks",
         &mut job,
-        ReadCalibration::hear,
+        ReadCalibration::on_message,
         plain(ReadCalibration::poll),
         |j, _| j.calibration().map(|c| format!("channels {:?}", c.map)).ok_or("contradicts itself".into()),
     );
@@ -414,9 +419,10 @@ fn reboots(client: &mut Client) {
     let mut progress = Progress::Pending;
     let cell = std::cell::RefCell::new(&mut job);
     while progress == Progress::Pending && client.now().since(from) < Duration::from_secs(60) {
-        let up = client.turn(&mut |now, m| cell.borrow_mut().hear(now, m), &mut |now, telemetry, out| {
-            progress = cell.borrow_mut().poll(now, telemetry, out);
-        });
+        let up =
+            client.turn(&mut |now, m| cell.borrow_mut().on_message(now, m), &mut |now, telemetry, out| {
+                progress = cell.borrow_mut().poll(now, telemetry, out);
+            });
         if !up {
             break;
         }

@@ -90,15 +90,15 @@ fn fly(profile: Profile, baud: u64, waypoints: usize) -> Figures {
             telemetry.absorb(now, &frame);
             if telemetry.is_ours(&frame) {
                 streams.on_message(now, &frame.message);
-                watch.hear(&frame.message);
+                watch.on_message(&frame.message);
                 messages.push(frame.message);
             }
         });
         for message in &messages {
             match &mut job {
                 Job::Wait(_) => {}
-                Job::Upload(job) => job.hear(now, message),
-                Job::Download(job) => job.hear(now, message),
+                Job::Upload(job) => job.on_message(now, message),
+                Job::Download(job) => job.on_message(now, message),
             }
         }
         let mut bytes = heapless::Vec::new();

@@ -468,7 +468,7 @@ impl Guardian {
         if !from_autopilot {
             return;
         }
-        self.outgoing.negotiation.hear(now, frame);
+        self.outgoing.negotiation.on_frame(now, frame);
         hold.system_id = u8::try_from(frame.header.system_id).unwrap_or(hold.system_id);
         if !heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED) {
             let early = now < hold.since + ARMING_WITHIN;

@@ -1,8 +1,8 @@
 //! MAVLink's checksum, CRC-16/MCRF4XX (<https://mavlink.io/en/guide/serialization.html#checksum>), eight
 //! bytes at a time.
 //!
-//! A table of what each byte does to the checksum after so many more bytes lets eight look-ups happen side
-//! by side instead of one after the other ("slicing by eight").
+//! A table of what each byte does to the checksum after so many more bytes lets eight look-ups run in
+//! parallel instead of one after the other ("slicing by eight").
 
 /// Reflected polynomial 0x1021.
 const POLYNOMIAL: u16 = 0x8408;

@@ -1,15 +1,15 @@
-//! Finds frames in a stream of bytes: start byte, plausible header, checksum. Messages are not looked at.
+//! Finds frames in a stream of bytes: start byte, plausible header, checksum. Messages are not parsed.
 //!
-//! Every frame whose bytes arrive intact is found, whatever stands around it. A candidate that turns out to
-//! be none is dropped by one byte, its start, and the search goes on behind that: a false start cannot take
-//! good frames with it. Most false starts are known by their header (flags that nobody defined, a message
+//! Every frame whose bytes arrive intact is found, whatever surrounds it. A false
+//! candidate is dropped by one byte, its start, and the search continues behind that: a false start cannot take
+//! good frames with it. Most false starts are known by their header (undefined flags, a message
 //! that is not of the dialect, a length that the message cannot have). What is left is a candidate that
-//! looks right and is not all there. It may really be a frame, and the frames inside it the payload of a
+//! is plausible and incomplete. It may really be a frame, and the frames inside it the payload of a
 //! tunnel or a log, so they wait for it; but not longer than [`PATIENCE`] once one of them is complete, and
 //! not at all where the candidate is longer than its message as we know it. So a line that trickles one
 //! heartbeat a second is not silenced by one bad byte that announced 255 more.
 //!
-//! Frames in the caller's bytes are lent, not copied; only what is unfinished is kept. There is no
+//! Frames in the caller's bytes are borrowed, not copied; only an unfinished candidate is kept. There is no
 //! allocation, and every byte is accounted for: in a frame, dropped, or pending.
 
 use wingbeat_geo::{Duration, Instant};
@@ -104,15 +104,15 @@ pub struct Dropped {
     pub unknown_message: u32,
     /// Candidates that no sender writes: unknown flags, a length that the message cannot have.
     pub bad_header: u32,
-    /// Candidates that were given up unfinished, for a complete frame inside them.
+    /// Unfinished candidates that were dropped for a complete frame inside them.
     pub overtaken: u32,
 }
 
 /// What bytes that begin with a start byte are.
-enum Verdict {
+enum Candidate {
     /// A frame of so many bytes.
     Frame(usize, Version),
-    /// Not all there yet; `doubtful` if the message as we know it is not that long. A newer sender may
+    /// Incomplete; `doubtful` if the message as we know it is not that long. A newer sender may
     /// have added fields at its end.
     Unfinished {
         doubtful: bool,
@@ -123,36 +123,36 @@ enum Verdict {
 }
 
 #[inline]
-fn judge(bytes: &[u8]) -> Verdict {
-    const UNFINISHED: Verdict = Verdict::Unfinished { doubtful: false };
+fn judge(bytes: &[u8]) -> Candidate {
+    const UNFINISHED: Candidate = Candidate::Unfinished { doubtful: false };
     let version = if bytes[0] == START_V2 { Version::V2 } else { Version::V1 };
     let header_len = header_len(version);
     let mut signature_len = 0;
     if version == Version::V2 {
         let Some(&flags) = bytes.get(2) else { return UNFINISHED };
         if flags & !FLAG_SIGNED != 0 {
-            return Verdict::BadHeader;
+            return Candidate::BadHeader;
         }
         signature_len = usize::from(flags & FLAG_SIGNED) * SIGNATURE_LEN;
     }
     if bytes.len() < header_len {
         return UNFINISHED;
     }
-    let Some(row) = table::row(message_id(bytes, version)) else { return Verdict::UnknownMessage };
+    let Some(row) = table::row(message_id(bytes, version)) else { return Candidate::UnknownMessage };
     let payload_len = bytes[1];
     // MAVLink 1 cuts nothing and knows no extension; some senders write those all the same.
     if version == Version::V1 && !(row.base_len..=row.full_len).contains(&payload_len) {
-        return Verdict::BadHeader;
+        return Candidate::BadHeader;
     }
     let checked_len = header_len + usize::from(payload_len);
     let Some(frame) = bytes.get(..checked_len + CHECKSUM_LEN + signature_len) else {
-        return Verdict::Unfinished { doubtful: payload_len > row.full_len };
+        return Candidate::Unfinished { doubtful: payload_len > row.full_len };
     };
     let found = u16::from_le_bytes([frame[checked_len], frame[checked_len + 1]]);
     if checksum(&frame[1..checked_len], row.extra_crc) == found {
-        Verdict::Frame(frame.len(), version)
+        Candidate::Frame(frame.len(), version)
     } else {
-        Verdict::BadChecksum
+        Candidate::BadChecksum
     }
 }
 
@@ -160,7 +160,7 @@ fn is_start(byte: u8) -> bool {
     byte == START_V1 || byte == START_V2
 }
 
-/// Hands on every frame up to the first unfinished candidate; returns where that begins.
+/// Passes on every frame up to the first unfinished candidate; returns the start of that.
 fn scan(bytes: &[u8], dropped: &mut Dropped, each: &mut impl FnMut(Raw<'_>)) -> usize {
     let mut at = 0;
     let mut garbage = 0;
@@ -173,15 +173,15 @@ fn scan(bytes: &[u8], dropped: &mut Dropped, each: &mut impl FnMut(Raw<'_>)) -> 
         (garbage, at) = (garbage + skipped, at + skipped);
         let candidate = &bytes[at..];
         let count = match judge(candidate) {
-            Verdict::Frame(len, version) => {
+            Candidate::Frame(len, version) => {
                 each(Raw { bytes: &candidate[..len], version });
                 at += len;
                 continue;
             }
-            Verdict::Unfinished { .. } => break at,
-            Verdict::BadHeader => &mut dropped.bad_header,
-            Verdict::UnknownMessage => &mut dropped.unknown_message,
-            Verdict::BadChecksum => &mut dropped.bad_checksum,
+            Candidate::Unfinished { .. } => break at,
+            Candidate::BadHeader => &mut dropped.bad_header,
+            Candidate::UnknownMessage => &mut dropped.unknown_message,
+            Candidate::BadChecksum => &mut dropped.bad_checksum,
         };
         *count = count.saturating_add(1);
         (garbage, at) = (garbage + 1, at + 1);
@@ -191,10 +191,10 @@ fn scan(bytes: &[u8], dropped: &mut Dropped, each: &mut impl FnMut(Raw<'_>)) -> 
     consumed
 }
 
-/// Where in an unfinished candidate a complete frame begins.
+/// The start of a complete frame in an unfinished candidate.
 fn frame_inside(candidate: &[u8]) -> Option<usize> {
     let starts = candidate.iter().enumerate().skip(1).filter(|(_, byte)| is_start(**byte));
-    starts.map(|(at, _)| at).find(|&at| matches!(judge(&candidate[at..]), Verdict::Frame(..)))
+    starts.map(|(at, _)| at).find(|&at| matches!(judge(&candidate[at..]), Candidate::Frame(..)))
 }
 
 /// Bytes in, frames out.
@@ -205,7 +205,7 @@ pub struct Finder {
     pending: heapless::Vec<u8, { 2 * FRAME_LEN_MAX }>,
     /// When the candidate at the head of `pending` began to arrive.
     since: Instant,
-    /// When it is given up for the frame inside it, if there is one.
+    /// When it is dropped for the frame inside it, if there is one.
     overdue_at: Option<Instant>,
     dropped: Dropped,
 }
@@ -217,7 +217,7 @@ impl Finder {
         self.settle(now, &mut each);
     }
 
-    /// Gives up a candidate that has been unfinished for too long. Harmless at any time.
+    /// Drops a candidate that has been unfinished for too long. Harmless at any time.
     pub fn expire(&mut self, now: Instant, mut each: impl FnMut(Raw<'_>)) {
         if self.overdue_at.is_some_and(|at| now >= at) {
             self.settle(now, &mut each);
@@ -286,7 +286,7 @@ impl Finder {
         loop {
             self.overdue_at = None;
             let Some(inside) = frame_inside(&self.pending) else { return };
-            let doubtful = matches!(judge(&self.pending), Verdict::Unfinished { doubtful: true });
+            let doubtful = matches!(judge(&self.pending), Candidate::Unfinished { doubtful: true });
             let overdue_at = if doubtful { now } else { self.since + PATIENCE };
             if now < overdue_at {
                 self.overdue_at = Some(overdue_at);

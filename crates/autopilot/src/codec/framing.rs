@@ -1,10 +1,10 @@
 //! MAVLink 1 or 2 towards one autopilot.
 //!
-//! MAVLink 2 is spoken until it is shown to be in vain. ArduCopter answers in MAVLink 2 on a port with
+//! MAVLink 2 is sent until the autopilot proves not to understand it. ArduCopter answers in MAVLink 2 on a port with
 //! `SERIALn_PROTOCOL = 2`; on a port with 1 (3.5.7's default on its first) it answers in
-//! MAVLink 1 for ever and understands both. So frames in MAVLink 1 alone say nothing; that they go on
-//! coming although we speak MAVLink 2 does. Then the question for `AUTOPILOT_VERSION`, which is asked until
-//! it is answered, goes out in MAVLink 1, and the capabilities in its answer decide for good.
+//! MAVLink 1 until it receives MAVLink 2, and understands both. So frames in MAVLink 1 alone prove nothing; that
+//! they continue although MAVLink 2 is sent does. Then the request for `AUTOPILOT_VERSION`, which is repeated
+//! until it is answered, leaves in MAVLink 1, and the capabilities in the answer decide.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use super::{Frame, Version};
 use crate::dialect::{MavMessage, MavProtocolCapability};
 use crate::job::{TRANSMIT_LEN_MAX, Transmit};
 
-/// Long enough for a heartbeat of ours to arrive, be understood and be answered in kind, one of them lost.
+/// Long enough for our heartbeat to arrive and for an answer in MAVLink 2, with one heartbeat lost.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What one link to an autopilot remembers of what it sends.
+/// The state of sending on one link to an autopilot.
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing {
     /// Counts our frames.
     pub sequence: u8,
     /// MAVLink 1 or 2.
     pub negotiation: Negotiation,
-    /// Signs every frame, if there is one. Only MAVLink 2 can be signed, so it is spoken then.
+    /// Signs every frame, if there is one. Only MAVLink 2 can be signed, so that is sent then.
     pub signer: Option<Signer>,
 }
 
@@ -43,7 +43,7 @@ impl Outgoing {
     }
 }
 
-/// How frames leave.
+/// The format of our frames.
 #[derive(Debug, Default)]
 pub enum Framing<'a> {
     /// MAVLink 1.
@@ -55,10 +55,10 @@ pub enum Framing<'a> {
     Signed(&'a mut Signer),
 }
 
-/// Decides which version the autopilot is spoken to in.
+/// Decides which version is sent to the autopilot.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Negotiation {
-    /// Its own word: the capability, or a frame in MAVLink 2.
+    /// From its capabilities, or from a frame in MAVLink 2.
     understands_v2: Option<bool>,
     /// When its first frame came, in MAVLink 1.
     v1_since: Option<Instant>,
@@ -66,11 +66,11 @@ pub struct Negotiation {
 }
 
 impl Negotiation {
-    /// Hears a frame of the autopilot's.
-    pub fn hear(&mut self, now: Instant, frame: &Frame) {
+    /// Takes a frame of the autopilot.
+    pub fn on_frame(&mut self, now: Instant, frame: &Frame) {
         self.now = now;
         if frame.version == Version::V2 {
-            // Who speaks it understands it, whatever it claims.
+            // An autopilot that sends it understands it, whatever its capabilities.
             self.understands_v2 = Some(true);
             return;
         }
@@ -86,7 +86,7 @@ impl Negotiation {
     pub fn restart(&mut self) {
         *self = Self::default();
     }
-    /// The version to speak.
+    /// The version to send.
     pub fn version(&self) -> Version {
         match (self.understands_v2, self.v1_since) {
             (Some(false), _) => Version::V1,
@@ -116,22 +116,22 @@ mod tests {
     fn after(frames: &[(u64, Frame)]) -> Version {
         let mut negotiation = Negotiation::default();
         for (s, frame) in frames {
-            negotiation.hear(Instant::from_secs(*s), frame);
+            negotiation.on_frame(Instant::from_secs(*s), frame);
         }
         negotiation.version()
     }
 
     #[test]
-    fn version_2_until_it_is_in_vain() {
+    fn version_2_until_the_autopilot_does_not_answer_it() {
         let (v1, v2) = (heartbeat(Version::V1), heartbeat(Version::V2));
         assert_eq!(after(&[]), Version::V2);
-        // 3.5.7: begins in 1, hears our 2, goes on in 2, and stays whatever a stray frame says.
+        // 3.5.7: begins in 1, receives our 2, continues in 2, and stays whatever a stray frame shows.
         assert_eq!(after(&[(0, v1.clone())]), Version::V2);
         assert_eq!(after(&[(0, v1.clone()), (2, v2.clone()), (60, v1.clone())]), Version::V2);
-        // An autopilot that understands nothing else never answers in kind.
+        // An autopilot that understands only version 1 never answers in 2.
         assert_eq!(after(&[(0, v1.clone()), (4, v1.clone())]), Version::V2);
         assert_eq!(after(&[(0, v1.clone()), (5, v1.clone())]), Version::V1);
-        // It was slow, not deaf.
+        // It was slow.
         assert_eq!(after(&[(0, v1.clone()), (9, v1), (10, v2)]), Version::V2);
     }
 
@@ -144,9 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn another_autopilot_is_asked_anew() {
+    fn another_autopilot_is_negotiated_again() {
         let mut negotiation = Negotiation::default();
-        negotiation.hear(Instant::ZERO, &capabilities(MavProtocolCapability::empty()));
+        negotiation.on_frame(Instant::ZERO, &capabilities(MavProtocolCapability::empty()));
         assert_eq!(negotiation.version(), Version::V1);
         negotiation.restart();
         assert_eq!(negotiation.version(), Version::V2);

@@ -2,8 +2,8 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`finder`] | finds the frames in a stream of bytes, whatever stands between them |
-//! | [`signing`] | signs what we send, checks what we hear |
+//! | [`finder`] | finds the frames in a stream of bytes, whatever is between them |
+//! | [`signing`] | signs our frames, checks received ones |
 //! | [`framing`] | decides between MAVLink 1 and 2 |
 //! | `crc`, `table` | the checksum, and what each message's length may be |
 //! | `encode` | frames from messages |
@@ -45,7 +45,7 @@ pub enum Version {
     V2,
 }
 
-/// One message with who sent it.
+/// One message with its sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// Sender and sequence number.
@@ -68,7 +68,7 @@ pub struct Refused {
     pub unknown_message: u32,
     /// Candidates that no sender writes: unknown flags, a length that the message cannot have.
     pub bad_header: u32,
-    /// Candidates that were given up unfinished, for a complete frame inside them.
+    /// Unfinished candidates that were dropped for a complete frame inside them.
     pub overtaken: u32,
     /// Frames whose checksum held but whose content is not of the dialect: an enum value that we do not
     /// know.
@@ -115,7 +115,7 @@ impl Checks {
 }
 
 impl Decoder {
-    /// One that believes what `verifier` accepts. The default believes every frame.
+    /// One that passes on what `verifier` accepts. The default passes on every frame.
     pub fn verifying(verifier: Verifier) -> Self {
         Self { checks: Checks { verifier: Some(verifier), ..Checks::default() }, ..Self::default() }
     }
@@ -127,8 +127,8 @@ impl Decoder {
         finder.push(now, bytes, |raw| checks.pass(raw, &mut each));
     }
 
-    /// As [`Decoder::push_at`] where time stands still: a candidate that looks right waits for ever to be
-    /// completed. For bytes that are all there.
+    /// As [`Decoder::push_at`] without time: an incomplete candidate waits without end. For bytes that are
+    /// complete.
     pub fn push(&mut self, bytes: &[u8], each: impl FnMut(Frame)) {
         self.push_at(Instant::ZERO, bytes, each);
     }
@@ -138,7 +138,7 @@ impl Decoder {
         self.finder.due()
     }
 
-    /// Gives up a candidate that has been unfinished for too long, and hands on what was behind it.
+    /// Drops a candidate that has been unfinished for too long, and passes on the frames behind it.
     pub fn expire(&mut self, now: Instant, mut each: impl FnMut(Frame)) {
         let Self { finder, checks } = self;
         finder.expire(now, |raw| checks.pass(raw, &mut each));
@@ -163,7 +163,7 @@ impl Decoder {
         }
     }
 
-    /// What was heard with signatures, where they are checked.
+    /// The state of the check of signatures, where there is one.
     pub fn verifier(&self) -> Option<&Verifier> {
         self.checks.verifier.as_ref()
     }

@@ -1,18 +1,18 @@
-//! Message signing (<https://mavlink.io/en/guide/message_signing.html>): who knows the key can speak, and
-//! nobody can repeat what was said.
+//! Message signing (<https://mavlink.io/en/guide/message_signing.html>): only a sender with the key is accepted,
+//! and a frame cannot be replayed.
 //!
-//! Time is passed in, in the protocol's unit, and only ever goes on: [`Signer`] gives every frame a later
+//! Time is an argument, in the protocol's unit, and never goes back: [`Signer`] gives every frame a later
 //! timestamp than the one before, [`Verifier`] refuses a frame that is not later than the last of its
 //! stream.
 //!
 //! After a restart our clock may be behind what we signed before: a Raspberry Pi has no clock that runs
-//! without power. Nothing is stored against that. A signer takes the later of the computer's UTC and every
+//! without power. Nothing is stored for that. A signer takes the later of the computer's UTC and every
 //! timestamp that was accepted from the autopilot; the autopilot's own is never behind what it accepted from
-//! us, and it goes by GNSS time once it has that. So the first signed frame that we hear sets us right. For
+//! us, and it takes GNSS time once it has that. So the first signed frame that we receive corrects our time. For
 //! the same reason a verifier compares with what it accepted and not with our clock: an autopilot that has
-//! just booted without GNSS remembers an old time until it hears ours, and must be heard for that. What is
-//! given up: who recorded an earlier session may repeat it to a daemon that has just started, until the
-//! autopilot itself is heard.
+//! just booted without GNSS has an old time until it receives ours, and must be accepted for that. The
+//! limit of this: a recording of an earlier session is accepted by a daemon that has just started, until a frame
+//! of the autopilot itself comes.
 
 use sha2::{Digest as _, Sha256};
 
@@ -24,7 +24,7 @@ const EPOCH_UNIX_US: u64 = 1_420_070_400_000_000;
 const TIMESTAMP_MAX: u64 = (1 << 48) - 1;
 /// One minute in units of 10 µs. A stream that is new may be so far behind the others.
 const NEW_STREAM_LAG: u64 = 60 * 100_000;
-/// Streams (system, component, link) that are told apart: an autopilot, what hangs on it, and the ground
+/// Streams (system, component, link) that are distinguished: an autopilot, its peripherals, and the ground
 /// stations that it forwards.
 const STREAMS_MAX: usize = 16;
 /// `RADIO_STATUS`: the modems of a telemetry link insert it and have no key.
@@ -59,7 +59,7 @@ impl Key {
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
-    /// Its bytes, for the one message that hands it over.
+    /// Its bytes, for SETUP_SIGNING.
     pub(crate) fn bytes(&self) -> [u8; 32] {
         self.0
     }
@@ -77,12 +77,12 @@ impl core::fmt::Debug for Key {
     }
 }
 
-/// Signs what we send.
+/// Signs our frames.
 #[derive(Clone, Debug)]
 pub struct Signer {
     key: Key,
     link_id: u8,
-    /// The next frame's.
+    /// The time of the next frame.
     next: Timestamp,
 }
 
@@ -91,7 +91,7 @@ impl Signer {
     pub const fn new(key: Key, link_id: u8) -> Self {
         Self { key, link_id, next: Timestamp(0) }
     }
-    /// It is at least this late. An earlier time changes nothing.
+    /// Moves the time on to at least this. An earlier time changes nothing.
     pub fn advance(&mut self, to: Timestamp) {
         self.next = self.next.max(to);
     }
@@ -130,7 +130,7 @@ pub enum SignatureError {
     /// A new sender whose time is more than a minute behind.
     #[error("signature: found a new sender more than a minute behind the others")]
     Old,
-    /// More senders than are kept apart.
+    /// More senders than are distinguished.
     #[error("signature: found more than {STREAMS_MAX} senders within a minute")]
     TooManyStreams,
 }
@@ -146,7 +146,7 @@ pub struct SignatureRefused {
     pub replayed: u32,
     /// A new sender more than a minute behind.
     pub old: u32,
-    /// More senders than are kept apart.
+    /// More senders than are distinguished.
     pub too_many_streams: u32,
 }
 
@@ -192,7 +192,7 @@ pub enum Unsigned {
     UntilSigned,
 }
 
-/// Checks what we hear.
+/// Checks received frames.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     key: Key,
@@ -229,7 +229,7 @@ impl Verifier {
         let [link_id, t0, t1, t2, t3, t4, t5, ..] = *trailer;
         let time = Timestamp(u64::from_le_bytes([t0, t1, t2, t3, t4, t5, 0, 0]));
         let expected = self.key.signature(signed, &trailer[..7]);
-        // No early end: how many bytes agree is nobody's business.
+        // No early return: the duration must not reveal how many bytes agree.
         let difference = expected.iter().zip(&trailer[7..]).fold(0, |all, (a, b)| all | (a ^ b));
         if difference != 0 {
             return Err(SignatureError::Wrong);

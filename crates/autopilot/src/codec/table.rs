@@ -18,30 +18,30 @@ pub(super) struct Row {
     pub(super) full_len: u8,
 }
 
-/// Ids below this are looked up directly; the few above by bisection.
+/// Ids below this index a table; the few above by bisection.
 const DENSE: usize = 512;
 
 static ROWS: [Row; shapes::ROWS.len()] = shapes::ROWS;
-static PLACES: [u16; DENSE] = places();
+static INDICES: [u16; DENSE] = indices();
 
-/// Where each low id is among the rows, and the number of rows where it is not.
-const fn places() -> [u16; DENSE] {
-    let mut places = [shapes::ROWS.len() as u16; DENSE];
+/// The row of each low id, and the number of rows where it is not.
+const fn indices() -> [u16; DENSE] {
+    let mut indices = [shapes::ROWS.len() as u16; DENSE];
     let mut i = 0;
     while i < shapes::ROWS.len() {
         if (shapes::ROWS[i].id as usize) < DENSE {
-            places[shapes::ROWS[i].id as usize] = i as u16;
+            indices[shapes::ROWS[i].id as usize] = i as u16;
         }
         i += 1;
     }
-    places
+    indices
 }
 
 /// What is known of a message id.
 #[inline]
 pub(super) fn row(id: u32) -> Option<&'static Row> {
-    match PLACES.get(id as usize) {
-        Some(&place) => ROWS.get(usize::from(place)),
+    match INDICES.get(id as usize) {
+        Some(&index) => ROWS.get(usize::from(index)),
         None => ROWS.binary_search_by_key(&id, |row| row.id).ok().map(|i| &ROWS[i]),
     }
 }

@@ -31,7 +31,7 @@ fn golden_heartbeat_bytes() {
 
 #[test]
 fn an_empty_heartbeat_must_name_its_base_mode() {
-    // The library's default claims an armed aircraft: whoever builds a heartbeat states the mode.
+    // The library's default claims an armed aircraft: code that builds a heartbeat states the mode.
     assert!(HEARTBEAT_DATA::default().base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED));
 }
 
@@ -43,9 +43,9 @@ fn unknown_enum_value_is_counted_and_the_next_frame_parses() {
     let crc = mavlink::calculate_crc(&bytes[1..19], 50).to_le_bytes();
     bytes[19..21].copy_from_slice(&crc);
     encode_v2(header(1), &heartbeat(2), &mut bytes).unwrap();
-    let (mut decoder, mut seen) = (Decoder::default(), Vec::new());
-    decoder.push(&bytes, |f| seen.push(f.header.sequence));
-    assert_eq!(seen, [1]);
+    let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
+    decoder.push(&bytes, |f| frames.push(f.header.sequence));
+    assert_eq!(frames, [1]);
     assert_eq!(decoder.refused().unknown_content, 1);
 }
 
@@ -59,7 +59,7 @@ fn encoded(version: Version, sequence: u8, message: &MavMessage) -> Vec<u8> {
     frame.to_vec()
 }
 
-/// A MAVLink 2 header that looks right and announces a payload of `len`.
+/// A plausible MAVLink 2 header that announces a payload of `len`.
 fn false_start(id: u32, len: u8) -> [u8; 10] {
     let [a, b, c, _] = id.to_le_bytes();
     [0xfd, len, 0, 0, 9, 9, 9, a, b, c]
@@ -68,7 +68,7 @@ fn false_start(id: u32, len: u8) -> [u8; 10] {
 const FILE_TRANSFER_PROTOCOL: u32 = 110;
 const GPS_RTCM_DATA: u32 = 233;
 
-/// Heartbeats at 1 Hz behind `before`, each looked after as an owner does that keeps to [`Decoder::due`].
+/// Heartbeats at 1 Hz behind `before`, with an owner that calls [`Decoder::expire`] when due.
 /// Returns when each was handed on, after its last byte came.
 fn delays_behind(before: &[u8], heartbeats: u32) -> Vec<wingbeat_geo::Duration> {
     let mut decoder = Decoder::default();
@@ -140,14 +140,14 @@ fn frames_inside_a_frame_are_its_payload() {
     let crc = crc::checksum(&outer[1..], 84).to_le_bytes();
     outer.extend(crc);
     let mut decoder = Decoder::default();
-    let mut seen = Vec::new();
+    let mut frames = Vec::new();
     // At 57600 baud.
     for (i, byte) in outer.iter().enumerate() {
         let now = Instant::from_micros(i as u64 * 174);
-        decoder.expire(now, |f| seen.push(f.message.clone()));
-        decoder.push_at(now, &[*byte], |f| seen.push(f.message.clone()));
+        decoder.expire(now, |f| frames.push(f.message.clone()));
+        decoder.push_at(now, &[*byte], |f| frames.push(f.message.clone()));
     }
-    assert!(matches!(seen[..], [MavMessage::FILE_TRANSFER_PROTOCOL(_)]), "{seen:?}");
+    assert!(matches!(frames[..], [MavMessage::FILE_TRANSFER_PROTOCOL(_)]), "{frames:?}");
     assert_eq!(decoder.refused(), Refused::default());
 }
 
@@ -175,7 +175,7 @@ fn each_reason_is_counted_for_itself() {
     );
 }
 
-/// Bytes, start bytes among them more often than chance has it.
+/// Bytes, with more start bytes than uniform ones have.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let start = prop_oneof![Just(0xfd), Just(0xfe)];
     let header = (prop::sample::select(std::vec![0, 1, 30, 33, FILE_TRANSFER_PROTOCOL, 13]), any::<u8>())
@@ -194,19 +194,19 @@ proptest! {
             let version = if i % 2 == 0 { Version::V2 } else { Version::V1 };
             bytes.extend(encoded(version, i as u8, &heartbeat(i as u32)));
         }
-        let (mut decoder, mut seen) = (Decoder::default(), Vec::new());
+        let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
         let mut now = Instant::ZERO;
         for piece in bytes.chunks(slice) {
-            decoder.expire(now, |f| seen.push(f));
-            decoder.push_at(now, piece, |f| seen.push(f));
+            decoder.expire(now, |f| frames.push(f));
+            decoder.push_at(now, piece, |f| frames.push(f));
             now = now + wingbeat_geo::Duration::from_millis(ms);
         }
         // No frame waits for a byte that never comes.
         while decoder.due() != Instant::NEVER {
-            decoder.expire(decoder.due(), |f| seen.push(f));
+            decoder.expire(decoder.due(), |f| frames.push(f));
         }
-        prop_assert_eq!(seen.len(), noise.len());
-        prop_assert!(seen.iter().enumerate().all(|(i, f)| f.message == heartbeat(i as u32)));
+        prop_assert_eq!(frames.len(), noise.len());
+        prop_assert!(frames.iter().enumerate().all(|(i, f)| f.message == heartbeat(i as u32)));
     }
 
     #[test]
@@ -227,12 +227,12 @@ proptest! {
             piece.iter().copied().chain(encoded(Version::V2, i as u8, &heartbeat(i as u32))).collect::<Vec<_>>()
         }).collect();
         let frames = |slice: usize| {
-            let (mut decoder, mut seen) = (Decoder::default(), Vec::new());
+            let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
             for piece in bytes.chunks(slice) {
-                decoder.push(piece, |f| seen.push(f));
+                decoder.push(piece, |f| frames.push(f));
             }
-            decoder.expire(Instant::NEVER, |f| seen.push(f));
-            seen
+            decoder.expire(Instant::NEVER, |f| frames.push(f));
+            frames
         };
         prop_assert_eq!(frames(slice), frames(bytes.len().max(1)));
     }
@@ -264,8 +264,8 @@ mod signatures {
         })
     }
 
-    /// Frames that were heard, and what was refused.
-    fn heard(verifier: Verifier, frames: &[&[u8]]) -> (usize, SignatureRefused) {
+    /// Frames that were accepted, and the refused ones.
+    fn check(verifier: Verifier, frames: &[&[u8]]) -> (usize, SignatureRefused) {
         let (mut decoder, mut count) = (Decoder::verifying(verifier), 0);
         for frame in frames {
             decoder.push(frame, |_| count += 1);
@@ -323,9 +323,9 @@ mod signatures {
     #[test]
     fn pymavlink_s_frames_are_accepted_once() {
         let frames: [&[u8]; 2] = [&vectors::HEARTBEAT_SIGNED, &vectors::COMMAND_SIGNED];
-        assert_eq!(heard(strict(), &frames), (2, SignatureRefused::default()));
+        assert_eq!(check(strict(), &frames), (2, SignatureRefused::default()));
         let again = [frames[0], frames[1], frames[1], frames[0]];
-        assert_eq!(heard(strict(), &again), (2, SignatureRefused { replayed: 2, ..Default::default() }));
+        assert_eq!(check(strict(), &again), (2, SignatureRefused { replayed: 2, ..Default::default() }));
     }
 
     #[test]
@@ -334,28 +334,28 @@ mod signatures {
         changed[33] ^= 1;
         let other = Verifier::new(Key::new([9; 32]), Unsigned::Refused);
         let wrong = SignatureRefused { wrong: 1, ..Default::default() };
-        assert_eq!(heard(strict(), &[&changed]), (0, wrong));
-        assert_eq!(heard(other, &[&vectors::HEARTBEAT_SIGNED]), (0, wrong));
+        assert_eq!(check(strict(), &[&changed]), (0, wrong));
+        assert_eq!(check(other, &[&vectors::HEARTBEAT_SIGNED]), (0, wrong));
         // A changed payload with a checksum that was made to fit: the checksum is no secret.
         let mut forged = vectors::HEARTBEAT_SIGNED;
         forged[10] = 9;
         let crc = crc::checksum(&forged[1..19], 50).to_le_bytes();
         forged[19..21].copy_from_slice(&crc);
-        assert_eq!(heard(strict(), &[&forged]), (0, wrong));
+        assert_eq!(check(strict(), &[&forged]), (0, wrong));
         // A refused frame does not move the time on.
         let later = signed(1, TIME + 1);
-        assert_eq!(heard(strict(), &[&forged, &later]).0, 1);
+        assert_eq!(check(strict(), &[&forged, &later]).0, 1);
     }
 
     #[test]
     fn nothing_unsigned_passes_but_a_modem_s_report() {
         let radio = encoded(Version::V2, 0, &MavMessage::RADIO_STATUS(RADIO_STATUS_DATA::default()));
         let frames: [&[u8]; 3] = [&vectors::HEARTBEAT_V2, &vectors::HEARTBEAT_V1, &radio];
-        assert_eq!(heard(strict(), &frames), (1, SignatureRefused { unsigned: 2, ..Default::default() }));
-        // While the key is handed over, until it has arrived.
+        assert_eq!(check(strict(), &frames), (1, SignatureRefused { unsigned: 2, ..Default::default() }));
+        // While the key is transferred, until it has arrived.
         let lenient = Verifier::new(key(), Unsigned::UntilSigned);
         let frames: [&[u8]; 3] = [&vectors::HEARTBEAT_V2, &vectors::HEARTBEAT_SIGNED, &vectors::HEARTBEAT_V2];
-        assert_eq!(heard(lenient, &frames), (2, SignatureRefused { unsigned: 1, ..Default::default() }));
+        assert_eq!(check(lenient, &frames), (2, SignatureRefused { unsigned: 1, ..Default::default() }));
     }
 
     #[test]
@@ -363,7 +363,7 @@ mod signatures {
         const MINUTE: u64 = 6_000_000;
         let now = signed(0, TIME);
         let frames: [&[u8]; 3] = [&now, &signed(1, TIME - MINUTE), &signed(2, TIME - MINUTE - 1)];
-        assert_eq!(heard(strict(), &frames), (2, SignatureRefused { old: 1, ..Default::default() }));
+        assert_eq!(check(strict(), &frames), (2, SignatureRefused { old: 1, ..Default::default() }));
     }
 
     #[test]
@@ -371,13 +371,13 @@ mod signatures {
         let frames: Vec<_> = (0..=16).map(|link_id| signed(link_id, TIME)).collect();
         let slices: Vec<_> = frames.iter().map(Vec::as_slice).collect();
         let one = SignatureRefused { too_many_streams: 1, ..Default::default() };
-        assert_eq!(heard(strict(), &slices), (16, one));
-        // An hour later another takes the place of one; a repeat of that is old.
+        assert_eq!(check(strict(), &slices), (16, one));
+        // An hour later a new sender replaces one; a repeat of that is old.
         let (first, hour) = (&slices[..16], TIME + 60 * 6_000_000);
         let (known, new) = (signed(3, hour), signed(99, hour));
         let frames = [first, &[&known, &new], &[slices[0]]].concat();
         let one = SignatureRefused { old: 1, ..Default::default() };
-        assert_eq!(heard(strict(), &frames), (18, one));
+        assert_eq!(check(strict(), &frames), (18, one));
     }
 
     #[test]
@@ -387,7 +387,7 @@ mod signatures {
         let frames = [0, 1, 2].map(|_| signed_by(&mut signer, header(0)));
         assert_eq!(signer.now().units(), TIME + 3, "frames of one instant differ");
         let slices = frames.each_ref().map(Vec::as_slice);
-        assert_eq!(heard(strict(), &slices), (3, SignatureRefused::default()));
+        assert_eq!(check(strict(), &slices), (3, SignatureRefused::default()));
         assert_eq!(Timestamp::from_unix_us(0).units(), 0, "a clock that was never set");
         // 2026-01-01 00:00 UTC is 4018 days after 2015-01-01.
         assert_eq!(Timestamp::from_unix_us(1_767_225_600_000_000).units(), 4018 * 86_400 * 100_000);

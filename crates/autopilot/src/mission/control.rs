@@ -1,6 +1,6 @@
-//! Clearing a list, choosing the current item, and telling whether a mission has ended.
+//! Clearing a list, choosing the current item, the end of a mission.
 
-// MAVLink prefers a command to MISSION_SET_CURRENT since; 3.5.7 knows only the message.
+// MAVLink has replaced MISSION_SET_CURRENT by a command since; 3.5.7 knows only the message.
 #![allow(deprecated)]
 
 use wingbeat_geo::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
 const PERIOD: Duration = Duration::from_millis(1_000);
 const TRIES: u8 = 5;
 
-/// Wants an empty list, proved by its count.
+/// Clears a list, proved by its count.
 #[derive(Clone, Copy, Debug)]
 pub struct Clear {
     kind: MavMissionType,
@@ -30,12 +30,12 @@ impl Clear {
         let retry = Retry::new(now, PERIOD, TRIES);
         Self { kind, retry, acknowledged: false, empty: false, failed: None }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         if self.empty || self.failed.is_some() { Instant::ZERO } else { self.retry.due() }
     }
-    /// Hears the acknowledgement and the count.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes the acknowledgement and the count.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         match message {
             MavMessage::MISSION_ACK(m) if m.mission_type == self.kind && !self.acknowledged => {
                 if m.mavtype == MavMissionResult::MAV_MISSION_ACCEPTED {
@@ -88,29 +88,29 @@ impl Clear {
     }
 }
 
-/// Wants an item to be the current one, proved by MISSION_CURRENT.
+/// Makes an item the current one, proved by MISSION_CURRENT.
 #[derive(Clone, Copy, Debug)]
 pub struct SetCurrent {
     seq: u16,
     retry: Retry,
-    asked: bool,
+    requested: bool,
     found: Option<u16>,
     done: bool,
 }
 
 impl SetCurrent {
-    /// Asks five times.
+    /// Tries five times.
     pub fn new(now: Instant, seq: u16) -> Self {
-        Self { seq, retry: Retry::new(now, PERIOD, TRIES), asked: false, found: None, done: false }
+        Self { seq, retry: Retry::new(now, PERIOD, TRIES), requested: false, found: None, done: false }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         if self.done { Instant::ZERO } else { self.retry.due() }
     }
-    /// Hears which item is current.
-    pub fn hear(&mut self, message: &MavMessage) {
+    /// Takes the number of the current item.
+    pub fn on_message(&mut self, message: &MavMessage) {
         if let MavMessage::MISSION_CURRENT(m) = message
-            && self.asked
+            && self.requested
         {
             (self.done, self.found) = (self.done || m.seq == self.seq, Some(m.seq));
         }
@@ -121,12 +121,12 @@ impl SetCurrent {
             return Progress::Done;
         }
         match (self.retry.poll(now), self.found) {
-            // It speaks, and of another item.
+            // It reports, but another item.
             (Err(_), Some(_)) => Progress::Failed(Failure::NoEffect { what: "another current item" }),
             (Err(silent), None) => Progress::Failed(silent),
             (Ok(false), _) => Progress::Pending,
             (Ok(true), _) => {
-                self.asked = true;
+                self.requested = true;
                 let _ = transmit.send(&MavMessage::MISSION_SET_CURRENT(MISSION_SET_CURRENT_DATA {
                     seq: self.seq,
                     target_system: transmit.system_id,
@@ -139,15 +139,9 @@ impl SetCurrent {
 }
 
 /// Whether a mission of `count` items has ended: its last item was reached, or the one before it where
-/// the last brings the aircraft down by itself, and the aircraft is within `distance_m` of its last place.
-pub fn is_ended(
-    reached: Option<u16>,
-    count: u16,
-    last_comes_down: bool,
-    away_m: f64,
-    distance_m: f64,
-) -> bool {
-    let last = count.saturating_sub(if last_comes_down { 2 } else { 1 });
+/// the last lands the aircraft, and the aircraft is within `distance_m` of its last position.
+pub fn is_ended(reached: Option<u16>, count: u16, last_lands: bool, away_m: f64, distance_m: f64) -> bool {
+    let last = count.saturating_sub(if last_lands { 2 } else { 1 });
     last > 0 && reached.is_some_and(|reached| reached >= last) && away_m <= distance_m
 }
 
@@ -165,7 +159,7 @@ mod tests {
         for s in 0..20 {
             let now = Instant::from_secs(s);
             for message in sent(|t| progress = job.poll(now, t)) {
-                job.hear(
+                job.on_message(
                     now,
                     &match message {
                         MavMessage::MISSION_CLEAR_ALL(_) => MavMessage::MISSION_ACK(MISSION_ACK_DATA {
@@ -184,33 +178,33 @@ mod tests {
     }
 
     #[test]
-    fn cleared_is_what_counts_nothing() {
+    fn a_list_is_cleared_when_its_count_is_zero() {
         let (ok, denied) = (MavMissionResult::MAV_MISSION_ACCEPTED, MavMissionResult::MAV_MISSION_DENIED);
         assert_eq!((clear(ok, 0), clear(ok, 1)), (Progress::Done, Progress::Done));
         assert_eq!(clear(ok, 7), Progress::Failed(Failure::Different { seq: 1 }));
         assert_eq!(clear(denied, 0), Progress::Failed(Failure::Refused { what: "clearing", result: 14 }));
     }
 
-    fn set_current(told: impl Fn(u64) -> Option<u16>) -> Progress {
+    fn set_current(reported: impl Fn(u64) -> Option<u16>) -> Progress {
         let mut job = SetCurrent::new(Instant::ZERO, 4);
         let current = |seq| MavMessage::MISSION_CURRENT(MISSION_CURRENT_DATA { seq, ..Default::default() });
-        // Before it is asked for it proves nothing.
-        job.hear(&current(4));
+        // A report from before the request is no proof.
+        job.on_message(&current(4));
         let mut progress = Progress::Pending;
         for s in 0..20 {
             sent(|t| progress = job.poll(Instant::from_secs(s), t));
             if progress != Progress::Pending {
                 break;
             }
-            if let Some(seq) = told(s) {
-                job.hear(&current(seq));
+            if let Some(seq) = reported(s) {
+                job.on_message(&current(seq));
             }
         }
         progress
     }
 
     #[test]
-    fn the_current_item_is_the_one_that_is_told() {
+    fn the_current_item_is_the_one_that_is_reported() {
         assert_eq!(set_current(|s| Some(if s < 3 { 1 } else { 4 })), Progress::Done);
         let failure = Failure::NoEffect { what: "another current item" };
         assert_eq!(set_current(|_| Some(1)), Progress::Failed(failure));
@@ -218,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mission_has_ended_at_its_last_place() {
+    fn a_mission_has_ended_at_its_last_position() {
         assert!(is_ended(Some(4), 5, false, 1.0, 2.0) && is_ended(Some(3), 5, true, 1.0, 2.0));
         assert!(!is_ended(Some(3), 5, false, 1.0, 2.0) && !is_ended(Some(4), 5, false, 3.0, 2.0));
         assert!(!is_ended(None, 5, false, 0.0, 2.0) && !is_ended(Some(0), 1, false, 0.0, 2.0));

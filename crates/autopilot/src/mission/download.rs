@@ -1,17 +1,17 @@
-//! Download of a mission, a fence or rally points, proved by a second look.
+//! Download of a mission, a fence or rally points, proved by a second count or a second reading.
 //!
 //! A ground station may change the list while it is read. 4.x numbers its lists (`opaque_id`), so the
-//! count is asked for again at the end; 3.5.7 does not, so there the items are read twice and compared. A
+//! count is requested again at the end; 3.5.7 does not, so there the items are read twice and compared. A
 //! list that changed is read anew.
 
 use wingbeat_geo::{Duration, Instant};
 
-use super::reader::{Heard, Reader};
+use super::reader::{ListReader, Reply};
 use super::{ITEMS_MAX, Item, Items};
 use crate::dialect::{MavMessage, MavMissionResult, MavMissionType};
 use crate::job::{Failure, Progress, Transmit};
 
-/// How often the list may change under us before it is given up.
+/// Changes of the list during the download before it fails.
 const CHANGES: u8 = 2;
 const GIVE_UP_AFTER: Duration = Duration::from_secs(90);
 
@@ -19,17 +19,17 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(90);
 enum Pass {
     /// Items are stored.
     First,
-    /// The count is asked for again.
+    /// The count is requested again.
     Recount,
     /// Items are compared with those of the first pass.
     Second,
 }
 
-/// Wants to know what the autopilot holds.
+/// Reads what the autopilot holds.
 #[derive(Clone, Debug)]
 pub struct Download {
     kind: MavMissionType,
-    reader: Reader,
+    reader: ListReader,
     items: Items,
     opaque_id: u32,
     pass: Pass,
@@ -48,7 +48,7 @@ impl Download {
     pub fn of_kind(now: Instant, kind: MavMissionType) -> Self {
         Self {
             kind,
-            reader: Reader::new(now, kind),
+            reader: ListReader::new(now, kind),
             items: Items::new(),
             opaque_id: 0,
             pass: Pass::First,
@@ -58,7 +58,7 @@ impl Download {
             failed: None,
         }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         if self.complete || self.failed.is_some() { Instant::ZERO } else { self.reader.due() }
     }
@@ -73,33 +73,33 @@ impl Download {
             self.failed = Some(Failure::Changed { what: "the mission" });
             return;
         }
-        self.reader = Reader::new(now, self.kind);
+        self.reader = ListReader::new(now, self.kind);
         self.items.clear();
         self.pass = Pass::First;
     }
 
-    /// Hears the autopilot's side of the transfer.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes the autopilot's side of the transfer.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         if self.complete || self.failed.is_some() {
             return;
         }
-        match self.reader.hear(now, message) {
-            Heard::Nothing => {}
-            // Between count and item it became shorter.
-            Heard::Refused(_) if self.reader.is_reading() => self.start_over(now),
+        match self.reader.on_message(now, message) {
+            Reply::Nothing => {}
+            // The list became shorter between count and item.
+            Reply::Refused(_) if self.reader.is_reading() => self.start_over(now),
             // Late answers to the reading before.
-            Heard::Refused(MavMissionResult::MAV_MISSION_INVALID_SEQUENCE) => {}
-            Heard::Refused(result) => {
+            Reply::Refused(MavMissionResult::MAV_MISSION_INVALID_SEQUENCE) => {}
+            Reply::Refused(result) => {
                 self.failed = Some(Failure::Refused { what: "to read the mission", result: result as u8 });
             }
-            Heard::Count { count, .. } if usize::from(count) > ITEMS_MAX => {
+            Reply::Count { count, .. } if usize::from(count) > ITEMS_MAX => {
                 let most = ITEMS_MAX as u16;
                 self.failed = Some(Failure::TooMany { what: "mission items", found: count, most });
             }
-            Heard::Count { count, opaque_id } => self.hear_count(now, count, opaque_id),
-            Heard::Item(m) => match (self.pass, self.items.get_mut(usize::from(m.seq))) {
+            Reply::Count { count, opaque_id } => self.on_count(now, count, opaque_id),
+            Reply::Item(m) => match (self.pass, self.items.get_mut(usize::from(m.seq))) {
                 (Pass::First, Some(slot)) => *slot = Item::of(m),
-                // Home moves by itself.
+                // The autopilot moves home.
                 (Pass::Second, Some(_)) if m.seq < super::first_of(self.kind) => {}
                 (Pass::Second, Some(slot)) if *slot != Item::of(m) => self.start_over(now),
                 _ => {}
@@ -108,7 +108,7 @@ impl Download {
         if self.reader.is_complete() && self.failed.is_none() {
             match self.pass {
                 Pass::First => {
-                    (self.pass, self.reader) = (Pass::Recount, Reader::new(now, self.kind));
+                    (self.pass, self.reader) = (Pass::Recount, ListReader::new(now, self.kind));
                 }
                 Pass::Recount => {}
                 Pass::Second => self.complete = true,
@@ -116,16 +116,16 @@ impl Download {
         }
     }
 
-    fn hear_count(&mut self, now: Instant, count: u16, opaque_id: u32) {
+    fn on_count(&mut self, now: Instant, count: u16, opaque_id: u32) {
         let same = usize::from(count) == self.items.len() && opaque_id == self.opaque_id;
         match self.pass {
-            // A repeated question has two answers.
+            // A repeated request has two answers.
             Pass::First | Pass::Second if self.reader.is_reading() && same => {}
             Pass::First | Pass::Second if self.reader.is_reading() => self.start_over(now),
             Pass::First | Pass::Second => {
                 self.opaque_id = opaque_id;
                 let nothing = Item::command(crate::dialect::MavCmd::MAV_CMD_NAV_WAYPOINT, [0.0; 4]);
-                // It fits: that was looked at before.
+                // It fits: that was checked before.
                 let _ = self.items.resize(usize::from(count), nothing);
                 self.reader.read_from(now, 0, count);
             }
@@ -138,13 +138,13 @@ impl Download {
         }
     }
 
-    /// Sends when due; done when the list is known and was seen not to change.
+    /// Sends when due; done when the list is known and did not change.
     pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
         if let Some(failure) = self.failed {
             return Progress::Failed(failure);
         }
         if self.complete {
-            self.reader.thank(transmit);
+            self.reader.acknowledge(transmit);
             return Progress::Done;
         }
         if now >= self.give_up_at {
@@ -201,8 +201,8 @@ mod tests {
                     other => panic!("{other:?}"),
                 };
                 if lose == 0 || answers % lose != 0 {
-                    job.hear(now, &answer);
-                    job.hear(now, &answer);
+                    job.on_message(now, &answer);
+                    job.on_message(now, &answer);
                 }
             }
             if progress != Progress::Pending {

@@ -1,8 +1,8 @@
-//! Missions, fences and rally points: uploaded with proof, downloaded, cleared, moved along
+//! Missions, fences and rally points: upload with proof, download, clearing, the current item
 //! (<https://mavlink.io/en/services/mission.html>).
 //!
 //! ArduCopter keeps its home in item 0 of the mission, so what is flown begins at 1 and item 0 is not
-//! compared. It stores altitudes in centimetres, and of each command only what it flies by: that much is
+//! compared. It stores altitudes in centimetres, and of each command only the parameters that it uses: those are
 //! compared.
 
 mod control;
@@ -13,7 +13,7 @@ mod upload;
 
 pub use control::{Clear, SetCurrent, is_ended};
 pub use download::Download;
-pub use points::{LegacyKind, LegacyUpload, POINTS_MAX, Point, Points};
+pub use points::{LegacyKind, LegacyPoint, LegacyPoints, LegacyUpload, POINTS_MAX};
 pub use upload::Upload;
 
 use sha2::{Digest, Sha256};
@@ -28,9 +28,9 @@ pub const ITEMS_MAX: usize = 112;
 /// One item: any command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Item {
-    /// What.
+    /// The command.
     pub command: MavCmd,
-    /// What its altitude counts from.
+    /// The reference of its altitude.
     pub frame: MavFrame,
     /// The command's first four parameters.
     pub params: [f32; 4],
@@ -43,7 +43,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// A command at a place.
+    /// A command at a position.
     pub fn at(command: MavCmd, place: Place) -> Self {
         Self {
             command,
@@ -58,7 +58,7 @@ impl Item {
     pub fn waypoint(place: Place) -> Self {
         Self::at(MavCmd::MAV_CMD_NAV_WAYPOINT, place)
     }
-    /// Take off to the height of the place.
+    /// Take off to this height.
     pub fn take_off(place: Place) -> Self {
         Self::at(MavCmd::MAV_CMD_NAV_TAKEOFF, place)
     }
@@ -66,16 +66,16 @@ impl Item {
     pub fn land(place: Place) -> Self {
         Self::at(MavCmd::MAV_CMD_NAV_LAND, place)
     }
-    /// A command without a place.
+    /// A command without a position.
     pub fn command(command: MavCmd, params: [f32; 4]) -> Self {
-        let nowhere = Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
-        Self { params, ..Self::at(command, nowhere) }
+        let ignored = Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
+        Self { params, ..Self::at(command, ignored) }
     }
     /// Return to launch.
     pub fn return_to_launch() -> Self {
         Self::command(MavCmd::MAV_CMD_NAV_RETURN_TO_LAUNCH, [0.0; 4])
     }
-    /// Fly on at this speed over the ground.
+    /// Continue at this speed over the ground.
     pub fn speed(speed_m_s: f32) -> Self {
         Self::command(MavCmd::MAV_CMD_DO_CHANGE_SPEED, [1.0, speed_m_s, -1.0, 0.0])
     }
@@ -112,10 +112,10 @@ impl Item {
         }
     }
 
-    /// Whether an autopilot that holds `other` flies what this says: place and altitude where the command
-    /// has a place, and the parameters that ArduCopter stores (delays and turns as whole numbers).
+    /// Whether an autopilot that holds `other` flies this item: position and altitude where the command has a
+    /// position, and the parameters that ArduCopter stores (delays and turns as whole numbers).
     fn is_held_as(&self, other: &Self) -> bool {
-        let place = matches!(
+        let has_position = matches!(
             self.command,
             MavCmd::MAV_CMD_NAV_WAYPOINT
                 | MavCmd::MAV_CMD_NAV_TAKEOFF
@@ -149,14 +149,14 @@ impl Item {
             _ => &[],
         };
         let centimetres = |m: f32| libm::roundf(m * 100.0) as i32;
-        let same_place = (self.latitude_e7, self.longitude_e7) == (other.latitude_e7, other.longitude_e7);
+        let same_position = (self.latitude_e7, self.longitude_e7) == (other.latitude_e7, other.longitude_e7);
         // A fence has no height of its own: it is not stored.
         let same_altitude = fence
             || (centimetres(self.altitude_m) == centimetres(other.altitude_m)
                 && is_relative(self.frame) == is_relative(other.frame));
         let same_param = |i: usize| libm::fabsf(self.params[i] - other.params[i]) <= 0.5;
         self.command == other.command
-            && (!place || (same_place && same_altitude))
+            && (!has_position || (same_position && same_altitude))
             && compared.iter().all(|&i| same_param(i))
     }
 }
@@ -171,7 +171,7 @@ fn is_relative(frame: MavFrame) -> bool {
 /// A mission as the autopilot stores it; index 0 is home.
 pub type Items = heapless::Vec<Item, ITEMS_MAX>;
 
-/// The item of a route's first waypoint: before it stand home and the take-off.
+/// The item of a route's first waypoint, after home and the take-off.
 pub const FIRST_WAYPOINT: u16 = 2;
 
 /// The items of a route: home, a take-off to the height of the first waypoint, the waypoints.
@@ -188,8 +188,8 @@ pub fn items_of(route: impl ExactSizeIterator<Item = Place> + Clone) -> Result<I
     Ok(items)
 }
 
-/// First eight bytes of the SHA-256 over latitude, longitude and height of every place: what an
-/// aircraft holds is what was sent if and only if the hashes agree.
+/// First eight bytes of the SHA-256 over latitude, longitude and height of every waypoint: an
+/// aircraft holds what was sent if and only if the hashes agree.
 pub fn hash(route: impl Iterator<Item = Place>) -> u64 {
     let mut sha = Sha256::new();
     for place in route {

@@ -1,8 +1,8 @@
 //! Fence and rally points as 3.5.7 takes them: their number is a parameter, each point travels in a
 //! message of its own and is read back (<https://mavlink.io/en/messages/ardupilotmega.html#FENCE_POINT>).
 //!
-//! FENCE_POINT carries degrees as 32-bit floats, and ArduCopter rounds once more on the way in and once on the way
-//! out: a corner may lie a metre beside where it was meant. That much is no difference.
+//! FENCE_POINT carries degrees as 32-bit floats, and ArduCopter rounds again when it stores and when it reports:
+//! a corner may be a metre off. That much is no difference.
 
 // MAVLink has deprecated these messages since.
 #![allow(deprecated)]
@@ -19,18 +19,18 @@ use crate::parameter::{Names, Value, Write};
 /// Points in one list: 3.5.7 has room for 84.
 pub const POINTS_MAX: usize = 84;
 
-/// Which list.
+/// The list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyKind {
-    /// The fence: first the place to return to, then the corners, the first one again at the end.
+    /// The fence: first the point of return, then the corners, the first one again at the end.
     Fence,
     /// Rally points.
     Rally,
 }
 
-/// One point.
+/// A fence or rally point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
+pub struct LegacyPoint {
     /// Latitude, 1e-7 degree.
     pub latitude_e7: i32,
     /// Longitude, 1e-7 degree.
@@ -39,17 +39,17 @@ pub struct Point {
     pub height_m: i16,
 }
 
-/// A list of points.
-pub type Points = heapless::Vec<Point, POINTS_MAX>;
+/// The points of one list.
+pub type LegacyPoints = heapless::Vec<LegacyPoint, POINTS_MAX>;
 
 const PERIOD: Duration = Duration::from_millis(700);
 const TRIES: u8 = 5;
 
-/// Wants a fence or rally points in the autopilot.
+/// Writes a fence or rally points to the autopilot.
 #[derive(Clone, Debug)]
 pub struct LegacyUpload {
     kind: LegacyKind,
-    points: Points,
+    points: LegacyPoints,
     total: Write,
     total_written: bool,
     /// The point that is sent and read back.
@@ -60,7 +60,7 @@ pub struct LegacyUpload {
 
 impl LegacyUpload {
     /// Sets the number, then sends and reads back each point.
-    pub fn new(now: Instant, kind: LegacyKind, points: Points) -> Self {
+    pub fn new(now: Instant, kind: LegacyKind, points: LegacyPoints) -> Self {
         let name = match kind {
             LegacyKind::Fence => "FENCE_TOTAL",
             LegacyKind::Rally => "RALLY_TOTAL",
@@ -69,7 +69,7 @@ impl LegacyUpload {
         let retry = Retry::new(now, PERIOD, TRIES);
         Self { kind, points, total, total_written: false, index: 0, retry, different: false }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         if !self.total_written {
             self.total.due()
@@ -82,10 +82,10 @@ impl LegacyUpload {
     fn is_complete(&self) -> bool {
         self.total_written && usize::from(self.index) >= self.points.len()
     }
-    /// Hears the number and the points.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes the number and the points.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         if !self.total_written {
-            return self.total.hear(now, message);
+            return self.total.on_message(now, message);
         }
         let Some(&point) = self.points.get(usize::from(self.index)) else { return };
         let same = match (message, self.kind) {
@@ -147,7 +147,7 @@ impl LegacyUpload {
                     target_component,
                     idx,
                     count,
-                    // The dialect cannot say "none"; this one means something to planes alone, and with it
+                    // The dialect has no "none"; only planes use this one, and with it
                     // the point that comes back can be read.
                     flags: RallyFlags::FAVORABLE_WIND,
                 };
@@ -164,13 +164,13 @@ impl LegacyUpload {
 }
 
 /// Whether the first is the second after ArduCopter stored it: degrees in float become 1e-7 degrees in float
-/// and then whole ones, and go back the same way. Each of the three steps rounds by half a unit of the
+/// and then whole ones, and back again. Each of the three steps rounds by half a unit of the
 /// last place at most, the whole number by one of its own.
 fn is_rounded(found_deg: f32, sent_deg: f32) -> bool {
     libm::fabsf(found_deg - sent_deg) <= 2.0 * f32::EPSILON * libm::fabsf(sent_deg) + 1e-7
 }
 
-fn degrees(point: Point) -> (f32, f32) {
+fn degrees(point: LegacyPoint) -> (f32, f32) {
     let of = |e7: i32| (f64::from(e7) * 1e-7) as f32;
     (of(point.latitude_e7), of(point.longitude_e7))
 }
@@ -190,7 +190,8 @@ mod tests {
 
     /// An autopilot that takes points, that loses every `lose`-th answer and may corrupt one.
     fn run(kind: LegacyKind, lose: u32, corrupt: Option<u8>) -> Progress {
-        let point = |i| Point { latitude_e7: 394_825_940 + i * 900, longitude_e7: -3_462_650, height_m: 25 };
+        let point =
+            |i| LegacyPoint { latitude_e7: 394_825_940 + i * 900, longitude_e7: -3_462_650, height_m: 25 };
         let mut job = LegacyUpload::new(Instant::ZERO, kind, (0..6).map(point).collect());
         let (mut progress, mut answers, mut points) = (Progress::Pending, 0, Vec::new());
         for ms in (0..60_000).step_by(50) {
@@ -220,8 +221,8 @@ mod tests {
                 };
                 answers += u32::from(answer.is_some());
                 if let Some(answer) = answer.filter(|_| lose == 0 || answers % lose != 0) {
-                    job.hear(now, &answer);
-                    job.hear(now, &answer);
+                    job.on_message(now, &answer);
+                    job.on_message(now, &answer);
                 }
             }
             if progress != Progress::Pending {

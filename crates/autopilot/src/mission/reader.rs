@@ -1,5 +1,5 @@
 //! Reads a list item by item: the count, then the items, a few requests ahead of the answers, so that a
-//! slow line is not idle while one is on its way.
+//! slow line is not idle.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Retry, Transmit};
 
 use super::ITEMS_MAX;
 
-/// Requests that are on their way at once: at 57600 baud one answer takes 9 ms, ArduCopter's loop 20 ms.
+/// Requests without an answer at a time: at 57600 baud one answer takes 9 ms, ArduCopter's loop 20 ms.
 const WINDOW: usize = 4;
 /// A request is repeated after this time.
 const RESEND: Duration = Duration::from_millis(1_000);
-/// Without anything new for so many times `RESEND` it is given up.
+/// Without anything new for this many times `RESEND` the reading fails.
 const TRIES: u8 = 6;
-const WORDS: usize = ITEMS_MAX.div_ceil(32);
+const BITMAP_LEN: usize = ITEMS_MAX.div_ceil(32);
 
 /// What a message brought.
-pub(super) enum Heard<'a> {
+pub(super) enum Reply<'a> {
     Nothing,
     Count { count: u16, opaque_id: u32 },
     Item(&'a MISSION_ITEM_INT_DATA),
@@ -28,23 +28,23 @@ pub(super) enum Heard<'a> {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Reader {
+pub(super) struct ListReader {
     kind: MavMissionType,
     /// How many items there are, once that is known.
     count: Option<u16>,
-    seen: [u32; WORDS],
+    received: [u32; BITMAP_LEN],
     next: u16,
-    /// Requests without an answer, with the time of asking.
+    /// Requests without an answer, with their time.
     open: heapless::Vec<(u16, Instant), WINDOW>,
     silence: Retry,
 }
 
-impl Reader {
+impl ListReader {
     pub(super) fn new(now: Instant, kind: MavMissionType) -> Self {
         Self {
             kind,
             count: None,
-            seen: [0; WORDS],
+            received: [0; BITMAP_LEN],
             next: 0,
             open: heapless::Vec::new(),
             silence: Retry::new(now, RESEND, TRIES),
@@ -64,41 +64,41 @@ impl Reader {
         self.count.is_some_and(|count| self.next >= count) && self.open.is_empty()
     }
 
-    fn may_ask(&self) -> bool {
+    fn may_request(&self) -> bool {
         self.count.is_some_and(|count| self.next < count) && !self.open.is_full()
     }
 
     pub(super) fn due(&self) -> Instant {
-        if self.may_ask() || self.is_complete() {
+        if self.may_request() || self.is_complete() {
             return Instant::ZERO;
         }
         self.open.iter().map(|(_, at)| *at + RESEND).fold(self.silence.due(), Instant::min)
     }
 
-    pub(super) fn hear<'a>(&mut self, now: Instant, message: &'a MavMessage) -> Heard<'a> {
+    pub(super) fn on_message<'a>(&mut self, now: Instant, message: &'a MavMessage) -> Reply<'a> {
         match message {
             MavMessage::MISSION_COUNT(m) if m.mission_type == self.kind => {
-                Heard::Count { count: m.count, opaque_id: m.opaque_id }
+                Reply::Count { count: m.count, opaque_id: m.opaque_id }
             }
             MavMessage::MISSION_ITEM_INT(m) if m.mission_type == self.kind => {
                 let Some(index) = self.open.iter().position(|(seq, _)| *seq == m.seq) else {
-                    return Heard::Nothing;
+                    return Reply::Nothing;
                 };
                 self.open.swap_remove(index);
                 self.silence = Retry::new(now + RESEND, RESEND, TRIES);
-                let (word, bit) = (usize::from(m.seq) / 32, 1 << (m.seq % 32));
-                let Some(word) = self.seen.get_mut(word).filter(|word| **word & bit == 0) else {
-                    return Heard::Nothing;
+                let (index, bit) = (usize::from(m.seq) / 32, 1 << (m.seq % 32));
+                let Some(bits) = self.received.get_mut(index).filter(|bits| **bits & bit == 0) else {
+                    return Reply::Nothing;
                 };
-                *word |= bit;
-                Heard::Item(m)
+                *bits |= bit;
+                Reply::Item(m)
             }
             MavMessage::MISSION_ACK(m)
                 if m.mission_type == self.kind && m.mavtype != MavMissionResult::MAV_MISSION_ACCEPTED =>
             {
-                Heard::Refused(m.mavtype)
+                Reply::Refused(m.mavtype)
             }
-            _ => Heard::Nothing,
+            _ => Reply::Nothing,
         }
     }
 
@@ -129,11 +129,11 @@ impl Reader {
             })
         };
         for (seq, at) in self.open.iter_mut().filter(|(_, at)| now.since(*at) >= RESEND) {
-            // No room is a lost frame: it is asked for again.
+            // No room is a lost frame: it is requested again.
             let _ = transmit.send(&request(*seq));
             *at = now;
         }
-        while self.may_ask() {
+        while self.may_request() {
             let _ = transmit.send(&request(self.next));
             let _ = self.open.push((self.next, now));
             self.next += 1;
@@ -141,8 +141,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The end of a transfer.
-    pub(super) fn thank(&self, transmit: &mut Transmit<'_>) {
+    /// The acknowledgement that ends a transfer.
+    pub(super) fn acknowledge(&self, transmit: &mut Transmit<'_>) {
         let _ = transmit.send(&MavMessage::MISSION_ACK(MISSION_ACK_DATA {
             target_system: transmit.system_id,
             target_component: AUTOPILOT_COMPONENT_ID,

@@ -1,33 +1,33 @@
-//! Upload with proof: sent item by item as the autopilot asks for them, then read back and compared.
+//! Upload with proof: sent item by item as the autopilot requests them, then read back and compared.
 
-// ArduCopter 3.5.7 asks with MISSION_REQUEST, which MAVLink has deprecated since.
+// ArduCopter 3.5.7 sends MISSION_REQUEST, which MAVLink has deprecated since.
 #![allow(deprecated)]
 
 use wingbeat_geo::{Duration, Instant};
 
-use super::reader::{Heard, Reader};
+use super::reader::{ListReader, Reply};
 use super::{Item, Items, first_of};
 use crate::dialect::{MISSION_COUNT_DATA, MavMessage, MavMissionResult, MavMissionType};
 use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
 
-/// Wants a mission, a fence or rally points in the autopilot.
+/// Writes a mission, a fence or rally points to the autopilot.
 #[derive(Clone, Debug)]
 pub struct Upload {
     items: Items,
     kind: MavMissionType,
     retry: Retry,
-    /// Every step may start anew; the whole may not take for ever.
+    /// Every step may start again; the whole has a limit.
     give_up_at: Instant,
-    /// Item that the autopilot asked for and that is not sent yet.
+    /// Item that the autopilot requested and that is not sent yet.
     wanted: Option<u16>,
     /// The last item has left: from now on an acknowledgement means this upload.
     last_sent: bool,
     /// Reads back what was acknowledged.
-    reader: Option<Reader>,
+    reader: Option<ListReader>,
     failed: Option<Failure>,
 }
 
-/// Repeating too soon makes ArduCopter start over; it asks again itself each second.
+/// Repeating too soon makes ArduCopter start over; it repeats its own request each second.
 const PERIOD: Duration = Duration::from_millis(1_500);
 const TRIES: u8 = 5;
 /// 112 items at 57 600 baud take 10 s; a line that loses half needs a few times that.
@@ -52,7 +52,7 @@ impl Upload {
             failed: None,
         }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         match &self.reader {
             _ if self.wanted.is_some() || self.failed.is_some() => Instant::ZERO,
@@ -61,20 +61,20 @@ impl Upload {
         }
     }
 
-    /// Hears the autopilot's side of the transfer.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes the autopilot's side of the transfer.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         if let Some(reader) = &mut self.reader {
-            match reader.hear(now, message) {
-                // What is late of the sending, or of a request that was repeated.
-                Heard::Nothing | Heard::Refused(_) => {}
-                Heard::Count { count, .. } if usize::from(count) == self.items.len() => {
-                    // The second count answers a repeated question.
+            match reader.on_message(now, message) {
+                // Late answers to the sending, or to a request that was repeated.
+                Reply::Nothing | Reply::Refused(_) => {}
+                Reply::Count { count, .. } if usize::from(count) == self.items.len() => {
+                    // The second count answers a repeated request.
                     if !reader.is_reading() {
                         reader.read_from(now, first_of(self.kind), count);
                     }
                 }
-                Heard::Count { count, .. } => self.failed = Some(Failure::Different { seq: count }),
-                Heard::Item(m) => {
+                Reply::Count { count, .. } => self.failed = Some(Failure::Different { seq: count }),
+                Reply::Item(m) => {
                     let same = self.items.get(usize::from(m.seq)).is_some_and(|i| i.is_held_as(&Item::of(m)));
                     if !same {
                         self.failed = Some(Failure::Different { seq: m.seq });
@@ -90,12 +90,12 @@ impl Upload {
                 MavMissionResult::MAV_MISSION_ACCEPTED | MavMissionResult::MAV_MISSION_ERROR
                     if self.last_sent =>
                 {
-                    self.reader = Some(Reader::new(now, self.kind));
+                    self.reader = Some(ListReader::new(now, self.kind));
                 }
-                // An acknowledgement that is late, of an upload before this one; or a duplicate of an item
-                // that it has: it goes on asking.
+                // A late acknowledgement of an upload before this one, or of an item that came twice: the
+                // autopilot continues its requests.
                 MavMissionResult::MAV_MISSION_ACCEPTED | MavMissionResult::MAV_MISSION_INVALID_SEQUENCE => {}
-                // It has given up waiting: from the beginning.
+                // It no longer waits: from the beginning.
                 MavMissionResult::MAV_MISSION_OPERATION_CANCELLED => {
                     self.retry = Retry::new(now, PERIOD, TRIES);
                 }
@@ -115,7 +115,7 @@ impl Upload {
         if let Some(reader) = &mut self.reader
             && reader.is_complete()
         {
-            reader.thank(transmit);
+            reader.acknowledge(transmit);
             return Progress::Done;
         }
         if now >= self.give_up_at {
@@ -171,20 +171,20 @@ mod tests {
             .collect()
     }
 
-    /// An autopilot of whose answers `lose` sixteenths are lost, and that may corrupt what it stores.
+    /// An autopilot that loses `lose` sixteenths of its answers and may corrupt an item.
     fn transfer(lose: u64, corrupt: Option<u16>) -> (Progress, Instant) {
         let items = items_of(route().into_iter()).unwrap();
         let mut upload = Upload::new(Instant::ZERO, items);
         let mut stored: Vec<MISSION_ITEM_INT_DATA> = Vec::new();
-        let (mut answers, mut asked_at) = (0, None);
+        let (mut answers, mut requested_at) = (0, None);
         for ms in (0..70_000).step_by(10) {
             let now = Instant::from_millis(ms);
             let mut progress = Progress::Pending;
-            // It asks again each second for the item that it waits for.
-            if asked_at.is_some_and(|at| now.since(at) >= Duration::from_secs(1)) && stored.len() < 7 {
-                asked_at = Some(now);
+            // It repeats its request each second.
+            if requested_at.is_some_and(|at| now.since(at) >= Duration::from_secs(1)) && stored.len() < 7 {
+                requested_at = Some(now);
                 let seq = stored.len() as u16;
-                upload.hear(
+                upload.on_message(
                     now,
                     &MavMessage::MISSION_REQUEST(MISSION_REQUEST_DATA { seq, ..Default::default() }),
                 );
@@ -193,7 +193,7 @@ mod tests {
                 let mut answer = match message {
                     MavMessage::MISSION_COUNT(_) => {
                         stored.clear();
-                        asked_at = Some(now);
+                        requested_at = Some(now);
                         Some(MavMessage::MISSION_REQUEST(MISSION_REQUEST_DATA {
                             seq: 0,
                             ..Default::default()
@@ -205,7 +205,7 @@ mod tests {
                         if Some(item.seq) == corrupt {
                             item.x += 1;
                         }
-                        asked_at = Some(now);
+                        requested_at = Some(now);
                         if usize::from(item.seq) == stored.len() {
                             stored.push(item);
                         }
@@ -233,7 +233,7 @@ mod tests {
                     answer = None;
                 }
                 if let Some(answer) = answer {
-                    upload.hear(now, &answer);
+                    upload.on_message(now, &answer);
                 }
             }
             if progress != Progress::Pending {
@@ -244,13 +244,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_back_is_what_was_sent() {
+    fn an_upload_is_done_when_the_items_read_back_are_equal() {
         assert_eq!(transfer(0, None).0, Progress::Done);
         assert_eq!(transfer(0, Some(3)).0, Progress::Failed(Failure::Different { seq: 3 }));
     }
 
     #[test]
-    fn lost_answers_are_asked_for_again() {
+    fn lost_answers_are_requested_again() {
         for lose in 1..7 {
             assert_eq!(transfer(lose, None).0, Progress::Done, "{lose} of 16 answers lost");
         }
@@ -258,16 +258,16 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_that_are_late_doubled_or_out_of_order_prove_nothing() {
+    fn acknowledgements_that_are_late_repeated_or_out_of_order_prove_nothing() {
         let ack = |mavtype| MavMessage::MISSION_ACK(MISSION_ACK_DATA { mavtype, ..Default::default() });
-        let ask = |seq| MavMessage::MISSION_REQUEST(MISSION_REQUEST_DATA { seq, ..Default::default() });
+        let request = |seq| MavMessage::MISSION_REQUEST(MISSION_REQUEST_DATA { seq, ..Default::default() });
         let accepted = MavMissionResult::MAV_MISSION_ACCEPTED;
         let mut job = Upload::new(Instant::ZERO, items_of(route().into_iter()).unwrap());
         let mut now = Instant::ZERO;
-        let mut step = |job: &mut Upload, heard: Option<MavMessage>| {
+        let mut step = |job: &mut Upload, received: Option<MavMessage>| {
             now = now + Duration::from_millis(10);
-            if let Some(message) = heard {
-                job.hear(now, &message);
+            if let Some(message) = received {
+                job.on_message(now, &message);
             }
             sent(|t| assert_eq!(job.poll(now, t), Progress::Pending))
         };
@@ -275,21 +275,21 @@ mod tests {
         // The acknowledgement of an upload before this one: nothing of this one has left.
         assert!(step(&mut job, Some(ack(accepted))).is_empty());
         for seq in [0, 1, 1, 0, 2, 3, 4, 5, 6] {
-            let [MavMessage::MISSION_ITEM_INT(item)] = &step(&mut job, Some(ask(seq)))[..] else {
+            let [MavMessage::MISSION_ITEM_INT(item)] = &step(&mut job, Some(request(seq)))[..] else {
                 panic!("item {seq} is not sent");
             };
             assert_eq!(item.seq, seq);
-            // What it says to the item that came twice.
+            // Its answer to an item that came twice.
             let twice = ack(MavMissionResult::MAV_MISSION_INVALID_SEQUENCE);
             assert!(step(&mut job, Some(twice)).is_empty());
         }
         // An item that this mission does not have is not sent.
-        assert!(step(&mut job, Some(ask(7))).is_empty());
+        assert!(step(&mut job, Some(request(7))).is_empty());
         assert!(matches!(step(&mut job, Some(ack(accepted)))[..], [MavMessage::MISSION_REQUEST_LIST(_)]));
         assert!(step(&mut job, Some(ack(accepted))).is_empty(), "the same once more");
         let denied = ack(MavMissionResult::MAV_MISSION_NO_SPACE);
         let mut job = Upload::new(Instant::ZERO, items_of(route().into_iter()).unwrap());
-        job.hear(Instant::ZERO, &denied);
+        job.on_message(Instant::ZERO, &denied);
         let failure = Failure::Refused { what: "the mission", result: 4 };
         sent(|t| assert_eq!(job.poll(Instant::ZERO, t), Progress::Failed(failure)));
     }

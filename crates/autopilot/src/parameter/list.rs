@@ -1,6 +1,6 @@
-//! Every parameter: the whole list once, then those that got lost, by index.
+//! Every parameter: the whole list once, then those that were lost, by index.
 //!
-//! 3.5.7 has 850, 4.6.2 has 1392: they are not kept. The caller gets each as it comes, once.
+//! 3.5.7 has 850, 4.6.2 has 1392: they are not stored. The caller gets each once, as it comes.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -10,24 +10,24 @@ use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Transmit};
 
 /// More parameters than any version has.
 pub const LISTED_MAX: usize = 2_048;
-const WORDS: usize = LISTED_MAX / 32;
+const BITMAP_LEN: usize = LISTED_MAX / 32;
 
-/// The list has ended, or broken off, when nothing of it came for so long: at 57600 baud beside telemetry
-/// it takes 35 s, some forty a second.
+/// The list has ended, or broken off, when no parameter came for this time: at 57600 baud with telemetry it
+/// takes 35 s, some forty a second.
 const QUIET: Duration = Duration::from_millis(1_500);
-/// Missing ones are asked for in groups, so that a slow line is not flooded.
+/// Missing ones are requested in groups, so that a slow line is not flooded.
 const WINDOW: usize = 8;
-/// Quiet rounds in a row, without one new parameter, before it is given up.
+/// Rounds in a row without one new parameter before it fails.
 const ROUNDS: u8 = 5;
-/// How often the number of parameters may change under us (a parameter that enables others does that).
+/// Changes of the number of parameters before it fails (a parameter that enables others changes it).
 const CHANGES: u8 = 2;
 
 /// One parameter of the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Listed {
-    /// Its place.
+    /// Its index.
     pub index: u16,
-    /// How many there are.
+    /// Length of the list.
     pub count: u16,
     /// Its name.
     pub name: Name,
@@ -35,14 +35,14 @@ pub struct Listed {
     pub value: Value,
 }
 
-/// Wants every parameter.
+/// Reads every parameter.
 #[derive(Clone, Debug)]
 pub struct List {
-    seen: [u32; WORDS],
-    seen_count: u16,
+    received: [u32; BITMAP_LEN],
+    received_count: u16,
     count: Option<u16>,
     due: Instant,
-    /// Of the group that was asked for by index, how many did not come yet.
+    /// Parameters of the group requested by index that did not come yet.
     awaited: u8,
     rounds: u8,
     changes: u8,
@@ -50,11 +50,11 @@ pub struct List {
 }
 
 impl List {
-    /// Asks at once.
+    /// The request is due now.
     pub fn new(now: Instant) -> Self {
         Self {
-            seen: [0; WORDS],
-            seen_count: 0,
+            received: [0; BITMAP_LEN],
+            received_count: 0,
             count: None,
             due: now,
             awaited: 0,
@@ -63,28 +63,28 @@ impl List {
             failed: None,
         }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         if self.is_complete() || self.failed.is_some() { Instant::ZERO } else { self.due }
     }
-    /// How many came so far, and of how many.
+    /// Parameters received so far, and the length of the list.
     pub fn progress(&self) -> (u16, Option<u16>) {
-        (self.seen_count, self.count)
+        (self.received_count, self.count)
     }
     fn is_complete(&self) -> bool {
-        self.count == Some(self.seen_count)
+        self.count == Some(self.received_count)
     }
     fn has(&self, index: u16) -> bool {
         let index = usize::from(index);
-        self.seen.get(index / 32).is_some_and(|word| word >> (index % 32) & 1 == 1)
+        self.received.get(index / 32).is_some_and(|bits| bits >> (index % 32) & 1 == 1)
     }
 
-    /// Hears a parameter. Returns it when it is a new one of the list; one that cannot be read counts as
-    /// heard, asking again would bring it again.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) -> Option<Result<Listed, BadValue>> {
+    /// Takes a parameter. Returns it when it is a new one of the list; one that cannot be read counts as
+    /// received: another request would bring the same.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) -> Option<Result<Listed, BadValue>> {
         let MavMessage::PARAM_VALUE(m) = message else { return None };
         let (index, count) = (m.param_index, m.param_count);
-        // The answer to somebody's question by name has no index.
+        // The answer to another station's request by name has no index.
         if index >= count || self.failed.is_some() {
             return None;
         }
@@ -94,23 +94,23 @@ impl List {
             return None;
         }
         if self.count.is_some_and(|before| before != count) {
-            // Every index may mean another one now.
+            // Every index may mean another parameter now.
             self.changes += 1;
             if self.changes > CHANGES {
                 self.failed = Some(Failure::Changed { what: "the list of parameters" });
                 return None;
             }
-            (self.seen, self.seen_count, self.rounds, self.awaited) = ([0; WORDS], 0, 0, 0);
+            (self.received, self.received_count, self.rounds, self.awaited) = ([0; BITMAP_LEN], 0, 0, 0);
         }
         self.count = Some(count);
         if self.has(index) {
             return None;
         }
-        self.seen[usize::from(index) / 32] |= 1 << (index % 32);
-        (self.seen_count, self.rounds) = (self.seen_count + 1, 0);
+        self.received[usize::from(index) / 32] |= 1 << (index % 32);
+        (self.received_count, self.rounds) = (self.received_count + 1, 0);
         self.due = match self.awaited {
             0 => now + QUIET,
-            // The group is there: the next one at once.
+            // The group is complete: the next one is due now.
             1 => now,
             _ => now + QUIET / 3,
         };
@@ -118,7 +118,7 @@ impl List {
         Some(value_of(m).map(|(name, value)| Listed { index, count, name, value }))
     }
 
-    /// Sends when due; done when each was seen.
+    /// Sends when due; done when each was received.
     pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
         if let Some(failure) = self.failed {
             return Progress::Failed(failure);
@@ -135,13 +135,13 @@ impl List {
         self.rounds += 1;
         self.due = now + QUIET;
         let (target_system, target_component) = (transmit.system_id, AUTOPILOT_COMPONENT_ID);
-        let Some(count) = self.count.filter(|_| self.seen_count > 0) else {
+        let Some(count) = self.count.filter(|_| self.received_count > 0) else {
             let request = PARAM_REQUEST_LIST_DATA { target_system, target_component };
             let _ = transmit.send(&MavMessage::PARAM_REQUEST_LIST(request));
             return Progress::Pending;
         };
         self.due = now + QUIET / 3;
-        self.awaited = usize::from(count - self.seen_count).min(WINDOW) as u8;
+        self.awaited = usize::from(count - self.received_count).min(WINDOW) as u8;
         let missing = (0..count).filter(|&index| !self.has(index)).take(WINDOW);
         for index in missing {
             let _ = transmit.send(&MavMessage::PARAM_REQUEST_READ(PARAM_REQUEST_READ_DATA {
@@ -173,7 +173,7 @@ mod tests {
         })
     }
 
-    /// An autopilot with `count` parameters; `lost` says which answers get lost, by their number.
+    /// An autopilot with `count` parameters; `lost` selects the answers that are lost, by their number.
     fn run(count: impl Fn(u32) -> u16, lost: impl Fn(u32) -> bool) -> (Progress, Vec<u16>, Instant) {
         let mut job = List::new(Instant::ZERO);
         let (mut progress, mut came, mut answers) = (Progress::Pending, Vec::new(), 0);
@@ -192,7 +192,9 @@ mod tests {
                     }
                     // Each twice: a duplicate is not a second parameter.
                     for _ in 0..2 {
-                        came.extend(job.hear(now, &listed(index, count(answers))).map(|l| l.unwrap().index));
+                        came.extend(
+                            job.on_message(now, &listed(index, count(answers))).map(|l| l.unwrap().index),
+                        );
                     }
                 }
             }
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn each_comes_once_whatever_is_lost_on_the_way() {
+    fn each_comes_once_whatever_is_lost() {
         for nth in [0, 2, 3, 10] {
             let (progress, mut came, _) = run(|_| 1392, |n| nth > 0 && n % nth == 0);
             assert_eq!((progress, came.len()), (Progress::Done, 1392));
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_changes_under_us_starts_anew_and_is_given_up_at_the_third_change() {
+    fn a_list_that_changes_starts_again_and_fails_at_the_third_change() {
         let (progress, came, _) = run(|answers| if answers < 400 { 850 } else { 900 }, |_| false);
         assert_eq!(progress, Progress::Done);
         let again: Vec<u16> = came.iter().copied().filter(|&i| i < 300).collect();

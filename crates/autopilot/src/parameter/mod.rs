@@ -1,10 +1,10 @@
-//! Parameters: read one, write one with proof, read them all, and keep an eye on a few
+//! Parameters: read one, write one with proof, read them all, and watch a few
 //! (<https://mavlink.io/en/services/parameter.html>).
 //!
 //! ArduPilot carries every value as a 32-bit float, whatever its type, and answers a write with the value
 //! that it then holds: another value is a refusal. What it does not have, it leaves unanswered (up to
-//! 4.6; later versions answer PARAM_ERROR), so a parameter is absent when nobody spoke of it after every
-//! try. Versions rename parameters: one that is known by two [`Names`] is asked for under both in turn.
+//! 4.6; later versions answer PARAM_ERROR), so a parameter is absent when no answer came after every
+//! try. Versions rename parameters: one that is known by two [`Names`] is requested under both alternately.
 
 mod list;
 mod read;
@@ -81,20 +81,20 @@ impl Names {
     pub fn has(&self, name: &str) -> bool {
         name == self.usual || Some(name) == self.other
     }
-    /// The name for try `turn`: both in turn.
-    fn in_turn(&self, turn: u8) -> &'static str {
+    /// The name for a try: both alternately.
+    fn of_try(&self, number: u8) -> &'static str {
         match self.other {
-            Some(other) if turn % 2 == 1 => other,
+            Some(other) if number % 2 == 1 => other,
             _ => self.usual,
         }
     }
-    /// How many.
+    /// Number of names.
     fn count(&self) -> u8 {
         if self.other.is_some() { 2 } else { 1 }
     }
 }
 
-/// What kind of number a parameter holds. Versions widen integers, so their width is not compared.
+/// Integer or real. Versions widen integers, so their width is not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers.
@@ -165,7 +165,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Why a PARAM_VALUE is none.
+/// Why a PARAM_VALUE cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum BadValue {
     /// The name is empty or not text.
@@ -174,7 +174,7 @@ pub enum BadValue {
     /// A type that ArduPilot does not have.
     #[error("parameter {name}: found type {found}, expected an integer of up to 32 bits or a 32-bit real")]
     Type {
-        /// Which.
+        /// The parameter.
         name: Name,
         /// Its MAV_PARAM_TYPE.
         found: u8,
@@ -182,7 +182,7 @@ pub enum BadValue {
     /// Not a finite number, a fraction in an integer, or a number beyond its type.
     #[error("parameter {name}: found {found}, expected a number of its type")]
     Number {
-        /// Which.
+        /// The parameter.
         name: Name,
         /// The value.
         found: f32,
@@ -190,7 +190,7 @@ pub enum BadValue {
 }
 
 impl BadValue {
-    /// Which parameter, if that much is known.
+    /// The parameter, where its name could be read.
     pub fn name(&self) -> Option<Name> {
         match self {
             Self::Name => None,
@@ -227,8 +227,8 @@ pub fn value_of(m: &PARAM_VALUE_DATA) -> Result<(Name, Value), BadValue> {
     }
 }
 
-/// What a message says of the parameter with these names: its value, or why there is none.
-fn heard(message: &MavMessage, names: &Names) -> Option<Result<(Name, Value), Refusal>> {
+/// The answer of a message to a request for the parameter with these names: its value, or why there is none.
+fn answer(message: &MavMessage, names: &Names) -> Option<Result<(Name, Value), Refusal>> {
     match message {
         MavMessage::PARAM_VALUE(m) => match value_of(m) {
             Ok((name, value)) => names.has(name.as_str()).then_some(Ok((name, value))),

@@ -2,7 +2,7 @@
 
 use wingbeat_geo::{Duration, Instant};
 
-use super::{Kind, Name, Names, Refusal, Value, heard, request};
+use super::{Kind, Name, Names, Refusal, Value, answer, request};
 use crate::dialect::{MavMessage, MavParamError};
 use crate::job::{Failure, Progress, Retry, Transmit};
 
@@ -11,13 +11,13 @@ const PERIOD: Duration = Duration::from_millis(700);
 /// Tries under each name.
 const TRIES: u8 = 3;
 
-/// Wants the value of a parameter.
+/// Reads the value of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
     names: Names,
     kind: Kind,
     retry: Retry,
-    turn: u8,
+    tries: u8,
     found: Option<(Name, Value)>,
     failed: Option<Failure>,
     /// Names of which the autopilot said that they do not exist.
@@ -25,12 +25,12 @@ pub struct Read {
 }
 
 impl Read {
-    /// Asks for a parameter of this kind, three times under each of its names.
+    /// Requests a parameter of this kind, three times under each of its names.
     pub fn new(now: Instant, names: Names, kind: Kind) -> Self {
         let retry = Retry::new(now, PERIOD, TRIES * names.count());
-        Self { names, kind, retry, turn: 0, found: None, failed: None, denied: 0 }
+        Self { names, kind, retry, tries: 0, found: None, failed: None, denied: 0 }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         self.retry.due()
     }
@@ -38,12 +38,12 @@ impl Read {
     pub fn value(&self) -> Option<(Name, Value)> {
         self.found
     }
-    /// Hears the answer.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes the answer.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         if self.found.is_some() {
             return;
         }
-        match heard(message, &self.names) {
+        match answer(message, &self.names) {
             None => {}
             Some(Ok((name, value))) if value.kind() == self.kind => self.found = Some((name, value)),
             Some(Ok((name, value))) => {
@@ -57,8 +57,8 @@ impl Read {
                 if self.denied.count_ones() == u32::from(self.names.count()) {
                     self.failed = Some(Failure::NoParameter { name });
                 } else {
-                    // The other name, at once.
-                    (self.turn, self.retry) = (bit, Retry::new(now, PERIOD, TRIES));
+                    // The other name, now.
+                    (self.tries, self.retry) = (bit, Retry::new(now, PERIOD, TRIES));
                 }
             }
             Some(Err(Refusal::Error { name, error })) => {
@@ -78,9 +78,9 @@ impl Read {
             Err(failure) => Progress::Failed(failure),
             Ok(false) => Progress::Pending,
             Ok(true) => {
-                let turn = if self.denied == 0 { self.turn } else { self.denied };
-                let _ = request(self.names.in_turn(turn), transmit);
-                self.turn = self.turn.wrapping_add(1);
+                let number = if self.denied == 0 { self.tries } else { self.denied };
+                let _ = request(self.names.of_try(number), transmit);
+                self.tries = self.tries.wrapping_add(1);
                 Progress::Pending
             }
         }
@@ -109,7 +109,7 @@ mod tests {
                 let MavMessage::PARAM_REQUEST_READ(m) = message else { panic!("{message:?}") };
                 let name = crate::codec::text(&*m.param_id).to_string();
                 if let Some(message) = answer(&name) {
-                    job.hear(now, &message);
+                    job.on_message(now, &message);
                 }
                 asked.push(name);
             }

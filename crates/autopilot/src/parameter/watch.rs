@@ -1,12 +1,12 @@
 //! The few parameters that safety and preflight depend on: read once the link is up, and again after a
 //! reboot, kept in a table of fixed size.
 //!
-//! ArduPilot tells every link of a parameter that somebody changes, so the table follows what a ground
-//! station writes.
+//! ArduPilot reports every changed parameter on every link, so the table follows what a ground station
+//! writes.
 
 use wingbeat_geo::{Duration, Instant};
 
-use super::{Kind, Name, Names, Refusal, Value, heard, request};
+use super::{Kind, Name, Names, Refusal, Value, answer, request};
 use crate::codec::BufferFull;
 use crate::dialect::{MavMessage, MavParamError};
 use crate::job::Transmit;
@@ -30,26 +30,26 @@ macro_rules! watched {
 watched! {
     /// The aircraft's MAVLink system id.
     SystemId = Integer "SYSID_THISMAV" / "MAV_SYSID";
-    /// The ground station that ArduPilot takes for its pilot's: RC overrides and the ground-station
-    /// failsafe listen to it alone.
+    /// The ground station that ArduPilot obeys as its pilot's: RC overrides and the ground-station failsafe
+    /// depend on its frames alone.
     GroundStationId = Integer "SYSID_MYGCS" / "MAV_GCS_SYSID";
     /// Whether frames of others than that ground station are dropped.
     SystemIdEnforce = Integer "SYSID_ENFORCE";
-    /// What happens when the ground station falls silent.
+    /// The action when the ground station is silent.
     GroundStationFailsafe = Integer "FS_GCS_ENABLE";
-    /// After how many seconds (4.x).
+    /// Seconds of silence before that action (4.x).
     GroundStationTimeout = Real "FS_GCS_TIMEOUT";
     /// Exceptions from failsafes (4.x).
     FailsafeOptions = Integer "FS_OPTIONS";
-    /// What happens when the pilot's radio falls silent.
+    /// The action when the pilot's radio is silent.
     ThrottleFailsafe = Integer "FS_THR_ENABLE";
-    /// What happens when the position estimate fails.
+    /// The action when the position estimate fails.
     EstimateFailsafe = Integer "FS_EKF_ACTION";
     /// Height of the return, centimetres.
     ReturnHeight = Integer "RTL_ALT";
     /// Speed along a track, centimetres per second.
     TrackSpeed = Real "WPNAV_SPEED";
-    /// Nearer than this a waypoint is reached, centimetres.
+    /// A waypoint is reached within this distance, centimetres.
     WaypointRadius = Real "WPNAV_RADIUS";
     /// Seconds after which a silent stream of guided velocities stops the aircraft (4.x).
     GuidedTimeout = Real "GUID_TIMEOUT";
@@ -69,13 +69,13 @@ watched! {
     FenceType = Integer "FENCE_TYPE";
     /// Its greatest height above home, metres.
     FenceHeight = Real "FENCE_ALT_MAX";
-    /// So far below that the autopilot's own ways stay, metres.
+    /// The autopilot's own paths stay this far below it, metres.
     FenceMargin = Real "FENCE_MARGIN";
     /// Battery capacity, milliampere hours.
     BatteryCapacity = Integer "BATT_CAPACITY";
 }
 
-/// How many are watched.
+/// Number of watched parameters.
 pub const WATCHED_MAX: usize = WATCHED.len();
 
 impl Watched {
@@ -83,7 +83,7 @@ impl Watched {
     pub fn names(self) -> Names {
         ROWS[self as usize].0
     }
-    /// What kind of number it is expected to be.
+    /// The kind of number that is expected.
     pub fn kind(self) -> Kind {
         ROWS[self as usize].1
     }
@@ -92,7 +92,7 @@ impl Watched {
 /// What is known of a watched parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Finding {
-    /// Not asked yet, or not answered yet.
+    /// Not requested yet, or not answered yet.
     #[default]
     Unknown,
     /// Its value.
@@ -102,11 +102,11 @@ pub enum Finding {
         /// What it holds.
         value: Value,
     },
-    /// The autopilot does not have it: it left every question unanswered, or said so.
+    /// The autopilot does not have it: it left every request unanswered, or answered so.
     Absent,
     /// It holds another kind of number than expected.
     WrongKind {
-        /// What kind.
+        /// The kind that it holds.
         found: Kind,
     },
     /// What came cannot be read.
@@ -116,17 +116,17 @@ pub enum Finding {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Row {
     finding: Finding,
-    asked: u8,
-    asked_at: Option<Instant>,
+    requests: u8,
+    requested_at: Option<Instant>,
 }
 
-/// How often the table is looked through while something is unknown.
-const LOOK_PERIOD: Duration = Duration::from_millis(200);
-/// Questions per look: at 57600 baud four take 22 ms.
-const PER_LOOK: usize = 4;
-/// A question is repeated after this time.
+/// Time between requests while a value is unknown.
+const POLL_PERIOD: Duration = Duration::from_millis(200);
+/// Requests at a time: at 57600 baud four take 22 ms.
+const PER_POLL: usize = 4;
+/// A request is repeated after this time.
 const PATIENCE: Duration = Duration::from_millis(1_400);
-/// Questions under each name.
+/// Requests under each name.
 const TRIES: u8 = 3;
 
 /// The table.
@@ -137,7 +137,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Knows nothing and asks at once.
+    /// Knows nothing; the first requests are due now.
     pub fn new(now: Instant) -> Self {
         Self { rows: [Row::default(); WATCHED_MAX], due: now }
     }
@@ -164,7 +164,7 @@ impl Watch {
     pub fn integer(&self, which: Watched) -> Option<i64> {
         self.value(which).and_then(Value::as_integer)
     }
-    /// Whether each was answered or given up.
+    /// Whether each was answered or is absent.
     pub fn is_complete(&self) -> bool {
         self.rows.iter().all(|row| row.finding != Finding::Unknown)
     }
@@ -173,21 +173,21 @@ impl Watch {
         WATCHED.iter().copied().zip(self.rows.iter().map(|row| row.finding))
     }
 
-    /// Hears values, whoever asked for them.
-    pub fn hear(&mut self, message: &MavMessage) {
+    /// Takes values, requested by the agent or by others.
+    pub fn on_message(&mut self, message: &MavMessage) {
         if !matches!(message, MavMessage::PARAM_VALUE(_) | MavMessage::PARAM_ERROR(_)) {
             return;
         }
         for (row, (names, kind)) in self.rows.iter_mut().zip(ROWS) {
-            row.finding = match heard(message, names) {
+            row.finding = match answer(message, names) {
                 None => continue,
                 Some(Ok((name, value))) if value.kind() == *kind => Finding::Known { name, value },
                 Some(Ok((_, value))) => Finding::WrongKind { found: value.kind() },
                 Some(Err(Refusal::Bad(_))) => Finding::Unreadable,
                 Some(Err(Refusal::Error { error, .. })) => {
-                    // There is no such name; with two, the other question stands.
+                    // There is no such name; with two, the other request stands.
                     let is_absent = error == MavParamError::MAV_PARAM_ERROR_DOES_NOT_EXIST
-                        && (names.other.is_none() || row.asked >= 2)
+                        && (names.other.is_none() || row.requests >= 2)
                         && row.finding == Finding::Unknown;
                     if is_absent { Finding::Absent } else { continue }
                 }
@@ -195,29 +195,29 @@ impl Watch {
         }
     }
 
-    /// Asks for some of what is unknown.
+    /// Requests some of the unknown values.
     ///
     /// # Errors
-    /// No room; it is asked at the next look.
+    /// No room; the request leaves at the next call.
     pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Result<(), BufferFull> {
         if now < self.due {
             return Ok(());
         }
-        self.due = now + LOOK_PERIOD;
-        let (mut left, mut complete) = (PER_LOOK, true);
+        self.due = now + POLL_PERIOD;
+        let (mut left, mut complete) = (PER_POLL, true);
         for (row, (names, _)) in self.rows.iter_mut().zip(ROWS) {
             if row.finding != Finding::Unknown {
                 continue;
             }
-            if row.asked_at.is_none_or(|at| now.since(at) >= PATIENCE) {
-                if row.asked >= TRIES * names.count() {
+            if row.requested_at.is_none_or(|at| now.since(at) >= PATIENCE) {
+                if row.requests >= TRIES * names.count() {
                     row.finding = Finding::Absent;
                     continue;
                 }
                 if left > 0 {
                     left -= 1;
-                    request(names.in_turn(row.asked), transmit)?;
-                    (row.asked, row.asked_at) = (row.asked + 1, Some(now));
+                    request(names.of_try(row.requests), transmit)?;
+                    (row.requests, row.requested_at) = (row.requests + 1, Some(now));
                 }
             }
             complete = false;
@@ -238,28 +238,28 @@ mod tests {
     use std::string::{String, ToString};
     use std::vec::Vec;
 
-    /// Until everything is known or given up; returns when, and what was asked.
+    /// Runs until every value is known or absent; returns the time, and the requested names.
     fn run(
         watch: &mut Watch,
         from: Instant,
         answer: impl Fn(&str) -> Option<MavMessage>,
     ) -> (Instant, Vec<String>) {
-        let (mut now, mut asked) = (from, Vec::new());
+        let (mut now, mut requested) = (from, Vec::new());
         while watch.due() != Instant::NEVER {
             now = watch.due().max(now);
             let messages = sent(|t| watch.poll(now, t).unwrap());
-            assert!(messages.len() <= PER_LOOK);
+            assert!(messages.len() <= PER_POLL);
             for message in messages {
                 let MavMessage::PARAM_REQUEST_READ(m) = message else { panic!("{message:?}") };
                 let name = crate::codec::text(&*m.param_id).to_string();
                 if let Some(message) = answer(&name) {
-                    watch.hear(&message);
+                    watch.on_message(&message);
                 }
-                asked.push(name);
+                requested.push(name);
             }
             assert!(now.since(from) < Duration::from_secs(60), "it never ends");
         }
-        (now, asked)
+        (now, requested)
     }
 
     fn as_expected(name: &str) -> Option<MavMessage> {
@@ -271,10 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn each_is_asked_once_when_it_is_answered() {
+    fn each_is_requested_once_when_it_is_answered() {
         let mut watch = Watch::new(Instant::ZERO);
-        let (at, asked) = run(&mut watch, Instant::ZERO, as_expected);
-        assert_eq!(asked.len(), WATCHED_MAX);
+        let (at, requested) = run(&mut watch, Instant::ZERO, as_expected);
+        assert_eq!(requested.len(), WATCHED_MAX);
         assert!(at <= Instant::from_secs(2), "{at:?}");
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(3));
         assert_eq!(watch.value(Watched::TrackSpeed), Some(Value::Real(3.0)));
@@ -283,20 +283,20 @@ mod tests {
         assert_eq!(watch.finding(Watched::SystemId), Finding::Unknown);
         assert_eq!(run(&mut watch, Instant::from_secs(10), as_expected).1.len(), WATCHED_MAX);
         // A ground station changes one.
-        watch.hear(&integer("FS_GCS_ENABLE", 0.0));
+        watch.on_message(&integer("FS_GCS_ENABLE", 0.0));
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(0));
     }
 
     #[test]
-    fn what_is_never_answered_is_absent_and_the_other_name_counts() {
+    fn a_parameter_without_an_answer_is_absent_and_the_other_name_counts() {
         let mut watch = Watch::new(Instant::ZERO);
-        let (at, asked) = run(&mut watch, Instant::ZERO, |name| match name {
+        let (at, requested) = run(&mut watch, Instant::ZERO, |name| match name {
             "GUID_TIMEOUT" | "SYSID_THISMAV" => None,
             "WPNAV_SPEED" => Some(integer(name, 500.0)),
             "RTL_ALT" => Some(integer(name, 0.5)),
             _ => as_expected(name),
         });
-        let count = |name| asked.iter().filter(|n| *n == name).count();
+        let count = |name| requested.iter().filter(|n| *n == name).count();
         assert_eq!((count("GUID_TIMEOUT"), watch.finding(Watched::GuidedTimeout)), (3, Finding::Absent));
         assert_eq!((count("SYSID_THISMAV"), count("MAV_SYSID")), (1, 1));
         let name = Name::new("MAV_SYSID").unwrap();
@@ -307,10 +307,10 @@ mod tests {
     }
 
     #[test]
-    fn an_autopilot_that_answers_nothing_has_nothing() {
+    fn every_parameter_of_an_autopilot_without_answers_is_absent() {
         let mut watch = Watch::new(Instant::ZERO);
-        let (_, asked) = run(&mut watch, Instant::ZERO, |_| None);
-        assert!(asked.len() <= WATCHED_MAX * 6);
+        let (_, requested) = run(&mut watch, Instant::ZERO, |_| None);
+        assert!(requested.len() <= WATCHED_MAX * 6);
         assert!(watch.iter().all(|(_, finding)| finding == Finding::Absent));
     }
 }

@@ -1,30 +1,30 @@
-//! One parameter written, proved by the value that the autopilot then says it holds.
+//! One parameter written, proved by the value that the autopilot then reports.
 
 use wingbeat_geo::{Duration, Instant};
 
-use super::{Name, Names, Refusal, Value, heard};
+use super::{Name, Names, Refusal, Value, answer};
 use crate::dialect::{MavMessage, MavParamError, PARAM_SET_DATA};
 use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
 
 const PERIOD: Duration = Duration::from_millis(700);
 /// Tries under each name.
 const TRIES: u8 = 3;
-/// Another value is believed when it came as the answer to so many writes: the first may have been on its
-/// way already.
+/// Another value counts when it came as the answer to this many writes: the first may have left before the
+/// write came.
 const DIFFERENT_MAX: u8 = 2;
 
-/// Wants a parameter to have a value.
+/// Writes the value of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {
     names: Names,
     value: Value,
     retry: Retry,
-    turn: u8,
+    tries: u8,
     /// The name that this autopilot answered to.
     known: Option<Name>,
     answered: bool,
     different: u8,
-    /// Since the last write nothing was heard of it.
+    /// The last write has no answer yet.
     awaits: bool,
     failed: Option<Failure>,
 }
@@ -36,7 +36,7 @@ impl Write {
             names,
             value,
             retry: Retry::new(now, PERIOD, TRIES * names.count()),
-            turn: 0,
+            tries: 0,
             known: None,
             answered: false,
             different: 0,
@@ -44,7 +44,7 @@ impl Write {
             failed: None,
         }
     }
-    /// When it wants polling.
+    /// When the job is due.
     pub fn due(&self) -> Instant {
         self.retry.due()
     }
@@ -52,10 +52,10 @@ impl Write {
     pub fn name(&self) -> Option<Name> {
         self.known
     }
-    /// Hears the answer.
-    pub fn hear(&mut self, now: Instant, message: &MavMessage) {
-        match heard(message, &self.names) {
-            // Before the first write leaves, a report of it answers somebody else.
+    /// Takes the answer.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
+        match answer(message, &self.names) {
+            // Before the first write leaves, a report of it answers another request.
             _ if !self.awaits => {}
             None => {}
             Some(Ok((name, value))) => {
@@ -90,7 +90,7 @@ impl Write {
             }
         }
     }
-    /// Sends when due; done when the autopilot says that it holds the value.
+    /// Sends when due; done when the autopilot reports the value.
     pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
         if self.answered {
             return Progress::Done;
@@ -104,7 +104,7 @@ impl Write {
             Ok(true) => {}
         }
         let (param_value, param_type) = self.value.on_the_wire();
-        let name = self.known.as_ref().map_or(self.names.in_turn(self.turn), Name::as_str);
+        let name = self.known.as_ref().map_or(self.names.of_try(self.tries), Name::as_str);
         let _ = transmit.send(&MavMessage::PARAM_SET(PARAM_SET_DATA {
             param_value,
             target_system: transmit.system_id,
@@ -112,7 +112,7 @@ impl Write {
             param_id: name.into(),
             param_type,
         }));
-        (self.turn, self.awaits) = (self.turn.wrapping_add(1), true);
+        (self.tries, self.awaits) = (self.tries.wrapping_add(1), true);
         Progress::Pending
     }
 }
@@ -140,7 +140,7 @@ mod tests {
                 let MavMessage::PARAM_SET(m) = message else { panic!("{message:?}") };
                 let name = crate::codec::text(&*m.param_id).to_string();
                 if let Some(message) = answer(&name, m.param_value) {
-                    job.hear(now, &message);
+                    job.on_message(now, &message);
                 }
                 written.push(name);
             }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_value_that_was_on_its_way_is_no_refusal() {
+    fn an_old_value_that_was_already_sent_is_no_refusal() {
         let mut answers = 0;
         let (progress, _) = run(RTL_ALT, Value::Integer(2_000), |n, v| {
             answers += 1;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_answer_is_asked_for_again_and_silence_ends() {
+    fn a_lost_answer_is_requested_again_and_silence_ends() {
         let mut answers = 0;
         let (progress, written) = run(RTL_ALT, Value::Integer(1), |n, v| {
             answers += 1;

@@ -167,7 +167,7 @@ impl Client {
                 }
             }
             if self.telemetry.is_ours(&frame) {
-                self.outgoing.negotiation.hear(now, &frame);
+                self.outgoing.negotiation.on_frame(now, &frame);
                 self.streams.on_message(now, &frame.message);
                 if let MavMessage::COMMAND_ACK(ack) = &frame.message {
                     use wingbeat_autopilot::dialect::{MavCmd, MavResult};
