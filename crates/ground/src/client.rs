@@ -26,7 +26,7 @@ pub(crate) fn new() -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// Who answers at the address.
+/// The aircraft that answers at the address.
 pub(crate) async fn identity(client: &Client, address: &str) -> Result<Identity, String> {
     let identity: Identity = get(client, address, paths::IDENTITY).await?;
     if identity.id.len() == 16 && identity.id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
@@ -88,7 +88,7 @@ pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> String {
     }
 }
 
-/// The cause of a failed request in few words, without the address, which is shown beside it.
+/// The cause of a failed request in short, without the address, which is shown next to it.
 pub(crate) fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".to_owned();

@@ -41,7 +41,7 @@ enum Answer {
 }
 
 impl Delivery {
-    /// Delivers; ends by itself when answered for good or expired.
+    /// Delivers; ends when it is answered finally or has expired.
     pub(crate) async fn run(self) {
         let end = Instant::now() + self.limit;
         let recovery = ledger::lane(self.command, self.member.as_deref()) == Lane::Recovery;
@@ -115,7 +115,7 @@ impl Delivery {
 
     async fn report(&self, outcome: VehicleOutcome, detail: String) {
         let (id, vehicle) = (self.id.clone(), self.vehicle.clone());
-        // The owner being gone means that the service ends: nobody is left to tell.
+        // The owner is gone: the service ends, and no task is left to report to.
         let _ = self.owner.send(Message::Delivered { id, vehicle, outcome, detail }).await;
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// Delivers to whoever listens there and returns the reports.
+    /// Delivers to the server at that address and returns the reports.
     async fn deliver(
         address: String,
         command: CommandKind,

@@ -1,4 +1,4 @@
-//! The picture of the fleet: what was last heard from each aircraft, how long ago, and what the operator
+//! The picture of the fleet: the last status of each aircraft, how long ago, and what the operator
 //! can do now. It has no clock and no socket: the owner hands it what arrived together with the time.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,9 +24,9 @@ struct Aircraft {
     address: String,
     identity: Option<Identity>,
     status: Option<AircraftStatus>,
-    heard: Option<Instant>,
+    received: Option<Instant>,
     link: LinkState,
-    /// Why nothing is heard, from the connection.
+    /// Why no status arrives, from the connection.
     trouble: Option<String>,
     /// Its identity or status makes no sense.
     mismatch: Option<String>,
@@ -52,9 +52,9 @@ struct Mission {
     home_altitude_m: Option<f64>,
 }
 
-/// What changed when something was heard.
+/// What a message of an aircraft changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct Change {
     /// The aircraft has an id that it did not have before.
     pub(crate) newcomer: Option<String>,
     /// Ids that answer at two addresses since now.
@@ -67,7 +67,7 @@ pub(crate) struct Heard {
 pub(crate) struct Fleet {
     started: Instant,
     aircraft: Vec<Aircraft>,
-    /// Which addresses answer with an id: more than one is a mistake in somebody's configuration.
+    /// Which addresses answer with an id: more than one is a mistake in a configuration.
     by_id: BTreeMap<String, BTreeSet<usize>>,
     missions: BTreeMap<String, Mission>,
     /// Missions or their holders changed since the last picture, or the set of aircraft did.
@@ -75,13 +75,13 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// A fleet of which nothing was heard yet.
+    /// A fleet of which no status was received yet.
     pub(crate) fn new(addresses: impl IntoIterator<Item = String>, now: Instant) -> Self {
         let aircraft = addresses.into_iter().map(|address| Aircraft {
             address,
             identity: None,
             status: None,
-            heard: None,
+            received: None,
             link: LinkState::NeverSeen,
             trouble: None,
             mismatch: None,
@@ -96,10 +96,10 @@ impl Fleet {
         u64::try_from(now.saturating_duration_since(self.started).as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// An aircraft said who it is.
-    pub(crate) fn identified(&mut self, index: usize, identity: Identity) -> Heard {
-        let mut heard = Heard::default();
-        let Some(aircraft) = self.aircraft.get_mut(index) else { return heard };
+    /// An aircraft sent its identity.
+    pub(crate) fn identified(&mut self, index: usize, identity: Identity) -> Change {
+        let mut change = Change::default();
+        let Some(aircraft) = self.aircraft.get_mut(index) else { return change };
         aircraft.changed = true;
         aircraft.mismatch = (identity.api_version != API_VERSION).then(|| {
             format!(
@@ -111,11 +111,11 @@ impl Fleet {
         let id = identity.id.clone();
         aircraft.identity = Some(identity);
         if old.as_deref() == Some(id.as_str()) {
-            return heard;
+            return change;
         }
-        // Another aircraft has taken the address: what the old one last said is not about this one.
+        // Another aircraft has taken the address: the last status of the old one is not about this one.
         aircraft.status = None;
-        aircraft.heard = None;
+        aircraft.received = None;
         aircraft.link = LinkState::NeverSeen;
         self.redraw = true;
         if let Some(old) = old
@@ -128,17 +128,17 @@ impl Fleet {
         addresses.insert(index);
         if addresses.len() > 1 {
             addresses.iter().for_each(|i| self.aircraft[*i].changed = true);
-            heard.duplicate = Some(id);
+            change.duplicate = Some(id);
         } else {
-            heard.newcomer = Some(id);
+            change.newcomer = Some(id);
         }
-        heard
+        change
     }
 
     /// A status arrived.
-    pub(crate) fn status(&mut self, index: usize, status: AircraftStatus, now: Instant) -> Heard {
-        let mut heard = Heard::default();
-        let Some(aircraft) = self.aircraft.get_mut(index) else { return heard };
+    pub(crate) fn status(&mut self, index: usize, status: AircraftStatus, now: Instant) -> Change {
+        let mut change = Change::default();
+        let Some(aircraft) = self.aircraft.get_mut(index) else { return change };
         if let Some(id) = aircraft.id()
             && status.id != id
         {
@@ -146,7 +146,7 @@ impl Fleet {
                 format!("{}: found a status of {}, expected one of {id}", aircraft.address, status.id);
             aircraft.changed = aircraft.changed || aircraft.mismatch.as_ref() != Some(&found);
             aircraft.mismatch = Some(found);
-            return heard;
+            return change;
         }
         let mission = |status: &Option<AircraftStatus>| {
             status.as_ref().and_then(|s| s.mission.as_ref()).map(|m| (m.hash.clone(), m.name.clone()))
@@ -154,21 +154,21 @@ impl Fleet {
         let had = mission(&aircraft.status);
         aircraft.status = Some(status);
         self.redraw = self.redraw || mission(&aircraft.status) != had;
-        heard.link_up = aircraft.link != LinkState::Up;
+        change.link_up = aircraft.link != LinkState::Up;
         self.listened(index, now);
-        heard
+        change
     }
 
     /// Anything arrived: the link is up.
     pub(crate) fn listened(&mut self, index: usize, now: Instant) {
         let Some(aircraft) = self.aircraft.get_mut(index) else { return };
-        aircraft.heard = Some(now);
+        aircraft.received = Some(now);
         aircraft.link = LinkState::Up;
         aircraft.trouble = None;
         aircraft.changed = true;
     }
 
-    /// The connection says why nothing is heard.
+    /// The connection reports why no status arrives.
     pub(crate) fn troubled(&mut self, index: usize, reason: String) {
         let Some(aircraft) = self.aircraft.get_mut(index) else { return };
         aircraft.changed = aircraft.changed || aircraft.trouble.as_ref() != Some(&reason);
@@ -179,8 +179,9 @@ impl Fleet {
     pub(crate) fn age(&mut self, now: Instant) -> Vec<usize> {
         let mut lost = Vec::new();
         for (index, aircraft) in self.aircraft.iter_mut().enumerate() {
-            let silent =
-                aircraft.heard.is_some_and(|heard| now.saturating_duration_since(heard) > LOST_AFTER);
+            let silent = aircraft
+                .received
+                .is_some_and(|received| now.saturating_duration_since(received) > LOST_AFTER);
             if silent && aircraft.link == LinkState::Up {
                 aircraft.link = LinkState::Lost;
                 aircraft.changed = true;
@@ -202,7 +203,7 @@ impl Fleet {
         Some((aircraft.id()?.to_owned(), aircraft.name().to_owned(), time_ms))
     }
 
-    /// Every id that was heard.
+    /// Every id that was received.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.by_id.iter().filter(|(_, addresses)| !addresses.is_empty()).map(|(id, _)| id.as_str())
     }
@@ -235,7 +236,7 @@ impl Fleet {
     }
 
     /// Hashes of missions whose waypoints are not known, each with the aircraft that hold it and are
-    /// heard: the leader first, who was given it over HTTP; the others may have it from the air only.
+    /// received: the leader first, which was given it over HTTP; the others may have it by radio only.
     pub(crate) fn missing_missions(&self) -> BTreeMap<String, Vec<usize>> {
         let mut missing: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, aircraft) in self.aircraft.iter().enumerate().filter(|(_, a)| a.link == LinkState::Up) {
@@ -260,7 +261,7 @@ impl Fleet {
         self.redraw = true;
     }
 
-    /// Forgets missions that nobody holds, and finds the home altitude of new ones. True if the whole
+    /// Forgets missions that no aircraft holds, and finds the home altitude of new ones. True if the whole
     /// picture must be drawn anew.
     pub(crate) fn take_redraw(&mut self) -> bool {
         let aircraft = &self.aircraft;
@@ -323,7 +324,7 @@ impl Fleet {
 
     fn shown(&self, index: usize, now: Instant) -> FleetAircraft {
         let aircraft = &self.aircraft[index];
-        let age = aircraft.heard.map(|heard| now.saturating_duration_since(heard).as_millis());
+        let age = aircraft.received.map(|received| now.saturating_duration_since(received).as_millis());
         FleetAircraft {
             address: aircraft.address.clone(),
             link: aircraft.link,
@@ -373,8 +374,8 @@ impl Fleet {
         match idle.filter(|_| !any_due) {
             Some(status) => {
                 format!(
-                    "nobody {}: the state of {} is {}",
-                    Wanted::of(command).words(),
+                    "no aircraft {}: the state of {} is {}",
+                    Wanted::of(command).description(),
                     status.name,
                     status.state
                 )
@@ -404,27 +405,27 @@ impl Fleet {
     /// Ids of the aircraft that fly in a swarm, when `member` is to be excluded from it.
     ///
     /// # Errors
-    /// Nobody flies in a swarm, or that aircraft does not; for people.
+    /// No aircraft flies in a swarm, or this one does not; for people.
     pub(crate) fn in_swarm_with(&self, member: &str) -> Result<Vec<String>, String> {
         let planned = |a: &&Aircraft| {
             a.status.as_ref().and_then(|status| status.swarm.as_ref()).is_some_and(|s| s.slot.is_some())
         };
-        let mut told: Vec<_> =
+        let mut members: Vec<_> =
             self.aircraft.iter().filter(planned).filter_map(|a| a.id().map(str::to_owned)).collect();
-        told.sort();
-        told.dedup();
-        if told.is_empty() {
+        members.sort();
+        members.dedup();
+        if members.is_empty() {
             return Err(format!("exclude {member}: no swarm flies, no aircraft holds a plan"));
         }
-        // One that the ground does not hear may be a member all the same: its swarm knows.
+        // An aircraft out of the ground's reach may be a member all the same: its swarm knows.
         let outside = self.aircraft.iter().find(|a| a.id() == Some(member)).filter(|a| !planned(a));
         match outside.filter(|a| a.status.is_some()) {
             Some(aircraft) => Err(format!("{}: no member of a swarm that flies", aircraft.name())),
-            None => Ok(told),
+            None => Ok(members),
         }
     }
 
-    /// Whether the swarm goes on without this aircraft, as another member says that is heard.
+    /// Whether the swarm continues without this aircraft, as a member reports whose status arrives.
     fn is_absent(&self, id: &str) -> bool {
         self.aircraft.iter().filter(|a| a.link == LinkState::Up && a.id() != Some(id)).any(|a| {
             let swarm = a.status.as_ref().and_then(|status| status.swarm.as_ref());
@@ -436,7 +437,7 @@ impl Fleet {
     /// asked; or the reason why it cannot be done.
     fn is_due(&self, ledger: &Ledger, command: CommandKind, aircraft: &Aircraft) -> Result<bool, String> {
         let due = self.is_due_as_all(ledger, command, aircraft);
-        // Whom its swarm does not wait for holds up nobody's start either.
+        // A member that its swarm does not wait for does not delay the start either.
         let starts = Wanted::of(command) == Wanted::Start;
         match due {
             Err(_) if starts && aircraft.id().is_some_and(|id| self.is_absent(id)) => Ok(false),
@@ -456,7 +457,7 @@ impl Fleet {
         let status = match (aircraft.link, aircraft.status.as_ref()) {
             (LinkState::Up, Some(status)) => status,
             (LinkState::Lost, Some(_)) => return Err("its link is lost".to_owned()),
-            _ => return Err("not heard yet".to_owned()),
+            _ => return Err("no status received yet".to_owned()),
         };
         let wanted = Wanted::of(command);
         let waits = match (wanted, status.phase) {
@@ -467,7 +468,7 @@ impl Fleet {
             }
             _ => false,
         };
-        // Who flies for itself and is past this holds nobody up.
+        // An aircraft that flies for itself and is past this delays no other.
         let past = is_alone(status)
             && match wanted {
                 Wanted::Setup => status.phase > Phase::Start,
@@ -477,7 +478,7 @@ impl Fleet {
             return Ok(false);
         }
         if !waits {
-            return Err(format!("its state is {}, expected one that {}", status.state, wanted.words()));
+            return Err(format!("its state is {}, expected one that {}", status.state, wanted.description()));
         }
         if let Some(recovery) = ledger.recovering(&status.id) {
             return Err(format!("{} is still being sent", ledger::name(recovery)));
@@ -508,7 +509,7 @@ impl Wanted {
         if command == CommandKind::Setup { Self::Setup } else { Self::Start }
     }
 
-    fn words(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Setup => "waits for setup",
             Self::Start => "is set up and waits for the start",
@@ -516,7 +517,7 @@ impl Wanted {
     }
 }
 
-/// An aircraft with a mission of its own and no place in a swarm.
+/// An aircraft with a mission of its own, in no swarm.
 fn is_alone(status: &AircraftStatus) -> bool {
     status.swarm.is_none()
 }
@@ -610,7 +611,7 @@ mod tests {
         assert_eq!(fleet.age(start + LOST_AFTER), [] as [usize; 0]);
         let later = start + LOST_AFTER + Duration::from_millis(1);
         assert_eq!(fleet.age(later), [0]);
-        assert_eq!(fleet.age(later), [] as [usize; 0], "told once");
+        assert_eq!(fleet.age(later), [] as [usize; 0], "reported once");
         let all = fleet.all(later);
         assert_eq!((all[0].link, all[0].age_ms), (LinkState::Lost, Some(1501)));
         assert_eq!(all[0].status, Some(status(A, "Start")), "stale data is shown as stale, never dropped");
@@ -675,11 +676,11 @@ mod tests {
         let ledger = Ledger::default();
         assert_eq!(Fleet::new([], now).actions(&ledger).setup_blocked, "no aircraft is configured");
         let mut fleet = two(now);
-        assert_eq!(fleet.actions(&ledger).setup_blocked, "http://a: not heard yet");
+        assert_eq!(fleet.actions(&ledger).setup_blocked, "http://a: no status received yet");
         fleet.identified(0, identity(A));
         fleet.identified(1, identity(B));
         fleet.status(0, status(A, "Start"), now);
-        assert_eq!(fleet.actions(&ledger).setup_blocked, format!("UAV {B}: not heard yet"));
+        assert_eq!(fleet.actions(&ledger).setup_blocked, format!("UAV {B}: no status received yet"));
         let mut unready = status(B, "Start");
         unready.checks[0].passed = false;
         "no position fix".clone_into(&mut unready.checks[0].detail);
@@ -718,7 +719,11 @@ mod tests {
         assert_eq!(fleet.in_swarm_with(B), Err(format!("UAV {B}: no member of a swarm that flies")));
         fleet.status(1, planned(B, "Aborted"), now);
         assert_eq!(fleet.in_swarm_with(B), Ok(vec![A.to_owned(), B.to_owned()]));
-        assert_eq!(fleet.in_swarm_with("000000000000000c").map(|told| told.len()), Ok(2), "not heard here");
+        assert_eq!(
+            fleet.in_swarm_with("000000000000000c").map(|members| members.len()),
+            Ok(2),
+            "not received here"
+        );
         assert!(fleet.actions(&ledger).start_blocked.starts_with(&format!("UAV {B}: its state is Aborted")));
         let mut without = planned(A, "SetupFinished");
         without.swarm.as_mut().expect("a swarm").absent = vec![wingbeat_api::Absent {
@@ -774,8 +779,9 @@ mod tests {
         assert!(fleet.actions(&ledger).start);
         assert_eq!(fleet.due(&ledger, CommandKind::Start), [B]);
         fleet.status(1, alone(B, "Overtaking"), now);
-        let nobody = format!("nobody is set up and waits for the start: the state of UAV {A} is StandStill");
-        assert_eq!(fleet.actions(&ledger).start_blocked, nobody);
+        let expected =
+            format!("no aircraft is set up and waits for the start: the state of UAV {A} is StandStill");
+        assert_eq!(fleet.actions(&ledger).start_blocked, expected);
     }
 
     #[test]
@@ -806,6 +812,6 @@ mod tests {
         assert!(fleet.take_redraw(), "a holder less");
         assert_eq!(fleet.missions()[0].holders, [B]);
         fleet.status(1, status(B, "Start"), now);
-        assert!(fleet.take_redraw() && fleet.missions().is_empty(), "nobody holds it");
+        assert!(fleet.take_redraw() && fleet.missions().is_empty(), "no aircraft holds it");
     }
 }

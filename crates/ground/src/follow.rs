@@ -1,4 +1,4 @@
-//! Following one aircraft: who it is, then its event stream, for ever. Everything heard and every reason
+//! Following one aircraft: its identity, then its event stream, for ever. Every message and every reason
 //! for silence goes to the owner.
 
 use std::time::Duration;
@@ -23,23 +23,23 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 pub(crate) async fn follow(client: Client, index: usize, address: String, owner: mpsc::Sender<Message>) {
     let mut wait = BACKOFF.0;
     while !owner.is_closed() {
-        let mut heard = false;
-        let reason = listen(&client, index, &address, &owner, &mut heard).await;
+        let mut received = false;
+        let reason = listen(&client, index, &address, &owner, &mut received).await;
         if owner.send(Message::Troubled { index, reason }).await.is_err() {
             return;
         }
-        wait = if heard { BACKOFF.0 } else { BACKOFF.1.min(wait * 2) };
+        wait = if received { BACKOFF.0 } else { BACKOFF.1.min(wait * 2) };
         sleep(wait).await;
     }
 }
 
-/// One connection; returns why it ended. `heard` tells whether it ever carried a status.
+/// One connection; returns why it ended. `received` says whether it ever carried a status.
 async fn listen(
     client: &Client,
     index: usize,
     address: &str,
     owner: &mpsc::Sender<Message>,
-    heard: &mut bool,
+    received: &mut bool,
 ) -> String {
     match client::identity(client, address).await {
         Ok(identity) => {
@@ -73,7 +73,7 @@ async fn listen(
                 Ok(None) => continue,
                 Err(reason) => Message::Troubled { index, reason },
             };
-            *heard = *heard || matches!(message, Message::Status { .. });
+            *received = *received || matches!(message, Message::Status { .. });
             if owner.send(message).await.is_err() {
                 return String::new();
             }

@@ -71,7 +71,7 @@ async fn method_not_allowed(request: axum::extract::Request) -> Refused {
     Refused::bad_request(message).with_status(StatusCode::METHOD_NOT_ALLOWED)
 }
 
-/// A JSON body; what is wrong with it is told like every other refusal.
+/// A JSON body; what is wrong with it is answered like every other refusal.
 struct Body<T>(T);
 
 impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
@@ -128,7 +128,7 @@ fn console(service: Service, start: Subscription) -> impl Stream<Item = Result<E
             Ok(push) => Some((Ok(event(&push)), (service, pushes, None))),
             Err(RecvError::Closed) => None,
             Err(RecvError::Lagged(_)) => {
-                // Its place is given back first, so that a full house does not lock it out.
+                // Its slot is released first, so that a full table does not lock it out.
                 drop(pushes);
                 let Subscription { picture, pushes } = service.subscribe().await.ok()?;
                 Some((Ok(event(&picture)), (service, pushes, None)))
@@ -180,7 +180,7 @@ async fn mission(
     Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Reads a mission file; no aircraft is told.
+/// Reads a mission file; nothing is sent to aircraft.
 ///
 /// QGC WPL 110, QGroundControl plan or KML. What is read can be given to aircraft one by one.
 #[utoipa::path(post, path = paths::MISSION_FILES, tag = "fleet", request_body = MissionFile, responses(
@@ -189,7 +189,7 @@ async fn mission(
     (status = 413, description = "It is too large", body = ApiError),
 ))]
 async fn mission_file(Body(file): Body<MissionFile>) -> Result<Json<MissionFileContent>, Refused> {
-    // A large file takes a while to read: nobody else waits for it.
+    // A large file takes a while to read: no other request waits for it.
     let read = tokio::task::spawn_blocking(move || mission_file::read(&file)).await;
     let read = read.unwrap_or_else(|error| Err(format!("the file was not read: {error}")));
     read.map(Json).map_err(Refused::bad_request)

@@ -1,6 +1,6 @@
 //! Holding the lease of one aircraft: taken again each second for as long as the service follows it. While
 //! it is held the aircraft speaks for a ground station to its flight controller; when the service dies it
-//! ends by itself.
+//! expires.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) fn console(port: u16) -> String {
 /// Takes the lease and renews it until dropped. An aircraft that another console holds is asked again, and
 /// shows in its status which that is.
 pub(crate) async fn hold(client: Client, address: String, console: String) {
-    let mut told = String::new();
+    let mut logged = String::new();
     let mut tick = interval(RENEW_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -45,9 +45,9 @@ pub(crate) async fn hold(client: Client, address: String, console: String) {
             }
             Err(error) => client::reason(&error),
         };
-        if answer != told {
+        if answer != logged {
             tracing::debug!(address, answer, "lease");
-            told = answer;
+            logged = answer;
         }
     }
 }

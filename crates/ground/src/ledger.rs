@@ -36,7 +36,7 @@ pub(crate) enum Lane {
     Exclusion(u64),
 }
 
-/// The lane of a command; `member` is whom it excludes.
+/// The lane of a command; `member` is the one that it excludes.
 pub(crate) fn lane(command: CommandKind, member: Option<&str>) -> Lane {
     match command {
         CommandKind::Setup | CommandKind::Start | CommandKind::Engage => Lane::Normal,
@@ -157,7 +157,7 @@ impl Ledger {
         orders
     }
 
-    /// The first line about one aircraft of a new command, after making way for it.
+    /// The first line about one aircraft of a new command, after the oldest line made room for it.
     fn aim(
         &mut self,
         request: &FleetCommandRequest,
@@ -235,7 +235,7 @@ impl Ledger {
     }
 
     /// The newest recovery command that was for every aircraft and is younger than its time to live: an
-    /// aircraft that is first heard only now is meant too.
+    /// aircraft whose first status arrives only now is meant too.
     pub(crate) fn for_newcomer(&mut self, vehicle: &str, time_ms: u64) -> Option<Order> {
         let entry = self.commands.iter_mut().rfind(|entry| lane_of(entry) == Lane::Recovery)?;
         let to_all = self.seen.iter().any(|seen| seen.id == entry.id && seen.asked.is_empty());
@@ -244,7 +244,8 @@ impl Ledger {
         {
             return None;
         }
-        let (outcome, detail) = (VehicleOutcome::Sending, "sending, heard only after the command".to_owned());
+        let (outcome, detail) =
+            (VehicleOutcome::Sending, "sending, first status received after the command".to_owned());
         entry.results.push(FleetCommandResult { vehicle: vehicle.to_owned(), outcome, detail });
         Some(Order::Send {
             id: entry.id.clone(),
@@ -265,7 +266,7 @@ impl Ledger {
         let Some(result) = self.result(id, vehicle) else { return false };
         let may = match result.outcome {
             VehicleOutcome::Sending => true,
-            // A recovery command goes on after its first acceptance; what comes then is only its end.
+            // A recovery command continues after its first acceptance; what comes then is only its end.
             VehicleOutcome::Accepted => matches!(outcome, VehicleOutcome::Failed | VehicleOutcome::Expired),
             VehicleOutcome::EffectSeen | VehicleOutcome::Failed | VehicleOutcome::Expired => false,
         };
@@ -275,7 +276,7 @@ impl Ledger {
         may
     }
 
-    /// What the aircraft's status says about its last commands. A status that knows the command proves
+    /// What the aircraft's status reports of its last commands. A status that knows the command proves
     /// that it arrived, even where the answer was lost.
     pub(crate) fn progressed(
         &mut self,

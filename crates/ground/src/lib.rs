@@ -9,7 +9,7 @@
 //!
 //! What it promises: an aircraft that falls silent is shown as lost with its last data, never dropped;
 //! *hold*, *return*, *land* and *recover control* are repeated until the aircraft's own status shows their
-//! effect, and never wait behind anything else; a slow console delays nobody. It knows an aircraft by its
+//! effect, and never wait behind anything else; a slow console delays no other. It knows an aircraft by its
 //! API only.
 #![forbid(unsafe_code)]
 
@@ -85,7 +85,7 @@ pub enum StartError {
     Bind {
         /// Where it should have listened.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
     /// The HTTP client cannot be made.
@@ -195,7 +195,7 @@ impl Handle {
 
     /// Stops following, delivering and serving; returns when the port is free.
     pub async fn stop(mut self) {
-        // Nobody listening means that it has ended already.
+        // No receiver means that it has ended already.
         let _ = self.stop.send(true);
         if timeout(FAREWELL, &mut self.server).await.is_err() {
             self.server.abort();

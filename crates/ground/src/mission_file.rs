@@ -12,19 +12,22 @@ pub(crate) const MAX_BODY_BYTES: usize = 2 * MAX_FILE_BYTES as usize;
 /// Longest name that an aircraft takes.
 const MAX_NAME_CHARACTERS: usize = 64;
 
-/// Reads the file, or says what is wrong with it and where.
+/// Reads the file.
+///
+/// # Errors
+/// What is wrong with it, and where.
 pub(crate) fn read(file: &MissionFile) -> Result<MissionFileContent, String> {
     let limits = Limits { file_bytes_max: MAX_FILE_BYTES, ..Limits::default() };
     let missions = parse(Path::new(&file.name), file.text.as_bytes(), &limits);
     let missions = missions.map_err(|error| error.to_string())?;
-    Ok(MissionFileContent { missions: missions.iter().map(|mission| told(mission, &file.name)).collect() })
+    Ok(MissionFileContent { missions: missions.iter().map(|mission| content(mission, &file.name)).collect() })
 }
 
-fn told(mission: &Mission, file_name: &str) -> ReadMission {
+fn content(mission: &Mission, file_name: &str) -> ReadMission {
     let home_mm = mission.planned_home.map_or(0, |home| home.altitude_mm);
-    let waypoints = mission.waypoints().map(|(place, altitude, _)| MissionItem {
-        latitude_deg: f64::from(place.latitude_e7) / 1e7,
-        longitude_deg: f64::from(place.longitude_e7) / 1e7,
+    let waypoints = mission.waypoints().map(|(position, altitude, _)| MissionItem {
+        latitude_deg: f64::from(position.latitude_e7) / 1e7,
+        longitude_deg: f64::from(position.longitude_e7) / 1e7,
         height_m: f64::from(altitude.above_home_mm(home_mm)) / 1e3,
     });
     let name = [mission.name.as_str(), file_name, "mission"].into_iter().map(cut);

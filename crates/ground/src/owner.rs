@@ -25,7 +25,7 @@ use crate::refused::Refused;
 const TICK: Duration = Duration::from_millis(100);
 /// Between two updates to the consoles.
 const PUSH_EVERY: Duration = Duration::from_millis(200);
-/// Without any change a console still hears this often that the service is there.
+/// Without any change a console still receives a message this often, which shows that the service runs.
 const PULSE_EVERY: Duration = Duration::from_secs(1);
 /// Before a mission is asked for again while there is no answer.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
 const NEXT_HOLDER_AFTER: Duration = Duration::from_millis(300);
 /// Pushes that a console may be behind: ten seconds and some log lines.
 const PUSHES_KEPT: usize = 128;
-/// Consoles at once.
+/// Consoles at the same time.
 const MAX_CONSOLES: usize = 64;
 /// A command's id.
 const MAX_ID_CHARACTERS: usize = 64;
@@ -96,7 +96,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// An owner of a fleet of which nothing was heard yet.
+    /// An owner of a fleet of which no status was received yet.
     pub(crate) fn new(fleet: Fleet, client: Client, messages: mpsc::Sender<Message>, now: Instant) -> Self {
         Self {
             fleet,
@@ -149,22 +149,22 @@ impl Owner {
     fn take(&mut self, message: Message, now: Instant) {
         match message {
             Message::Identified { index, identity } => {
-                let heard = self.fleet.identified(index, identity);
-                if let Some(id) = heard.duplicate
+                let change = self.fleet.identified(index, identity);
+                if let Some(id) = change.duplicate
                     && let Some(Err(problem)) = self.fleet.find(&id)
                 {
                     self.log(index, Severity::Error, &problem);
                     let orders = self.ledger.give_up(&id, &problem);
                     self.carry_out(orders);
                 }
-                if let Some(id) = heard.newcomer {
+                if let Some(id) = change.newcomer {
                     let order = self.ledger.for_newcomer(&id, self.fleet.time_ms(now));
                     self.carry_out(order);
                 }
             }
             Message::Status { index, status } => {
                 let (vehicle, progress) = (status.id.clone(), status.commands.clone());
-                let heard = self.fleet.status(index, *status, now);
+                let change = self.fleet.status(index, *status, now);
                 // Only from the aircraft that the command was sent to.
                 if self.fleet.id_at(index) == Some(vehicle.as_str())
                     && matches!(self.fleet.find(&vehicle), Some(Ok(_)))
@@ -173,7 +173,7 @@ impl Owner {
                     self.commands_changed |= self.ledger.progressed(&vehicle, &progress, &mut orders);
                     self.carry_out(orders);
                 }
-                if heard.link_up {
+                if change.link_up {
                     self.log(index, Severity::Info, "link between ground and aircraft is up");
                 }
             }
@@ -294,9 +294,9 @@ impl Owner {
                 ledger::name(request.command)
             )));
         }
-        let mut told = Vec::new();
+        let mut members = Vec::new();
         match (request.command, &request.member) {
-            (CommandKind::Exclude, member) => told = self.may_exclude(member.as_deref())?,
+            (CommandKind::Exclude, member) => members = self.may_exclude(member.as_deref())?,
             (_, None) => {}
             (command, Some(_)) => {
                 return Err(Refused::bad_request(format!(
@@ -318,13 +318,15 @@ impl Owner {
             let named = |id: &String| vehicles.is_empty() || vehicles.contains(id);
             vehicles = due.into_iter().filter(named).collect();
         } else if vehicles.is_empty() {
-            vehicles = if request.command == CommandKind::Exclude { told } else { known };
+            vehicles = if request.command == CommandKind::Exclude { members } else { known };
         }
         if vehicles.is_empty() {
-            return Err(Refused::conflict("no aircraft was heard yet, expected at least one".to_owned()));
+            return Err(Refused::conflict(
+                "no status of any aircraft received yet, expected at least one".to_owned(),
+            ));
         }
         // Those that are there are commanded even if others are not: in an emergency that is what counts.
-        let unknown = |id: &str| format!("no aircraft with the id {id:?} was heard");
+        let unknown = |id: &str| format!("no aircraft with the id {id:?} is known");
         if let [id, ..] = vehicles.as_slice()
             && vehicles.iter().all(|id| self.fleet.find(id).is_none())
         {
@@ -346,7 +348,7 @@ impl Owner {
         Ok(Admitted { reply: FleetCommandReply { id: request.id.clone(), vehicles }, repeated: false })
     }
 
-    /// Whom to tell of an exclusion: all that fly in a swarm.
+    /// The aircraft that receive an exclusion: all that fly in a swarm.
     fn may_exclude(&self, member: Option<&str>) -> Result<Vec<String>, Refused> {
         let Some(member) = member else {
             return Err(Refused::bad_request(
@@ -364,7 +366,7 @@ impl Owner {
 
     fn locate(&self, id: &str) -> Result<&str, Refused> {
         match self.fleet.find(id) {
-            None => Err(Refused::not_found(format!("vehicle: no aircraft with the id {id:?} was heard"))),
+            None => Err(Refused::not_found(format!("vehicle: no aircraft with the id {id:?} is known"))),
             Some(Err(problem)) => Err(Refused::conflict(problem)),
             Some(Ok(address)) => Ok(address),
         }

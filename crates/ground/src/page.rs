@@ -25,7 +25,7 @@ pub(crate) async fn serve(State(service): State<Service>, request: Request) -> R
     let route = Request::builder().method(request.method().clone()).uri("/").body(()).unwrap_or_default();
     let mut response = match ServeDir::new(folder).try_call(request).await {
         Ok(response) if response.status() != StatusCode::NOT_FOUND => response.into_response(),
-        // A file that is missing is missing; anything else is a place inside the page.
+        // A file that is missing is missing; anything else is a route inside the page.
         Ok(_) | Err(_) if path.rsplit('/').next().is_some_and(|last| last.contains('.')) => {
             return Refused::not_found(format!("no such file: {path}")).into_response();
         }
@@ -44,7 +44,7 @@ pub(crate) async fn serve(State(service): State<Service>, request: Request) -> R
     response
 }
 
-/// A page for the person who forgot to build the page.
+/// Shown where the page was not built.
 fn help(index: &str) -> String {
     let index = index.replace('&', "&amp;").replace('<', "&lt;");
     format!(

@@ -1,4 +1,4 @@
-//! What the HTTP handlers and the handle share: the way to the owner.
+//! What the HTTP handlers and the handle share: the channel to the owner.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

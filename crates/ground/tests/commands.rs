@@ -12,7 +12,7 @@ async fn a_command_is_repeated_with_the_same_id_until_it_is_accepted() {
     let fake = Fake::start(1).await;
     fake.lock().answers = Answers::BusyFor(3);
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     handle.command(request("s", CommandKind::Setup, &[])).await.expect("setup is possible");
     picture(&handle, "its effect is seen", |p| result(p, "s", &id(1)).0 == VehicleOutcome::EffectSeen).await;
     let received = fake.received();
@@ -25,7 +25,7 @@ async fn a_recovery_command_is_repeated_until_its_effect_is_seen() {
     let fake = Fake::start(1).await;
     fake.lock().effect = false;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
     picture(&handle, "it is accepted", |p| result(p, "l", &id(1)).0 == VehicleOutcome::Accepted).await;
     eventually("it is repeated after it was accepted", async || (fake.received().len() >= 3).then_some(()))
@@ -45,7 +45,7 @@ async fn a_recovery_command_never_waits_for_a_slow_setup() {
     let fake = Fake::start(1).await;
     fake.lock().answers = Answers::Never;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     handle.command(request("s", CommandKind::Setup, &[])).await.expect("setup is possible");
     eventually("setup hangs at the aircraft", async || (!fake.received().is_empty()).then_some(())).await;
     fake.lock().answers = Answers::Accept;
@@ -63,7 +63,7 @@ async fn a_refusal_is_shown_with_its_reason_and_not_repeated() {
     let fakes = [Fake::start(1).await, Fake::start(2).await];
     fakes[0].lock().answers = Answers::Refuse("the pilot has control");
     let handle = ground(&fakes).await;
-    picture(&handle, "both are heard", all_up).await;
+    picture(&handle, "both report", all_up).await;
     handle.command(request("r", CommandKind::Return, &[])).await.expect("returning is always possible");
     let shown = picture(&handle, "both are answered", |p| {
         result(p, "r", &id(1)).0 == VehicleOutcome::Failed
@@ -79,8 +79,8 @@ async fn the_lost_answer_of_a_command_is_made_up_for_by_the_status() {
     let fake = Fake::start(1).await;
     fake.lock().answers = Answers::Never;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
-    handle.command(request("e", CommandKind::Engage, &[id(1)])).await.expect("it is heard");
+    picture(&handle, "its status arrives", all_up).await;
+    handle.command(request("e", CommandKind::Engage, &[id(1)])).await.expect("its status arrives");
     eventually("it arrived", async || (!fake.received().is_empty()).then_some(())).await;
     let (command, stage, detail) = (CommandKind::Engage, CommandStage::EffectSeen, "engaged".to_owned());
     fake.lock().status.commands.push(CommandProgress {
@@ -98,7 +98,7 @@ async fn the_lost_answer_of_a_command_is_made_up_for_by_the_status() {
 async fn land_waits_for_an_aircraft_that_is_out_of_reach() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     fake.die().await;
     handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
     let shown = picture(&handle, "it is being repeated", |p| result(p, "l", &id(1)).1 != "sending").await;
@@ -115,7 +115,7 @@ async fn land_all_is_also_for_an_aircraft_that_is_first_heard_afterwards() {
     let fakes = [Fake::start(1).await, Fake::start(2).await];
     fakes[1].die().await;
     let handle = ground(&fakes).await;
-    picture(&handle, "the first is heard", |p| p.aircraft.iter().any(|a| a.status.is_some())).await;
+    picture(&handle, "the first reports", |p| p.aircraft.iter().any(|a| a.status.is_some())).await;
     let reply =
         handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
     assert_eq!(reply.vehicles, [id(1)]);
@@ -130,7 +130,7 @@ async fn one_that_flies_for_itself_is_set_up_without_the_others() {
         fake.lock().status.swarm = None;
     }
     let handle = ground(&fakes).await;
-    picture(&handle, "both are heard", all_up).await;
+    picture(&handle, "both report", all_up).await;
     let reply = handle.command(request("s1", CommandKind::Setup, &[id(2)])).await.expect("one of two");
     assert_eq!(reply.vehicles, [id(2)]);
     {
@@ -143,7 +143,7 @@ async fn one_that_flies_for_itself_is_set_up_without_the_others() {
     };
     picture(&handle, "the second is set up", ready).await;
     let reply = handle.command(request("s2", CommandKind::Setup, &[])).await.expect("the first is left");
-    assert_eq!(reply.vehicles, [id(1)], "who is set up is not asked again");
+    assert_eq!(reply.vehicles, [id(1)], "an aircraft that is set up is not asked again");
     let refused = handle.command(request("s3", CommandKind::Start, &[id(1)])).await.expect_err("not set up");
     assert_eq!(refused.status(), 409);
     let reply = handle.command(request("s4", CommandKind::Start, &[id(2)])).await.expect("set up");
@@ -154,7 +154,7 @@ async fn one_that_flies_for_itself_is_set_up_without_the_others() {
 async fn setup_and_start_are_for_all_and_only_when_all_are_ready() {
     let fakes = [Fake::start(1).await, Fake::start(2).await];
     let handle = ground(&fakes).await;
-    picture(&handle, "both are heard", all_up).await;
+    picture(&handle, "both report", all_up).await;
     let refused = handle.command(request("s1", CommandKind::Start, &[])).await.expect_err("not set up");
     assert_eq!(
         (refused.status(), refused.to_string().as_str()),
@@ -180,7 +180,7 @@ async fn setup_and_start_are_for_all_and_only_when_all_are_ready() {
 async fn the_same_id_is_carried_out_once() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     let first = handle.command(request("h", CommandKind::Hold, &[])).await.expect("possible");
     picture(&handle, "its effect is seen", |p| result(p, "h", &id(1)).0 == VehicleOutcome::EffectSeen).await;
     assert_eq!(handle.command(request("h", CommandKind::Hold, &[])).await.expect("the same"), first);
@@ -193,7 +193,7 @@ async fn the_same_id_is_carried_out_once() {
 async fn an_exclusion_goes_to_all_that_fly_in_the_swarm() {
     let fakes = [Fake::start(1).await, Fake::start(2).await, Fake::start(3).await];
     let handle = ground(&fakes).await;
-    picture(&handle, "all are heard", all_up).await;
+    picture(&handle, "all report", all_up).await;
     let exclude = |id: &str, member: Option<String>| FleetCommandRequest {
         member,
         ..request(id, CommandKind::Exclude, &[])
@@ -205,7 +205,7 @@ async fn an_exclusion_goes_to_all_that_fly_in_the_swarm() {
     assert!(refused(exclude("x3", Some("two".to_owned()))).await.contains("found \"two\""));
     let land = FleetCommandRequest { member: Some(id(2)), ..request("x4", CommandKind::Land, &[]) };
     assert!(refused(land).await.contains("member: found one with land"));
-    assert!(fakes.iter().all(|fake| fake.received().is_empty()), "nobody was told anything");
+    assert!(fakes.iter().all(|fake| fake.received().is_empty()), "no aircraft received a command");
 
     // The first two hold a plan, the third flies for itself.
     for fake in &fakes[..2] {
@@ -225,14 +225,15 @@ async fn an_exclusion_goes_to_all_that_fly_in_the_swarm() {
     assert!(outside.contains("no member of a swarm"), "{outside}");
     let reply = handle.command(exclude("x6", Some(id(2)))).await.expect("two fly");
     assert_eq!(reply.vehicles, [id(1), id(2)]);
-    let shown =
-        picture(&handle, "the first is told", |p| result(p, "x6", &id(1)).0 == VehicleOutcome::EffectSeen)
-            .await;
+    let shown = picture(&handle, "the first received it", |p| {
+        result(p, "x6", &id(1)).0 == VehicleOutcome::EffectSeen
+    })
+    .await;
     assert_eq!(result(&shown, "x6", &id(2)).0, VehicleOutcome::Sending);
     let entry = shown.commands.iter().find(|c| c.id == "x6").expect("it is shown");
     assert_eq!((entry.command, entry.member.as_deref()), (CommandKind::Exclude, Some(id(2).as_str())));
-    let told = fakes[0].received();
-    assert_eq!((told.len(), told[0].member.as_deref()), (1, Some(id(2).as_str())));
+    let received = fakes[0].received();
+    assert_eq!((received.len(), received[0].member.as_deref()), (1, Some(id(2).as_str())));
     // A landing of the one that does not answer waits for nothing and is not ended by its exclusion.
     fakes[1].lock().answers = Answers::Accept;
     handle.command(request("l", CommandKind::Land, &[id(2)])).await.expect("landing is always possible");

@@ -29,7 +29,7 @@ async fn refused(handle: &Handle, method: Method, path: &str, body: Option<&str>
 async fn every_refusal_is_one_json_shape() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     let long = format!(r#"{{"id":"{}","command":"land"}}"#, "x".repeat(65));
     let huge = format!(r#"{{"id":"x","command":"land","vehicles":["{}"]}}"#, "x".repeat(100_000));
     let cases = [
@@ -93,7 +93,7 @@ async fn every_refusal_is_one_json_shape() {
 async fn commands_and_the_picture_over_http() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     let body = r#"{"id":"h1","command":"hold"}"#;
     let (status, text) = ask(&handle, Method::POST, paths::FLEET_COMMANDS, Some(body)).await;
     let reply: Value = serde_json::from_str(&text).expect("JSON");
@@ -109,7 +109,7 @@ async fn commands_and_the_picture_over_http() {
 async fn a_mission_is_passed_on_and_the_answer_is_the_aircrafts() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     let waypoint = json!({"latitude_deg": 39.5, "longitude_deg": -0.3, "height_m": 20.0});
     let upload = |waypoints: Value| {
         json!({"vehicle": id(1), "mission": {"name": "m", "waypoints": waypoints}}).to_string()
@@ -132,7 +132,7 @@ async fn a_mission_is_passed_on_and_the_answer_is_the_aircrafts() {
 async fn a_mission_file_is_read_and_no_aircraft_is_told() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     let survey = include_str!("../../../deploy/missions/survey.plan");
     // Larger than any other body may be.
     let body = json!({"name": "survey.plan", "text": format!("{survey}{}", " ".repeat(200_000))}).to_string();

@@ -14,7 +14,7 @@ use wingbeat_ground::{Config, Ground};
 async fn every_aircraft_is_shown_with_its_status() {
     let fakes = [Fake::start(2).await, Fake::start(1).await];
     let handle = ground(&fakes).await;
-    let picture = picture(&handle, "both are heard", all_up).await;
+    let picture = picture(&handle, "both report", all_up).await;
     let ids: Vec<_> = picture.aircraft.iter().map(|a| a.status.as_ref().map(|s| s.id.clone())).collect();
     assert_eq!(ids, [Some(id(1)), Some(id(2))], "by id, not by address");
     assert_eq!(picture.aircraft[0].address, format!("http://{}", fakes[1].address));
@@ -27,7 +27,7 @@ async fn every_aircraft_is_shown_with_its_status() {
 async fn a_silent_aircraft_is_lost_and_its_last_status_stays() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     fake.lock().mute = true;
     let lost = picture(&handle, "it is lost", |p| p.aircraft[0].link == LinkState::Lost).await;
     assert!(
@@ -37,21 +37,21 @@ async fn a_silent_aircraft_is_lost_and_its_last_status_stays() {
     );
     assert_eq!(lost.actions.setup_blocked, "UAV 1: its link is lost");
     fake.lock().mute = false;
-    picture(&handle, "it is heard again", all_up).await;
+    picture(&handle, "it reports again", all_up).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_aircraft_that_dies_and_returns_is_followed_again() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     fake.die().await;
     let lost = picture(&handle, "it is lost, with the reason", |p| {
         p.aircraft[0].link == LinkState::Lost && p.aircraft[0].problem.is_some()
     });
     assert_eq!(lost.await.aircraft[0].problem.as_deref(), Some("connection refused"));
     fake.revive().await;
-    let up = picture(&handle, "it is heard again", all_up).await;
+    let up = picture(&handle, "it reports again", all_up).await;
     assert_eq!(up.aircraft[0].problem, None);
 }
 
@@ -70,7 +70,7 @@ async fn an_address_where_nobody_answers_is_shown_with_the_reason() {
 async fn one_id_at_two_addresses_is_flagged_and_commanded_at_neither() {
     let fakes = [Fake::start(1).await, Fake::start(1).await, Fake::start(2).await];
     let handle = ground(&fakes).await;
-    picture(&handle, "all are heard and two are flagged", |p| {
+    picture(&handle, "all report and two are flagged", |p| {
         all_up(p) && p.aircraft.iter().filter(|a| a.problem.is_some()).count() == 2
     })
     .await;
@@ -91,7 +91,7 @@ async fn one_id_at_two_addresses_is_flagged_and_commanded_at_neither() {
 async fn a_console_is_sent_the_picture_and_then_what_changes() {
     let fakes = [Fake::start(1).await, Fake::start(2).await];
     let handle = ground(&fakes).await;
-    picture(&handle, "both are heard", all_up).await;
+    picture(&handle, "both report", all_up).await;
     fakes[1].lock().status_every = Duration::from_secs(3600);
     let mut console = Console::open(&handle).await;
     let (name, first) = console.next().await.expect("a first event");
@@ -115,7 +115,7 @@ async fn a_mission_is_drawn_once_with_all_its_holders() {
         let (name, hash) = ("square".to_owned(), "00000000000000aa".to_owned());
         inner.status.mission =
             Some(MissionSummary { name, hash, plan_hash: None, waypoints: 2, reached: None });
-        // The first has it from the air and gives it to nobody.
+        // The first has it by radio and passes it to no other.
         if number == 1 {
             inner.mission =
                 Some(MissionUpload { name: "square".to_owned(), waypoints: vec![waypoint, waypoint] });
@@ -140,7 +140,7 @@ async fn a_mission_is_drawn_once_with_all_its_holders() {
 async fn a_console_that_does_not_read_delays_nobody_and_gets_a_fresh_picture() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
-    picture(&handle, "it is heard", all_up).await;
+    picture(&handle, "its status arrives", all_up).await;
     let mut slow = Console::open(&handle).await;
     let mut quick = Console::open(&handle).await;
     // More than all buffers between the owner and a console that does not read can hold.
@@ -165,7 +165,7 @@ async fn a_hundred_aircraft() {
     }
     let handle = ground(&fakes).await;
     let mut console = Console::open(&handle).await;
-    let picture = picture(&handle, "all are heard", all_up).await;
+    let picture = picture(&handle, "all report", all_up).await;
     assert_eq!(picture.aircraft.len(), 100);
     assert!(picture.actions.setup, "{}", picture.actions.setup_blocked);
     handle.command(support::request("s", CommandKind::Setup, &[])).await.expect("setup is possible");

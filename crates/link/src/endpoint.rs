@@ -26,7 +26,7 @@ pub enum Endpoint {
         /// Port.
         port: u16,
     },
-    /// UDP: listen here, answer to whoever sends.
+    /// UDP: listen here, answer to the last sender.
     UdpListen(SocketAddr),
     /// UDP: send there, take only what comes from there.
     UdpSend(SocketAddr),

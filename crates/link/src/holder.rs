@@ -1,4 +1,4 @@
-//! Who else has a serial device: a program, a login console, or the kernel's own console.
+//! What else holds a serial device: a program, a login console, or the kernel's own console.
 //!
 //! Everything is read below a root directory, so that a test can lay out a `/proc` of its own.
 
@@ -11,7 +11,7 @@ use std::{
 /// Programs that offer a login on a serial line, by the name that the kernel knows them by.
 const LOGINS: [&str; 4] = ["agetty", "getty", "mgetty", "login"];
 
-/// Who has a device.
+/// What holds a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A process that has it open.
@@ -47,8 +47,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Who has the device open, as far as this user may see: `/proc/PID/fd` of other users is hidden. Processes
-/// come first, because a kernel console hinders nobody from opening and only writes when it has a message.
+/// The processes that have the device open, as far as this user may see: `/proc/PID/fd` of other users is hidden. Processes
+/// come first, because a kernel console does not prevent opening and only writes when it has a message.
 pub fn holder(device: &Path, root: &Path) -> Option<Holder> {
     let device = device.canonicalize().ok()?;
     process(&device, &root.join("proc"))
@@ -96,7 +96,7 @@ fn process(device: &Path, proc: &Path) -> Option<Holder> {
 mod tests {
     use super::*;
 
-    /// A root directory of its own, removed in the end.
+    /// A root directory of its own, removed at the end of the test.
     struct Root(PathBuf);
 
     impl Root {

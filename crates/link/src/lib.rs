@@ -6,7 +6,7 @@
 //! here knows MAVLink: what the bytes mean is the agent's business.
 //!
 //! Promises: no byte that was queued before a port opened is written to it (an order that waited out a
-//! disconnection is an order that nobody wants any more); every queue is bounded; a reason names the
+//! disconnection is an order out of date); every queue is bounded; a reason names the
 //! endpoint, what was found and what was expected.
 #![forbid(unsafe_code)]
 

@@ -58,9 +58,9 @@ pub enum OpenErrorKind {
     Busy,
     /// A login console or the kernel's console has it.
     Console,
-    /// It is not what the endpoint says (a file that is no serial device, a rate that it cannot do).
+    /// It is not what the endpoint names (a file that is no serial device, a rate that it cannot do).
     Unsuitable,
-    /// Nobody answers there.
+    /// No answer from there.
     Unreachable,
 }
 
@@ -169,7 +169,7 @@ async fn open_serial(
     rtscts: bool,
 ) -> Result<(Reader, Writer), OpenError> {
     let error = |kind, found, expected| OpenError { endpoint: endpoint.clone(), kind, found, expected };
-    let busy = |found| error(OpenErrorKind::Busy, found, "a device that nobody else has open");
+    let busy = |found| error(OpenErrorKind::Busy, found, "a device that no other process has open");
     // TIOCEXCL stops those who open later, flock stops those who lock: a terminal program that opened the
     // line before us does neither, and its keys and ours would mix. So ask the kernel who has it.
     let device = path.to_owned();
@@ -233,7 +233,7 @@ impl Reader {
                 match udp.socket.recv_from(buffer).await {
                     Ok((length, from)) if length > 0 && udp.takes(from) => return Ok(length),
                     Ok(_) => {}
-                    // An ICMP answer to something that we sent: nobody listens there yet. Silence, not a fault.
+                    // An ICMP answer to something that we sent: no program listens there yet. Silence, not a fault.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                     Err(error) => return Err(error),
                 }
@@ -248,7 +248,7 @@ impl Writer {
         let written = match self {
             Self::Stream(stream) => timeout(WRITE_TIMEOUT, stream.write_all(bytes)).await,
             Self::Udp(udp) => {
-                let Some(peer) = udp.peer() else { return Ok(()) }; // nobody has spoken yet: nobody to answer
+                let Some(peer) = udp.peer() else { return Ok(()) }; // no datagram was received yet: no peer to answer
                 match timeout(WRITE_TIMEOUT, udp.socket.send_to(bytes, peer)).await {
                     Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(Ok(())),
                     sent => sent.map(|sent| sent.map(drop)),
@@ -275,7 +275,7 @@ impl Udp {
         let Ok(mut peer) = self.peer.lock() else { return false };
         let now = Instant::now();
         match *peer {
-            Some((known, heard)) if known != from && now - heard < PEER_TIMEOUT => false,
+            Some((known, received)) if known != from && now - received < PEER_TIMEOUT => false,
             _ => {
                 *peer = Some((from, now));
                 true

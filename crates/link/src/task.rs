@@ -38,9 +38,9 @@ const EVENTS_MAX: usize = 128;
 const WRITES_MAX: usize = 64;
 /// The longest read: 15 of the longest MAVLink 2 frames.
 const READ_MAX: usize = 4_096;
-/// On a silent port the task's loop comes round by itself this often.
+/// On a silent port the task's loop comes round this often.
 const TURN_PERIOD: Duration = Duration::from_millis(500);
-/// No turn of the task's loop takes longer: the longest step is opening a server that does not answer.
+/// No iteration of the task's loop takes longer: the longest step is opening a server that does not answer.
 pub const TURN_MAX: Duration = Duration::from_secs(5);
 const _: () = assert!(TURN_MAX.as_millis() > CONNECT_TIMEOUT.as_millis());
 
@@ -51,7 +51,7 @@ pub enum LinkEvent {
     Up,
     /// Bytes from the autopilot, in order.
     Bytes(Vec<u8>),
-    /// The port closed, or could not be opened; said once per reason.
+    /// The port closed, or could not be opened; reported once per reason.
     Down {
         /// One line: endpoint, found, expected.
         reason: String,
@@ -83,9 +83,9 @@ impl Link {
         Self::spawn_with(endpoint, Backoff::default(), || {})
     }
 
-    /// The same, with other waits between attempts. `turned` is called at every turn of the task's loop,
+    /// The same, with other waits between attempts. `turned` is called at every iteration of the task's loop,
     /// within [`TURN_MAX`] of each other, whether or not the port is there, so that a task that hangs can be
-    /// told from a silent port.
+    /// distinguished from a silent port.
     pub fn spawn_with(
         endpoint: Endpoint,
         backoff: Backoff,
@@ -125,7 +125,7 @@ impl Drop for Link {
     }
 }
 
-/// Nobody listens any more: the task ends.
+/// The receiver is gone: the task ends.
 struct Unheard;
 
 async fn run(
@@ -150,7 +150,7 @@ async fn run(
                 last_reason = None;
                 let opened = Instant::now();
                 let Ok(found) = carry(reader, writer, &events, &mut writes, &turned).await else { return };
-                // A server that accepts and hangs up at once must not be asked ten times a second.
+                // A server that accepts and hangs up immediately must not be asked ten times a second.
                 if opened.elapsed() >= backoff.most {
                     wait = backoff.least;
                 }
@@ -172,7 +172,7 @@ async fn run(
     }
 }
 
-/// Carries bytes both ways until one way breaks, and says how it broke.
+/// Carries bytes in both directions until one breaks, and returns how it broke.
 async fn carry(
     mut reader: Reader,
     mut writer: Writer,
@@ -180,7 +180,7 @@ async fn carry(
     writes: &mut mpsc::Receiver<Vec<u8>>,
     turned: &(impl Fn() + Send + Sync),
 ) -> Result<String, Unheard> {
-    // Two futures, so that a port that takes no bytes can still be read and the other way round.
+    // Two futures, so that a port that takes no bytes can still be read and vice versa.
     let reading = async {
         let mut buffer = vec![0; READ_MAX];
         loop {

@@ -1,5 +1,5 @@
 //! The link from outside: servers that come and go, a pseudo-terminal that is unplugged, ports that
-//! somebody else has. Real sockets and real time; a test waits for events, never for a duration.
+//! another process has. Real sockets and real time; a test waits for events, never for a duration.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -63,7 +63,7 @@ async fn a_tcp_server_comes_and_goes_and_comes_again() {
     let reason = down(&mut link).await;
     assert!(reason.contains(&address.to_string()) && reason.contains("found"), "{reason}");
     let reason = down(&mut link).await;
-    assert!(reason.contains("refused"), "nobody listens there: {reason}");
+    assert!(reason.contains("refused"), "no program listens there: {reason}");
     link.send(b"stale".to_vec()).unwrap();
 
     let listener = listen(address);
@@ -109,13 +109,13 @@ async fn udp_answers_its_first_peer_and_ignores_another() {
     drop(reserved);
     let mut link = Link::spawn(Endpoint::UdpListen(address));
     assert_eq!(next(&mut link).await, LinkEvent::Up);
-    link.send(b"to nobody".to_vec()).unwrap();
+    link.send(b"to no peer".to_vec()).unwrap();
 
     let autopilot = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let other = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     autopilot.send_to(b"one", address).await.unwrap();
     assert_eq!(bytes(&mut link, 3).await, b"one");
-    stranger.send_to(b"stranger", address).await.unwrap();
+    other.send_to(b"other", address).await.unwrap();
     autopilot.send_to(b"two", address).await.unwrap();
     assert_eq!(bytes(&mut link, 3).await, b"two", "a second sender is not the autopilot");
 
@@ -167,9 +167,9 @@ async fn a_serial_line_is_opened_carries_all_bytes_and_closes_when_unplugged() {
     far.write_all(&all).await.unwrap();
     assert_eq!(bytes(&mut link, 256).await, all);
     link.send(all.clone()).unwrap();
-    let mut heard = vec![0; 256];
-    timeout(PATIENCE, far.read_exact(&mut heard)).await.unwrap().unwrap();
-    assert_eq!(heard, all);
+    let mut received = vec![0; 256];
+    timeout(PATIENCE, far.read_exact(&mut received)).await.unwrap().unwrap();
+    assert_eq!(received, all);
 
     drop(far);
     let reason = down(&mut link).await;
@@ -188,7 +188,7 @@ async fn a_busy_a_missing_and_an_unsuitable_device_each_have_their_message() {
     let me = std::process::id().to_string();
     assert!(message.contains(&format!("serial:{path}:57600")), "the device: {message}");
     assert!(message.contains(&format!("found the device open in process {me}")), "who: {message}");
-    assert!(message.contains("expected a device that nobody else has open"), "{message}");
+    assert!(message.contains("expected a device that no other process has open"), "{message}");
     drop(near);
     check(&format!("serial:{path}:57600").parse().unwrap()).await.expect("free now");
 
@@ -206,9 +206,9 @@ async fn a_busy_a_missing_and_an_unsuitable_device_each_have_their_message() {
 async fn a_link_to_a_missing_device_says_so_once_and_keeps_trying() {
     let mut link = Link::spawn("serial:/dev/ttyWINGBEAT:57600".parse().unwrap());
     assert!(down(&mut link).await.contains("no such device"));
-    // Several attempts later the same reason has not been said again.
+    // Several attempts later the same reason has not been reported again.
     let quiet = timeout(Duration::from_millis(800), link.recv()).await;
-    assert!(quiet.is_err(), "said again: {quiet:?}");
+    assert!(quiet.is_err(), "reported again: {quiet:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +218,7 @@ async fn a_device_that_returns_is_open_within_two_seconds_however_long_it_was_aw
     let path = folder.join("ttyFC");
     let mut link = Link::spawn(format!("serial:{}:921600", path.display()).parse().unwrap());
     assert!(down(&mut link).await.contains("no such device"));
-    // Time is the test's own: it passes only while everybody waits.
+    // Time is the test's own: it passes only while every task waits.
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     let (mut far, near) = SerialStream::pair().unwrap();
     std::os::unix::fs::symlink(near.name().unwrap(), &path).unwrap();

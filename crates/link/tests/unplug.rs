@@ -41,7 +41,7 @@ fn held() -> Held {
     }
 }
 
-/// A folder of its own, removed in the end.
+/// A folder of its own, removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -82,14 +82,14 @@ async fn a_thousand_unplugs_leave_no_descriptor_no_task_no_memory_and_no_exit() 
         // It carries bytes both ways each time, and not those of an earlier cycle.
         let (telemetry, order) = ([cycle as u8, (cycle >> 8) as u8, 1], [cycle as u8, (cycle >> 8) as u8, 2]);
         far.write_all(&telemetry).await.unwrap();
-        let mut heard = vec![];
-        while heard.len() < telemetry.len() {
+        let mut received = vec![];
+        while received.len() < telemetry.len() {
             match next(&mut link).await {
-                LinkEvent::Bytes(bytes) => heard.extend(bytes),
+                LinkEvent::Bytes(bytes) => received.extend(bytes),
                 other => panic!("cycle {cycle}: expected bytes, found {other:?}"),
             }
         }
-        assert_eq!(heard, telemetry, "cycle {cycle}");
+        assert_eq!(received, telemetry, "cycle {cycle}");
         link.send(order.to_vec()).unwrap();
         let mut received = [0; 3];
         timeout(PATIENCE, far.read_exact(&mut received)).await.unwrap().unwrap();

@@ -175,7 +175,7 @@ async fn a_program_that_has_the_line() {
     let report = aircraft.examined().await;
     assert_eq!(
         line(&report, "port"),
-        "FAULT   port: found it open in process 733 (ModemManager), expected a device that nobody else has open; \
+        "FAULT   port: found it open in process 733 (ModemManager), expected a device that no other process has open; \
          cure: end that program; ModemManager: systemctl disable --now ModemManager"
     );
     assert!(!report.to_string().contains("MAVLink"), "the line is left alone");

@@ -122,7 +122,7 @@ async fn a_busy_serial_device_is_one_message_and_code_2() {
             command.args(arguments),
             &[
                 &format!("serial:{path}:57600: found the device open in process"),
-                "expected a device that nobody else",
+                "expected a device that no other process",
             ],
         );
     }

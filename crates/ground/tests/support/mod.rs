@@ -1,4 +1,4 @@
-//! Fake aircraft: HTTP servers on loopback that say what a test tells them to, and a console that reads
+//! Fake aircraft: HTTP servers on loopback that answer what a test sets, and a console that reads
 //! the ground service's events.
 
 #![allow(dead_code, reason = "each test file uses its part")]
@@ -36,14 +36,14 @@ pub(crate) enum Answers {
     Refuse(&'static str),
     /// So many are answered with 503, then they are accepted.
     BusyFor(usize),
-    /// The connection is taken and nothing is said.
+    /// The connection is accepted and nothing is sent.
     Never,
 }
 
 pub(crate) struct Inner {
     pub(crate) status: AircraftStatus,
     pub(crate) answers: Answers,
-    /// Whether an accepted command's effect is seen at once.
+    /// Whether an accepted command's effect is seen immediately.
     pub(crate) effect: bool,
     pub(crate) received: Vec<CommandRequest>,
     pub(crate) mission: Option<MissionUpload>,
@@ -265,7 +265,7 @@ async fn command(State(fake): State<Fake>, Json(request): Json<CommandRequest>) 
             Answers::BusyFor(_) | Answers::Accept => {
                 let stage = if inner.effect { CommandStage::EffectSeen } else { CommandStage::Accepted };
                 let (command, member) = (request.command, request.member);
-                let detail = "told by the fake".to_owned();
+                let detail = "set by the fake".to_owned();
                 inner.status.commands.push(CommandProgress {
                     id: id.clone(),
                     command,
@@ -370,7 +370,7 @@ impl Console {
     pub(crate) async fn find(&mut self, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + LIMIT;
         while Instant::now() < end {
-            let (found, data) = self.next().await.expect("the stream goes on");
+            let (found, data) = self.next().await.expect("the stream continues");
             if found == name && holds(&data) {
                 return data;
             }

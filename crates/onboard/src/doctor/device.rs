@@ -289,7 +289,7 @@ impl Facts {
                 findings.push(Finding::fault(
                     "port",
                     format!("it open in {holder}"),
-                    "a device that nobody else has open",
+                    "a device that no other process has open",
                     "end that program; ModemManager: systemctl disable --now ModemManager",
                 ));
                 false
