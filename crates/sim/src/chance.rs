@@ -1,7 +1,7 @@
 //! Chance: one seed, one child generator per consumer.
 //!
 //! A draw more in one place changes nothing in another, so two protocols can be compared on the same
-//! placement, the same wind and the same radio luck (design rule 9).
+//! placement, the same wind and the same radio losses (design rule 9).
 
 use rand_core::Rng;
 pub use rand_pcg::Pcg64Mcg;
@@ -12,14 +12,14 @@ pub fn child(seed: u64, consumer: &str, index: u64) -> Pcg64Mcg {
     Children::of(seed, consumer).child(index)
 }
 
-/// The generators of one kind of consumer, for whoever asks for many: their name is worked in once.
+/// The generators of one kind of consumer, for a consumer with many: its name is hashed once.
 #[derive(Clone, Copy, Debug)]
 pub struct Children(u128);
 
 impl Children {
     /// Those of the consumers with this name.
     pub fn of(seed: u64, consumer: &str) -> Self {
-        // FNV-1a over everything that tells the consumer apart; PCG scrambles the rest.
+        // FNV-1a over everything that identifies the consumer; PCG scrambles the rest.
         let bytes = seed.to_le_bytes().into_iter().chain(consumer.bytes()).chain([0]);
         Self(bytes.fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, hashed))
     }

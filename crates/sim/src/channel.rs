@@ -1,9 +1,9 @@
-//! The virtual radio channel: who hears a broadcast, and when.
+//! The virtual radio channel: which aircraft receive a broadcast, and when.
 //!
 //! Three published models of reach (thesis section 4.1.3). Chance is drawn per packet, or once per pair
 //! and second and then the same in both directions, as the reference implementation does: a lost second
 //! loses every datagram in it. One child generator per link, so that traffic on one link never changes
-//! the luck of another.
+//! the random draws of another.
 
 use wingbeat_geo::{DVec3, Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::faults::{Disturbances, Fault};
 /// How far radio reaches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Model {
-    /// Everybody hears everything.
+    /// Every aircraft receives everything.
     Unrestricted,
     /// Everything within a range, nothing beyond.
     FixedRange {
@@ -25,7 +25,7 @@ pub enum Model {
     Ieee80211a,
 }
 
-/// How often chance decides about a link.
+/// How often a link's loss is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draw {
     /// For every datagram anew.
@@ -34,7 +34,7 @@ pub enum Draw {
     PerSecond,
 }
 
-/// Beyond this nothing of 802.11a is heard (thesis section 4.1.3).
+/// Beyond this no 802.11a frame is received (thesis section 4.1.3).
 const IEEE80211A_RANGE_M: f64 = 1350.0;
 
 impl Model {
@@ -70,9 +70,9 @@ impl std::str::FromStr for Model {
 pub struct Counters {
     /// Datagrams sent.
     pub sent: u64,
-    /// Receptions: one datagram counts once for each that heard it.
+    /// Receptions: one datagram counts once for each receiver.
     pub delivered: u64,
-    /// Receptions that distance, chance and faults prevented.
+    /// Receptions that distance, random loss and faults prevented.
     pub lost: u64,
 }
 
@@ -106,7 +106,7 @@ pub struct Channel {
 pub struct Losses {
     /// Receptions that could have happened.
     pub sent: u64,
-    /// Those that distance and chance prevented.
+    /// Those that distance and random loss prevented.
     pub lost: u64,
 }
 
@@ -137,7 +137,7 @@ impl Channel {
         self.disturbances.begin(fault);
     }
 
-    /// Sends `len` bytes from one radio; appends who hears them and when to `out`.
+    /// Sends `len` bytes from one radio; appends the receivers and times to `out`.
     ///
     /// # Panics
     /// If `positions` does not hold one place per radio.
@@ -158,7 +158,7 @@ impl Channel {
             let loss = self.model.loss(distance_m);
             let disturbed = self.disturbances.lose(now, from, to);
             let reach = (distance_m / REACH_M + 0.5) as usize;
-            let is_lost = self.chance(now, from, to) < loss || disturbed;
+            let is_lost = self.draw(now, from, to) < loss || disturbed;
             let losses = &mut self.by_distance[reach.min(REACHES - 1)];
             losses.sent += 1;
             losses.lost += u64::from(is_lost);
@@ -171,7 +171,7 @@ impl Channel {
         }
     }
 
-    fn chance(&mut self, now: Instant, from: usize, to: usize) -> f64 {
+    fn draw(&mut self, now: Instant, from: usize, to: usize) -> f64 {
         match self.draw {
             Draw::PerPacket => chance::uniform(&mut self.links[from * self.count + to]),
             Draw::PerSecond => {

@@ -2,8 +2,8 @@
 //!
 //! An encounter begins when two flying aircraft are nearer than 30 m and ends when they are 60 m apart, so
 //! two that circle each other count once. Two measures stand beside each other: the closest approach in
-//! space within each interval between two looks (nothing slips between samples), and what the thesis'
-//! simulator would have seen, which looks twice a second at the distance over ground and at the heights.
+//! space within each interval between two samples (nothing slips between samples), and what the thesis'
+//! simulator would have seen, which samples the distance over ground and the heights twice a second.
 
 use wingbeat_agent::Phase;
 use wingbeat_geo::approach::{horizontal_and_vertical_m, nearest_between};
@@ -15,7 +15,7 @@ use crate::observer::Sample;
 pub const NEAR_M: f64 = 30.0;
 /// Farther apart than this it is over, metres.
 pub const APART_M: f64 = 60.0;
-/// How often the thesis' simulator looks.
+/// How often the thesis' simulator samples.
 const SAMPLED_PERIOD: Duration = Duration::from_millis(500);
 /// And how far apart in height it takes two to be clear of each other, metres.
 const SAMPLED_HEIGHT_M: f64 = 20.0;
@@ -23,13 +23,13 @@ const SAMPLED_HEIGHT_M: f64 = 20.0;
 /// One encounter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Encounter {
-    /// Who, the lower index first.
+    /// The pair, the lower index first.
     pub pair: (usize, usize),
     /// When they were closest.
     pub at: Instant,
-    /// How close, in space, within the intervals between looks, metres.
+    /// How close, in space, within the intervals between samples, metres.
     pub closest_m: f64,
-    /// How close over ground at the thesis' looks; infinite if it never saw them at similar heights.
+    /// How close over ground at the thesis' samples; infinite if it never saw them at similar heights.
     pub sampled_m: f64,
     /// Whether one of them was coming down at the end of its mission when they were closest.
     pub landing: bool,
@@ -51,7 +51,7 @@ impl Encounters {
     }
 
     /// Looks at where all were and are.
-    pub(crate) fn look(&mut self, now: Instant, last: &[Sample], samples: &[Sample]) {
+    pub(crate) fn sample(&mut self, now: Instant, last: &[Sample], samples: &[Sample]) {
         let count = samples.len();
         self.open.resize(count * count, None);
         let sampled = self.sampled_at.is_none_or(|at| now.since(at) >= SAMPLED_PERIOD);
@@ -63,7 +63,7 @@ impl Encounters {
             for b in (a + 1..count).filter(|&b| flies(&samples[b])) {
                 let (before, after) = (last[a].local - last[b].local, samples[a].local - samples[b].local);
                 let place = a * count + b;
-                // Most pairs are far apart; what they can have flown since the last look is less than this.
+                // Most pairs are far apart; what they can have flown since the last sample is less than this.
                 if after.x.abs().max(after.y.abs()) > APART_M {
                     self.open[place] = None;
                     continue;
@@ -119,7 +119,7 @@ mod tests {
         let there: Vec<f64> = there.collect();
         for (k, x) in there.iter().chain(there.iter().rev()).enumerate() {
             let now = [at(0.0, 0.0), at(*x, y)];
-            encounters.look(Instant::from_millis(k as u64 * 100), &last, &now);
+            encounters.sample(Instant::from_millis(k as u64 * 100), &last, &now);
             last = now;
         }
         encounters.all().to_vec()
@@ -137,13 +137,13 @@ mod tests {
 
     #[test]
     fn the_thesis_rule_misses_what_happens_between_its_looks() {
-        // Its looks fall on -100, -90, … -10, 0: seen; shifted by 5 m it sees 5 m at best.
+        // Its samples fall on -100, -90, … -10, 0: seen; shifted by 5 m it sees 5 m at best.
         assert_eq!(fly(3.0, 50.0)[0].sampled_m, 3.0);
         let mut encounters = Encounters::default();
         let mut last = [at(0.0, 0.0), at(-95.0, 3.0)];
         for k in 0..90u32 {
             let now = [at(0.0, 0.0), at(-95.0 + 2.0 * f64::from(k), 3.0)];
-            encounters.look(Instant::from_millis(u64::from(k) * 100), &last, &now);
+            encounters.sample(Instant::from_millis(u64::from(k) * 100), &last, &now);
             last = now;
         }
         let [e] = encounters.all() else { panic!("one encounter") };
@@ -155,7 +155,7 @@ mod tests {
     fn who_stands_on_the_ground_meets_nobody() {
         let mut encounters = Encounters::default();
         let landed = Sample { landed: true, ..at(3.0, 0.0) };
-        encounters.look(Instant::ZERO, &[at(0.0, 0.0), landed], &[at(0.0, 0.0), landed]);
+        encounters.sample(Instant::ZERO, &[at(0.0, 0.0), landed], &[at(0.0, 0.0), landed]);
         assert!(encounters.all().is_empty());
     }
 }

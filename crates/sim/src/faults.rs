@@ -1,5 +1,5 @@
 //! What goes wrong in a world, and when: part of its input, like an operator's commands. The same faults at
-//! the same times and the same seed give the same bytes; what faults draw from disturbs nobody else's luck.
+//! the same times and the same seed give the same bytes; what faults draw does not disturb other generators.
 
 use wingbeat_agent::guardian::{self, Guardian, Pulse, Then};
 use wingbeat_geo::{Duration, Instant};
@@ -9,8 +9,8 @@ use crate::chance::{self, Pcg64Mcg};
 /// One thing that goes wrong. What has an `until` ends then; [`Instant::NEVER`] stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
-    /// The companion computer dies: it hears, says and commands nothing any more. Its flight controller goes
-    /// on with what it was told last, as ArduCopter does.
+    /// The companion computer dies: it receives, sends and commands nothing any more. Its flight controller
+    /// continues with its last order, as ArduCopter does.
     CompanionDies {
         /// Whose.
         vehicle: usize,
@@ -22,7 +22,7 @@ pub enum Fault {
         /// Which.
         vehicle: usize,
     },
-    /// A radio neither sends nor hears. Companion and flight controller go on.
+    /// A radio neither sends nor receives. Companion and flight controller continue.
     RadioSilent {
         /// Whose.
         vehicle: usize,
@@ -45,7 +45,7 @@ pub enum Fault {
         /// When it ends.
         until: Instant,
     },
-    /// Two groups do not hear each other.
+    /// Two groups do not receive each other.
     Partition {
         /// One group as bits, the lowest for the first aircraft; all others are the other group.
         group: u128,
@@ -54,7 +54,7 @@ pub enum Fault {
     },
 }
 
-/// What disturbs a channel, beside distance and the chance of its model.
+/// What disturbs a channel, in addition to distance and random loss of its model.
 pub(crate) struct Disturbances {
     seed: u64,
     count: usize,
@@ -98,7 +98,7 @@ impl Disturbances {
         let (seed, count, links) = (self.seed, self.count, &mut self.links);
         let mut lost = false;
         for fault in &self.active {
-            // Each draws, whatever the one before it has decided: luck does not depend on their order.
+            // Each draws, whatever the one before it has decided: the draws do not depend on their order.
             lost |= match *fault {
                 Fault::RadioSilent { vehicle, .. } => vehicle == from || vehicle == to,
                 Fault::Loss { share, .. } => chance::uniform(&mut links[from * count + to]) < share,
@@ -143,8 +143,8 @@ impl Guard {
         guard
     }
 
-    /// Goes on, with what the flight controller said; appends bytes for it to `out`.
-    pub(crate) fn step(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>) {
+    /// Takes what the flight controller sent; appends bytes for it to `out`.
+    pub(crate) fn step(&mut self, now: Instant, bytes: &[u8], out: &mut Vec<u8>) {
         match (self.guardian.wants_port(), self.wanted_at) {
             (true, None) => self.wanted_at = Some(now),
             (true, Some(at)) if !self.port_open && now >= at + OPENING => {
@@ -154,8 +154,8 @@ impl Guard {
             (true, Some(_)) => {}
             (false, _) => (self.wanted_at, self.port_open) = (None, false),
         }
-        if self.port_open && !heard.is_empty() {
-            self.feed(now, guardian::Input::Autopilot(heard), out);
+        if self.port_open && !bytes.is_empty() {
+            self.feed(now, guardian::Input::Autopilot(bytes), out);
         }
         if now >= self.guardian.poll_timeout() {
             self.feed(now, guardian::Input::Wake, out);

@@ -6,7 +6,7 @@
 //! saying of what; three readings are kept: of every sample, of the mean over slaves at each time, and of the
 //! mean over time of each slave.
 //!
-//! Where the slots' mean is not the leader's slot, equation 7.3 would count that as an error of everybody; here
+//! Where the slots' mean is not the leader's slot, equation 7.3 would count that as an error of every aircraft; here
 //! offsets are taken from the slots' mean in that equation. For the published formations it is the same.
 
 use wingbeat_geo::DVec2;
@@ -58,7 +58,7 @@ pub struct Following {
     /// Against the leader.
     pub global: Errors,
     /// The closest that two came to each other over the ground while they followed, metres: a slave and the
-    /// leader, and two slaves. Nothing before the first look.
+    /// leader, and two slaves. Nothing before the first sample.
     pub nearest_m: Option<Nearest>,
 }
 
@@ -81,8 +81,8 @@ pub struct Slave {
 }
 
 impl Following {
-    /// Adds one look.
-    pub fn look(&mut self, leader: DVec2, heading_rad: f64, slaves: &[Slave]) {
+    /// Adds one sample.
+    pub fn sample(&mut self, leader: DVec2, heading_rad: f64, slaves: &[Slave]) {
         if slaves.is_empty() {
             return;
         }
@@ -120,11 +120,11 @@ mod tests {
         let mut following = Following::default();
         // The leader flies east at (20, 0), nose to the north; the slaves are right and left of it, 20 m behind.
         let slaves = [slave([50.0, 0.0], [50.0, 0.0]), slave([-50.0, 0.0], [-50.0, 0.0])];
-        following.look(DVec2::new(20.0, 0.0), 0.0, &slaves);
+        following.sample(DVec2::new(20.0, 0.0), 0.0, &slaves);
         assert_eq!(following.global.of_samples().mean(), 20.0);
         assert_eq!(following.formation.of_samples().mean(), 0.0);
         // Its nose turns to the east: right is south now, and both are 50·√2 from there.
-        following.look(DVec2::ZERO, core::f64::consts::FRAC_PI_2, &slaves);
+        following.sample(DVec2::ZERO, core::f64::consts::FRAC_PI_2, &slaves);
         let off_m = 50.0 * core::f64::consts::SQRT_2;
         assert!((following.formation.of_samples().max() - off_m).abs() < 1e-9);
         assert_eq!(following.formation.of_times().count(), 2);
@@ -135,7 +135,7 @@ mod tests {
     fn a_lopsided_formation_is_no_error() {
         let mut following = Following::default();
         let slaves = [slave([60.0, 7.0], [50.0, 0.0]), slave([110.0, 7.0], [100.0, 0.0])];
-        following.look(DVec2::new(10.0, 7.0), 0.0, &slaves);
+        following.sample(DVec2::new(10.0, 7.0), 0.0, &slaves);
         assert!(following.formation.of_samples().max() < 1e-9);
         assert!(following.global.of_samples().max() < 1e-9);
         assert_eq!(following.global.of_slaves().count(), 2);

@@ -1,7 +1,7 @@
-//! What really happened: the checkers that look at the truth of every aircraft, never at what agents
+//! What really happened: the checkers that sample the truth of every aircraft, never at what agents
 //! believe, and the figures of a flight.
 //!
-//! Separation is judged by the closest approach *within* each interval between two looks (straight
+//! Separation is judged by the closest approach *within* each interval between two samples (straight
 //! motion between them), so nothing slips between samples.
 
 use crate::encounters::{Encounter, Encounters};
@@ -21,7 +21,7 @@ pub struct Sample {
     pub armed: bool,
     /// On the ground.
     pub landed: bool,
-    /// How far its flight has come, as the agent tells it.
+    /// How far its flight has come, as the agent reports it.
     pub phase: Phase,
     /// Whether it leads the flight.
     pub leader: bool,
@@ -100,7 +100,7 @@ impl Spread {
 pub struct Collision {
     /// When.
     pub at: Instant,
-    /// Who, the lower index first.
+    /// The pair, the lower index first.
     pub pair: (usize, usize),
     /// How close, metres.
     pub distance_m: f64,
@@ -162,14 +162,14 @@ impl Observer {
     ///
     /// # Panics
     /// If the number of samples is not the number of aircraft.
-    pub fn look(&mut self, now: Instant, samples: &[Sample]) {
+    pub fn sample(&mut self, now: Instant, samples: &[Sample]) {
         assert_eq!(samples.len(), self.aircraft.len(), "one sample per aircraft");
         self.follow_mission(now, samples);
         if let Some((before, last)) = self.last.take() {
             let step = now.since(before);
             self.move_on(step, &last, samples);
             self.separate(now, &last, samples);
-            self.encounters.look(now, &last, samples);
+            self.encounters.sample(now, &last, samples);
         }
         self.last = Some((now, samples.to_vec()));
     }
@@ -186,9 +186,9 @@ impl Observer {
             let slave = |s: &Sample| Some(Slave { place: s.local.truncate(), slot: s.slot_in_heading? });
             self.slaves.clear();
             self.slaves.extend(samples.iter().filter(|s| !s.leader).filter_map(slave));
-            self.following.look(leader.local.truncate(), leader.heading_rad, &self.slaves);
+            self.following.sample(leader.local.truncate(), leader.heading_rad, &self.slaves);
         }
-        // Whoever succeeded the centre leads from its own slot.
+        // The centre's successor leads from its own slot.
         let middle = leader.local - leader.slot_offset.unwrap_or_default();
         for (i, s) in samples.iter().enumerate() {
             let Some(offset) = s.slot_offset.filter(|_| !s.leader) else { continue };
@@ -283,11 +283,11 @@ mod tests {
     #[test]
     fn a_pass_between_two_looks_is_seen() {
         let mut observer = Observer::new(2, 5.0);
-        observer.look(
+        observer.sample(
             Instant::ZERO,
             &[flying(0.0, 10.0, Phase::Start, true), flying(30.0, -10.0, Phase::Start, false)],
         );
-        observer.look(
+        observer.sample(
             Instant::from_secs(3),
             &[flying(30.0, 10.0, Phase::Start, true), flying(0.0, -10.0, Phase::Start, false)],
         );
@@ -305,7 +305,7 @@ mod tests {
             }
             let places_m = [0.0, 12.0, third_m];
             let samples = places_m.map(|x| flying(x, 0.0, Phase::Moving, false));
-            observer.look(Instant::from_secs(second), &samples);
+            observer.sample(Instant::from_secs(second), &samples);
         }
         assert_eq!(observer.swarm().separation_min_m, 0.0);
         let pairs: Vec<_> = observer.swarm().collisions.iter().map(|c| c.pair).collect();
@@ -319,7 +319,7 @@ mod tests {
         leader.slot_offset = Some(DVec3::new(50.0, 0.0, 0.0));
         let mut follower = flying(-47.0, 2.0, Phase::Moving, false);
         follower.slot_offset = Some(DVec3::new(-50.0, 0.0, 0.0));
-        observer.look(Instant::ZERO, &[leader, follower]);
+        observer.sample(Instant::ZERO, &[leader, follower]);
         assert_eq!(observer.swarm().distance_offset.max(), 3.0);
     }
 
@@ -333,7 +333,7 @@ mod tests {
             (3, Phase::Ending, 99.0),
         ] {
             let samples = [flying(0.0, 2.0, phase, true), flying(follower_m, 2.0, phase, false)];
-            observer.look(Instant::from_secs(second), &samples);
+            observer.sample(Instant::from_secs(second), &samples);
         }
         let figures = observer.aircraft()[1];
         assert_eq!((figures.error_mean_m, figures.error_max_m), (3.0, 4.0));

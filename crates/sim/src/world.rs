@@ -2,7 +2,7 @@
 //! them, on a clock that jumps to the next event. Real MAVLink bytes and real datagrams cross it.
 //!
 //! One seed makes one child generator per consumer, and events of one instant happen in a fixed order,
-//! so the same seed gives the same bytes; [`World::trace_hash`] tells.
+//! so the same seed gives the same bytes; [`World::trace_hash`] shows it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,8 +24,8 @@ use crate::flight_controller::{FlightController, Truth};
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
 
-/// How often the checkers look.
-const LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// How often the checkers sample.
+const CHECK_PERIOD: Duration = Duration::from_millis(100);
 
 /// One aircraft: its companion and its flight controller.
 struct Vehicle {
@@ -33,7 +33,7 @@ struct Vehicle {
     controller: FlightController,
     /// The wake-up that is in the queue; others that come are stale.
     wake_at: Instant,
-    /// Whoever holds its sticks, and since when.
+    /// The pilot that holds its sticks, and since when.
     pilot: Option<(Pilot, Instant)>,
     companion: Companion,
 }
@@ -41,17 +41,17 @@ struct Vehicle {
 /// Whether a companion lives.
 enum Companion {
     Lives,
-    /// Dead, and so is its aircraft's voice; whoever flies it now.
+    /// Dead, and its radio silent; the guardian that flies the aircraft now, if any.
     Dead(Option<Box<Guard>>),
 }
 
 /// What happens at an instant. The order of the variants is the order within it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum Scheduled {
     /// Flight controllers tick.
     Tick,
-    /// The checkers look.
-    Look,
+    /// The checkers sample.
+    Check,
     /// A datagram arrives, at all of these at once and in this order.
     Arrival { to: Vec<usize>, bytes: Arc<[u8]> },
     /// An agent wanted waking.
@@ -73,7 +73,7 @@ pub struct Logged {
     pub event: Event,
 }
 
-/// A datagram that an agent sent, whoever heard it.
+/// A datagram that an agent sent, received or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// When.
@@ -91,7 +91,7 @@ pub struct Change {
     pub at: Instant,
     /// Which aircraft.
     pub vehicle: usize,
-    /// Its state, in the words of the protocol's paper.
+    /// Its state, as the protocol's paper names it.
     pub state: StateId,
     /// The waypoint that it reached last.
     pub reached: Option<u16>,
@@ -105,7 +105,7 @@ pub struct World {
     frame: Frame,
     vehicles: Vec<Vehicle>,
     channel: Channel,
-    queue: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
+    queue: BinaryHeap<Reverse<(Instant, u64, Scheduled)>>,
     serial: u64,
     observer: Observer,
     /// When each flight controller ticks next: beside the controllers, which are large, so that looking for
@@ -118,13 +118,13 @@ pub struct World {
     trace: u64,
     faults: Vec<Fault>,
     log: Vec<Logged>,
-    /// What was sent since it was taken last; nothing is kept until somebody asks for it.
+    /// What was sent since it was taken last; nothing is kept before the first request.
     sent: Option<Vec<Sent>>,
-    /// Changes of state since they were taken last; nothing is kept until somebody asks for them.
+    /// Changes of state since they were taken last; nothing is kept before the first request.
     changes: Option<Vec<Change>>,
     outputs: Outputs,
     /// Whether what goes to a flight controller waits until it has spoken, and what waits.
-    speaks_when_spoken_to: bool,
+    replies_only: bool,
     waiting: Vec<Vec<u8>>,
     bytes: Vec<u8>,
     deliveries: Vec<Delivery>,
@@ -167,22 +167,22 @@ impl World {
             sent: None,
             changes: None,
             outputs: Outputs::default(),
-            speaks_when_spoken_to: false,
+            replies_only: false,
             waiting: vec![Vec::new(); count],
             bytes: Vec::new(),
             deliveries: Vec::new(),
         };
-        world.push(Instant::ZERO, Happening::Tick);
-        world.push(Instant::ZERO, Happening::Look);
+        world.push(Instant::ZERO, Scheduled::Tick);
+        world.push(Instant::ZERO, Scheduled::Check);
         for vehicle in 0..count {
             world.rearm(vehicle);
         }
         world
     }
 
-    fn push(&mut self, at: Instant, happening: Happening) {
+    fn push(&mut self, at: Instant, event: Scheduled) {
         self.serial += 1;
-        self.queue.push(Reverse((at, self.serial, happening)));
+        self.queue.push(Reverse((at, self.serial, event)));
     }
 
     /// Puts the agent's next wake-up into the queue.
@@ -191,7 +191,7 @@ impl World {
         if at < self.vehicles[vehicle].wake_at && at != Instant::NEVER {
             let at = at.max(self.now);
             self.vehicles[vehicle].wake_at = at;
-            self.push(at, Happening::Wake { vehicle });
+            self.push(at, Scheduled::Wake { vehicle });
         }
     }
 
@@ -201,18 +201,18 @@ impl World {
             if *at > end {
                 break;
             }
-            let Some(Reverse((at, _, happening))) = self.queue.pop() else { break };
+            let Some(Reverse((at, _, event))) = self.queue.pop() else { break };
             self.now = at;
-            match happening {
-                Happening::Tick => self.tick(),
-                Happening::Look => self.look(),
-                Happening::Arrival { to, bytes } => {
+            match event {
+                Scheduled::Tick => self.tick(),
+                Scheduled::Check => self.check(),
+                Scheduled::Arrival { to, bytes } => {
                     for to in to {
                         self.agent(to, Input::Datagram(&bytes));
                     }
                 }
-                Happening::Sticks { vehicle } => self.move_sticks(vehicle),
-                Happening::Wake { vehicle } => {
+                Scheduled::Sticks { vehicle } => self.move_sticks(vehicle),
+                Scheduled::Wake { vehicle } => {
                     if self.vehicles[vehicle].wake_at != at {
                         continue;
                     }
@@ -222,7 +222,7 @@ impl World {
                     let asks = next <= at && !self.is_dead(vehicle);
                     assert!(!asks, "aircraft {vehicle} wants waking now, for ever: {why}");
                 }
-                Happening::Fault { index } => self.fail(self.faults[index]),
+                Scheduled::Fault { index } => self.fail(self.faults[index]),
             }
         }
         self.now = end;
@@ -253,21 +253,21 @@ impl World {
             self.guard(i, &bytes);
             self.bytes = bytes;
         }
-        self.push(next, Happening::Tick);
+        self.push(next, Scheduled::Tick);
     }
 
-    /// Somebody takes the transmitter of one aircraft, now.
+    /// A pilot takes the transmitter of one aircraft, now.
     pub fn seat(&mut self, vehicle: usize, pilot: Pilot) {
         let seated = self.vehicles[vehicle].pilot.is_some();
         self.vehicles[vehicle].pilot = Some((pilot, self.now));
         if !seated {
-            self.push(self.now, Happening::Sticks { vehicle });
+            self.push(self.now, Scheduled::Sticks { vehicle });
         }
     }
 
-    /// A datagram from somebody who is not of this world reaches one radio, now.
-    pub fn hear(&mut self, vehicle: usize, datagram: &[u8]) {
-        self.push(self.now, Happening::Arrival { to: vec![vehicle], bytes: Arc::from(datagram) });
+    /// A datagram from outside this world reaches one radio, now.
+    pub fn inject(&mut self, vehicle: usize, datagram: &[u8]) {
+        self.push(self.now, Scheduled::Arrival { to: vec![vehicle], bytes: Arc::from(datagram) });
     }
 
     fn move_sticks(&mut self, vehicle: usize) {
@@ -278,7 +278,7 @@ impl World {
         let pulses = [sticks.roll_us, sticks.pitch_us, sticks.throttle_us, sticks.yaw_us];
         let bytes: Vec<u8> = pulses.iter().flat_map(|p| p.to_le_bytes()).collect();
         self.trace = mixed(self.trace, self.now, vehicle, 4, &bytes);
-        self.push(self.now + STICK_PERIOD, Happening::Sticks { vehicle });
+        self.push(self.now + STICK_PERIOD, Scheduled::Sticks { vehicle });
     }
 
     /// A fault begins.
@@ -301,33 +301,33 @@ impl World {
         }
     }
 
-    /// Who has died stays dead, and whoever took the aircraft keeps it.
+    /// A dead companion stays dead, and the guardian that took the aircraft keeps it.
     fn bury(&mut self, vehicle: usize, guard: Option<Box<Guard>>) {
         if !self.is_dead(vehicle) {
             self.vehicles[vehicle].companion = Companion::Dead(guard);
         }
     }
 
-    /// The guardian of a dead companion, if there is one, hears the flight controller and commands it.
-    fn guard(&mut self, i: usize, heard: &[u8]) {
+    /// The guardian of a dead companion, if there is one, reads the flight controller and commands it.
+    fn guard(&mut self, i: usize, bytes: &[u8]) {
         let (now, vehicle) = (self.now, &mut self.vehicles[i]);
         let Companion::Dead(Some(guard)) = &mut vehicle.companion else { return };
         let mut asked = Vec::new();
-        guard.step(now, heard, &mut asked);
+        guard.step(now, bytes, &mut asked);
         if !asked.is_empty() {
             vehicle.controller.receive(&asked);
             self.trace = mixed(self.trace, now, i, 5, &asked);
         }
     }
 
-    fn look(&mut self) {
+    fn check(&mut self) {
         self.locate();
         let mut samples = std::mem::take(&mut self.samples);
         samples.clear();
         samples.extend((0..self.vehicles.len()).map(|i| self.sample(i)));
-        self.observer.look(self.now, &samples);
+        self.observer.sample(self.now, &samples);
         self.samples = samples;
-        self.push(self.now + LOOK_PERIOD, Happening::Look);
+        self.push(self.now + CHECK_PERIOD, Scheduled::Check);
     }
 
     /// Brings `positions` up to the truth. It changes when a flight controller ticks, several datagrams apart.
@@ -377,7 +377,7 @@ impl World {
             changes.push(Change { at: now, vehicle: i, state, reached, position });
         }
         if !out.autopilot.is_empty() {
-            if self.speaks_when_spoken_to {
+            if self.replies_only {
                 self.waiting[i].extend_from_slice(&out.autopilot);
             } else {
                 vehicle.controller.receive(&out.autopilot);
@@ -399,7 +399,7 @@ impl World {
             }
             for together in self.deliveries.chunk_by(|a, b| a.at == b.at) {
                 let to = together.iter().map(|delivery| delivery.to).collect();
-                let arrival = Happening::Arrival { to, bytes: Arc::clone(&bytes) };
+                let arrival = Scheduled::Arrival { to, bytes: Arc::clone(&bytes) };
                 self.serial += 1;
                 self.queue.push(Reverse((together[0].at, self.serial, arrival)));
             }
@@ -412,7 +412,7 @@ impl World {
     /// the reference implementation's would have sent: there one thread reads a frame, then writes what is to be
     /// written. It delays an order by up to the time between two frames.
     pub fn speak_when_spoken_to(&mut self) {
-        self.speaks_when_spoken_to = true;
+        self.replies_only = true;
     }
     /// The time now.
     pub fn now(&self) -> Instant {
@@ -434,7 +434,7 @@ impl World {
             assert!(vehicle < self.count(), "aircraft {vehicle} of {}", self.count());
         }
         self.faults.push(fault);
-        self.push(at.max(self.now), Happening::Fault { index: self.faults.len() - 1 });
+        self.push(at.max(self.now), Scheduled::Fault { index: self.faults.len() - 1 });
     }
     /// Whether an aircraft's companion has died.
     pub fn is_dead(&self, vehicle: usize) -> bool {
@@ -445,7 +445,7 @@ impl World {
     pub fn is_left_alone(&self, vehicle: usize) -> bool {
         matches!(self.vehicles[vehicle].companion, Companion::Dead(None))
     }
-    /// What is true of one aircraft, whatever anybody believes.
+    /// The truth of one aircraft, whatever its agent believes.
     pub fn truth(&self, vehicle: usize) -> Truth {
         self.vehicles[vehicle].controller.truth()
     }
@@ -486,7 +486,7 @@ impl World {
     }
     /// One aircraft's flight controller, to make it fail.
     pub fn controller(&mut self, vehicle: usize) -> &mut FlightController {
-        // Whatever is done to it shows, and what it says of it is heard with the next tick of anybody.
+        // The effect is visible now; what it sends about it is delivered with the next tick.
         (self.ticks_at[vehicle], self.is_stale[vehicle]) = (Instant::ZERO, true);
         &mut self.vehicles[vehicle].controller
     }

@@ -1,4 +1,4 @@
-//! Arming and disarming: by command, by sticks, by itself; and the checks before it.
+//! Arming and disarming: by command, by sticks, automatically; and the checks before it.
 
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavSeverity;
@@ -35,7 +35,7 @@ impl Arming {
     }
 }
 
-/// Who asks for arming.
+/// The source of an arming request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArmBy {
     Command,
@@ -99,7 +99,7 @@ impl FlightController {
         (checks && too_high).then_some("Arm: Throttle too high")
     }
 
-    /// Arms, or says why not.
+    /// Arms, or returns the reason why not.
     pub(super) fn arm(&mut self, by: ArmBy) -> bool {
         if self.armed() {
             return true;
@@ -107,10 +107,10 @@ impl FlightController {
         // 3.5.7 has no forced arming.
         let skip = by == ArmBy::Force && self.profile() == Profile::Copter462;
         if !skip && let Some(text) = self.arming_obstacle(by) {
-            self.say(MavSeverity::MAV_SEVERITY_CRITICAL, format_args!("{text}"));
+            self.send_text(MavSeverity::MAV_SEVERITY_CRITICAL, format_args!("{text}"));
             return false;
         }
-        self.say(MavSeverity::MAV_SEVERITY_INFO, format_args!("Arming motors"));
+        self.send_text(MavSeverity::MAV_SEVERITY_INFO, format_args!("Arming motors"));
         if self.estimate.has_origin(self.now) {
             self.set_home(self.vehicle.state().position);
         }
@@ -124,14 +124,14 @@ impl FlightController {
         if !self.armed() {
             return;
         }
-        self.say(MavSeverity::MAV_SEVERITY_INFO, format_args!("Disarming motors"));
+        self.send_text(MavSeverity::MAV_SEVERITY_INFO, format_args!("Disarming motors"));
         self.arming = Arming::default();
         self.auto.reset();
         self.returning.reset();
         self.guided.reset();
     }
 
-    /// What arms and disarms by itself.
+    /// Automatic arming and disarming.
     pub(super) fn check_arming_timers(&mut self) {
         let throttle_zero = self.rc.throttle_zero(self.now);
         let manual = self.mode == Mode::Stabilize;

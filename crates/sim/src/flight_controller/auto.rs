@@ -51,7 +51,7 @@ impl Auto {
 }
 
 impl FlightController {
-    /// Starts the mission or goes on with it: at the item where it was left, or anew if it has ended.
+    /// Starts the mission or resumes it at the item where it was left, or anew if it has ended.
     pub(super) fn resume_mission(&mut self) {
         if self.auto.ended || self.parameters.flag(Parameter::MIS_RESTART) == 1 {
             self.auto.current = 0;
@@ -132,7 +132,7 @@ impl FlightController {
                 self.start_flying(&item, false, Leg::Fly { wait: None, reached: None });
             }
             MavCmd::MAV_CMD_NAV_LAND if item.latitude_e7 != 0 || item.longitude_e7 != 0 => {
-                // Fly there at the present altitude, then come down.
+                // Fly there at the present altitude, then land.
                 self.start_flying(&Item { z: 0.0, ..item }, false, Leg::FlyToLand);
             }
             MavCmd::MAV_CMD_NAV_LAND => self.auto.leg = Some(Leg::Land),
@@ -188,7 +188,7 @@ impl FlightController {
         self.vehicle.set_task(Task::Waypoint { destination, fast, next, yaw: None }, &self.nav);
     }
 
-    /// Whether the leg is done; says so if it is a place that was reached.
+    /// Whether the leg is done; reports it if a waypoint was reached.
     fn leg_done(&mut self, leg: Leg) -> bool {
         let reached = self.vehicle.destination_reached();
         match leg {
@@ -247,7 +247,7 @@ impl FlightController {
     fn report_reached(&mut self, with_text: bool) {
         let seq = self.auto.current as u16;
         if with_text {
-            self.say(MavSeverity::MAV_SEVERITY_INFO, format_args!("Reached command #{seq}"));
+            self.send_text(MavSeverity::MAV_SEVERITY_INFO, format_args!("Reached command #{seq}"));
         }
         self.send(&MavMessage::MISSION_ITEM_REACHED(MISSION_ITEM_REACHED_DATA { seq }));
     }

@@ -252,7 +252,7 @@ impl FlightController {
         if self.armed() {
             return self.acknowledge(id, FAILED, from);
         }
-        self.say(MavSeverity::MAV_SEVERITY_INFO, format_args!("Initialising APM"));
+        self.send_text(MavSeverity::MAV_SEVERITY_INFO, format_args!("Initialising APM"));
         self.acknowledge(id, ACCEPTED, from);
         self.boot(self.now);
     }
@@ -261,10 +261,10 @@ impl FlightController {
     pub(super) fn send_banner(&mut self) {
         let info = MavSeverity::MAV_SEVERITY_INFO;
         match self.profile() {
-            Profile::Copter357 => self.say(info, format_args!("APM:Copter V3.5.7 (b11c6af3)")),
-            Profile::Copter462 => self.say(info, format_args!("ArduCopter V4.6.2 (wingbeat)")),
+            Profile::Copter357 => self.send_text(info, format_args!("APM:Copter V3.5.7 (b11c6af3)")),
+            Profile::Copter462 => self.send_text(info, format_args!("ArduCopter V4.6.2 (wingbeat)")),
         }
-        self.say(info, format_args!("Frame: QUAD"));
+        self.send_text(info, format_args!("Frame: QUAD"));
     }
 
     pub(super) fn send_version(&mut self) {

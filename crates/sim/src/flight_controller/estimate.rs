@@ -39,7 +39,7 @@ const TIMES_WARM: Times = Times { heartbeat_ms: 0, gyros_ms: 0, fix_ms: 0, origi
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Dark,
-    Talking,
+    Sending,
     Fixed,
     Origin,
     Positioned,
@@ -56,7 +56,7 @@ pub(super) struct Estimate {
     fix_at: Instant,
     origin_at: Instant,
     position_at: Instant,
-    told: Stage,
+    announced: Stage,
     lost_at: Option<Instant>,
 }
 
@@ -72,7 +72,7 @@ impl Estimate {
             fix_at: Instant::NEVER,
             origin_at: Instant::NEVER,
             position_at: Instant::NEVER,
-            told: Stage::Dark,
+            announced: Stage::Dark,
             lost_at: None,
         }
     }
@@ -88,7 +88,7 @@ impl Estimate {
         self.fix_at = at(times.fix_ms);
         self.origin_at = at(times.origin_ms);
         self.position_at = at(times.position_ms);
-        self.told = Stage::Dark;
+        self.announced = Stage::Dark;
     }
     /// What the estimate is off by.
     pub(super) fn error(&self) -> DVec3 {
@@ -160,7 +160,7 @@ impl FlightController {
 
     /// Says what an operator sees as the estimate gets ready.
     pub(super) fn note_estimate_events(&mut self) {
-        if self.estimate.told == Stage::Positioned {
+        if self.estimate.announced == Stage::Positioned {
             return;
         }
         let (old, filter) = match self.profile() {
@@ -168,32 +168,32 @@ impl FlightController {
             Profile::Copter462 => (false, "EKF3"),
         };
         let info = MavSeverity::MAV_SEVERITY_INFO;
-        if self.estimate.told < Stage::Talking && self.speaks() {
-            self.estimate.told = Stage::Talking;
-            self.say(info, format_args!("{filter} IMU0 initial yaw alignment complete"));
+        if self.estimate.announced < Stage::Sending && self.speaks() {
+            self.estimate.announced = Stage::Sending;
+            self.send_text(info, format_args!("{filter} IMU0 initial yaw alignment complete"));
         }
-        if self.estimate.told < Stage::Fixed && self.now >= self.estimate.fix_at {
-            self.estimate.told = Stage::Fixed;
-            self.say(info, format_args!("GPS 1: detected as u-blox at 115200 baud"));
-            self.say(info, format_args!("{filter} IMU0 tilt alignment complete"));
+        if self.estimate.announced < Stage::Fixed && self.now >= self.estimate.fix_at {
+            self.estimate.announced = Stage::Fixed;
+            self.send_text(info, format_args!("GPS 1: detected as u-blox at 115200 baud"));
+            self.send_text(info, format_args!("{filter} IMU0 tilt alignment complete"));
         }
-        if self.estimate.told < Stage::Origin && self.now >= self.estimate.origin_at {
-            self.estimate.told = Stage::Origin;
+        if self.estimate.announced < Stage::Origin && self.now >= self.estimate.origin_at {
+            self.estimate.announced = Stage::Origin;
             for imu in 0..2 {
                 let text = if old { "Origin set to GPS" } else { "origin set" };
-                self.say(info, format_args!("{filter} IMU{imu} {text}"));
+                self.send_text(info, format_args!("{filter} IMU{imu} {text}"));
             }
             self.set_home(self.vehicle.state().position);
         }
-        if self.estimate.told < Stage::Positioned && self.now >= self.estimate.position_at {
-            self.estimate.told = Stage::Positioned;
+        if self.estimate.announced < Stage::Positioned && self.now >= self.estimate.position_at {
+            self.estimate.announced = Stage::Positioned;
             for imu in 0..2 {
-                self.say(info, format_args!("{filter} IMU{imu} is using GPS"));
+                self.send_text(info, format_args!("{filter} IMU{imu} is using GPS"));
             }
         }
     }
 
-    /// Sets home and says so.
+    /// Sets home and reports it.
     pub(super) fn set_home(&mut self, local: DVec3) {
         self.home = Some(local);
         self.send_home();

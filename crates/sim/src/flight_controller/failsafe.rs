@@ -125,7 +125,7 @@ impl FlightController {
             return;
         }
         if !self.old() {
-            self.say(MavSeverity::MAV_SEVERITY_WARNING, format_args!("Radio Failsafe"));
+            self.send_text(MavSeverity::MAV_SEVERITY_WARNING, format_args!("Radio Failsafe"));
         }
         let options = self.parameters.flag(Parameter::FS_OPTIONS);
         let goes_on = match self.mode {
@@ -166,7 +166,7 @@ impl FlightController {
         if !silent || action == 0 {
             if self.failsafes.ground && !self.old() {
                 let text = format_args!("GCS Failsafe Cleared");
-                self.say(MavSeverity::MAV_SEVERITY_WARNING, text);
+                self.send_text(MavSeverity::MAV_SEVERITY_WARNING, text);
             }
             self.failsafes.ground = false;
         }
@@ -178,7 +178,7 @@ impl FlightController {
             // The pilot's own sticks count again.
             self.rc.clear_overrides();
         } else {
-            self.say(MavSeverity::MAV_SEVERITY_WARNING, format_args!("GCS Failsafe"));
+            self.send_text(MavSeverity::MAV_SEVERITY_WARNING, format_args!("GCS Failsafe"));
         }
         let options = self.parameters.flag(Parameter::FS_OPTIONS);
         let pilots = matches!(self.mode, Mode::Stabilize | Mode::AltHold | Mode::Loiter | Mode::PosHold);
@@ -254,10 +254,10 @@ impl FlightController {
     fn say_battery(&mut self, level: &str, volt: f64) {
         let warning = MavSeverity::MAV_SEVERITY_WARNING;
         if self.old() {
-            self.say(warning, format_args!("Low battery"));
+            self.send_text(warning, format_args!("Low battery"));
         } else {
             let used_mah = self.battery.used_mah();
-            self.say(warning, format_args!("Battery 1 is {level} {volt:.2}V used {used_mah:.0} mAh"));
+            self.send_text(warning, format_args!("Battery 1 is {level} {volt:.2}V used {used_mah:.0} mAh"));
         }
     }
 
@@ -298,7 +298,7 @@ impl FlightController {
             return;
         }
         self.failsafes.estimate = true;
-        self.say(MavSeverity::MAV_SEVERITY_CRITICAL, format_args!("EKF variance"));
+        self.send_text(MavSeverity::MAV_SEVERITY_CRITICAL, format_args!("EKF variance"));
         let mode = if action == 2 { Mode::AltHold } else { Mode::Land };
         if self.not_flying() {
             self.disarm();

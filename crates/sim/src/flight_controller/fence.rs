@@ -106,7 +106,7 @@ impl FlightController {
 
     fn breach(&mut self, up: f64, out: f64) {
         if self.profile() == Profile::Copter462 {
-            self.say(MavSeverity::MAV_SEVERITY_WARNING, format_args!("Fence Breached"));
+            self.send_text(MavSeverity::MAV_SEVERITY_WARNING, format_args!("Fence Breached"));
         }
         let action = self.parameters.flag(Parameter::FENCE_ACTION);
         if action == 0 {

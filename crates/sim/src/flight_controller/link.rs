@@ -1,4 +1,4 @@
-//! The link to the companion: frames out of bytes, who is addressed, who may speak, and what goes back.
+//! The link to the companion: frames out of bytes, addressing, accepted senders, and what is sent back.
 
 use core::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::motion::Profile;
 /// The autopilot's MAVLink component id.
 pub(super) const COMPONENT: u8 = 1;
 
-/// What happened on the link since boot. Saturating where a stranger can count them up.
+/// What happened on the link since boot. Saturating where an unknown sender can count them up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Whole frames of the dialect that arrived.
@@ -22,7 +22,7 @@ pub struct Counters {
     pub frames_out: u32,
     /// What the decoder dropped.
     pub refused: Refused,
-    /// Frames that are addressed to somebody else.
+    /// Frames that are addressed to another system.
     pub other_target: u32,
     /// Frames that `SYSID_ENFORCE` keeps out.
     pub other_sender: u32,
@@ -58,7 +58,7 @@ fn checksum(bytes: &[u8], extra: u8) -> u16 {
     })
 }
 
-/// Who sent a frame.
+/// The sender of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sender {
     pub(super) system: u8,
@@ -134,7 +134,7 @@ impl FlightController {
     }
 
     /// A text for the operator; what is longer than a STATUSTEXT holds is cut.
-    pub(super) fn say(&mut self, severity: MavSeverity, text: core::fmt::Arguments<'_>) {
+    pub(super) fn send_text(&mut self, severity: MavSeverity, text: core::fmt::Arguments<'_>) {
         let mut buffer = heapless::String::<64>::new();
         // A text that does not fit is cut where the buffer ends.
         let _ = buffer.write_fmt(text);
@@ -188,7 +188,7 @@ impl FlightController {
         let mut inbox = core::mem::take(&mut self.link.inbox);
         for frame in inbox.drain(..) {
             self.counters.frames_in = self.counters.frames_in.saturating_add(1);
-            // Before it has booted nobody reads.
+            // Before it has booted no task reads.
             if self.speaks() {
                 self.handle(&frame);
             }
@@ -196,7 +196,7 @@ impl FlightController {
         self.link.inbox = inbox;
     }
 
-    /// Whether a frame is meant for this autopilot: its system, its component, or everyone.
+    /// Whether a frame is meant for this autopilot: its system, its component, or all.
     fn addressed(&mut self, system: u8, component: u8) -> bool {
         let mine =
             (system == 0 || system == self.link.system_id) && (component == 0 || component == COMPONENT);
@@ -207,7 +207,7 @@ impl FlightController {
     }
 
     fn handle(&mut self, frame: &Frame) {
-        // A system id beyond a byte cannot be answered and is nobody that a parameter names.
+        // A system id beyond a byte cannot be answered and matches no id that a parameter names.
         let system = u8::try_from(frame.header.system_id).unwrap_or(0);
         let from = Sender { system, component: frame.header.component_id };
         let ground = self.parameters.get(Parameter::SYSID_MYGCS) as u8;

@@ -182,12 +182,12 @@ impl FlightController {
         }));
     }
 
-    /// Asks again for an item that does not come, and gives up in the end.
+    /// Asks again for an item that does not come, and gives up after that.
     pub(super) fn run_mission_transfer(&mut self) {
         let Some(upload) = self.mission.upload else { return };
         if self.now.since(upload.heard_at) > UPLOAD_TIMEOUT {
             self.mission.upload = None;
-            // 3.5.7 falls silent, 4.x says so.
+            // 3.5.7 falls silent, 4.x reports it.
             if self.profile() == Profile::Copter462 {
                 let result = MavMissionResult::MAV_MISSION_OPERATION_CANCELLED;
                 self.acknowledge_mission(result, MavMissionType::MAV_MISSION_TYPE_MISSION, upload.from);
@@ -252,7 +252,7 @@ impl FlightController {
             self.mission.upload = None;
             self.mission_changed();
             self.acknowledge_mission(OK, kind, from);
-            self.say(MavSeverity::MAV_SEVERITY_INFO, format_args!("Flight plan received"));
+            self.send_text(MavSeverity::MAV_SEVERITY_INFO, format_args!("Flight plan received"));
         } else {
             let upload = Upload { next, asked_at: self.now, heard_at: self.now, ..upload };
             self.mission.upload = Some(upload);

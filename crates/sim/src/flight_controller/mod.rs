@@ -88,7 +88,7 @@ pub struct Config {
     pub wind: WindParameters,
     /// Standard deviation of the wandering error of its position estimate.
     pub gps_noise_m: f64,
-    /// Standard deviation of the wandering of its nose in flight. It shows in what the aircraft is and tells;
+    /// Standard deviation of the wandering of its nose in flight. It shows in the true and in the reported heading;
     /// the motion is flown as if the nose stood still.
     pub heading_noise_rad: f64,
     /// How far its clock walks from the world's in one second, standard deviation; in n seconds it is √n times
@@ -102,7 +102,7 @@ pub struct Config {
     /// Which serial port the companion is on: its `SRn_*` parameters set the telemetry (SERIAL0 is the
     /// port that SITL offers on TCP 5760, SERIAL2 is TELEM2).
     pub serial: u8,
-    /// Universal time of the boot, microseconds since 1970, as the position sensor tells it.
+    /// Universal time of the boot, microseconds since 1970, as the position sensor reports it.
     pub utc_at_boot_us: u64,
     /// What the pilot's receiver delivers, if one is connected and switched on.
     pub rc: Option<RcChannels>,
@@ -373,7 +373,7 @@ impl FlightController {
         }
     }
 
-    /// Where it truly is, as a frame measures it: what [`FlightController::truth`] tells, for those who ask often.
+    /// Where it truly is, as a frame measures it: what [`FlightController::truth`] returns, for frequent use.
     pub fn place_in(&self, frame: &Frame) -> DVec3 {
         self.frame.to_frame(frame, self.local())
     }

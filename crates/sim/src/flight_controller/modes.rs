@@ -46,11 +46,11 @@ impl FlightController {
     fn refuse_mode(&mut self, number: u32, why: &str) {
         let warning = MavSeverity::MAV_SEVERITY_WARNING;
         match (self.profile(), Mode::from_number(number)) {
-            (Profile::Copter357, _) => self.say(warning, format_args!("Flight mode change failed")),
+            (Profile::Copter357, _) => self.send_text(warning, format_args!("Flight mode change failed")),
             (Profile::Copter462, Some(mode)) => {
-                self.say(warning, format_args!("Mode change to {} failed: {why}", mode.name()));
+                self.send_text(warning, format_args!("Mode change to {} failed: {why}", mode.name()));
             }
-            (Profile::Copter462, None) => self.say(warning, format_args!("No such mode {number}")),
+            (Profile::Copter462, None) => self.send_text(warning, format_args!("No such mode {number}")),
         }
     }
 
@@ -60,7 +60,7 @@ impl FlightController {
         if mode == Mode::SmartRtl && self.profile() == Profile::Copter357 {
             return Some("unknown mode");
         }
-        // Disarmed, any mode may be chosen; arming looks at it again.
+        // Disarmed, any mode may be chosen; arming checks it again.
         if !self.armed() {
             return None;
         }
@@ -90,7 +90,7 @@ impl FlightController {
         }
         if let Some(why) = self.mode_obstacle(mode) {
             if why == "Missing Takeoff Cmd" {
-                self.say(MavSeverity::MAV_SEVERITY_CRITICAL, format_args!("Auto: Missing Takeoff Cmd"));
+                self.send_text(MavSeverity::MAV_SEVERITY_CRITICAL, format_args!("Auto: Missing Takeoff Cmd"));
             }
             self.refuse_mode(mode.number(), why);
             return false;
@@ -112,7 +112,7 @@ impl FlightController {
             Mode::SmartRtl => self.start_smart_return(),
             Mode::Stabilize | Mode::AltHold | Mode::Loiter | Mode::PosHold | Mode::Land | Mode::Brake => {}
         }
-        // 4.x tells the new mode at once, 3.5.7 with the next heartbeat.
+        // 4.x reports the new mode immediately, 3.5.7 with the next heartbeat.
         if self.profile() == Profile::Copter462 {
             self.send_heartbeat();
         }
@@ -149,7 +149,7 @@ impl FlightController {
         matches!(self.vehicle.task(), Task::TakeOff { .. })
     }
 
-    /// Whether a mode that flies by itself may move the aircraft now.
+    /// Whether an autonomous mode may move the aircraft now.
     pub(super) fn may_fly(&self) -> bool {
         self.arming.may_take_off && (!self.landed() || self.taking_off())
     }

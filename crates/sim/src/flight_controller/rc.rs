@@ -165,9 +165,9 @@ impl FlightController {
     }
 
     fn update_switch(&mut self) {
-        let heard = self.rc.lost_at.is_none() || self.rc.overrides[4].is_some();
+        let received = self.rc.lost_at.is_none() || self.rc.overrides[4].is_some();
         let position = switch_position(self.rc.effective.0[4]);
-        if !heard || position != self.rc.switch_candidate.0 {
+        if !received || position != self.rc.switch_candidate.0 {
             self.rc.switch_candidate = (position, self.now);
         }
         if position != self.rc.switch && self.now.since(self.rc.switch_candidate.1) >= SWITCH_DEBOUNCE {

@@ -1,4 +1,4 @@
-//! RTL and SMART_RTL: climb, home, wait, come down; and the remembered way that SMART_RTL flies back.
+//! RTL and SMART_RTL: climb, fly home, wait, land; and the recorded path that SMART_RTL flies back.
 
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Instant};
@@ -160,7 +160,7 @@ impl FlightController {
 
     /// One tick of RTL, SMART_RTL or AUTO's return.
     pub(super) fn run_return(&mut self) {
-        // 3.5.7 leaves the ground in RTL no more than in any other mode that flies by itself.
+        // 3.5.7 leaves the ground in RTL no more than in any other autonomous mode.
         if self.landed() && self.returning.phase != Some(Phase::Land) {
             return self.ensure(Task::Idle);
         }
@@ -174,7 +174,7 @@ impl FlightController {
                 self.waypoint(DVec3::new(home.x, home.y, target.z));
             }
             Phase::Retrace if reached => match self.returning.way.pop() {
-                // The first point is the ground that it was armed on: come down above it.
+                // The first point is the ground that it was armed on: descend above it.
                 Some(point) if !self.returning.way.is_empty() => self.retrace(point),
                 _ => self.wait_at_home(),
             },

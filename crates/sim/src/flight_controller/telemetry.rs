@@ -298,7 +298,7 @@ impl FlightController {
                 MavMessage::AHRS(AHRS_DATA { error_rp: 0.003, error_yaw: 0.001, ..AHRS_DATA::DEFAULT })
             }
             Stream::SystemTime => MavMessage::SYSTEM_TIME(SYSTEM_TIME_DATA {
-                // Without a fix nobody knows the time.
+                // Without a fix the time is unknown.
                 time_unix_usec: if self.estimate.has_fix(self.now) { self.utc_us() } else { 0 },
                 time_boot_ms: self.boot_ms(),
             }),

@@ -131,7 +131,7 @@ impl Horizontal {
         self.acceleration_m_s2
     }
 
-    /// Where the aircraft would come to rest if it were told to stop now. The velocity error counts
+    /// Where the aircraft would come to rest if it were ordered to stop now. The velocity error counts
     /// as velocity, so that the acceleration does not jump.
     pub(super) fn stopping_point(&self, position: DVec2, velocity: DVec2) -> DVec2 {
         let velocity = velocity + self.velocity_error;

@@ -10,7 +10,7 @@
 //! their parameters and documentation give them, and `tests/motion_reference.rs` holds the result against
 //! measured flights of both in SITL (`docs/autopilot-parity.md`).
 //!
-//! Promises: no clock, no chance, no allocation; every transcendental through libm, so the same calls
+//! Promises: no clock, no randomness, no allocation; every transcendental through libm, so the same calls
 //! give the same bits everywhere; finite numbers out for any input, however wild.
 //!
 //! Frame: metres east, north and up of the vehicle's home.
@@ -201,7 +201,7 @@ pub struct State {
     pub yaw_rate_rad_s: f64,
     /// 0 to 1; about 0.51 in a hover.
     pub throttle: f64,
-    /// What the land detector says.
+    /// The land detector's state.
     pub landed: bool,
 }
 

@@ -35,7 +35,7 @@ const BRAKE_ACCELERATION_M_S2: f64 = 7.5;
 const BRAKE_CLIMB_M_S: f64 = 2.5;
 /// PILOT_ACCEL_Z.
 const PILOT_ACCELERATION_Z_M_S2: f64 = 2.5;
-/// Above this height LAND comes down fast (LAND_ALT_LOW).
+/// Above this height LAND descends fast (LAND_ALT_LOW).
 const LAND_SLOW_BELOW_M: f64 = 10.0;
 /// Thrust that counts as the motors' lower limit.
 const LOW_THRUST_M_S2: f64 = 0.05 * GRAVITY_M_S2;
@@ -291,7 +291,7 @@ impl Multicopter {
         }
     }
 
-    /// Where it would come to rest if it were told to stop now, as ArduCopter reckons it: where it
+    /// Where it would come to rest if it were ordered to stop now, as ArduCopter reckons it: where it
     /// loiters when a mission ends under way.
     pub fn stopping_point(&self) -> DVec3 {
         let at = self.estimate();

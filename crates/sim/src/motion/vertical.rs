@@ -111,7 +111,7 @@ impl Vertical {
         self.thrust_m_s2 = thrust_m_s2;
     }
 
-    /// Where a climb or descent would end if it were told to stop now (at most 3 m up, 2 m down).
+    /// Where a climb or descent would end if it were ordered to stop now (at most 3 m up, 2 m down).
     pub(super) fn stopping_altitude_m(&self, altitude_m: f64, velocity_m_s: f64) -> f64 {
         let speed = libm::fabs(velocity_m_s);
         let a = self.acceleration_m_s2;

@@ -29,7 +29,7 @@ pub struct Wind {
     deviation_m_s: f64,
     time_constant_s: f64,
     gust: DVec3,
-    chance: Pcg64Mcg,
+    rng: Pcg64Mcg,
 }
 
 impl Wind {
@@ -40,14 +40,14 @@ impl Wind {
         let speed = finite(parameters.speed_m_s);
         let direction = finite(parameters.direction_rad);
         let deviation_m_s = bounded(finite(parameters.gust_deviation_m_s), 0.0, 100.0);
-        let mut chance = child(seed, "wind", 0);
-        let gust = DVec3::new(normal(&mut chance), normal(&mut chance), 0.0) * deviation_m_s;
+        let mut rng = child(seed, "wind", 0);
+        let gust = DVec3::new(normal(&mut rng), normal(&mut rng), 0.0) * deviation_m_s;
         Self {
             mean: DVec3::new(-speed * libm::sin(direction), -speed * libm::cos(direction), 0.0),
             deviation_m_s,
             time_constant_s: bounded(finite(parameters.gust_time_constant_s), 0.0, 1e6),
             gust,
-            chance,
+            rng,
         }
     }
 
@@ -57,7 +57,7 @@ impl Wind {
         if self.deviation_m_s > 0.0 && dt_s > 0.0 {
             let kept = if self.time_constant_s > 0.0 { libm::exp(-dt_s / self.time_constant_s) } else { 0.0 };
             let fresh = self.deviation_m_s * libm::sqrt(1.0 - kept * kept);
-            let draw = DVec3::new(normal(&mut self.chance), normal(&mut self.chance), 0.0);
+            let draw = DVec3::new(normal(&mut self.rng), normal(&mut self.rng), 0.0);
             self.gust = self.gust * kept + draw * fresh;
         }
         self.mean + self.gust

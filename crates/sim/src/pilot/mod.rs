@@ -1,9 +1,9 @@
-//! A simulated pilot: looks at an aircraft and moves the sticks of its transmitter.
+//! A simulated pilot: watches an aircraft and moves the sticks of its transmitter.
 //!
 //! Two kinds. [`trace::Replay`] gives the sticks of a recorded flight again, at their times, blind.
 //! [`synthetic::Synthetic`] flies a programme by eye: it sees height and speed as a pilot on the field does,
 //! and needs no recording. Both turn the mode switch to LOITER, arm by the sticks, and bring the aircraft
-//! down at the end. No clock and no hidden chance: the same flight from the same seed.
+//! down at the end. No clock and no hidden randomness: the same flight from the same seed.
 
 pub mod synthetic;
 pub mod trace;

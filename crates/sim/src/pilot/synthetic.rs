@@ -12,7 +12,7 @@ use super::Sticks;
 use crate::chance::{Pcg64Mcg, child, uniform};
 use crate::flight_controller::Truth;
 
-/// Nobody climbs longer than this, and a programme that does not come on is gone on with.
+/// No climb takes longer than this; then the programme continues.
 const CLIMB_MOST: Duration = Duration::from_secs(60);
 /// The gesture that arms is held for this long at most; then the pilot gives up and leaves it alone.
 const ARM_MOST: Duration = Duration::from_secs(10);
@@ -55,18 +55,18 @@ impl Synthetic {
 
     /// The published flight's shape. The seed varies the length of legs and rests by a few per cent.
     pub fn published(seed: u64) -> Self {
-        let mut luck = child(seed, "pilot", 0);
+        let mut rng = child(seed, "pilot", 0);
         let full = FULL_US as i16;
         // Right and forward in stick widths, seconds of the leg, seconds of rest after it.
-        let legs = |rows: &[(i16, i16, f64, f64)], luck: &mut Pcg64Mcg, programme: &mut Vec<Movement>| {
+        let legs = |rows: &[(i16, i16, f64, f64)], rng: &mut Pcg64Mcg, programme: &mut Vec<Movement>| {
             for &(right, forward, leg_s, rest_s) in rows {
-                programme.push(hold(pushed(right * full, forward * full), leg_s, luck));
-                programme.push(hold(Sticks::CENTRED, rest_s, luck));
+                programme.push(hold(pushed(right * full, forward * full), leg_s, rng));
+                programme.push(hold(Sticks::CENTRED, rest_s, rng));
             }
         };
-        let mut p = vec![hold(Sticks::DOWN, 1.0, &mut luck), Movement::Arm];
+        let mut p = vec![hold(Sticks::DOWN, 1.0, &mut rng), Movement::Arm];
         p.push(Movement::Climb { to_m: 19.0, throttle_us: 1888 });
-        p.push(hold(Sticks::CENTRED, 2.0, &mut luck));
+        p.push(hold(Sticks::CENTRED, 2.0, &mut rng));
         legs(
             &[
                 (1, 0, 32.5, 1.2),
@@ -75,14 +75,14 @@ impl Synthetic {
                 (0, -1, 33.3, 1.8),
                 (1, 0, 102.0, 0.4),
             ],
-            &mut luck,
+            &mut rng,
             &mut p,
         );
         p.push(Movement::Climb { to_m: 41.0, throttle_us: 1978 });
-        legs(&[(0, -1, 34.2, 1.0), (-1, 0, 97.7, 2.5)], &mut luck, &mut p);
+        legs(&[(0, -1, 34.2, 1.0), (-1, 0, 97.7, 2.5)], &mut rng, &mut p);
         p.push(Movement::Climb { to_m: 24.0, throttle_us: 1135 });
-        p.push(hold(Sticks::CENTRED, 2.0, &mut luck));
-        legs(&[(0, 1, 68.3, 1.4), (1, 0, 54.4, 1.9), (0, -1, 36.2, 3.1)], &mut luck, &mut p);
+        p.push(hold(Sticks::CENTRED, 2.0, &mut rng));
+        legs(&[(0, 1, 68.3, 1.4), (1, 0, 54.4, 1.9), (0, -1, 36.2, 3.1)], &mut rng, &mut p);
         p.push(Movement::Land);
         Self::of(p)
     }
@@ -90,18 +90,18 @@ impl Synthetic {
     /// A flight drawn from the seed: legs in any direction at half to full stick, rests, climbs between 15 m
     /// and 45 m, turns of the nose; about `flight` long.
     pub fn drawn(seed: u64, flight: Duration) -> Self {
-        let mut luck = child(seed, "pilot", 1);
+        let mut rng = child(seed, "pilot", 1);
         let mut p = vec![
-            hold(Sticks::DOWN, 1.0, &mut luck),
+            hold(Sticks::DOWN, 1.0, &mut rng),
             Movement::Arm,
             Movement::Climb { to_m: 20.0, throttle_us: 1900 },
         ];
         let (mut left_s, mut height_m) = (flight.as_secs_f64() - 30.0, 20.0);
         while left_s > 0.0 {
-            let between = |luck: &mut Pcg64Mcg, from: f64, to: f64| from + (to - from) * uniform(luck);
-            let seconds = match luck.next_u64() % 6 {
+            let between = |rng: &mut Pcg64Mcg, from: f64, to: f64| from + (to - from) * uniform(rng);
+            let seconds = match rng.next_u64() % 6 {
                 0 => {
-                    let to_m = between(&mut luck, 15.0, 45.0);
+                    let to_m = between(&mut rng, 15.0, 45.0);
                     p.push(Movement::Climb { to_m, throttle_us: if to_m > height_m { 1900 } else { 1150 } });
                     let way_m: f64 = to_m - height_m;
                     height_m = to_m;
@@ -109,42 +109,42 @@ impl Synthetic {
                 }
                 1 => {
                     // A gentle turn: the outer slots cannot follow a fast one.
-                    let offset_us = between(&mut luck, 60.0, 120.0) as i16;
-                    let sign = if luck.next_u64().is_multiple_of(2) { 1 } else { -1 };
+                    let offset_us = between(&mut rng, 60.0, 120.0) as i16;
+                    let sign = if rng.next_u64().is_multiple_of(2) { 1 } else { -1 };
                     let yaw_us = 1500u16.saturating_add_signed(offset_us * sign);
-                    let seconds = between(&mut luck, 1.0, 4.0);
-                    p.push(hold(Sticks { yaw_us, ..Sticks::CENTRED }, seconds, &mut luck));
+                    let seconds = between(&mut rng, 1.0, 4.0);
+                    p.push(hold(Sticks { yaw_us, ..Sticks::CENTRED }, seconds, &mut rng));
                     seconds
                 }
                 2 => {
-                    let seconds = between(&mut luck, 2.0, 10.0);
-                    p.push(hold(Sticks::CENTRED, seconds, &mut luck));
+                    let seconds = between(&mut rng, 2.0, 10.0);
+                    p.push(hold(Sticks::CENTRED, seconds, &mut rng));
                     seconds
                 }
                 _ => {
-                    let angle = between(&mut luck, 0.0, std::f64::consts::TAU);
+                    let angle = between(&mut rng, 0.0, std::f64::consts::TAU);
                     let (sin, cos) = libm::sincos(angle);
-                    let deflection_us = between(&mut luck, 0.5, 1.0) * f64::from(FULL_US);
-                    let seconds = between(&mut luck, 10.0, 60.0);
+                    let deflection_us = between(&mut rng, 0.5, 1.0) * f64::from(FULL_US);
+                    let seconds = between(&mut rng, 10.0, 60.0);
                     let sticks = pushed((deflection_us * sin) as i16, (deflection_us * cos) as i16);
-                    p.push(hold(sticks, seconds, &mut luck));
+                    p.push(hold(sticks, seconds, &mut rng));
                     seconds
                 }
             };
             left_s -= seconds;
         }
-        p.push(hold(Sticks::CENTRED, 3.0, &mut luck));
+        p.push(hold(Sticks::CENTRED, 3.0, &mut rng));
         p.push(Movement::Land);
         Self::of(p)
     }
 
-    /// Whoever sees that something went wrong: lets go of the sticks for so long, and comes down.
+    /// The pilot sees that something went wrong: centres the sticks for so long, and lands.
     pub fn coming_down(after: Duration) -> Self {
         Self::of(vec![Movement::Hold { sticks: Sticks::CENTRED, time: after }, Movement::Land])
     }
 
-    /// Whoever sees that somebody stands below: flies aside, to the right and ahead by these parts of full stick,
-    /// for some seconds, and comes down.
+    /// The pilot sees an aircraft below: flies aside, to the right and ahead by these parts of full stick,
+    /// for some seconds, and lands.
     pub fn landing_aside(right: f64, ahead: f64) -> Self {
         let stick = |part: f64| (part.clamp(-1.0, 1.0) * f64::from(FULL_US)) as i16;
         let aside = pushed(stick(right), stick(ahead));
@@ -165,7 +165,7 @@ impl Synthetic {
                 Some(Movement::Arm) => (Sticks::ARM, seen.armed || held >= ARM_MOST),
                 Some(Movement::Hold { sticks, time }) => (*sticks, held >= *time),
                 Some(Movement::Climb { to_m, throttle_us }) => {
-                    // What the climb goes on after the stick is let go: about a second of it.
+                    // What the climb continues after the stick is centred: about a second of it.
                     let height_m = seen.local.z + seen.velocity.z;
                     let there = if *throttle_us > 1500 { height_m >= *to_m } else { height_m <= *to_m };
                     let sticks = Sticks { throttle_us: *throttle_us, ..Sticks::CENTRED };
@@ -190,7 +190,7 @@ impl Synthetic {
     }
 }
 
-fn hold(sticks: Sticks, seconds: f64, luck: &mut Pcg64Mcg) -> Movement {
-    let varied_s = seconds * (1.0 + VARIATION * (2.0 * uniform(luck) - 1.0));
+fn hold(sticks: Sticks, seconds: f64, rng: &mut Pcg64Mcg) -> Movement {
+    let varied_s = seconds * (1.0 + VARIATION * (2.0 * uniform(rng) - 1.0));
     Movement::Hold { sticks, time: Duration::from_millis((varied_s * 1e3) as u64) }
 }

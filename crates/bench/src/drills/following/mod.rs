@@ -417,7 +417,7 @@ impl Drill {
                 let sequence = 1_000_000 + self.forged;
                 let datagram = Datagram { from, flight, sequence, message: message.clone() };
                 let bytes = wingbeat_wire::encode(&datagram).expect("what was read can be written");
-                (0..AIRCRAFT).for_each(|i| self.world.hear(i, &bytes));
+                (0..AIRCRAFT).for_each(|i| self.world.inject(i, &bytes));
             }
         }
     }

@@ -75,8 +75,8 @@ fn overrides_count_from_the_ground_station_only_and_65535_leaves_them() {
     bench.say_as(9, &override_of([0, 0, 1600, 0, 0, 0, 0, 0]));
     bench.run(0.1);
     assert_eq!(bench.fc.rc.effective.0[2], 1000);
-    bench.say(&override_of([1600, 0, 1600, 0, 0, 0, 0, 0]));
-    bench.say(&override_of([0, 0, 65535, 0, 0, 0, 0, 0]));
+    bench.send(&override_of([1600, 0, 1600, 0, 0, 0, 0, 0]));
+    bench.send(&override_of([0, 0, 65535, 0, 0, 0, 0, 0]));
     bench.run(0.1);
     assert_eq!(bench.fc.rc.effective.0[..3], [1500, 1500, 1600]);
 }
@@ -87,7 +87,7 @@ fn a_lost_radio_means_return() {
     bench.fc.set_rc(None);
     bench.run(1.0);
     assert_eq!(bench.fc.truth().mode, Mode::Rtl);
-    // The throttle pulse below FS_THR_VALUE is the other way that receivers tell of it.
+    // The throttle pulse below FS_THR_VALUE is how other receivers signal it.
     let mut bench = Bench::hovering();
     bench.fc.set_rc(Some(RcChannels([1500, 1500, 950, 1500, 1800, 1000, 1000, 1800])));
     bench.run(0.5);
@@ -134,20 +134,20 @@ fn a_breach_of_the_fence_means_return() {
     // A target beyond the fence is not taken.
     let mut there = item(0, MavCmd::MAV_CMD_NAV_WAYPOINT, 0.0, 60.0, 0.0, 10.0);
     there.current = 2;
-    bench.say(&MavMessage::MISSION_ITEM_INT(there.clone()));
+    bench.send(&MavMessage::MISSION_ITEM_INT(there.clone()));
     bench.run(0.1);
     assert_eq!(bench.fc.counters().targets_refused, 0);
     let refused = |m: &MavMessage| matches!(m, MavMessage::MISSION_ACK(a) if a.mavtype == MavMissionResult::MAV_MISSION_ERROR);
-    assert!(bench.heard.iter().any(|(_, m)| refused(m)));
+    assert!(bench.received.iter().any(|(_, m)| refused(m)));
     // One that was taken before flies into it.
     bench.set("FENCE_ENABLE", 0.0);
-    bench.say(&MavMessage::MISSION_ITEM_INT(there));
+    bench.send(&MavMessage::MISSION_ITEM_INT(there));
     bench.run(0.1);
     bench.set("FENCE_ENABLE", 1.0);
     bench.until(30.0, "the breach", |b| b.fc.truth().mode == Mode::Rtl);
     assert!(bench.fc.truth().local.y < 32.0);
-    let told = |m: &MavMessage| matches!(m, MavMessage::FENCE_STATUS(f) if f.breach_status == 1);
-    assert!(bench.heard.iter().any(|(_, m)| told(m)));
+    let breached = |m: &MavMessage| matches!(m, MavMessage::FENCE_STATUS(f) if f.breach_status == 1);
+    assert!(bench.received.iter().any(|(_, m)| breached(m)));
     bench.until(90.0, "landing at home", |b| !b.fc.truth().armed);
     assert!(bench.fc.truth().local.length() < 2.0);
 }
@@ -157,7 +157,7 @@ fn it_does_not_arm_outside_the_fence() {
     let mut bench = Bench::hovering();
     let mut there = item(0, MavCmd::MAV_CMD_NAV_WAYPOINT, 0.0, 40.0, 0.0, 10.0);
     there.current = 2;
-    bench.say(&MavMessage::MISSION_ITEM_INT(there));
+    bench.send(&MavMessage::MISSION_ITEM_INT(there));
     bench.run(30.0);
     bench.mode(Mode::Land);
     bench.until(40.0, "landing", |b| !b.fc.truth().armed);
@@ -184,9 +184,9 @@ fn a_muted_link_says_nothing_and_still_listens() {
     let mut bench = Bench::warm();
     bench.run(1.0);
     bench.fc.mute(true);
-    let from = bench.heard.len();
+    let from = bench.received.len();
     bench.mode(Mode::Guided);
     bench.run(3.0);
-    assert_eq!(bench.heard.len(), from);
+    assert_eq!(bench.received.len(), from);
     assert_eq!(bench.fc.truth().mode, Mode::Guided);
 }

@@ -29,7 +29,7 @@ fn guided_take_off_flight_and_landing() {
     let mut bench = Bench::hovering();
     let goal = DVec3::new(20.0, 10.0, 15.0);
     let place = Frame::new(home()).to_position(goal);
-    bench.say(&MavMessage::SET_POSITION_TARGET_GLOBAL_INT(SET_POSITION_TARGET_GLOBAL_INT_DATA {
+    bench.send(&MavMessage::SET_POSITION_TARGET_GLOBAL_INT(SET_POSITION_TARGET_GLOBAL_INT_DATA {
         lat_int: place.latitude_e7,
         lon_int: place.longitude_e7,
         alt: 15.0,
@@ -109,7 +109,7 @@ fn auto_on_the_ground_needs_a_take_off_item_and_armed_a_mission() {
 fn a_velocity_that_is_not_renewed_ends_after_three_seconds() {
     let mut bench = Bench::hovering();
     for _ in 0..50 {
-        bench.say(&target_local(0xfc7, [0.0; 3], [4.0, 0.0, 0.0]));
+        bench.send(&target_local(0xfc7, [0.0; 3], [4.0, 0.0, 0.0]));
         bench.run(0.2);
     }
     let moving = bench.fc.truth();
@@ -129,14 +129,14 @@ fn position_with_velocity_is_followed_and_acceleration_refused() {
     bench.set("WPNAV_SPEED", 1000.0);
     for step in 0..100 {
         let north = step as f32 * 0.2 * 3.0;
-        bench.say(&target_local(0xfc0, [north, 0.0, -10.0], [3.0, 0.0, 0.0]));
+        bench.send(&target_local(0xfc0, [north, 0.0, -10.0], [3.0, 0.0, 0.0]));
         bench.run(0.2);
     }
     let truth = bench.fc.truth();
     assert!((truth.local.y - 60.0).abs() < 2.0 && (truth.velocity.y - 3.0).abs() < 0.5, "{truth:?}");
     let refused = bench.fc.counters().targets_refused;
-    bench.say(&target_local(0xe00, [0.0; 3], [0.0; 3]));
-    bench.say(&target_local(0xff8, [f32::NAN, 0.0, 0.0], [0.0; 3]));
+    bench.send(&target_local(0xe00, [0.0; 3], [0.0; 3]));
+    bench.send(&target_local(0xff8, [f32::NAN, 0.0, 0.0], [0.0; 3]));
     bench.run(0.1);
     assert_eq!(bench.fc.counters().targets_refused, refused + 2);
 }
@@ -146,9 +146,9 @@ fn a_guided_item_flies_there() {
     let mut bench = Bench::hovering();
     let mut there = item(0, MavCmd::MAV_CMD_NAV_WAYPOINT, 0.0, 15.0, -5.0, 12.0);
     there.current = 2;
-    bench.say(&MavMessage::MISSION_ITEM_INT(there));
+    bench.send(&MavMessage::MISSION_ITEM_INT(there));
     bench.run(0.1);
-    let acks = bench.heard.iter().filter(
+    let acks = bench.received.iter().filter(
         |(_, m)| matches!(m, MavMessage::MISSION_ACK(a) if a.mavtype == MavMissionResult::MAV_MISSION_ACCEPTED),
     );
     assert_eq!(acks.count(), 1);
@@ -159,7 +159,7 @@ fn a_guided_item_flies_there() {
 #[test]
 fn return_climbs_comes_home_waits_and_lands() {
     let mut bench = Bench::hovering();
-    bench.say(&target_local(0xff8, [40.0, 0.0, -10.0], [0.0; 3]));
+    bench.send(&target_local(0xff8, [40.0, 0.0, -10.0], [0.0; 3]));
     bench.run(30.0);
     assert!(bench.mode(Mode::Rtl));
     let mut highest: f64 = 0.0;
@@ -180,7 +180,7 @@ fn smart_return_retraces_the_way() {
     bench.run(1.0);
     bench.take_off(10.0);
     for goal in [[40.0, 0.0, -10.0], [40.0, 40.0, -10.0]] {
-        bench.say(&target_local(0xff8, goal, [0.0; 3]));
+        bench.send(&target_local(0xff8, goal, [0.0; 3]));
         bench.run(25.0);
     }
     assert!(bench.mode(Mode::SmartRtl));
@@ -197,7 +197,7 @@ fn smart_return_retraces_the_way() {
 fn brake_stops_and_stays() {
     let mut bench = Bench::hovering();
     for _ in 0..40 {
-        bench.say(&target_local(0xfc7, [0.0; 3], [5.0, 0.0, 0.0]));
+        bench.send(&target_local(0xfc7, [0.0; 3], [5.0, 0.0, 0.0]));
         bench.run(0.2);
     }
     assert!(bench.mode(Mode::Brake));
@@ -252,9 +252,9 @@ fn the_same_seed_gives_the_same_bytes() {
         let mut bench = Bench { fc: FlightController::new(config, seed, Instant::ZERO), ..Bench::warm() };
         bench.run(1.0);
         bench.take_off(10.0);
-        bench.say(&target_local(0xff8, [30.0, 10.0, -10.0], [0.0; 3]));
+        bench.send(&target_local(0xff8, [30.0, 10.0, -10.0], [0.0; 3]));
         bench.run(20.0);
-        bench.heard
+        bench.received
     };
     let (one, again, other) = (fly(7), fly(7), fly(8));
     assert!(one.len() > 500);
@@ -310,12 +310,12 @@ fn a_mission_is_left_paused_resumed_and_jumped_in() {
     assert_eq!(bench.reached(), [1]);
     assert_eq!(bench.command(pause, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), OK);
     bench.until(40.0, "the first waypoint", |b| b.reached().contains(&2));
-    // Another mode, then AUTO again: it goes on where it was.
+    // Another mode, then AUTO again: it continues where it was.
     bench.mode(Mode::Brake);
     bench.run(5.0);
     assert!(bench.mode(Mode::Auto));
     bench.until(60.0, "the second waypoint", |b| b.reached().contains(&3));
-    bench.say(&MavMessage::MISSION_SET_CURRENT(wingbeat_autopilot::dialect::MISSION_SET_CURRENT_DATA {
+    bench.send(&MavMessage::MISSION_SET_CURRENT(wingbeat_autopilot::dialect::MISSION_SET_CURRENT_DATA {
         seq: 2,
         target_system: 1,
         target_component: 1,
@@ -356,7 +356,7 @@ fn return_near_home_climbs_to_its_height_only_without_the_cone() {
         let mut bench = Bench::hovering();
         bench.set("RTL_ALT", 3000.0);
         bench.set("RTL_CONE_SLOPE", slope);
-        bench.say(&target_local(0xff8, [5.0, 0.0, -10.0], [0.0; 3]));
+        bench.send(&target_local(0xff8, [5.0, 0.0, -10.0], [0.0; 3]));
         bench.run(15.0);
         assert!(bench.mode(Mode::Rtl));
         let mut highest: f64 = 0.0;

@@ -64,7 +64,7 @@ fn a_silent_ground_station_in_auto_means_rtl_to_4_6_2() {
 fn rtl_keeps_its_altitude_waits_at_home_and_lands() {
     for (profile, wait_s) in PROFILES.into_iter().zip([5.5, 7.8]) {
         let mut bench = hovering(profile);
-        bench.say(&target_local(0xff8, [60.0, 0.0, -20.0], [0.0; 3]));
+        bench.send(&target_local(0xff8, [60.0, 0.0, -20.0], [0.0; 3]));
         bench.run(30.0);
         let up_m = bench.fc.truth().local.z;
         assert!(bench.mode(Mode::Rtl));
@@ -85,7 +85,7 @@ fn guided_entered_at_speed_stops_ahead() {
     for profile in PROFILES {
         let mut bench = hovering(profile);
         for _ in 0..40 {
-            bench.say(&target_local(0xfc7, [0.0; 3], [5.0, 0.0, 0.0]));
+            bench.send(&target_local(0xfc7, [0.0; 3], [5.0, 0.0, 0.0]));
             bench.run(0.2);
         }
         assert!(bench.mode(Mode::AltHold));

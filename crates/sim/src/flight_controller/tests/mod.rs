@@ -26,8 +26,8 @@ struct Bench {
     fc: FlightController,
     now: Instant,
     decoder: Decoder,
-    /// Everything that was said, with the time.
-    heard: Vec<(Instant, MavMessage)>,
+    /// Everything that it sent, with the time.
+    received: Vec<(Instant, MavMessage)>,
     sequence: u8,
     /// Whether the ground station sends its heartbeat once a second.
     beats: bool,
@@ -40,7 +40,7 @@ impl Bench {
             fc,
             now: Instant::ZERO,
             decoder: Decoder::default(),
-            heard: Vec::new(),
+            received: Vec::new(),
             sequence: 0,
             beats: true,
         }
@@ -66,7 +66,7 @@ impl Bench {
         let up = self.fc.truth().local.z;
         assert!((up - f64::from(altitude_m)).abs() < 0.5, "took off to {up} m, asked for {altitude_m} m");
     }
-    fn say(&mut self, message: &MavMessage) {
+    fn send(&mut self, message: &MavMessage) {
         self.say_as(255, message);
     }
     fn say_as(&mut self, system_id: u32, message: &MavMessage) {
@@ -78,12 +78,12 @@ impl Bench {
     }
     fn tick(&mut self) {
         if self.beats && self.now.as_micros().is_multiple_of(1_000_000) {
-            self.say(&heartbeat());
+            self.send(&heartbeat());
         }
         let mut out = Vec::new();
         self.fc.advance(self.now, &mut out);
-        let (now, heard) = (self.now, &mut self.heard);
-        self.decoder.push(&out, |frame: Frame| heard.push((now, frame.message)));
+        let (now, received) = (self.now, &mut self.received);
+        self.decoder.push(&out, |frame: Frame| received.push((now, frame.message)));
         self.now = self.now + TICK;
     }
     fn run(&mut self, seconds: f64) {
@@ -102,7 +102,7 @@ impl Bench {
     }
     /// Sends a command; its acknowledgement.
     fn command(&mut self, command: MavCmd, p: [f32; 7]) -> MavResult {
-        self.say(&MavMessage::COMMAND_LONG(COMMAND_LONG_DATA {
+        self.send(&MavMessage::COMMAND_LONG(COMMAND_LONG_DATA {
             param1: p[0],
             param2: p[1],
             param3: p[2],
@@ -115,9 +115,9 @@ impl Bench {
             target_component: 1,
             confirmation: 0,
         }));
-        let from = self.heard.len();
+        let from = self.received.len();
         self.run(0.04);
-        let ack = self.heard[from..].iter().find_map(|(_, m)| match m {
+        let ack = self.received[from..].iter().find_map(|(_, m)| match m {
             MavMessage::COMMAND_ACK(a) if a.command == command => Some(a.result),
             _ => None,
         });
@@ -128,7 +128,7 @@ impl Bench {
     }
     /// Sets a mode and lets it be read; whether it is in force.
     fn mode(&mut self, mode: Mode) -> bool {
-        self.say(&MavMessage::SET_MODE(SET_MODE_DATA {
+        self.send(&MavMessage::SET_MODE(SET_MODE_DATA {
             custom_mode: mode.number(),
             target_system: 1,
             base_mode: MavModeFlag::MAV_MODE_FLAG_CUSTOM_MODE_ENABLED,
@@ -137,7 +137,7 @@ impl Bench {
         self.fc.truth().mode == mode
     }
     fn set(&mut self, name: &str, value: f32) {
-        self.say(&MavMessage::PARAM_SET(PARAM_SET_DATA {
+        self.send(&MavMessage::PARAM_SET(PARAM_SET_DATA {
             param_value: value,
             target_system: 1,
             target_component: 1,
@@ -147,14 +147,14 @@ impl Bench {
         self.run(0.02);
     }
     fn texts(&self) -> Vec<String> {
-        let texts = self.heard.iter().filter_map(|(_, m)| match m {
+        let texts = self.received.iter().filter_map(|(_, m)| match m {
             MavMessage::STATUSTEXT(t) => Some(text(&t.text[..]).to_owned()),
             _ => None,
         });
         texts.collect()
     }
     fn reached(&self) -> Vec<u16> {
-        let reached = self.heard.iter().filter_map(|(_, m)| match m {
+        let reached = self.received.iter().filter_map(|(_, m)| match m {
             MavMessage::MISSION_ITEM_REACHED(r) => Some(r.seq),
             _ => None,
         });
@@ -162,17 +162,17 @@ impl Bench {
     }
     /// Uploads a mission as a well-behaved ground station does; the final acknowledgement.
     fn upload(&mut self, items: &[MISSION_ITEM_INT_DATA]) -> MavMissionResult {
-        self.say(&count(items.len() as u16));
-        let mut from = self.heard.len();
+        self.send(&count(items.len() as u16));
+        let mut from = self.received.len();
         for _ in 0..500 {
             self.tick();
-            let new: Vec<MavMessage> = self.heard[from..].iter().map(|h| h.1.clone()).collect();
-            from = self.heard.len();
+            let new: Vec<MavMessage> = self.received[from..].iter().map(|h| h.1.clone()).collect();
+            from = self.received.len();
             for message in new {
                 match message {
                     MavMessage::MISSION_REQUEST(r) => {
                         let item = items[usize::from(r.seq)].clone();
-                        self.say(&MavMessage::MISSION_ITEM_INT(item));
+                        self.send(&MavMessage::MISSION_ITEM_INT(item));
                     }
                     MavMessage::MISSION_ACK(a) => return a.mavtype,
                     _ => {}
@@ -182,7 +182,7 @@ impl Bench {
         panic!("the upload did not end");
     }
     fn throttle(&mut self, pulse_us: u16) {
-        self.say(&override_of([0, 0, pulse_us, 0, 0, 0, 0, 0]));
+        self.send(&override_of([0, 0, pulse_us, 0, 0, 0, 0, 0]));
     }
 }
 

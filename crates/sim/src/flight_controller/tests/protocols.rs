@@ -20,9 +20,9 @@ fn cold(profile: Profile) -> Bench {
 fn it_says_nothing_before_it_has_booted_and_arms_only_with_a_position() {
     let mut bench = cold(Profile::Copter357);
     bench.run(2.2);
-    assert!(bench.heard.is_empty());
+    assert!(bench.received.is_empty());
     bench.run(1.8);
-    assert!(bench.heard.iter().any(|(_, m)| matches!(m, MavMessage::HEARTBEAT(_))));
+    assert!(bench.received.iter().any(|(_, m)| matches!(m, MavMessage::HEARTBEAT(_))));
     assert!(bench.mode(Mode::Guided));
     assert_eq!(bench.arm(), FAILED);
     assert!(bench.texts().contains(&"PreArm: gyros still settling".to_owned()), "{:?}", bench.texts());
@@ -156,10 +156,10 @@ fn parameters_are_listed_read_and_set() {
     let mut bench = Bench::warm();
     bench.run(1.0);
     let list = PARAM_REQUEST_LIST_DATA { target_system: 1, target_component: 1 };
-    bench.say(&MavMessage::PARAM_REQUEST_LIST(list));
+    bench.send(&MavMessage::PARAM_REQUEST_LIST(list));
     bench.run(3.0);
     let values: Vec<(u16, u16, String, f32)> = bench
-        .heard
+        .received
         .iter()
         .filter_map(|(_, m)| match m {
             MavMessage::PARAM_VALUE(v) => {
@@ -175,14 +175,14 @@ fn parameters_are_listed_read_and_set() {
 
     bench.set("RTL_ALT", 2500.0);
     bench.set("NO_SUCH", 1.0);
-    bench.say(&MavMessage::PARAM_REQUEST_READ(PARAM_REQUEST_READ_DATA {
+    bench.send(&MavMessage::PARAM_REQUEST_READ(PARAM_REQUEST_READ_DATA {
         param_index: -1,
         target_system: 1,
         target_component: 1,
         param_id: "RTL_ALT".into(),
     }));
     bench.run(0.1);
-    let answers = bench.heard.iter().filter(|(_, m)| {
+    let answers = bench.received.iter().filter(|(_, m)| {
         matches!(m, MavMessage::PARAM_VALUE(v) if v.param_value == 2500.0 && v.param_index == u16::MAX)
     });
     assert_eq!(answers.count(), 2, "one for the set, one for the read");
@@ -194,12 +194,12 @@ fn a_mission_goes_up_with_losses_and_comes_back_equal() {
     let mut bench = Bench::warm();
     bench.run(1.0);
     let items = triangle();
-    bench.say(&count(items.len() as u16));
-    // Every request is answered only the second time it is heard.
-    let (mut asked, mut from, mut requests) = ([0; 6], bench.heard.len(), 0);
+    bench.send(&count(items.len() as u16));
+    // Every request is answered only when it is received for the second time.
+    let (mut asked, mut from, mut requests) = ([0; 6], bench.received.len(), 0);
     bench.until(20.0, "the end of the upload", |b| {
-        let new: Vec<MavMessage> = b.heard[from..].iter().map(|h| h.1.clone()).collect();
-        from = b.heard.len();
+        let new: Vec<MavMessage> = b.received[from..].iter().map(|h| h.1.clone()).collect();
+        from = b.received.len();
         let mut done = false;
         for message in new {
             match message {
@@ -207,7 +207,7 @@ fn a_mission_goes_up_with_losses_and_comes_back_equal() {
                     requests += 1;
                     asked[usize::from(r.seq)] += 1;
                     if asked[usize::from(r.seq)] == 2 {
-                        b.say(&MavMessage::MISSION_ITEM_INT(items[usize::from(r.seq)].clone()));
+                        b.send(&MavMessage::MISSION_ITEM_INT(items[usize::from(r.seq)].clone()));
                     }
                 }
                 MavMessage::MISSION_ACK(a) => {
@@ -220,13 +220,13 @@ fn a_mission_goes_up_with_losses_and_comes_back_equal() {
     });
     assert_eq!(requests, 12, "one repetition of each of six requests, a second apart");
     let mission = MavMissionType::MAV_MISSION_TYPE_MISSION;
-    bench.say(&MavMessage::MISSION_REQUEST_LIST(MISSION_REQUEST_LIST_DATA {
+    bench.send(&MavMessage::MISSION_REQUEST_LIST(MISSION_REQUEST_LIST_DATA {
         target_system: 1,
         target_component: 1,
         mission_type: mission,
     }));
     for seq in 0..6 {
-        bench.say(&MavMessage::MISSION_REQUEST_INT(MISSION_REQUEST_INT_DATA {
+        bench.send(&MavMessage::MISSION_REQUEST_INT(MISSION_REQUEST_INT_DATA {
             seq,
             target_system: 1,
             target_component: 1,
@@ -234,10 +234,11 @@ fn a_mission_goes_up_with_losses_and_comes_back_equal() {
         }));
     }
     bench.run(0.1);
-    let counted = bench.heard.iter().any(|(_, m)| matches!(m, MavMessage::MISSION_COUNT(c) if c.count == 6));
+    let counted =
+        bench.received.iter().any(|(_, m)| matches!(m, MavMessage::MISSION_COUNT(c) if c.count == 6));
     assert!(counted);
     let back: Vec<&MISSION_ITEM_INT_DATA> = bench
-        .heard
+        .received
         .iter()
         .filter_map(|(_, m)| match m {
             MavMessage::MISSION_ITEM_INT(i) => Some(i),
@@ -257,9 +258,9 @@ fn a_mission_goes_up_with_losses_and_comes_back_equal() {
 fn an_upload_that_falls_silent_is_given_up() {
     let mut bench = Bench::warm();
     bench.run(1.0);
-    bench.say(&count(3));
+    bench.send(&count(3));
     bench.run(20.0);
-    let requests = bench.heard.iter().filter(|(_, m)| matches!(m, MavMessage::MISSION_REQUEST(_))).count();
+    let requests = bench.received.iter().filter(|(_, m)| matches!(m, MavMessage::MISSION_REQUEST(_))).count();
     assert_eq!(requests, 9, "at once and then each second for eight seconds");
 }
 
@@ -281,21 +282,23 @@ fn items_that_are_not_flown_are_refused() {
     }
     let mut bench = Bench::warm();
     bench.run(1.0);
-    bench.say(&count(2000));
+    bench.send(&count(2000));
     bench.run(0.1);
     let full = |m: &MavMessage| matches!(m, MavMessage::MISSION_ACK(a) if a.mavtype as u32 == 4);
-    assert!(bench.heard.iter().any(|(_, m)| full(m)));
+    assert!(bench.received.iter().any(|(_, m)| full(m)));
 }
 
 #[test]
 fn telemetry_keeps_its_rates() {
     let mut bench = Bench::warm();
     bench.run(3.0);
-    let only_heartbeats =
-        bench.heard.iter().filter(|(_, m)| matches!(m, MavMessage::ATTITUDE(_) | MavMessage::SYS_STATUS(_)));
+    let only_heartbeats = bench
+        .received
+        .iter()
+        .filter(|(_, m)| matches!(m, MavMessage::ATTITUDE(_) | MavMessage::SYS_STATUS(_)));
     assert_eq!(only_heartbeats.count(), 0, "3.5.7 in SITL streams nothing until it is asked");
     bench.set("SR0_EXTRA1", 10.0);
-    bench.say(&MavMessage::REQUEST_DATA_STREAM(REQUEST_DATA_STREAM_DATA {
+    bench.send(&MavMessage::REQUEST_DATA_STREAM(REQUEST_DATA_STREAM_DATA {
         req_message_rate: 2,
         target_system: 1,
         target_component: 1,
@@ -303,9 +306,9 @@ fn telemetry_keeps_its_rates() {
         start_stop: 1,
     }));
     bench.command(MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL, [33.0, 2e5, 0.0, 0.0, 0.0, 0.0, 0.0]);
-    let from = bench.heard.len();
+    let from = bench.received.len();
     bench.run(10.0);
-    let count = |f: fn(&MavMessage) -> bool| bench.heard[from..].iter().filter(|(_, m)| f(m)).count();
+    let count = |f: fn(&MavMessage) -> bool| bench.received[from..].iter().filter(|(_, m)| f(m)).count();
     assert!((99..=101).contains(&count(|m| matches!(m, MavMessage::ATTITUDE(_)))));
     assert!((19..=21).contains(&count(|m| matches!(m, MavMessage::SYS_STATUS(_)))));
     assert!((49..=51).contains(&count(|m| matches!(m, MavMessage::GLOBAL_POSITION_INT(_)))));
@@ -326,7 +329,7 @@ fn frames_for_others_and_from_strangers_are_counted() {
             ..COMMAND_LONG_DATA::DEFAULT
         })
     };
-    bench.say(&arm(9));
+    bench.send(&arm(9));
     bench.run(0.1);
     assert!(!bench.fc.truth().armed);
     assert_eq!(bench.fc.counters().other_target, 1);
@@ -335,7 +338,7 @@ fn frames_for_others_and_from_strangers_are_counted() {
     bench.run(0.1);
     assert!(!bench.fc.truth().armed);
     assert_eq!(bench.fc.counters().other_sender, 1);
-    bench.say(&arm(0));
+    bench.send(&arm(0));
     bench.run(0.1);
     assert!(bench.fc.truth().armed);
 }
@@ -366,7 +369,7 @@ proptest! {
         bench.run(0.1);
         // A false start may hold back frames until it is refuted by what follows.
         for _ in 0..40 {
-            bench.say(&heartbeat());
+            bench.send(&heartbeat());
         }
         bench.run(0.1);
         prop_assert!(!bench.fc.truth().armed);
@@ -384,9 +387,9 @@ fn a_reboot_forgets_the_mode_and_keeps_parameters_and_mission() {
     let reboot = MavCmd::MAV_CMD_PREFLIGHT_REBOOT_SHUTDOWN;
     assert_eq!(bench.command(reboot, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), OK);
     assert_eq!(bench.fc.truth().mode, Mode::Stabilize);
-    let from = bench.heard.len();
+    let from = bench.received.len();
     bench.run(2.0);
-    assert_eq!(bench.heard.len(), from, "silent while it boots");
+    assert_eq!(bench.received.len(), from, "silent while it boots");
     bench.run(3.0);
     bench.mode(Mode::Guided);
     assert_eq!(bench.arm(), FAILED, "no position yet");
@@ -395,7 +398,7 @@ fn a_reboot_forgets_the_mode_and_keeps_parameters_and_mission() {
     // Milliseconds since boot start again.
     bench.command(MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL, [30.0, 2e5, 0.0, 0.0, 0.0, 0.0, 0.0]);
     bench.run(1.0);
-    let boot_ms = bench.heard.iter().rev().find_map(|(_, m)| match m {
+    let boot_ms = bench.received.iter().rev().find_map(|(_, m)| match m {
         MavMessage::ATTITUDE(a) => Some(a.time_boot_ms),
         _ => None,
     });
