@@ -194,6 +194,10 @@ mod tests {
     fn every_row_of_the_file_is_flown_and_every_flight_is_in_the_file() {
         let text = std::fs::read_to_string(crate::root().join(FILE)).unwrap();
         let golden: Golden = toml::from_str(&text).unwrap();
+        let full: Vec<&str> = golden.full.keys().map(String::as_str).collect();
+        let mut expected = FULL.to_vec();
+        expected.sort_unstable();
+        assert_eq!(full, expected);
         let drills = golden.quick.keys().filter(|key| key.starts_with("bench drill ")).count();
         assert_eq!(drills % 20, 0);
         assert_eq!(golden.quick.len() - drills, QUICK.len() - 1);
