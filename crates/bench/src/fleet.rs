@@ -250,7 +250,7 @@ impl Fleet {
             sleep_until(self.clock.kernel(at)).await;
             let statuses = self.statuses();
             let now = self.clock.now();
-            observer.look(now, &self.samples(&statuses));
+            observer.sample(now, &self.samples(&statuses));
             if statuses.iter().all(|s| matches!(s.phase, api::Phase::Waiting | api::Phase::Moving)) {
                 self.started.tell(now);
             }
