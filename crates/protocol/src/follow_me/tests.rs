@@ -3,17 +3,20 @@
 
 extern crate std;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::string::{String, ToString as _};
+use std::string::ToString as _;
 use std::vec::Vec as StdVec;
 
 use wingbeat_geo::formation::{Layout, Offset};
 use wingbeat_wire::VehicleId;
 
+use wingbeat_geo::{DVec3, Duration, Frame, Position};
+use wingbeat_wire::{Coordinates, Message, Refused};
+
 use super::*;
-use crate::Severity;
-use crate::swarm::TakeOff;
-use crate::swarm::members::Slots;
+use crate::swarm::plan::position;
+use crate::{Order, Severity, Telemetry};
+
+mod table;
 
 struct Craft {
     follow: FollowMe,
@@ -26,6 +29,19 @@ struct Craft {
     orders: StdVec<(Instant, Order)>,
     told: StdVec<(Instant, Message)>,
     refused: StdVec<Refused>,
+}
+
+impl Craft {
+    fn telemetry(&self, frame: &Frame) -> Telemetry {
+        Telemetry {
+            position: frame.to_position(self.at.truncate().extend(0.0)),
+            height_m: self.at.z,
+            velocity_m_s: DVec3::ZERO,
+            heading_rad: self.heading_rad,
+            armed: self.armed,
+            landing: self.landing,
+        }
+    }
 }
 
 struct Rig {
@@ -78,7 +94,7 @@ impl Rig {
         let mut queue = StdVec::new();
         self.feed_one(i, input, &mut queue);
         while let Some((from, to, flight, message)) = queue.pop() {
-            let from = self.craft[from].follow.swarm.config.me;
+            let from = self.craft[from].follow.swarm.config().me;
             self.feed_one(to, Input::Message { from, flight, message: &message }, &mut queue);
         }
     }
@@ -95,7 +111,7 @@ impl Rig {
                     craft.orders.push((now, order));
                 }
                 Action::Broadcast { flight, message } => {
-                    let from = craft.follow.swarm.config.me;
+                    let from = craft.follow.swarm.config().me;
                     let datagram = wingbeat_wire::Datagram { from, flight, sequence: 0, message };
                     let bytes = wingbeat_wire::encode(&datagram).unwrap();
                     let message = wingbeat_wire::decode(&bytes).unwrap().message;
@@ -145,14 +161,7 @@ impl Rig {
                 craft.at.z = craft.at.z.max(0.0);
                 craft.armed = craft.at.z > 0.0 || self.leader_m_s.z > 0.0;
             }
-            let telemetry = Telemetry {
-                position: self.frame.to_position(craft.at.truncate().extend(0.0)),
-                height_m: craft.at.z,
-                velocity_m_s: DVec3::ZERO,
-                heading_rad: craft.heading_rad,
-                armed: craft.armed,
-                landing: craft.landing,
-            };
+            let telemetry = craft.telemetry(&self.frame);
             self.feed(i, Input::Telemetry(telemetry));
             self.feed(i, Input::Wake);
         }
@@ -190,7 +199,7 @@ impl Rig {
     }
 
     fn set_up(&mut self) {
-        self.until("hellos", 30, |r| r.craft[0].follow.swarm.heard.len() + 1 == r.craft.len());
+        self.until("hellos", 30, |r| r.craft[0].follow.swarm.setup().count() == r.craft.len());
         self.command_all(Command::Setup);
         self.until("setup", 600, |r| {
             r.slaves_in(StateId::SetupFinished) && r.state(0) == StateId::SetupFinished
@@ -217,16 +226,19 @@ impl Rig {
     }
 
     fn flight(&self) -> u32 {
-        self.craft[0].follow.swarm.flight
+        self.craft[0].follow.swarm.assignment().flight()
     }
 
     fn coordinates(&self) -> Coordinates {
-        self.craft[0].follow.coordinates().unwrap()
+        {
+            let follow = &self.craft[0].follow;
+            follow.guidance.coordinates(&follow.swarm).unwrap()
+        }
     }
 
     /// Where a slave should be around the leader, and where it is.
     fn off_m(&self, i: usize) -> f64 {
-        let place = self.craft[i].follow.slot_of(self.coordinates()).unwrap();
+        let place = guidance::slot_around(&self.craft[i].follow.swarm, self.coordinates()).unwrap();
         let there = self.frame.to_local(position(place)).truncate();
         there.extend(f64::from(place.height_mm) * 1e-3).distance(self.craft[i].at)
     }
@@ -474,77 +486,6 @@ fn follow_09_the_operator_stops_a_slave_in_every_state() {
 }
 
 #[test]
-fn follow_10_the_transition_table() {
-    let later = Instant::from_secs(20);
-    let leader = [
-        State::SetupFinished,
-        State::Flying(Flight::Ready),
-        State::Flying(Flight::FollowMe),
-        State::Flying(Flight::Descending { until: Instant::ZERO }),
-        State::Finished,
-    ];
-    let slave = [
-        State::SetupFinished,
-        State::Flying(Flight::Ready),
-        State::Flying(Flight::Following),
-        State::Flying(Flight::LeaderLost { land_at: later }),
-        State::TakingOff(TakeOff::InSlot),
-        State::MovingToLand,
-        State::Landing,
-        State::Finished,
-        State::Aborted(Abort::Hold),
-    ];
-    type Change = (&'static str, fn(&mut FollowMe));
-    let changes: [Change; 12] = [
-        ("Start", |f| f.swarm.asked = Some(Command::Start)),
-        ("Hold", |f| f.swarm.asked = Some(Command::Hold)),
-        ("Land", |f| f.swarm.asked = Some(Command::Land)),
-        ("the leader leads", |f| f.is_fresh = true),
-        ("the leader leads, follows again", |f| (f.is_fresh, f.config.follows_again) = (true, true)),
-        ("the leader is silent", |f| f.heard_at = Some(Instant::ZERO)),
-        ("told to land", |f| f.swarm.land_at = Some(Point::default())),
-        ("at height", |f| f.swarm.at.as_mut().unwrap().height_m = 18.1),
-        ("below half the height", |f| f.swarm.at.as_mut().unwrap().height_m = 9.4),
-        ("mode LAND", |f| f.swarm.at.as_mut().unwrap().landing = true),
-        ("order failed", |f| f.swarm.failed = true),
-        ("disarmed", |f| f.swarm.at.as_mut().unwrap().armed = false),
-    ];
-    // The leader's rows of Hold, Land and failed orders cannot be: see follow_02.
-    let cannot_be =
-        |role: &str, name: &str| role == "leader" && ["Hold", "Land", "order failed"].contains(&name);
-    let mut rig = Rig::new(3, Layout::Linear, USUAL);
-    rig.lead();
-    let mut table = String::new();
-    for (role, index, states) in [("leader", 0, &leader[..]), ("slave", 1, &slave[..])] {
-        writeln!(table, "{role}:").unwrap();
-        for &state in states {
-            for (name, change) in changes.into_iter().filter(|(name, _)| !cannot_be(role, name)) {
-                let f = &mut rig.craft[index].follow;
-                let at = f.swarm.at;
-                f.swarm.state = state;
-                (f.swarm.acks, f.swarm.in_slot, f.swarm.all_in_slots, f.swarm.arrived) =
-                    (0, Slots::MIN, false, false);
-                (f.swarm.asked, f.swarm.failed, f.swarm.land_at) = (None, false, None);
-                (f.is_fresh, f.config.follows_again, f.swarm.leg_deadline) = (false, false, Instant::NEVER);
-                f.heard_at = Some(Instant::from_secs(9));
-                f.swarm.at.as_mut().unwrap().height_m = 15.0;
-                change(f);
-                let next = f.next(Instant::from_secs(10));
-                if next != state {
-                    let shown = |state: State| match state {
-                        State::Flying(flight) => std::format!("{flight:?}"),
-                        other => std::format!("{other:?}"),
-                    };
-                    writeln!(table, "  {} | {name} -> {}", shown(state), shown(next)).unwrap();
-                }
-                f.swarm.at = at;
-            }
-        }
-    }
-    insta::assert_snapshot!(table);
-}
-
-#[test]
 fn follow_11_eight_of_ten_datagrams_may_be_lost_and_all_come_down() {
     let mut rig = Rig::new(5, Layout::Matrix, |c| c.follows_again = true);
     rig.hears = |n, from, to| {
@@ -639,7 +580,7 @@ fn follow_03_a_formation_with_heights_is_flown_at_them_and_within_the_fence() {
     rig.until("low", 20, |r| r.craft[0].at.z < 11.0);
     rig.leader_m_s = DVec3::ZERO;
     rig.run(5);
-    let least_m = rig.craft[0].follow.config.swarm.height_least_m;
+    let least_m = rig.craft[0].follow.swarm.config().height_least_m;
     let lowest_m = rig.craft[1..].iter().map(|c| c.at.z).fold(f64::INFINITY, f64::min);
     assert!((lowest_m - least_m).abs() < 0.3, "{lowest_m}");
     assert!(rig.slaves_in(StateId::Following));

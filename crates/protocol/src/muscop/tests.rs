@@ -4,25 +4,27 @@
 extern crate std;
 use std::boxed::Box;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::string::{String, ToString as _};
+use std::string::ToString as _;
 use std::vec::Vec as StdVec;
 
 use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{DVec3, Duration, Frame, Position};
 
+use wingbeat_wire::{Message, Refused};
+
 use super::*;
-use crate::swarm::members::Slots;
+use crate::swarm::Manner;
 use crate::swarm::plan::Route;
-use crate::swarm::{Manner, TakeOff};
-use crate::{Order, Severity, Telemetry};
+use crate::{Action, Order, Severity, Telemetry};
 
 mod faults;
 mod landing;
 mod preview;
 mod returning;
+mod table;
 
 struct Craft {
+    config: Config,
     muscop: Muscop,
     frame: Frame,
     at: DVec3,
@@ -34,7 +36,21 @@ struct Craft {
     orders: StdVec<(Instant, Order)>,
 }
 
+impl Craft {
+    fn telemetry(&self, velocity_m_s: DVec3) -> Telemetry {
+        Telemetry {
+            position: self.frame.to_position(self.at),
+            height_m: self.at.z,
+            velocity_m_s,
+            heading_rad: 0.0,
+            armed: self.armed,
+            landing: false,
+        }
+    }
+}
+
 struct Rig {
+    seed: u64,
     craft: StdVec<Craft>,
     now: Instant,
     /// Whether a datagram (number, from, to) arrives.
@@ -75,11 +91,12 @@ impl Rig {
                 let mut config = Config::new(VehicleId(10 + i as u64), VehicleId(10), count);
                 config.swarm.layout = layout;
                 config.swarm.offsets = offsets.clone();
-                let mut muscop = Muscop::new(config, seed + i as u64, Instant::ZERO);
+                let mut muscop = Muscop::new(config.clone(), seed + i as u64, Instant::ZERO);
                 if i == 0 {
                     muscop.set_mission(&mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0)).unwrap();
                 }
                 Craft {
+                    config,
                     muscop,
                     frame,
                     at: DVec3::new((i as f64 - (count / 2) as f64) * 10.0, 0.0, 0.0),
@@ -93,6 +110,7 @@ impl Rig {
             .collect();
         Self {
             craft,
+            seed,
             now: Instant::ZERO,
             hears: Box::new(|_, _, _| true),
             dead: std::vec![false; count],
@@ -102,11 +120,25 @@ impl Rig {
         }
     }
 
+    /// Gives an aircraft another configuration, before it has met the others.
+    fn configure(&mut self, i: usize, change: impl Fn(&mut swarm::Config)) {
+        assert_eq!(self.now, Instant::ZERO);
+        let craft = &mut self.craft[i];
+        change(&mut craft.config.swarm);
+        let task = craft.muscop.swarm.task_mut().clone();
+        craft.muscop = Muscop::new(craft.config.clone(), self.seed + i as u64, Instant::ZERO);
+        *craft.muscop.swarm.task_mut() = task;
+    }
+
+    fn configure_all(&mut self, change: impl Fn(&mut swarm::Config)) {
+        (0..self.craft.len()).for_each(|i| self.configure(i, &change));
+    }
+
     fn feed(&mut self, i: usize, input: Input<'_>) {
         let mut queue = StdVec::new();
         self.feed_one(i, input, &mut queue);
         while let Some((from, to, flight, message)) = queue.pop() {
-            let from = self.craft[from].muscop.swarm.config.me;
+            let from = self.craft[from].muscop.swarm.config().me;
             self.feed_one(to, Input::Message { from, flight, message: &message }, &mut queue);
         }
     }
@@ -127,7 +159,7 @@ impl Rig {
                 }
                 Action::Broadcast { flight, message } => {
                     let bytes = wingbeat_wire::encode(&wingbeat_wire::Datagram {
-                        from: craft.muscop.swarm.config.me,
+                        from: craft.muscop.swarm.config().me,
                         flight,
                         sequence: 0,
                         message,
@@ -198,14 +230,7 @@ impl Rig {
                 None => {}
                 Some(order @ (Order::FlyRoute { .. } | Order::Resume)) => panic!("MUSCOP orders {order}"),
             }
-            let telemetry = Telemetry {
-                position: craft.frame.to_position(craft.at),
-                height_m: craft.at.z,
-                velocity_m_s: (craft.at - before) / 0.05,
-                heading_rad: 0.0,
-                armed: craft.armed,
-                landing: false,
-            };
+            let telemetry = craft.telemetry((craft.at - before) / 0.05);
             if let Some(order) = done {
                 self.feed(i, Input::Done(order));
             }
@@ -268,7 +293,7 @@ impl Rig {
     }
 
     fn set_up(&mut self) {
-        self.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() + 1 == r.craft.len());
+        self.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == r.craft.len());
         self.command_all(Command::Setup);
         self.until("setup", 300, |r| r.all_in(StateId::SetupFinished));
     }
@@ -331,10 +356,10 @@ fn muscop_01_every_formation_is_flown_as_it_was_asked_for() {
         let mut rig = Rig::with_places(5, layout, &offsets, 1);
         rig.set_up();
         let asked = crate::swarm::shape::configured(layout, &offsets, 5, 50.0).unwrap();
-        let heading = plan::heading_rad(&rig.craft[0].muscop.swarm.plan);
+        let heading = plan::heading_rad(rig.craft[0].muscop.swarm.assignment().plan());
         let center = rig.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap();
         for craft in &rig.craft {
-            let slot = craft.muscop.swarm.slot;
+            let slot = craft.muscop.swarm.assignment().slot();
             let wanted = asked.offset_m(slot, heading).extend(asked.height_m(slot));
             let apart = (craft.at - rig.craft[center].at).distance(wanted);
             assert!(apart < 2.5, "{layout}: slot {slot} is {apart} m from its place");
@@ -368,7 +393,7 @@ fn muscop_08_a_place_below_the_ground_or_above_the_fence_is_refused_with_its_slo
     ] {
         let offsets = Offsets::from_slice(&offsets).unwrap();
         let mut rig = Rig::with_places(3, Layout::Custom, &offsets, 1);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
         rig.feed(0, Input::Operator(Command::Setup));
         assert_eq!(rig.craft[0].muscop.state_id(), StateId::Start);
         let log = &rig.craft[0].log;
@@ -402,7 +427,7 @@ fn muscop_03_eight_of_ten_datagrams_may_be_lost() {
             // 20 % arrive, evenly among all pairs.
             scramble(n, from, to) % 10 < 2
         });
-        rig.until("hellos", 30, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+        rig.until("hellos", 30, |r| r.craft[0].muscop.swarm.setup().count() == 5);
         rig.command_all(Command::Setup);
         rig.until("setup", 600, |r| r.all_in(StateId::SetupFinished));
         rig.command_all(Command::Start);
@@ -415,7 +440,7 @@ fn muscop_04_the_operator_stops_it_in_every_state() {
     for command in [Command::Hold, Command::Return, Command::Land] {
         for steps in (20..2_400).step_by(97) {
             let mut rig = Rig::new(3, Layout::Linear, 9);
-            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
             rig.command_all(Command::Setup);
             for _ in 0..steps {
                 if rig.all_in(StateId::SetupFinished) {
@@ -466,7 +491,7 @@ fn muscop_06_a_failed_order_holds_then_lands() {
 fn muscop_07_strangers_and_other_flights_are_refused() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.set_up();
-    let flight = rig.craft[0].muscop.swarm.flight;
+    let flight = rig.craft[0].muscop.swarm.assignment().flight();
     let refused = |rig: &mut Rig, from: u64, flight: u32, message: Message| {
         let mut out = Actions::new();
         let input = Input::Message { from: VehicleId(from), flight, message: &message };
@@ -480,7 +505,7 @@ fn muscop_07_strangers_and_other_flights_are_refused() {
     assert_eq!(refused(&mut rig, 10, flight, go.clone()), Some(Refused::Stranger));
     assert_eq!(refused(&mut rig, 11, flight, go), None);
     // A plan from anybody but the configured master is nobody's business.
-    let plan = rig.craft[0].muscop.swarm.plan.clone();
+    let plan = rig.craft[0].muscop.swarm.assignment().plan().clone();
     assert_eq!(refused(&mut rig, 11, flight, Message::Data(plan)), Some(Refused::Stranger));
 }
 
@@ -499,7 +524,7 @@ fn muscop_08_setup_is_refused_with_a_reason() {
     for (legs, height, word) in [(300.0, 130.0, "height 130 m"), (6_000.0, 20.0, "from the start")] {
         let mut rig = Rig::new(3, Layout::Linear, 4);
         rig.craft[0].muscop.set_mission(&mission(&[(0.0, 0.0), (legs, 0.0)], height)).unwrap();
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
         rig.command_all(Command::Setup);
         assert_eq!(rig.craft[0].muscop.state_id(), StateId::Start);
         assert!(rig.craft[0].log.iter().any(|(_, _, l)| l.contains(word)), "{:?}", rig.craft[0].log);
@@ -511,23 +536,22 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
     type Change = fn(&mut Rig);
     let cases: [(&str, Change); 6] = [
         ("take-off: 000000000000000b and 000000000000000a come within 4.0 m", |r| r.craft[1].at.x -= 6.0),
-        ("distance_m 4 m: slots over each other", |r| r.craft[0].muscop.swarm.config.distance_m = 4.0),
-        ("landing_distance_m 2.5 m: slots", |r| r.craft[0].muscop.swarm.config.landing_distance_m = 2.5),
+        ("distance_m 4 m: slots over each other", |r| r.configure(0, |c| c.distance_m = 4.0)),
+        ("landing_distance_m 2.5 m: slots", |r| r.configure(0, |c| c.landing_distance_m = 2.5)),
         ("000000000000000a, slot 0, waypoint 0: 300 m from", |r| {
-            r.craft[0].muscop.swarm.config.distance_m = 300.0;
-            r.craft[0].muscop.swarm.config.distance_most_m = 250.0;
+            r.configure(0, |c| (c.distance_m, c.distance_most_m) = (300.0, 250.0));
         }),
         ("waypoint 1: height -5 m, expected 2 to 120 m", |r| {
             let mut mission = mission(&[(0.0, 0.0), (0.0, 200.0)], 20.0);
             mission[1].height_mm = -5_000;
             r.craft[0].muscop.set_mission(&mission).unwrap();
         }),
-        ("heading: found NaN", |r| r.craft[0].muscop.swarm.task.heading_rad = Some(f64::NAN)),
+        ("heading: found NaN", |r| r.craft[0].muscop.swarm.task_mut().heading_rad = Some(f64::NAN)),
     ];
     for (words, change) in cases {
         let mut rig = Rig::new(3, Layout::Linear, 4);
         change(&mut rig);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
         rig.command_all(Command::Setup);
         for _ in 0..100 {
             rig.step();
@@ -538,8 +562,8 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
     }
     // A follower whose own fence is narrower refuses the plan, says why, and so holds the setup up.
     let mut rig = Rig::new(3, Layout::Linear, 4);
-    rig.craft[2].muscop.swarm.config.height_most_m = 15.0;
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+    rig.configure(2, |c| c.height_most_m = 15.0);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
     rig.command_all(Command::Setup);
     for _ in 0..100 {
         rig.step();
@@ -547,7 +571,7 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
     assert!(rig.says(2, "the master's plan is refused: 000000000000000c, slot 2, waypoint 0: height 20 m"));
     assert!(rig.craft[0].muscop.detail().contains("waiting for 1 to hold the plan"));
     // One that holds another plan is named.
-    let flight = rig.craft[0].muscop.swarm.flight;
+    let flight = rig.craft[0].muscop.swarm.assignment().flight();
     let other = Message::DataAck { hash: 7 };
     for _ in 0..2 {
         rig.feed(0, Input::Message { from: VehicleId(12), flight, message: &other });
@@ -557,9 +581,9 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
     assert_eq!(told.count(), 1);
     // Two aircraft with one id call from two places.
     let mut rig = Rig::new(3, Layout::Linear, 4);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 2);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
     let elsewhere = Message::Hello { at: mission(&[(80.0, 80.0)], 0.0)[0] };
-    let call = crate::swarm::discovery::call_number(rig.craft[0].muscop.swarm.config.master);
+    let call = crate::swarm::setup::call_number(rig.craft[0].muscop.swarm.config().master);
     // A call to another master is none of ours, whoever calls.
     rig.feed(0, Input::Message { from: VehicleId(12), flight: call ^ 1, message: &elsewhere });
     rig.craft[0].muscop.permits(Command::Setup).unwrap();
@@ -573,9 +597,8 @@ fn muscop_19_all_take_off_at_once_only_where_their_paths_never_meet() {
     for (separation_m, flies) in [(5.0, false), (3.0, true)] {
         for lost in [0, 8] {
             let mut rig = Rig::new(5, Layout::Linear, 4);
-            let config = &mut rig.craft[0].muscop.swarm.config;
-            (config.take_off, config.separation_m) = (Manner::Simultaneous, separation_m);
-            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+            rig.configure(0, |c| (c.take_off, c.separation_m) = (Manner::Simultaneous, separation_m));
+            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
             rig.hears = Box::new(move |n, from, to| scramble(n, from, to) % 10 >= lost);
             rig.command_all(Command::Setup);
             if !flies {
@@ -607,7 +630,7 @@ fn muscop_09_a_lone_aircraft_flies_the_same_mission() {
 #[test]
 fn muscop_11_a_follower_takes_setup_twice_and_waits_for_the_plan() {
     let mut rig = Rig::new(2, Layout::Linear, 4);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 1);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 2);
     for _ in 0..2 {
         rig.craft[1].muscop.permits(Command::Setup).unwrap();
         rig.feed(1, Input::Operator(Command::Setup));
@@ -615,89 +638,6 @@ fn muscop_11_a_follower_takes_setup_twice_and_waits_for_the_plan() {
     assert_eq!(rig.craft[1].muscop.state_id(), StateId::Setup);
     rig.feed(0, Input::Operator(Command::Setup));
     rig.until("setup", 120, |r| r.all_in(StateId::SetupFinished));
-}
-
-/// A state as the table names it.
-fn shown(state: State) -> String {
-    match state {
-        State::Flying(flight) => std::format!("{flight:?}"),
-        state => std::format!("{state:?}"),
-    }
-}
-
-/// Every state under everything that can have happened, as followers and as centre.
-#[test]
-fn muscop_10_the_transition_table() {
-    let states = [
-        State::Start,
-        State::Setup,
-        State::ReadyToFly,
-        State::TakingOff(TakeOff::Waiting),
-        State::TakingOff(TakeOff::Climbing),
-        State::TakingOff(TakeOff::MovingToSlot),
-        State::TakingOff(TakeOff::InSlot),
-        State::TakingOff(TakeOff::Confirming),
-        State::SetupFinished,
-        State::Flying(Flight::WaypointReached { waypoint: 1 }),
-        State::Flying(Flight::WaypointReached { waypoint: 2 }),
-        State::Flying(Flight::MovingToWaypoint { waypoint: 2 }),
-        State::MovingToLand,
-        State::Landing,
-        State::Finished,
-        State::Aborted(Abort::Hold),
-        State::Aborted(Abort::Failure { land_at: Instant::from_secs(9) }),
-    ];
-    type Change = (&'static str, fn(&mut Muscop));
-    let changes: [Change; 15] = [
-        ("Setup", |m| m.swarm.asked = Some(Command::Setup)),
-        ("Start", |m| m.swarm.asked = Some(Command::Start)),
-        ("Hold", |m| m.swarm.asked = Some(Command::Hold)),
-        ("Land", |m| m.swarm.asked = Some(Command::Land)),
-        ("all answered", |m| m.swarm.acks = Slots::MAX),
-        ("all in slots", |m| (m.swarm.in_slot, m.swarm.all_in_slots) = (Slots::MAX, true)),
-        ("held, then silent", |m| m.swarm.held_at = Some(Instant::ZERO)),
-        ("released", |m| m.swarm.made_room = Slots::MAX),
-        ("arrived", |m| m.swarm.arrived = true),
-        ("release to 2", |m| m.move_to = Some(2)),
-        ("landing", |m| m.swarm.land_at = Some(Point::default())),
-        ("excluded", |m| m.swarm.excluded = 1 << m.swarm.slot),
-        ("way blocked for long", |m| {
-            m.swarm.config.hold_before_landing = Duration::ZERO;
-            m.swarm.blocked_since = Some(Instant::ZERO);
-        }),
-        ("order failed", |m| m.swarm.failed = true),
-        ("disarmed", |m| m.swarm.at.as_mut().unwrap().armed = false),
-    ];
-    let mut rig = Rig::new(3, Layout::Linear, 4);
-    rig.set_up();
-    let mut table = String::new();
-    for (role, index) in [("follower and master", 0), ("centre", 1)] {
-        writeln!(table, "{role}:").unwrap();
-        for state in states {
-            for (name, change) in changes {
-                let m = &mut rig.craft[index].muscop;
-                let at = m.swarm.at;
-                let s = &mut m.swarm;
-                s.state = state;
-                (s.acks, s.in_slot, s.held_at, s.asked) = (0, 0, None, None);
-                (s.made_room, s.all_in_slots, s.arrived, s.failed, s.land_at) =
-                    (0, false, false, false, None);
-                s.peers.iter_mut().for_each(|p| (p.reached, p.going) = (None, Some(9)));
-                m.wait_until = Instant::NEVER;
-                let s = &mut m.swarm;
-                (s.excluded, s.blocked_since) = (0, None);
-                s.config.hold_before_landing = Duration::from_secs(60);
-                (s.leg_deadline, m.move_to) = (Instant::NEVER, None);
-                change(m);
-                let (next, _) = m.decide(Instant::from_secs(8));
-                if next != state {
-                    writeln!(table, "  {} | {name} -> {}", shown(state), shown(next)).unwrap();
-                }
-                m.swarm.at = at;
-            }
-        }
-    }
-    insta::assert_snapshot!(table);
 }
 
 #[test]

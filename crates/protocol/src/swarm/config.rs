@@ -1,7 +1,7 @@
 //! What an aircraft is configured with before it meets its swarm.
 
-use wingbeat_geo::Duration;
 use wingbeat_geo::formation::{Layout, Offsets};
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
 use crate::ConfigError;
@@ -79,6 +79,11 @@ impl Config {
             separation_m: 5.0,
             hold_before_landing: Duration::from_secs(60),
         }
+    }
+
+    /// When a wait for others ends that began at `since`: twice the hold before a landing.
+    pub(crate) fn patience_after(&self, since: Instant) -> Instant {
+        since + self.hold_before_landing + self.hold_before_landing
     }
 
     /// Looks for numbers that cannot be flown.

@@ -1,172 +1,193 @@
-//! Coming down: every aircraft at its own place in the landing formation, around where the leader lands
-//! (thesis 6.1.2).
+//! Landing: every aircraft at its own position in the landing formation, around the leader's landing site (thesis
+//! 6.1.2).
 //!
-//! Where the leader lands is relayed by all who heard it: who missed it may not take the silence of the
-//! landed for their loss.
+//! The leader's landing site is relayed by all members that received it: one that missed it must not take the silence of
+//! the landed for their loss.
 
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Ending, Message, Point, Refused};
 
-use super::members::Slots;
-use super::obstacles::STRAY_M;
-use super::{Abort, Manner, State, Swarm, plan};
+use super::slot_set::SlotSet;
+use super::timer::Timer;
+use super::{Abort, Manner, Reason, State, Swarm, plan};
+
+/// How far the landing of all members has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Landing {
+    /// Where the leader lands, once it does.
+    leader_site: Option<Point>,
+    /// Members that have left their last waypoint for their landing positions.
+    landing: SlotSet,
+    /// Where all land one after the other: those before us that are down.
+    landed: SlotSet,
+    /// This aircraft lands where it is: the path to its landing position is not safe.
+    is_in_place: bool,
+    /// The leader ended the flight: all land where they are.
+    ends_here: bool,
+}
+
+impl Landing {
+    pub(crate) fn leader_site(&self) -> Option<Point> {
+        self.leader_site
+    }
+
+    /// Whether a member has left its last waypoint to land.
+    pub(crate) fn is_landing(&self, slot: usize) -> bool {
+        self.landing.contains(slot)
+    }
+
+    /// The members that have left their last waypoint to land.
+    pub(crate) fn landing(&self) -> SlotSet {
+        self.landing
+    }
+
+    pub(super) fn is_in_place(&self) -> bool {
+        self.is_in_place
+    }
+
+    /// Whether the leader ended the flight.
+    pub(super) fn ends_here(&self) -> bool {
+        self.ends_here
+    }
+
+    pub(super) fn end_here(&mut self) {
+        self.ends_here = true;
+    }
+}
 
 impl<F: Copy + PartialEq> Swarm<F> {
-    /// Only the leader's word counts, from itself or relayed.
-    pub(super) fn hear_land(
+    /// A member reports where a leader lands: only of the own leader, from itself or relayed, it counts.
+    pub(super) fn on_landing_site(
         &mut self,
         now: Instant,
         slot: usize,
         leader: usize,
-        at: Point,
+        site: Point,
     ) -> Result<(), Refused> {
-        if leader != self.leader {
-            // It lands with others: where, is known all the same.
-            if leader != slot && leader < self.plan.slots.len() {
-                let heading_rad = plan::heading_rad(&self.plan);
-                let place = plan::landing_place(&self.plan, slot, leader, at, heading_rad, at.height_mm);
-                self.peers[slot].left = Some((place, Ending::Landing));
+        if leader != self.members.leader() {
+            // It lands with others: its own position is known all the same.
+            let is_relayed = leader != slot && leader < self.assignment.plan().slots.len();
+            let position = if is_relayed {
+                self.assignment.landing_position(slot, leader, site, site.height_mm)
             } else {
-                self.peers[slot].left = Some((at, Ending::Landing));
-            }
-            self.left |= 1 << slot;
+                site
+            };
+            self.traffic.report_departure(slot, position, Ending::Landing);
+            self.members.leaves(slot);
             return Err(Refused::Stranger);
         }
-        if self.coming_down >> slot & 1 == 0 {
-            self.coming_down |= 1 << slot;
-            self.peers[slot].told_at = now;
+        if self.landing.landing.insert(slot) {
+            self.traffic.report_landing(now, slot);
         }
         if !self.is_leader() {
-            self.land_at = Some(at);
-            self.land_by = self.land_by.min(now + self.config.hold_before_landing);
+            self.landing.leader_site = Some(site);
+            let wait_ends_at = now + self.config.hold_before_landing;
+            let wait_ends_at =
+                self.timers.get(Timer::LandingPath).map_or(wait_ends_at, |at| at.min(wait_ends_at));
+            self.timers.set(Timer::LandingPath, wait_ends_at);
         }
         Ok(())
     }
 
-    /// Our own place around where the leader lands, at the height that we have.
-    pub(super) fn landing_place(&self) -> Option<Point> {
-        let (leader_at, at) = self.land_at.zip(self.at)?;
-        Some(self.place_around(self.slot, leader_at, at.point().height_mm))
+    /// Another leads: the site of the former leader is no place for a formation around this one.
+    pub(super) fn forget_landing_site(&mut self) {
+        self.landing.leader_site = None;
+        self.timers.stop(Timer::LandingPath);
+        self.timers.stop(Timer::LandingOrder);
     }
 
-    /// Where the leader lands when somebody stands on the ground below it: the nearest place around it that nobody
-    /// is on or over, and its way there; nothing where it may land where it is, or where there is none.
-    pub(crate) fn place_beside(&self) -> Option<Point> {
-        const DIAGONAL: f64 = core::f64::consts::FRAC_1_SQRT_2;
-        const TOWARDS: [(f64, f64); 8] = [
-            (0.0, 1.0),
-            (1.0, 0.0),
-            (0.0, -1.0),
-            (-1.0, 0.0),
-            (DIAGONAL, DIAGONAL),
-            (DIAGONAL, -DIAGONAL),
-            (-DIAGONAL, -DIAGONAL),
-            (-DIAGONAL, DIAGONAL),
-        ];
-        let here = self.at?.point();
-        if self.is_free(here) {
-            return None;
-        }
-        let step_m = self.config.separation_m + STRAY_M;
-        let around = (1..=3).flat_map(|ring| TOWARDS.map(|(east, north)| (ring as f64, east, north)));
-        around.map(|(ring, east, north)| plan::moved(here, ring * step_m * east, ring * step_m * north)).find(
-            |&place| {
-                let ways = [self.way(here, place), self.way(place, Point { height_mm: 0, ..place })];
-                self.is_free(place) && self.is_clear_of_all(&ways)
-            },
-        )
-    }
-
-    /// A slot's place in the landing formation in which the leader's is `leader_at`.
-    pub(super) fn place_around(&self, slot: usize, leader_at: Point, height_mm: i32) -> Point {
-        let heading_rad = plan::heading_rad(&self.plan);
-        plan::landing_place(&self.plan, slot, self.leader, leader_at, heading_rad, height_mm)
-    }
-
-    /// Whether another is down or not waited for: who comes down tells where it is until it stands.
+    /// Whether another is down or not waited for: one that lands broadcasts until it stands.
     fn is_down(&self, now: Instant, slot: usize) -> bool {
-        self.out() >> slot & 1 == 1
-            || self.coming_down >> slot & 1 == 1 && now >= self.peers[slot].told_at + self.config.silence
+        let is_silent = || now >= self.traffic.reported_at(slot) + self.config.silence;
+        self.members.absent().contains(slot) || self.landing.is_landing(slot) && is_silent()
     }
 
-    /// Those who land before us where all land one after the other: the leader, and then from the inside to the
-    /// outside, because the outer fly past the places of the inner.
-    fn before_in_landing(&self) -> Slots {
-        let Ok(formation) = plan::formation(&self.plan) else { return 0 };
-        let place = |slot: usize| formation.offset_m(slot, 0.0);
-        let leader = place(self.leader);
-        let rank = |slot: usize| ((place(slot).distance(leader) * 1e3) as i64, slot);
-        (0..self.peers.len())
-            .filter(|&slot| slot == self.leader || rank(slot) < rank(self.slot))
-            .fold(0, |bits, slot| bits | 1 << slot)
+    /// Those that land before us where all land one after the other: the leader, and then from the inside to the
+    /// outside, because the outer fly past the positions of the inner.
+    fn before_us(&self) -> SlotSet {
+        let Ok(formation) = plan::formation(self.assignment.plan()) else { return SlotSet::EMPTY };
+        let own = self.assignment.slot();
+        let offset_m = |slot: usize| formation.offset_m(slot, 0.0);
+        let leader_m = offset_m(self.members.leader());
+        let rank = |slot: usize| ((offset_m(slot).distance(leader_m) * 1e3) as i64, slot);
+        self.members
+            .peers()
+            .iter()
+            .filter(|&slot| slot == self.members.leader() || rank(slot) < rank(own))
+            .collect()
     }
 
-    /// Notes who is down, where all land one after the other.
+    /// Notes which are down, where all land one after the other. Each time that messages are due.
     pub(super) fn watch_landing(&mut self, now: Instant) {
-        if self.config.landing == Manner::Simultaneous || self.land_at.is_none() {
+        if self.config.landing == Manner::Simultaneous || self.landing.leader_site.is_none() {
             return;
         }
-        let before = self.before_in_landing() & !(1 << self.slot);
-        let landed = Self::each(before).filter(|&s| self.is_down(now, s)).fold(0, |bits, s| bits | 1 << s);
-        if landed != self.landed || self.turn_by == Instant::NEVER {
-            let patience = self.config.hold_before_landing + self.config.hold_before_landing;
-            (self.landed, self.turn_by) = (landed, now + patience);
+        let before = self.before_us();
+        let landed: SlotSet = before.iter().filter(|&slot| self.is_down(now, slot)).collect();
+        if landed != self.landing.landed || !self.timers.is_set(Timer::LandingOrder) {
+            self.landing.landed = landed;
+            self.timers.set(Timer::LandingOrder, self.config.patience_after(now));
         }
         if landed == before {
-            self.turn_by = now;
-        } else if now < self.turn_by {
-            // Only who may go waits for a clear way.
-            self.land_by = now + self.config.hold_before_landing;
+            self.timers.set(Timer::LandingOrder, now);
+        } else if !self.timers.is_due(Timer::LandingOrder, now) {
+            // An aircraft waits for a clear path only once it may leave.
+            self.timers.set(Timer::LandingPath, now + self.config.hold_before_landing);
         }
     }
 
-    /// Whether we may leave for our landing place.
-    pub(crate) fn is_turn_to_land(&self, now: Instant) -> bool {
-        self.config.landing == Manner::Simultaneous || now >= self.turn_by
+    /// Whether this aircraft may leave for its landing position.
+    pub(crate) fn may_leave_to_land(&self, now: Instant) -> bool {
+        self.config.landing == Manner::Simultaneous || self.timers.is_due(Timer::LandingOrder, now)
     }
 
-    /// What is said while coming down and after. Who lands where it is says that, so that nobody takes its
-    /// landing place for taken and its own for free.
-    pub(super) fn landing_call(&self) -> Option<Message> {
-        if self.lands_here {
+    /// Whether the landing's messages are broadcast.
+    pub(super) fn is_landing(&self) -> bool {
+        matches!(self.state, State::MovingToLand | State::Landing | State::Finished)
+    }
+
+    /// What is broadcast while landing and after. An aircraft that lands where it is reports that, so that none takes its
+    /// landing position for occupied and its own for free.
+    pub(super) fn landing_message(&self) -> Option<Message> {
+        if self.landing.is_in_place {
             let how = if self.state == State::Finished { Ending::Down } else { Ending::Landing };
-            return self.at.map(|at| Message::Leaving { at: at.point(), how });
+            return self.ownship.point().map(|at| Message::Leaving { at, how });
         }
-        let at = self.land_at?;
+        let at = self.landing.leader_site?;
         Some(if self.is_leader() {
             Message::Land { at }
         } else {
-            Message::LandAround { at, leader: self.leader as u8 }
+            Message::LandAround { at, leader: self.members.leader() as u8 }
         })
     }
 
-    /// What is said after the flight was stopped.
-    pub(super) fn leaving(&self, abort: Abort) -> Option<Message> {
-        if !self.planned() {
-            return None;
+    /// Lands where this aircraft is; `reason` where it is not where it was to land.
+    pub(super) fn begin_landing(&mut self, reason: Option<Reason>) {
+        self.landing.is_in_place |= reason.is_some();
+        if self.is_leader() {
+            self.landing.leader_site = self.ownship.point();
         }
-        // Who flies aside to land says where it will.
-        let at = match abort {
-            Abort::LandBeside => self.target.or(self.at.map(|at| at.point()))?,
-            _ => self.at?.point(),
-        };
-        let lands = matches!(abort, Abort::Land | Abort::LandBeside);
-        if self.land_here && lands {
-            return Some(Message::LandHere { at, leader: self.leader as u8 });
-        }
-        let how = match abort {
-            Abort::Ground => Ending::Down,
-            Abort::Return => Ending::Returning,
-            Abort::Land | Abort::LandBeside => Ending::Landing,
-            // Who holds on its way home is on it.
-            Abort::ReturnHeld { .. } if self.is_aloft() => Ending::Returning,
-            Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. } => Ending::Holding,
-        };
-        Some(Message::Leaving { at, how })
     }
 
-    /// Whether we say [`State::Landing`]'s messages.
-    pub(super) fn is_coming_down(&self) -> bool {
-        matches!(self.state, State::MovingToLand | State::Landing | State::Finished)
+    /// What is broadcast after the flight was stopped.
+    pub(super) fn abort_message(&self, abort: Abort) -> Option<Message> {
+        if !self.assignment.is_planned() {
+            return None;
+        }
+        let here = self.ownship.point();
+        let (at, how) = match abort {
+            Abort::Ground => (here?, Ending::Down),
+            Abort::Return => (here?, Ending::Returning),
+            Abort::Land => (here?, Ending::Landing),
+            // Where it will land.
+            Abort::LandAside { site } => (site, Ending::Landing),
+            // One that holds on its way home is still on it.
+            Abort::ReturnHeld { .. } if self.clearance().is_in_layer() => (here?, Ending::Returning),
+            Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. } => (here?, Ending::Holding),
+        };
+        if self.landing.ends_here && how == Ending::Landing {
+            return Some(Message::LandHere { at, leader: self.members.leader() as u8 });
+        }
+        Some(Message::Leaving { at, how })
     }
 }

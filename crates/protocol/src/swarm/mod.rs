@@ -1,8 +1,7 @@
-//! What every swarm does before and after its flight: meet, agree on a plan, take off into a formation, and
-//! come down again.
+//! What every swarm does before and after its flight: meet, agree on a plan, take off into a formation, and land.
 //!
-//! [`Swarm`] is a machine inside a machine. A host protocol embeds one, hands it every input first, and adds
-//! what is its own: the states of its flight, as [`State::Flying`], and what is said in them.
+//! [`Swarm`] is a machine inside a machine. A protocol embeds one, and is its [`Host`]: it adds the states of its flight,
+//! as [`State::Flying`], and what is broadcast in them. Its one door is [`Swarm::handle`].
 //!
 //! ```text
 //! Start ─Setup▶ Setup ─all hold the plan▶ ReadyToFly ─all ready▶ TakingOff ─all in their slots▶
@@ -10,488 +9,653 @@
 //! any: Hold, Return, Land by the operator, or a failure ▶ Aborted
 //! ```
 //!
-//! The host's `handle` is these steps, in this order:
-//!
-//! 1. [`Swarm::absorb`] writes the input into the books. A message of a member that is none of the swarm's
-//!    own comes back, for the host to absorb.
-//! 2. [`Swarm::prepare`] asks for what a plan just adopted needs.
-//! 3. [`Swarm::next`] (and the host's own table while flying) names the next state; [`Swarm::change`] takes
-//!    it and acts; what the host's own states do is the host's. At most two changes follow from one input.
-//! 4. [`Swarm::talk`] says what is due, with the host's own messages while flying.
-//!
-//! Deciding is apart from doing: `next` reads and never writes.
+//! It is made from parts, each of which owns its data: the [assignment](assignment) (the adopted plan), the
+//! [membership], the [ownship], the [traffic](clearance), the [setup], the [take-off](take_off), the [landing], and the
+//! [timers](timer). Deciding is apart from doing: [`Swarm::next`] reads and never writes, [`Swarm::change`] acts.
 
-mod arrival;
-mod chart;
+mod assignment;
+mod broadcast;
+pub(crate) mod clearance;
 mod config;
-pub mod conflict;
-pub(crate) mod discovery;
+mod geometry;
 mod landing;
-pub mod members;
-pub(crate) mod obstacles;
+mod membership;
+mod navigation;
+mod ownship;
+pub mod path;
 pub mod plan;
-pub mod preview;
-mod returning;
-mod setup;
+pub(crate) mod setup;
 pub mod shape;
-mod takeoff;
-mod talk;
-mod unheard;
+pub(crate) mod slot_set;
+#[cfg(test)]
+pub(crate) mod table;
+mod take_off;
+pub(crate) mod timer;
+mod transition;
+mod trial;
+pub(crate) mod view;
 
-use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
-use wingbeat_geo::{DVec2, Duration, Instant};
-use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_wire::{Ending, Message, Point, Refused, VehicleId};
 
-use crate::{
-    Action, Actions, Command, Denied, Details, Input, Order, Phase, Severity, StateId, SwarmView, Telemetry,
-    Text, View, push, text,
-};
-use chart::Chart;
+use crate::{Action, Actions, Command, Input, Order, Severity, StateId, Text, push, text};
+use assignment::Assignment;
+pub(crate) use broadcast::Urgency;
+use clearance::{Clearance, Traffic};
 pub use config::{Config, Manner};
-use members::{Peer, Slots};
-use plan::{Route, Task};
-use preview::Around;
+use landing::Landing;
+use membership::Membership;
+use navigation::Navigation;
+use ownship::Ownship;
+use plan::{PlanError, Task};
+use setup::Setup;
+use slot_set::SlotSet;
+use take_off::{TakeOff, TakeOffMessage};
+use timer::{Timer, TimerTable};
+pub use transition::{Abort, State, TakeOffPhase};
+pub(crate) use transition::{Reason, Transition, Trigger};
 
-/// States of a swarm (thesis figure 6.1; the take-off is spread out as in the reference); `F` are the host's
-/// own in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State<F> {
-    /// The others call; the master listens.
-    Start,
-    /// The master spreads the plan.
-    Setup,
-    /// Everybody holds the plan.
-    ReadyToFly,
-    /// Taking off one after the other.
-    TakingOff(TakeOff),
-    /// All in their slots, waiting for the operator's start.
-    SetupFinished,
-    /// The host's.
-    Flying(F),
-    /// On the way to its place in the landing formation.
-    MovingToLand,
-    /// Coming down.
-    Landing,
-    /// On the ground, disarmed.
-    Finished,
-    /// Stopped before the end.
-    Aborted(Abort),
-}
-
-/// Phases of the take-off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakeOff {
-    /// Others are first.
-    Waiting,
-    /// Straight up to the first height.
-    Climbing,
-    /// To the slot.
-    MovingToSlot,
-    /// In the slot, until all are.
-    InSlot,
-    /// Telling that all are.
-    Confirming,
-}
-
-/// How an aborted flight ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Abort {
-    /// Holding at the operator's command.
-    Hold,
-    /// Returning to launch.
-    Return,
-    /// Holding until the way home is clear; where it stays blocked for long, landing.
-    ReturnHeld {
-        /// Since when.
-        since: Instant,
-    },
-    /// Landing.
-    Land,
-    /// Flying aside first, because somebody stands or comes down below; a second *Land* lands at once.
-    LandBeside,
-    /// Holding after a failure until `land_at`, then landing.
-    Failure {
-        /// When it lands.
-        land_at: Instant,
-    },
-    /// On the ground: nothing was flying, or it has come down.
-    Ground,
-}
-
-/// A member's message that is none of the swarm's own, for the host.
-#[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
-    /// The slot of whoever said it.
-    pub slot: usize,
-    /// What.
-    pub message: &'a Message,
-}
-
-/// One aircraft's part in a swarm.
+/// One aircraft's part in a swarm; `F` are the host's states in flight.
+#[cfg_attr(test, derive(Clone))]
 pub struct Swarm<F> {
-    pub(crate) config: Config,
-    pub(crate) chance: Pcg64Mcg,
-    pub(crate) state: State<F>,
-    pub(crate) at: Option<Telemetry>,
-    /// When that was reported.
-    at_reported: Instant,
-    /// Since when we hold on our way, because somebody ahead is too near.
-    pub(crate) held_since: Option<Instant>,
-    /// How much faster we grow, and since which report.
-    at_since: Instant,
-    gaining_m_s2: f64,
-    /// What the master plans for.
-    pub(crate) task: Task,
-    /// Who called, and from where (master, before setup).
-    pub(crate) heard: Vec<(VehicleId, Point), SWARM_MAX>,
-    /// Whose calls came from two places, and when last (master, before setup).
-    doubled: Option<(VehicleId, Instant)>,
-    /// Who called beside as many as the swarm has, and when last (master, before setup).
-    uninvited: Option<(VehicleId, Instant)>,
-    /// The flight's plan; its `slots` are empty before setup.
-    pub(crate) plan: Plan,
-    /// What follows from the plan, or from none.
-    chart: Chart,
-    /// The heights of its returns, where it has any.
-    layers: Option<plan::Layers>,
-    /// Where we stood before our motors were armed.
-    home: Option<Point>,
-    pub(crate) flight: u32,
-    pub(crate) slot: usize,
-    /// Whose word is followed: at first the centre's.
-    pub(crate) leader: usize,
-    /// By slot; empty before the plan is known.
-    pub(crate) peers: Vec<Peer, SWARM_MAX>,
-    /// Who is lost until heard again.
-    pub(crate) silent: Slots,
-    /// Who said that it leaves.
-    pub(crate) left: Slots,
-    /// Whom the operator excluded.
-    pub(crate) excluded: Slots,
-    /// Of whose exclusion we told last: of several each has its turn.
-    told_excluded: usize,
-    /// A member about which people are to be told.
-    news: Option<(usize, &'static str)>,
-    new_leader: bool,
-    /// Since when the next leg of those who follow us is not clear of those who are out.
-    pub(crate) blocked_since: Option<Instant>,
-    /// The flight is over: all land where they are.
-    pub(crate) land_here: bool,
-    /// The mission is flown, and we land where we are: the way to our landing place is not safe.
-    pub(crate) lands_here: bool,
-    /// Whom the take-off has brought to its first height and to its slot, and since when that is all.
-    stalled: (Slots, Slots, Instant),
-    pub(crate) route: Route,
-    /// A plan was adopted, and its route not yet asked to be loaded.
-    adopted: bool,
-    /// The flight controller holds our route.
-    pub(crate) loaded: bool,
-    /// Who answered what is being repeated now; emptied at every change of state.
-    pub(crate) acks: Slots,
-    /// Who was heard to hover in their slot.
-    pub(crate) in_slot: Slots,
-    /// The master said that all take off at once.
-    all_at_once: bool,
-    /// Who was told to hold another plan than ours.
-    other_plan: Slots,
-    /// The plan as it was last tried (master, before setup).
-    trial: Option<preview::Trial>,
-    /// What of the master's plan we could not fly.
-    unflyable: Option<plan::PlanError>,
-    tell_unflyable: bool,
-    /// The leader said that all hover in their slots.
-    pub(crate) all_in_slots: bool,
-    /// Who was heard to have climbed clear of the place of its take-off.
-    pub(crate) made_room: Slots,
-    /// Whether the last look found us where we were going.
-    pub(crate) arrived: bool,
-    /// Operator's command not yet acted on.
-    pub(crate) asked: Option<Command>,
-    /// An order failed and nothing was done about it yet.
-    pub(crate) failed: bool,
-    /// Where the leader said that it lands.
-    pub(crate) land_at: Option<Point>,
-    /// When we no longer wait for the way to our landing place to become clear.
-    pub(crate) land_by: Instant,
-    /// Who has left its last waypoint for its landing place.
-    pub(crate) coming_down: Slots,
-    /// Where all land one after the other: who before us is down, and when we no longer wait for the next.
-    pub(crate) landed: Slots,
-    pub(crate) turn_by: Instant,
-    /// When the message that keeps us in this state was heard last.
-    pub(crate) held_at: Option<Instant>,
-    pub(crate) talk_at: Instant,
-    /// What is said now others wait for: it is said at once, too.
-    pub(crate) talk_now: bool,
-    pub(crate) look_at: Instant,
-    /// When what we fly to should long have been reached.
-    pub(crate) leg_deadline: Instant,
-    pub(crate) target: Option<Point>,
+    config: Config,
+    rng: Pcg64Mcg,
+    state: State<F>,
+    timers: TimerTable,
+    ownship: Ownship,
+    assignment: Assignment,
+    members: Membership,
+    traffic: Traffic,
+    setup: Setup,
+    take_off: TakeOff,
+    landing: Landing,
+    navigation: Navigation,
+    /// Whether the messages broadcast last are repeated with the next input.
+    repeat: Urgency,
+}
+
+/// A protocol that flies a swarm between take-off and landing.
+pub(crate) trait Host {
+    /// Its states in flight.
+    type Flight: Copy + PartialEq;
+
+    /// The input was applied, before its message is handed on: the leader or the absent members may be others.
+    fn on_members(&mut self, swarm: &mut Swarm<Self::Flight>, now: Instant, change: MemberChange) {
+        let _ = (swarm, now, change);
+    }
+
+    /// A member sent a message, which the swarm has applied as far as it concerns it.
+    ///
+    /// # Errors
+    /// Why the message is not for us.
+    fn on_message(
+        &mut self,
+        swarm: &mut Swarm<Self::Flight>,
+        now: Instant,
+        slot: usize,
+        message: &Message,
+    ) -> Result<(), Refused>;
+
+    /// The transition table of the flight: what follows where nothing follows for the swarm. It reads and never writes.
+    fn next(
+        &self,
+        swarm: &Swarm<Self::Flight>,
+        now: Instant,
+        trigger: Trigger,
+    ) -> Option<Transition<Self::Flight>>;
+
+    /// Acts on a new state, after the swarm has. How soon its messages are broadcast, where that is new.
+    fn enter(
+        &mut self,
+        swarm: &mut Swarm<Self::Flight>,
+        now: Instant,
+        old: State<Self::Flight>,
+        out: &mut Actions,
+    ) -> Option<Urgency>;
+
+    /// Acts while a state lasts, after the transitions of an input and before its messages are broadcast.
+    fn act(
+        &mut self,
+        swarm: &mut Swarm<Self::Flight>,
+        now: Instant,
+        input: &Input<'_>,
+        out: &mut Actions,
+    ) -> Option<Urgency>;
+
+    /// What is repeated in flight.
+    fn messages(
+        &self,
+        swarm: &Swarm<Self::Flight>,
+        now: Instant,
+        flight: Self::Flight,
+    ) -> [Option<Message>; 2];
+
+    /// Where this aircraft lands that leaves the formation to land.
+    fn landing_site(&self, swarm: &Swarm<Self::Flight>) -> Option<Point> {
+        let clearance = swarm.clearance();
+        if swarm.is_leader() { clearance.site_aside() } else { clearance.landing_position() }
+    }
+
+    /// Broadcasts what has a period of its own, after the messages of the swarm.
+    fn broadcast(&mut self, swarm: &mut Swarm<Self::Flight>, now: Instant, out: &mut Actions) {
+        let _ = (swarm, now, out);
+    }
+
+    /// Whether a timer runs in the present state, besides those of the swarm.
+    fn runs(&self, swarm: &Swarm<Self::Flight>, timer: Timer) -> bool;
+
+    /// A deadline that the present state owns, and why it wakes.
+    fn deadline(&self, swarm: &Swarm<Self::Flight>) -> Option<(Instant, &'static str)> {
+        let _ = swarm;
+        None
+    }
+
+    /// The state, and what it does or waits for, for the log.
+    fn describe(&self, swarm: &Swarm<Self::Flight>) -> (StateId, Text);
+}
+
+/// What an input changed about the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemberChange {
+    /// Another leads.
+    pub(crate) is_leader_new: bool,
+    /// Others are absent, or it is time to check again.
+    pub(crate) is_check_due: bool,
+}
+
+/// What an input changed that the log or the flight controller is told.
+#[derive(Debug, Default)]
+struct Changes {
+    /// About a member, by slot.
+    notice: Option<(usize, Notice)>,
+    is_leader_new: bool,
+    /// The master's plan cannot be flown here.
+    refused_plan: Option<PlanError>,
+    /// The master's plan was adopted.
+    has_adopted: bool,
+}
+
+/// What the log says about a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Notice {
+    Leaves,
+    Lost,
+    Excluded,
+    OtherPlan,
+}
+
+impl Notice {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Leaves => "leaves: not waited for",
+            Self::Lost => "is silent: not waited for",
+            Self::Excluded => "is excluded: not waited for",
+            Self::OtherPlan => "holds another plan: setup goes no further",
+        }
+    }
 }
 
 impl<F: Copy + PartialEq> Swarm<F> {
-    /// An aircraft in state [`State::Start`]. `seed` sets the phase of its timers, so that not all talk
-    /// at once, and the number of the flights it plans.
-    pub fn new(config: Config, seed: u64, now: Instant) -> Self {
-        let mut chance = Pcg64Mcg::new(u128::from(seed) << 64 | u128::from(config.me.0));
-        let phase = |chance: &mut Pcg64Mcg, period: Duration| {
-            Duration::from_micros(chance.next_u64() % (period.as_micros() as u64).max(1))
-        };
-        let talk_at = now + phase(&mut chance, config.send_period);
-        let look_at = now + phase(&mut chance, config.arrival_period);
+    /// An aircraft in state [`State::Start`]. `seed` sets the phase of its timers, so that the members do not broadcast
+    /// at the same time, and the number of the flights it plans.
+    pub(crate) fn new(config: Config, seed: u64, now: Instant) -> Self {
+        let mut rng = Pcg64Mcg::new(u128::from(seed) << 64 | u128::from(config.me.0));
+        let mut timers = TimerTable::new();
+        for (timer, period) in
+            [(Timer::Broadcast, config.send_period), (Timer::ArrivalCheck, config.arrival_period)]
+        {
+            timers.set(timer, now + random_phase(&mut rng, period));
+        }
         Self {
             config,
-            chance,
+            rng,
             state: State::Start,
-            at: None,
-            at_reported: Instant::ZERO,
-            held_since: None,
-            at_since: Instant::ZERO,
-            gaining_m_s2: 0.0,
-            task: Task::default(),
-            heard: Vec::new(),
-            doubled: None,
-            uninvited: None,
-            plan: Plan::default(),
-            chart: Chart::of(&Plan::default()),
-            layers: None,
-            home: None,
-            flight: 0,
-            slot: 0,
-            leader: 0,
-            peers: Vec::new(),
-            silent: 0,
-            left: 0,
-            excluded: 0,
-            told_excluded: 0,
-            news: None,
-            new_leader: false,
-            blocked_since: None,
-            land_here: false,
-            lands_here: false,
-            stalled: (0, 0, now),
-            route: Route::new(),
-            adopted: false,
-            loaded: false,
-            acks: 0,
-            in_slot: 0,
-            all_at_once: false,
-            other_plan: 0,
-            trial: None,
-            unflyable: None,
-            tell_unflyable: false,
-            all_in_slots: false,
-            made_room: 0,
-            arrived: false,
-            asked: None,
-            failed: false,
-            land_at: None,
-            land_by: Instant::NEVER,
-            coming_down: 0,
-            landed: 0,
-            turn_by: Instant::NEVER,
-            held_at: None,
-            talk_at,
-            talk_now: false,
-            look_at,
-            leg_deadline: Instant::NEVER,
-            target: None,
+            timers,
+            ownship: Ownship::default(),
+            assignment: Assignment::none(),
+            members: Membership::default(),
+            traffic: Traffic::default(),
+            setup: Setup::default(),
+            take_off: TakeOff::begin(now),
+            landing: Landing::default(),
+            navigation: Navigation::default(),
+            repeat: Urgency::Periodic,
         }
     }
 
-    /// Writes an input into the books. The only place that reads messages.
-    ///
-    /// # Errors
-    /// Why a message is not for us.
-    pub fn absorb<'a>(&mut self, now: Instant, input: Input<'a>) -> Result<Option<Heard<'a>>, Refused> {
-        if now >= self.talk_at {
-            self.judge(now);
-            let fresh = |(_, at): &(VehicleId, Instant)| now.since(*at) < self.config.time_to_live;
-            self.doubled = self.doubled.filter(fresh);
-            self.uninvited = self.uninvited.filter(fresh);
+    /// The one door. When it returns, `out` holds everything to do, in order.
+    pub(crate) fn handle<H: Host<Flight = F>>(
+        &mut self,
+        host: &mut H,
+        now: Instant,
+        input: Input<'_>,
+        out: &mut Actions,
+    ) {
+        let is_due = self.timers.is_due(Timer::Broadcast, now);
+        let (leader, absent) = (self.members.leader(), self.members.absent());
+        let mut changes = Changes::default();
+        let applied = self.apply(now, input, &mut changes);
+        let change = MemberChange {
+            is_leader_new: self.members.leader() != leader,
+            is_check_due: is_due || self.members.absent() != absent,
+        };
+        host.on_members(self, now, change);
+        let handled = applied.and_then(|message| match message {
+            Some((slot, message)) => host.on_message(self, now, slot, message),
+            None => Ok(()),
+        });
+        if let Err(reason) = handled {
+            push(out, Action::Refused(reason));
         }
-        self.try_plan(now);
+        self.log_changes(&changes, out);
+        if handled.is_err() {
+            return;
+        }
+        if changes.has_adopted {
+            self.load_route(out);
+        }
+        let mut urgency = None;
+        let mut trigger = Trigger::of(&input);
+        // Two changes at most follow from one input: a target reached that was the last to be waited for.
+        for _ in 0..2 {
+            let Some(transition) = self.next(host, now, trigger) else { break };
+            urgency = self.change(host, now, transition, out).or(urgency);
+            trigger = Trigger::None;
+        }
+        urgency = host.act(self, now, &input, out).or(urgency);
+        self.broadcast(host, now, input, urgency, out);
+        host.broadcast(self, now, out);
+    }
+
+    /// Applies an input to the parts. A message of a member is handed back, for the host.
+    fn apply<'a>(
+        &mut self,
+        now: Instant,
+        input: Input<'a>,
+        changes: &mut Changes,
+    ) -> Result<Option<(usize, &'a Message)>, Refused> {
+        if self.timers.is_due(Timer::Broadcast, now) {
+            self.check_members(now, changes);
+            self.setup.forget_stale_callers(now, self.config.time_to_live);
+        }
+        let is_waiting = self.state == State::Start && self.is_master();
+        self.setup.try_plan(now, &self.config, is_waiting, self.ownship.point());
         match input {
             Input::Wake => {
-                if now >= self.look_at {
-                    self.look();
-                    self.look_at = now + self.config.arrival_period.max(Duration::from_millis(1));
+                if self.timers.is_due(Timer::ArrivalCheck, now) {
+                    self.check_arrival();
+                    let period = self.config.arrival_period.max(Duration::from_millis(1));
+                    self.timers.set(Timer::ArrivalCheck, now + period);
                 }
             }
-            Input::Telemetry(at) => {
-                self.note_speed(now, &at);
-                (self.at, self.at_reported) = (Some(at), now);
-                if !at.armed {
-                    self.home = Some(at.point());
-                }
+            Input::Telemetry(telemetry) => {
+                self.ownship.report(now, telemetry);
                 if self.config.arrival_period.is_zero() {
-                    self.look();
+                    self.check_arrival();
                 }
             }
-            Input::Operator(Command::Exclude { member }) => self.exclude(member, self.config.me),
-            Input::Operator(command) => self.asked = Some(command),
-            Input::Done(Order::LoadRoute) => self.loaded = true,
-            Input::Done(_) | Input::Reached(_) => {}
-            Input::Failed(_) => self.failed = true,
-            Input::Message { from, flight, message } => return self.hear(now, from, flight, message),
+            Input::Operator(Command::Exclude { member }) => self.exclude(member, self.config.me, changes),
+            Input::Done(Order::LoadRoute) => self.setup.confirm_route(),
+            Input::Done(Order::Hold) => self.navigation.confirm_hold(),
+            Input::Operator(_) | Input::Done(_) | Input::Reached(_) | Input::Failed(_) => {}
+            Input::Message { from, flight, message } => {
+                return self.on_message(now, from, flight, message, changes);
+            }
         }
         Ok(None)
     }
 
-    fn hear<'a>(
+    fn on_message<'a>(
         &mut self,
         now: Instant,
         from: VehicleId,
         flight: u32,
         message: &'a Message,
-    ) -> Result<Option<Heard<'a>>, Refused> {
-        match message {
-            Message::Hello { at } => return self.hear_hello(now, from, flight, *at).map(|()| None),
-            Message::Data(plan) => self.hear_plan(now, from, flight, plan)?,
-            _ => {}
+        changes: &mut Changes,
+    ) -> Result<Option<(usize, &'a Message)>, Refused> {
+        if let Message::Hello { at } = message {
+            return self.on_call(now, from, flight, *at).map(|()| None);
         }
-        // From here on only members of this flight are listened to.
-        if !self.planned() || flight != self.flight {
+        if let Message::Data(plan) = message {
+            self.on_plan(now, from, flight, plan, changes)?;
+        }
+        // From here on only members of this flight count.
+        if !self.assignment.is_planned() || flight != self.assignment.flight() {
             return Err(Refused::OtherFlight);
         }
-        let slot = self.slot_of(from).ok_or(Refused::Stranger)?;
-        self.hear_member(now, slot, message)?;
-        match message {
-            Message::Hello { .. } | Message::Data(_) => {}
-            Message::DataAck { .. } | Message::ReadyToFly | Message::ReadyToFlyAck => {
-                self.hear_setup(now, slot, message)?;
-            }
-            Message::TakeOffNow { .. }
-            | Message::TargetReached
-            | Message::TakeOffEnd
-            | Message::TakeOffEndAck
-            | Message::TakeOffTogether => self.hear_take_off(now, slot, message)?,
-            Message::Land { at } => self.hear_land(now, slot, slot, *at)?,
-            Message::LandAround { at, leader } => self.hear_land(now, slot, usize::from(*leader), *at)?,
-            // Those of the flight are the host's; the others were heard above.
-            _ => {}
+        let slot = self.members.slot_of(from).ok_or(Refused::Stranger)?;
+        if self.members.received(now, slot) {
+            self.elect(changes);
         }
-        Ok(Some(Heard { slot, message }))
+        self.on_member_message(now, slot, message, changes)?;
+        Ok(Some((slot, message)))
     }
 
-    /// Tells who is lost or leads now, and asks for what a plan just adopted needs: the route in the flight controller. A plan that only
-    /// assembles has no route to hold.
-    pub fn prepare(&mut self, out: &mut Actions) {
-        if let Some(line) = self.news() {
+    fn on_member_message(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        message: &Message,
+        changes: &mut Changes,
+    ) -> Result<(), Refused> {
+        match message {
+            Message::DataAck { hash } => self.on_plan_acknowledged(slot, *hash, changes),
+            Message::ReadyToFly => self.on_ready(now, slot),
+            Message::ReadyToFlyAck => {
+                self.on_ready_acknowledged(slot);
+                Ok(())
+            }
+            Message::TakeOffTogether => self.on_take_off_message(now, slot, TakeOffMessage::Together),
+            Message::TakeOffNow { .. } => self.on_take_off_message(now, slot, TakeOffMessage::Climbed),
+            Message::TargetReached => self.on_take_off_message(now, slot, TakeOffMessage::InSlot),
+            Message::TakeOffEnd => self.on_take_off_message(now, slot, TakeOffMessage::AllInSlots),
+            Message::TakeOffEndAck => self.on_take_off_message(now, slot, TakeOffMessage::Confirmed),
+            Message::Alive { at } => {
+                self.traffic.report_home(slot, *at);
+                self.report_position(now, slot, *at);
+                Ok(())
+            }
+            Message::Following { at, .. } => {
+                self.report_position(now, slot, *at);
+                Ok(())
+            }
+            Message::Holding { at } => {
+                self.report_position(now, slot, *at);
+                self.traffic.report_holding(now, slot);
+                Ok(())
+            }
+            Message::Leaving { at, how } => {
+                self.report_position(now, slot, *at);
+                self.traffic.report_departure(slot, *at, *how);
+                if self.members.leaves(slot) {
+                    changes.notice = Some((slot, Notice::Leaves));
+                    self.elect(changes);
+                }
+                Ok(())
+            }
+            Message::Exclude { who } => {
+                if slot != self.members.leader() && self.assignment.id_of(slot) != Some(self.config.master) {
+                    return Err(Refused::Stranger);
+                }
+                let by = self.assignment.plan().slots[slot];
+                self.exclude(*who, by, changes);
+                Ok(())
+            }
+            Message::LandHere { at, leader } => {
+                // Of another leader it is no order.
+                if usize::from(*leader) == self.members.leader() && !self.is_leader() {
+                    self.landing.end_here();
+                }
+                self.traffic.report_departure(slot, *at, Ending::Landing);
+                self.members.leaves(slot);
+                self.elect(changes);
+                Ok(())
+            }
+            Message::Land { at } => self.on_landing_site(now, slot, slot, *at),
+            Message::LandAround { at, leader } => self.on_landing_site(now, slot, usize::from(*leader), *at),
+            // Those of the flight are the host's; a plan and a call came before.
+            Message::Hello { .. }
+            | Message::Data(_)
+            | Message::ReachedWaypointAck { .. }
+            | Message::MoveToWaypoint { .. }
+            | Message::Beacon(_)
+            | Message::Coordinates(_)
+            | Message::Gather { .. }
+            | Message::Release { .. } => Ok(()),
+        }
+    }
+
+    /// A member reports its position.
+    pub(crate) fn report_position(&mut self, now: Instant, slot: usize, position: Point) {
+        self.traffic.report(now, slot, position, self.assignment.geometry());
+    }
+
+    /// A member reports how far along the route it is.
+    pub(crate) fn report_progress(&mut self, slot: usize, reached: Option<u16>, departed_for: Option<u16>) {
+        self.traffic.report_progress(slot, reached, departed_for);
+    }
+
+    /// No longer waits for a member, as the operator of `by` has it. Of this aircraft, ends its flight.
+    fn exclude(&mut self, id: VehicleId, by: VehicleId, changes: &mut Changes) {
+        let Some(slot) = self.members.slot_of(id) else { return };
+        if self.members.exclude(slot, by) {
+            changes.notice = Some((slot, Notice::Excluded));
+            self.elect(changes);
+        }
+    }
+
+    /// Checks what time alone changes about the members. Each time that messages are due, not at each input: a large
+    /// swarm receives many.
+    fn check_members(&mut self, now: Instant, changes: &mut Changes) {
+        if !self.watches() {
+            return;
+        }
+        if let Some(slot) = self.members.check_silence(now, self.config.time_to_live) {
+            changes.notice = Some((slot, Notice::Lost));
+        }
+        self.watch_take_off(now);
+        self.watch_landing(now);
+        self.elect(changes);
+    }
+
+    /// Lets the first of the order of succession lead. A piloted master has no successor.
+    fn elect(&mut self, changes: &mut Changes) {
+        let is_over =
+            self.is_landing() || matches!(self.state, State::Aborted(_)) || self.landing.ends_here();
+        if self.config.piloted_master || !self.assignment.is_planned() || is_over {
+            return;
+        }
+        let silence_counts = self.watches();
+        let order = &self.assignment.plan().take_off_order;
+        if self.members.elect(self.assignment.center(), order, silence_counts) {
+            changes.is_leader_new = true;
+            self.forget_landing_site();
+        }
+    }
+
+    fn log_changes(&self, changes: &Changes, out: &mut Actions) {
+        if let Some(line) = self.member_line(changes) {
             push(out, Action::Log(Severity::Warning, line));
         }
-        if let Some(error) = self.unflyable.filter(|_| core::mem::take(&mut self.tell_unflyable)) {
+        if let Some(error) = changes.refused_plan {
             push(out, Action::Log(Severity::Error, text!("the master's plan is refused: {error}")));
         }
-        if core::mem::take(&mut self.adopted) {
-            self.load(out);
-        }
     }
 
-    fn load(&mut self, out: &mut Actions) {
-        if self.route.len() < 2 {
-            self.loaded = true;
-        } else {
-            push(out, Action::Order(Order::LoadRoute));
+    /// What the log says about the members; none where nothing changed.
+    fn member_line(&self, changes: &Changes) -> Option<Text> {
+        if changes.notice.is_none() && !changes.is_leader_new {
+            return None;
         }
+        let leader = self.assignment.id_of(self.members.leader())?;
+        let leads = match self.is_leader() {
+            true => text!("this aircraft leads"),
+            false => text!("{leader} leads"),
+        };
+        let Some((slot, notice)) = changes.notice else { return Some(leads) };
+        let member = self.assignment.id_of(slot)?;
+        Some(text!("{member} {}; {leads}", notice.text()))
     }
 
-    /// What follows from the books: it reads and never writes. While [`State::Flying`] only what ends the
-    /// flight at once.
-    pub fn next(&self, now: Instant) -> State<F> {
-        use State::{Aborted, Finished, Landing, MovingToLand, Start};
-        if let Some(stopped) = self.stop(now) {
-            return stopped;
-        }
-        match self.state {
-            Start if self.asked == Some(Command::Setup) => State::Setup,
-            State::Setup | State::ReadyToFly => self.next_in_setup(now),
-            State::TakingOff(_) | State::SetupFinished if now >= self.stalled_until() => Aborted(Abort::Land),
-            State::TakingOff(phase) => self.next_in_take_off(now, phase),
-            MovingToLand if self.arrived => Landing,
-            MovingToLand if now >= self.leg_deadline => self.failure(now),
-            Landing if !self.airborne() => Finished,
-            Aborted(Abort::LandBeside) if self.airborne() && (self.arrived || now >= self.leg_deadline) => {
-                Aborted(Abort::Land)
-            }
-            Aborted(Abort::Return | Abort::ReturnHeld { .. }) if self.airborne() => {
-                Aborted(self.next_in_return(now))
-            }
-            Aborted(Abort::Failure { land_at }) if now >= land_at => Aborted(Abort::Land),
-            Aborted(_) if !self.airborne() => Aborted(Abort::Ground),
-            unchanged => unchanged,
-        }
+    /// The transition table: it reads and never writes.
+    fn next<H: Host<Flight = F>>(&self, host: &H, now: Instant, trigger: Trigger) -> Option<Transition<F>> {
+        self.stop(now, trigger)
+            .or_else(|| self.next_of_swarm(now, trigger))
+            .or_else(|| host.next(self, now, trigger))
+            .filter(|transition| transition.to != self.state)
     }
 
     /// What the operator's stop, or a failure, makes of any state.
-    fn stop(&self, now: Instant) -> Option<State<F>> {
+    fn stop(&self, now: Instant, trigger: Trigger) -> Option<Transition<F>> {
         use State::{Aborted, Finished, Landing, MovingToLand};
-        match (self.state, self.asked) {
-            (Finished | Aborted(Abort::Ground), _) if !self.airborne() => return Some(self.state),
-            (_, Some(Command::Hold | Command::Return | Command::Land)) if !self.airborne() => {
-                return Some(Aborted(Abort::Ground));
+        let is_armed = self.ownship.is_armed();
+        if matches!(self.state, Finished | Aborted(Abort::Ground)) && !is_armed {
+            return Some(Transition::to(self.state));
+        }
+        if let Trigger::Command(command) = trigger {
+            let is_returning =
+                matches!(self.state, Aborted(Abort::Return | Abort::ReturnHeld { .. })) && is_armed;
+            let ending = match command {
+                Command::Setup
+                | Command::Start
+                | Command::Exclude { .. }
+                | Command::RecoverControl
+                | Command::Engage => None,
+                Command::Return if is_returning => None,
+                Command::Hold | Command::Return | Command::Land if !is_armed => Some(Abort::Ground),
+                Command::Hold => Some(Abort::Hold),
+                Command::Return => Some(self.clearance().begin_return(now)),
+                Command::Land => Some(Abort::Land),
+            };
+            if let Some(ending) = ending {
+                return Some(Transition::because(Aborted(ending), Reason::Operator));
             }
-            (_, Some(Command::Hold)) => return Some(Aborted(Abort::Hold)),
-            (Aborted(Abort::Return | Abort::ReturnHeld { .. }), Some(Command::Return)) => {}
-            (_, Some(Command::Return)) => return Some(Aborted(self.begin_return(now))),
-            (_, Some(Command::Land)) => return Some(Aborted(Abort::Land)),
-            _ => {}
         }
-        if self.land_here && self.watches() && self.airborne() {
-            return Some(Aborted(Abort::Land));
+        if self.landing.ends_here() && self.watches() && is_armed {
+            return Some(Transition::because(Aborted(Abort::Land), Reason::EndedByLeader));
         }
-        let excluded = self.is_excluded() && !matches!(self.state, MovingToLand | Landing | Finished);
-        if (self.failed || excluded) && !matches!(self.state, Aborted(_)) {
-            // It cannot do what it must: hold, say so, come down if nobody decides.
-            return Some(match self.state {
-                _ if !self.airborne() => Aborted(Abort::Ground),
-                MovingToLand | Landing => Aborted(Abort::Land),
-                _ => self.failure(now),
-            });
+        let is_excluded =
+            self.members.is_excluded() && !matches!(self.state, MovingToLand | Landing | Finished);
+        let has_failed = trigger == Trigger::OrderFailed;
+        if !(is_excluded || has_failed) || matches!(self.state, Aborted(_)) {
+            return None;
         }
-        None
+        // It cannot do what it must: it holds, reports that, and lands if no operator decides.
+        let reason = if is_excluded { Reason::Excluded } else { Reason::OrderFailed };
+        Some(match self.state {
+            _ if !is_armed => Transition::because(Aborted(Abort::Ground), reason),
+            MovingToLand | Landing => Transition::because(Aborted(Abort::Land), reason),
+            _ => self.failure(now, reason),
+        })
+    }
+
+    /// What follows for the swarm. While [`State::Flying`] nothing does.
+    fn next_of_swarm(&self, now: Instant, trigger: Trigger) -> Option<Transition<F>> {
+        use State::{
+            Aborted, Finished, Flying, Landing, MovingToLand, ReadyToFly, Setup, SetupFinished, Start,
+            TakingOff,
+        };
+        let is_overdue = || self.timers.is_due(Timer::Leg, now);
+        match self.state {
+            Start => {
+                let is_asked = trigger == Trigger::Command(Command::Setup);
+                is_asked.then_some(Transition::to(Setup))
+            }
+            Setup | ReadyToFly => self.next_in_setup(now),
+            TakingOff(_) | SetupFinished if self.stalled_at().is_some_and(|at| now >= at) => {
+                Some(Transition::because(Aborted(Abort::Land), Reason::MembersMissing))
+            }
+            TakingOff(phase) => self.next_in_take_off(now, phase),
+            MovingToLand if self.navigation.has_arrived() => Some(Transition::to(Landing)),
+            MovingToLand if is_overdue() => Some(self.failure(now, Reason::TargetNotReached)),
+            Landing if !self.ownship.is_armed() => Some(Transition::to(Finished)),
+            Aborted(abort) if self.ownship.is_armed() => self.next_in_abort(now, abort),
+            Aborted(_) => Some(Transition::to(Aborted(Abort::Ground))),
+            SetupFinished | Flying(_) | MovingToLand | Landing | Finished => None,
+        }
+    }
+
+    /// What follows in the air after the flight was stopped.
+    fn next_in_abort(&self, now: Instant, abort: Abort) -> Option<Transition<F>> {
+        let aborted = |abort| Transition::to(State::Aborted(abort));
+        // Others report their positions as often as messages are due here.
+        let is_due = || self.timers.is_due(Timer::Broadcast, now);
+        match abort {
+            Abort::Return if is_due() => self.clearance().continue_return(now).map(aborted),
+            Abort::ReturnHeld { since } if is_due() => {
+                let next = self.clearance().resume_return(now, since)?;
+                let reason = (next == Abort::Land).then_some(Reason::ReturnBlocked);
+                Some(Transition { to: State::Aborted(next), reason })
+            }
+            Abort::LandAside { .. } => {
+                let is_over = self.navigation.has_arrived() || self.timers.is_due(Timer::Leg, now);
+                is_over.then_some(aborted(Abort::Land))
+            }
+            Abort::Failure { land_at } if now >= land_at => {
+                Some(Transition::because(State::Aborted(Abort::Land), Reason::Undecided))
+            }
+            Abort::Hold
+            | Abort::Return
+            | Abort::ReturnHeld { .. }
+            | Abort::Land
+            | Abort::Failure { .. }
+            | Abort::Ground => None,
+        }
     }
 
     /// Holding for the operator to decide, then landing.
-    pub fn failure(&self, now: Instant) -> State<F> {
-        State::Aborted(Abort::Failure { land_at: now + self.config.hold_before_landing })
+    pub(crate) fn failure(&self, now: Instant, reason: Reason) -> Transition<F> {
+        let land_at = now + self.config.hold_before_landing;
+        Transition::because(State::Aborted(Abort::Failure { land_at }), reason)
     }
 
-    /// Takes a state and does what it asks; the host does what its own ask. The line about it is
-    /// [`Swarm::tell`]'s.
-    pub fn change(&mut self, now: Instant, new: State<F>, out: &mut Actions) {
-        // Whatever brings it down, it does not land on another.
-        let beside = match (self.state, new) {
-            (State::Aborted(Abort::LandBeside), _) => None,
-            (_, State::Aborted(Abort::Land)) if self.airborne() => self.place_beside(),
-            _ => None,
-        };
-        let new = if beside.is_some() { State::Aborted(Abort::LandBeside) } else { new };
-        let old = core::mem::replace(&mut self.state, new);
-        self.acks = 0;
-        self.arrived = false;
-        self.target = None;
-        self.stalled.2 = now;
+    /// Takes a state, does what it asks for, and logs it.
+    fn change<H: Host<Flight = F>>(
+        &mut self,
+        host: &mut H,
+        now: Instant,
+        transition: Transition<F>,
+        out: &mut Actions,
+    ) -> Option<Urgency> {
+        let old = self.state;
+        let Transition { to, reason } = self.land_clear(transition);
+        self.state = to;
+        self.setup.begin_state();
+        self.take_off.begin_state(now);
+        self.navigation = Navigation::default();
+        self.timers.stop(Timer::Yield);
+        self.enter(host, now, old, reason, out);
+        let urgency = host.enter(self, now, old, out);
+        let (state, detail) = host.describe(self);
+        let why = reason.map_or("", Reason::text);
+        push(out, Action::Log(self.severity(), text!("{state}: {detail}{why}")));
+        urgency
+    }
+
+    /// An aircraft does not land on another that stands or lands below: whatever makes it land, it flies aside first.
+    fn land_clear(&self, transition: Transition<F>) -> Transition<F> {
+        let flies_aside = matches!(self.state, State::Aborted(Abort::LandAside { .. }));
+        let lands = transition.to == State::Aborted(Abort::Land);
+        if !lands || flies_aside || !self.ownship.is_armed() {
+            return transition;
+        }
+        match self.clearance().site_aside() {
+            Some(site) => Transition { to: State::Aborted(Abort::LandAside { site }), ..transition },
+            None => transition,
+        }
+    }
+
+    fn enter<H: Host<Flight = F>>(
+        &mut self,
+        host: &H,
+        now: Instant,
+        old: State<F>,
+        reason: Option<Reason>,
+        out: &mut Actions,
+    ) {
         match self.state {
             State::Start | State::Finished | State::SetupFinished | State::Flying(_) => {}
             State::Setup if self.is_master() => self.make_plan(now, out),
             State::Setup => {}
-            State::ReadyToFly => self.held_at = Some(now),
+            State::ReadyToFly => self.timers.set(Timer::Silence, now + self.config.silence),
             State::TakingOff(phase) => self.begin_take_off(now, phase, out),
             State::MovingToLand => {
-                let place = if self.is_leader() { self.place_beside() } else { self.landing_place() };
-                self.fly_to(now, place, out);
+                let site = host.landing_site(self);
+                self.fly_to(now, site, out);
             }
             State::Landing => {
-                if self.is_leader() {
-                    self.land_at = self.at.map(|at| at.point());
+                self.begin_landing(reason);
+                push(out, Action::Order(Order::Land));
+            }
+            State::Aborted(Abort::Land) => {
+                if reason == Some(Reason::FlightBlocked) {
+                    self.landing.end_here();
                 }
                 push(out, Action::Order(Order::Land));
             }
-            State::Aborted(Abort::Land) => push(out, Action::Order(Order::Land)),
-            State::Aborted(Abort::LandBeside) => self.fly_to(now, beside, out),
+            State::Aborted(Abort::LandAside { site }) => self.fly_to(now, Some(site), out),
             State::Aborted(Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
                 push(out, Action::Order(Order::Hold));
             }
@@ -505,235 +669,200 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// Tells people of the change from `old`, in the host's words, and forgets what caused it. `why` is the
-    /// host's reason, if it has one.
-    pub fn tell(
-        &mut self,
-        old: State<F>,
-        state: StateId,
-        detail: &Text,
-        why: Option<&str>,
-        out: &mut Actions,
-    ) {
-        let severity = match self.state {
+    fn severity(&self) -> Severity {
+        match self.state {
             State::Aborted(Abort::Failure { .. }) => Severity::Error,
             State::Aborted(_) => Severity::Warning,
-            State::Landing if self.lands_here => Severity::Warning,
-            _ => Severity::Info,
-        };
-        let why = match (old, self.state) {
-            _ if why.is_some() => why.unwrap_or_default(),
-            (State::Aborted(Abort::Failure { .. }), State::Aborted(Abort::Land)) => {
-                "; nobody decided in time"
-            }
-            (State::Aborted(Abort::ReturnHeld { .. }), State::Aborted(Abort::Land))
-                if self.asked.is_none() =>
-            {
-                "; the way home stays blocked: lands here"
-            }
-            (State::Aborted(Abort::Return | Abort::ReturnHeld { .. }), State::Aborted(_))
-                if self.asked.is_none() =>
-            {
-                ""
-            }
-            (State::Aborted(Abort::LandBeside), State::Aborted(_)) if self.asked.is_none() => "",
-            (_, State::Aborted(Abort::Land | Abort::LandBeside)) if self.land_here => {
-                "; the leader ends the flight here"
-            }
-            (State::TakingOff(_) | State::SetupFinished, State::Aborted(Abort::Land))
-                if self.asked.is_none() && !self.failed && !self.is_excluded() =>
-            {
-                "; others are missing and nobody decided in time: lands here"
-            }
-            (_, State::Aborted(_)) if self.is_excluded() => "; excluded by the operator",
-            (_, State::Aborted(_)) if self.failed => "; an order failed",
-            (_, State::Aborted(Abort::Failure { .. })) => "; the place was not reached in time",
-            (State::TakingOff(TakeOff::Waiting), State::Aborted(Abort::Ground)) if self.asked.is_none() => {
-                "; an aircraft that is lost blocks the way: stays on the ground"
-            }
-            (_, State::Aborted(_)) if self.asked.is_some() => "; operator",
-            _ => "",
-        };
-        push(out, Action::Log(severity, text!("{state}: {detail}{why}")));
-        self.asked = None;
-        self.failed = false;
+            State::Landing if self.landing.is_in_place() => Severity::Warning,
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Flying(_)
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished => Severity::Info,
+        }
     }
 
     /// When it wants waking, and why.
-    pub fn poll_timeout(&self) -> (Instant, &'static str) {
-        let mut next = (self.talk_at, "message due");
-        let mut consider = |at: Instant, why| {
-            if at < next.0 {
-                next = (at, why);
+    pub(crate) fn poll_timeout<H: Host<Flight = F>>(&self, host: &H) -> (Instant, &'static str) {
+        let timer = self.timers.next(|timer| self.runs(timer) || host.runs(self, timer));
+        let deadline = match self.state {
+            State::Aborted(Abort::Failure { land_at }) => Some((land_at, "nobody decided")),
+            State::TakingOff(_) | State::SetupFinished => {
+                self.stalled_at().map(|at| (at, "others are missing"))
             }
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::Flying(_)
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
         };
-        if !self.config.arrival_period.is_zero() && (self.target.is_some() || self.climbing()) {
-            consider(self.look_at, "look whether arrived");
+        let of_host = host.deadline(self);
+        let first = [timer, deadline, of_host].into_iter().flatten().min_by_key(|(at, _)| *at);
+        first.unwrap_or((Instant::NEVER, "nothing"))
+    }
+
+    /// In which states the swarm's timers run.
+    fn runs(&self, timer: Timer) -> bool {
+        use TakeOffPhase::{Climbing, Confirming, MovingToSlot, Waiting};
+        let is_climbing = self.state == State::TakingOff(Climbing);
+        match timer {
+            Timer::Broadcast => true,
+            Timer::ArrivalCheck => {
+                !self.config.arrival_period.is_zero() && (self.navigation.target().is_some() || is_climbing)
+            }
+            Timer::Leg => matches!(
+                self.state,
+                State::TakingOff(Climbing | MovingToSlot)
+                    | State::MovingToLand
+                    | State::Aborted(Abort::LandAside { .. })
+            ),
+            Timer::Silence => {
+                self.state == State::ReadyToFly && !self.is_master()
+                    || self.state == State::TakingOff(Confirming) && !self.is_leader()
+            }
+            Timer::Blocked => self.state == State::TakingOff(Waiting),
+            Timer::Yield
+            | Timer::LandingPath
+            | Timer::LandingOrder
+            | Timer::Coordinates
+            | Timer::LeaderSilent => false,
         }
+    }
+}
+
+/// What the hosts and the parts ask.
+impl<F: Copy + PartialEq> Swarm<F> {
+    pub(crate) fn state(&self) -> State<F> {
+        self.state
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn ownship(&self) -> &Ownship {
+        &self.ownship
+    }
+
+    pub(crate) fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    pub(crate) fn members(&self) -> &Membership {
+        &self.members
+    }
+
+    pub(crate) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    pub(crate) fn take_off(&self) -> &TakeOff {
+        &self.take_off
+    }
+
+    pub(crate) fn landing(&self) -> &Landing {
+        &self.landing
+    }
+
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// What the master plans for.
+    pub(crate) fn task_mut(&mut self) -> &mut Task {
+        self.setup.task_mut()
+    }
+
+    pub(crate) fn timers(&self) -> &TimerTable {
+        &self.timers
+    }
+
+    /// The deadlines of the host stand in the same table.
+    pub(crate) fn timers_mut(&mut self) -> &mut TimerTable {
+        &mut self.timers
+    }
+
+    /// An instant within a period from now, drawn from the seed.
+    pub(crate) fn draw_phase(&mut self, now: Instant, period: Duration) -> Instant {
+        now + random_phase(&mut self.rng, period)
+    }
+
+    pub(crate) fn clearance(&self) -> Clearance<'_> {
+        Clearance::new(
+            &self.config,
+            &self.ownship,
+            &self.assignment,
+            &self.members,
+            &self.traffic,
+            &self.take_off,
+            &self.landing,
+        )
+    }
+
+    /// Whether this aircraft plans.
+    pub(crate) fn is_master(&self) -> bool {
+        self.config.me == self.config.master
+    }
+
+    /// Whether this aircraft leads the flight.
+    pub(crate) fn is_leader(&self) -> bool {
+        self.members.is_leader()
+    }
+
+    /// Whether the silence of others counts in this state: from the take-off to the end of the flight. The members that
+    /// follow a piloted leader broadcast nothing after the take-off, and are not waited for.
+    pub(crate) fn watches(&self) -> bool {
         match self.state {
-            State::ReadyToFly if !self.is_master() => consider(self.silence_at(), "silence is an answer"),
-            State::TakingOff(TakeOff::Confirming) => {
-                if !self.is_leader() {
-                    consider(self.silence_at(), "silence is an answer");
-                }
-                consider(self.stalled_until(), "others are missing");
-            }
-            State::TakingOff(TakeOff::Waiting) => consider(self.blocked_until(), "the way stays blocked"),
-            State::TakingOff(TakeOff::InSlot) | State::SetupFinished => {
-                consider(self.stalled_until(), "others are missing");
-            }
-            State::TakingOff(TakeOff::Climbing | TakeOff::MovingToSlot) | State::MovingToLand => {
-                consider(self.leg_deadline, "place not reached");
-            }
-            State::Aborted(Abort::Failure { land_at }) => consider(land_at, "nobody decided"),
-            State::Aborted(Abort::LandBeside) => consider(self.leg_deadline, "place not reached"),
-            _ => {}
-        }
-        next
-    }
-
-    /// Whether the operator may command this now. `found` is the state.
-    ///
-    /// # Errors
-    /// Why not.
-    pub fn permits(&self, command: Command, found: StateId) -> Result<(), Denied> {
-        match command {
-            Command::Setup => self.permits_setup(found),
-            Command::Start if self.state == State::SetupFinished => Ok(()),
-            Command::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
-            Command::Exclude { member } if !self.planned() => Err(Denied::NoPlan(member)),
-            Command::Exclude { member } if self.slot_of(member).is_none() => Err(Denied::NoMember(member)),
-            Command::Exclude { .. } => Ok(()),
-            Command::Return if self.airborne() && self.needs_layers() && self.layers.is_none() => {
-                Err(Denied::NoReturnHeight { height_most_m: self.config.height_most_m })
-            }
-            Command::Hold | Command::Return | Command::Land => match self.state {
-                State::Start | State::Finished | State::Aborted(Abort::Ground) if !self.airborne() => {
-                    Err(Denied::OnGround { found })
-                }
-                _ => Ok(()),
-            },
-            Command::RecoverControl | Command::Engage => Err(Denied::NotTheProtocols),
+            State::TakingOff(_) => true,
+            State::SetupFinished | State::Flying(_) => !self.config.piloted_master,
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => false,
         }
     }
 
-    fn permits_setup(&self, found: StateId) -> Result<(), Denied> {
-        // A follower that waits for a plan that did not come: the operator presses again.
-        if self.state == State::Setup && !self.is_master() && !self.planned() {
-            return Ok(());
-        }
-        if self.state != State::Start {
-            return Err(Denied::State { command: Command::Setup, found, expected: StateId::Start });
-        }
-        if self.at.is_none() {
-            return Err(Denied::NoPosition);
-        }
-        if let Some((id, _)) = self.doubled {
-            return Err(Denied::DuplicateId(id));
-        }
-        if let Some((id, _)) = self.uninvited {
-            return Err(Denied::Unexpected { id, expected: self.config.aircraft });
-        }
-        if self.airborne() {
-            return Err(Denied::Armed);
-        }
-        if self.is_master() {
-            if !self.task.is_given() {
-                return Err(Denied::NoMission);
-            }
-            let (found, expected) = (self.heard.len() + 1, self.config.aircraft);
-            if found < expected {
-                return Err(Denied::Missing { found, expected });
-            }
-        }
-        Ok(self.cannot_plan().map_or(Ok(()), Err)?)
+    /// The members that are waited for.
+    pub(crate) fn awaited(&self) -> SlotSet {
+        self.members.awaited(self.watches())
     }
 
-    /// The state's name; nothing for the host's own.
-    pub fn state_id(&self) -> Option<StateId> {
-        Some(match self.state {
-            State::Start => StateId::Start,
-            State::Setup => StateId::Setup,
-            State::ReadyToFly => StateId::ReadyToFly,
-            State::TakingOff(_) => StateId::TakingOff,
-            State::SetupFinished => StateId::SetupFinished,
-            State::Flying(_) => return None,
-            State::MovingToLand => StateId::MovingToLand,
-            State::Landing => StateId::Landing,
-            State::Finished => StateId::Finished,
-            State::Aborted(_) => StateId::Aborted,
-        })
+    /// Whether all members that are waited for are in a set.
+    pub(crate) fn are_all(&self, slots: SlotSet) -> bool {
+        slots.contains_all(self.awaited())
     }
 
-    /// How far the flight has come; nothing while the host flies.
-    pub fn phase(&self) -> Option<Phase> {
-        Some(match self.state {
-            State::Start => Phase::Start,
-            State::Setup | State::ReadyToFly | State::TakingOff(_) => Phase::Preparing,
-            State::SetupFinished => Phase::Ready,
-            State::Flying(_) => return None,
-            State::MovingToLand | State::Landing => Phase::Ending,
-            State::Finished => Phase::Finished,
-            State::Aborted(_) => Phase::Aborted,
-        })
+    /// How many members that are waited for are not in a set.
+    pub(crate) fn missing(&self, slots: SlotSet) -> u32 {
+        (self.awaited() - slots).len()
     }
 
-    /// One line: what it does or waits for; nothing while the host flies.
-    pub fn detail(&self) -> Option<Text> {
-        Some(match self.state {
-            State::Start | State::Setup | State::ReadyToFly => self.setup_detail(),
-            State::TakingOff(phase) => self.take_off_detail(phase),
-            State::SetupFinished => text!("in slot {}, waiting for the start", self.slot),
-            State::Flying(_) => return None,
-            State::MovingToLand => text!("to the landing place"),
-            State::Landing if self.lands_here => text!("landing where it is"),
-            State::Landing => text!("landing"),
-            State::Finished => text!("mission completed, landed"),
-            State::Aborted(Abort::Hold) => text!("holding"),
-            State::Aborted(Abort::Return) => text!("returning to launch"),
-            State::Aborted(Abort::ReturnHeld { .. }) => text!("holding until the way home is clear"),
-            State::Aborted(Abort::Land) => text!("landing"),
-            State::Aborted(Abort::LandBeside) => text!("flying aside to land: somebody is below"),
-            State::Aborted(Abort::Failure { .. }) => text!("holding, then landing"),
-            State::Aborted(Abort::Ground) => text!("on the ground"),
-        })
+    /// The present target.
+    pub(crate) fn target(&self) -> Option<Point> {
+        self.navigation.target()
     }
 
-    /// What is shown of the swarm; the route and the flight are the host's.
-    pub fn view(&self, state: StateId, phase: Phase) -> View {
-        let planned = self.planned();
-        let swarm = SwarmView {
-            leader: if planned { self.is_leader() } else { self.is_master() },
-            leader_id: if planned { self.id_of(self.leader) } else { Some(self.config.master) },
-            size: if planned { self.plan.slots.len() } else { self.heard.len() + 1 },
-            formation: self.chart.layout().unwrap_or(self.config.layout).name(),
-            slot: planned.then_some(self.slot),
-        };
-        View { target: self.target, swarm, ..View::alone(state, phase) }
+    /// Whether the target is reached.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.navigation.has_arrived()
     }
 
-    /// The rest of what is shown of the swarm, with its formation `around` where it is.
-    pub fn details(&self, line: Text, around: Around) -> Details {
-        Details {
-            line,
-            absentees: self.absentees(),
-            avoidance: None,
-            formation: self.formation_view(around),
-            plan_hash: self.planned().then(|| plan::hash(&self.plan)),
-        }
+    /// Where this aircraft is by now.
+    pub(crate) fn position_at(&self, now: Instant) -> Option<Point> {
+        self.ownship.point_at(now, self.assignment.geometry())
     }
+}
 
-    /// Where our slot lies from the centre's, metres east and north; nothing before the plan is known.
-    pub fn slot_offset_m(&self) -> Option<DVec2> {
-        self.chart.slot_offset_m(self.slot).map(|offset| offset.truncate())
-    }
-
-    fn is_excluded(&self) -> bool {
-        self.planned() && self.excluded >> self.slot & 1 == 1
-    }
-
-    /// Whether our motors are armed.
-    pub fn airborne(&self) -> bool {
-        self.at.is_some_and(|at| at.armed)
-    }
+fn random_phase(rng: &mut Pcg64Mcg, period: Duration) -> Duration {
+    Duration::from_micros(rng.next_u64() % (period.as_micros() as u64).max(1))
 }

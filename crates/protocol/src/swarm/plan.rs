@@ -7,8 +7,8 @@ use wingbeat_geo::position::heading_rad as heading_rad_of;
 use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
-use super::conflict::{Stop, Way, closest_m};
-use super::obstacles::STRAY_M;
+use super::clearance::STRAY_M;
+use super::path::{Path, TimedPosition, closest_m};
 use super::{Config, Manner, shape};
 
 /// A first waypoint nearer than this to where the swarm stands is where it assembles; one farther away
@@ -101,11 +101,11 @@ pub enum PlanError {
 /// An aircraft's own waypoints.
 pub type Route = Vec<Point, WAYPOINTS_MAX>;
 
-pub(super) fn position(p: Point) -> Position {
+pub(crate) fn position(p: Point) -> Position {
     Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 }
 }
 
-pub(super) fn point(p: Position, height_mm: i32) -> Point {
+pub(crate) fn point(p: Position, height_mm: i32) -> Point {
     Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm }
 }
 
@@ -173,7 +173,7 @@ impl Draft {
         let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
         let id = |aircraft: usize| plan.slots[slot_of[aircraft]];
         let least_m = config.separation_m;
-        match (Ways { ground, air, slot_of, formation, height_m }).conflict(config, plan) {
+        match (TakeOffPaths { ground, air, slot_of, formation, height_m }).conflict(config, plan) {
             Some((a, b, distance_m)) => Err(PlanError::Conflict { a: id(a), b: id(b), distance_m, least_m }),
             None => Ok(()),
         }
@@ -271,7 +271,7 @@ const CRUISE_M_S: f64 = 5.0;
 const HANDOVER_S: f64 = 0.5;
 
 /// The paths of a take-off: straight up to the first height, straight to the slot.
-struct Ways<'a> {
+struct TakeOffPaths<'a> {
     ground: &'a [DVec2],
     air: &'a [DVec2],
     slot_of: &'a [usize],
@@ -280,7 +280,7 @@ struct Ways<'a> {
     height_m: f64,
 }
 
-impl Ways<'_> {
+impl TakeOffPaths<'_> {
     fn corners(&self, aircraft: usize) -> [DVec3; 3] {
         let (home, slot) = (self.ground[aircraft], self.slot_of[aircraft]);
         let height_m = self.height_m + self.formation.height_m(slot);
@@ -288,13 +288,13 @@ impl Ways<'_> {
         [home.extend(0.0), home.extend(first_m), self.air[slot].extend(height_m)]
     }
 
-    fn stops(&self, config: &Config, plan: &Plan, aircraft: usize) -> Vec<Stop, 3> {
+    fn stops(&self, config: &Config, plan: &Plan, aircraft: usize) -> Vec<TimedPosition, 3> {
         let [home, above, slot] = self.corners(aircraft);
         let climb_s = (above - home).length() / CLIMB_M_S;
         let own = self.slot_of[aircraft] as u8;
         let mut stops = Vec::new();
         let Some(turn) = plan.take_off_order.iter().position(|&s| s == own) else {
-            let _ = stops.push(Stop { time_s: 0.0, at_m: home });
+            let _ = stops.push(TimedPosition { time_s: 0.0, at_m: home });
             return stops;
         };
         let wait_s = match config.take_off {
@@ -302,9 +302,9 @@ impl Ways<'_> {
             Manner::Simultaneous => 0.0,
         };
         let cruise_s = (slot - above).length() / CRUISE_M_S;
-        let _ = stops.push(Stop { time_s: wait_s, at_m: home });
-        let _ = stops.push(Stop { time_s: wait_s + climb_s, at_m: above });
-        let _ = stops.push(Stop { time_s: wait_s + climb_s + cruise_s, at_m: slot });
+        let _ = stops.push(TimedPosition { time_s: wait_s, at_m: home });
+        let _ = stops.push(TimedPosition { time_s: wait_s + climb_s, at_m: above });
+        let _ = stops.push(TimedPosition { time_s: wait_s + climb_s + cruise_s, at_m: slot });
         stops
     }
 
@@ -317,7 +317,7 @@ impl Ways<'_> {
                 Manner::Sequential => closest_m(&self.stops(config, plan, a), &self.stops(config, plan, b)),
                 Manner::Simultaneous => {
                     let legs = |[home, above, slot]: [DVec3; 3]| {
-                        [Way { from_m: home, to_m: above }, Way { from_m: above, to_m: slot }]
+                        [Path { from_m: home, to_m: above }, Path { from_m: above, to_m: slot }]
                     };
                     let (a, b) = (legs(self.corners(a)), legs(self.corners(b)));
                     a.iter().flat_map(|x| b.iter().map(|y| x.distance_m(y))).fold(f64::INFINITY, f64::min)
@@ -516,12 +516,12 @@ mod tests {
         let waypoints = waypoints.map(|(east, north)| Point { height_mm: 19_000, ..at(east, north) });
         let task = Task { waypoints: Route::from_slice(&waypoints).unwrap(), heading_rad: None };
         let plan = make(&config, &aircraft, &task).unwrap();
-        let chart = super::super::chart::Chart::of(&plan);
+        let geometry = super::super::geometry::Geometry::of(&plan);
         for slot in 0..3 {
             let own = route(&config, &plan, slot).unwrap();
             for (waypoint, there) in own.iter().enumerate() {
                 assert_eq!(
-                    chart.slot_place(&plan, slot, waypoint),
+                    geometry.slot_position(&plan, slot, waypoint),
                     Some(*there),
                     "slot {slot}, waypoint {waypoint}"
                 );

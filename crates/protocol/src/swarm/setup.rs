@@ -1,59 +1,223 @@
-//! Setup: the master spreads one plan, everybody proves to hold it, everybody is ready.
+//! Setup: the others call until they hold a plan; the master plans, broadcasts the plan, all acknowledge it, and all are
+//! ready.
 
-use wingbeat_geo::Instant;
-use wingbeat_wire::{Message, Plan, Point, Refused, VehicleId};
-
-use super::chart::Chart;
-use super::{State, Swarm, TakeOff, plan};
-use crate::{Action, Actions, Severity, Text, push, text};
+use heapless::Vec;
 use rand_core::Rng;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
+
+use super::plan::{self, PlanError, Task};
+use super::slot_set::SlotSet;
+use super::timer::Timer;
+use super::trial::Trial;
+use super::{Changes, Config, Notice, State, Swarm, TakeOffPhase, Transition};
+use crate::{Action, Actions, Denied, Order, Severity, Text, push, text};
+
+/// One that stands and calls does not move so far from one call to the next: it is two with one id, metres.
+const JUMP_M: f64 = 30.0;
+
+/// The number that a call bears in place of a flight's, which does not exist yet: whose swarm it calls. Where several
+/// swarms share a channel each master plans for those that call it.
+pub(crate) fn call_number(master: VehicleId) -> u32 {
+    (master.0 ^ master.0 >> 32) as u32
+}
+
+/// What is known before the flight is planned, and which members are ready for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Setup {
+    /// What the master plans for.
+    task: Task,
+    /// The aircraft that called, and from where (master).
+    callers: Vec<(VehicleId, Point), SWARM_MAX>,
+    /// An id that called from two positions, and when last (master).
+    duplicate: Option<(VehicleId, Instant)>,
+    /// An aircraft that called besides as many as the swarm has, and when last (master).
+    unexpected: Option<(VehicleId, Instant)>,
+    /// The plan as it was last tried (master).
+    trial: Option<Trial>,
+    /// What of the master's plan this aircraft cannot fly.
+    refused: Option<PlanError>,
+    /// The flight controller holds the own route.
+    is_loaded: bool,
+    /// Members that answered what is repeated in the present state.
+    answered: SlotSet,
+    /// Members that reported another plan than ours.
+    other_plan: SlotSet,
+}
+
+impl Setup {
+    pub(crate) fn task(&self) -> &Task {
+        &self.task
+    }
+
+    pub(crate) fn task_mut(&mut self) -> &mut Task {
+        &mut self.task
+    }
+
+    /// How many aircraft meet, this one included.
+    pub(crate) fn count(&self) -> usize {
+        self.callers.len() + 1
+    }
+
+    pub(super) fn trial(&self) -> Option<&Trial> {
+        self.trial.as_ref()
+    }
+
+    pub(super) fn begin_state(&mut self) {
+        self.answered = SlotSet::EMPTY;
+    }
+
+    pub(super) fn confirm_route(&mut self) {
+        self.is_loaded = true;
+    }
+
+    /// An id is no longer a duplicate, nor an aircraft unexpected, that has not called for the time to live.
+    pub(super) fn forget_stale_callers(&mut self, now: Instant, time_to_live: Duration) {
+        let is_fresh = |(_, at): &(VehicleId, Instant)| now.since(*at) < time_to_live;
+        self.duplicate = self.duplicate.filter(is_fresh);
+        self.unexpected = self.unexpected.filter(is_fresh);
+    }
+
+    /// The aircraft that meet, and where each stands, by id.
+    pub(super) fn meeting(&self, me: VehicleId, here: Point) -> Vec<(VehicleId, Point), SWARM_MAX> {
+        let mut aircraft = Vec::new();
+        let _ = aircraft.push((me, here));
+        let _ = aircraft.extend_from_slice(&self.callers);
+        aircraft.sort_unstable_by_key(|(id, _)| *id);
+        aircraft
+    }
+
+    /// Tries the plan while the master waits for *Setup*.
+    pub(super) fn try_plan(&mut self, now: Instant, config: &Config, is_waiting: bool, here: Option<Point>) {
+        let is_complete = || self.count() >= config.aircraft && self.task.is_given();
+        if !is_waiting || !is_complete() {
+            self.trial = None;
+            return;
+        }
+        let Some(here) = here else { return };
+        if self.trial.as_ref().is_none_or(|trial| trial.is_due(now)) {
+            let meeting = self.meeting(config.me, here);
+            Trial::repeat(&mut self.trial, now, config, &meeting, &self.task);
+        }
+    }
+
+    /// Whether the aircraft that call are those that the swarm has.
+    pub(super) fn check_callers(&self, config: &Config) -> Result<(), Denied> {
+        if let Some((id, _)) = self.duplicate {
+            return Err(Denied::DuplicateId(id));
+        }
+        match self.unexpected {
+            Some((id, _)) => Err(Denied::Unexpected { id, expected: config.aircraft }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the master can plan, as far as it was tried.
+    pub(super) fn check_plan(&self, config: &Config) -> Result<(), Denied> {
+        if !self.task.is_given() {
+            return Err(Denied::NoMission);
+        }
+        let (found, expected) = (self.count(), config.aircraft);
+        if found < expected {
+            return Err(Denied::Missing { found, expected });
+        }
+        Ok(self.trial.as_ref().and_then(Trial::refused).map_or(Ok(()), Err)?)
+    }
+}
 
 impl<F: Copy + PartialEq> Swarm<F> {
-    pub(super) fn hear_plan(
+    pub(super) fn on_call(
+        &mut self,
+        now: Instant,
+        from: VehicleId,
+        called: u32,
+        at: Point,
+    ) -> Result<(), Refused> {
+        if called != call_number(self.config.master) {
+            return Err(Refused::OtherFlight);
+        }
+        if !self.is_master() || self.state != State::Start {
+            return Ok(()); // early or late, and harmless
+        }
+        match self.setup.callers.iter().position(|(id, _)| *id == from) {
+            Some(known) => {
+                // An aircraft that calls stands on the ground.
+                let moved = self.clearance().path(self.setup.callers[known].1, at);
+                if (moved.to_m - moved.from_m).length() > JUMP_M {
+                    self.setup.duplicate = Some((from, now));
+                }
+                self.setup.callers[known].1 = at;
+                Ok(())
+            }
+            // The swarm has as many aircraft as configured and no more.
+            None if self.setup.count() >= self.config.aircraft => {
+                self.setup.unexpected = Some((from, now));
+                Err(Refused::Stranger)
+            }
+            None => self.setup.callers.push((from, at)).map_err(|_| Refused::Stranger),
+        }
+    }
+
+    pub(super) fn on_plan(
         &mut self,
         now: Instant,
         from: VehicleId,
         flight: u32,
         plan: &Plan,
+        changes: &mut Changes,
     ) -> Result<(), Refused> {
         if from != self.config.master || self.is_master() {
             return Err(Refused::Stranger);
         }
-        if self.state == State::Setup && !self.planned() {
-            self.adopt(now, flight, plan)?;
+        if self.state == State::Setup && !self.assignment.is_planned() {
+            self.adopt(now, flight, plan, changes)?;
         }
         Ok(())
     }
 
-    pub(super) fn hear_setup(&mut self, now: Instant, slot: usize, message: &Message) -> Result<(), Refused> {
-        let bit = 1 << slot;
-        match message {
-            Message::DataAck { hash } => {
-                if *hash != plan::hash(&self.plan) {
-                    if self.other_plan & bit == 0 {
-                        self.other_plan |= bit;
-                        self.news = Some((slot, "holds another plan: setup goes no further"));
-                    }
-                    return Err(Refused::Contradiction);
-                }
-                if self.state == State::Setup {
-                    self.acks |= bit;
-                }
+    /// A member acknowledges the plan.
+    pub(super) fn on_plan_acknowledged(
+        &mut self,
+        slot: usize,
+        hash: u64,
+        changes: &mut Changes,
+    ) -> Result<(), Refused> {
+        if Some(hash) != self.assignment.plan_hash() {
+            if self.setup.other_plan.insert(slot) {
+                changes.notice = Some((slot, Notice::OtherPlan));
             }
-            Message::ReadyToFly => {
-                if self.id_of(slot) != Some(self.config.master) {
-                    return Err(Refused::Stranger);
-                }
-                self.held_at = Some(now);
-            }
-            Message::ReadyToFlyAck if self.state == State::ReadyToFly => self.acks |= bit,
-            _ => {}
+            return Err(Refused::Contradiction);
+        }
+        if self.state == State::Setup {
+            self.setup.answered.insert(slot);
         }
         Ok(())
     }
 
-    /// Takes the master's plan as ours, if we can fly it.
-    fn adopt(&mut self, now: Instant, flight: u32, plan: &Plan) -> Result<(), Refused> {
+    /// The master reports that all hold the plan.
+    pub(super) fn on_ready(&mut self, now: Instant, slot: usize) -> Result<(), Refused> {
+        if self.assignment.id_of(slot) != Some(self.config.master) {
+            return Err(Refused::Stranger);
+        }
+        self.timers.set(Timer::Silence, now + self.config.silence);
+        Ok(())
+    }
+
+    /// A member knows that all hold the plan.
+    pub(super) fn on_ready_acknowledged(&mut self, slot: usize) {
+        if self.state == State::ReadyToFly {
+            self.setup.answered.insert(slot);
+        }
+    }
+
+    /// Takes the master's plan as ours, if this aircraft can fly it.
+    fn adopt(
+        &mut self,
+        now: Instant,
+        flight: u32,
+        plan: &Plan,
+        changes: &mut Changes,
+    ) -> Result<(), Refused> {
         let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(Refused::Stranger)?;
         let master =
             plan.slots.iter().position(|&s| s == self.config.master).ok_or(Refused::Contradiction)?;
@@ -65,38 +229,46 @@ impl<F: Copy + PartialEq> Swarm<F> {
         {
             return Err(Refused::Contradiction);
         }
-        self.route = plan::route(&self.config, plan, slot).map_err(|error| {
-            self.tell_unflyable = self.unflyable != Some(error);
-            self.unflyable = Some(error);
+        let route = plan::route(&self.config, plan, slot).map_err(|error| {
+            if self.setup.refused != Some(error) {
+                (self.setup.refused, changes.refused_plan) = (Some(error), Some(error));
+            }
             Refused::Contradiction
         })?;
-        self.hold(now, flight, slot, plan.clone());
-        self.adopted = true;
+        self.assign(now, flight, plan.clone(), slot, route);
+        changes.has_adopted = true;
         Ok(())
     }
 
-    fn hold(&mut self, now: Instant, flight: u32, slot: usize, plan: Plan) {
-        self.chart = Chart::of(&plan);
-        self.layers = plan::Layers::of(&self.config, &plan);
-        self.plan = plan;
-        self.flight = flight;
-        self.slot = slot;
-        self.meet(now);
+    fn assign(&mut self, now: Instant, flight: u32, plan: Plan, slot: usize, route: plan::Route) {
+        self.assignment.adopt(&self.config, flight, plan, slot, route);
+        let slots = &self.assignment.plan().slots;
+        self.members.assemble(now, slots, slot, self.assignment.center());
+        self.traffic.begin(now, slots.len());
     }
 
+    /// Loads the route into the flight controller. A plan that only assembles has none.
+    pub(super) fn load_route(&mut self, out: &mut Actions) {
+        if self.assignment.route().len() < 2 {
+            self.setup.is_loaded = true;
+        } else {
+            push(out, Action::Order(Order::LoadRoute));
+        }
+    }
+
+    /// The master plans the flight.
     pub(super) fn make_plan(&mut self, now: Instant, out: &mut Actions) {
-        let aircraft = self.meeting(self.at.map_or(Point::default(), |at| at.point()));
-        let planned = plan::make(&self.config, &aircraft, &self.task).and_then(|plan| {
-            let slot =
-                plan.slots.iter().position(|&s| s == self.config.me).ok_or(plan::PlanError::NotMember)?;
+        let here = self.ownship.point().unwrap_or_default();
+        let aircraft = self.setup.meeting(self.config.me, here);
+        let planned = plan::make(&self.config, &aircraft, &self.setup.task).and_then(|plan| {
+            let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(PlanError::NotMember)?;
             Ok((plan::route(&self.config, &plan, slot)?, slot, plan))
         });
         match planned {
             Ok((route, slot, plan)) => {
-                let flight = (self.chance.next_u64() as u32).max(1);
-                self.route = route;
-                self.hold(now, flight, slot, plan);
-                self.load(out);
+                let flight = (self.rng.next_u64() as u32).max(1);
+                self.assign(now, flight, plan, slot, route);
+                self.load_route(out);
             }
             Err(error) => {
                 self.state = State::Start;
@@ -105,44 +277,84 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    pub(super) fn next_in_setup(&self, now: Instant) -> State<F> {
-        let silent = now >= self.silence_at();
-        match self.state {
-            State::Setup if !self.planned() || !self.loaded => State::Setup,
-            State::Setup if self.is_master() && self.all(self.acks) => State::ReadyToFly,
-            State::Setup if !self.is_master() && self.held_at.is_some() => State::ReadyToFly,
-            State::ReadyToFly if self.is_master() && self.all(self.acks) => {
-                State::TakingOff(TakeOff::Waiting)
+    pub(super) fn next_in_setup(&self, now: Instant) -> Option<Transition<F>> {
+        let has_all_answers = || self.are_all(self.setup.answered);
+        let next = match self.state {
+            State::Setup if !self.assignment.is_planned() || !self.setup.is_loaded => return None,
+            State::Setup if self.is_master() => has_all_answers().then_some(State::ReadyToFly),
+            State::Setup => self.timers.is_set(Timer::Silence).then_some(State::ReadyToFly),
+            State::ReadyToFly if self.is_master() => {
+                has_all_answers().then_some(State::TakingOff(TakeOffPhase::Waiting))
             }
-            State::ReadyToFly if !self.is_master() && silent => State::TakingOff(TakeOff::Waiting),
-            unchanged => unchanged,
+            State::ReadyToFly => {
+                let is_silent = self.timers.is_due(Timer::Silence, now);
+                is_silent.then_some(State::TakingOff(TakeOffPhase::Waiting))
+            }
+            State::Start
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Flying(_)
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
+        };
+        next.map(Transition::to)
+    }
+
+    /// What is repeated before the take-off.
+    pub(super) fn setup_message(&self) -> Option<Message> {
+        let is_master = self.is_master();
+        match self.state {
+            State::Start | State::Setup if !is_master && !self.assignment.is_planned() => {
+                self.ownship.point().map(|at| Message::Hello { at })
+            }
+            State::Setup if is_master && self.assignment.is_planned() => {
+                Some(Message::Data(self.assignment.plan().clone()))
+            }
+            State::Setup => self.plan_acknowledgement(),
+            State::ReadyToFly if is_master => Some(Message::ReadyToFly),
+            State::ReadyToFly => Some(Message::ReadyToFlyAck),
+            State::Start
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Flying(_)
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
         }
     }
 
-    /// When the message that keeps us in this state has been silent for long enough.
-    pub(super) fn silence_at(&self) -> Instant {
-        self.held_at.map_or(Instant::NEVER, |held_at| held_at + self.config.silence)
+    /// That this aircraft holds the plan, once its flight controller holds the route.
+    pub(super) fn plan_acknowledgement(&self) -> Option<Message> {
+        let hash = || plan::hash(self.assignment.plan());
+        self.setup.is_loaded.then(|| Message::DataAck { hash: hash() })
     }
 
     pub(super) fn setup_detail(&self) -> Text {
-        let all_ready = self.state == State::ReadyToFly;
-        match self.state {
-            State::Start if self.is_master() && !self.task.is_given() => text!("waiting for a mission"),
-            State::Start if self.is_master() => {
-                text!("heard {} of {} aircraft", self.heard.len() + 1, self.config.aircraft)
+        let is_master = self.is_master();
+        if self.state == State::Start {
+            return match self.setup.task.is_given() {
+                _ if !is_master => text!("calling the master, {}", self.config.master),
+                false => text!("waiting for a mission"),
+                true => text!("heard {} of {} aircraft", self.setup.count(), self.config.aircraft),
+            };
+        }
+        if self.state == State::ReadyToFly {
+            return match is_master {
+                true => text!("waiting for {} to be ready", self.missing(self.setup.answered)),
+                false => text!("ready"),
+            };
+        }
+        match (self.assignment.is_planned(), self.setup.refused) {
+            (false, Some(error)) => text!("the master's plan is refused: {error}"),
+            (false, None) => text!("waiting for the master's plan"),
+            (true, _) if !self.setup.is_loaded => text!("loading the route into the flight controller"),
+            (true, _) if is_master => {
+                text!("waiting for {} to hold the plan", self.missing(self.setup.answered))
             }
-            State::Start => text!("calling the master, {}", self.config.master),
-            _ if all_ready && self.is_master() => {
-                text!("waiting for {} to be ready", self.missing(self.acks))
-            }
-            _ if all_ready => text!("ready"),
-            _ if !self.planned() => match self.unflyable {
-                Some(error) => text!("the master's plan is refused: {error}"),
-                None => text!("waiting for the master's plan"),
-            },
-            _ if !self.loaded => text!("loading the route into the flight controller"),
-            _ if self.is_master() => text!("waiting for {} to hold the plan", self.missing(self.acks)),
-            _ => text!("waiting until all hold the plan"),
+            (true, _) => text!("waiting until all hold the plan"),
         }
     }
 }

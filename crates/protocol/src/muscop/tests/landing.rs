@@ -6,14 +6,14 @@ use super::faults::{along_the_row, straight_on};
 use super::*;
 
 /// Where somebody is in flight: the last waypoint that it has reached, and whether it has left it.
-fn place_in_flight(rig: &Rig, i: usize) -> (Option<u16>, bool) {
+pub(super) fn place_in_flight(rig: &Rig, i: usize) -> (Option<u16>, bool) {
     let muscop = &rig.craft[i].muscop;
     (muscop.reached(), muscop.state_id() == StateId::MovingToWaypoint)
 }
 
 /// Whether `i` and the one that it follows both wait for `j`.
 fn in_group(rig: &Rig, i: usize, j: usize) -> bool {
-    let id = |i: usize| rig.craft[i].muscop.swarm.config.me;
+    let id = |i: usize| rig.craft[i].muscop.swarm.config().me;
     let waits =
         |i: usize| !rig.craft[i].muscop.swarm.absentees().iter().any(|a| a.id == id(j) && !a.is_waited_for);
     let leader = rig.craft[i].muscop.view().swarm.leader_id;
@@ -138,7 +138,7 @@ fn muscop_26_who_waits_for_the_missing_lands_after_a_bounded_time() {
     for (lost, after_s) in [(0, 0), (1, 0), (3, 0), (0, 12), (2, 25), (4, 60)] {
         let mut rig = Rig::new(5, Layout::Linear, 4);
         straight_on(&mut rig);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
         rig.command_all(Command::Setup);
         rig.until("setup", 60, |r| r.craft.iter().all(|c| c.muscop.state_id() != StateId::Setup));
         for _ in 0..after_s * 20 {
@@ -174,9 +174,7 @@ fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
         [Layout::Linear, Layout::Matrix, Layout::Circular].into_iter().zip([None, Some(1), Some(4)])
     {
         let mut rig = Rig::new(5, layout, 3);
-        for craft in &mut rig.craft {
-            craft.muscop.swarm.config.landing = Manner::Sequential;
-        }
+        rig.configure_all(|c| c.landing = Manner::Sequential);
         straight_on(&mut rig);
         rig.set_up();
         rig.command_all(Command::Start);

@@ -2,9 +2,10 @@
 
 use super::*;
 
-fn heard(count: usize, layout: Layout) -> Rig {
+fn met(count: usize, layout: Layout, change: impl Fn(&mut swarm::Config)) -> Rig {
     let mut rig = Rig::new(count, layout, 3);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == count - 1);
+    rig.configure_all(change);
+    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == count);
     rig
 }
 
@@ -17,7 +18,7 @@ fn steps(rig: &mut Rig, seconds: usize) {
 #[test]
 fn muscop_28_the_places_before_setup_are_those_that_setup_plans() {
     for layout in [Layout::Linear, Layout::Matrix, Layout::CompactMesh, Layout::Wedge] {
-        let mut rig = heard(7, layout);
+        let mut rig = met(7, layout, |_| {});
         steps(&mut rig, 2);
         let before = rig.craft[0].muscop.details().formation.unwrap();
         assert_eq!((before.is_planned, before.slots.len(), before.refused), (false, 7, None));
@@ -29,7 +30,7 @@ fn muscop_28_the_places_before_setup_are_those_that_setup_plans() {
         assert_eq!(after.slots, before.slots, "{layout}");
         // Everybody hovers where it was drawn.
         for slot in &after.slots {
-            let craft = rig.craft.iter().find(|c| c.muscop.swarm.config.me == slot.id).unwrap();
+            let craft = rig.craft.iter().find(|c| c.muscop.swarm.config().me == slot.id).unwrap();
             let away = rig_place(craft, slot.place) - craft.at;
             assert!(away.length() < 1.5, "{layout}: {} is {away} from its place", slot.id);
         }
@@ -50,8 +51,7 @@ fn rig_place(craft: &Craft, place: Point) -> DVec3 {
 
 #[test]
 fn muscop_28_what_cannot_be_planned_is_known_before_setup_and_over_when_mended() {
-    let mut rig = heard(3, Layout::Linear);
-    rig.craft[0].muscop.swarm.config.distance_most_m = 205.0;
+    let mut rig = met(3, Layout::Linear, |c| c.distance_most_m = 205.0);
     steps(&mut rig, 2);
     let setup = |rig: &Rig| rig.craft[0].muscop.permits(Command::Setup);
     let refused = setup(&rig).unwrap_err().to_string();

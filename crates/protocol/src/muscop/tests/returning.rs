@@ -65,7 +65,7 @@ fn muscop_20_one_returns_while_the_others_take_off() {
         for after_s in (2..40).step_by(6) {
             for who in 0..5 {
                 let mut rig = Rig::new(5, layout, 3);
-                rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+                rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
                 rig.command_all(Command::Setup);
                 rig.until("taking off", 30, |r| r.all_in(StateId::TakingOff));
                 for _ in 0..after_s * 20 {
@@ -97,11 +97,11 @@ fn muscop_20_one_returns_while_the_others_take_off() {
 fn muscop_21_who_has_no_layer_of_its_own_waits_for_its_turn_and_then_lands() {
     for patience_s in [60, 5] {
         let mut rig = Rig::new(3, Layout::Linear, 3);
-        for craft in &mut rig.craft {
+        rig.configure_all(|c| {
             // 20 m, 10.5 m above, and 8 m more.
-            craft.muscop.swarm.config.height_most_m = 39.0;
-            craft.muscop.swarm.config.hold_before_landing = Duration::from_secs(patience_s);
-        }
+            c.height_most_m = 39.0;
+            c.hold_before_landing = Duration::from_secs(patience_s);
+        });
         rig.set_up();
         let heights: StdVec<_> =
             rig.craft.iter().map(|c| c.muscop.view().return_height_mm.unwrap_or_default()).collect();
@@ -109,7 +109,9 @@ fn muscop_21_who_has_no_layer_of_its_own_waits_for_its_turn_and_then_lands() {
         rig.command_all(Command::Start);
         rig.until("first waypoint", 60, |r| r.craft.iter().all(|c| c.muscop.reached() == Some(1)));
         rig.command_all(Command::Return);
-        let turn = |rig: &Rig, i: usize| rig.craft[i].muscop.swarm.turn().map(|turn| 2 - turn);
+        let turn = |rig: &Rig, i: usize| {
+            rig.craft[i].muscop.swarm.assignment().take_off_index().map(|turn| 2 - turn)
+        };
         let last = (0..3).find(|&i| turn(&rig, i) == Some(2)).unwrap();
         let first = (0..3).find(|&i| turn(&rig, i) == Some(0)).unwrap();
         assert_eq!(rig.craft[last].order.or(Some(Order::Hold)), Some(Order::Hold));
@@ -131,9 +133,7 @@ fn muscop_21_who_has_no_layer_of_its_own_waits_for_its_turn_and_then_lands() {
 #[test]
 fn muscop_21_without_room_for_a_layer_a_return_is_refused() {
     let mut rig = Rig::new(3, Layout::Linear, 3);
-    for craft in &mut rig.craft {
-        craft.muscop.swarm.config.height_most_m = 30.0;
-    }
+    rig.configure_all(|c| c.height_most_m = 30.0);
     rig.set_up();
     let refused = rig.craft[0].muscop.permits(Command::Return).unwrap_err().to_string();
     assert!(refused.contains("no height above the waypoints is left for returns below 30 m"), "{refused}");
@@ -180,7 +180,7 @@ fn muscop_20_the_leader_does_not_land_on_one_that_stands_there() {
 fn muscop_21_who_hears_nobody_returns_in_the_end() {
     for who in 0..5 {
         let mut rig = Rig::new(5, Layout::Linear, 3);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.heard.len() == 4);
+        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
         rig.command_all(Command::Setup);
         rig.until("it climbs", 120, |r| r.craft[who].at.z > 1.0);
         rig.hears = Box::new(move |_, from, to| from != who && to != who);

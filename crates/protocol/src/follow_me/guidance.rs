@@ -1,0 +1,509 @@
+//! The flight of FollowMe (thesis 7.1): what the leader broadcasts about itself, and how a slave follows it.
+
+use core::f64::consts::TAU;
+
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant};
+use wingbeat_wire::{Coordinates, Message, Point, Refused};
+
+use super::{Config, Landing, LeaderLost, State};
+use crate::swarm::plan::{self, position};
+use crate::swarm::timer::Timer;
+use crate::swarm::view::FormationCenter;
+use crate::swarm::{self, Abort, Host, Reason, Transition, Trigger, Urgency};
+use crate::{Action, Actions, Command, Input, Order, StateId, Telemetry, Text, push, text};
+
+/// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
+const AT_HEIGHT: f64 = 0.95;
+/// Below this part of it the leader lands (reference).
+const LANDS_BELOW: f64 = 0.5;
+/// Higher than this above home no aircraft stands on the ground: three deviations of a height.
+const UP_M: f64 = 1.0;
+/// Motors that run for longer have flown, however low: ArduCopter stops them 10 s after they stood (DISARM_DELAY).
+const TRIES_ON_GROUND: Duration = Duration::from_secs(20);
+/// No leader flies faster; its reported position may be off by [`LEAP_M`] besides.
+const LEADER_MOST_M_S: f64 = 30.0;
+/// See [`LEADER_MOST_M_S`].
+const LEAP_M: f64 = 20.0;
+/// The leader broadcasts its landing for at least this long, even if it is down at once.
+const LANDING_CALL: Duration = Duration::from_secs(10);
+/// How far from its own position a slave searches for a free landing site, metres.
+const SITE_RINGS_M: [f64; 3] = [10.0, 15.0, 20.0];
+/// Directions searched at each distance.
+const SITE_DIRECTIONS: u32 = 16;
+
+/// States of the flight (thesis figure 7.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flight {
+    /// The leader: until its pilot has it at height. A slave, there *WaitMaster*: until the leader leads.
+    Ready,
+    /// The leader leads.
+    FollowMe,
+    /// A slave follows.
+    Following,
+    /// A slave holds because it no longer receives its leader.
+    LeaderLost {
+        /// When it lands if no operator decides.
+        land_at: Instant,
+    },
+    /// The leader's pilot lands it; it calls the slaves to land.
+    Descending {
+        /// Until when at least.
+        until: Instant,
+    },
+}
+
+type Swarm = swarm::Swarm<Flight>;
+
+/// What one aircraft knows of the flight.
+#[derive(Clone, Debug)]
+pub(super) struct Guidance {
+    config: Config,
+    /// The coordinates received last from the leader, and when (slave).
+    received: Option<(Instant, Coordinates)>,
+    /// The leader leads, and its last coordinates are not yet the target (slave).
+    is_fresh: bool,
+    /// Its pilot has been up (leader).
+    was_up: bool,
+    /// Since when its motors run (leader).
+    armed_since: Option<Instant>,
+    /// The heading of the formation, and since when: it turns after the leader's nose (leader).
+    heading: Option<(Instant, f64)>,
+    /// From the leader to the own slot, in the plan: metres right of the leader's heading, and ahead.
+    slot_m: Option<DVec2>,
+}
+
+impl Guidance {
+    pub(super) fn new(config: Config, swarm: &mut Swarm, now: Instant) -> Self {
+        // The formation assembles around the leader: only the height is of the plan.
+        let height_mm = (config.height_m * 1e3) as i32;
+        let _ = swarm.task_mut().waypoints.push(Point { height_mm, ..Point::default() });
+        let first = swarm.draw_phase(now, config.refresh);
+        swarm.timers_mut().set(Timer::Coordinates, first);
+        Self {
+            config,
+            received: None,
+            is_fresh: false,
+            was_up: false,
+            armed_since: None,
+            heading: None,
+            slot_m: None,
+        }
+    }
+
+    /// Takes a report of the flight controller.
+    pub(super) fn observe(&mut self, swarm: &mut Swarm, now: Instant, telemetry: &Telemetry) {
+        match swarm.state() {
+            State::Start => swarm.task_mut().heading_rad = heading_of(telemetry),
+            State::Flying(_) => {
+                self.armed_since = telemetry.armed.then(|| self.armed_since.unwrap_or(now));
+                let long = self.armed_since.is_some_and(|since| now.since(since) > TRIES_ON_GROUND);
+                self.was_up |= long || telemetry.armed && telemetry.height_m > UP_M;
+            }
+            State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => {}
+        }
+    }
+
+    /// Takes the leader's coordinates if they are possible, and lead this aircraft nowhere that it may not be.
+    fn on_coordinates(&mut self, swarm: &mut Swarm, now: Instant, c: Coordinates) -> Result<(), Refused> {
+        let start = swarm.assignment().plan().waypoints.first().copied().unwrap_or_default();
+        if c.leads {
+            let height_m = f64::from(c.at.height_mm) * 1e-3;
+            let limits = swarm.config();
+            if !(limits.height_least_m..=limits.height_most_m).contains(&height_m) {
+                return Err(Refused::Impossible);
+            }
+            let slot = slot_around(swarm, c).unwrap_or(c.at);
+            let is_far = |p: Point| distance_m(start, p) > limits.distance_most_m;
+            if is_far(c.at) || is_far(slot) {
+                return Err(Refused::FarAway);
+            }
+        }
+        // A leader that leaps is a wrong position, and a formation that flies after it is in danger.
+        if let Some((at, last)) = self.received {
+            let most_m = LEAP_M + LEADER_MOST_M_S * now.since(at).as_secs_f64();
+            if distance_m(last.at, c.at) > most_m {
+                return Err(Refused::Impossible);
+            }
+        }
+        self.received = Some((now, c));
+        self.is_fresh |= c.leads;
+        self.on_leader(swarm, now);
+        Ok(())
+    }
+
+    /// The leader was received.
+    fn on_leader(&self, swarm: &mut Swarm, now: Instant) {
+        swarm.timers_mut().set(Timer::LeaderSilent, now + self.config.leader_timeout);
+    }
+
+    fn next_of_leader(&self, swarm: &Swarm, now: Instant, flight: Flight) -> Option<Transition<Flight>> {
+        let is_armed = swarm.ownship().is_armed();
+        let (height_m, is_in_land) =
+            swarm.ownship().telemetry().map_or((0.0, false), |own| (own.height_m, own.landing));
+        let lands = is_in_land || !is_armed || height_m < LANDS_BELOW * self.config.height_m;
+        let descending = Transition::to(State::Flying(Flight::Descending { until: now + LANDING_CALL }));
+        match flight {
+            Flight::Ready if is_armed && height_m >= AT_HEIGHT * self.config.height_m => {
+                Some(Transition::to(State::Flying(Flight::FollowMe)))
+            }
+            // A climb that was broken off: the slaves that wait in their slots have to land too.
+            Flight::Ready if self.was_up && (is_in_land || !is_armed) => Some(descending),
+            Flight::FollowMe if lands => Some(descending),
+            Flight::Descending { until } if !is_armed && now >= until => {
+                Some(Transition::to(State::Finished))
+            }
+            Flight::Ready
+            | Flight::FollowMe
+            | Flight::Following
+            | Flight::LeaderLost { .. }
+            | Flight::Descending { .. } => None,
+        }
+    }
+
+    fn next_of_slave(&self, swarm: &Swarm, now: Instant, flight: Flight) -> Option<Transition<Flight>> {
+        let is_silent = swarm.timers().is_due(Timer::LeaderSilent, now);
+        let following = Transition::to(State::Flying(Flight::Following));
+        if is_called_to_land(swarm) {
+            return Some(Transition::to(self.landing(swarm)));
+        }
+        match flight {
+            Flight::Ready if self.is_fresh => Some(following),
+            Flight::Ready | Flight::Following if is_silent => Some(self.without_leader(swarm, now)),
+            Flight::LeaderLost { .. } if self.is_fresh && self.config.follows_again => Some(following),
+            Flight::LeaderLost { land_at } if now >= land_at => {
+                Some(Transition::because(State::Aborted(Abort::Land), Reason::LeaderSilentUndecided))
+            }
+            Flight::Ready
+            | Flight::FollowMe
+            | Flight::Following
+            | Flight::LeaderLost { .. }
+            | Flight::Descending { .. } => None,
+        }
+    }
+
+    /// As configured.
+    fn without_leader(&self, swarm: &Swarm, now: Instant) -> Transition<Flight> {
+        let abort = match self.config.leader_lost {
+            LeaderLost::Hold => {
+                let land_at = now + swarm.config().hold_before_landing;
+                return Transition::to(State::Flying(Flight::LeaderLost { land_at }));
+            }
+            LeaderLost::Land => Abort::Land,
+            LeaderLost::Return => Abort::Return,
+        };
+        Transition::because(State::Aborted(abort), Reason::LeaderSilent)
+    }
+
+    /// How a slave begins to land.
+    fn landing(&self, swarm: &Swarm) -> State {
+        match self.config.landing {
+            Landing::InPlace if site_aside(swarm).is_none() => State::Landing,
+            Landing::InPlace | Landing::Formation => State::MovingToLand,
+        }
+    }
+
+    /// The heading of the formation as the leader broadcast it last; before that, as planned.
+    pub(super) fn heading_rad(&self, swarm: &Swarm) -> f64 {
+        let planned_rad = || plan::heading_rad(swarm.assignment().plan());
+        self.received.map_or_else(planned_rad, |(_, c)| f64::from(c.heading_urad) * 1e-6)
+    }
+
+    /// From the leader to the own slot: metres right of the leader's heading, and ahead; none before the plan is known.
+    pub(super) fn slot_in_heading_m(&self) -> Option<DVec2> {
+        self.slot_m
+    }
+
+    /// The same in metres east and north, with the heading of the formation as received last.
+    pub(super) fn slot_offset_m(&self, swarm: &Swarm) -> Option<DVec2> {
+        let slot_m = self.slot_m?;
+        let (sin, cos) = libm::sincos(self.heading_rad(swarm));
+        Some(DVec2::new(slot_m.x * cos + slot_m.y * sin, slot_m.y * cos - slot_m.x * sin))
+    }
+
+    /// Where the formation is while this aircraft leads it.
+    pub(super) fn formation_around(&self, swarm: &Swarm) -> Option<FormationCenter> {
+        let leads = swarm.state() == State::Flying(Flight::FollowMe);
+        let ((_, heading_rad), here) = self.heading.filter(|_| leads).zip(swarm.ownship().point())?;
+        Some(FormationCenter::Position(here, heading_rad))
+    }
+
+    /// Turns the formation after the leader's nose, no faster than its outermost slave can follow. It stays as planned
+    /// until the leader leads: that is where the slaves wait.
+    fn turn_formation(&mut self, swarm: &Swarm, now: Instant) {
+        let planned_rad = plan::heading_rad(swarm.assignment().plan());
+        if swarm.state() != State::Flying(Flight::FollowMe) {
+            self.heading = Some((now, planned_rad));
+            return;
+        }
+        let Some(nose_rad) = swarm.ownship().telemetry().and_then(heading_of) else { return };
+        let (since, heading_rad) = self.heading.unwrap_or((now, planned_rad));
+        let outermost_m = plan::formation(swarm.assignment().plan())
+            .map_or(0.0, |f| (0..f.count()).map(|slot| f.offset_m(slot, 0.0).length()).fold(0.0, f64::max));
+        let most_rad = self.config.turn_m_s / outermost_m.max(1.0) * now.since(since).as_secs_f64();
+        let turn_rad = libm::remainder(nose_rad - heading_rad, TAU);
+        let turned_rad = heading_rad + turn_rad.clamp(-most_rad, most_rad);
+        self.heading = Some((now, turned_rad - libm::floor(turned_rad / TAU) * TAU));
+    }
+
+    /// What the leader broadcasts about itself; none where it does not know it.
+    pub(super) fn coordinates(&self, swarm: &Swarm) -> Option<Coordinates> {
+        let leads = swarm.state() == State::Flying(Flight::FollowMe);
+        let is_ready = swarm.state() == State::Flying(Flight::Ready) && swarm.is_master();
+        if !leads && !is_ready {
+            return None;
+        }
+        let own = swarm.ownship().telemetry()?;
+        heading_of(own)?;
+        let planned_rad = || plan::heading_rad(swarm.assignment().plan());
+        let heading_rad = self.heading.map_or_else(planned_rad, |(_, heading_rad)| heading_rad);
+        let heading_urad = ((heading_rad * 1e6) as u32).min(6_283_185);
+        Some(Coordinates { at: own.point(), heading_urad, leads })
+    }
+
+    /// What this aircraft does or waits for, in one line.
+    pub(super) fn detail(&self, swarm: &Swarm) -> Text {
+        let (height_m, is_leader, slot) =
+            (self.config.height_m, swarm.is_master(), swarm.assignment().slot());
+        match swarm.state() {
+            State::Flying(Flight::Ready) if is_leader => {
+                text!("waiting for its pilot to be at {height_m} m")
+            }
+            State::Flying(Flight::Ready) => text!("in slot {slot}, waiting for the leader"),
+            State::Flying(Flight::FollowMe) => text!("flown by its pilot, telling where it is"),
+            State::Flying(Flight::Following) => text!("following in slot {slot}"),
+            State::Flying(Flight::LeaderLost { .. }) => {
+                text!("the leader is silent: holding, then landing")
+            }
+            State::Flying(Flight::Descending { .. }) => text!("landed by its pilot, calling all to land"),
+            State::TakingOff(_) if is_leader => {
+                text!("waiting for {} to be in their slots", swarm.missing(swarm.take_off().in_slot()))
+            }
+            State::SetupFinished if is_leader => text!("all in their slots, waiting for the start"),
+            State::Finished => text!("flight completed, landed"),
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::MovingToLand
+            | State::Landing
+            | State::Aborted(_) => swarm.detail().unwrap_or_default(),
+        }
+    }
+}
+
+impl Host for Guidance {
+    type Flight = Flight;
+
+    fn on_message(
+        &mut self,
+        swarm: &mut Swarm,
+        now: Instant,
+        slot: usize,
+        message: &Message,
+    ) -> Result<(), Refused> {
+        let is_from_leader = slot == swarm.members().leader();
+        if let Message::Coordinates(coordinates) = message {
+            if !is_from_leader {
+                return Err(Refused::Stranger);
+            }
+            return self.on_coordinates(swarm, now, *coordinates);
+        }
+        if matches!(message, Message::Land { .. }) {
+            if !is_from_leader {
+                return Err(Refused::Stranger);
+            }
+            self.on_leader(swarm, now);
+        }
+        Ok(())
+    }
+
+    fn next(&self, swarm: &Swarm, now: Instant, trigger: Trigger) -> Option<Transition<Flight>> {
+        let is_leader = swarm.is_master();
+        match swarm.state() {
+            State::SetupFinished if trigger == Trigger::Command(Command::Start) => {
+                Some(Transition::to(State::Flying(Flight::Ready)))
+            }
+            State::SetupFinished if !is_leader && is_called_to_land(swarm) => {
+                Some(Transition::to(self.landing(swarm)))
+            }
+            State::SetupFinished if leader_lost_at(swarm).is_some_and(|at| now >= at) => {
+                Some(self.without_leader(swarm, now))
+            }
+            State::Flying(flight) if is_leader => self.next_of_leader(swarm, now, flight),
+            State::Flying(flight) => self.next_of_slave(swarm, now, flight),
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
+        }
+    }
+
+    fn enter(&mut self, swarm: &mut Swarm, now: Instant, _: State, out: &mut Actions) -> Option<Urgency> {
+        let formation = plan::formation(swarm.assignment().plan()).ok();
+        self.slot_m = formation.map(|formation| formation.offset_m(swarm.assignment().slot(), 0.0));
+        let State::Flying(flight) = swarm.state() else { return None };
+        match flight {
+            // A leader that was never received may not have been started yet: it is waited for as long as an operator.
+            Flight::Ready if !swarm.timers().is_set(Timer::LeaderSilent) => {
+                let ends_at = now + swarm.config().hold_before_landing;
+                swarm.timers_mut().set(Timer::LeaderSilent, ends_at);
+            }
+            Flight::LeaderLost { .. } => {
+                self.is_fresh = false;
+                push(out, Action::Order(Order::Hold));
+            }
+            Flight::Ready | Flight::FollowMe | Flight::Following | Flight::Descending { .. } => {}
+        }
+        None
+    }
+
+    /// A slave flies after the last coordinates.
+    fn act(&mut self, swarm: &mut Swarm, now: Instant, _: &Input<'_>, out: &mut Actions) -> Option<Urgency> {
+        if swarm.state() == State::Flying(Flight::Following) && core::mem::take(&mut self.is_fresh) {
+            let target = self.received.and_then(|(_, c)| slot_around(swarm, c));
+            swarm.fly_to(now, target, out);
+        }
+        None
+    }
+
+    /// Besides the coordinates: the leader's call to land.
+    fn messages(&self, swarm: &Swarm, _: Instant, flight: Flight) -> [Option<Message>; 2] {
+        match flight {
+            Flight::Descending { .. } => [swarm.ownship().point().map(|at| Message::Land { at }), None],
+            Flight::Ready | Flight::FollowMe | Flight::Following | Flight::LeaderLost { .. } => [None, None],
+        }
+    }
+
+    /// Around the leader's landing site, turned as the formation was last; or at the nearest free site.
+    fn landing_site(&self, swarm: &Swarm) -> Option<Point> {
+        match self.config.landing {
+            Landing::InPlace => site_aside(swarm),
+            Landing::Formation => {
+                let (leader_site, here) = swarm.landing().leader_site().zip(swarm.ownship().point())?;
+                let (assignment, heading_rad) = (swarm.assignment(), self.heading_rad(swarm));
+                let (slot, center) = (assignment.slot(), assignment.center());
+                let plan = assignment.plan();
+                Some(plan::landing_place(plan, slot, center, leader_site, heading_rad, here.height_mm))
+            }
+        }
+    }
+
+    /// The leader's coordinates, each refresh, from its start on.
+    fn broadcast(&mut self, swarm: &mut Swarm, now: Instant, out: &mut Actions) {
+        if !swarm.is_master() || !swarm.timers().is_due(Timer::Coordinates, now) {
+            return;
+        }
+        let period = self.config.refresh.max(Duration::from_millis(1));
+        while let Some(at) = swarm.timers().get(Timer::Coordinates).filter(|&at| at <= now) {
+            swarm.timers_mut().set(Timer::Coordinates, at + period);
+        }
+        self.turn_formation(swarm, now);
+        if let Some(coordinates) = self.coordinates(swarm) {
+            let message = Message::Coordinates(coordinates);
+            push(out, Action::Broadcast { flight: swarm.assignment().flight(), message });
+        }
+    }
+
+    fn runs(&self, swarm: &Swarm, timer: Timer) -> bool {
+        let State::Flying(flight) = swarm.state() else { return false };
+        match flight {
+            // Only the end of its call to land.
+            Flight::Descending { .. } if !swarm.ownship().is_armed() => false,
+            _ if swarm.is_master() => timer == Timer::Coordinates,
+            Flight::LeaderLost { .. } => false,
+            Flight::Ready | Flight::FollowMe | Flight::Following | Flight::Descending { .. } => {
+                timer == Timer::LeaderSilent
+            }
+        }
+    }
+
+    fn deadline(&self, swarm: &Swarm) -> Option<(Instant, &'static str)> {
+        match swarm.state() {
+            State::Flying(Flight::Descending { until }) if !swarm.ownship().is_armed() => {
+                Some((until, "down"))
+            }
+            State::Flying(Flight::LeaderLost { land_at }) => Some((land_at, "no operator decided")),
+            State::SetupFinished => leader_lost_at(swarm).map(|at| (at, "leader silent")),
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::Flying(_)
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
+        }
+    }
+
+    fn describe(&self, swarm: &Swarm) -> (StateId, Text) {
+        (state_id(swarm), self.detail(swarm))
+    }
+}
+
+/// The state, by its name in the thesis.
+pub(super) fn state_id(swarm: &Swarm) -> StateId {
+    let State::Flying(flight) = swarm.state() else { return swarm.state_id().unwrap_or(StateId::Following) };
+    match flight {
+        Flight::Ready if swarm.is_master() => StateId::Ready,
+        Flight::Ready => StateId::WaitMaster,
+        Flight::FollowMe => StateId::FollowMe,
+        Flight::Following => StateId::Following,
+        Flight::LeaderLost { .. } => StateId::LeaderLost,
+        Flight::Descending { .. } => StateId::Landing,
+    }
+}
+
+/// Where the own slot is when the leader is there (thesis equation 7.1), as much higher or lower as the formation has it,
+/// but within the fence: a leader near the ground leads no slave into it.
+pub(super) fn slot_around(swarm: &Swarm, c: Coordinates) -> Option<Point> {
+    let (assignment, limits) = (swarm.assignment(), swarm.config());
+    let formation = plan::formation(assignment.plan()).ok()?;
+    let offset = formation.offset_m(assignment.slot(), f64::from(c.heading_urad) * 1e-6);
+    let p = Frame::new(position(c.at)).to_position(DVec3::new(offset.x, offset.y, 0.0));
+    let height_m = f64::from(c.at.height_mm) * 1e-3 + formation.height_m(assignment.slot());
+    let height_m = height_m.clamp(limits.height_least_m, limits.height_most_m.max(limits.height_least_m));
+    Some(plan::point(p, libm::round(height_m * 1e3) as i32))
+}
+
+fn is_called_to_land(swarm: &Swarm) -> bool {
+    swarm.landing().leader_site().is_some()
+}
+
+/// A free landing site near the own position; none where the own is free, or none is.
+fn site_aside(swarm: &Swarm) -> Option<Point> {
+    swarm.clearance().unoccupied_position(&SITE_RINGS_M, SITE_DIRECTIONS)
+}
+
+/// When a slave in its slot, which receives its leader five times a second, no longer waits for one that is silent: after
+/// as long as for an operator.
+fn leader_lost_at(swarm: &Swarm) -> Option<Instant> {
+    let received_at = swarm.members().received_at(swarm.members().leader())?;
+    (!swarm.is_master()).then_some(received_at + swarm.config().hold_before_landing)
+}
+
+/// The heading, where it is one. A whole turn is none.
+pub(super) fn heading_of(telemetry: &Telemetry) -> Option<f64> {
+    let heading_rad = telemetry.heading_rad;
+    if !(0.0..=TAU).contains(&heading_rad) {
+        return None;
+    }
+    Some(if heading_rad * 1e6 >= 6_283_185.0 { 0.0 } else { heading_rad })
+}
+
+fn distance_m(a: Point, b: Point) -> f64 {
+    Frame::new(position(a)).to_local(position(b)).truncate().length()
+}

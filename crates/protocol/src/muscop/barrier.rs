@@ -1,0 +1,503 @@
+//! The flight of MUSCOP (thesis 6.1.2): the barrier at every waypoint, and how it is led.
+//!
+//! At a waypoint the leader waits until all members reported that they are there and follow it, and then releases all to
+//! the next. A follower flies to the waypoint that its leader commanded, as received from the leader itself or relayed by
+//! another member that follows it. The leader withdraws a command where a member that was lost is received again from
+//! farther behind. On a leg an aircraft holds behind one that is too near ahead.
+
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_wire::{Message, Refused};
+
+use super::State;
+use crate::swarm::clearance::PathStatus;
+use crate::swarm::slot_set::SlotSet;
+use crate::swarm::timer::Timer;
+use crate::swarm::{self, Abort, Host, MemberChange, Reason, Transition, Trigger, Urgency};
+use crate::{Actions, Command, Input, StateId, Text, text};
+
+/// An aircraft that holds behind another does so for at least this long.
+const HOLD_LEAST: Duration = Duration::from_secs(1);
+
+/// States of the flight (thesis figure 6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flight {
+    /// At a waypoint, waiting for the others.
+    WaypointReached {
+        /// Its index in the route.
+        waypoint: u16,
+    },
+    /// On the way to a waypoint.
+    MovingToWaypoint {
+        /// Its index in the route.
+        waypoint: u16,
+    },
+}
+
+type Swarm = swarm::Swarm<Flight>;
+
+/// The barrier at the waypoints, on one aircraft.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Barrier {
+    /// The waypoint to which the leader commanded this aircraft last.
+    commanded: Option<u16>,
+    /// The slot of the leader that commanded the present leg. Only as that leader's is the command relayed.
+    commanded_by: usize,
+    /// Members that reported, since this aircraft is at its waypoint, that they are there and follow it.
+    arrived: SlotSet,
+}
+
+/// What a message of a member says about the flight.
+struct Report {
+    /// The last waypoint that the member has reached.
+    reached: Option<u16>,
+    /// The waypoint for which it has left last.
+    departed_for: Option<u16>,
+    /// The slot of the leader that it follows.
+    follows: usize,
+    /// The waypoint to which that leader commands.
+    commanded: Option<u16>,
+    /// It is on its way, on the command of that leader.
+    is_behind: bool,
+    /// It comes from the leader itself.
+    is_command: bool,
+}
+
+impl Report {
+    /// None of a message that is not the flight's.
+    fn of(message: &Message, slot: usize, center: usize) -> Option<Self> {
+        let command = |waypoint: u16| Self {
+            reached: waypoint.checked_sub(1),
+            departed_for: waypoint.checked_sub(1),
+            follows: slot,
+            commanded: Some(waypoint),
+            is_behind: false,
+            is_command: true,
+        };
+        let at_waypoint = |waypoint: u16, follows: usize| Self {
+            reached: Some(waypoint),
+            departed_for: Some(waypoint),
+            follows,
+            commanded: None,
+            is_behind: false,
+            is_command: false,
+        };
+        Some(match *message {
+            Message::ReachedWaypointAck { waypoint } => at_waypoint(waypoint, center),
+            Message::Following { waypoint, reached: true, leader, .. } => {
+                at_waypoint(waypoint, usize::from(leader))
+            }
+            Message::Following { waypoint, reached: false, leader, .. } => Self {
+                reached: waypoint.checked_sub(1),
+                departed_for: Some(waypoint),
+                follows: usize::from(leader),
+                commanded: Some(waypoint),
+                is_behind: true,
+                is_command: false,
+            },
+            Message::MoveToWaypoint { waypoint } => {
+                Self { departed_for: Some(waypoint), ..command(waypoint) }
+            }
+            Message::Release { waypoint } => command(waypoint),
+            Message::Gather { waypoint } => {
+                Self { reached: Some(waypoint), departed_for: Some(waypoint), ..command(waypoint) }
+            }
+            Message::Hello { .. }
+            | Message::Data(_)
+            | Message::DataAck { .. }
+            | Message::ReadyToFly
+            | Message::ReadyToFlyAck
+            | Message::TakeOffNow { .. }
+            | Message::TargetReached
+            | Message::TakeOffEnd
+            | Message::TakeOffEndAck
+            | Message::TakeOffTogether
+            | Message::Land { .. }
+            | Message::LandAround { .. }
+            | Message::LandHere { .. }
+            | Message::Beacon(_)
+            | Message::Coordinates(_)
+            | Message::Alive { .. }
+            | Message::Holding { .. }
+            | Message::Leaving { .. }
+            | Message::Exclude { .. } => return None,
+        })
+    }
+}
+
+impl Barrier {
+    /// Takes a command of our leader, and withdraws it where a member turns out to be behind. A command from the leader
+    /// itself counts as it was sent last: the leader withdraws it when a member that was lost is received again. A relayed
+    /// command is older than that, so it counts only where no member is known to be behind.
+    fn take_command(&mut self, swarm: &Swarm, slot: usize, report: &Report) {
+        let State::Flying(flight) = swarm.state() else { return };
+        let (Flight::WaypointReached { waypoint: here } | Flight::MovingToWaypoint { waypoint: here }) =
+            flight;
+        let leader = swarm.members().leader();
+        if swarm.is_leader() {
+            return;
+        }
+        let is_behind = report.is_behind && report.departed_for.is_some_and(|waypoint| waypoint <= here);
+        if is_behind && !swarm.members().absent().contains(slot) {
+            self.commanded = self.commanded.min(Some(here));
+        } else if report.follows == leader {
+            if slot == leader {
+                self.commanded = report.commanded.or(self.commanded);
+            } else if report.commanded > self.commanded && members_behind(swarm, here).is_empty() {
+                self.commanded = report.commanded;
+            }
+        }
+    }
+
+    /// Whether the leader releases all from a waypoint: all are there, the next exists, and no lost member lies on a leg.
+    fn releases(&self, swarm: &Swarm, waypoint: u16) -> bool {
+        swarm.is_leader()
+            && waypoint < last_waypoint(swarm)
+            && !swarm.timers().is_set(Timer::Blocked)
+            && swarm.are_all(self.arrived)
+    }
+
+    /// What follows for the leader at a waypoint.
+    fn next_of_leader(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<Flight>> {
+        if swarm.timers().is_set(Timer::Blocked) {
+            let ends = swarm.timers().is_due(Timer::Blocked, now);
+            return ends.then_some(Transition::because(State::Aborted(Abort::Land), Reason::FlightBlocked));
+        }
+        if waypoint < last_waypoint(swarm) {
+            return if swarm.are_all(self.arrived) { self.next_leg(swarm, now, waypoint) } else { None };
+        }
+        // One that lands already reports nothing else.
+        if !swarm.are_all(self.arrived | swarm.landing().landing()) {
+            return None;
+        }
+        let is_free = swarm.clearance().site_aside().is_none();
+        Some(Transition::to(if is_free { State::Landing } else { State::MovingToLand }))
+    }
+
+    /// What follows for a follower at a waypoint.
+    fn next_of_follower(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<Flight>> {
+        let is_last = waypoint == last_waypoint(swarm);
+        let leader_lands = swarm.landing().leader_site().is_some();
+        let have_left = self.commanded > Some(waypoint + 1) && swarm.timers().is_due(Timer::Yield, now);
+        if have_left || leader_lands && !is_last {
+            return Some(swarm.failure(now, Reason::LeftBehind));
+        }
+        if !is_last {
+            let is_released = self.commanded == Some(waypoint + 1);
+            return if is_released { self.next_leg(swarm, now, waypoint) } else { None };
+        }
+        if !leader_lands || !swarm.may_leave_to_land(now) {
+            return None;
+        }
+        match swarm.clearance().landing_path() {
+            PathStatus::Clear => Some(Transition::to(State::MovingToLand)),
+            PathStatus::Occupied if !swarm.timers().is_due(Timer::LandingPath, now) => None,
+            PathStatus::Occupied | PathStatus::Blocked => {
+                Some(Transition::because(State::Landing, Reason::LandingPathBlocked))
+            }
+        }
+    }
+
+    /// What follows once this aircraft is released from a waypoint.
+    fn next_leg(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<Flight>> {
+        match swarm.clearance().next_leg(waypoint) {
+            PathStatus::Clear => {
+                Some(Transition::to(State::Flying(Flight::MovingToWaypoint { waypoint: waypoint + 1 })))
+            }
+            PathStatus::Occupied if !swarm.timers().is_due(Timer::Yield, now) => None,
+            PathStatus::Occupied => Some(swarm.failure(now, Reason::NextLegOccupied)),
+            PathStatus::Blocked => Some(swarm.failure(now, Reason::NextLegBlocked)),
+        }
+    }
+
+    /// At a waypoint, limits the wait for those that are in the way once all are released.
+    fn limit_wait(&self, swarm: &mut Swarm, now: Instant, waypoint: u16) -> Option<Urgency> {
+        // A follower that its leader counts as lost, but receives, waits to be received again.
+        let is_released = match swarm.is_leader() {
+            true => self.releases(swarm, waypoint),
+            false => self.commanded > Some(waypoint),
+        };
+        if !is_released {
+            swarm.timers_mut().stop(Timer::Yield);
+            return None;
+        }
+        if swarm.timers().is_set(Timer::Yield) {
+            return None;
+        }
+        let ends_at = swarm.config().patience_after(now);
+        swarm.timers_mut().set(Timer::Yield, ends_at);
+        // Those ahead of the leader wait for its command.
+        Some(if swarm.is_leader() { Urgency::Immediate } else { Urgency::Periodic })
+    }
+
+    /// What this aircraft does or waits for, in one line.
+    pub(super) fn detail(&self, swarm: &Swarm) -> Text {
+        let State::Flying(flight) = swarm.state() else { return swarm.detail().unwrap_or_default() };
+        let last = last_waypoint(swarm);
+        match flight {
+            Flight::WaypointReached { waypoint } if swarm.is_leader() => match swarm.missing(self.arrived) {
+                0 if swarm.timers().is_set(Timer::Blocked) => {
+                    text!("at waypoint {waypoint} of {last}, the way past a lost aircraft is blocked")
+                }
+                n => text!("at waypoint {waypoint} of {last}, waiting for {n}"),
+            },
+            Flight::WaypointReached { waypoint } => text!("at waypoint {waypoint} of {last}"),
+            Flight::MovingToWaypoint { waypoint } => text!("to waypoint {waypoint} of {last}"),
+        }
+    }
+}
+
+impl Host for Barrier {
+    type Flight = Flight;
+
+    fn on_members(&mut self, swarm: &mut Swarm, now: Instant, change: MemberChange) {
+        if change.is_leader_new {
+            self.commanded = None;
+        }
+        if let State::Flying(Flight::WaypointReached { waypoint }) = swarm.state()
+            && swarm.is_leader()
+            && (change.is_check_due || change.is_leader_new)
+        {
+            check_legs(swarm, now, waypoint);
+        }
+    }
+
+    fn on_message(
+        &mut self,
+        swarm: &mut Swarm,
+        now: Instant,
+        slot: usize,
+        message: &Message,
+    ) -> Result<(), Refused> {
+        let Some(report) = Report::of(message, slot, swarm.assignment().center()) else { return Ok(()) };
+        // These report no position: it is the slot's at that waypoint.
+        if let Message::ReachedWaypointAck { waypoint } | Message::Gather { waypoint } = *message
+            && swarm.traffic().reached(slot) < Some(waypoint)
+            && let Some(at) = swarm.assignment().slot_position(slot, usize::from(waypoint))
+        {
+            swarm.report_position(now, slot, at);
+        }
+        swarm.report_progress(slot, report.reached, report.departed_for);
+        // Reported since this aircraft is here itself, and following it: one that still follows another is not left
+        // alone.
+        if let State::Flying(Flight::WaypointReached { waypoint }) = swarm.state() {
+            let is_here = swarm.traffic().reached(slot) >= Some(waypoint);
+            self.arrived.set(slot, is_here && report.follows == swarm.assignment().slot());
+        }
+        if report.is_command && slot != swarm.members().leader() {
+            return Err(Refused::Stranger);
+        }
+        self.take_command(swarm, slot, &report);
+        Ok(())
+    }
+
+    fn next(&self, swarm: &Swarm, now: Instant, trigger: Trigger) -> Option<Transition<Flight>> {
+        let at_waypoint = |waypoint| Transition::to(State::Flying(Flight::WaypointReached { waypoint }));
+        match swarm.state() {
+            State::SetupFinished if trigger == Trigger::Command(Command::Start) => Some(at_waypoint(0)),
+            State::Flying(Flight::WaypointReached { waypoint }) => match swarm.is_leader() {
+                true => self.next_of_leader(swarm, now, waypoint),
+                false => self.next_of_follower(swarm, now, waypoint),
+            },
+            State::Flying(Flight::MovingToWaypoint { waypoint }) if swarm.has_arrived() => {
+                Some(at_waypoint(waypoint))
+            }
+            State::Flying(Flight::MovingToWaypoint { .. }) if swarm.timers().is_due(Timer::Yield, now) => {
+                Some(swarm.failure(now, Reason::LegOccupied))
+            }
+            State::Flying(Flight::MovingToWaypoint { .. }) if swarm.timers().is_due(Timer::Leg, now) => {
+                Some(swarm.failure(now, Reason::TargetNotReached))
+            }
+            State::MovingToLand if swarm.timers().is_due(Timer::Yield, now) => {
+                Some(Transition::because(State::Landing, Reason::LandingPathOccupied))
+            }
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Flying(Flight::MovingToWaypoint { .. })
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
+        }
+    }
+
+    fn enter(&mut self, swarm: &mut Swarm, now: Instant, _: State, out: &mut Actions) -> Option<Urgency> {
+        self.arrived = SlotSet::EMPTY;
+        let State::Flying(flight) = swarm.state() else { return None };
+        match flight {
+            Flight::WaypointReached { waypoint } => {
+                swarm.timers_mut().stop(Timer::Blocked);
+                check_legs(swarm, now, waypoint);
+                None
+            }
+            Flight::MovingToWaypoint { waypoint } => {
+                let target = swarm.assignment().route().get(usize::from(waypoint)).copied();
+                swarm.fly_to(now, target, out);
+                self.commanded_by = swarm.members().leader();
+                let is_in_the_way = swarm.clearance().is_in_the_way(waypoint - 1, swarm.awaited());
+                Some(if is_in_the_way { Urgency::Immediate } else { Urgency::Periodic })
+            }
+        }
+    }
+
+    fn act(
+        &mut self,
+        swarm: &mut Swarm,
+        now: Instant,
+        input: &Input<'_>,
+        out: &mut Actions,
+    ) -> Option<Urgency> {
+        // Not with each message: a large swarm receives many. One that holds ahead is not waited for.
+        let acts = match input {
+            Input::Message { message, .. } => {
+                matches!(message, Message::Holding { .. }) || swarm.timers().is_due(Timer::Broadcast, now)
+            }
+            Input::Wake
+            | Input::Telemetry(_)
+            | Input::Operator(_)
+            | Input::Reached(_)
+            | Input::Done(_)
+            | Input::Failed(_) => true,
+        };
+        if !acts {
+            return None;
+        }
+        match swarm.state() {
+            State::Flying(Flight::WaypointReached { waypoint }) => self.limit_wait(swarm, now, waypoint),
+            State::Flying(Flight::MovingToWaypoint { .. }) | State::MovingToLand => {
+                keep_distance(swarm, now, out)
+            }
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
+        }
+    }
+
+    fn messages(&self, swarm: &Swarm, now: Instant, flight: Flight) -> [Option<Message>; 2] {
+        let leader = swarm.members().leader();
+        let at = swarm.position_at(now).unwrap_or_default();
+        let one = |message| [Some(message), None];
+        let following = |waypoint, reached, leader: usize| Message::Following {
+            waypoint,
+            reached,
+            leader: leader as u8,
+            at,
+        };
+        match flight {
+            // A follower that missed the release to here still has to receive it, and all that the leader is present.
+            Flight::WaypointReached { waypoint } if swarm.is_leader() => {
+                one(match self.releases(swarm, waypoint) {
+                    true => Message::Release { waypoint: waypoint + 1 },
+                    false => Message::Gather { waypoint: command(swarm, waypoint) },
+                })
+            }
+            Flight::MovingToWaypoint { waypoint } if swarm.is_leader() => {
+                let waypoint = command(swarm, waypoint);
+                [Some(Message::MoveToWaypoint { waypoint }), swarm.position_report(now)]
+            }
+            Flight::WaypointReached { waypoint } if leader == swarm.assignment().center() => {
+                one(Message::ReachedWaypointAck { waypoint })
+            }
+            Flight::WaypointReached { waypoint } => one(following(waypoint, true, leader)),
+            // It relays the command to those that missed it; as another leader's it is none.
+            Flight::MovingToWaypoint { waypoint } => {
+                let holds = swarm.holds_leg().then(|| swarm.position_report(now)).flatten();
+                [Some(following(waypoint, false, self.commanded_by)), holds]
+            }
+        }
+    }
+
+    fn runs(&self, swarm: &Swarm, timer: Timer) -> bool {
+        match swarm.state() {
+            State::Flying(Flight::WaypointReached { waypoint }) => match timer {
+                Timer::Yield => true,
+                // Only what ends the wait in this role: a time that passes and changes nothing wakes for ever.
+                Timer::Blocked => swarm.is_leader(),
+                Timer::LandingPath => {
+                    let lands = waypoint == last_waypoint(swarm) && swarm.landing().leader_site().is_some();
+                    lands && !swarm.is_leader()
+                }
+                Timer::Broadcast
+                | Timer::ArrivalCheck
+                | Timer::Leg
+                | Timer::Silence
+                | Timer::LandingOrder
+                | Timer::Coordinates
+                | Timer::LeaderSilent => false,
+            },
+            State::Flying(Flight::MovingToWaypoint { .. }) => matches!(timer, Timer::Leg | Timer::Yield),
+            State::MovingToLand => timer == Timer::Yield,
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => false,
+        }
+    }
+
+    fn describe(&self, swarm: &Swarm) -> (StateId, Text) {
+        (state_id(swarm), self.detail(swarm))
+    }
+}
+
+/// The state, by its name in the thesis.
+pub(super) fn state_id(swarm: &Swarm) -> StateId {
+    let is_at_waypoint = matches!(swarm.state(), State::Flying(Flight::WaypointReached { .. }));
+    let in_flight = if is_at_waypoint { StateId::WaypointReached } else { StateId::MovingToWaypoint };
+    swarm.state_id().unwrap_or(in_flight)
+}
+
+fn last_waypoint(swarm: &Swarm) -> u16 {
+    swarm.assignment().last_waypoint() as u16
+}
+
+/// Members that are waited for and not known to have reached a waypoint.
+fn members_behind(swarm: &Swarm, waypoint: u16) -> SlotSet {
+    swarm.awaited().iter().filter(|&slot| swarm.traffic().reached(slot) < Some(waypoint)).collect()
+}
+
+/// The waypoint to which a leader commands that is at a waypoint, or on its way there: that one, unless a member that was
+/// lost is received again from farther behind. It is not left behind a second time.
+fn command(swarm: &Swarm, waypoint: u16) -> u16 {
+    let next_of = |slot: usize| swarm.traffic().reached(slot).map_or(0, |reached| reached.saturating_add(1));
+    swarm.awaited().iter().map(next_of).fold(waypoint, u16::min)
+}
+
+/// Checks whether all can fly the leg from a waypoint clear of the members that are absent, and limits the wait where not.
+fn check_legs(swarm: &mut Swarm, now: Instant, waypoint: u16) {
+    if !swarm.clearance().is_any_leg_blocked(waypoint, swarm.awaited()) {
+        swarm.timers_mut().stop(Timer::Blocked);
+    } else if !swarm.timers().is_set(Timer::Blocked) {
+        let ends_at = swarm.config().patience_after(now);
+        swarm.timers_mut().set(Timer::Blocked, ends_at);
+    }
+}
+
+/// Holds behind a member that is too near ahead on the leg, and continues once it no longer is.
+fn keep_distance(swarm: &mut Swarm, now: Instant, out: &mut Actions) -> Option<Urgency> {
+    let target = swarm.target()?;
+    let (holds, to_land) = (swarm.holds_leg(), swarm.state() == State::MovingToLand);
+    let is_near = swarm.clearance().closes_up(now, target, holds, to_land);
+    if is_near && !holds {
+        swarm.hold_leg(now, out);
+        let ends_at = swarm.config().patience_after(now);
+        swarm.timers_mut().set(Timer::Yield, ends_at);
+        // Those behind hold on this message, not when they notice that this aircraft slows down.
+        return Some(Urgency::Immediate);
+    }
+    if !is_near && swarm.may_resume_leg(now, HOLD_LEAST) {
+        swarm.timers_mut().stop(Timer::Yield);
+        swarm.resume_leg(now, out);
+    }
+    None
+}

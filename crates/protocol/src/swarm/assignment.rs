@@ -1,0 +1,155 @@
+//! The plan that this aircraft has adopted, and its own part in it.
+
+use wingbeat_geo::formation::Layout;
+use wingbeat_geo::{DVec2, DVec3, Frame, Position};
+use wingbeat_wire::{Plan, Point, VehicleId};
+
+use super::Config;
+use super::geometry::Geometry;
+use super::plan::{self, Layers, Route};
+
+/// The adopted plan; before setup a plan without slots.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    plan: Plan,
+    geometry: Geometry,
+    /// The heights of returns, where the plan has any.
+    layers: Option<Layers>,
+    flight: u32,
+    slot: usize,
+    route: Route,
+}
+
+impl Assignment {
+    /// Before setup.
+    pub(super) fn none() -> Self {
+        let plan = Plan::default();
+        Self { geometry: Geometry::of(&plan), plan, layers: None, flight: 0, slot: 0, route: Route::new() }
+    }
+
+    /// Adopts a plan in which this aircraft flies `route` in `slot`.
+    pub(super) fn adopt(&mut self, config: &Config, flight: u32, plan: Plan, slot: usize, route: Route) {
+        self.geometry = Geometry::of(&plan);
+        self.layers = Layers::of(config, &plan);
+        (self.plan, self.flight, self.slot, self.route) = (plan, flight, slot, route);
+    }
+
+    /// Whether a plan is adopted.
+    pub(crate) fn is_planned(&self) -> bool {
+        !self.plan.slots.is_empty()
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    pub(super) fn layers(&self) -> Option<&Layers> {
+        self.layers.as_ref()
+    }
+
+    /// The number of the flight; 0 before setup.
+    pub(crate) fn flight(&self) -> u32 {
+        self.flight
+    }
+
+    /// The own slot.
+    pub(crate) fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// The own waypoints.
+    pub(crate) fn route(&self) -> &[Point] {
+        &self.route
+    }
+
+    pub(super) fn layout(&self) -> Option<Layout> {
+        self.geometry.layout()
+    }
+
+    /// The slot that leads while no member is lost.
+    pub(crate) fn center(&self) -> usize {
+        self.geometry.center()
+    }
+
+    /// The aircraft that flies a slot.
+    pub(crate) fn id_of(&self, slot: usize) -> Option<VehicleId> {
+        self.plan.slots.get(slot).copied()
+    }
+
+    /// Index of the own slot in the order of take-off; none where a pilot takes this aircraft off.
+    pub(crate) fn take_off_index(&self) -> Option<usize> {
+        self.geometry.take_off_index(self.slot)
+    }
+
+    /// The aircraft that takes off next after this one.
+    pub(super) fn successor(&self) -> Option<VehicleId> {
+        self.id_of(usize::from(*self.plan.take_off_order.get(self.take_off_index()? + 1)?))
+    }
+
+    /// The slots that take off before this aircraft, the last first.
+    pub(super) fn predecessors(&self) -> impl Iterator<Item = usize> + Clone {
+        self.plan.take_off_order[..self.take_off_index().unwrap_or(0)].iter().rev().map(|&s| usize::from(s))
+    }
+
+    /// Height of the first, vertical part of the own take-off, millimetre.
+    pub(super) fn first_height_mm(&self) -> i32 {
+        plan::first_height_mm(self.route.first().map_or(0, |w| w.height_mm))
+    }
+
+    /// Index of the last waypoint of the plan.
+    pub(crate) fn last_waypoint(&self) -> usize {
+        self.plan.waypoints.len().saturating_sub(1)
+    }
+
+    /// Where a slot is when the formation is at a waypoint; at the last one for those after it.
+    pub(crate) fn slot_position(&self, slot: usize, waypoint: usize) -> Option<Point> {
+        self.geometry.slot_position(&self.plan, slot, waypoint.min(self.last_waypoint()))
+    }
+
+    /// The same in the frame of [`Assignment::local`].
+    pub(super) fn slot_position_m(&self, slot: usize, waypoint: usize) -> Option<DVec3> {
+        self.geometry.slot_position_m(&self.plan, slot, waypoint.min(self.last_waypoint()))
+    }
+
+    /// Offset of the own slot from the centre's, metres east and north; none before a plan is adopted.
+    pub(crate) fn slot_offset_m(&self) -> Option<DVec2> {
+        self.geometry.slot_offset_m(self.slot).map(|offset| offset.truncate())
+    }
+
+    /// Metres east and north of the first waypoint, and above home. Without a plan, of `here`.
+    pub(super) fn local(&self, point: Point, here: Option<Point>) -> DVec3 {
+        if self.is_planned() {
+            return self.geometry.local(point);
+        }
+        let position =
+            |p: Point| Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
+        let over_ground = Frame::new(position(here.unwrap_or_default())).to_local(position(point)).truncate();
+        over_ground.extend(f64::from(point.height_mm) / 1e3)
+    }
+
+    /// Height above home at which a slot's aircraft returns, millimetre; none where returns have no layers.
+    pub(super) fn return_height_mm(&self, slot: usize) -> Option<i32> {
+        Some(self.layers?.height_mm(&self.plan, slot))
+    }
+
+    /// Where a slot lands when the aircraft of the slot `leader` lands at `leader_site`.
+    pub(super) fn landing_position(
+        &self,
+        slot: usize,
+        leader: usize,
+        leader_site: Point,
+        height_mm: i32,
+    ) -> Point {
+        let heading_rad = plan::heading_rad(&self.plan);
+        plan::landing_place(&self.plan, slot, leader, leader_site, heading_rad, height_mm)
+    }
+
+    /// Hash of the plan; none before it is adopted.
+    pub(crate) fn plan_hash(&self) -> Option<u64> {
+        self.is_planned().then(|| plan::hash(&self.plan))
+    }
+}

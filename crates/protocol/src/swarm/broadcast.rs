@@ -1,0 +1,116 @@
+//! What an aircraft broadcasts in each state, each 200 ms (thesis figure 6.1, the arrows above the states), and the
+//! answers that it gives immediately, so that a lost acknowledgement stops no member.
+
+use wingbeat_geo::Instant;
+use wingbeat_wire::Message;
+
+use super::setup::call_number;
+use super::timer::Timer;
+use super::{Host, State, Swarm};
+use crate::{Action, Actions, Input, push};
+
+/// How soon the messages of the present state are broadcast.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// When they are due.
+    #[default]
+    Periodic,
+    /// Now: other members wait for them.
+    Immediate,
+}
+
+impl<F: Copy + PartialEq> Swarm<F> {
+    /// Answers a late question, and broadcasts what is due: in flight the host's messages, otherwise the swarm's own.
+    /// Urgent messages that were due in any case are repeated with the next input, because a datagram may be lost.
+    pub(super) fn broadcast<H: Host<Flight = F>>(
+        &mut self,
+        host: &H,
+        now: Instant,
+        input: Input<'_>,
+        urgency: Option<Urgency>,
+        out: &mut Actions,
+    ) {
+        if let Input::Message { message, .. } = input
+            && let Some(answer) = self.late_answer(message)
+        {
+            self.push_message(answer, out);
+        }
+        let urgency = urgency.unwrap_or(self.repeat);
+        if self.timers.is_due(Timer::Broadcast, now) {
+            self.repeat = urgency;
+        } else {
+            self.repeat = Urgency::Periodic;
+            if urgency == Urgency::Periodic {
+                return;
+            }
+        }
+        self.advance_broadcast(now);
+        let [first, second] = match self.state {
+            State::Flying(flight) => host.messages(self, now, flight),
+            _ => [self.own_message(now), None],
+        };
+        // Others fly behind it to their landing positions, or wait until it is down: then it reports none.
+        let lands = self.is_landing() && self.state != State::Finished;
+        let position = lands.then(|| self.position_report(now)).flatten();
+        let second = self.exclusion().or(second).or(position).or_else(|| self.take_off_together());
+        for message in [first, second].into_iter().flatten() {
+            self.push_message(message, out);
+        }
+    }
+
+    /// Free-running: the phase stays what the seed made it.
+    fn advance_broadcast(&mut self, now: Instant) {
+        while let Some(at) = self.timers.get(Timer::Broadcast).filter(|&at| at <= now) {
+            self.timers.set(Timer::Broadcast, at + self.config.send_period);
+        }
+    }
+
+    fn push_message(&self, message: Message, out: &mut Actions) {
+        let is_call = matches!(message, Message::Hello { .. });
+        let flight = if is_call { call_number(self.config.master) } else { self.assignment.flight() };
+        push(out, Action::Broadcast { flight, message });
+    }
+
+    /// What is repeated in this state.
+    fn own_message(&self, now: Instant) -> Option<Message> {
+        match self.state {
+            State::Start | State::Setup | State::ReadyToFly => self.setup_message(),
+            State::TakingOff(phase) => self.take_off_message(now, phase),
+            State::SetupFinished => Some(Message::TargetReached),
+            State::Flying(_) => None,
+            State::MovingToLand | State::Landing | State::Finished => self.landing_message(),
+            State::Aborted(abort) => self.abort_message(abort),
+        }
+    }
+
+    /// Where this aircraft is, and whether it holds there.
+    pub(crate) fn position_report(&self, now: Instant) -> Option<Message> {
+        let at = self.position_at(now)?;
+        Some(if self.holds_leg() { Message::Holding { at } } else { Message::Alive { at } })
+    }
+
+    /// The exclusion that the leader or the master broadcasts next.
+    fn exclusion(&mut self) -> Option<Message> {
+        if !self.is_leader() && !self.is_master() {
+            return None;
+        }
+        let slot = self.members.next_exclusion()?;
+        self.assignment.id_of(slot).map(|who| Message::Exclude { who })
+    }
+
+    /// The answer to a member that still asks what was answered long ago.
+    fn late_answer(&self, message: &Message) -> Option<Message> {
+        let state = self.state;
+        if matches!(message, Message::Data(_)) && matches!(state, State::ReadyToFly | State::TakingOff(_)) {
+            return self.plan_acknowledgement();
+        }
+        // One that received no message for long may be in its slot already.
+        let is_late = matches!(message, Message::ReadyToFly)
+            && matches!(state, State::TakingOff(_) | State::SetupFinished);
+        if is_late {
+            return Some(Message::ReadyToFlyAck);
+        }
+        let is_up = matches!(state, State::SetupFinished | State::Flying(_));
+        (matches!(message, Message::TakeOffEnd) && is_up).then_some(Message::TakeOffEndAck)
+    }
+}

@@ -1,0 +1,120 @@
+//! Where this aircraft can land: at its own position of the landing formation, where it is, or aside.
+
+use wingbeat_geo::{DVec2, DVec3, Frame};
+use wingbeat_wire::{Ending, Point};
+
+use super::super::plan;
+use super::{Clearance, PathStatus, STRAY_M};
+
+impl Clearance<'_> {
+    /// The own position around the leader's landing site, at the present height.
+    pub(crate) fn landing_position(&self) -> Option<Point> {
+        let (leader_site, here) = self.landing.leader_site().zip(self.ownship.point())?;
+        let (slot, leader) = (self.assignment.slot(), self.members.leader());
+        Some(self.assignment.landing_position(slot, leader, leader_site, here.height_mm))
+    }
+
+    /// Whether the path to our landing position is clear. Members that wait on it leave first.
+    pub(crate) fn landing_path(&self) -> PathStatus {
+        let Some((site, here)) = self.landing_position().zip(self.ownship.point()) else {
+            return PathStatus::Occupied;
+        };
+        let paths = [self.path(here, site), self.descent(site)];
+        let clear_m = self.clear_m();
+        let near = |at: Point| paths.iter().any(|p| self.path(at, at).distance_m(p) < clear_m);
+        let last = self.assignment.last_waypoint();
+        let absent = self.members.absent();
+        let mut status = PathStatus::Clear;
+        for slot in self.members.peers().iter().filter(|&slot| slot != self.members.leader()) {
+            status = status.max(match self.traffic.track(slot).departure {
+                Some((at, Ending::Down)) if near(Point { height_mm: 0, ..at }) => PathStatus::Blocked,
+                Some((_, Ending::Down)) => PathStatus::Clear,
+                Some(_) if !self.is_clear(slot, &paths) => PathStatus::Occupied,
+                Some(_) => PathStatus::Clear,
+                // It may lead others, or have continued with others: only the position of its own slot is no other
+                // aircraft's, and so is ours.
+                None if absent.contains(slot) => PathStatus::Blocked,
+                None if self.landing.is_landing(slot) => PathStatus::Clear,
+                None if self.assignment.slot_position(slot, last).is_none_or(near) => PathStatus::Occupied,
+                None => PathStatus::Clear,
+            });
+        }
+        status
+    }
+
+    /// Whether no member stands there on the ground, or will.
+    pub(super) fn is_free(&self, site: Point) -> bool {
+        let near_m = self.config.separation_m + 1.0;
+        self.traffic.iter().all(|track| match track.departure {
+            Some((at, Ending::Landing | Ending::Down)) => self.over_ground_m(at, site) >= near_m,
+            Some((_, Ending::Holding | Ending::Returning)) | None => true,
+        })
+    }
+
+    /// The nearest free landing site around this aircraft with a clear path to it, where a member stands or lands
+    /// below; none where this aircraft may land where it is, or where there is none.
+    pub(crate) fn site_aside(&self) -> Option<Point> {
+        const DIAGONAL: f64 = core::f64::consts::FRAC_1_SQRT_2;
+        const DIRECTIONS: [(f64, f64); 8] = [
+            (0.0, 1.0),
+            (1.0, 0.0),
+            (0.0, -1.0),
+            (-1.0, 0.0),
+            (DIAGONAL, DIAGONAL),
+            (DIAGONAL, -DIAGONAL),
+            (-DIAGONAL, -DIAGONAL),
+            (-DIAGONAL, DIAGONAL),
+        ];
+        let here = self.ownship.point()?;
+        if self.is_free(here) {
+            return None;
+        }
+        let step_m = self.config.separation_m + STRAY_M;
+        let around = (1..=3).flat_map(|ring| DIRECTIONS.map(|(east, north)| (ring as f64, east, north)));
+        around.map(|(ring, east, north)| plan::moved(here, ring * step_m * east, ring * step_m * north)).find(
+            |&site| {
+                let paths = [self.path(here, site), self.descent(site)];
+                self.is_free(site) && self.is_clear_of_all(&paths)
+            },
+        )
+    }
+
+    /// Where the others stand, hover or land, as far as they reported: those that left this flight, and those that
+    /// were lost before it began.
+    fn occupied(&self) -> impl Iterator<Item = Point> {
+        let leader = self.members.leader();
+        self.members.peers().iter().flat_map(move |slot| {
+            let track = self.traffic.track(slot);
+            let left = track.departure.filter(|(_, how)| *how != Ending::Returning).map(|(at, _)| at);
+            let is_lost = self.members.lost().contains(slot) && slot != leader;
+            let slot_position = || self.assignment.slot_position(slot, 0);
+            let lost = is_lost.then(|| [track.position, slot_position()]).into_iter().flatten().flatten();
+            left.into_iter().chain(lost)
+        })
+    }
+
+    /// The nearest position around this aircraft, at its height, that keeps clear of where the others stand, hover or
+    /// land; none where its own does, or none of `rings_m` with so many directions each does.
+    pub(crate) fn unoccupied_position(&self, rings_m: &[f64], directions: u32) -> Option<Point> {
+        let here = self.ownship.point()?;
+        let frame = Frame::new(plan::position(here));
+        let clear_m = self.clear_m();
+        let free = |offset_m: DVec2| {
+            self.occupied()
+                .all(|at| frame.to_local(plan::position(at)).truncate().distance(offset_m) >= clear_m)
+        };
+        if free(DVec2::ZERO) {
+            return None;
+        }
+        let angles = (0..directions).map(|n| core::f64::consts::TAU * f64::from(n) / f64::from(directions));
+        let offsets_m = rings_m.iter().flat_map(move |&ring_m| {
+            angles.clone().map(move |angle| {
+                let (sin, cos) = libm::sincos(angle);
+                DVec2::new(sin, cos) * ring_m
+            })
+        });
+        let offset_m = offsets_m.into_iter().find(|offset_m| free(*offset_m))?;
+        let site = frame.to_position(DVec3::new(offset_m.x, offset_m.y, 0.0));
+        Some(plan::point(site, here.height_mm))
+    }
+}

@@ -1,0 +1,221 @@
+//! Returning: each aircraft climbs straight up into a layer of its own above all waypoints, flies home in it, and lands
+//! on its own home.
+//!
+//! In the layers no two aircraft meet. Where one changes height it crosses the layers of others, so:
+//!
+//! - an aircraft does not begin to climb while the path of another leads past its column, or ends there;
+//! - an aircraft that flies home stops short of a column in which another climbs or lands;
+//! - an aircraft does not begin to land while the path of another leads past its column;
+//! - an aircraft does not cross where a member with a lost link may return ([`super::lost_link`]).
+//!
+//! One that climbs or lands waits for none, one that flies home for those only, and one that holds for those and the
+//! flying: so there is no ring of waits. The autopilot flies all of it in its mode RTL, whose height is set to the layer
+//! while the plan is adopted; waiting is holding position.
+
+use wingbeat_geo::{DVec3, Duration, Instant};
+use wingbeat_wire::{Ending, Point};
+
+use super::super::path::Path;
+use super::super::{Abort, plan};
+use super::Clearance;
+
+/// Nearer to its home over the ground than this an aircraft is above it, metres.
+const HOME_WITHIN_M: f64 = 4.0;
+
+/// So far below its layer an aircraft is on its way up to it or down from it, millimetre.
+const LAYER_WITHIN_MM: i32 = 2_000;
+
+/// Slower than this an aircraft stands, metres per second.
+const STANDS_M_S: f64 = 0.5;
+
+/// Faster than this an aircraft above its home flies past it, metres per second.
+const HOVERS_M_S: f64 = 2.0;
+
+/// An aircraft that holds on its way home does so for at least this long.
+const HOLD_LEAST: Duration = Duration::from_secs(1);
+
+impl Clearance<'_> {
+    /// What the operator's *Return* begins with.
+    pub(crate) fn begin_return(&self, now: Instant) -> Abort {
+        let is_above_home = self.ownship.telemetry().zip(self.ownship.home()).is_some_and(|(own, home)| {
+            self.assignment.layers().is_some()
+                && self.over_ground_m(own.point(), home) < HOME_WITHIN_M
+                && own.velocity_m_s.truncate().length() < HOVERS_M_S
+        });
+        if is_above_home && !self.is_in_layer() {
+            Abort::Land
+        } else if self.may_climb(now, None) {
+            Abort::Return
+        } else {
+            Abort::ReturnHeld { since: now }
+        }
+    }
+
+    /// What follows while returning; none while nothing does.
+    pub(crate) fn continue_return(&self, now: Instant) -> Option<Abort> {
+        let is_held = (self.is_in_layer() && !self.may_fly_home(now, None))
+            || (self.is_climbing() && !self.may_climb_on(now));
+        is_held.then_some(Abort::ReturnHeld { since: now })
+    }
+
+    /// What follows while a return is held since a time; none while nothing does.
+    pub(crate) fn resume_return(&self, now: Instant, since: Instant) -> Option<Abort> {
+        if now.since(since) < HOLD_LEAST {
+            return None;
+        }
+        let is_clear = if self.is_in_layer() {
+            self.may_fly_home(now, Some(since))
+        } else {
+            self.may_climb(now, Some(since))
+        };
+        if is_clear {
+            Some(Abort::Return)
+        } else {
+            (now >= self.config.patience_after(since) && self.may_land_here(now)).then_some(Abort::Land)
+        }
+    }
+
+    /// Height above home at which this aircraft returns, millimetre; none where returns have no layers.
+    pub(crate) fn own_return_height_mm(&self) -> Option<i32> {
+        self.assignment.return_height_mm(self.assignment.slot())
+    }
+
+    /// Whether this aircraft is below its layer, and not because it lands on its home.
+    fn is_climbing(&self) -> bool {
+        self.assignment.layers().is_some()
+            && !self.is_in_layer()
+            && self
+                .ownship
+                .point()
+                .zip(self.ownship.home())
+                .is_some_and(|(here, home)| self.over_ground_m(here, home) >= HOME_WITHIN_M)
+    }
+
+    /// Whether this aircraft has reached its layer.
+    pub(crate) fn is_in_layer(&self) -> bool {
+        let height_mm = self.ownship.point().map_or(0, |here| here.height_mm);
+        self.own_return_height_mm().is_some_and(|layer_mm| height_mm >= layer_mm - LAYER_WITHIN_MM)
+    }
+
+    /// The rest of the return of a member that was last received at `at`: up, home, down. None where that is not known.
+    pub(super) fn return_path(&self, slot: usize, at: Point) -> Option<[Path; 3]> {
+        let track = self.traffic.get(slot)?;
+        let (layer_mm, home) = (self.assignment.return_height_mm(slot)?, track.home?);
+        let up = Point { height_mm: layer_mm.max(at.height_mm), ..at };
+        let over = Point { height_mm: up.height_mm, ..home };
+        if at.height_mm < layer_mm - LAYER_WITHIN_MM && self.over_ground_m(at, home) < HOME_WITHIN_M {
+            // It lands, or is about to climb from there.
+            let from = if track.velocity_m_s.z < -STANDS_M_S / 2.0 { at } else { over };
+            return Some([self.path(from, Point { height_mm: 0, ..home }); 3]);
+        }
+        Some([self.path(at, up), self.path(up, over), self.descent(over)])
+    }
+
+    /// What of that no other may cross now: the column in which it climbs or lands, and, unless it stands, its path home
+    /// in its layer.
+    fn occupied_by(&self, slot: usize, at: Point) -> Option<[Path; 2]> {
+        let [up, home, down] = self.return_path(slot, at)?;
+        if up == down {
+            return Some([down; 2]);
+        }
+        let stands = self.traffic.track(slot).velocity_m_s.length() < STANDS_M_S;
+        Some([up, if stands && self.is_member_in_layer(slot, at) { up } else { home }])
+    }
+
+    fn is_member_in_layer(&self, slot: usize, at: Point) -> bool {
+        self.assignment.return_height_mm(slot).is_some_and(|mm| at.height_mm >= mm - LAYER_WITHIN_MM)
+    }
+
+    /// Members that reported that they return, and where they were.
+    fn returning(&self) -> impl Iterator<Item = (usize, Point)> {
+        self.members.peers().iter().filter_map(|slot| match self.traffic.track(slot).departure {
+            Some((at, Ending::Returning)) => Some((slot, at)),
+            Some((_, Ending::Holding | Ending::Landing | Ending::Down)) | None => None,
+        })
+    }
+
+    /// Whether this aircraft may climb into its layer: no returning member passes its column, and those that share the
+    /// layer are down. `held` since when it waits.
+    fn may_climb(&self, now: Instant, held: Option<Instant>) -> bool {
+        let Some((here, layer_mm)) = self.ownship.point().zip(self.own_return_height_mm()) else {
+            return true;
+        };
+        if !self.has_layer(now, held) {
+            return false;
+        }
+        let up = Point { height_mm: layer_mm.max(here.height_mm), ..here };
+        let column = self.path(here, up);
+        let clear_m = self.clear_m();
+        let is_passed = self.returning().any(|(slot, at)| {
+            let occupied = self.occupied_by(slot, at);
+            occupied.is_none_or(|paths| paths.iter().any(|p| p.distance_m(&column) < clear_m))
+        });
+        // From below the height of the flight the column leads through the paths of all others.
+        let lowest_mm = self.assignment.route().iter().map(|w| w.height_mm).min().unwrap_or(0);
+        let is_below = here.height_mm < lowest_mm - LAYER_WITHIN_MM;
+        let is_clear_of_lost_links =
+            self.receives_none(now) || self.is_clear_of_lost_links(now, Some(held.unwrap_or(now)), &[column]);
+        !is_passed && is_clear_of_lost_links && (!is_below || self.is_clear_of_all(&[column]))
+    }
+
+    /// Whether the layer is free for this aircraft: no other has it, or those that have it are down or on the mission,
+    /// and we have received for long enough to know.
+    fn has_layer(&self, now: Instant, held: Option<Instant>) -> bool {
+        let Some(layers) = self.assignment.layers() else { return true };
+        let (plan, own) = (self.assignment.plan(), self.assignment.slot());
+        let own_rank = plan::rank(plan, own);
+        let mut sharers =
+            self.members.peers().iter().filter(|&slot| layers.are_shared(plan, slot, own)).peekable();
+        if sharers.peek().is_none() {
+            return true;
+        }
+        let has_listened = own_rank == 0 || held.is_some_and(|since| now.since(since) >= self.config.silence);
+        has_listened
+            && sharers.all(|slot| match self.traffic.ending(slot) {
+                Some(Ending::Returning) => false,
+                Some(Ending::Holding) => plan::rank(plan, slot) > own_rank,
+                Some(Ending::Landing | Ending::Down) => true,
+                None => !self.members.lost().contains(slot),
+            })
+    }
+
+    /// Whether this aircraft may fly on in its layer, and land at its end. `held` since when it stands.
+    fn may_fly_home(&self, now: Instant, held: Option<Instant>) -> bool {
+        let Some((here, home)) = self.ownship.point().zip(self.ownship.home()) else { return true };
+        let stop_m = self.ownship.stopping_distance_m(held.is_some());
+        let (clear_m, from_m) = (self.clear_m(), self.local(here));
+        let left_m = (self.local(home) - from_m) * DVec3::new(1.0, 1.0, 0.0);
+        let reach_m = stop_m + clear_m;
+        let ahead = Path { from_m, to_m: from_m + left_m.clamp_length_max(reach_m) };
+        let is_met = self.returning().any(|(slot, at)| {
+            let Some([up, ..]) = self.return_path(slot, at) else { return true };
+            let column = if self.is_member_in_layer(slot, at) { self.path(at, at) } else { up };
+            column.distance_m(&ahead) < clear_m
+        });
+        if is_met {
+            return false;
+        }
+        if self.receives_none(now) {
+            return true;
+        }
+        let column = self.descent(Point { height_mm: here.height_mm, ..home });
+        self.is_clear_of_lost_links(now, held, &[ahead])
+            && (left_m.length() > reach_m
+                || self.is_clear_of_all(&[column])
+                    && self.is_clear_of_lost_links(now, held, &[column])
+                    && self.is_free(home))
+    }
+
+    /// Whether no member was received for so long that none will be: what the others do now is not known and never will
+    /// be, and the own home is what they keep clear of.
+    pub(super) fn receives_none(&self, now: Instant) -> bool {
+        let mut others = self.members.peers().iter();
+        others.all(|slot| now >= self.config.patience_after(self.received_at(slot)))
+    }
+
+    /// Whether this aircraft may land where it is.
+    fn may_land_here(&self, now: Instant) -> bool {
+        let Some(here) = self.ownship.point() else { return true };
+        self.is_clear_to_land(now, self.descent(here)) && self.is_free(here)
+    }
+}

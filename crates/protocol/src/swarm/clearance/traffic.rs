@@ -1,0 +1,193 @@
+//! The members as traffic: where each is, how it moves, how far it has come, and how it leaves.
+
+use heapless::Vec;
+use wingbeat_geo::{DVec3, Instant};
+use wingbeat_wire::{Ending, Point, SWARM_MAX};
+
+use super::super::geometry::Geometry;
+
+/// Two positions nearer than this give no speed, metres,
+const MOVED_M: f64 = 0.3;
+
+/// unless they were reported at least this long apart, seconds.
+const REPORTS_APART_S: f64 = 0.1;
+
+/// No aircraft flies lower, millimetre.
+const STANDS_MM: i32 = 1_000;
+
+/// Positions reported this far apart give no speed, seconds.
+pub(crate) const STALE_S: f64 = 1.5;
+
+/// What is known of one member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Track {
+    /// The last reported position that gave a speed.
+    pub(super) position: Option<Point>,
+    pub(super) velocity_m_s: DVec3,
+    /// When that was reported.
+    pub(super) sampled_at: Instant,
+    /// When it last reported any position.
+    pub(super) reported_at: Instant,
+    /// When it last reported that it holds on its leg.
+    pub(super) holding_at: Option<Instant>,
+    /// Where it stood before it took off.
+    pub(super) home: Option<Point>,
+    /// It leaves the flight: from where, and how.
+    pub(super) departure: Option<(Point, Ending)>,
+    /// The last waypoint that it is known to have left for.
+    pub(super) departed_for: Option<u16>,
+    /// The last waypoint that it is known to have reached.
+    pub(super) reached: Option<u16>,
+}
+
+/// The tracks of all members, by slot.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Traffic {
+    tracks: Vec<Track, SWARM_MAX>,
+}
+
+impl Traffic {
+    /// Of the members of a plan that was just adopted nothing is known.
+    pub(crate) fn begin(&mut self, now: Instant, count: usize) {
+        let unknown = Track {
+            position: None,
+            velocity_m_s: DVec3::ZERO,
+            sampled_at: now,
+            reported_at: now,
+            holding_at: None,
+            home: None,
+            departure: None,
+            departed_for: None,
+            reached: None,
+        };
+        self.tracks = core::iter::repeat_n(unknown, count).collect();
+    }
+
+    pub(super) fn get(&self, slot: usize) -> Option<&Track> {
+        self.tracks.get(slot)
+    }
+
+    pub(super) fn track(&self, slot: usize) -> &Track {
+        &self.tracks[slot]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Track> {
+        self.tracks.iter()
+    }
+
+    /// A member reports its position.
+    pub(crate) fn report(&mut self, now: Instant, slot: usize, position: Point, geometry: &Geometry) {
+        let track = &mut self.tracks[slot];
+        track.reported_at = now;
+        let past_s = now.since(track.sampled_at).as_secs_f64();
+        let moved_m = track.position.map_or(DVec3::ZERO, |before| geometry.offset_m(before, position));
+        if moved_m.length() >= MOVED_M || past_s >= REPORTS_APART_S {
+            track.velocity_m_s = if past_s < STALE_S { moved_m / past_s.max(0.05) } else { DVec3::ZERO };
+            (track.position, track.sampled_at) = (Some(position), now);
+        }
+    }
+
+    /// A member reports a position that may be where it stands: the first such is its home.
+    pub(crate) fn report_home(&mut self, slot: usize, position: Point) {
+        let track = &mut self.tracks[slot];
+        if position.height_mm < STANDS_MM && track.reached.is_none() {
+            track.home = track.home.or(Some(position));
+        }
+    }
+
+    /// A member reports that it holds on its leg.
+    pub(crate) fn report_holding(&mut self, now: Instant, slot: usize) {
+        self.tracks[slot].holding_at = Some(now);
+    }
+
+    /// A member begins to land, and is silent once it is down.
+    pub(crate) fn report_landing(&mut self, now: Instant, slot: usize) {
+        self.tracks[slot].reported_at = now;
+    }
+
+    /// A member leaves the flight.
+    pub(crate) fn report_departure(&mut self, slot: usize, from: Point, how: Ending) {
+        self.tracks[slot].departure = Some((from, how));
+    }
+
+    /// A member has reached a waypoint, and left for another.
+    pub(crate) fn report_progress(&mut self, slot: usize, reached: Option<u16>, departed_for: Option<u16>) {
+        let track = &mut self.tracks[slot];
+        track.reached = track.reached.max(reached);
+        track.departed_for = track.departed_for.max(departed_for);
+    }
+
+    /// The last waypoint that a member is known to have reached.
+    pub(crate) fn reached(&self, slot: usize) -> Option<u16> {
+        self.tracks.get(slot).and_then(|track| track.reached)
+    }
+
+    /// When a member reported its position last, or began to land.
+    pub(crate) fn reported_at(&self, slot: usize) -> Instant {
+        self.tracks[slot].reported_at
+    }
+
+    /// How a member leaves the flight, once it reported that.
+    pub(crate) fn ending(&self, slot: usize) -> Option<Ending> {
+        self.tracks.get(slot).and_then(|track| track.departure).map(|(_, how)| how)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wingbeat_wire::Plan;
+
+    fn at(north_mm: i32, height_mm: i32) -> Point {
+        // 1e-7 degree of latitude is 11.1 mm.
+        Point { latitude_e7: north_mm / 11, longitude_e7: 0, height_mm }
+    }
+
+    fn reported(reports: &[(u64, Point)]) -> Track {
+        let mut traffic = Traffic::default();
+        traffic.begin(Instant::ZERO, 1);
+        let geometry = Geometry::of(&Plan::default());
+        for &(at_ms, position) in reports {
+            traffic.report(Instant::from_millis(at_ms), 0, position, &geometry);
+        }
+        traffic.tracks[0]
+    }
+
+    #[test]
+    fn muscop_17_speed_is_taken_from_two_positions_that_are_far_enough_apart() {
+        let track = reported(&[(1_000, at(0, 0)), (1_200, at(2_000, 0))]);
+        assert!((track.velocity_m_s.y - 10.0).abs() < 0.3, "{}", track.velocity_m_s);
+        // The same position again, at the same time, as a second copy of the datagram has it.
+        let track = reported(&[(1_000, at(0, 0)), (1_200, at(2_000, 0)), (1_201, at(2_000, 0))]);
+        assert!((track.velocity_m_s.y - 10.0).abs() < 0.3, "{}", track.velocity_m_s);
+        assert_eq!(
+            (track.sampled_at, track.reported_at),
+            (Instant::from_millis(1_200), Instant::from_millis(1_201))
+        );
+        // After a gap no speed is known.
+        let track = reported(&[(1_000, at(0, 0)), (2_600, at(16_000, 0))]);
+        assert_eq!(track.velocity_m_s, DVec3::ZERO);
+    }
+
+    #[test]
+    fn muscop_20_the_home_is_where_a_member_stood_first() {
+        let mut traffic = Traffic::default();
+        traffic.begin(Instant::ZERO, 2);
+        traffic.report_home(0, at(0, 900));
+        traffic.report_home(0, at(9_000, 0));
+        assert_eq!(traffic.track(0).home, Some(at(0, 900)));
+        traffic.report_home(1, at(0, 1_000));
+        traffic.report_progress(1, Some(0), None);
+        traffic.report_home(1, at(0, 0));
+        assert_eq!(traffic.track(1).home, None, "in flight no position is one");
+    }
+
+    #[test]
+    fn muscop_25_progress_is_never_taken_back() {
+        let mut traffic = Traffic::default();
+        traffic.begin(Instant::ZERO, 1);
+        traffic.report_progress(0, Some(2), Some(3));
+        traffic.report_progress(0, Some(1), None);
+        assert_eq!((traffic.reached(0), traffic.track(0).departed_for), (Some(2), Some(3)));
+    }
+}

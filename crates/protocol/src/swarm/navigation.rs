@@ -1,0 +1,121 @@
+//! Flying to a target: whether it is reached, and holding on the way to it.
+
+use wingbeat_geo::{Duration, Frame, Instant};
+use wingbeat_wire::Point;
+
+use super::plan::position;
+use super::timer::Timer;
+use super::{State, Swarm, TakeOffPhase};
+use crate::{Action, Actions, Order, push};
+
+/// The target of the present state, and how far this aircraft is with it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Navigation {
+    target: Option<Point>,
+    has_arrived: bool,
+    hold: Option<LegHold>,
+}
+
+/// The aircraft holds on its leg, because another is too near ahead.
+#[derive(Clone, Copy, Debug)]
+struct LegHold {
+    since: Instant,
+    /// The autopilot holds; before that it takes no other order.
+    is_confirmed: bool,
+}
+
+impl Navigation {
+    pub(super) fn target(&self) -> Option<Point> {
+        self.target
+    }
+
+    pub(super) fn has_arrived(&self) -> bool {
+        self.has_arrived
+    }
+
+    pub(super) fn confirm_hold(&mut self) {
+        if let Some(hold) = &mut self.hold {
+            hold.is_confirmed = true;
+        }
+    }
+}
+
+/// Arrived at a height within this (reference: 1 m up to 20 m, 5 % up to 50 m, 2.5 m above).
+fn height_tolerance_m(height_m: f64) -> f64 {
+    match height_m {
+        ..=20.0 => 1.0,
+        ..=50.0 => 0.05 * height_m,
+        _ => 2.5,
+    }
+}
+
+impl<F: Copy + PartialEq> Swarm<F> {
+    fn is_at(&self, target: Point) -> bool {
+        let Some(own) = self.ownship.telemetry() else { return false };
+        let height_m = f64::from(target.height_mm) / 1e3;
+        self.distance_m(target).is_some_and(|d| d <= self.config.arrival_m)
+            && (own.height_m - height_m).abs() <= height_tolerance_m(height_m)
+    }
+
+    fn distance_m(&self, target: Point) -> Option<f64> {
+        let own = self.ownship.telemetry()?;
+        Some(Frame::new(position(target)).to_local(own.position).truncate().length())
+    }
+
+    pub(super) fn check_arrival(&mut self) {
+        self.navigation.has_arrived = if self.state == State::TakingOff(TakeOffPhase::Climbing) {
+            let enough_m = f64::from(self.assignment.first_height_mm()) / 1e3 * 0.95;
+            self.ownship.telemetry().is_some_and(|own| own.height_m >= enough_m)
+        } else {
+            self.navigation.target.is_some_and(|target| self.is_at(target))
+        };
+    }
+
+    /// Orders the flight to a target.
+    pub(crate) fn fly_to(&mut self, now: Instant, target: Option<Point>, out: &mut Actions) {
+        let Some(target) = target else { return };
+        self.navigation.target = Some(target);
+        // Generous: at half a metre per second any wind that can be flown in is beaten.
+        let seconds = self.distance_m(target).unwrap_or(0.0) / 0.5 + 60.0;
+        self.timers.set(Timer::Leg, now + Duration::from_millis((seconds * 1e3) as u64));
+        push(out, Action::Order(Order::FlyTo(target)));
+    }
+
+    /// Holds on the leg. On the way to land it ends with landing there, and not with the deadline of the leg.
+    pub(crate) fn hold_leg(&mut self, now: Instant, out: &mut Actions) {
+        self.navigation.hold = Some(LegHold { since: now, is_confirmed: false });
+        if self.state == State::MovingToLand {
+            self.timers.stop(Timer::Leg);
+        }
+        push(out, Action::Order(Order::Hold));
+    }
+
+    /// Whether it holds on its leg.
+    pub(crate) fn holds_leg(&self) -> bool {
+        self.navigation.hold.is_some()
+    }
+
+    /// Whether it has held on its leg for at least so long, and stands.
+    pub(crate) fn may_resume_leg(&self, now: Instant, least: Duration) -> bool {
+        let has_held = |hold: LegHold| hold.is_confirmed && now.since(hold.since) >= least;
+        self.navigation.hold.is_some_and(has_held) && self.ownship.is_standing()
+    }
+
+    /// Continues the leg.
+    pub(crate) fn resume_leg(&mut self, now: Instant, out: &mut Actions) {
+        self.navigation.hold = None;
+        self.fly_to(now, self.navigation.target, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tolerance_of_a_height_is_the_references() {
+        for (height_m, tolerance_m) in [(5.0, 1.0), (20.0, 1.0), (40.0, 2.0), (50.0, 2.5), (90.0, 2.5)] {
+            assert_eq!(height_tolerance_m(height_m), tolerance_m, "{height_m} m");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The own aircraft: what its flight controller reported last, and what follows from that.
+
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_wire::Point;
+
+use super::clearance::STALE_S;
+use super::geometry::Geometry;
+use crate::Telemetry;
+
+/// From a message that makes us stop to the beginning of the braking: our period and the flight controller's. That
+/// the message itself is old is in the position that it reports.
+const REACTION_S: f64 = 0.5;
+
+/// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
+pub(super) const BRAKING_M_S2: f64 = 2.5;
+
+/// An aircraft that held continues when it could stop clear of the one ahead from this speed.
+const RESUMED_M_S: f64 = 5.0;
+
+/// A position is extrapolated from a report for no longer than this.
+const REPORT_HOLDS: Duration = Duration::from_millis(500);
+
+/// A holding aircraft continues when it is slower than this: ArduCopter begins a guided target from standing,
+/// whatever the speed, and those behind would take it for one that flies on.
+const STANDS_M_S: f64 = 1.0;
+
+/// Reports nearer to each other give no acceleration, seconds.
+const REPORTS_APART_S: f64 = 0.1;
+
+/// The own aircraft.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ownship {
+    telemetry: Option<Telemetry>,
+    reported_at: Instant,
+    /// Where it stood before its motors were armed.
+    home: Option<Point>,
+    acceleration_m_s2: f64,
+    /// Of the report from which the acceleration was taken.
+    sampled_at: Instant,
+}
+
+impl Ownship {
+    /// Takes a report of the flight controller.
+    pub(super) fn report(&mut self, now: Instant, telemetry: Telemetry) {
+        self.sample_acceleration(now, &telemetry);
+        (self.telemetry, self.reported_at) = (Some(telemetry), now);
+        if !telemetry.armed {
+            self.home = Some(telemetry.point());
+        }
+    }
+
+    /// An aircraft that sets off is faster than it last reported when the brakes take hold.
+    fn sample_acceleration(&mut self, now: Instant, telemetry: &Telemetry) {
+        let past_s = now.since(self.sampled_at).as_secs_f64();
+        let speed_m_s = telemetry.velocity_m_s.length();
+        match self.telemetry {
+            Some(before) if past_s < STALE_S => {
+                let gained_m_s = speed_m_s - before.velocity_m_s.length();
+                // Two reports of one instant give no acceleration.
+                if past_s >= REPORTS_APART_S {
+                    self.acceleration_m_s2 = (gained_m_s / past_s).clamp(0.0, BRAKING_M_S2);
+                    self.sampled_at = now;
+                }
+            }
+            _ => (self.acceleration_m_s2, self.sampled_at) = (0.0, now),
+        }
+    }
+
+    pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
+        self.telemetry.as_ref()
+    }
+
+    /// Its position as it is broadcast.
+    pub(crate) fn point(&self) -> Option<Point> {
+        self.telemetry.map(|telemetry| telemetry.point())
+    }
+
+    pub(crate) fn home(&self) -> Option<Point> {
+        self.home
+    }
+
+    pub(crate) fn is_armed(&self) -> bool {
+        self.telemetry.is_some_and(|telemetry| telemetry.armed)
+    }
+
+    /// Whether it has come to stand after it was told to hold.
+    pub(crate) fn is_standing(&self) -> bool {
+        self.telemetry.is_some_and(|telemetry| telemetry.velocity_m_s.length() < STANDS_M_S)
+    }
+
+    /// Its position by now. Reports come four times a second, and the others derive its speed from what it
+    /// broadcasts.
+    pub(crate) fn point_at(&self, now: Instant, geometry: &Geometry) -> Option<Point> {
+        let telemetry = self.telemetry?;
+        let past_s = now.since(self.reported_at).min(REPORT_HOLDS).as_secs_f64();
+        Some(geometry.moved(telemetry.point(), telemetry.velocity_m_s * past_s))
+    }
+
+    /// How far it flies on if it is told now to stop. One that holds would continue only to get up to speed.
+    pub(super) fn stopping_distance_m(&self, is_holding: bool) -> f64 {
+        let Some(telemetry) = self.telemetry else { return 0.0 };
+        let resumed_m_s = if is_holding { RESUMED_M_S } else { 0.0 };
+        let speed_m_s = telemetry.velocity_m_s.length().max(resumed_m_s);
+        let braked_m_s = speed_m_s + self.acceleration_m_s2 * REACTION_S;
+        (speed_m_s + braked_m_s) / 2.0 * REACTION_S + braked_m_s * braked_m_s / (2.0 * BRAKING_M_S2)
+    }
+}

@@ -1,0 +1,268 @@
+//! Taking off into the formation, one after the other: the next leaves when the one before has climbed to its first
+//! height or hovers in its slot (reference, safe take-off). An aircraft that the plan's order leaves out is taken off by
+//! its pilot, and counts as being in its slot from the start.
+
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_wire::{Message, Refused};
+
+use super::slot_set::SlotSet;
+use super::timer::Timer;
+use super::{Abort, Manner, Reason, State, Swarm, TakeOffPhase, Transition};
+use crate::{Action, Actions, Order, Text, push, text};
+
+/// A climb to the first height takes no longer.
+const CLIMB_MOST: Duration = Duration::from_secs(60);
+
+/// How far the take-off of all members has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TakeOff {
+    /// Hover in their slots.
+    in_slot: SlotSet,
+    /// Have climbed clear of where they took off.
+    made_room: SlotSet,
+    /// The leader reported that all hover in their slots.
+    all_in_slots: bool,
+    /// Know that all hover in their slots.
+    confirmed: SlotSet,
+    /// The master reported that all take off at once.
+    is_simultaneous: bool,
+    /// How far it had come when it last advanced; before the start, whether a member is missing.
+    progress: (SlotSet, SlotSet),
+    progressed_at: Instant,
+}
+
+impl TakeOff {
+    pub(super) fn begin(now: Instant) -> Self {
+        Self { progressed_at: now, ..Self::default() }
+    }
+
+    pub(crate) fn is_in_slot(&self, slot: usize) -> bool {
+        self.all_in_slots || self.in_slot.contains(slot)
+    }
+
+    /// The members that reported that they hover in their slots.
+    pub(crate) fn in_slot(&self) -> SlotSet {
+        self.in_slot
+    }
+
+    /// A new state begins: the wait for others does so too.
+    pub(super) fn begin_state(&mut self, now: Instant) {
+        self.confirmed = SlotSet::EMPTY;
+        self.progressed_at = now;
+    }
+
+    /// Notes whether the take-off advances.
+    fn watch(&mut self, now: Instant) {
+        self.advance(now, (self.in_slot, self.made_room));
+    }
+
+    /// Before the start, notes whether a member is missing. That another is lost besides does not begin the wait anew.
+    fn watch_missing(&mut self, now: Instant, is_any_missing: bool) {
+        self.advance(now, (SlotSet::first(usize::from(is_any_missing)), SlotSet::EMPTY));
+    }
+
+    fn advance(&mut self, now: Instant, progress: (SlotSet, SlotSet)) {
+        if progress != self.progress {
+            (self.progress, self.progressed_at) = (progress, now);
+        }
+    }
+
+    fn report_in_slot(&mut self, slot: usize) {
+        self.in_slot.insert(slot);
+        self.made_room.insert(slot);
+    }
+}
+
+impl<F: Copy + PartialEq> Swarm<F> {
+    pub(super) fn on_take_off_message(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        message: TakeOffMessage,
+    ) -> Result<(), Refused> {
+        match message {
+            TakeOffMessage::Together => {
+                if self.assignment.id_of(slot) != Some(self.config.master) {
+                    return Err(Refused::Stranger);
+                }
+                self.take_off.is_simultaneous = true;
+            }
+            TakeOffMessage::Climbed => {
+                self.take_off.made_room.insert(slot);
+            }
+            TakeOffMessage::InSlot => self.take_off.report_in_slot(slot),
+            TakeOffMessage::AllInSlots => {
+                if slot != self.members.leader() {
+                    return Err(Refused::Stranger);
+                }
+                self.timers.set(Timer::Silence, now + self.config.silence);
+                self.take_off.all_in_slots = true;
+            }
+            TakeOffMessage::Confirmed => {
+                self.take_off.report_in_slot(slot);
+                if self.state == State::TakingOff(TakeOffPhase::Confirming) {
+                    self.take_off.confirmed.insert(slot);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// When an aircraft that hovers in its slot no longer waits for others. In the take-off, when none has advanced for so
+    /// long; before the start, when a member is missing and no operator decides.
+    pub(super) fn stalled_at(&self) -> Option<Instant> {
+        if self.assignment.take_off_index().is_none() || !self.ownship.is_armed() {
+            return None;
+        }
+        let patience_at = self.config.patience_after(self.take_off.progressed_at);
+        match self.state {
+            State::TakingOff(TakeOffPhase::InSlot | TakeOffPhase::Confirming) => {
+                // One that is blocked on the ground gives up before.
+                Some(patience_at + self.config.hold_before_landing)
+            }
+            State::SetupFinished if self.watches() && !self.members.absent().is_empty() => Some(patience_at),
+            _ => None,
+        }
+    }
+
+    /// Each time that messages are due.
+    pub(super) fn watch_take_off(&mut self, now: Instant) {
+        if self.state == State::SetupFinished {
+            self.take_off.watch_missing(now, !self.members.absent().is_empty());
+        } else {
+            self.take_off.watch(now);
+        }
+        if self.state == State::TakingOff(TakeOffPhase::Waiting) {
+            self.watch_blocked_take_off(now);
+        }
+    }
+
+    /// Limits the wait for a predecessor that is absent and in the way, of this aircraft and of those before it. All that
+    /// wait behind it count from when the last made room: one after the other they would keep those that fly waiting for
+    /// longer than a battery lasts.
+    fn watch_blocked_take_off(&mut self, now: Instant) {
+        let (absent, clearance) = (self.members.absent(), self.clearance());
+        let is_blocked = !self.has_room()
+            && self.assignment.predecessors().any(|s| absent.contains(s) && !clearance.makes_room(s));
+        if !is_blocked {
+            return self.timers.stop(Timer::Blocked);
+        }
+        let ends_at = self.timers.get(Timer::Blocked).unwrap_or(self.config.patience_after(now));
+        let advanced_at = self.config.patience_after(self.take_off.progressed_at);
+        self.timers.set(Timer::Blocked, ends_at.max(advanced_at));
+    }
+
+    /// Whether the last of those before us that is still present has made room.
+    fn has_room(&self) -> bool {
+        if self.take_off.is_simultaneous {
+            return true;
+        }
+        // One that left may have made room, and come back since.
+        let (absent, clearance) = (self.members.absent(), self.clearance());
+        let mut stays = self.assignment.predecessors().filter(|&slot| !clearance.makes_room(slot));
+        (absent.is_empty() || stays.clone().all(|slot| !absent.contains(slot)))
+            && stays.next().is_none_or(|slot| self.take_off.made_room.contains(slot))
+    }
+
+    pub(super) fn next_in_take_off(&self, now: Instant, phase: TakeOffPhase) -> Option<Transition<F>> {
+        use TakeOffPhase::{Climbing, Confirming, InSlot, MovingToSlot, Waiting};
+        let phase_after = |phase| Some(Transition::to(State::TakingOff(phase)));
+        let arrived = self.navigation.has_arrived();
+        match phase {
+            Waiting if self.assignment.take_off_index().is_none() => phase_after(InSlot),
+            Waiting if self.has_room() => phase_after(Climbing),
+            Waiting if self.timers.is_due(Timer::Blocked, now) => {
+                Some(Transition::because(State::Aborted(Abort::Ground), Reason::TakeOffBlocked))
+            }
+            Climbing if arrived => phase_after(MovingToSlot),
+            MovingToSlot if arrived => phase_after(InSlot),
+            // As the leader reports, or all members did: one that was not received for a while may have missed either.
+            InSlot if self.take_off.all_in_slots || self.are_all(self.take_off.in_slot) => {
+                phase_after(Confirming)
+            }
+            Confirming if self.is_leader() && self.are_all(self.take_off.confirmed) => {
+                Some(Transition::to(State::SetupFinished))
+            }
+            Confirming if !self.is_leader() && self.timers.is_due(Timer::Silence, now) => {
+                Some(Transition::to(State::SetupFinished))
+            }
+            Climbing | MovingToSlot if self.timers.is_due(Timer::Leg, now) => {
+                Some(self.failure(now, Reason::TargetNotReached))
+            }
+            Waiting | Climbing | MovingToSlot | InSlot | Confirming => None,
+        }
+    }
+
+    pub(super) fn begin_take_off(&mut self, now: Instant, phase: TakeOffPhase, out: &mut Actions) {
+        match phase {
+            TakeOffPhase::Waiting => {
+                let is_simultaneous = self.is_master() && self.config.take_off == Manner::Simultaneous;
+                self.take_off.is_simultaneous |= is_simultaneous;
+                self.members.begin_watch(now);
+            }
+            TakeOffPhase::Climbing => {
+                self.timers.set(Timer::Leg, now + CLIMB_MOST);
+                let height_mm = self.assignment.first_height_mm();
+                push(out, Action::Order(Order::TakeOff { height_mm }));
+            }
+            TakeOffPhase::MovingToSlot => self.fly_to(now, self.assignment.route().first().copied(), out),
+            TakeOffPhase::InSlot => {
+                self.take_off.in_slot.insert(self.assignment.slot());
+            }
+            TakeOffPhase::Confirming => self.timers.set(Timer::Silence, now + self.config.silence),
+        }
+    }
+
+    /// What is repeated while taking off.
+    pub(super) fn take_off_message(&self, now: Instant, phase: TakeOffPhase) -> Option<Message> {
+        match phase {
+            TakeOffPhase::Waiting | TakeOffPhase::Climbing => self.position_report(now),
+            TakeOffPhase::MovingToSlot => {
+                let next = self.assignment.successor();
+                next.map(|next| Message::TakeOffNow { next }).or_else(|| self.position_report(now))
+            }
+            TakeOffPhase::InSlot => Some(Message::TargetReached),
+            TakeOffPhase::Confirming if self.is_leader() => Some(Message::TakeOffEnd),
+            TakeOffPhase::Confirming => Some(Message::TakeOffEndAck),
+        }
+    }
+
+    /// The master's message where all take off at once.
+    pub(super) fn take_off_together(&self) -> Option<Message> {
+        let is_taking_off = matches!(self.state, State::TakingOff(_));
+        (self.is_master() && self.take_off.is_simultaneous && is_taking_off)
+            .then_some(Message::TakeOffTogether)
+    }
+
+    pub(super) fn take_off_detail(&self, phase: TakeOffPhase) -> Text {
+        let slot = self.assignment.slot();
+        match (phase, self.assignment.take_off_index()) {
+            (TakeOffPhase::Waiting, Some(index)) => {
+                text!("takes off as {} of {}", index + 1, self.assignment.plan().take_off_order.len())
+            }
+            (TakeOffPhase::Climbing, _) => text!("climbing"),
+            (TakeOffPhase::MovingToSlot, _) => text!("flying to slot {slot}"),
+            (TakeOffPhase::InSlot, _) if self.is_leader() => {
+                text!("in slot {slot}, waiting for {}", self.missing(self.take_off.in_slot))
+            }
+            (TakeOffPhase::Waiting | TakeOffPhase::InSlot | TakeOffPhase::Confirming, _) => {
+                text!("in slot {slot}")
+            }
+        }
+    }
+}
+
+/// The messages of the take-off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TakeOffMessage {
+    /// All take off at once.
+    Together,
+    /// The sender has climbed clear of where it took off.
+    Climbed,
+    /// The sender hovers in its slot.
+    InSlot,
+    /// All hover in their slots.
+    AllInSlots,
+    /// The sender knows that all hover in their slots.
+    Confirmed,
+}
