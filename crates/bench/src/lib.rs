@@ -5,10 +5,8 @@
 pub mod drills;
 pub mod fleet;
 pub mod flight;
-pub mod follow;
 pub mod gauss_markov;
 mod hands;
-pub mod own;
 pub mod parity;
 pub mod plan;
 pub mod prediction;

@@ -1,5 +1,8 @@
 //! Experiments as TOML files: what is flown, how often, and which table it makes.
 
+pub mod follow;
+pub mod own;
+
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -10,9 +13,9 @@ use wingbeat_missions::Limits;
 use wingbeat_sim::channel::Draw;
 use wingbeat_wire::Point;
 
-use crate::follow::{self, Follow};
-use crate::own::Own;
 use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
+use follow::Follow;
+use own::Own;
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -116,7 +116,7 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
         (&fine, &["--defaults", &bad_defaults], &["bad.parm", "line 2", "RTL_ALT high"]),
         (&fine, &["--instance", "253"], &["5 instance numbers", "253 to 255"]),
         (&fine, &["--logs", "/proc/nowhere"], &["/proc/nowhere"]),
-        (&fine, &["--pilot", "drawn:60"], &["--pilot", "nobody follows a pilot"]),
+        (&fine, &["--pilot", "drawn:60"], &["--pilot", "no leader is piloted"]),
     ] {
         let output = bench(temporary.path(), binary, rest).output().unwrap();
         let text = words(&output);

@@ -6,7 +6,7 @@
 //! and the mean over slaves at each time stand below it.
 
 use super::{Row, line, mean};
-use crate::follow::FollowTask;
+use crate::scenario::FollowTask;
 use wingbeat_geo::formation::Layout;
 use wingbeat_sim::following::{Errors, Nearest};
 use wingbeat_sim::observer::Spread;

@@ -10,7 +10,7 @@ pub mod statistics;
 use std::fmt::Write as _;
 
 use crate::flight::{Flight, Radio};
-use crate::follow::FollowTask;
+use crate::scenario::FollowTask;
 use crate::scenario::{Scenario, Task, Variant};
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 

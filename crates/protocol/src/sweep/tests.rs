@@ -85,7 +85,7 @@ fn the_guide_quotes_this_protocol_word_for_word() {
         ("crates/protocol/src/sweep.rs", include_str!("../sweep.rs")),
         ("crates/agent/src/coordination.rs", include_str!("../../../agent/src/coordination.rs")),
         ("crates/onboard/src/config.rs", include_str!("../../../onboard/src/config.rs")),
-        ("crates/bench/src/scenario.rs", include_str!("../../../bench/src/scenario.rs")),
+        ("crates/bench/src/scenario/own.rs", include_str!("../../../bench/src/scenario/own.rs")),
         ("crates/bench/plans/sweep.toml", include_str!("../../../bench/plans/sweep.toml")),
     ];
     let mut quoted = [0; 5];

@@ -24,7 +24,7 @@ use super::fly::{
 };
 use super::script::{Act, Role};
 use super::{AIRCRAFT, Kind, Outcome};
-use crate::follow::FollowTask;
+use crate::scenario::FollowTask;
 use crate::scenario::{ORIGIN, Scenario, Task};
 use script::{Script, Stage};
 

@@ -10,8 +10,8 @@ use wingbeat_sim::channel::Draw;
 
 use super::super::script::{Act, Death, Role, below, between, seconds};
 use super::super::{AIRCRAFT, Kind};
-use crate::follow::{FollowTask, PilotOf};
-use crate::scenario::{Scenario, Task};
+use crate::scenario::follow::LeaderPilot;
+use crate::scenario::{FollowTask, Scenario, Task};
 
 /// How far an aircraft has come, in the order of a flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -168,7 +168,7 @@ fn scenario(luck: &mut Pcg64Mcg) -> Scenario {
         turn_m_s: 3.0,
         leader_lost: [LeaderLost::Hold, LeaderLost::Land][below(luck, 2) as usize],
         follows_again: below(luck, 2) == 1,
-        pilot: PilotOf::Drawn(seconds(between(luck, 60.0, 120.0))),
+        pilot: LeaderPilot::Drawn(seconds(between(luck, 60.0, 120.0))),
         ..FollowTask::new()
     };
     let mut scenario = Scenario::new("drill", Task::Follow(task));

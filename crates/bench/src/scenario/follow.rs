@@ -1,21 +1,22 @@
-//! The part of a plan in which a formation follows a leader that a pilot flies (FollowMe).
+//! A formation that follows a piloted leader (FollowMe).
 
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use serde::Deserialize;
+use anyhow::{Context, Result, ensure};
+use wingbeat_agent::Config as AgentConfig;
 use wingbeat_geo::formation::Layout;
-use wingbeat_geo::{Duration, Formation};
+use wingbeat_geo::{DVec2, Duration, Formation};
 use wingbeat_protocol::follow_me::{self, LeaderLost};
+use wingbeat_sim::flight_controller::Config as ControllerConfig;
 use wingbeat_sim::pilot::Pilot;
 use wingbeat_sim::pilot::synthetic::Synthetic;
 use wingbeat_sim::pilot::trace::{Replay, Trace};
 use wingbeat_wire::{Point, VehicleId};
 
-use crate::scenario::{Scenario, Task, route};
+use super::{ENDLESS_MAH, GROUND_DISTANCE_M, Kind, Scenario, id, route};
 
-/// Where the leader's nose points, degrees: the published pilot's, who never turned it.
+/// Heading of the published leader, degrees; its pilot never yawed it.
 const HEADING_DEG: f64 = 291.0;
 /// A leader is lost after so many refreshes at least; 2 s where that is longer.
 const REFRESHES_TO_LOSE: u32 = 3;
@@ -29,30 +30,30 @@ pub struct FollowTask {
     pub layout: Layout,
     /// Distance between slots in flight, metres.
     pub distance_m: f64,
-    /// Height at which the slaves assemble, metres above home.
+    /// Height at which the followers assemble, metres above home.
     pub height_m: f64,
-    /// Speed of the slaves, metres per second.
+    /// Speed of the followers, metres per second.
     pub speed_m_s: f64,
-    /// How often the leader tells where it is.
+    /// How often the leader broadcasts its position.
     pub refresh: Duration,
-    /// Standard deviation of the wandering of the noses, radians.
+    /// Standard deviation of the wandering heading error, radians.
     pub heading_noise_rad: f64,
-    /// How fast the outermost slot moves at most because the formation turns, metres per second; infinite in the
+    /// Highest speed of the outermost slot that is due to a turn of the formation, metres per second; infinite in the
     /// published flights.
     pub turn_m_s: f64,
-    /// What a slave does that no longer hears its leader.
+    /// What a follower does that receives nothing from its leader any more.
     pub leader_lost: LeaderLost,
-    /// Whether a slave that holds because of that follows a leader that it hears again.
+    /// Whether a follower that holds because of that follows again once it receives its leader again.
     pub follows_again: bool,
-    /// Who flies the leader.
-    pub pilot: PilotOf,
-    /// Where the leader stands, and a place before its nose.
+    /// The pilot of the leader.
+    pub pilot: LeaderPilot,
+    /// Where the leader stands, and a point ahead of it.
     pub axis: [Point; 2],
 }
 
-/// Who flies the leader.
+/// The pilot of the leader.
 #[derive(Clone, Debug, PartialEq)]
-pub enum PilotOf {
+pub enum LeaderPilot {
     /// The published flight's shape.
     Published,
     /// A flight drawn from the seed, about so long.
@@ -61,7 +62,7 @@ pub enum PilotOf {
     Trace(Arc<Trace>),
 }
 
-impl FromStr for PilotOf {
+impl FromStr for LeaderPilot {
     type Err = String;
     /// `published`, `drawn:SECONDS`, or `trace:FILE`, relative to where the program runs.
     fn from_str(text: &str) -> Result<Self, String> {
@@ -82,8 +83,7 @@ impl FromStr for PilotOf {
     }
 }
 
-impl PilotOf {
-    /// Hands on the sticks.
+impl LeaderPilot {
     fn pilot(&self, seed: u64) -> Pilot {
         match self {
             Self::Published => Pilot::Synthetic(Synthetic::published(seed)),
@@ -99,7 +99,7 @@ impl FollowTask {
         let heading_rad = HEADING_DEG.to_radians();
         let (sin, cos) = libm::sincos(heading_rad);
         let height_m = 19.0;
-        let places = route(&[[0.0, 0.0], [100.0 * sin, 100.0 * cos]], height_m);
+        let axis = route(&[[0.0, 0.0], [100.0 * sin, 100.0 * cos]], height_m);
         Self {
             aircraft: 9,
             layout: Layout::Matrix,
@@ -111,14 +111,9 @@ impl FollowTask {
             turn_m_s: f64::INFINITY,
             leader_lost: LeaderLost::Hold,
             follows_again: false,
-            pilot: PilotOf::Published,
-            axis: [places[0], places[1]],
+            pilot: LeaderPilot::Published,
+            axis: [axis[0], axis[1]],
         }
-    }
-
-    /// Whoever flies an aircraft by hand.
-    pub fn pilot(&self, index: usize, seed: u64) -> Option<Pilot> {
-        (index == 0).then(|| self.pilot.pilot(seed))
     }
 
     /// What an aircraft's protocol is configured with.
@@ -142,13 +137,13 @@ impl FollowTask {
         self.config(VehicleId(1), VehicleId(1)).distance_least_m()
     }
 
-    /// Whether the formation is closer than that: closeness is what such a flight shows.
+    /// Whether the formation is closer than that: such a flight is to show closeness.
     pub fn is_close(&self) -> bool {
         self.distance_m < self.distance_least_m()
     }
 
-    /// Where an aircraft stands in the row on the ground: the leader in its middle.
-    pub fn place_in_row(&self, index: usize) -> usize {
+    /// An aircraft's slot in the row on the ground; the leader has the middle one.
+    pub fn ground_slot(&self, index: usize) -> usize {
         let middle = self.aircraft / 2;
         match index {
             0 => middle,
@@ -158,151 +153,113 @@ impl FollowTask {
     }
 }
 
+impl FollowTask {
+    fn formation(&self) -> Result<Formation, wingbeat_geo::FormationError> {
+        Formation::new(self.layout, self.aircraft, self.distance_m)
+    }
+
+    /// For the header of a table.
+    pub(crate) fn describe(&self) -> String {
+        format!(
+            "{} aircraft, {} {} m, refresh {} ms",
+            self.aircraft,
+            self.layout.name(),
+            self.distance_m,
+            self.refresh.as_millis()
+        )
+    }
+}
+
 impl Default for FollowTask {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// Flights behind a leader.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Follow {
-    /// Who flies the leader: `published`, `drawn:SECONDS` or `trace:FILE`.
-    pub pilot: String,
-    /// Height at which the slaves assemble, metres above home.
-    pub height_m: f64,
-    /// Speed of the slaves, metres per second.
-    pub speed_m_s: f64,
-    /// Standard deviation of the wandering of the noses, degrees.
-    pub heading_noise_deg: f64,
-    /// Standard deviation of the wandering position error, metres.
-    #[serde(default)]
-    pub gps_noise_m: f64,
-    /// How fast the outermost slot moves at most because the formation turns, metres per second; without it the
-    /// formation turns with every turn of the nose, as published.
-    pub turn_m_s: Option<f64>,
-    /// Rows of the table.
-    pub series: Vec<Series>,
-}
+impl Kind for FollowTask {
+    fn aircraft(&self) -> usize {
+        self.aircraft
+    }
 
-/// Flights that differ in one or more of these: every number with every other.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Series {
-    /// Which figure or table it is, for people.
-    pub name: String,
-    /// `linear`, `matrix` or `circular`.
-    pub formation: Vec<String>,
-    /// Numbers of aircraft, the leader among them.
-    pub aircraft: Vec<usize>,
-    /// Distances between slots in flight, metres.
-    pub distance_m: Vec<f64>,
-    /// How often the leader tells where it is, milliseconds.
-    pub refresh_ms: Vec<u64>,
-}
+    fn route(&self, _index: usize) -> &[Point] {
+        &self.axis
+    }
 
-impl Follow {
-    /// Every flight of every series.
-    pub(crate) fn scenarios(&self) -> Result<Vec<Scenario>> {
-        let pilot: PilotOf = self.pilot.parse().map_err(|e| anyhow!("follow.pilot: {e}"))?;
-        let noise_deg = self.heading_noise_deg;
+    fn speed_m_s(&self, _index: usize) -> f64 {
+        self.speed_m_s
+    }
+
+    fn label(&self, name: &str) -> String {
+        format!("{name}, {}", self.describe())
+    }
+
+    fn summary(&self, _name: &str) -> String {
+        format!("{}, following a piloted leader", self.describe())
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<()> {
+        let (aircraft, most) = (self.aircraft, wingbeat_wire::SWARM_MAX);
         ensure!(
-            (0.0..=30.0).contains(&noise_deg),
-            "follow.heading_noise_deg: found {noise_deg}, expected 0 to 30"
+            (2..=most).contains(&aircraft),
+            "aircraft: found {aircraft}, expected 2 to {most}: a leader and followers"
         );
-        let noise_m = self.gps_noise_m;
-        ensure!((0.0..=10.0).contains(&noise_m), "follow.gps_noise_m: found {noise_m}, expected 0 to 10");
-        let mut all = Vec::new();
-        for series in &self.series {
-            for ((formation, &aircraft), (&distance_m, &refresh_ms)) in
-                pairs(&series.formation, &series.aircraft)
-                    .flat_map(|a| pairs(&series.distance_m, &series.refresh_ms).map(move |b| (a, b)))
-            {
-                let layout = formation.parse().map_err(|e| anyhow!("follow.series.formation: {e}"))?;
-                let task = FollowTask {
-                    aircraft,
-                    layout,
-                    distance_m,
-                    height_m: self.height_m,
-                    speed_m_s: self.speed_m_s,
-                    refresh: Duration::from_millis(refresh_ms),
-                    heading_noise_rad: noise_deg.to_radians(),
-                    turn_m_s: self.turn_m_s.unwrap_or(f64::INFINITY),
-                    pilot: pilot.clone(),
-                    ..FollowTask::new()
-                };
-                let mut scenario = Scenario::new(&series.name, Task::Follow(task));
-                scenario.gps_noise_m = noise_m;
-                all.push(scenario);
-            }
-        }
-        ensure!(!all.is_empty(), "follow.series: found no flight, expected one or more");
-        Ok(all)
+        let speed = self.speed_m_s;
+        ensure!((0.5..=20.0).contains(&speed), "speed_m_s: found {speed}, expected 0.5 to 20");
+        self.formation().context("formation")?;
+        scenario.check_agent(0)
     }
 
-    /// Keeps only flights of this many aircraft.
-    pub(crate) fn keep(&mut self, aircraft: Option<usize>) -> Result<()> {
-        let Some(aircraft) = aircraft else { return Ok(()) };
-        self.series.iter_mut().for_each(|s| s.aircraft.retain(|n| *n == aircraft));
-        self.series.retain(|s| !s.aircraft.is_empty());
-        if self.series.is_empty() {
-            bail!("aircraft: found {aircraft}, which no series of the plan flies");
-        }
-        Ok(())
+    fn agent_config(&self, index: usize) -> AgentConfig {
+        AgentConfig::new(self.config(id(index), id(0)))
     }
-}
 
-fn pairs<'a, A, B>(a: &'a [A], b: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
-    a.iter().flat_map(move |x| b.iter().map(move |y| (x, y)))
-}
+    /// A pilot flies the leader, and its followers get no route.
+    fn mission_for(&self, _index: usize) -> Option<&[Point]> {
+        None
+    }
 
-/// What cannot be flown is refused.
-pub(crate) fn check(task: &FollowTask) -> Result<()> {
-    let (aircraft, most) = (task.aircraft, wingbeat_wire::SWARM_MAX);
-    ensure!(
-        (2..=most).contains(&aircraft),
-        "aircraft: found {aircraft}, expected 2 to {most}: a leader and slaves"
-    );
-    let speed = task.speed_m_s;
-    ensure!((0.5..=20.0).contains(&speed), "speed_m_s: found {speed}, expected 0.5 to 20");
-    Formation::new(task.layout, aircraft, task.distance_m).context("formation")?;
-    Ok(())
-}
+    fn ground_offset_m(&self, index: usize, heading_rad: f64) -> DVec2 {
+        Formation::new(Layout::Linear, self.aircraft, GROUND_DISTANCE_M)
+            .map_or(DVec2::ZERO, |row| row.offset_m(self.ground_slot(index), heading_rad))
+    }
 
-/// The plan's pilot, another than its own.
-pub(crate) fn set_pilot(follow: Option<&mut Follow>, pilot: &str) -> Result<()> {
-    let follow = follow.context("pilot: found one, expected none: nobody follows a pilot in this plan")?;
-    follow.pilot = pilot.to_owned();
-    Ok(())
-}
+    fn equip(&self, config: &mut ControllerConfig, heading_rad: f64) {
+        config.heading_rad = heading_rad;
+        config.heading_noise_rad = self.heading_noise_rad;
+        // The published flights had no limit on the battery.
+        config.battery.capacity_mah = ENDLESS_MAH;
+    }
 
-/// For the header of a table.
-pub(crate) fn describe(task: &FollowTask) -> String {
-    format!(
-        "{} aircraft, {} {} m, refresh {} ms",
-        task.aircraft,
-        task.layout.name(),
-        task.distance_m,
-        task.refresh.as_millis()
-    )
+    fn pilot(&self, index: usize, seed: u64) -> Option<Pilot> {
+        (index == 0).then(|| self.pilot.pilot(seed))
+    }
+
+    fn is_unprotected(&self) -> bool {
+        self.is_close()
+    }
+
+    fn slot_in_heading(&self, slot: usize) -> Option<DVec2> {
+        let formation = self.formation().ok()?;
+        (slot < self.aircraft).then(|| formation.offset_m(slot, 0.0))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Task;
 
     #[test]
-    fn a_pilot_is_one_of_three() {
-        assert_eq!("published".parse(), Ok(PilotOf::Published));
-        assert_eq!("drawn:300".parse(), Ok(PilotOf::Drawn(Duration::from_secs(300))));
+    fn a_pilot_is_read_from_its_name_or_refused() {
+        assert_eq!("published".parse(), Ok(LeaderPilot::Published));
+        assert_eq!("drawn:300".parse(), Ok(LeaderPilot::Drawn(Duration::from_secs(300))));
         for (text, words) in [
             ("drawn:5", "30 to 3600"),
             ("drawn:x", "30 to 3600"),
             ("autopilot", "found 'autopilot', expected published"),
             ("trace:/nowhere/x.txt", "/nowhere/x.txt"),
         ] {
-            let message = text.parse::<PilotOf>().unwrap_err();
+            let message = text.parse::<LeaderPilot>().unwrap_err();
             assert!(message.contains(words), "{message}");
         }
     }
@@ -311,10 +268,10 @@ mod tests {
     fn the_leader_stands_in_the_middle_of_the_row() {
         for aircraft in [2, 3, 9, 10] {
             let task = FollowTask { aircraft, ..FollowTask::new() };
-            let mut places: Vec<usize> = (0..aircraft).map(|i| task.place_in_row(i)).collect();
-            assert_eq!(places[0], aircraft / 2);
-            places.sort_unstable();
-            assert_eq!(places, (0..aircraft).collect::<Vec<_>>());
+            let mut slots: Vec<usize> = (0..aircraft).map(|i| task.ground_slot(i)).collect();
+            assert_eq!(slots[0], aircraft / 2);
+            slots.sort_unstable();
+            assert_eq!(slots, (0..aircraft).collect::<Vec<_>>());
         }
     }
 
@@ -329,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lag_is_the_published_one_and_rises_when_the_leader_tells_too_often() {
+    fn the_lag_is_the_published_one_and_rises_with_too_short_a_refresh() {
         // Thesis Table 7.1, matrix of nine, 75 m.
         let mut lags_m = Vec::new();
         for (refresh_ms, published_m) in [(500, 26.57), (750, 22.74), (1_000, 21.70), (2_000, 23.43)] {
@@ -357,11 +314,11 @@ mod tests {
     }
 
     #[test]
-    fn who_turns_stops_and_climbs_is_followed_and_everybody_comes_down() {
+    fn a_leader_that_turns_stops_and_climbs_is_followed_and_all_land() {
         for seed in 1..=3 {
             let task = FollowTask {
                 aircraft: 5,
-                pilot: PilotOf::Drawn(Duration::from_secs(240)),
+                pilot: LeaderPilot::Drawn(Duration::from_secs(240)),
                 turn_m_s: 3.0,
                 ..FollowTask::new()
             };
@@ -371,7 +328,7 @@ mod tests {
             let flight = fly();
             assert!(flight.succeeded(), "seed {seed}: {:?} {:?}", flight.swarm.collisions, flight.warnings);
             assert!(flight.following.global.of_samples().count() > 4_000);
-            // Slaves say nothing in flight, and nobody takes that for a loss.
+            // Followers broadcast nothing in flight, and no aircraft takes that for a loss.
             let lost = flight.warnings.iter().find(|w| w.contains("is silent"));
             assert_eq!(lost, None, "seed {seed}");
             assert_eq!(flight.trace_hash, fly().trace_hash);

@@ -1,4 +1,4 @@
-//! The part of a plan that puts aircraft of different owners into one sky: named flights with a route for
+//! The section of a plan that puts aircraft of different owners into one sky: named flights with a route for
 //! each aircraft, a file with one mission for each, or a crowd on random missions; each with every
 //! variant of the protocol that the plan names.
 
@@ -78,7 +78,7 @@ pub struct Crowd {
     pub leg_least_m: f64,
     /// Longest leg, metres.
     pub leg_most_m: f64,
-    /// 0 to 1: how straight the way is.
+    /// 0 to 1: how straight the path is.
     pub linearity: f64,
 }
 
@@ -107,7 +107,7 @@ impl Own {
         Ok(())
     }
 
-    /// Every flight with every variant, variants of one flight beside each other.
+    /// Every flight with every variant, the variants of one flight next to each other.
     pub(crate) fn scenarios(&self, folder: &Path, seed: u64) -> Result<Vec<Scenario>> {
         let height_m = self.height_m;
         ensure!((2.0..=120.0).contains(&height_m), "own.height_m: found {height_m}, expected 2 to 120");

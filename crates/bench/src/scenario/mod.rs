@@ -1,0 +1,332 @@
+//! One flight to be flown: which aircraft fly what from where, in which wind and over which radio channel. The
+//! deterministic bench and the real-time fleet build their aircraft from the same description.
+//!
+//! | module | |
+//! |---|---|
+//! | [`swarm`] | one mission flown as a formation (MUSCOP) |
+//! | [`own`] | a mission of its own for each aircraft (Mission, Sweep, MBCAP) |
+//! | [`follow`] | a formation that follows a piloted leader (FollowMe) |
+//! | `route` | waypoints: from a file, from metres, the published staircases |
+//!
+//! What differs from one kind of task to another is in its module, behind the trait `Kind`; what is the same for all
+//! is here.
+
+pub mod follow;
+pub mod own;
+mod route;
+pub mod swarm;
+
+use anyhow::{Context, Result, ensure};
+use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
+use wingbeat_geo::position::heading_rad;
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
+use wingbeat_sim::chance;
+use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
+use wingbeat_sim::motion::WindParameters;
+use wingbeat_sim::pilot::Pilot;
+use wingbeat_wire::{Point, VehicleId};
+
+pub use follow::FollowTask;
+pub use own::{OwnMission, OwnTask, Variant};
+pub use route::{ORIGIN, points, read_mission, route, sample_mission, staircase};
+pub use swarm::SwarmTask;
+
+use route::position;
+
+/// Aircraft stand this far apart on the ground (the reference's ground formation: linear, 10 m).
+const GROUND_DISTANCE_M: f64 = 10.0;
+/// Flight controllers boot within one second of each other.
+const BOOT_SPREAD_TICKS: f64 = 50.0;
+/// An aircraft is not set down to the centimetre.
+const PLACEMENT_ERROR_M: f64 = 0.3;
+/// A battery that is never empty.
+const ENDLESS_MAH: f64 = 1e6;
+
+/// ArduCopter 3.5.7 that is asked for four positions a second, as by the reference implementation, sends one every
+/// twelfth of its ticks of 20 ms: 240.0 ms of its own time, measured over minutes with nine of them in SITL.
+const REFERENCE_POSITION_INTERVAL: Duration = Duration::from_millis(240);
+
+/// One flight.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// What is flown, for people: the mission's name.
+    pub name: String,
+    /// The aircraft and what they fly.
+    pub task: Task,
+    /// Reach of the radio.
+    pub channel: Model,
+    /// How often the loss on a link is drawn.
+    pub draw: Draw,
+    /// Standard deviation of the wandering position error, metres.
+    pub gps_noise_m: f64,
+    /// The same for all aircraft.
+    pub wind: WindParameters,
+    /// Closer than this counts as a collision, metres.
+    pub collision_distance_m: f64,
+    /// How long the flight controllers take to get ready.
+    pub boot: Boot,
+}
+
+/// The aircraft and what they fly.
+// A handful of them live at a time.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// One mission, flown as a formation (MUSCOP); the first aircraft is the master.
+    Swarm(SwarmTask),
+    /// A mission of its own for each aircraft (Mission, Sweep, MBCAP).
+    Own(OwnTask),
+    /// A formation that follows a piloted leader (FollowMe); the first aircraft is the leader.
+    Follow(FollowTask),
+}
+
+/// What one kind of task decides. `index` is an aircraft's, from 0.
+trait Kind {
+    fn aircraft(&self) -> usize;
+
+    /// The waypoints that an aircraft flies along: its own, or the swarm's.
+    fn route(&self, index: usize) -> &[Point];
+
+    fn speed_m_s(&self, index: usize) -> f64;
+
+    /// For a row of a table.
+    fn label(&self, name: &str) -> String;
+
+    /// One line for people.
+    fn summary(&self, name: &str) -> String;
+
+    fn check(&self, scenario: &Scenario) -> Result<()>;
+
+    fn agent_config(&self, index: usize) -> AgentConfig;
+
+    /// The mission that the operator uploads to an aircraft.
+    fn mission_for(&self, index: usize) -> Option<&[Point]>;
+
+    /// The middle of the row on the ground, or where one aircraft stands.
+    fn start(&self, index: usize) -> Point {
+        self.route(index)[0]
+    }
+
+    /// From the start to where an aircraft stands, metres east and north.
+    fn ground_offset_m(&self, _index: usize, _heading_rad: f64) -> DVec2 {
+        DVec2::ZERO
+    }
+
+    /// What its flight controllers have that others have not.
+    fn equip(&self, config: &mut ControllerConfig, heading_rad: f64);
+
+    fn pilot(&self, _index: usize, _seed: u64) -> Option<Pilot> {
+        None
+    }
+
+    fn variant(&self) -> Option<Variant> {
+        None
+    }
+
+    fn orders_wait(&self) -> bool {
+        false
+    }
+
+    fn is_unprotected(&self) -> bool {
+        false
+    }
+
+    /// See [`Scenario::slot_offset`].
+    fn slot_offset(&self, _slot: usize, _homes: &dyn Fn(usize) -> Position) -> Option<DVec2> {
+        None
+    }
+
+    /// See [`Scenario::slot_in_heading`].
+    fn slot_in_heading(&self, _slot: usize) -> Option<DVec2> {
+        None
+    }
+}
+
+impl Task {
+    fn kind(&self) -> &dyn Kind {
+        match self {
+            Self::Swarm(task) => task,
+            Self::Own(task) => task,
+            Self::Follow(task) => task,
+        }
+    }
+}
+
+impl Scenario {
+    /// The published MUSCOP flight: nine aircraft in line, 50 m apart, 10 m/s, ideal channel.
+    pub fn muscop(name: &str, mission: Vec<Point>) -> Self {
+        Self::new(name, Task::Swarm(SwarmTask::published(mission)))
+    }
+
+    /// A task in calm air, over an ideal channel, with perfect positions.
+    pub fn new(name: &str, task: Task) -> Self {
+        Self {
+            name: name.to_owned(),
+            task,
+            channel: Model::Unrestricted,
+            draw: Draw::PerSecond,
+            gps_noise_m: 0.0,
+            wind: WindParameters::default(),
+            collision_distance_m: 5.0,
+            boot: Boot::Warm,
+        }
+    }
+
+    fn kind(&self) -> &dyn Kind {
+        self.task.kind()
+    }
+
+    /// Number of aircraft.
+    pub fn aircraft(&self) -> usize {
+        self.kind().aircraft()
+    }
+
+    /// Number of waypoints: the swarm's, or the first aircraft's.
+    pub fn waypoints(&self) -> usize {
+        self.kind().route(0).len()
+    }
+
+    /// Height of an aircraft's first waypoint above home, metres.
+    pub fn height_m(&self, index: usize) -> f64 {
+        self.kind().route(index).first().map_or(0.0, |w| f64::from(w.height_mm) * 1e-3)
+    }
+
+    /// What keeps aircraft on missions of their own apart; `None` of other tasks.
+    pub fn variant(&self) -> Option<Variant> {
+        self.kind().variant()
+    }
+
+    /// Whether orders wait for the flight controller's next frame.
+    pub fn orders_wait(&self) -> bool {
+        self.kind().orders_wait()
+    }
+
+    /// What is flown and how, for a row of a table.
+    pub fn label(&self) -> String {
+        self.kind().label(&self.name)
+    }
+
+    /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart, or a formation that an
+    /// aircraft would refuse as too close.
+    pub fn is_unprotected(&self) -> bool {
+        self.kind().is_unprotected()
+    }
+
+    /// The mission that the operator uploads to an aircraft: in a swarm only the master gets one.
+    pub fn mission_for(&self, index: usize) -> Option<&[Point]> {
+        self.kind().mission_for(index)
+    }
+
+    /// An aircraft's speed along its legs, metres per second.
+    pub fn speed_m_s(&self, index: usize) -> f64 {
+        self.kind().speed_m_s(index)
+    }
+
+    /// What is flown, in one line for people.
+    pub fn summary(&self) -> String {
+        self.kind().summary(&self.name)
+    }
+
+    /// What cannot be flown is refused before anything starts.
+    ///
+    /// # Errors
+    /// Names what was found and what was expected.
+    pub fn check(&self) -> Result<()> {
+        let (found, most) = (self.aircraft(), wingbeat_wire::SWARM_MAX);
+        ensure!((1..=most).contains(&found), "aircraft: found {found}, expected 1 to {most}");
+        let wind = self.wind.speed_m_s;
+        ensure!((0.0..=30.0).contains(&wind), "wind: found {wind} m/s, expected 0 to 30");
+        self.kind().check(self)
+    }
+
+    fn check_route(&self, index: usize) -> Result<()> {
+        let kind = self.kind();
+        route::check(&self.name, kind.route(index), kind.speed_m_s(index))
+    }
+
+    fn check_agent(&self, index: usize) -> Result<()> {
+        Agent::new(self.agent_config(index), 0, Instant::ZERO).map(|_| ()).context("configuration")
+    }
+
+    /// The id of an aircraft; the first is a swarm's master, the last has the right of way.
+    pub fn id(&self, index: usize) -> VehicleId {
+        id(index)
+    }
+
+    /// What an aircraft's agent is configured with.
+    pub fn agent_config(&self, index: usize) -> AgentConfig {
+        AgentConfig { companion_loss: CompanionLoss::EndsWithIt, ..self.kind().agent_config(index) }
+    }
+
+    /// An aircraft's agent.
+    ///
+    /// # Errors
+    /// The configuration cannot be flown.
+    pub fn agent(&self, index: usize, seed: u64) -> Result<Agent> {
+        let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index as u64);
+        let mut config = self.agent_config(index);
+        if self.orders_wait() {
+            config.position_interval = REFERENCE_POSITION_INTERVAL;
+        }
+        Ok(Agent::new(config, seed, Instant::ZERO)?)
+    }
+
+    /// Where an aircraft stands: a swarm 10 m apart with its middle at the first waypoint;
+    /// others at the first waypoint of their missions, unless they start elsewhere.
+    pub fn home(&self, index: usize, seed: u64) -> Position {
+        let kind = self.kind();
+        let frame = Frame::new(position(kind.start(index)));
+        let slot = kind.ground_offset_m(index, self.heading_rad(index));
+        let mut rng = chance::child(seed, "placement", index as u64);
+        let mut error = || (chance::uniform(&mut rng) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
+        frame.to_position(DVec3::new(slot.x + error(), slot.y + error(), 0.0))
+    }
+
+    /// Direction of an aircraft's first leg, clockwise from north.
+    pub fn heading_rad(&self, index: usize) -> f64 {
+        let route = self.kind().route(index);
+        let next = Frame::new(position(route[0])).to_local(position(route[1])).truncate();
+        heading_rad(DVec2::ZERO, next)
+    }
+
+    /// From the leader's slot to another, metres east and north, in the plan that the master makes.
+    pub fn slot_offset(&self, slot: usize, seed: u64) -> Option<DVec2> {
+        self.kind().slot_offset(slot, &|index| self.home(index, seed))
+    }
+
+    /// From the leader's slot to another, metres right and ahead of the leader's nose, in a formation that turns with
+    /// the leader.
+    pub fn slot_in_heading(&self, slot: usize) -> Option<DVec2> {
+        self.kind().slot_in_heading(slot)
+    }
+
+    /// An aircraft's simulated flight controller.
+    pub fn controller(&self, index: usize, seed: u64) -> FlightController {
+        let mut config = ControllerConfig::new((index % 250 + 1) as u8, self.home(index, seed));
+        config.boot = self.boot;
+        config.gps_noise_m = self.gps_noise_m;
+        config.wind = self.wind;
+        self.kind().equip(&mut config, self.heading_rad(index));
+        config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
+        // Aircraft are not switched on in the same instant: their telemetry comes at different times.
+        let mut rng = chance::child(seed, "boot", index as u64);
+        let ticks = (chance::uniform(&mut rng) * BOOT_SPREAD_TICKS) as u64;
+        let booted = Instant::from_millis(ticks * TICK.as_millis() as u64);
+        FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted)
+    }
+
+    /// The pilot of an aircraft that is flown by hand from the start on.
+    pub fn pilot(&self, index: usize, seed: u64) -> Option<Pilot> {
+        self.kind().pilot(index, seed)
+    }
+
+    /// The radio channel among them.
+    pub fn radio(&self, seed: u64) -> Channel {
+        Channel::new(self.channel, self.draw, seed, self.aircraft())
+    }
+}
+
+fn id(index: usize) -> VehicleId {
+    VehicleId(0x0200_0000_0001 + index as u64)
+}

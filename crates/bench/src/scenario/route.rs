@@ -1,0 +1,114 @@
+//! Waypoints of missions: read from a file, measured in metres, or drawn as the published staircases.
+
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+use wingbeat_geo::{DVec3, Frame, Position};
+use wingbeat_missions::{Limits, Mission};
+use wingbeat_wire::Point;
+
+/// Where missions made from numbers begin (Valencia, as the sample missions).
+pub const ORIGIN: Position =
+    Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+
+const SURVEY: &[u8] = include_bytes!("../../../../deploy/missions/survey.plan");
+
+pub(super) fn position(p: Point) -> Position {
+    Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: ORIGIN.altitude_mm }
+}
+
+/// Refuses what cannot be flown: too few waypoints, no direction to start in, no speed.
+pub(super) fn check(name: &str, route: &[Point], speed_m_s: f64) -> Result<()> {
+    ensure!((0.5..=20.0).contains(&speed_m_s), "speed_m_s: found {speed_m_s}, expected 0.5 to 20");
+    ensure!(route.len() >= 2, "mission {name}: found {} waypoints, expected 2 or more", route.len());
+    let leg_m = Frame::new(position(route[0])).to_local(position(route[1])).truncate().length();
+    ensure!(leg_m >= 1.0, "mission {name}: the first leg is {leg_m:.1} m long, expected 1 m or more");
+    Ok(())
+}
+
+/// The waypoints of the one mission in a file.
+///
+/// # Errors
+/// Names the file, the position in it, what was found and what was expected.
+pub fn read_mission(path: &Path, limits: &Limits) -> Result<(String, Vec<Point>)> {
+    one(path, wingbeat_missions::read(path, limits)?)
+}
+
+/// The sample survey of `deploy/missions`, which is part of the program.
+///
+/// # Errors
+/// It is beyond the limits.
+pub fn sample_mission(limits: &Limits) -> Result<(String, Vec<Point>)> {
+    let name = Path::new("survey.plan");
+    one(name, wingbeat_missions::parse(name, SURVEY, limits)?)
+}
+
+fn one(path: &Path, mut missions: Vec<Mission>) -> Result<(String, Vec<Point>)> {
+    let found = missions.len();
+    let Some(mission) = missions.pop().filter(|_| found == 1) else {
+        bail!("{}: found {found} missions, expected one: the swarm flies one mission", path.display());
+    };
+    let points = points(&mission);
+    let (least, most) = (2, wingbeat_wire::WAYPOINTS_MAX);
+    ensure!(
+        (least..=most).contains(&points.len()),
+        "{}: found {} waypoints, expected {least} to {most}",
+        path.display(),
+        points.len()
+    );
+    Ok((mission.name, points))
+}
+
+/// A mission's waypoints in the units of datagrams.
+pub fn points(mission: &Mission) -> Vec<Point> {
+    let home_mm = mission.planned_home.map_or(0, |home| home.altitude_mm);
+    mission
+        .waypoints()
+        .map(|(place, altitude, _)| Point {
+            latitude_e7: place.latitude_e7,
+            longitude_e7: place.longitude_e7,
+            height_mm: altitude.above_home_mm(home_mm),
+        })
+        .collect()
+}
+
+/// The published test missions (thesis section 6.2.1): to the north-east in equal steps, alternately
+/// north and east, `length_m` in all.
+pub fn staircase(waypoints: usize, length_m: f64, height_m: f64) -> Vec<Point> {
+    let leg_m = length_m / (waypoints.max(2) - 1) as f64;
+    let corner = |k: usize| [(k / 2) as f64 * leg_m, k.div_ceil(2) as f64 * leg_m];
+    route(&(0..waypoints).map(corner).collect::<Vec<_>>(), height_m)
+}
+
+/// A route given in metres east and north of [`ORIGIN`].
+pub fn route(east_north_m: &[[f64; 2]], height_m: f64) -> Vec<Point> {
+    let frame = Frame::new(ORIGIN);
+    east_north_m
+        .iter()
+        .map(|[east, north]| {
+            let p = frame.to_position(DVec3::new(*east, *north, 0.0));
+            Point {
+                latitude_e7: p.latitude_e7,
+                longitude_e7: p.longitude_e7,
+                height_mm: (height_m * 1e3) as i32,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_staircase_has_its_length_and_its_corners() {
+        for n in [2, 4, 14, 30] {
+            let points = staircase(n, 1840.0, 10.0);
+            let frame = Frame::new(ORIGIN);
+            let at = |p: &Point| frame.to_local(position(*p)).truncate();
+            let length_m: f64 = points.windows(2).map(|w| at(&w[0]).distance(at(&w[1]))).sum();
+            assert_eq!(points.len(), n);
+            assert!((length_m - 1840.0).abs() < 0.5, "{n}: {length_m}");
+        }
+    }
+}
