@@ -126,6 +126,22 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
     }
 }
 
+/// Each instance runs in a directory of its own, from which `./arducopter` is another file.
+#[test]
+fn a_relative_path_of_the_program_is_relative_to_where_the_bench_is_started() {
+    let (temporary, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    pretender(folder.path(), "echo bind failed on port 5760; exit 1");
+    let plan = root().canonicalize().unwrap().join("crates/bench/plans/muscop-sitl.toml");
+    for binary in ["./arducopter", "arducopter"] {
+        let plan = plan.to_str().unwrap();
+        let mut command = flying(plan, temporary.path(), Path::new(binary), &["--uavs", "2"]);
+        let output = command.current_dir(folder.path()).output().unwrap();
+        let text = words(&output);
+        assert!(text.contains("bind failed on port 5760"), "{binary}: {text}");
+        nothing_is_left(temporary.path());
+    }
+}
+
 #[test]
 fn a_process_that_ends_ends_the_flight_with_its_last_words() {
     let (temporary, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

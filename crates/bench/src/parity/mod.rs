@@ -21,7 +21,7 @@ use wingbeat_sim::motion::{Profile, WindParameters};
 use crate::scenario::ORIGIN;
 use crate::sitl::parameters::{self, Wanted};
 use crate::sitl::ports;
-use crate::sitl::process::{Dialect, Process, Start};
+use crate::sitl::process::{Process, Program, Start};
 use measure::Quantity;
 use script::{SPEED_M_S, Script, Trace};
 
@@ -83,7 +83,7 @@ pub async fn real(
     speedup: f64,
     stop: impl Future<Output = ()>,
 ) -> Result<Option<Trace>> {
-    let dialect = Dialect::of(binary).await?;
+    let program = Program::find(binary).await?;
     let instance = ports::free_instances(instance, 1)?;
     let wanted = Wanted {
         speed_m_s: SPEED_M_S,
@@ -93,7 +93,7 @@ pub async fn real(
         extra: "",
     };
     let start = Start { instance, home: ORIGIN, heading_rad: 0.0, speedup };
-    let mut process = Process::start(binary, dialect, &start, &parameters::file(&wanted))?;
+    let mut process = Process::start(&program, &start, &parameters::file(&wanted))?;
     let flown = tokio::select! {
         trace = over_tcp(ports::serial0(instance)) => Some(trace),
         ended = process.ended() => Some(Err(anyhow::anyhow!("SITL ended during the flight: {ended}"))),

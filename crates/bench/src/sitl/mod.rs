@@ -48,7 +48,7 @@ use crate::run::alone;
 use crate::scenario::{ORIGIN, Scenario, Task};
 use monitor::Monitor;
 use parameters::Wanted;
-use process::{Dialect, Process, Start};
+use process::{Process, Program, Start};
 
 /// Simulated seconds per second, of those asked for: below this the result says nothing.
 pub const RATE_LEAST: f64 = 0.95;
@@ -103,7 +103,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     if let Some(folder) = &config.logs {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    let dialect = Dialect::of(&config.binary).await?;
+    let program = Program::find(&config.binary).await?;
     tokio::pin!(stop);
     let (mut rows, mut pairs, mut ended) = (Vec::new(), Vec::new(), Ended::Succeeded);
     for (number, flights) in config.plan.flights(&config.folder, config.seed)?.into_iter().enumerate() {
@@ -113,9 +113,9 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
             _ => Vec::new(),
         };
         let name = format!("flight-{}-", number + 1);
-        let flown = each(&config, dialect, &flights, &name, &mut ended, &mut stop).await?;
+        let flown = each(&config, &program, &flights, &name, &mut ended, &mut stop).await?;
         let name = format!("alone-{}-", number + 1);
-        let flown_alone = each(&config, dialect, &lone, &name, &mut ended, &mut stop).await?;
+        let flown_alone = each(&config, &program, &lone, &name, &mut ended, &mut stop).await?;
         let (Some(flown), Some(flown_alone)) = (flown, flown_alone) else { return Ok(Ended::Stopped) };
         let limit = config.plan.time_limit();
         let simulate = |flights: &[(Scenario, u64)]| -> Result<Vec<Flight>> {
@@ -151,7 +151,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
 /// Flies some flights, one after the other. `None` if one was stopped; `ended` notes what failed.
 async fn each(
     config: &Config,
-    dialect: Dialect,
+    program: &Program,
     flights: &[(Scenario, u64)],
     name: &str,
     ended: &mut Ended,
@@ -160,7 +160,7 @@ async fn each(
     let mut flown = Vec::new();
     for (repeat, (scenario, seed)) in flights.iter().enumerate() {
         let name = format!("{name}{}-", repeat + 1);
-        let outcome = one(config, dialect, scenario, *seed, &name, stop).await?;
+        let outcome = one(config, program, scenario, *seed, &name, stop).await?;
         let Some((flight, counts)) = outcome else { return Ok(None) };
         if !counts || !flight.succeeded() {
             *ended = Ended::Failed;
@@ -185,13 +185,13 @@ fn beside(flights: &[(Scenario, u64)], [real, simulated]: [(&[Flight], Vec<Fligh
 /// One flight. `None` if it was stopped; else its figures, and whether they count.
 async fn one(
     config: &Config,
-    dialect: Dialect,
+    program: &Program,
     scenario: &Scenario,
     seed: u64,
     name: &str,
     stop: &mut (impl Future<Output = ()> + Unpin),
 ) -> Result<Option<(Flight, bool)>> {
-    let mut processes = Processes::start(config, dialect, scenario, seed)?;
+    let mut processes = Processes::start(config, program, scenario, seed)?;
     let flown = {
         let instance = processes.instance;
         tokio::select! {
@@ -220,7 +220,7 @@ struct Processes {
 }
 
 impl Processes {
-    fn start(config: &Config, dialect: Dialect, scenario: &Scenario, seed: u64) -> Result<Self> {
+    fn start(config: &Config, program: &Program, scenario: &Scenario, seed: u64) -> Result<Self> {
         let instance = ports::free_instances(config.instance, scenario.aircraft())?;
         println!(
             "{} x {}, instances {instance} to {}, {}, {} times real time",
@@ -249,7 +249,7 @@ impl Processes {
                 heading_rad: scenario.heading_rad(i),
                 speedup: config.speedup.max(BOOT_SPEEDUP),
             };
-            all.push(Process::start(&config.binary, dialect, &start, &defaults)?);
+            all.push(Process::start(program, &start, &defaults)?);
         }
         Ok(Self { instance, all })
     }

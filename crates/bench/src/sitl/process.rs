@@ -48,14 +48,24 @@ pub enum Dialect {
     Serial0,
 }
 
-impl Dialect {
-    /// Reads it from the program's help.
+/// An ArduCopter SITL program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Absolute: instances run in directories of their own, where a relative path names another file.
+    path: PathBuf,
+    dialect: Dialect,
+}
+
+impl Program {
+    /// Finds a program, relative to where we run, and reads its dialect from its help.
     ///
     /// # Errors
     /// The file is not there, is no program, or is no SITL.
-    pub async fn of(binary: &Path) -> Result<Self> {
+    pub async fn find(binary: &Path) -> Result<Self> {
         let place = binary.display();
-        let mut command = Command::new(binary);
+        let path =
+            binary.canonicalize().with_context(|| format!("{place}: expected an ArduCopter SITL program"))?;
+        let mut command = Command::new(&path);
         command.arg("--help").stdin(Stdio::null()).kill_on_drop(true).current_dir(std::env::temp_dir());
         let output = timeout(HELP_TIMEOUT, command.output())
             .await
@@ -63,9 +73,12 @@ impl Dialect {
             .with_context(|| format!("{place}: expected an ArduCopter SITL program"))?;
         let mut help = String::from_utf8_lossy(&output.stdout).into_owned();
         help.push_str(&String::from_utf8_lossy(&output.stderr));
-        Self::read(&help).with_context(|| format!("{place} --help"))
+        let dialect = Dialect::read(&help).with_context(|| format!("{place} --help"))?;
+        Ok(Self { path, dialect })
     }
+}
 
+impl Dialect {
     fn read(help: &str) -> Result<Self> {
         ensure!(
             help.contains("--home") && help.contains("--speedup"),
@@ -139,8 +152,7 @@ impl Process {
     ///
     /// # Errors
     /// The system gives no directory or no process.
-    pub fn start(binary: &Path, dialect: Dialect, start: &Start, defaults: &str) -> Result<Self> {
-        let binary = binary.canonicalize().with_context(|| binary.display().to_string())?;
+    pub fn start(program: &Program, start: &Start, defaults: &str) -> Result<Self> {
         let directory =
             tempfile::Builder::new().prefix("wingbeat-sitl-").tempdir().context("a working directory")?;
         std::fs::write(directory.path().join("defaults.parm"), defaults).context("defaults.parm")?;
@@ -148,8 +160,8 @@ impl Process {
         command
             .args(["-c", WRAPPER, "wingbeat-sitl"])
             .arg(directory.path())
-            .arg(binary)
-            .args(dialect.arguments(start))
+            .arg(&program.path)
+            .args(program.dialect.arguments(start))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -223,12 +235,12 @@ mod tests {
     }
 
     /// A program that behaves like SITL as far as the wrapper sees: runs until killed, leaves files.
-    fn sleeper(folder: &Path, body: &str) -> PathBuf {
+    fn sleeper(folder: &Path, body: &str) -> Program {
         use std::os::unix::fs::PermissionsExt as _;
         let path = folder.join("arducopter");
         std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path
+        Program { path, dialect: Dialect::UartA }
     }
 
     /// Waits until no process has `directory` in its command line or works in it.
@@ -268,19 +280,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_is_no_sitl_is_named() {
-        let error = Dialect::of(Path::new("/nowhere/arducopter")).await.unwrap_err();
+        let error = Program::find(Path::new("/nowhere/arducopter")).await.unwrap_err();
         assert!(format!("{error:#}").contains("/nowhere/arducopter"), "{error:#}");
-        let error = format!("{:#}", Dialect::of(Path::new("/bin/true")).await.unwrap_err());
+        let error = format!("{:#}", Program::find(Path::new("/bin/true")).await.unwrap_err());
         assert!(error.contains("/bin/true") && error.contains("expected an ArduCopter"), "{error}");
     }
 
     #[tokio::test]
     async fn stopped_or_dropped_nothing_is_left_and_logs_are_kept_when_asked() {
         let folder = tempfile::tempdir().unwrap();
-        let binary =
+        let program =
             sleeper(folder.path(), "mkdir logs; echo log > logs/00000001.BIN; touch up; exec sleep 1000");
         for stop in [true, false] {
-            let process = Process::start(&binary, Dialect::UartA, &start(), "FRAME_CLASS 1\n").unwrap();
+            let process = Process::start(&program, &start(), "FRAME_CLASS 1\n").unwrap();
             let directory = process.directory().to_owned();
             while !directory.join("up").exists() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -300,8 +312,8 @@ mod tests {
     #[tokio::test]
     async fn an_end_of_its_own_is_told_with_its_last_words() {
         let folder = tempfile::tempdir().unwrap();
-        let binary = sleeper(folder.path(), "echo bind failed; exit 3");
-        let mut process = Process::start(&binary, Dialect::UartA, &start(), "").unwrap();
+        let program = sleeper(folder.path(), "echo bind failed; exit 3");
+        let mut process = Process::start(&program, &start(), "").unwrap();
         let words = process.ended().await;
         assert!(words.contains("exit status 3") && words.contains("bind failed"), "{words}");
         let directory = process.directory().to_owned();

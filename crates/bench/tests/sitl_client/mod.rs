@@ -17,7 +17,7 @@ use wingbeat_autopilot::{Progress, Telemetry, Transmit};
 use wingbeat_bench::scenario::ORIGIN;
 use wingbeat_bench::sitl::parameters::{Wanted, file};
 use wingbeat_bench::sitl::ports::{free_instances, serial0};
-use wingbeat_bench::sitl::process::{Dialect, Process, Start};
+use wingbeat_bench::sitl::process::{Process, Program, Start};
 use wingbeat_geo::{Duration, Instant};
 
 /// The first instance that is tried.
@@ -47,8 +47,7 @@ struct Row {
 /// A running ArduCopter and our side of its first port.
 pub(crate) struct Client {
     process: Option<Process>,
-    binary: std::path::PathBuf,
-    dialect: Dialect,
+    program: Program,
     pub(crate) instance: u16,
     runtime: tokio::runtime::Runtime,
     socket: TcpStream,
@@ -66,10 +65,10 @@ pub(crate) struct Client {
     rows: Vec<Row>,
 }
 
-fn start(binary: &Path, dialect: Dialect, instance: u16) -> Process {
+fn start(program: &Program, instance: u16) -> Process {
     let wanted = Wanted { speed_m_s: 5.0, log: false, position_hz: 1, wind: Default::default(), extra: "" };
     let start = Start { instance, home: ORIGIN, heading_rad: 0.0, speedup: 1.0 };
-    Process::start(binary, dialect, &start, &file(&wanted)).unwrap()
+    Process::start(program, &start, &file(&wanted)).unwrap()
 }
 
 /// The first port of the process, once it is open.
@@ -92,16 +91,15 @@ impl Client {
     /// Starts the program and connects.
     pub(crate) fn new(binary: &Path) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let dialect = runtime.block_on(Dialect::of(binary)).unwrap();
+        let program = runtime.block_on(Program::find(binary)).unwrap();
         let instance = free_instances(INSTANCE, 1).unwrap();
         let process = {
             let _inside = runtime.enter();
-            start(binary, dialect, instance)
+            start(&program, instance)
         };
         Self {
             process: Some(process),
-            binary: binary.to_owned(),
-            dialect,
+            program,
             instance,
             runtime,
             socket: connect(instance),
@@ -125,7 +123,7 @@ impl Client {
             self.runtime.block_on(process.stop(None)).unwrap();
         }
         let _inside = self.runtime.enter();
-        self.process = Some(start(&self.binary, self.dialect, self.instance));
+        self.process = Some(start(&self.program, self.instance));
         self.socket = connect(self.instance);
         self.decoder.restart();
         self.outgoing.negotiation.restart();
