@@ -34,20 +34,21 @@ impl Transmit<'_> {
     /// # Errors
     /// The bytes of this input are full; a job tries again at its next deadline.
     pub fn send(&mut self, message: &MavMessage) -> Result<(), BufferFull> {
-        self.send_from(self.system_id, message)
+        self.send_from(self.system_id, COMPONENT_ID, message)
     }
 
-    /// Appends one message as a frame of ours under another system id: ArduCopter obeys RC overrides only from its
-    /// ground station's id.
+    /// Appends one message as a frame of ours under another address: ArduCopter obeys RC overrides only from its
+    /// ground station's system id, and the guardian is a component of its own.
     ///
     /// # Errors
     /// As [`Transmit::send`].
-    pub fn send_from(&mut self, source_system_id: u8, message: &MavMessage) -> Result<(), BufferFull> {
-        let header = MavHeader {
-            system_id: source_system_id.into(),
-            component_id: COMPONENT_ID,
-            sequence: *self.sequence,
-        };
+    pub fn send_from(
+        &mut self,
+        system_id: u8,
+        component_id: u8,
+        message: &MavMessage,
+    ) -> Result<(), BufferFull> {
+        let header = MavHeader { system_id: system_id.into(), component_id, sequence: *self.sequence };
         self.send_as(header, message)?;
         *self.sequence = self.sequence.wrapping_add(1);
         Ok(())

@@ -9,7 +9,7 @@ use wingbeat_geo::{Duration, Instant};
 
 use crate::copter::Mode;
 use crate::dialect::{MavMessage, RC_CHANNELS_OVERRIDE_DATA};
-use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Transmit};
+use crate::job::{AUTOPILOT_COMPONENT_ID, COMPONENT_ID, Failure, Progress, Transmit};
 use crate::parameter::{Kind, Names, Read};
 
 /// Channels that are overridden.
@@ -299,7 +299,7 @@ fn send(
         // Channels 9 to 18: 0 is "left alone" there.
         ..RC_CHANNELS_OVERRIDE_DATA::default()
     });
-    transmit.send_from(ground_station_id, &message)
+    transmit.send_from(ground_station_id, COMPONENT_ID, &message)
 }
 
 /// Restores every channel with one frame: for a caller without an [`Override`].

@@ -34,9 +34,9 @@ pub use pulse::{
 };
 
 use heapless::Vec;
-use wingbeat_autopilot::codec::framing::{Framing, Outgoing};
+use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
-use wingbeat_autopilot::codec::{Decoder, Frame, MavHeader, encode_signed, encode_v1, encode_v2};
+use wingbeat_autopilot::codec::{Decoder, Frame};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{
     HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavState, MavType, SET_MODE_DATA,
@@ -559,20 +559,11 @@ impl Guardian {
                 signer.advance(Timestamp::from_units(verifier.newest().units() + 1));
             }
         }
-        let outgoing = &mut self.outgoing;
-        let bytes = &mut out.autopilot;
         let system_id = hold.system_id;
+        let mut transmit = self.outgoing.transmit(system_id, &mut out.autopilot);
         let mut send = |message: &MavMessage| {
-            let mut transmit = outgoing.transmit(system_id, bytes);
-            let sequence = *transmit.sequence;
-            let header = MavHeader { system_id: system_id.into(), component_id: COMPONENT_ID, sequence };
-            // A frame without room is a lost frame; it is asked again.
-            let _ = match &mut transmit.framing {
-                Framing::V1 => encode_v1(header, message, transmit.bytes),
-                Framing::V2 => encode_v2(header, message, transmit.bytes),
-                Framing::Signed(signer) => encode_signed(header, message, signer, transmit.bytes),
-            };
-            *transmit.sequence = sequence.wrapping_add(1);
+            // A frame that finds no room is lost, and is sent again at its next deadline.
+            let _ = transmit.send_from(system_id, COMPONENT_ID, message);
         };
         if matches!(hold.phase, Phase::Braking | Phase::Ending) && now >= hold.ask_at {
             hold.ours = hold.ours.with(Modes::one(hold.asks.number()));

@@ -5,7 +5,7 @@ extern crate std;
 use core::fmt::Write as _;
 use std::{string::String, vec::Vec as StdVec};
 
-use wingbeat_autopilot::codec::Decoder;
+use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v2};
 
 use super::*;
 
