@@ -1,4 +1,4 @@
-//! Faults of a world, through all layers: what dies stays dead, what was told to a flight controller goes on,
+//! Faults of a world, through all layers: what dies stays dead, a flight controller continues to its last target,
 //! and the same faults give the same bytes.
 
 #[path = "common/row.rs"]
@@ -12,18 +12,13 @@ use wingbeat_sim::world::World;
 
 use self::row::Row;
 
-const COUNT: usize = 3;
-
 /// Three in line over two waypoints, two seconds after the first set off.
 fn under_way() -> World {
-    let mut world = Row::default().world();
-    row::operate(&mut world, COUNT, |world| row::all_move(world, 1));
-    world.run_until(world.now() + Duration::from_secs(2));
-    world
+    Row::default().fly(|world| row::all_move(world, 1), Duration::from_secs(2))
 }
 
 #[test]
-fn a_companion_that_dies_says_nothing_and_its_autopilot_flies_on_to_its_target() {
+fn a_companion_that_dies_sends_nothing_and_its_autopilot_flies_on_to_its_target() {
     let mut world = under_way();
     world.take_sent();
     world.inflict(world.now(), Fault::CompanionDies { vehicle: 2, guarded: false });
@@ -52,7 +47,7 @@ fn a_guardian_brakes_and_lands_the_aircraft_of_a_companion_that_dies() {
 }
 
 #[test]
-fn who_falls_is_on_the_ground_at_once_and_the_others_are_not() {
+fn an_aircraft_that_falls_is_on_the_ground_within_5_s_and_the_others_are_not() {
     let mut world = under_way();
     world.inflict(world.now(), Fault::Falls { vehicle: 0 });
     world.run_until(world.now() + Duration::from_secs(5));

@@ -1,5 +1,5 @@
-//! A swarm's returns through all layers: heights of their own in the flight controllers' parameters, which are the
-//! pilot's again after the flight.
+//! A swarm's returns through all layers: each flight controller has a height of its own in its parameters, and the
+//! pilot's values are restored after the flight.
 
 #[path = "common/row.rs"]
 mod row;
@@ -17,19 +17,17 @@ const COUNT: usize = 3;
 const PILOTS: [(Parameter, f64); 3] =
     [(Parameter::RTL_ALT, 1_550.0), (Parameter::RTL_CONE_SLOPE, 2.0), (Parameter::RTL_CLIMB_MIN, 100.0)];
 
-/// Three in line with the pilots' parameters, and more.
-fn world_with(more: &[(Parameter, f32)]) -> World {
+/// The pilots' parameters, and more.
+fn parameters_with(more: &[(Parameter, f32)]) -> Vec<(Parameter, f32)> {
     let mut parameters = PILOTS.map(|(parameter, value)| (parameter, value as f32)).to_vec();
     parameters.extend(more);
-    Row { parameters: &parameters, ..Row::default() }.world()
+    parameters
 }
 
-/// Some seconds after the first set off.
+/// Three in line with the pilots' parameters, some seconds after the first set off.
 fn under_way(seconds: u64) -> World {
-    let mut world = world_with(&[]);
-    row::operate(&mut world, COUNT, |world| row::all_move(world, 1));
-    world.run_until(world.now() + Duration::from_secs(seconds));
-    world
+    let row = Row { parameters: &parameters_with(&[]), ..Row::default() };
+    row.fly(|world| row::all_move(world, 1), Duration::from_secs(seconds))
 }
 
 /// Flies until all motors are off; how high each was.
@@ -47,13 +45,13 @@ fn until_down(world: &mut World) -> [f64; COUNT] {
     highest_m
 }
 
-/// The values of the pilots, and a layer of its own.
+/// What a flight controller has now of the parameters that [`PILOTS`] names.
 fn parameters(world: &mut World, vehicle: usize) -> [f64; 3] {
     PILOTS.map(|(parameter, _)| world.controller(vehicle).parameter(parameter).unwrap())
 }
 
 #[test]
-fn each_flight_controller_returns_at_its_own_height_and_the_pilots_is_back_afterwards() {
+fn each_flight_controller_returns_at_its_own_height_and_the_pilots_values_are_restored() {
     let mut world = under_way(6);
     let mut heights_m: Vec<f64> = vec![];
     for i in 0..COUNT {
@@ -76,37 +74,38 @@ fn each_flight_controller_returns_at_its_own_height_and_the_pilots_is_back_after
     assert!(least_m > 5.0, "{least_m} m");
 }
 
-/// What the autopilot or its pilot does by itself is in the same layer; an agent that was taken over writes nothing
+/// A return that the pilot or the autopilot begins is in the same layer; an agent that was taken over writes nothing
 /// before it is engaged again.
 #[test]
 fn a_return_without_the_companion_is_in_the_same_layer() {
     let mut world = under_way(6);
-    let lent = parameters(&mut world, 1);
+    let overridden = parameters(&mut world, 1);
     assert!(world.controller(1).set_mode_by_pilot(Mode::Rtl));
     let highest_m = until_down(&mut world);
-    assert!((highest_m[1] - lent[0] / 100.0).abs() < 1.5, "{} m, {lent:?}", highest_m[1]);
+    assert!((highest_m[1] - overridden[0] / 100.0).abs() < 1.5, "{} m, {overridden:?}", highest_m[1]);
     let pilots = PILOTS.map(|(_, value)| value);
-    assert_eq!(parameters(&mut world, 1), lent, "silent after the takeover");
+    assert_eq!(parameters(&mut world, 1), overridden, "silent after the takeover");
     assert_eq!(world.command(1, "engage", Command::Engage), Reply::Accepted);
     world.run_until(world.now() + Duration::from_secs(10));
     for i in 0..COUNT {
         assert_eq!(parameters(&mut world, i), pilots, "aircraft {i}");
     }
-    let told = |words: &str| world.log().iter().any(|l| l.vehicle == 1 && l.event.text.contains(words));
-    assert!(told("the pilot's RTL_ALT 1550, RTL_CONE_SLOPE 2, RTL_CLIMB_MIN 100"));
-    assert!(told("the pilot's settings of RTL are back"));
+    let is_logged = |words: &str| world.log().iter().any(|l| l.vehicle == 1 && l.event.text.contains(words));
+    assert!(is_logged("the pilot's RTL_ALT 1550, RTL_CONE_SLOPE 2, RTL_CLIMB_MIN 100"));
+    assert!(is_logged("the pilot's settings of RTL are back"));
 }
 
-/// The autopilot stops every climb short of its fence: layers above it would be one.
+/// The autopilot stops every climb short of its fence, so that all layers above it would be one.
 #[test]
 fn a_layer_above_the_autopilots_fence_is_refused_with_the_heights() {
-    let mut world = world_with(&[(Parameter::FENCE_ENABLE, 1.0), (Parameter::FENCE_ALT_MAX, 40.0)]);
-    row::operate(&mut world, COUNT, |world| world.now() >= Instant::from_secs(60));
+    let fenced = parameters_with(&[(Parameter::FENCE_ENABLE, 1.0), (Parameter::FENCE_ALT_MAX, 40.0)]);
+    let row = Row { parameters: &fenced, ..Row::default() };
+    let world = row.fly(|world| world.now() >= Instant::from_secs(60), Duration::ZERO);
     let refused: Vec<_> = world
         .log()
         .iter()
         .filter(|l| l.event.text.contains("return at 41.5 m, expected at most 38 m"))
         .collect();
     assert_eq!(refused.len(), 1, "{:?}", world.log().iter().map(|l| &l.event.text).collect::<Vec<_>>());
-    assert!((0..COUNT).all(|i| !world.truth(i).armed), "nobody arms");
+    assert!((0..COUNT).all(|i| !world.truth(i).armed), "no aircraft arms");
 }

@@ -1,5 +1,5 @@
-//! Who flies behind another through all layers: flight controllers that report four times a second, orders that
-//! wait for a report, brakes that take their time. Whoever stops ahead, the row behind it comes to stand clear.
+//! Aircraft that fly behind others, through all layers: flight controllers that report four times a second, orders that
+//! wait for a report, brakes that take their time. Whichever aircraft stops, the row behind it stops clear of it.
 
 #[path = "common/row.rs"]
 mod row;
@@ -27,31 +27,28 @@ fn along_the_row(seed: u64, after: Duration) -> World {
         // The first leg is across the row, the second along it.
         mission_m: &[(0.0, 0.0), (0.0, 40.0), (300.0, 40.0)],
         seed,
+        orders_wait: true,
     };
-    let mut world = row.world();
-    world.speak_when_spoken_to();
-    row::operate(&mut world, COUNT, |world| {
-        row::all_move(world, COUNT) && (0..COUNT).all(|i| world.truth(i).local.x >= 2.0)
-    });
-    world.run_until(world.now() + after);
-    world
+    let is_along =
+        |world: &World| row::all_move(world, COUNT) && (0..COUNT).all(|i| world.truth(i).local.x >= 2.0);
+    row.fly(is_along, after)
 }
 
 #[test]
-fn the_row_behind_comes_to_stand_clear_of_one_that_stops() {
+fn the_row_behind_stops_clear_of_an_aircraft_that_stops() {
     for (seed, share, stretch_ms) in
         [(0, 0.0, 1), (1, 0.3, 1), (2, 0.3, 1_000), (3, 0.5, 2_000), (14, 0.75, 1_500)]
     {
         for after_s in [0, 4, 8, 16] {
             for stops in 0..COUNT {
-                for unsaid in [false, true] {
+                for unannounced in [false, true] {
                     let mut world = along_the_row(seed, Duration::from_secs(after_s));
                     let now = world.now();
                     let until = now + Duration::from_secs(20);
                     let stretch = Duration::from_millis(stretch_ms);
                     world.inflict(now, Fault::Bursts { share, stretch, until });
-                    if unsaid {
-                        // Its guardian brakes: nobody is told.
+                    if unannounced {
+                        // Its guardian brakes, and no datagram says so.
                         world.inflict(now, Fault::CompanionDies { vehicle: stops, guarded: true });
                     } else {
                         assert_eq!(world.command(stops, "hold", Command::Hold), Reply::Accepted);
@@ -59,7 +56,7 @@ fn the_row_behind_comes_to_stand_clear_of_one_that_stops() {
                     world.run_until(until);
                     let nearest_m = world.observer().swarm().separation_min_m;
                     let case = format!(
-                        "seed {seed}, {share} of {stretch_ms} ms lost, {stops} after {after_s} s, unsaid {unsaid}"
+                        "seed {seed}, {share} of {stretch_ms} ms lost, {stops} after {after_s} s, unannounced {unannounced}"
                     );
                     assert!(nearest_m > 5.0, "{case}: {nearest_m:.2} m");
                 }
@@ -68,9 +65,9 @@ fn the_row_behind_comes_to_stand_clear_of_one_that_stops() {
     }
 }
 
-/// Nobody needs to hold in such a row while all fly as they should: they arrive as soon as the first alone would.
+/// No aircraft of such a row holds while all fly as they should: they arrive as soon as the first alone would.
 #[test]
-fn a_row_that_nobody_stops_flies_through() {
+fn a_row_without_a_stop_flies_through() {
     for seed in 0..6 {
         let mut world = along_the_row(seed, Duration::ZERO);
         let begun = world.now();

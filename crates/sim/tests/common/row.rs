@@ -21,6 +21,8 @@ pub(crate) struct Row<'a> {
     /// Metres east and north of where the middle stands, at 15 m.
     pub(crate) mission_m: &'a [(f64, f64)],
     pub(crate) seed: u64,
+    /// Orders wait for the flight controller's next report.
+    pub(crate) orders_wait: bool,
 }
 
 /// Three, 20 m apart, over two waypoints 100 m apart.
@@ -33,12 +35,21 @@ impl Default for Row<'_> {
             parameters: &[],
             mission_m: &[(0.0, 0.0), (0.0, 100.0)],
             seed: 0,
+            orders_wait: false,
         }
     }
 }
 
 impl Row<'_> {
-    pub(crate) fn world(&self) -> World {
+    /// Flies until `done`, and so much longer.
+    pub(crate) fn fly(&self, done: impl Fn(&World) -> bool, longer: Duration) -> World {
+        let mut world = self.world();
+        operate(&mut world, self.count, done);
+        world.run_until(world.now() + longer);
+        world
+    }
+
+    fn world(&self) -> World {
         let frame = Frame::new(ORIGIN);
         let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
         let vehicles = (0..self.count).map(|i| {
@@ -55,6 +66,9 @@ impl Row<'_> {
         });
         let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, self.seed + 1, self.count);
         let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
+        if self.orders_wait {
+            world.speak_when_spoken_to();
+        }
         let waypoint = |&(east_m, north_m): &(f64, f64)| {
             let place = at(east_m, north_m);
             Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm: 15_000 }
@@ -68,7 +82,7 @@ impl Row<'_> {
 ///
 /// # Panics
 /// When that takes 200 s.
-pub(crate) fn operate(world: &mut World, count: usize, done: impl Fn(&World) -> bool) {
+fn operate(world: &mut World, count: usize, done: impl Fn(&World) -> bool) {
     let mut set_up = vec![false; count];
     while !done(world) {
         world.run_until(world.now() + Duration::from_millis(200));
