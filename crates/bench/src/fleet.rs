@@ -75,9 +75,13 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     scenario.check()?;
     let clock = Clock::start(speed)?;
     let fleet = Fleet::start(scenario, seed, clock).await?;
+    let has_no_page = web_dir.is_none();
     let ground =
         Ground::start(wingbeat_ground::Config { bind: ground, aircraft: fleet.addresses(), web_dir }).await?;
     println!("PC Companion: http://{}", ground.address());
+    if has_no_page && !headless {
+        println!("its API alone, without a page: --web DIR serves one");
+    }
     fleet.give_mission().await?;
     let scenario = &fleet.scenario;
     println!("{}, {} times real time, seed {seed}", scenario.summary(), clock.speed());

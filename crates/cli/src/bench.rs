@@ -12,7 +12,7 @@ use wingbeat_bench::parity;
 use wingbeat_bench::plan::Plan;
 use wingbeat_bench::prediction;
 use wingbeat_bench::run;
-use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission};
+use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission, sample_mission};
 use wingbeat_bench::sitl;
 use wingbeat_bench::sky;
 use wingbeat_bench::takeoff;
@@ -134,9 +134,10 @@ pub(crate) struct FleetArguments {
     /// How many aircraft: 9, or as many as the plan has.
     #[arg(long)]
     uavs: Option<usize>,
-    /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML.
-    #[arg(long, default_value = "deploy/missions/survey.plan")]
-    mission: PathBuf,
+    /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML. Without it the sample survey, which
+    /// is part of this program.
+    #[arg(long)]
+    mission: Option<PathBuf>,
     /// A formation that `wingbeat formation` lists, except custom.
     #[arg(long, default_value = "linear")]
     formation: String,
@@ -167,7 +168,7 @@ pub(crate) struct FleetArguments {
     /// Where the console is served.
     #[arg(long, default_value = "127.0.0.1:8700")]
     ground: SocketAddr,
-    /// The built page.
+    /// The built page: `web/dist` after `npm run build` in `web/`. Without it the console is its API alone.
     #[arg(long, value_name = "DIR")]
     web: Option<PathBuf>,
     /// Press Setup and Start without waiting for an operator.
@@ -346,7 +347,10 @@ fn described(arguments: &FleetArguments) -> Result<Scenario> {
         "--distance-from-home-m: found {farthest}, expected 10 to 5000"
     );
     let limits = Limits { fence_altitude_m: fence, distance_from_home_m: farthest, ..Limits::default() };
-    let (name, points) = read_mission(&arguments.mission, &limits)?;
+    let (name, points) = match &arguments.mission {
+        Some(path) => read_mission(path, &limits)?,
+        None => sample_mission(&limits)?,
+    };
     let mut scenario = Scenario::muscop(&name, points);
     if let Task::Swarm(swarm) = &mut scenario.task {
         swarm.aircraft = arguments.uavs.unwrap_or(swarm.aircraft);
@@ -367,7 +371,21 @@ fn described(arguments: &FleetArguments) -> Result<Scenario> {
     Ok(scenario)
 }
 
+/// A page that is asked for is there before anything flies.
+fn check_page(arguments: &FleetArguments) -> Result<()> {
+    if let Some(folder) = arguments.web.as_ref().filter(|_| !arguments.headless) {
+        let page = folder.join("index.html");
+        ensure!(
+            page.is_file(),
+            "--web: found no {}, expected the built page (`npm ci && npm run build` in web/)",
+            page.display()
+        );
+    }
+    Ok(())
+}
+
 fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
+    check_page(arguments)?;
     let scenario = fleet_scenario(arguments)?;
     let config = fleet::Config {
         scenario,

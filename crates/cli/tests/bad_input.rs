@@ -3,15 +3,15 @@
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Output};
-
-fn wingbeat(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_wingbeat")).current_dir(root).args(arguments).output().unwrap()
-}
+use std::process::Command;
 
 fn refused(arguments: &[&str], words: &[&str]) {
-    let output = wingbeat(arguments);
+    refused_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), arguments, words);
+}
+
+fn refused_in(folder: &Path, arguments: &[&str], words: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    let output = command.current_dir(folder).args(arguments).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
     assert!(
@@ -55,6 +55,22 @@ fn missions_that_cannot_be_flown() {
     let far = ["bench", "fleet", "--headless", "--distance-from-home-m", "100", "--ground", "127.0.0.1:0"];
     refused(&far, &["survey.plan", "100"]);
     refused(&["bench", "fleet", "--headless", "--mission", "nowhere.plan"], &["nowhere.plan"]);
+}
+
+/// Where the repository is not, the default mission is found, and any other file is refused by its path.
+#[test]
+fn a_fleet_outside_the_repository_lacks_only_what_it_is_told_to_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let fleet = |more: &[&str], words: &[&str]| {
+        let arguments = [&["bench", "fleet", "--ground", "127.0.0.1:0", "--uavs", "2"], more].concat();
+        refused_in(folder.path(), &arguments, words);
+    };
+    // Its farthest waypoint shows that it was read.
+    fleet(&["--distance-from-home-m", "100"], &["survey.plan", "100"]);
+    fleet(&["--mission", "deploy/missions/survey.plan"], &["deploy/missions/survey.plan"]);
+    fleet(&["--web", "web/dist"], &["--web: found no web/dist/index.html", "npm run build"]);
+    let plan = ["bench", "fleet", "--plan", "crates/bench/plans/sweep.toml"];
+    refused_in(folder.path(), &plan, &["plan crates/bench/plans/sweep.toml"]);
 }
 
 #[test]
