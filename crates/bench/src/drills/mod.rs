@@ -1,12 +1,27 @@
-//! Fault drills: seeded swarms under seeded faults, in virtual time. Safety first: never two aircraft nearer
-//! than 5 m, never a wrong release, everybody down in the end. Then liveness: when what goes wrong is over, the
-//! flight ends by itself, and where nothing was lost for good the mission is completed.
+//! Fault drills: seeded swarms under seeded faults, in virtual time. While something goes wrong the rules of safety
+//! hold; once nothing goes wrong any more, the rules of liveness do too. `rules` names them all.
 //!
 //! A kind and a seed are one drill: the same swarm, the same faults, the same bytes.
+//!
+//! | module | |
+//! |---|---|
+//! | `script` | what is drawn from a seed: aircraft, flight, faults |
+//! | `run` | one drill under way, step by step |
+//! | `sky` | what the actors share and the rules read: world, progress, story |
+//! | `faults`, `operator`, `pilot`, `stranger` | the actors |
+//! | `progress` | how far each aircraft has come |
+//! | `rules` | the checks by name, of all drills and of each task |
+//! | `table` | the table of many drills, the story of one |
 
-mod fly;
-mod following;
+mod faults;
+mod operator;
+mod pilot;
+mod progress;
+mod rules;
+mod run;
 mod script;
+mod sky;
+mod stranger;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -23,7 +38,7 @@ pub use table::{failures, story, table};
 /// What goes wrong in a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The owner of the mission is lost: its companion, with or without a guardian, its radio, or all of it.
+    /// The owner of the mission is lost: its companion, with or without a guardian, its radio, or its motors.
     MasterKilled,
     /// The leader of the flight is lost.
     CentreKilled,
@@ -35,7 +50,7 @@ pub enum Kind {
     Loss,
     /// Links fall silent for stretches, the whole flight long.
     Bursts,
-    /// Two groups do not hear each other for 30 s.
+    /// Two groups do not receive each other for 30 s.
     Partition,
     /// The operator stops all.
     AbortAll,
@@ -43,23 +58,23 @@ pub enum Kind {
     AbortOne,
     /// Two or three of all these. The last of [`Kind::SWARM`].
     Combined,
-    /// Behind a pilot: the leader's companion, radio or motors are lost.
+    /// The piloted leader's companion, radio or motors are lost.
     FollowLeaderKilled,
     /// The leader's radio is silent for a while.
     FollowLeaderSilent,
-    /// A slave is lost.
+    /// A follower is lost.
     FollowSlaveKilled,
     /// 0 to 80 % of all datagrams are lost, the whole flight long.
     FollowLoss,
     /// Links fall silent for stretches, the whole flight long.
     FollowBursts,
-    /// Two groups do not hear each other for 30 s.
+    /// Two groups do not receive each other for 30 s.
     FollowPartition,
-    /// Another swarm flies on the same channel, and strangers claim to lead this one.
+    /// Another swarm flies on the same channel, and an unknown sender claims to lead this one.
     FollowStranger,
     /// The operator stops all.
     FollowAbortAll,
-    /// The operator stops a slave.
+    /// The operator stops a follower.
     FollowAbortOne,
 }
 
@@ -80,7 +95,7 @@ impl Kind {
         Self::AbortOne,
         Self::Combined,
     ];
-    /// The kinds of a formation behind a pilot (FollowMe).
+    /// The kinds of a formation that follows a piloted leader (FollowMe).
     pub const FOLLOWING: [Self; 9] = [
         Self::FollowLeaderKilled,
         Self::FollowLeaderSilent,
@@ -96,6 +111,11 @@ impl Kind {
     /// Every kind.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::SWARM.into_iter().chain(Self::FOLLOWING)
+    }
+
+    /// Whether every aircraft completes its flight whatever of this kind goes wrong.
+    fn costs_no_flight(self) -> bool {
+        matches!(self, Self::Loss | Self::FollowStranger)
     }
 
     /// As commands and tables call it.
@@ -136,23 +156,23 @@ impl std::str::FromStr for Kind {
 /// How one drill went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Which.
+    /// What went wrong.
     pub kind: Kind,
     /// Its seed.
     pub seed: u64,
-    /// What went wrong when, and how far everybody was then.
+    /// What went wrong when, and how far each aircraft was then.
     pub story: Vec<String>,
-    /// What must never happen and did.
+    /// The rules of safety that were broken.
     pub safety: Vec<String>,
-    /// What should have happened and did not.
+    /// The rules of liveness that were broken.
     pub liveness: Vec<String>,
     /// How many completed the mission and landed.
     pub completed: usize,
-    /// Of how many.
+    /// Number of aircraft.
     pub aircraft: usize,
     /// The nearest that two ever were while one of them flew, metres.
     pub separation_min_m: f64,
-    /// From the end of what went wrong until all were down who could come down.
+    /// From the end of what went wrong until all that could land had landed.
     pub to_ground: Duration,
     /// Virtual time flown.
     pub duration: Duration,
@@ -163,7 +183,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether all that was promised was kept.
+    /// Whether every rule was kept.
     pub fn is_good(&self) -> bool {
         self.safety.is_empty() && self.liveness.is_empty()
     }
@@ -194,19 +214,16 @@ pub fn under_way() -> Option<(Kind, u64)> {
 /// What was drawn cannot be flown.
 pub fn drill(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
     UNDER_WAY.set(Some((kind, seed)));
-    let flown = catch_unwind(AssertUnwindSafe(|| match Kind::FOLLOWING.contains(&kind) {
-        true => following::fly(kind, seed),
-        false => fly::fly(kind, seed),
-    }));
+    let flown = catch_unwind(AssertUnwindSafe(|| run::fly(kind, seed)));
     UNDER_WAY.set(None);
     flown.unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<String>().map(String::as_str);
-        let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
         Ok(Outcome {
             kind,
             seed,
             story: vec![],
-            safety: vec![format!("panic: {words}")],
+            safety: vec![format!("panic: {message}")],
             liveness: vec![],
             completed: 0,
             aircraft: AIRCRAFT,
@@ -243,7 +260,7 @@ pub fn drills(kinds: &[Kind], first: u64, seeds: u64, threads: usize) -> anyhow:
                         // Thousands of good flights need no log.
                         outcome.log = vec![];
                     }
-                    flown.lock().expect("nobody panics while he holds the list").push((job, outcome));
+                    flown.lock().expect("no thread panics while it holds the list").push((job, outcome));
                 }
             });
         }

@@ -6,8 +6,8 @@ use super::{Kind, Outcome};
 
 /// Lines of a failing drill's log that are shown.
 const LOG_TAIL: usize = 30;
-/// Failing drills of a kind that are told.
-const TOLD: usize = 3;
+/// Failing drills of a kind whose stories are printed.
+const STORIES: usize = 3;
 
 /// One row per kind that was flown.
 pub fn table(outcomes: &[Outcome]) -> String {
@@ -46,7 +46,7 @@ pub fn failures(outcomes: &[Outcome]) -> String {
         let mut failed: Vec<&Outcome> = outcomes.iter().filter(|o| o.kind == kind && !o.is_good()).collect();
         failed.sort_by_key(|o| (o.safety.is_empty(), o.seed));
         for (number, outcome) in failed.iter().enumerate() {
-            if number < TOLD {
+            if number < STORIES {
                 out.push_str(&story(outcome));
             } else {
                 let first = outcome.safety.first().or(outcome.liveness.first());

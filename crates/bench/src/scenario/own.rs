@@ -107,11 +107,7 @@ impl Kind for OwnTask {
     }
 
     fn summary(&self, name: &str) -> String {
-        format!(
-            "{} aircraft on missions of their own, {name}, {}",
-            self.missions.len(),
-            self.variant.name()
-        )
+        format!("{} aircraft on missions of their own, {name}, {}", self.missions.len(), self.variant.name())
     }
 
     fn check(&self, scenario: &Scenario) -> Result<()> {

@@ -1,0 +1,103 @@
+//! What the script lets go wrong, when its time has come.
+
+use wingbeat_agent::Command;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_sim::faults::Fault;
+
+use super::AIRCRAFT;
+use super::operator::{HOLD_PATIENCE, Operator};
+use super::progress::Stage;
+use super::script::Act;
+use super::sky::Sky;
+
+/// A partition ends after this (the drill's subject).
+const PARTITION: Duration = Duration::from_secs(30);
+
+pub(super) struct Faults {
+    /// When each step of the script is due, once its stage has come.
+    due: Vec<Option<Instant>>,
+    acted: Vec<bool>,
+    /// When an aircraft was lost for good.
+    lost_at: Vec<Option<Instant>>,
+}
+
+impl Faults {
+    pub(super) fn new(steps: usize, aircraft: usize) -> Self {
+        Self { due: vec![None; steps], acted: vec![false; steps], lost_at: vec![None; aircraft] }
+    }
+
+    /// Whether nothing that is due is still to come.
+    pub(super) fn are_over(&self) -> bool {
+        self.due.iter().zip(&self.acted).all(|(due, acted)| due.is_none() || *acted)
+    }
+
+    /// When an aircraft's companion, radio or motors were lost for good.
+    pub(super) fn lost_at(&self, vehicle: usize) -> Option<Instant> {
+        self.lost_at[vehicle]
+    }
+
+    /// Lets happen what is due.
+    pub(super) fn inject(&mut self, sky: &mut Sky, operator: &mut Operator) {
+        let now = sky.world.now();
+        for index in 0..self.due.len() {
+            let step = sky.script.steps[index];
+            if self.due[index].is_none() {
+                let vehicle = sky.index(step.whose);
+                let stage = sky.progress.stage(vehicle);
+                if stage >= step.stage && stage != Stage::Over {
+                    self.due[index] = Some(sky.progress.since(vehicle).max(now) + step.delay);
+                }
+            }
+            if self.due[index].is_some_and(|due| now >= due) && !self.acted[index] {
+                self.acted[index] = true;
+                self.act(step.act, sky, operator);
+            }
+        }
+    }
+
+    fn act(&mut self, act: Act, sky: &mut Sky, operator: &mut Operator) {
+        let now = sky.world.now();
+        sky.disturb_until(now);
+        let what = match act {
+            Act::Kill(role, death) => {
+                let vehicle = sky.index(role);
+                self.lost_at[vehicle] = Some(now);
+                sky.world.inflict(now, death.fault(vehicle));
+                format!("aircraft {}: {}", vehicle + 1, death.describe())
+            }
+            Act::Silence(role, lasts) => {
+                let vehicle = sky.index(role);
+                sky.disturb_until(now + lasts);
+                sky.world.inflict(now, Fault::RadioSilent { vehicle, until: now + lasts });
+                format!("aircraft {}: its radio is silent for {:.1} s", vehicle + 1, lasts.as_secs_f64())
+            }
+            Act::Loss { share } => {
+                sky.world.inflict(now, Fault::Loss { share, until: Instant::NEVER });
+                format!("{:.0} % of all datagrams are lost", share * 1e2)
+            }
+            Act::Bursts { share, stretch } => {
+                sky.world.inflict(now, Fault::Bursts { share, stretch, until: Instant::NEVER });
+                let (share, stretch_s) = (share * 1e2, stretch.as_secs_f64());
+                format!("{share:.0} % of all stretches of {stretch_s:.1} s are lost")
+            }
+            Act::Partition { group } => {
+                sky.disturb_until(now + PARTITION);
+                sky.world.inflict(now, Fault::Partition { group, until: now + PARTITION });
+                format!("partition: {group:05b} and the others")
+            }
+            Act::Press(command, role) => {
+                let chosen = role.map_or_else(|| (0..AIRCRAFT).collect(), |r| vec![sky.index(r)]);
+                for &i in &chosen {
+                    if operator.press(&mut sky.world, i, command) && command == Command::Hold {
+                        operator.hold_until(i, now + HOLD_PATIENCE);
+                        sky.disturb_until(now + HOLD_PATIENCE);
+                    }
+                }
+                let numbers: Vec<String> = chosen.iter().map(|i| (i + 1).to_string()).collect();
+                format!("the operator commands {command:?} to {}", numbers.join(", "))
+            }
+        };
+        let stages = sky.progress.names();
+        sky.note(&format!("{what} (at {stages})"));
+    }
+}

@@ -1,0 +1,118 @@
+//! The operator of a drill: presses *Setup* and *Start*, ends a *Hold* after a while, and lands a swarm that does not
+//! land without help.
+
+use wingbeat_agent::{Command, Phase, Reply};
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_sim::world::World;
+
+use super::AIRCRAFT;
+use super::sky::{FIRST, Sky};
+
+/// How often a button that was refused is pressed again.
+const PRESS_PERIOD: Duration = Duration::from_millis(500);
+/// How long the operator lets an aircraft hover at *Hold*.
+pub(super) const HOLD_PATIENCE: Duration = Duration::from_secs(20);
+/// From the end of what goes wrong to all aircraft on the ground without the operator: a failed leg's 60 s and 2 s
+/// per metre, 60 s of hold, and the rest of a mission of some 200 m.
+pub(super) const CALM_BOUND: Duration = Duration::from_secs(480);
+
+pub(super) struct Operator {
+    set_up: Vec<bool>,
+    /// One per swarm.
+    started: Vec<bool>,
+    hold_until: Vec<Option<Instant>>,
+    presses: u32,
+    gave_up_at: Option<Instant>,
+}
+
+impl Operator {
+    pub(super) fn new(aircraft: usize, swarms: usize) -> Self {
+        Self {
+            set_up: vec![false; aircraft],
+            started: vec![false; swarms],
+            hold_until: vec![None; aircraft],
+            presses: 0,
+            gave_up_at: None,
+        }
+    }
+
+    /// Whether *Start* was pressed for a swarm.
+    pub(super) fn has_started(&self, swarm: usize) -> bool {
+        self.started[swarm]
+    }
+
+    /// When the operator gave up waiting, and landed all.
+    pub(super) fn gave_up_at(&self) -> Option<Instant> {
+        self.gave_up_at
+    }
+
+    /// Lets an aircraft hold until then.
+    pub(super) fn hold_until(&mut self, i: usize, at: Instant) {
+        self.hold_until[i] = Some(at);
+    }
+
+    /// Presses a button; whether it was accepted.
+    pub(super) fn press(&mut self, world: &mut World, i: usize, command: Command) -> bool {
+        self.presses += 1;
+        let id = format!("{command:?} {}", self.presses);
+        world.command(i, &id, command) == Reply::Accepted
+    }
+
+    /// Presses what can be pressed now.
+    pub(super) fn operate(&mut self, sky: &mut Sky) {
+        let now = sky.world.now();
+        let is_pressing = now.as_micros().is_multiple_of(PRESS_PERIOD.as_micros() as u64);
+        if is_pressing {
+            for i in 0..sky.count() {
+                if !self.set_up[i] && sky.world.phase(i) == Phase::Start {
+                    self.set_up[i] = self.press(&mut sky.world, i, Command::Setup);
+                }
+            }
+        }
+        for swarm in 0..sky.swarms() {
+            if !self.started[swarm] {
+                self.start(sky, swarm);
+            }
+        }
+        let living = sky.living();
+        for &i in &living {
+            if self.hold_until[i].is_some_and(|at| now >= at) {
+                self.hold_until[i] = None;
+                self.press(&mut sky.world, i, sky.script.after_hold);
+            }
+        }
+        if self.gave_up_at.is_none() && now > sky.calm_at + CALM_BOUND {
+            self.gave_up_at = Some(now);
+        }
+        if self.gave_up_at.is_some() && is_pressing {
+            for i in living {
+                if sky.world.truth(i).armed && sky.world.phase(i) != Phase::Aborted {
+                    self.press(&mut sky.world, i, Command::Land);
+                }
+            }
+        }
+    }
+
+    /// *Start* for all that are ready, once none is still about to be; the pilot begins to fly the leader.
+    fn start(&mut self, sky: &mut Sky, swarm: usize) {
+        let members: Vec<usize> =
+            (swarm * AIRCRAFT..(swarm + 1) * AIRCRAFT).filter(|&i| sky.lives(i)).collect();
+        let is_settled =
+            |&i: &usize| matches!(sky.world.phase(i), Phase::Ready | Phase::Finished | Phase::Aborted);
+        let ready: Vec<usize> =
+            members.iter().copied().filter(|&i| sky.world.phase(i) == Phase::Ready).collect();
+        if ready.is_empty() || !members.iter().all(is_settled) {
+            return;
+        }
+        self.started[swarm] = true;
+        for &i in &ready {
+            self.press(&mut sky.world, i, Command::Start);
+        }
+        let leader = swarm * AIRCRAFT + FIRST;
+        let scenario = if swarm == 0 { Some(&sky.script.scenario) } else { sky.script.others.as_ref() };
+        let pilot = scenario.and_then(|s| s.pilot(FIRST, sky.seed + swarm as u64));
+        if let Some(pilot) = pilot.filter(|_| ready.contains(&leader)) {
+            sky.world.seat(leader, pilot);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Rules of every drill.
+
+use super::Rule;
+use crate::drills::Kind;
+use crate::drills::operator::CALM_BOUND;
+use crate::drills::run::{End, LAND_BOUND, Run, TIME_LIMIT, completed};
+use wingbeat_agent::Phase;
+
+pub(super) struct Separation;
+
+impl Rule for Separation {
+    fn name(&self) -> &'static str {
+        "separation"
+    }
+
+    fn on_step(&mut self, run: &Run) -> Option<String> {
+        let c = run.sky.world.observer().swarm().collisions.first()?;
+        let (a, b, at_s) = (c.pair.0 + 1, c.pair.1 + 1, c.at.as_secs_f64());
+        let both = run.sky.describe(|i| i == c.pair.0 || i == c.pair.1);
+        Some(format!("aircraft {a} and {b} at {at_s:.1} s, {:.2} m: {both}", c.distance_m))
+    }
+}
+
+pub(super) struct Landed;
+
+impl Rule for Landed {
+    fn name(&self) -> &'static str {
+        "landed"
+    }
+
+    fn on_end(&mut self, run: &Run, end: End) -> Option<String> {
+        let up = || run.sky.describe(|i| run.sky.world.truth(i).armed);
+        (end == End::NotLanded).then(|| format!("not landed {} s after Land: {}", LAND_BOUND.as_secs(), up()))
+    }
+}
+
+pub(super) struct Time;
+
+impl Rule for Time {
+    fn name(&self) -> &'static str {
+        "time"
+    }
+
+    fn on_end(&mut self, _run: &Run, end: End) -> Option<String> {
+        (end == End::TimeLimit).then(|| format!("not over after {} s", TIME_LIMIT.as_secs()))
+    }
+}
+
+pub(super) struct Unaided;
+
+impl Rule for Unaided {
+    fn name(&self) -> &'static str {
+        "unaided"
+    }
+
+    fn on_step(&mut self, run: &Run) -> Option<String> {
+        run.operator.gave_up_at()?;
+        let up = run.sky.describe(|i| run.sky.world.truth(i).armed && run.sky.lives(i));
+        let all = if up.is_empty() { run.sky.describe(|_| true) } else { up };
+        Some(format!("not landed {} s after the last that went wrong: {all}", CALM_BOUND.as_secs()))
+    }
+}
+
+pub(super) struct Completed {
+    pub(super) kind: Kind,
+}
+
+impl Rule for Completed {
+    fn name(&self) -> &'static str {
+        "completed"
+    }
+
+    fn on_end(&mut self, run: &Run, _end: End) -> Option<String> {
+        let is_promised = self.kind.costs_no_flight() || run.sky.story.is_empty();
+        // A swarm that the operator had to land has broken another rule.
+        if !is_promised || run.operator.gave_up_at().is_some() || completed(&run.sky) == run.sky.count() {
+            return None;
+        }
+        let others = run.sky.describe(|i| run.sky.world.phase(i) != Phase::Finished);
+        Some(format!("flight not completed: {others}"))
+    }
+}

@@ -1,0 +1,115 @@
+//! The rules of a drill, each a named check in one place.
+//!
+//! | rule | of | what it says |
+//! |---|---|---|
+//! | `separation` | all | no two aircraft come nearer to each other than 5 m |
+//! | `landed` | all | an aircraft that can land is on the ground within [`LAND_BOUND`] of the operator's *Land* |
+//! | `time` | all | a drill is over within [`TIME_LIMIT`] |
+//! | `arrival` | MUSCOP | an aircraft that says it is at a waypoint is there |
+//! | `release` | MUSCOP | an aircraft leaves a waypoint when every member of its group has reached it |
+//! | `leader` | FollowMe | no follower takes another leader than its own, whatever that claims |
+//! | `astray` | FollowMe | no follower flies after the other swarm |
+//! | `leader lost` | FollowMe | a follower that lost its leader does what is configured, in time |
+//! | `unaided` | all, liveness | the swarm lands within [`CALM_BOUND`] without the operator |
+//! | `completed` | all, liveness | where nothing was lost for good the flight is completed |
+//!
+//! A rule of safety holds whatever goes wrong; a rule of liveness once nothing goes wrong any more.
+//!
+//! [`LAND_BOUND`]: super::run::LAND_BOUND
+//! [`TIME_LIMIT`]: super::run::TIME_LIMIT
+//! [`CALM_BOUND`]: super::operator::CALM_BOUND
+
+mod all;
+mod follow;
+mod swarm;
+#[cfg(test)]
+mod tests;
+
+use super::Kind;
+use super::progress::Passed;
+use super::run::{End, Run};
+use super::script::Script;
+use crate::scenario::Task;
+
+/// A check that explains what it found. Only the first violation of a rule is kept.
+trait Rule {
+    fn name(&self) -> &'static str;
+
+    /// After an aircraft passed a milestone; in the order of time.
+    fn on_milestone(&mut self, _run: &Run, _passed: &Passed) -> Option<String> {
+        None
+    }
+
+    /// After every step.
+    fn on_step(&mut self, _run: &Run) -> Option<String> {
+        None
+    }
+
+    /// After the last step.
+    fn on_end(&mut self, _run: &Run, _end: End) -> Option<String> {
+        None
+    }
+}
+
+struct Judged {
+    rule: Box<dyn Rule>,
+    violation: Option<String>,
+}
+
+/// The rules of one drill, and what they found.
+pub(super) struct Rules {
+    safety: Vec<Judged>,
+    liveness: Vec<Judged>,
+}
+
+impl Rules {
+    /// The rules for a drill's task.
+    pub(super) fn of(kind: Kind, script: &Script) -> Self {
+        let mut safety: Vec<Box<dyn Rule>> =
+            vec![Box::new(all::Separation), Box::new(all::Landed), Box::new(all::Time)];
+        match &script.scenario.task {
+            Task::Swarm(task) => {
+                safety.push(Box::new(swarm::Arrival));
+                safety.push(Box::new(swarm::Release::among(task.aircraft)));
+            }
+            Task::Follow(task) => {
+                safety.push(Box::new(follow::OwnLeader));
+                safety.push(Box::new(follow::NotAstray));
+                safety.push(Box::new(follow::LeaderLost::of(task)));
+            }
+            // Aircraft of different owners owe each other their separation alone.
+            Task::Own(_) => {}
+        }
+        let liveness: Vec<Box<dyn Rule>> = vec![Box::new(all::Unaided), Box::new(all::Completed { kind })];
+        let judged = |rules: Vec<Box<dyn Rule>>| {
+            rules.into_iter().map(|rule| Judged { rule, violation: None }).collect()
+        };
+        Self { safety: judged(safety), liveness: judged(liveness) }
+    }
+
+    pub(super) fn on_milestone(&mut self, run: &Run, passed: &Passed) {
+        self.judge(|rule| rule.on_milestone(run, passed));
+    }
+
+    pub(super) fn on_step(&mut self, run: &Run) {
+        self.judge(|rule| rule.on_step(run));
+    }
+
+    pub(super) fn on_end(&mut self, run: &Run, end: End) {
+        self.judge(|rule| rule.on_end(run, end));
+    }
+
+    fn judge(&mut self, check: impl Fn(&mut dyn Rule) -> Option<String>) {
+        for Judged { rule, violation } in self.safety.iter_mut().chain(&mut self.liveness) {
+            if violation.is_none() {
+                *violation = check(&mut **rule).map(|found| format!("{}: {found}", rule.name()));
+            }
+        }
+    }
+
+    /// The violations of safety, and those of liveness.
+    pub(super) fn verdict(self) -> (Vec<String>, Vec<String>) {
+        let found = |rules: Vec<Judged>| rules.into_iter().filter_map(|judged| judged.violation).collect();
+        (found(self.safety), found(self.liveness))
+    }
+}

@@ -1,0 +1,197 @@
+//! One drill under way: the world, what the script lets go wrong, the operator, and where there is one the pilot. The
+//! rules are judged after every step.
+
+use wingbeat_agent::{Phase, Severity};
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_protocol::follow_me::LeaderLost;
+use wingbeat_sim::world::Logged;
+
+use super::faults::Faults;
+use super::operator::Operator;
+use super::pilot::Pilot;
+use super::rules::Rules;
+use super::script::Script;
+use super::sky::Sky;
+use super::stranger::Stranger;
+use super::{AIRCRAFT, Kind, Outcome};
+
+/// How often operator, script and rules are handled.
+const STEP: Duration = Duration::from_millis(100);
+/// From the operator's *Land* to the ground: 25 m at 0.5 m/s and a lost datagram's worth.
+pub(super) const LAND_BOUND: Duration = Duration::from_secs(120);
+/// All on the ground for so long, and none arms: nothing will happen any more.
+const REST: Duration = Duration::from_secs(60);
+/// The rules are judged once more so long after the end.
+const AFTER_REST: Duration = Duration::from_secs(2);
+/// Virtual time after which something is wrong with the drill itself.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(1_800);
+
+/// Everything that moves in a drill.
+pub(super) struct Run {
+    pub(super) sky: Sky,
+    pub(super) faults: Faults,
+    pub(super) operator: Operator,
+    pilot: Option<Pilot>,
+    stranger: Stranger,
+    /// Since when all that can land are on the ground.
+    rest_since: Option<Instant>,
+}
+
+/// Why a drill ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// No aircraft flies, and none will.
+    AtRest,
+    /// Some fly in spite of the operator's *Land*.
+    NotLanded,
+    /// The drill's time is over.
+    TimeLimit,
+}
+
+/// A drill and its judges.
+pub(super) struct Drill {
+    pub(super) run: Run,
+    pub(super) rules: Rules,
+}
+
+/// Flies the drill of a kind and a seed.
+///
+/// # Errors
+/// What was drawn cannot be flown.
+pub(super) fn fly(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
+    let mut drill = Drill::new(kind, Script::draw(kind, seed), seed)?;
+    let end = loop {
+        drill.step();
+        if let Some(end) = drill.run.end() {
+            break end;
+        }
+    };
+    if end == End::AtRest {
+        drill.run.sky.advance(AFTER_REST);
+        drill.judge();
+    }
+    drill.rules.on_end(&drill.run, end);
+    Ok(drill.outcome(kind, seed))
+}
+
+impl Drill {
+    /// # Errors
+    /// What was drawn cannot be flown.
+    pub(super) fn new(kind: Kind, script: Script, seed: u64) -> anyhow::Result<Self> {
+        let rules = Rules::of(kind, &script);
+        let (steps, pilot) = (script.steps.len(), script.reaction.map(Pilot::new));
+        let sky = Sky::new(script, seed)?;
+        let run = Run {
+            faults: Faults::new(steps, sky.count()),
+            operator: Operator::new(sky.count(), sky.swarms()),
+            pilot,
+            stranger: Stranger::default(),
+            rest_since: None,
+            sky,
+        };
+        Ok(Self { run, rules })
+    }
+
+    pub(super) fn step(&mut self) {
+        self.run.sky.advance(STEP);
+        self.judge();
+        self.run.act();
+    }
+
+    fn judge(&mut self) {
+        for change in self.run.sky.world.take_changes() {
+            for passed in self.run.sky.progress.apply(&change) {
+                self.rules.on_milestone(&self.run, &passed);
+            }
+        }
+        self.rules.on_step(&self.run);
+    }
+
+    fn outcome(self, kind: Kind, seed: u64) -> Outcome {
+        let Run { mut sky, stranger, rest_since, .. } = self.run;
+        if let Some(task) = sky.script.follow_task() {
+            let configured = match task.leader_lost {
+                LeaderLost::Hold => "hold",
+                LeaderLost::Land => "land",
+                LeaderLost::Return => "return",
+            };
+            sky.story.push(format!("leader lost: {configured}"));
+        }
+        if stranger.sent() > 0 {
+            let refused = |i: usize| sky.world.status(i).refused.iter().sum::<u64>();
+            let refused = (0..AIRCRAFT).map(refused).sum::<u64>();
+            sky.story.push(format!("{refused} forged datagrams refused"));
+        }
+        let world = &sky.world;
+        let landed_at = rest_since.unwrap_or(world.now());
+        let (safety, liveness) = self.rules.verdict();
+        Outcome {
+            kind,
+            seed,
+            completed: completed(&sky),
+            aircraft: sky.count(),
+            separation_min_m: world.observer().swarm().separation_min_m,
+            to_ground: landed_at.since(sky.calm_at),
+            duration: world.now().since(Instant::ZERO),
+            trace_hash: world.trace_hash(),
+            log: world.log().iter().map(line).collect(),
+            story: sky.story,
+            safety,
+            liveness,
+        }
+    }
+}
+
+impl Run {
+    /// What all that act do after a step of the world.
+    fn act(&mut self) {
+        let Self { sky, faults, operator, pilot, stranger, .. } = self;
+        faults.inject(sky, operator);
+        if let Some(pilot) = pilot {
+            pilot.fly(sky, operator);
+        }
+        stranger.broadcast(sky);
+        operator.operate(sky);
+    }
+
+    fn end(&mut self) -> Option<End> {
+        let now = self.sky.world.now();
+        if self.is_at_rest() {
+            return Some(End::AtRest);
+        }
+        if self.operator.gave_up_at().is_some_and(|at| now > at + LAND_BOUND) {
+            return Some(End::NotLanded);
+        }
+        (now >= Instant::ZERO + TIME_LIMIT).then_some(End::TimeLimit)
+    }
+
+    /// No aircraft flies that can still land, and none will fly.
+    fn is_at_rest(&mut self) -> bool {
+        let (sky, now) = (&self.sky, self.sky.world.now());
+        let is_up = |i: usize| {
+            let truth = sky.world.truth(i);
+            // One that is left alone stays up, unless a pilot lands it.
+            let can_land = !sky.world.is_left_alone(i) || sky.is_piloted(i) && !truth.landed;
+            truth.armed && can_land
+        };
+        if (0..sky.count()).any(is_up) {
+            self.rest_since = None;
+            return false;
+        }
+        let since = *self.rest_since.get_or_insert(now);
+        let has_ended =
+            |i: usize| !sky.lives(i) || matches!(sky.world.phase(i), Phase::Finished | Phase::Aborted);
+        self.faults.are_over() && ((0..sky.count()).all(has_ended) || now > since.max(sky.calm_at) + REST)
+    }
+}
+
+/// How many aircraft completed their flight.
+pub(super) fn completed(sky: &Sky) -> usize {
+    sky.living().into_iter().filter(|&i| sky.world.phase(i) == Phase::Finished).count()
+}
+
+fn line(logged: &Logged) -> String {
+    let mark = if logged.event.severity == Severity::Info { ' ' } else { '!' };
+    let (at_s, aircraft) = (logged.at.as_secs_f64(), logged.vehicle + 1);
+    format!("{at_s:8.3} s {mark} aircraft {aircraft}: {}", logged.event.text)
+}

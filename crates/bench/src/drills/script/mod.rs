@@ -1,0 +1,176 @@
+//! What is drawn from a drill's seed: the aircraft, their flight, and what goes wrong at which point of it. The order
+//! of the draws is part of a drill: another order is another flight.
+
+mod follow;
+mod swarm;
+
+use wingbeat_agent::Command;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_sim::chance::{self, Pcg64Mcg};
+use wingbeat_sim::faults::Fault;
+
+use super::progress::Stage;
+use super::{AIRCRAFT, Kind};
+use crate::scenario::{FollowTask, Scenario, Task};
+
+/// An aircraft by what it does in its swarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The owner of the mission, or the piloted leader.
+    Master,
+    /// The leader of the flight; before the plan is known, the master.
+    Leader,
+    /// The n-th of all others.
+    Follower(usize),
+}
+
+/// How an aircraft is lost to its swarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Death {
+    /// Its companion dies, and its autopilot continues to the last target.
+    Companion,
+    /// Its companion dies, and a guardian lands the aircraft.
+    Guarded,
+    /// It falls.
+    Falls,
+    /// Its radio dies.
+    Radio,
+}
+
+impl Death {
+    const ALL: [Self; 4] = [Self::Companion, Self::Guarded, Self::Falls, Self::Radio];
+
+    pub(super) fn fault(self, vehicle: usize) -> Fault {
+        match self {
+            Self::Companion => Fault::CompanionDies { vehicle, guarded: false },
+            Self::Guarded => Fault::CompanionDies { vehicle, guarded: true },
+            Self::Falls => Fault::Falls { vehicle },
+            Self::Radio => Fault::RadioSilent { vehicle, until: Instant::NEVER },
+        }
+    }
+
+    /// For a story.
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::Companion => "its companion dies, unguarded",
+            Self::Guarded => "its companion dies, guarded",
+            Self::Falls => "it falls",
+            Self::Radio => "its radio dies",
+        }
+    }
+}
+
+/// What goes wrong, or is commanded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Act {
+    /// One is lost.
+    Kill(Role, Death),
+    /// Its radio is silent for a while.
+    Silence(Role, Duration),
+    /// A share of all datagrams is lost during the whole flight.
+    Loss {
+        /// Share lost, 0 to 1.
+        share: f64,
+    },
+    /// Stretches of silence on each link.
+    Bursts {
+        /// Share of them that is lost.
+        share: f64,
+        /// Their length.
+        stretch: Duration,
+    },
+    /// Two groups do not receive each other for 30 s.
+    Partition {
+        /// One of them, as bits.
+        group: u128,
+    },
+    /// The operator's command to one aircraft, or to all.
+    Press(Command, Option<Role>),
+}
+
+/// Something that happens so long after an aircraft has come to a stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Step {
+    /// The aircraft whose stage counts.
+    pub(super) whose: Role,
+    pub(super) stage: Stage,
+    pub(super) delay: Duration,
+    pub(super) act: Act,
+}
+
+/// How the pilot of a leader reacts when something goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reaction {
+    /// From the first sign to the stop.
+    pub(super) stops_after: Duration,
+    /// How long the leader then hovers before it lands: a follower that lost it may receive it again.
+    pub(super) hover: Duration,
+}
+
+/// A drill as it was drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Script {
+    pub(super) scenario: Scenario,
+    /// Another such swarm far away on the same channel.
+    pub(super) others: Option<Scenario>,
+    pub(super) steps: Vec<Step>,
+    /// The operator's command to an aircraft that has held at *Hold* long enough.
+    pub(super) after_hold: Command,
+    /// Of the leader's pilot, where there is one.
+    pub(super) reaction: Option<Reaction>,
+}
+
+impl Script {
+    /// The drill of a kind and a seed.
+    pub(super) fn draw(kind: Kind, seed: u64) -> Self {
+        if Kind::FOLLOWING.contains(&kind) { follow::draw(kind, seed) } else { swarm::draw(kind, seed) }
+    }
+
+    /// The task of a formation that follows a pilot.
+    pub(super) fn follow_task(&self) -> Option<&FollowTask> {
+        follow_task(&self.scenario)
+    }
+
+    /// The task of the other swarm.
+    pub(super) fn others_task(&self) -> Option<&FollowTask> {
+        self.others.as_ref().and_then(follow_task)
+    }
+}
+
+fn follow_task(scenario: &Scenario) -> Option<&FollowTask> {
+    match &scenario.task {
+        Task::Follow(task) => Some(task),
+        Task::Swarm(_) | Task::Own(_) => None,
+    }
+}
+
+/// A whole number less than `count`.
+fn below(rng: &mut Pcg64Mcg, count: u64) -> u64 {
+    (chance::uniform(rng) * count as f64) as u64
+}
+
+fn between(rng: &mut Pcg64Mcg, least: f64, most: f64) -> f64 {
+    least + chance::uniform(rng) * (most - least)
+}
+
+fn one_of<T: Copy, const N: usize>(rng: &mut Pcg64Mcg, choices: [T; N]) -> T {
+    choices[below(rng, N as u64) as usize]
+}
+
+fn seconds(s: f64) -> Duration {
+    Duration::from_micros((s * 1e6) as u64)
+}
+
+/// From 0 to 80 % of all datagrams.
+fn loss(rng: &mut Pcg64Mcg) -> Act {
+    Act::Loss { share: between(rng, 0.0, 0.8) }
+}
+
+fn bursts(rng: &mut Pcg64Mcg) -> Act {
+    Act::Bursts { share: between(rng, 0.1, 0.6), stretch: seconds(between(rng, 0.3, 5.0)) }
+}
+
+/// Neither group is empty.
+fn partition(rng: &mut Pcg64Mcg) -> Act {
+    Act::Partition { group: u128::from(1 + below(rng, (1 << AIRCRAFT) - 2)) }
+}

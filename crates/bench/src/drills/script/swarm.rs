@@ -1,0 +1,105 @@
+//! Drills of a swarm that flies a mission (MUSCOP).
+
+use wingbeat_agent::Command;
+use wingbeat_geo::Duration;
+use wingbeat_geo::formation::Layout;
+use wingbeat_protocol::swarm::Manner;
+use wingbeat_sim::chance::{self, Pcg64Mcg};
+use wingbeat_sim::channel::Draw;
+
+use super::{
+    Act, Death, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds,
+};
+use crate::drills::{AIRCRAFT, Kind};
+use crate::scenario::{Scenario, Task, route};
+
+/// Waypoints of its mission.
+const WAYPOINTS: usize = 4;
+
+pub(super) fn draw(kind: Kind, seed: u64) -> Script {
+    let mut rng = chance::child(seed, kind.name(), 0);
+    let scenario = scenario(&mut chance::child(seed, "drill scenario", 0));
+    let after_hold = one_of(&mut rng, [Command::Land, Command::Return]);
+    let steps = if kind == Kind::Combined {
+        let parts = &Kind::SWARM[..Kind::SWARM.len() - 1];
+        (0..2 + below(&mut rng, 2))
+            .map(|_| {
+                let part = parts[below(&mut rng, parts.len() as u64) as usize];
+                step(&mut rng, part)
+            })
+            .collect()
+    } else {
+        vec![step(&mut rng, kind)]
+    };
+    Script { scenario, others: None, steps, after_hold, reaction: None }
+}
+
+fn step(rng: &mut Pcg64Mcg, kind: Kind) -> Step {
+    let follower = Role::Follower(below(rng, 1_000) as usize);
+    let death = one_of(rng, Death::ALL);
+    let abort = one_of(rng, [Command::Hold, Command::Return, Command::Land]);
+    let any = one_of(rng, [Role::Master, Role::Leader, follower]);
+    let whose = match kind {
+        Kind::MasterKilled => Role::Master,
+        Kind::SlaveKilled => follower,
+        Kind::AbortOne | Kind::RadioSilent => any,
+        _ => Role::Leader,
+    };
+    let act = match kind {
+        Kind::MasterKilled | Kind::CentreKilled | Kind::SlaveKilled => Act::Kill(whose, death),
+        Kind::RadioSilent => Act::Silence(whose, seconds(between(rng, 1.0, 60.0))),
+        Kind::Loss => loss(rng),
+        Kind::Bursts => bursts(rng),
+        Kind::Partition => partition(rng),
+        Kind::AbortAll => Act::Press(abort, None),
+        // `AbortOne`; a combination is drawn part by part, and drills that follow a pilot elsewhere.
+        _ => Act::Press(abort, Some(whose)),
+    };
+    let (stage, delay) = match kind {
+        // From before the first datagram on: during the whole flight.
+        Kind::Loss | Kind::Bursts => (Stage::Start, Duration::ZERO),
+        _ => stage(rng),
+    };
+    // The leader lands where it is and has no leg to a landing position.
+    let stage = if stage == Stage::MovingToLand && whose == Role::Leader { Stage::Landing } else { stage };
+    Step { whose, stage, delay, act }
+}
+
+/// A stage in which something can go wrong, and for how long after its beginning that may be drawn.
+fn stage(rng: &mut Pcg64Mcg) -> (Stage, Duration) {
+    let moves = WAYPOINTS as u64 * 2 - 1;
+    let (stage, within_s) = match below(rng, 6 + moves) {
+        0 => (Stage::Setup, 1.0),
+        1 => (Stage::ReadyToFly, 1.0),
+        2 => (Stage::TakingOff, 40.0),
+        3 => (Stage::SetupFinished, 2.0),
+        4 => (Stage::MovingToLand, 8.0),
+        5 => (Stage::Landing, 12.0),
+        m => (Stage::Mission((m - 6) as u16), 6.0),
+    };
+    (stage, seconds(between(rng, 0.0, within_s)))
+}
+
+/// Five aircraft with room between them, short legs with turns.
+fn scenario(rng: &mut Pcg64Mcg) -> Scenario {
+    let (mut corner, mut towards_rad) = ([0.0; 2], between(rng, 0.0, core::f64::consts::TAU));
+    let mut corners = vec![corner];
+    while corners.len() < WAYPOINTS {
+        let leg_m = between(rng, 40.0, 80.0);
+        corner = [corner[0] + libm::sin(towards_rad) * leg_m, corner[1] + libm::cos(towards_rad) * leg_m];
+        corners.push(corner);
+        towards_rad += between(rng, -1.8, 1.8);
+    }
+    let mut scenario = Scenario::muscop("drill", route(&corners, between(rng, 10.0, 25.0)));
+    scenario.gps_noise_m = 0.3;
+    scenario.draw = Draw::PerPacket;
+    if let Task::Swarm(swarm) = &mut scenario.task {
+        swarm.aircraft = AIRCRAFT;
+        swarm.layout = one_of(rng, [Layout::Linear, Layout::Matrix, Layout::Circular]);
+        // On a leg along a row one flies behind the other: at 10 m/s none stops within 20 m.
+        let (speed_m_s, least_m) = one_of(rng, [(5.0, 20.0), (10.0, 30.0)]);
+        (swarm.speed_m_s, swarm.distance_m) = (speed_m_s, between(rng, least_m, 50.0));
+        swarm.landing = Manner::ALL[below(rng, 2) as usize];
+    }
+    scenario
+}

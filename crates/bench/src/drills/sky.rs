@@ -1,0 +1,137 @@
+//! What the actors of a drill share and its rules read: the script, the world, how far each aircraft has come, and
+//! the story so far.
+
+use wingbeat_agent::{Agent, Config as AgentConfig, Reply};
+use wingbeat_geo::{Duration, Frame, Instant};
+use wingbeat_sim::channel::Channel;
+use wingbeat_sim::world::World;
+use wingbeat_wire::VehicleId;
+
+use super::AIRCRAFT;
+use super::progress::Progress;
+use super::script::{Role, Script};
+use crate::scenario::ORIGIN;
+
+/// The master, and the piloted leader, is the first of its swarm.
+pub(super) const FIRST: usize = 0;
+/// The ids of the other swarm begin here.
+pub(super) const OTHERS: u64 = 0x0a00_0000_0001;
+
+pub(super) struct Sky {
+    pub(super) script: Script,
+    pub(super) seed: u64,
+    pub(super) world: World,
+    pub(super) progress: Progress,
+    /// When the last that goes wrong began, or ended.
+    pub(super) calm_at: Instant,
+    pub(super) story: Vec<String>,
+}
+
+impl Sky {
+    /// # Errors
+    /// What was drawn cannot be flown.
+    pub(super) fn new(script: Script, seed: u64) -> anyhow::Result<Self> {
+        let scenario = &script.scenario;
+        scenario.check()?;
+        let mut vehicles = Vec::new();
+        for i in 0..scenario.aircraft() {
+            vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
+        }
+        if let (Some(others), Some(task)) = (&script.others, script.others_task()) {
+            for i in 0..others.aircraft() {
+                let me = OTHERS + i as u64;
+                let config = AgentConfig {
+                    companion_loss: others.agent_config(i).companion_loss,
+                    ..AgentConfig::new(task.config(VehicleId(me), VehicleId(OTHERS)))
+                };
+                vehicles.push((Agent::new(config, seed ^ me, Instant::ZERO)?, others.controller(i, seed)));
+            }
+        }
+        let count = vehicles.len();
+        let channel = Channel::new(scenario.channel, scenario.draw, seed, count);
+        let mut world = World::new(ORIGIN, vehicles, channel, scenario.collision_distance_m);
+        for i in 0..scenario.aircraft() {
+            let Some(mission) = scenario.mission_for(i) else { continue };
+            if let Reply::Refused(why) = world.mission(i, mission) {
+                anyhow::bail!("mission of aircraft {}: {why}", i + 1);
+            }
+        }
+        world.take_changes();
+        let progress = Progress::new(count);
+        Ok(Self { script, seed, world, progress, calm_at: Instant::ZERO, story: vec![] })
+    }
+
+    pub(super) fn advance(&mut self, by: Duration) {
+        self.world.run_until(self.world.now() + by);
+    }
+
+    /// Number of aircraft, those of the other swarm among them.
+    pub(super) fn count(&self) -> usize {
+        self.world.count()
+    }
+
+    /// Number of swarms.
+    pub(super) fn swarms(&self) -> usize {
+        self.count() / AIRCRAFT
+    }
+
+    pub(super) fn lives(&self, i: usize) -> bool {
+        !self.world.is_dead(i)
+    }
+
+    /// All whose companions are not dead.
+    pub(super) fn living(&self) -> Vec<usize> {
+        (0..self.count()).filter(|&i| self.lives(i)).collect()
+    }
+
+    /// Whether a pilot flies it: its companion's death lands nothing, and the pilot does.
+    pub(super) fn is_piloted(&self, i: usize) -> bool {
+        self.script.follow_task().is_some() && i % AIRCRAFT == FIRST
+    }
+
+    /// The aircraft that has this role now.
+    pub(super) fn index(&self, role: Role) -> usize {
+        let leads = |&i: &usize| self.world.agent_of(i).view().swarm.leader;
+        // In a formation that follows a pilot the leader does not change.
+        let leader = match self.script.follow_task() {
+            Some(_) => FIRST,
+            None => (0..AIRCRAFT).find(leads).unwrap_or(FIRST),
+        };
+        match role {
+            Role::Master => FIRST,
+            Role::Leader => leader,
+            Role::Follower(n) => {
+                let followers: Vec<usize> = (0..AIRCRAFT).filter(|&i| i != FIRST && i != leader).collect();
+                followers[n % followers.len()]
+            }
+        }
+    }
+
+    /// Distance over the ground, metres.
+    pub(super) fn apart_m(&self, a: usize, b: usize) -> f64 {
+        let frame = Frame::new(ORIGIN);
+        let at = |i: usize| frame.to_local(self.world.truth(i).position).truncate();
+        at(a).distance(at(b))
+    }
+
+    /// Something goes wrong until then.
+    pub(super) fn disturb_until(&mut self, at: Instant) {
+        self.calm_at = self.calm_at.max(at);
+    }
+
+    /// Adds a line to the story.
+    pub(super) fn note(&mut self, line: &str) {
+        self.story.push(format!("{:8.3} s {line}", self.world.now().as_secs_f64()));
+    }
+
+    /// Those aircraft, for a story.
+    pub(super) fn describe(&self, which: impl Fn(usize) -> bool) -> String {
+        let one = |i: usize| {
+            let status = self.world.status(i);
+            let dead = if self.lives(i) { "" } else { ", dead" };
+            let (state, detail) = (status.state, status.detail);
+            format!("aircraft {} ({state}: {detail}; {:?}{dead})", i + 1, self.world.truth(i).mode)
+        };
+        (0..self.count()).filter(|&i| which(i)).map(one).collect::<Vec<_>>().join(", ")
+    }
+}

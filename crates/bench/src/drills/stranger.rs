@@ -1,0 +1,58 @@
+//! A sender that belongs to no swarm: broadcasts under this flight's number that it leads, from where the other swarm
+//! is, and that all are to land there.
+
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_wire::{Coordinates, Datagram, Message, Point, VehicleId};
+
+use super::AIRCRAFT;
+use super::sky::{FIRST, OTHERS, Sky};
+
+const PERIOD: Duration = Duration::from_millis(700);
+/// Above any number that an aircraft has counted to.
+const SEQUENCE: u32 = 1_000_000;
+const HEIGHT_MM: i32 = 19_000;
+
+#[derive(Default)]
+pub(super) struct Stranger {
+    /// The flight's number, once the leader has broadcast it.
+    flight: Option<u32>,
+    due: Instant,
+    sent: u32,
+}
+
+impl Stranger {
+    /// Datagrams that were forged.
+    pub(super) fn sent(&self) -> u32 {
+        self.sent
+    }
+
+    pub(super) fn broadcast(&mut self, sky: &mut Sky) {
+        let Some(axis) = sky.script.others_task().map(|task| task.axis) else { return };
+        for sent in sky.world.take_sent() {
+            if let Ok(datagram) = wingbeat_wire::decode(&sent.bytes)
+                && sent.vehicle == FIRST
+                && matches!(datagram.message, Message::Coordinates(_))
+            {
+                self.flight = Some(datagram.flight);
+            }
+        }
+        let now = sky.world.now();
+        let Some(flight) = self.flight.filter(|_| now >= self.due) else { return };
+        self.due = now + PERIOD;
+        let at = Point { height_mm: HEIGHT_MM, ..axis[0] };
+        let forged = [
+            Message::Coordinates(Coordinates { at, heading_urad: 1_000_000, leads: true }),
+            Message::Land { at },
+        ];
+        // Its own id, that of the other leader, and that of a follower of this very flight.
+        for from in [VehicleId(7), VehicleId(OTHERS), sky.script.scenario.id(1)] {
+            for message in &forged {
+                self.sent += 1;
+                let sequence = SEQUENCE + self.sent;
+                let datagram = Datagram { from, flight, sequence, message: message.clone() };
+                let bytes = wingbeat_wire::encode(&datagram).expect("what was read can be written");
+                (0..AIRCRAFT).for_each(|i| sky.world.inject(i, &bytes));
+            }
+        }
+    }
+}
