@@ -1,9 +1,11 @@
 //! The driver: one task that owns the agent, its clock, its link and its radio.
 //!
-//! It waits for one thing at a time (bytes, a datagram, a request, the agent's deadline), hands it in,
-//! and does what comes out, in order: bytes to the autopilot, datagrams, log lines, the answer. Nobody
-//! else touches the agent. The status is published whenever something was logged or answered and at most
-//! every 100 ms of agent time otherwise; readers never hold it up.
+//! It waits for one input at a time (bytes of the flight controller, a datagram, a request, the guardian's
+//! answer, a ground station's frame, the agent's deadline), hands it to the agent, and carries out the
+//! outputs in order: a pulse to the guardian, bytes to the autopilot, datagrams, log lines, the answer. No
+//! other task touches the agent. The status is published whenever the agent logged or answered; else every
+//! 100 ms of agent time after an input and every 500 ms without one, with at least 20 ms and at most 500 ms of
+//! kernel time between. Readers never delay the driver.
 
 use std::{
     sync::Arc,
@@ -64,13 +66,12 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The id of that command.
 const STOP_ID: &str = "daemon stops";
 
-/// Who the driver flies for.
+/// Where the driver publishes, and under which identity.
 pub(crate) struct Publisher {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// The protocol that it flies by.
+    /// The coordination protocol's name.
     pub(crate) protocol: String,
-    /// Whose missions this aircraft flies, beside those that it is given.
     pub(crate) status: watch::Sender<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Sender<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,

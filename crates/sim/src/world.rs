@@ -1,8 +1,8 @@
 //! The deterministic world: agents, their simulated flight controllers and the radio channel between
 //! them, on a clock that jumps to the next event. Real MAVLink bytes and real datagrams cross it.
 //!
-//! One seed makes one child generator per consumer, and events of one instant happen in a fixed order,
-//! so the same seed gives the same bytes; [`World::trace_hash`] shows it.
+//! One seed makes one child generator per consumer, and events of one instant are processed in the order in
+//! which they were scheduled, so the same seed gives the same bytes: [`World::trace_hash`] is a hash of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -45,7 +45,8 @@ enum Companion {
     Dead(Option<Box<Guard>>),
 }
 
-/// What happens at an instant. The order of the variants is the order within it.
+/// An event of the queue. Events of one instant are processed in the order in which they were scheduled; the
+/// order of the variants never decides, since each entry has a number of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Scheduled {
     /// Flight controllers tick.
@@ -105,7 +106,9 @@ pub struct World {
     frame: Frame,
     vehicles: Vec<Vehicle>,
     channel: Channel,
+    /// By time, then by the number that `serial` gave the entry.
     queue: BinaryHeap<Reverse<(Instant, u64, Scheduled)>>,
+    /// Entries scheduled so far.
     serial: u64,
     observer: Observer,
     /// When each flight controller ticks next: beside the controllers, which are large, so that looking for

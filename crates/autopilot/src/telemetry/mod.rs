@@ -1,4 +1,4 @@
-//! What the autopilot reported last.
+//! The autopilot's last reports.
 
 mod measurements;
 mod requests;
@@ -58,9 +58,9 @@ pub struct Telemetry {
     pub mode_number: Option<u32>,
     /// Motors armed.
     pub armed: bool,
-    /// Where it is.
+    /// The last position report.
     pub position: Option<Position>,
-    /// When that was.
+    /// When it was received.
     pub position_at: Option<Instant>,
     /// Height above home, metres.
     pub height_m: f64,
@@ -80,9 +80,9 @@ pub struct Telemetry {
     pub version: Option<Version>,
     /// Firmware, capabilities, board.
     pub firmware: Option<Firmware>,
-    /// Home, once it was told.
+    /// The last home report.
     pub home: Option<Position>,
-    /// When that was.
+    /// When it was received.
     pub home_at: Option<Instant>,
     /// What an operator sees of its sensors and estimators.
     pub measured: Measurements,
@@ -112,19 +112,19 @@ const REORDERED_MS: u32 = 1_000;
 /// An autopilot that is silent for so long, disarmed, may have been given another system id.
 const ADOPT_AFTER: Duration = Duration::from_secs(10);
 
-/// What a frame brought that somebody must act on.
+/// What a frame reported that the agent must act on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A position report.
     Position,
-    /// A heartbeat; `changed` if the mode is another than before.
+    /// A heartbeat.
     Heartbeat {
-        /// The mode number before, if it changed.
+        /// The mode number of the heartbeat before; none if it is unchanged or this is the first.
         changed_from: Option<u32>,
     },
     /// The first heartbeat of an autopilot: from now on this one is ours.
     Identified(Vehicle),
-    /// The autopilot has started anew; what was known of it is forgotten.
+    /// The autopilot has restarted. All that was known of it is forgotten but its identity, mode and arming.
     Rebooted,
     /// The first heartbeat of another autopilot with this system id, which is ignored.
     Stranger(u8),
@@ -142,8 +142,9 @@ pub enum Event {
 }
 
 impl Telemetry {
-    /// Whether the frame comes from the autopilot that we serve. The first heartbeat of an autopilot
-    /// decides which that is; ground stations, gimbals and other autopilots on the same line do not count.
+    /// Whether the frame comes from the autopilot that we serve: the sender of the first heartbeat, until it is
+    /// disarmed and silent for `ADOPT_AFTER` and another sends one. Ground stations, gimbals and other
+    /// autopilots on the same line are not ours.
     pub fn is_ours(&self, frame: &Frame) -> bool {
         frame.header.component_id == AUTOPILOT_COMPONENT_ID
             && self.system_id.is_some_and(|id| u32::from(id) == frame.header.system_id)
