@@ -25,7 +25,6 @@ mod owner;
 mod page;
 mod refused;
 mod service;
-mod sse;
 
 use std::future::IntoFuture;
 use std::io;
