@@ -3,8 +3,8 @@
 //! Two routes to a standard library for the target: rustup's, where its server answers, else Debian's
 //! `rustc-web` with the foreign `libstd-rust-web-dev`, unpacked under `target/cross` and never installed
 //! (a foreign architecture on the host would change the host's packages). Either way Debian's cross linker
-//! links. What comes out is looked at: the machine in its ELF header, the newest glibc that it asks for, and
-//! whether it runs under qemu-user where that is installed.
+//! links. The programs are checked: the machine in the ELF header, the newest glibc that they need, and
+//! whether they run under qemu-user where that is installed.
 
 mod debian;
 mod elf;
@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
+use object::elf::{EM_AARCH64, EM_ARM, Machine};
 
 use crate::process;
 
-/// A machine that reaches no download server says so at once or not at all.
+/// A machine that reaches no download server reports it within this, or hangs.
 const INSTALL_LIMIT: Duration = Duration::from_secs(120);
 /// qemu starts a program within this.
 const RUN_LIMIT: Duration = Duration::from_secs(60);
@@ -69,17 +70,16 @@ impl Target {
         }
     }
 
-    /// ELF's number of the machine.
-    fn machine(self) -> u16 {
+    fn machine(self) -> Machine {
         match self {
-            Self::Aarch64 => 183,
-            Self::Armv7 => 40,
+            Self::Aarch64 => EM_AARCH64,
+            Self::Armv7 => EM_ARM,
         }
     }
 }
 
 /// What this machine lacks to build for `target`, if anything. Whether a server has the standard library is
-/// known only by asking it.
+/// known only after a request to it.
 pub(crate) fn missing(target: Target) -> Option<String> {
     let linker = target.linker();
     (!process::is_installed(&linker)).then(|| {
@@ -87,7 +87,7 @@ pub(crate) fn missing(target: Target) -> Option<String> {
     })
 }
 
-/// Builds for `target`; one line per program says what came out.
+/// Builds for `target`, and prints one line of findings per program.
 pub(crate) fn run(root: &Path, target: Target) -> Result<()> {
     if let Some(what) = missing(target) {
         bail!("{what}");
@@ -152,11 +152,11 @@ fn install(triple: &str) -> bool {
 fn judge(program: &Path, target: Target) -> Result<String> {
     let name = program.display();
     let bytes = std::fs::read(program).with_context(|| format!("reading {name}"))?;
-    let machine = elf::machine(&bytes).with_context(|| format!("{name}: found no ELF header"))?;
-    let expected = target.machine();
-    ensure!(machine == expected, "{name}: found ELF machine {machine}, expected {expected}");
-    let glibc = elf::newest_glibc(&bytes);
-    let (major, minor) = glibc.with_context(|| format!("{name}: found no version of glibc, expected one"))?;
+    let found = elf::requirements(&bytes).with_context(|| name.to_string())?;
+    let (machine, expected) = (found.machine, target.machine());
+    ensure!(machine == expected, "{name}: found ELF machine {machine:?}, expected {expected:?}");
+    let (major, minor) =
+        found.glibc.with_context(|| format!("{name}: found no version of glibc, expected one"))?;
     ensure!(
         (major, minor) <= GLIBC_MOST,
         "{name}: found a need of glibc {major}.{minor}, expected at most {}.{}",
@@ -164,7 +164,7 @@ fn judge(program: &Path, target: Target) -> Result<String> {
         GLIBC_MOST.1
     );
     let size = bytes.len() as f64 / 1e6;
-    Ok(format!("{name}: {size:.1} MB, ELF machine {machine}, needs glibc {major}.{minor}"))
+    Ok(format!("{name}: {size:.1} MB, ELF machine {machine:?}, needs glibc {major}.{minor}"))
 }
 
 /// Starts it, where qemu can.

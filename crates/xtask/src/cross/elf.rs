@@ -1,57 +1,83 @@
-//! As much of ELF as judging a program takes.
+//! What the ELF headers of a program require of the machine that starts it.
 
-/// The machine that it is for; nothing if it is no ELF file.
-pub(super) fn machine(bytes: &[u8]) -> Option<u16> {
-    if !bytes.starts_with(b"\x7fELF") {
-        return None;
-    }
-    // e_machine follows sixteen bytes of identification and e_type. Byte 5 is the byte order.
-    let field = [*bytes.get(18)?, *bytes.get(19)?];
-    match bytes.get(5)? {
-        1 => Some(u16::from_le_bytes(field)),
-        2 => Some(u16::from_be_bytes(field)),
-        _ => None,
+use anyhow::{Context, Result, ensure};
+use object::elf::{FileHeader32, FileHeader64, Machine};
+use object::read::elf::FileHeader;
+use object::{Endianness, FileKind};
+
+const GLIBC: &str = "GLIBC_";
+
+/// What starting a program requires.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Requirements {
+    pub(super) machine: Machine,
+    /// The newest version of glibc among the symbol versions that it needs; none if it needs no glibc.
+    pub(super) glibc: Option<(u32, u32)>,
+}
+
+/// Reads the requirements of a program.
+pub(super) fn requirements(bytes: &[u8]) -> Result<Requirements> {
+    let kind = FileKind::parse(bytes).context("found no ELF header")?;
+    match kind {
+        FileKind::Elf32 => read::<FileHeader32<Endianness>>(bytes),
+        FileKind::Elf64 => read::<FileHeader64<Endianness>>(bytes),
+        other => anyhow::bail!("found {other:?}, expected an ELF file"),
     }
 }
 
-/// The newest version of glibc that it asks for: versions stand as text in its table of strings.
-pub(super) fn newest_glibc(bytes: &[u8]) -> Option<(u32, u32)> {
-    const MARK: &[u8] = b"GLIBC_";
-    let versions = bytes.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
-    versions
-        .filter_map(|(at, _)| {
-            let rest = bytes.get(at + MARK.len()..)?;
-            let end = rest.iter().position(|byte| *byte == 0)?;
-            let mut numbers = std::str::from_utf8(rest.get(..end)?).ok()?.split('.');
-            Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-        })
-        .max()
+fn read<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Requirements> {
+    let header = Elf::parse(bytes)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, bytes)?;
+    // A program that is cut off may keep its header, and lose the table of sections at its end.
+    ensure!(!sections.is_empty(), "found an ELF header without sections, expected a whole program");
+    let mut glibc = None;
+    if let Some((mut needs, names)) = sections.gnu_verneed(endian, bytes)? {
+        let names = sections.strings(endian, bytes, names)?;
+        while let Some((_, mut versions)) = needs.next()? {
+            while let Some(version) = versions.next()? {
+                glibc = glibc.max(glibc_version(version.name(endian, names)?));
+            }
+        }
+    }
+    Ok(Requirements { machine: header.e_machine(endian), glibc })
+}
+
+/// The version in a name like `GLIBC_2.34`; none for other libraries and for `GLIBC_PRIVATE`.
+fn glibc_version(name: &[u8]) -> Option<(u32, u32)> {
+    let mut numbers = std::str::from_utf8(name).ok()?.strip_prefix(GLIBC)?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use object::elf::{EM_AARCH64, EM_X86_64};
 
-    #[test]
-    fn a_header_names_its_machine() {
-        let mut header = b"\x7fELF\x02\x01\x01".to_vec();
-        header.resize(18, 0);
-        header.extend([183, 0]);
-        assert_eq!(machine(&header), Some(183));
-        header[5] = 2;
-        assert_eq!(machine(&header), Some(183 << 8));
-        assert_eq!(machine(&header[..19]), None);
-        assert_eq!(machine(b"#!/bin/sh and a long line after it"), None);
-        let me = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        let here = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
-        assert_eq!(machine(&me), Some(here));
-        assert!(newest_glibc(&me) >= Some((2, 2)));
+    fn this_program() -> Vec<u8> {
+        std::fs::read(std::env::current_exe().unwrap()).unwrap()
     }
 
     #[test]
-    fn the_newest_version_is_the_greatest_number_and_not_the_last_text() {
-        assert_eq!(newest_glibc(b"\0GLIBC_2.34\0GLIBC_2.4\0GLIBC_2.9.1\0GLIBC_PRIVATE\0"), Some((2, 34)));
-        assert_eq!(newest_glibc(b"GLIBC_2.34"), None, "no end");
-        assert_eq!(newest_glibc(b""), None);
+    fn this_program_requires_this_machine_and_a_glibc() {
+        let found = requirements(&this_program()).unwrap();
+        assert_eq!(found.machine, if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 });
+        assert!(found.glibc >= Some((2, 2)), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_no_whole_program_is_refused() {
+        for bytes in [&b""[..], b"#!/bin/sh and a long line after it", b"\x7fELF", &this_program()[..1_000]] {
+            assert!(requirements(bytes).is_err(), "{} bytes", bytes.len());
+        }
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert!(glibc_version(b"GLIBC_2.34") > glibc_version(b"GLIBC_2.4"));
+        assert_eq!(glibc_version(b"GLIBC_2.9.1"), Some((2, 9)));
+        for other in [&b"GLIBC_PRIVATE"[..], b"GCC_3.0", b"GLIBC_2", b"\xff"] {
+            assert_eq!(glibc_version(other), None);
+        }
     }
 }
