@@ -1,5 +1,5 @@
-//! `cargo xtask`: the repository's own commands. It needs the standard library only, so that it builds
-//! in seconds; what knows our crates runs as a program of theirs.
+//! `cargo xtask`: the repository's own commands. It depends on none of our crates, so that it builds in
+//! seconds and while they do not compile; a command that needs one runs a program of that crate.
 #![forbid(unsafe_code)]
 
 mod assignment;

@@ -69,6 +69,12 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a program, its output going straight to the terminal; whether it succeeded.
+pub(crate) fn succeeds(command: &mut Command) -> Result<bool> {
+    let status = spawn(command)?.wait().with_context(|| format!("waiting for {}", show(command)))?;
+    Ok(status.success())
+}
+
 /// Runs a program that must succeed, for what it prints on standard output.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     let child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;

@@ -1,20 +1,33 @@
 //! `cargo xtask test`: every check in order, each named and timed. One that fails does not stop the
 //! next; the last line counts them all.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
-use crate::counts::{self, Counts, Runner};
+use crate::counts::{self, Counts};
 use crate::cross::{self, Target};
 use crate::{chip, golden, layers, nspawn, process, web};
 
-/// Counts what ran and prints it.
+/// A subcommand of cargo that is installed prints its version within this.
+const VERSION_LIMIT: Duration = Duration::from_secs(20);
+
+/// The steps so far: their counts, and the names of those that failed.
 struct Suite {
     counts: Counts,
     failed: Vec<&'static str>,
+}
+
+/// Where a test runner reports its counts.
+enum Report {
+    /// In a JUnit file that it writes.
+    Junit(PathBuf),
+    /// In the closing lines of `cargo test`.
+    ClosingLines,
+    /// The same, of a run that need not contain any test.
+    ClosingLinesOfAnyNumber,
 }
 
 /// Runs everything; the exit code is 1 if anything failed.
@@ -45,32 +58,41 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
     });
     suite.check("layers", || layers::run(root).map(|line| println!("{line}")));
     suite.check("chip", || chip::run(root, false).map(|line| println!("{line}")));
-    if process::succeeds_within(&mut cargo(&["nextest", "--version"]), std::time::Duration::from_secs(20)) {
+    if process::succeeds_within(&mut cargo(&["nextest", "--version"]), VERSION_LIMIT) {
         let arguments =
             ["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow", "--color", "never"];
-        suite.tests("rust", Runner::Nextest, || Ok(without_sitl(&arguments)));
+        // The path is in .config/nextest.toml.
+        let report = Report::Junit(root.join("target/nextest/default/junit.xml"));
+        suite.tests("rust", report, || Ok(without_sitl(&arguments)));
     } else {
         let arguments =
             ["test", "--workspace", "--all-targets", "--no-fail-fast", "--quiet", "--color", "never"];
-        suite.tests("rust", Runner::CargoTest, || Ok(without_sitl(&arguments)));
+        suite.tests("rust", Report::ClosingLines, || Ok(without_sitl(&arguments)));
     }
-    // An example in the documentation is welcome, not required: none at all is no failure.
-    suite.tests("rust documentation", Runner::Documentation, || {
+    // Examples in the documentation are not required.
+    suite.tests("rust documentation", Report::ClosingLinesOfAnyNumber, || {
         Ok(cargo(&["test", "--workspace", "--doc", "--no-fail-fast", "--quiet", "--color", "never"]))
     });
     let page = root.join("web");
     suite.check("web install", || web::install(root, "web"));
     suite.check("web check", || process::run(&mut web::npm(&page, &["run", "--silent", "check"])));
-    suite.tests("web", Runner::Vitest, || Ok(web::npm(&page, &["test", "--silent"])));
+    let report = root.join("target/reports/web.xml");
+    let output = format!("--outputFile.junit={}", report.display());
+    suite.tests("web", Report::Junit(report), || {
+        let reporters = ["--reporter=default", "--reporter=junit", &output];
+        Ok(web::npm(&page, &[&["test", "--silent", "--"][..], &reporters].concat()))
+    });
     suite.check("web build", || process::run(&mut web::npm(&page, &["run", "--silent", "build"])));
     suite.check("release build", || process::build_wingbeat(root).map(drop));
     suite.check("golden", || golden::run(root, full, false).map(|line| println!("{line}")));
-    suite.tests("browser", Runner::Node, || {
+    let report = root.join("target/reports/browser.xml");
+    suite.tests("browser", Report::Junit(report.clone()), || {
         web::install(root, "tests/browser")?;
         let mut test = Command::new("node");
         // One after the other: two fleets and two browsers at once would only slow each other down.
         test.current_dir(root).args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
-        test.arg("--test-reporter=tap");
+        test.args(["--test-reporter=tap", "--test-reporter-destination=stdout", "--test-reporter=junit"]);
+        test.arg(format!("--test-reporter-destination={}", report.display()));
         test.args(["tests/browser/console.test.mjs", "tests/browser/avoidance.test.mjs"]);
         Ok(test)
     });
@@ -80,7 +102,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         }
         // One after the other: each wants the machine for itself to keep real time.
         let sitl = ["test", "--workspace", "--test", "sitl", "--no-fail-fast", "--color", "never", "--"];
-        suite.tests("sitl", Runner::CargoTest, || {
+        suite.tests("sitl", Report::ClosingLines, || {
             let mut test = cargo(&sitl);
             test.args(["--test-threads", "1", "--nocapture"]);
             Ok(test)
@@ -115,10 +137,20 @@ impl Suite {
     }
 
     /// A step that runs tests and is counted by them.
-    fn tests(&mut self, name: &'static str, runner: Runner, command: impl FnOnce() -> Result<Command>) {
+    fn tests(&mut self, name: &'static str, report: Report, command: impl FnOnce() -> Result<Command>) {
         self.step(name, || {
-            let finished = process::tee(&mut command()?)?;
-            tested(runner, finished.status.success(), &finished.text)
+            if let Report::Junit(path) = &report {
+                begin_report(path)?;
+            }
+            let mut command = command()?;
+            let (succeeded, counts) = match &report {
+                Report::Junit(path) => (process::succeeds(&mut command)?, junit(path)?),
+                Report::ClosingLines | Report::ClosingLinesOfAnyNumber => {
+                    let finished = process::tee(&mut command)?;
+                    (finished.status.success(), counts::closing_lines(&finished.text))
+                }
+            };
+            verdict(counts, succeeded, matches!(report, Report::ClosingLinesOfAnyNumber))
         });
     }
 
@@ -147,16 +179,36 @@ impl Suite {
     }
 }
 
-/// What a test runner's end means: its counts, if they agree with its exit code.
-fn tested(runner: Runner, succeeded: bool, text: &str) -> Result<Counts> {
-    match counts::read(runner, text) {
-        Some(counts) if succeeded && counts == Counts::default() && runner != Runner::Documentation => {
+/// Removes the report of an earlier run, and makes the folder for the next.
+fn begin_report(path: &Path) -> Result<()> {
+    let folder = path.parent().context("a report has a folder")?;
+    std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    if path.exists() {
+        std::fs::remove_file(path).with_context(|| format!("removing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The counts of a report; `None` if the runner wrote none.
+fn junit(path: &Path) -> Result<Option<Counts>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let name = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {name}"))?;
+    counts::junit(&text).map(Some).with_context(|| name.to_string())
+}
+
+/// The counts of a run, if they agree with its exit code.
+fn verdict(counts: Option<Counts>, succeeded: bool, may_be_empty: bool) -> Result<Counts> {
+    match counts {
+        Some(counts) if succeeded && counts == Counts::default() && !may_be_empty => {
             bail!("the test runner executed no test, expected at least one")
         }
         Some(counts) if succeeded || counts.failed > 0 => Ok(counts),
         // It broke after or between tests: what passed still counts.
         Some(counts) => Ok(Counts { failed: 1, ..counts }),
-        None if succeeded => bail!("the test runner printed no closing line, expected its counts"),
+        None if succeeded => bail!("the test runner reported no counts, expected them"),
         None => bail!("the tests did not run to their end"),
     }
 }
@@ -167,14 +219,32 @@ mod tests {
 
     #[test]
     fn counts_and_exit_code_must_agree() {
-        let line = "test result: ok. 3 passed; 0 failed; 0 ignored";
-        assert_eq!(tested(Runner::CargoTest, true, line).ok(), Some(Counts { passed: 3, failed: 0 }));
-        assert_eq!(tested(Runner::CargoTest, false, line).ok(), Some(Counts { passed: 3, failed: 1 }));
-        assert!(tested(Runner::CargoTest, true, "").is_err(), "silence is no success");
-        assert!(
-            tested(Runner::CargoTest, true, "test result: ok. 0 passed; 0 failed").is_err(),
-            "no test is no success"
-        );
+        let three = Some(Counts { passed: 3, failed: 0 });
+        assert_eq!(verdict(three, true, false).ok(), three);
+        assert_eq!(verdict(three, false, false).ok(), Some(Counts { passed: 3, failed: 1 }));
+        assert!(verdict(None, true, false).is_err(), "a run without counts is no success");
+        assert!(verdict(Some(Counts::default()), true, false).is_err(), "no test is no success");
+        assert!(verdict(Some(Counts::default()), true, true).is_ok());
+    }
+
+    #[test]
+    fn the_report_of_an_earlier_run_does_not_count() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("reports/shell.xml");
+        let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
+        let report = || Report::Junit(path.clone());
+        let run = |script: String| move || {
+            let mut command = Command::new("sh");
+            command.args(["-c", &script]);
+            Ok(command)
+        };
+        let write = format!("echo '<testsuites><testcase/></testsuites>' > '{}'", path.display());
+        suite.tests("writes", report(), run(write));
+        assert_eq!(suite.counts, Counts { passed: 1, failed: 0 });
+        suite.tests("writes none", report(), run("true".to_owned()));
+        suite.tests("writes half", report(), run(format!("echo '<testsuites>' > '{}'", path.display())));
+        assert_eq!(suite.counts, Counts { passed: 1, failed: 2 });
+        assert_eq!(suite.failed, ["writes none", "writes half"]);
     }
 
     #[test]
@@ -182,9 +252,9 @@ mod tests {
         let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
         suite.check("good", || Ok(()));
         suite.check("bad", || bail!("on purpose"));
-        suite.tests("shell", Runner::Node, || {
+        suite.tests("shell", Report::ClosingLines, || {
             let mut command = Command::new("sh");
-            command.args(["-c", "echo '# pass 2'; echo '# fail 1'; exit 1"]);
+            command.args(["-c", "echo 'test result: FAILED. 2 passed; 1 failed; 0 ignored'; exit 1"]);
             Ok(command)
         });
         assert_eq!(suite.counts, Counts { passed: 3, failed: 2 });
