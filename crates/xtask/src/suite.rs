@@ -57,6 +57,11 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         ]))
     });
     suite.check("layers", || layers::run(root).map(|line| println!("{line}")));
+    let is_there = process::succeeds_within(&mut cargo(&["deny", "--version"]), VERSION_LIMIT);
+    let missing = (!is_there).then(|| "no cargo-deny here; `cargo install cargo-deny` has it".to_owned());
+    suite.optional("deny", Ok(missing), || {
+        process::run(&mut cargo(&["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]))
+    });
     suite.check("chip", || chip::run(root, false).map(|line| println!("{line}")));
     if process::succeeds_within(&mut cargo(&["nextest", "--version"]), VERSION_LIMIT) {
         let arguments =
