@@ -267,7 +267,7 @@ fn predict(arguments: &PredictionArguments) -> Result<ExitCode> {
     print!("{}", prediction::table::table(&flown));
     if let Some(path) = &arguments.plot {
         let place = || format!("--plot {}", path.display());
-        std::fs::write(path, prediction::plot::svg(&flown)).with_context(place)?;
+        std::fs::write(path, prediction::plot::svg(&flown)?).with_context(place)?;
     }
     Ok(ExitCode::SUCCESS)
 }

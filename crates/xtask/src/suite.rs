@@ -238,10 +238,12 @@ mod tests {
         let path = folder.path().join("reports/shell.xml");
         let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
         let report = || Report::Junit(path.clone());
-        let run = |script: String| move || {
-            let mut command = Command::new("sh");
-            command.args(["-c", &script]);
-            Ok(command)
+        let run = |script: String| {
+            move || {
+                let mut command = Command::new("sh");
+                command.args(["-c", &script]);
+                Ok(command)
+            }
         };
         let write = format!("echo '<testsuites><testcase/></testsuites>' > '{}'", path.display());
         suite.tests("writes", report(), run(write));

@@ -1,118 +1,87 @@
-//! The figures as a drawing (SVG): largest error of each beacon over the flight, and mean error of each
+//! The errors as an SVG drawing: the largest error of each beacon over time, and the mean error of each
 //! predicted location, as thesis figures 5.4 to 5.6, 5.8, 5.15 and 5.16 show them.
 
-use std::fmt::Write as _;
+use anyhow::{Context as _, Result};
+use plotters::coord::Shift;
+use plotters::prelude::*;
 
 use super::table::ahead_m;
 use super::{Alternative, Flown};
 
-const WIDTH_PX: f64 = 900.0;
-const PANEL_PX: f64 = 300.0;
-const MARGIN_PX: f64 = 55.0;
+const SIZE_PX: (u32, u32) = (900, 750);
+/// At 15 m/s locations farther ahead lie beyond the threshold.
+const AHEAD_MAX_S: f64 = 8.0;
 
 /// One curve.
 struct Curve {
-    name: &'static str,
-    colour: &'static str,
+    alternative: Alternative,
     points: Vec<(f64, f64)>,
 }
 
-/// The drawing.
-pub fn svg(all: &[Flown]) -> String {
+/// The text of an SVG file.
+///
+/// # Errors
+/// The plotting library failed.
+pub fn svg(all: &[Flown]) -> Result<String> {
     let over_time = all.iter().map(|flown| Curve {
-        name: flown.alternative.name(),
-        colour: colour(flown.alternative),
+        alternative: flown.alternative,
         points: flown.beacons.iter().map(|b| (b.at_s, b.max_m())).collect(),
     });
     let ahead = all.iter().map(|flown| Curve {
-        name: flown.alternative.name(),
-        colour: colour(flown.alternative),
+        alternative: flown.alternative,
         points: (0..)
             .map_while(|hop| Some((hop as f64 * flown.hop_s, ahead_m(flown, hop)?.0)))
-            .take_while(|(ahead_s, _)| *ahead_s <= AHEAD_MOST_S)
+            .take_while(|(ahead_s, _)| *ahead_s <= AHEAD_MAX_S)
             .collect(),
     });
-    let height_px = 2.0 * (PANEL_PX + MARGIN_PX * 1.5);
-    let mut t = String::new();
-    let _ = writeln!(
-        t,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH_PX} {height_px}\" \
-         font-family=\"sans-serif\" font-size=\"12\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
-    );
-    let below_px = PANEL_PX + MARGIN_PX * 1.5;
-    panel(
-        &mut t,
-        0.0,
-        "largest error of each beacon (m)",
-        "time since the mission began (s)",
-        &over_time.collect::<Vec<_>>(),
-    );
-    panel(&mut t, below_px, "mean error of each location (m)", "time ahead (s)", &ahead.collect::<Vec<_>>());
-    t.push_str("</svg>\n");
-    t
+    let mut drawing = String::new();
+    {
+        let area = SVGBackend::with_string(&mut drawing, SIZE_PX).into_drawing_area();
+        area.fill(&WHITE).context("the background")?;
+        let (above, below) = area.split_vertically(SIZE_PX.1 / 2);
+        let over_time: Vec<_> = over_time.collect();
+        panel(&above, "largest error of each beacon (m)", "time since the mission began (s)", &over_time)?;
+        panel(&below, "mean error of each location (m)", "time ahead (s)", &ahead.collect::<Vec<_>>())?;
+        area.present().context("the end of the drawing")?;
+    }
+    Ok(drawing)
 }
 
-/// At 15 m/s locations farther ahead lie beyond the threshold.
-const AHEAD_MOST_S: f64 = 8.0;
-
-fn colour(alternative: Alternative) -> &'static str {
-    // Distinguishable to the colour-blind (Okabe and Ito).
+/// Distinguishable to the colour-blind (Okabe and Ito).
+pub(super) fn colour(alternative: Alternative) -> RGBColor {
     match alternative {
-        Alternative::One => "#e69f00",
-        Alternative::Two => "#56b4e9",
-        Alternative::Three => "#d55e00",
-        Alternative::Enhanced => "#009e73",
+        Alternative::One => RGBColor(0xe6, 0x9f, 0x00),
+        Alternative::Two => RGBColor(0x56, 0xb4, 0xe9),
+        Alternative::Three => RGBColor(0xd5, 0x5e, 0x00),
+        Alternative::Enhanced => RGBColor(0x00, 0x9e, 0x73),
     }
 }
 
-fn panel(t: &mut String, top_px: f64, title: &str, below: &str, curves: &[Curve]) {
-    let points = || curves.iter().flat_map(|c| &c.points);
-    let x_most = points().map(|p| p.0).fold(1.0, f64::max);
-    let y_most = points().map(|p| p.1).fold(1.0, f64::max) * 1.05;
-    let (left, top) = (MARGIN_PX, top_px + MARGIN_PX * 0.7);
-    let (width, height) = (WIDTH_PX - 2.0 * MARGIN_PX, PANEL_PX - MARGIN_PX * 0.5);
-    let x_px = |x: f64| left + x / x_most * width;
-    let y_px = |y: f64| top + height - y / y_most * height;
-    // Writing to a string does not fail.
-    let _ = writeln!(t, "<text x=\"{left}\" y=\"{}\">{title}</text>", top - 10.0);
-    for (most, vertical) in [(x_most, true), (y_most, false)] {
-        let step = step(most);
-        for n in 0..=(most / step) as usize {
-            let value = n as f64 * step;
-            let (x, y) = if vertical { (x_px(value), top + height) } else { (left, y_px(value)) };
-            let (x2, y2) = if vertical { (x, top) } else { (left + width, y) };
-            let _ = writeln!(
-                t,
-                "<line x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"#dddddd\"/>"
-            );
-            let (x, y, anchor) = if vertical { (x, y + 15.0, "middle") } else { (x - 6.0, y + 4.0, "end") };
-            let _ = writeln!(t, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{value}</text>");
-        }
+fn panel(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    title: &'static str,
+    x_axis: &'static str,
+    curves: &[Curve],
+) -> Result<()> {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let x_max = points().map(|p| p.0).fold(1.0, f64::max);
+    let y_max = points().map(|p| p.1).fold(1.0, f64::max) * 1.05;
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, ("sans-serif", 16))
+        .margin(10)
+        .x_label_area_size(40)
+        .y_label_area_size(45)
+        .build_cartesian_2d(0.0..x_max, 0.0..y_max)
+        .context(title)?;
+    chart.configure_mesh().light_line_style(TRANSPARENT).x_desc(x_axis).draw().context(title)?;
+    for curve in curves {
+        let style = colour(curve.alternative).stroke_width(2);
+        chart
+            .draw_series(LineSeries::new(curve.points.iter().copied(), style))
+            .context(title)?
+            .label(curve.alternative.name())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
     }
-    let (middle, bottom) = (left + width / 2.0, top + height + 32.0);
-    let _ = writeln!(t, "<text x=\"{middle}\" y=\"{bottom}\" text-anchor=\"middle\">{below}</text>");
-    for (i, curve) in curves.iter().enumerate() {
-        let path: String =
-            curve.points.iter().map(|&(x, y)| format!("{:.1},{:.1} ", x_px(x), y_px(y))).collect();
-        let (colour, name) = (curve.colour, curve.name);
-        let _ = writeln!(
-            t,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>",
-            path.trim_end()
-        );
-        // Beside the title, where no curve is.
-        let (x, y) = (left + width - 110.0 * (curves.len() - i) as f64, top - 10.0);
-        let _ = writeln!(t, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\">{name}</text>");
-    }
-}
-
-/// A round step that divides an axis into four to ten.
-fn step(most: f64) -> f64 {
-    let decade = decade_below(most / 10.0);
-    [1.0, 2.0, 5.0, 10.0].map(|n| n * decade).into_iter().find(|s| most / s <= 10.0).unwrap_or(most)
-}
-
-/// The power of ten below.
-fn decade_below(value: f64) -> f64 {
-    10f64.powf(value.max(1e-9).log10().floor())
+    chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw().context(title)?;
+    Ok(())
 }

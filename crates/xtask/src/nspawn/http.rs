@@ -20,9 +20,7 @@ pub(super) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>)
         .new_agent();
     let request = Request::builder().method(method).uri(format!("http://{address}{path}"));
     let response = match body {
-        Some(body) => {
-            client.run(request.header("content-type", "application/json").body(body.to_string())?)
-        }
+        Some(body) => client.run(request.header("content-type", "application/json").body(body.to_string())?),
         None => client.run(request.body(())?),
     };
     let mut response = response.with_context(|| format!("{method} {path} at {address}"))?;
