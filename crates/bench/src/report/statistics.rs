@@ -1,12 +1,15 @@
-//! What a handful of flights says about the flights that were not flown.
+//! Mean and interval of a measured quantity over the flights of an experiment.
 
-/// Quantiles of Student's t for 95 % on both sides, by degrees of freedom from 1.
-const T: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
-/// For more.
-const T_MANY: f64 = 1.96;
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+/// Share of intervals that hold the true mean.
+const CONFIDENCE: f64 = 0.95;
+
+/// Quantile of Student's t for an interval with both sides open, by degrees of freedom; none for zero.
+fn t_quantile(degrees: usize) -> Option<f64> {
+    let t = StudentsT::new(0.0, 1.0, degrees as f64).ok()?;
+    Some(t.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+}
 
 /// Mean, deviation and the interval that holds the true mean nineteen times in twenty.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +38,7 @@ impl Summary {
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
         let deviation = if count > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
-        let t = count.checked_sub(2).map(|i| T.get(i).copied().unwrap_or(T_MANY));
+        let t = t_quantile(count - 1);
         let range = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |r, &v| (r.0.min(v), r.1.max(v)));
         Some(Self { count, mean, deviation, half_width: t.map(|t| t * deviation / n.sqrt()), range })
     }
@@ -68,12 +71,24 @@ mod tests {
         let s = Summary::of([1.0, 2.0, 3.0, 4.0]).unwrap();
         assert_eq!((s.count, s.mean, s.range), (4, 2.5, (1.0, 4.0)));
         assert!((s.deviation - 1.290_994).abs() < 1e-6);
-        // t(0.975, 3) = 3.182.
-        assert!((s.half_width.unwrap() - 3.182 * 1.290_994 / 2.0).abs() < 1e-5);
+        // t(0.975, 3) = 3.18245.
+        assert!((s.half_width.unwrap() - 3.182_446 * 1.290_994 / 2.0).abs() < 1e-5);
     }
 
     #[test]
-    fn little_says_little() {
+    fn quantiles_are_those_of_published_tables() {
+        // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
+        for (degrees, published) in
+            [(1, 12.706), (2, 4.303), (10, 2.228), (30, 2.042), (31, 2.040), (60, 2.000), (100, 1.984)]
+        {
+            let found = t_quantile(degrees).unwrap();
+            assert!((found - published).abs() < 5e-4, "{degrees}: {found}, expected {published}");
+        }
+        assert_eq!(t_quantile(0), None);
+    }
+
+    #[test]
+    fn one_flight_has_no_interval_and_none_seen_is_a_rate_below() {
         assert_eq!(Summary::of([]), None);
         assert_eq!(Summary::of([7.0]).unwrap().half_width, None);
         let none = Summary::of([0.0; 12]).unwrap().spread_of_counts();
