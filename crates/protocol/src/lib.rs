@@ -7,7 +7,8 @@
 //! [`mission`] flies a mission and nothing else; [`mbcap`] keeps aircraft on missions of their own apart
 //! (thesis chapter 5); [`muscop`] flies one mission as a formation (thesis chapter 6); [`follow_me`] makes a
 //! formation follow an aircraft that a pilot flies (thesis chapter 7); [`sweep`] searches an area in lanes. What
-//! every swarm does before and after its flight is [`swarm`]. How to add a protocol is in
+//! every swarm does before and after its flight is [`swarm`], what every aircraft does that flies for itself
+//! [`flight`]. How to add a protocol is in
 //! `docs/protocols/writing-one.md`.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,42 +1,356 @@
-//! What the flight of one aircraft has in common, whichever protocol flies it.
+//! One flight of one aircraft along a route of its own: load the route, arm, climb, fly, and end.
+//!
+//! [`RouteFlight`] is a machine inside a machine. A host protocol owns one and adds what is its own: `F`, its
+//! states between the take-off and the end of the route.
+//!
+//! ```text
+//! Start ─Setup▶ Setup ─loaded▶ SetupFinished ─Start▶ TakingOff ─on the route▶ Flying(F) ─host▶ Landing
+//! Landing ─disarmed▶ Finished
+//! TakingOff, Flying ─an order failed▶ Holding ─no command for 60 s, or another failure▶ Aborted(Land)
+//! any ─Hold, Return, Land by the operator▶ Aborted
+//! ```
+//!
+//! **One failure rule for every host.** On the ground a failed order leads back to where it can be tried again. In
+//! the air the aircraft holds for [`Rules::hold_before_landing`], so that the operator can decide, and then lands;
+//! what fails while it holds or returns makes it land now.
+//!
+//! A host's `handle` is three steps: [`RouteFlight::observe`], [`RouteFlight::next`], which reads and never
+//! writes, and [`RouteFlight::apply`].
 
-use crate::{Command, Order};
+mod end;
 
-/// How a flight ends before its mission does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndFlight {
-    /// Stop and hold position.
-    Hold,
-    /// Return to launch.
-    Return,
-    /// Land below the present position.
-    Land,
+pub use end::EndFlight;
+
+use wingbeat_geo::{Duration, Frame, Instant, Position};
+use wingbeat_wire::Point;
+
+use crate::{
+    Action, Actions, Command, Denied, Fence, Input, MissionError, Order, Phase, Route, Severity, StateId,
+    Telemetry, Text, View, push, text,
+};
+
+/// Nearer than this to the last waypoint the route is flown, metres.
+pub const AT_THE_END_M: f64 = 2.0;
+/// An aircraft that has stood on its last leg for so long goes no farther: the report that the last waypoint was
+/// reached comes once, over a line that may lose it.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// How far a flight has come; `F` are the host's own states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum State<F> {
+    /// On the ground, waiting for the operator.
+    Start,
+    /// The route goes to the flight controller.
+    Setup,
+    /// The flight controller holds the route.
+    SetupFinished,
+    /// Arming, climbing, and then onto the route.
+    TakingOff,
+    /// The host's.
+    Flying(F),
+    /// Holding after a failure.
+    Holding {
+        /// When it lands, if the operator does not command anything else.
+        land_at: Instant,
+    },
+    /// The route is flown: landing.
+    Landing,
+    /// On the ground after its route.
+    Finished,
+    /// Ended before: by the operator, by a failure, or by disarming in flight.
+    Aborted(EndFlight),
 }
 
-impl EndFlight {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::Hold, Self::Return, Self::Land];
+/// What the host's configuration says of its flight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// Where waypoints may lie.
+    pub fence: Fence,
+    /// From a failure in the air until the aircraft lands.
+    pub hold_before_landing: Duration,
+}
 
-    /// The end that an operator's command asks for; none where it asks for something else.
-    pub const fn commanded(command: Command) -> Option<Self> {
+/// A state that follows, and the order that comes with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transition<F> {
+    /// The next state; it may be the present one with other data.
+    pub state: State<F>,
+    /// What the autopilot is asked for.
+    pub order: Option<Order>,
+}
+
+impl<F> Transition<F> {
+    /// Without an order.
+    pub fn to(state: State<F>) -> Self {
+        Self { state, order: None }
+    }
+    /// With an order.
+    pub fn ordering(state: State<F>, order: Order) -> Self {
+        Self { state, order: Some(order) }
+    }
+    fn end(end: EndFlight) -> Self {
+        Self::ordering(State::Aborted(end), end.order())
+    }
+}
+
+/// The flight of one aircraft.
+pub(crate) struct RouteFlight<F> {
+    rules: Rules,
+    state: State<F>,
+    telemetry: Option<Telemetry>,
+    route: Route,
+    reached: Option<u16>,
+}
+
+impl<F: Copy + PartialEq> RouteFlight<F> {
+    /// An aircraft on the ground, in state [`State::Start`].
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self { rules, state: State::Start, telemetry: None, route: Route::new(), reached: None }
+    }
+
+    pub(crate) fn state(&self) -> State<F> {
+        self.state
+    }
+    pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
+        self.telemetry.as_ref()
+    }
+    pub(crate) fn is_armed(&self) -> bool {
+        self.telemetry.is_some_and(|t| t.armed)
+    }
+    pub(crate) fn speed_m_s(&self) -> f64 {
+        self.telemetry.map_or(0.0, |t| t.velocity_m_s.truncate().length())
+    }
+    pub(crate) fn route(&self) -> &Route {
+        &self.route
+    }
+    /// Index of the waypoint that the aircraft flies to; the length of the route after the last.
+    pub(crate) fn next_waypoint(&self) -> usize {
+        self.reached.map_or(0, |w| usize::from(w) + 1)
+    }
+
+    /// Takes the operator's route; `found` is the host's name of the state.
+    ///
+    /// # Errors
+    /// The state forbids it, or it has too few or too many waypoints.
+    pub(crate) fn set_route(&mut self, route: &[Point], found: StateId) -> Result<(), MissionError> {
+        if self.state != State::Start {
+            return Err(MissionError::State { found });
+        }
+        self.route = Route::from_slice(route)
+            .ok()
+            .filter(|route| route.len() >= 2)
+            .ok_or(MissionError::Waypoints { found: route.len() })?;
+        Ok(())
+    }
+
+    /// Whether the operator may command this now; `found` is the host's name of the state.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn permits(&self, command: Command, found: StateId) -> Result<(), Denied> {
         match command {
-            Command::Hold => Some(Self::Hold),
-            Command::Return => Some(Self::Return),
-            Command::Land => Some(Self::Land),
-            Command::Setup
-            | Command::Start
-            | Command::RecoverControl
-            | Command::Engage
-            | Command::Exclude { .. } => None,
+            Command::Setup if self.state != State::Start => {
+                Err(Denied::State { command, found, expected: StateId::Start })
+            }
+            Command::Setup if self.route.is_empty() => Err(Denied::NoMission),
+            Command::Setup => match self.telemetry {
+                None => Err(Denied::NoPosition),
+                Some(t) => Ok(self.rules.fence.check(t.position, &self.route)?),
+            },
+            Command::Start if self.state == State::SetupFinished => Ok(()),
+            Command::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
+            // Motors that were armed by hand: the operator can still bring the aircraft down.
+            Command::Hold | Command::Return | Command::Land => match self.state {
+                State::Start | State::Finished if !self.is_armed() => Err(Denied::OnGround { found }),
+                State::Start
+                | State::Setup
+                | State::SetupFinished
+                | State::TakingOff
+                | State::Flying(_)
+                | State::Holding { .. }
+                | State::Landing
+                | State::Finished
+                | State::Aborted(_) => Ok(()),
+            },
+            Command::Exclude { member } => Err(Denied::NoSwarm(member)),
+            Command::RecoverControl | Command::Engage => Err(Denied::NotTheProtocols),
         }
     }
 
-    /// The order that brings it about.
-    pub const fn order(self) -> Order {
-        match self {
-            Self::Hold => Order::Hold,
-            Self::Return => Order::Return,
-            Self::Land => Order::Land,
+    /// Takes what the aircraft reports of itself.
+    pub(crate) fn observe(&mut self, input: &Input<'_>) {
+        match input {
+            Input::Telemetry(telemetry) => self.telemetry = Some(*telemetry),
+            Input::Reached(waypoint) if usize::from(*waypoint) < self.route.len() => {
+                self.reached = self.reached.max(Some(*waypoint));
+            }
+            Input::Wake
+            | Input::Message { .. }
+            | Input::Operator(_)
+            | Input::Reached(_)
+            | Input::Done(_)
+            | Input::Failed(_) => {}
         }
+    }
+
+    /// The transition table of what all hosts have in common: what follows, or nothing where the state stays or
+    /// the host decides. `begin` is the host's first state in flight.
+    pub(crate) fn next(&self, now: Instant, input: &Input<'_>, begin: F) -> Option<Transition<F>> {
+        use State::{Aborted, Finished, Flying, Holding, Landing, Setup, SetupFinished, Start, TakingOff};
+        let by_input = match *input {
+            Input::Operator(command) => match (command, self.state) {
+                (Command::Setup, Start) => Some(Transition::ordering(Setup, Order::LoadRoute)),
+                (Command::Start, SetupFinished) => {
+                    let height_mm = self.route.first().map_or(0, |w| w.height_mm);
+                    Some(Transition::ordering(TakingOff, Order::FlyRoute { height_mm }))
+                }
+                (command, _) => EndFlight::commanded(command).map(Transition::end),
+            },
+            Input::Done(order) => match (order, self.state) {
+                (Order::LoadRoute, Setup) => Some(Transition::to(SetupFinished)),
+                (Order::FlyRoute { .. }, TakingOff) => Some(Transition::to(Flying(begin))),
+                (_, _) => None,
+            },
+            Input::Failed(_) => match self.state {
+                Setup => Some(Transition::to(Start)),
+                TakingOff if !self.is_armed() => Some(Transition::to(SetupFinished)),
+                TakingOff | Flying(_) => {
+                    let land_at = now + self.rules.hold_before_landing;
+                    Some(Transition::ordering(Holding { land_at }, Order::Hold))
+                }
+                // It cannot even do that: there is only the ground.
+                Holding { .. } | Aborted(EndFlight::Hold | EndFlight::Return) => {
+                    Some(Transition::end(EndFlight::Land))
+                }
+                Start | SetupFinished | Landing | Finished | Aborted(EndFlight::Land) => None,
+            },
+            Input::Telemetry(telemetry) if !telemetry.armed => match self.state {
+                Landing => Some(Transition::to(Finished)),
+                // Down without having been asked: its own failsafe, or a fall.
+                Flying(_) | Holding { .. } => Some(Transition::to(Aborted(EndFlight::Land))),
+                Start | Setup | SetupFinished | TakingOff | Finished | Aborted(_) => None,
+            },
+            Input::Wake | Input::Telemetry(_) | Input::Message { .. } | Input::Reached(_) => None,
+        };
+        by_input.or_else(|| match self.state {
+            Holding { land_at } if now >= land_at => Some(Transition::end(EndFlight::Land)),
+            Start
+            | Setup
+            | SetupFinished
+            | TakingOff
+            | Flying(_)
+            | Holding { .. }
+            | Landing
+            | Finished
+            | Aborted(_) => None,
+        })
+    }
+
+    /// Takes a transition and asks for its order. Whether another state began, for the host to log.
+    pub(crate) fn apply(&mut self, next: Option<Transition<F>>, out: &mut Actions) -> bool {
+        let Some(Transition { state, order }) = next else { return false };
+        let changed = state != self.state;
+        self.state = state;
+        if let Some(order) = order {
+            push(out, Action::Order(order));
+        }
+        changed
+    }
+
+    /// How bad it is that an input leads to a state.
+    pub(crate) fn severity(input: &Input<'_>, state: State<F>) -> Severity {
+        match (input, state) {
+            (Input::Failed(_), _) => Severity::Error,
+            (_, State::Aborted(_)) => Severity::Warning,
+            (_, _) => Severity::Info,
+        }
+    }
+
+    /// When a state without the host's help ends, and why.
+    pub(crate) fn poll_timeout(&self) -> (Instant, &'static str) {
+        match self.state {
+            State::Holding { land_at } => (land_at, "land after a failure"),
+            State::Start
+            | State::Setup
+            | State::SetupFinished
+            | State::TakingOff
+            | State::Flying(_)
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => (Instant::NEVER, "nothing"),
+        }
+    }
+
+    /// Whether the route has been flown, by an aircraft that has been on its way since then and stands below
+    /// that speed.
+    pub(crate) fn is_over(&self, now: Instant, since: Instant, standing_m_s: f64) -> bool {
+        let (Some(telemetry), Some(last)) = (self.telemetry, self.route.last()) else { return false };
+        let next = self.next_waypoint();
+        if next + 1 < self.route.len() {
+            return false;
+        }
+        let last =
+            Position { latitude_e7: last.latitude_e7, longitude_e7: last.longitude_e7, altitude_mm: 0 };
+        let near = Frame::new(last).to_local(telemetry.position).truncate().length() < AT_THE_END_M;
+        let stands = self.speed_m_s() <= standing_m_s && now.since(since) > SETTLED;
+        // It may stop short of a waypoint that it reached; and that report may have been lost.
+        if next >= self.route.len() { near || stands } else { near && stands }
+    }
+
+    /// Name of the state; the host names its own.
+    pub(crate) fn id(&self, flying: StateId) -> StateId {
+        match self.state {
+            State::Start => StateId::Start,
+            State::Setup => StateId::Setup,
+            State::SetupFinished => StateId::SetupFinished,
+            State::TakingOff => StateId::TakingOff,
+            State::Flying(_) => flying,
+            State::Holding { .. } => StateId::Holding,
+            State::Landing => StateId::Landing,
+            State::Finished => StateId::Finished,
+            State::Aborted(_) => StateId::Aborted,
+        }
+    }
+
+    /// What the flight shows of itself, by the host's names of its own states.
+    pub(crate) fn view(&self, flying: StateId, phase: Phase) -> View {
+        View::alone(self.id(flying), self.phase(phase)).on_route(&self.route, self.reached)
+    }
+
+    /// How far the flight has come; the host says so of its own states.
+    pub(crate) fn phase(&self, flying: Phase) -> Phase {
+        match self.state {
+            State::Start => Phase::Start,
+            State::Setup | State::TakingOff => Phase::Preparing,
+            State::SetupFinished => Phase::Ready,
+            State::Flying(_) => flying,
+            State::Landing => Phase::Ending,
+            State::Finished => Phase::Finished,
+            State::Holding { .. } | State::Aborted(_) => Phase::Aborted,
+        }
+    }
+
+    /// One line: what the aircraft does or waits for; the host says so of its own states.
+    pub(crate) fn detail(&self, flying: impl FnOnce() -> Text) -> Text {
+        match self.state {
+            State::Start if self.route.is_empty() => text!("waiting for a mission"),
+            State::Start => text!("waiting for setup"),
+            State::Setup => text!("loading the mission into the flight controller"),
+            State::SetupFinished => text!("the flight controller holds the mission"),
+            State::TakingOff => text!("climbing"),
+            State::Flying(_) => flying(),
+            State::Holding { .. } => text!("holding, then landing"),
+            State::Landing => text!("the mission is over: landing"),
+            State::Finished => text!("mission completed, landed"),
+            State::Aborted(_) if !self.is_armed() => text!("on the ground"),
+            State::Aborted(EndFlight::Hold) => text!("holding"),
+            State::Aborted(EndFlight::Return) => text!("returning to launch"),
+            State::Aborted(EndFlight::Land) => text!("landing"),
+        }
+    }
+
+    /// One line: which waypoint it flies to.
+    pub(crate) fn progress(&self) -> Text {
+        text!("waypoint {} of {}", self.next_waypoint().min(self.route.len()), self.route.len())
     }
 }

@@ -1,8 +1,12 @@
 extern crate std;
 use std::string::ToString as _;
 
+mod table;
+
 use super::*;
-use wingbeat_geo::DVec3;
+use wingbeat_geo::{DVec3, Frame, Position};
+
+use crate::Telemetry;
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 
@@ -95,7 +99,7 @@ const STATES: [StateId; 9] = [
 
 #[test]
 fn a_mission_is_flown_from_start_to_finished() {
-    let phases = STATES.map(|state| in_state(state).phase());
+    let phases = STATES.map(|state| in_state(state).view().phase);
     use Phase::{Aborted, Ending, Finished, Moving, Preparing, Ready, Start};
     let expected = [Start, Preparing, Ready, Preparing, Moving, Ending, Finished, Aborted, Aborted];
     assert_eq!(phases, expected);
@@ -119,7 +123,7 @@ fn the_operator_is_obeyed_in_every_state() {
             }
             m.permits(command).unwrap_or_else(|why| panic!("{state}, {command:?}: {why}"));
             assert_eq!(step(&mut m, 21, Input::Operator(command)), Some(order), "{state}");
-            assert_eq!((m.state_id(), m.phase()), (StateId::Aborted, Phase::Aborted), "{state}");
+            assert_eq!((m.state_id(), m.view().phase), (StateId::Aborted, Phase::Aborted), "{state}");
             // Nothing that was under way goes on.
             for late in [Input::Done(Order::LoadRoute), Input::Reached(2), Input::Done(Order::Resume)] {
                 assert_eq!(step(&mut m, 22, late), None);
