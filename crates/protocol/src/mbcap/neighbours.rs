@@ -1,4 +1,5 @@
-//! Who else is in the air, by their last beacon; bounded, and each with a bound on how often it is heard.
+//! The other aircraft in the air, by their last beacon: a bounded number, and of each a bounded number of beacons a
+//! second.
 
 use heapless::Vec;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
@@ -9,13 +10,13 @@ use super::risk;
 
 /// Aircraft that are known at a time.
 const NEIGHBOURS_MAX: usize = 128;
-/// Farther than this an aircraft concerns nobody here: its position is an error, metres.
+/// An aircraft farther than this is no neighbour: its position is an error, metres.
 const NEAR_ENOUGH_M: f64 = 100_000.0;
 /// Beacons of one sender within [`STORM_WINDOW`]: four times what the protocol sends.
 const STORM_BEACONS: u16 = 20;
 const STORM_WINDOW: Duration = Duration::from_secs(1);
-/// A sender that sends more loses its place for so long.
-const BANISHED: Duration = Duration::from_secs(10);
+/// A sender that sends more is barred for so long.
+const BARRED_FOR: Duration = Duration::from_secs(10);
 
 /// Another aircraft.
 #[derive(Clone, Debug)]
@@ -23,50 +24,60 @@ pub(super) struct Neighbour {
     pub(super) id: VehicleId,
     pub(super) beacon: Beacon,
     /// Its first location in our frame.
-    at: DVec3,
+    pub(super) at: DVec3,
     /// None of its locations is farther than this from the first, metres.
     reach_m: f64,
-    pub(super) heard_at: Instant,
+    received_at: Instant,
     window_at: Instant,
     in_window: u16,
-    banished_until: Option<Instant>,
+    barred_until: Option<Instant>,
 }
 
 impl Neighbour {
-    /// Whether its last word still counts.
+    /// Whether its last beacon still counts, and others of it are taken.
     pub(super) fn is_valid(&self, now: Instant, validity: Duration) -> bool {
-        self.banished_until.is_none() && now.since(self.heard_at) <= validity
+        self.barred_until.is_none() && self.is_recent(now, validity)
     }
 
-    /// Its locations in our frame. Whoever flies far away is not worth the arithmetic: ask
+    /// Whether its last beacon still counts.
+    pub(super) fn is_recent(&self, now: Instant, validity: Duration) -> bool {
+        now.since(self.received_at) <= validity
+    }
+
+    /// Its locations in our frame. Of an aircraft that is far away they are not worth the arithmetic: ask
     /// [`Neighbour::is_within`] first.
     pub(super) fn locations(&self, frame: &Frame) -> Locations {
         self.beacon.locations.iter().map(|l| local(frame, l)).collect()
     }
 
-    /// Whether any of its locations can be so near to `place`.
-    pub(super) fn is_within(&self, distance_m: f64, place: DVec3) -> bool {
-        self.at.truncate().distance(place.truncate()) <= self.reach_m + distance_m
+    /// One of its locations in our frame.
+    pub(super) fn location(&self, frame: &Frame, index: usize) -> Option<DVec3> {
+        self.beacon.locations.get(index).map(|l| local(frame, l))
     }
 
-    /// What it tells, as the risk sees it now.
-    pub(super) fn told<'a>(&self, now: Instant, locations: &'a Locations) -> risk::Told<'a> {
-        risk::Told {
+    /// Whether any of its locations can be so near to `position`.
+    pub(super) fn is_within(&self, distance_m: f64, position: DVec3) -> bool {
+        self.at.truncate().distance(position.truncate()) <= self.reach_m + distance_m
+    }
+
+    /// Where it will be, as the risk sees it now.
+    pub(super) fn trajectory<'a>(&self, now: Instant, locations: &'a Locations) -> risk::Trajectory<'a> {
+        risk::Trajectory {
             locations,
-            age_s: now.since(self.heard_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3,
+            age_s: now.since(self.received_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3,
             speed_m_s: f64::from(self.beacon.speed_cm_s) * 1e-2,
-            normal: self.beacon.state == Avoidance::Normal,
+            is_normal: self.beacon.state == Avoidance::Normal,
             stands: matches!(self.beacon.state, Avoidance::GoOnPlease | Avoidance::StandStill),
         }
     }
 
     /// Counts one more beacon. False: too many.
     fn admits(&mut self, now: Instant) -> bool {
-        if let Some(until) = self.banished_until {
+        if let Some(until) = self.barred_until {
             if now < until {
                 return false;
             }
-            self.banished_until = None;
+            self.barred_until = None;
             (self.window_at, self.in_window) = (now, 0);
         }
         if now.since(self.window_at) >= STORM_WINDOW {
@@ -74,7 +85,7 @@ impl Neighbour {
         }
         self.in_window += 1;
         if self.in_window > STORM_BEACONS {
-            self.banished_until = Some(now + BANISHED);
+            self.barred_until = Some(now + BARRED_FOR);
             return false;
         }
         true
@@ -108,13 +119,14 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Takes a beacon.
-    pub(super) fn hear(
+    /// Takes a beacon. `kept` does not make room for another sender, however long it has been silent.
+    pub(super) fn receive(
         &mut self,
         now: Instant,
         id: VehicleId,
         beacon: &Beacon,
         frame: &Frame,
+        kept: Option<VehicleId>,
     ) -> Result<(), Refused> {
         let found = self.find(id);
         if let Some(i) = found
@@ -132,13 +144,15 @@ impl Neighbours {
             Some(i) => {
                 let known = &mut self.known[i];
                 known.beacon.clone_from(beacon);
-                (known.at, known.reach_m, known.heard_at) = (at, reach_m, now);
+                (known.at, known.reach_m, known.received_at) = (at, reach_m, now);
             }
             None => {
                 if self.known.is_full() {
-                    // Who was silent longest makes room; who is heard keeps its place.
-                    let oldest = (0..self.known.len()).min_by_key(|&i| self.known[i].heard_at);
-                    match oldest.filter(|&i| now.since(self.known[i].heard_at) > STORM_WINDOW) {
+                    // The one that was silent longest makes room; one that is received stays.
+                    let oldest = (0..self.known.len())
+                        .filter(|&i| Some(self.known[i].id) != kept)
+                        .min_by_key(|&i| self.known[i].received_at);
+                    match oldest.filter(|&i| now.since(self.known[i].received_at) > STORM_WINDOW) {
                         Some(i) => drop(self.known.remove(i)),
                         None => return Err(Refused::NoRoom),
                     }
@@ -149,10 +163,10 @@ impl Neighbours {
                     beacon: beacon.clone(),
                     at,
                     reach_m,
-                    heard_at: now,
+                    received_at: now,
                     window_at: now,
                     in_window: 1,
-                    banished_until: None,
+                    barred_until: None,
                 };
                 // There is room: see above.
                 let _ = self.known.insert(i, neighbour);
@@ -188,14 +202,15 @@ mod tests {
     }
 
     #[test]
-    fn mbcap_09_a_storm_costs_its_sender_the_place_and_nobody_else() {
+    fn mbcap_09_a_storm_bars_its_sender_and_no_other() {
         let (frame, mut known) = (Frame::new(HERE), Neighbours::default());
         let mut refused = 0;
         for i in 0..2_000 {
             let now = Instant::from_micros(i * 500);
-            refused += u32::from(known.hear(now, VehicleId(7), &beacon(), &frame) == Err(Refused::Storm));
+            refused +=
+                u32::from(known.receive(now, VehicleId(7), &beacon(), &frame, None) == Err(Refused::Storm));
             if i % 400 == 0 {
-                assert_eq!(known.hear(now, VehicleId(8), &beacon(), &frame), Ok(()));
+                assert_eq!(known.receive(now, VehicleId(8), &beacon(), &frame, None), Ok(()));
             }
         }
         assert_eq!(refused, 1_980);
@@ -203,7 +218,7 @@ mod tests {
         let validity = Duration::from_secs(10);
         assert!(!known.get(VehicleId(7)).unwrap().is_valid(later, validity));
         assert!(known.get(VehicleId(8)).unwrap().is_valid(later, validity));
-        assert_eq!(known.hear(Instant::from_secs(12), VehicleId(7), &beacon(), &frame), Ok(()));
+        assert_eq!(known.receive(Instant::from_secs(12), VehicleId(7), &beacon(), &frame, None), Ok(()));
     }
 
     #[test]
@@ -214,7 +229,7 @@ mod tests {
         let across = Beacon { locations: [west, east].into_iter().collect(), ..beacon() };
         let frame = Frame::new(Position { latitude_e7: 0, longitude_e7: 1_799_999_500, altitude_mm: 0 });
         let mut known = Neighbours::default();
-        assert_eq!(known.hear(Instant::ZERO, VehicleId(1), &across, &frame), Ok(()));
+        assert_eq!(known.receive(Instant::ZERO, VehicleId(1), &across, &frame, None), Ok(()));
         let other = known.get(VehicleId(1)).unwrap();
         assert!(!other.is_within(20.0, DVec3::new(500.0, 0.0, 0.0)));
     }
@@ -224,13 +239,19 @@ mod tests {
         let (frame, mut known) = (Frame::new(HERE), Neighbours::default());
         let mut far = beacon();
         far.locations[0].latitude_e7 += 90_000_000; // 1000 km
-        assert_eq!(known.hear(Instant::ZERO, VehicleId(1), &far, &frame), Err(Refused::FarAway));
+        assert_eq!(known.receive(Instant::ZERO, VehicleId(1), &far, &frame, None), Err(Refused::FarAway));
         for id in 0..NEIGHBOURS_MAX as u64 {
-            assert_eq!(known.hear(Instant::from_millis(id), VehicleId(id), &beacon(), &frame), Ok(()));
+            assert_eq!(
+                known.receive(Instant::from_millis(id), VehicleId(id), &beacon(), &frame, None),
+                Ok(())
+            );
         }
-        let stranger = VehicleId(500);
-        assert_eq!(known.hear(Instant::from_millis(900), stranger, &beacon(), &frame), Err(Refused::NoRoom));
-        assert_eq!(known.hear(Instant::from_millis(1_200), stranger, &beacon(), &frame), Ok(()));
+        let new = VehicleId(500);
+        assert_eq!(
+            known.receive(Instant::from_millis(900), new, &beacon(), &frame, None),
+            Err(Refused::NoRoom)
+        );
+        assert_eq!(known.receive(Instant::from_millis(1_200), new, &beacon(), &frame, None), Ok(()));
         assert!(known.get(VehicleId(0)).is_none() && known.get(VehicleId(1)).is_some());
         assert!(known.by_priority().is_sorted_by_key(|n| core::cmp::Reverse(n.id)));
     }

@@ -5,9 +5,9 @@ use wingbeat_geo::DVec3;
 use super::config::{Horizon, Risk};
 use super::predict::STANDING_M_S;
 
-/// What one aircraft tells of where it will be.
+/// Where one aircraft is and will be, by its beacon.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct Trajectory<'a> {
     /// The current location and the predicted ones.
     pub locations: &'a [DVec3],
     /// Age of the current location now, seconds.
@@ -15,32 +15,32 @@ pub struct Told<'a> {
     /// Speed over ground, metres per second.
     pub speed_m_s: f64,
     /// Whether it flies its mission (state Normal).
-    pub normal: bool,
-    /// Whether only its current location counts: it stands, and what follows is its mission's line.
+    pub is_normal: bool,
+    /// Whether only its current location counts: it stands, and the others are its mission's line.
     pub stands: bool,
 }
 
-impl Told<'_> {
+impl Trajectory<'_> {
     /// Whether its locations are tied to times.
     fn is_timed(&self) -> bool {
-        self.normal && self.speed_m_s >= STANDING_M_S && self.locations.len() > 1
+        self.is_normal && self.speed_m_s >= STANDING_M_S && self.locations.len() > 1
     }
 }
 
 /// Where we would be when the risk is there: the first of our locations that the other comes too near.
 pub fn between(
-    ours: &Told<'_>,
-    other: &Told<'_>,
+    ours: &Trajectory<'_>,
+    other: &Trajectory<'_>,
     risk: &Risk,
     horizon: &Horizon,
     hop_s: f64,
 ) -> Option<DVec3> {
-    let timed = if risk.standing_at_any_time { ours.is_timed() && other.is_timed() } else { other.normal };
+    let timed = if risk.standing_at_any_time { ours.is_timed() && other.is_timed() } else { other.is_normal };
     let theirs =
         if other.stands { &other.locations[..other.locations.len().min(1)] } else { other.locations };
     let reach_m = match *horizon {
         Horizon::Fixed { distance_m, .. } => distance_m,
-        // What is told reaches no farther than it matters.
+        // The locations reach no farther than it matters.
         Horizon::BySpeed { .. } => f64::INFINITY,
     };
     let here = ours.locations.first()?.truncate();
@@ -77,11 +77,11 @@ mod tests {
         (0..n).map(|i| DVec3::new(from.0 + step.0 * i as f64, from.1 + step.1 * i as f64, 20.0)).collect()
     }
 
-    fn told(locations: &[DVec3]) -> Told<'_> {
-        Told { locations, age_s: 0.0, speed_m_s: 10.0, normal: true, stands: false }
+    fn trajectory(locations: &[DVec3]) -> Trajectory<'_> {
+        Trajectory { locations, age_s: 0.0, speed_m_s: 10.0, is_normal: true, stands: false }
     }
 
-    fn find(a: &Told<'_>, b: &Told<'_>) -> Option<DVec3> {
+    fn find(a: &Trajectory<'_>, b: &Trajectory<'_>) -> Option<DVec3> {
         let c = Config::mbcap_e();
         between(a, b, &c.risk, &c.prediction.horizon, 0.5)
     }
@@ -90,27 +90,29 @@ mod tests {
     fn mbcap_04_crossing_at_one_time_is_a_risk_and_at_another_is_none() {
         let east = line((0.0, 0.0), (5.0, 0.0), 11);
         let north = line((40.0, -40.0), (0.0, 5.0), 11);
-        let at = find(&told(&east), &told(&north)).unwrap();
+        let at = find(&trajectory(&east), &trajectory(&north)).unwrap();
         assert_eq!(at.truncate().x, 30.0, "30 east and 10 south of the crossing at 3 s: 14 m apart");
-        // The other is told to be 3 s earlier on its way.
-        let late = Told { age_s: 3.0, ..told(&north) };
-        assert_eq!(find(&told(&east), &late), None);
+        // The other was there 3 s earlier.
+        let late = Trajectory { age_s: 3.0, ..trajectory(&north) };
+        assert_eq!(find(&trajectory(&east), &late), None);
         // Height separates from 50 m on.
         let high: Vec<_> = north.iter().map(|p| *p + DVec3::new(0.0, 0.0, 50.0)).collect();
-        assert_eq!(find(&told(&east), &told(&high)), None);
+        assert_eq!(find(&trajectory(&east), &trajectory(&high)), None);
     }
 
     #[test]
     fn mbcap_04_a_standing_aircraft_is_an_obstacle_at_any_time_in_mbcap_e_only() {
         let east = line((0.0, 0.0), (5.0, 0.0), 11);
         let stands = line((45.0, 5.0), (0.0, 0.0), 1);
-        let standing = Told { speed_m_s: 0.0, ..told(&stands) };
-        assert!(find(&told(&east), &standing).is_some());
+        let standing = Trajectory { speed_m_s: 0.0, ..trajectory(&stands) };
+        assert!(find(&trajectory(&east), &standing).is_some());
         let original = Config::mbcap();
-        let found = between(&told(&east), &standing, &original.risk, &original.prediction.horizon, 0.5);
+        let found = between(&trajectory(&east), &standing, &original.risk, &original.prediction.horizon, 0.5);
         assert_eq!(found, None, "both are Normal: half a second must match");
-        let still = Told { normal: false, stands: true, ..standing };
-        assert!(between(&told(&east), &still, &original.risk, &original.prediction.horizon, 0.5).is_some());
+        let still = Trajectory { is_normal: false, stands: true, ..standing };
+        assert!(
+            between(&trajectory(&east), &still, &original.risk, &original.prediction.horizon, 0.5).is_some()
+        );
     }
 
     #[test]
@@ -118,10 +120,19 @@ mod tests {
         let east = line((0.0, 0.0), (5.0, 0.0), 11);
         let mission = line((45.0, 100.0), (0.0, -50.0), 3);
         assert_eq!(
-            find(&told(&east), &Told { normal: false, stands: true, speed_m_s: 0.0, ..told(&mission) }),
+            find(
+                &trajectory(&east),
+                &Trajectory { is_normal: false, stands: true, speed_m_s: 0.0, ..trajectory(&mission) }
+            ),
             None
         );
-        assert!(find(&told(&east), &Told { normal: false, speed_m_s: 0.0, ..told(&mission) }).is_some());
+        assert!(
+            find(
+                &trajectory(&east),
+                &Trajectory { is_normal: false, speed_m_s: 0.0, ..trajectory(&mission) }
+            )
+            .is_some()
+        );
     }
 
     #[test]
@@ -130,7 +141,7 @@ mod tests {
         let east = line((0.0, 0.0), (5.0, 0.0), 51);
         let found = |x| {
             let west = line((x, 0.0), (-5.0, 0.0), 51);
-            between(&told(&east), &told(&west), &c.risk, &c.prediction.horizon, 0.5)
+            between(&trajectory(&east), &trajectory(&west), &c.risk, &c.prediction.horizon, 0.5)
         };
         assert!(found(190.0).is_some(), "meets at 95 m, too near from 85 m on");
         assert!(found(230.0).is_none(), "meets at 115 m, too near from 105 m on");

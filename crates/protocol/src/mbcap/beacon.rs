@@ -1,0 +1,125 @@
+//! Our beacons, five a second, with the locations that the state calls for (thesis section 5.1.3).
+
+use heapless::Vec;
+use wingbeat_geo::{DVec3, Instant, Position};
+use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message};
+
+use super::predict::{self, Locations, Moving, STANDING_M_S, Track};
+use super::state::Avoiding;
+use super::{Mbcap, Motion};
+use crate::flight::State;
+use crate::{Action, Actions, push};
+
+/// A standing aircraft broadcasts its next waypoints up to the first that is farther than this, metres.
+const PATH_MAX_M: f64 = 400.0;
+
+/// What our last beacon said, which is also what risks are computed with.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastBeacon {
+    pub(super) locations: Locations,
+    /// The same as they go out.
+    encoded: Vec<Location, LOCATIONS_MAX>,
+    /// When the first location was measured.
+    pub(super) measured_at: Instant,
+    /// Beacons with these locations so far.
+    pub(super) sent: u32,
+    pub(super) state: Option<Avoidance>,
+    pub(super) speed_m_s: f64,
+}
+
+impl Mbcap {
+    /// The locations of a new beacon (thesis section 5.1.3).
+    fn locations(&self, avoiding: Option<Avoiding>, waypoints: &[DVec3]) -> Locations {
+        let mut locations = Locations::new();
+        let Motion { here, trail, acceleration, .. } = self.motion;
+        let speed_m_s = self.flight.speed_m_s();
+        let moving = Moving { at: here, speed_m_s, acceleration_m_s2: acceleration.m_s2(), trail };
+        let next = self.flight.next_waypoint();
+        let shown = avoiding.map_or(Avoidance::Normal, |a| a.shown());
+        match shown {
+            Avoidance::GoOnPlease => {
+                let risk = avoiding.and_then(|a| a.conflict()).and_then(|c| c.risk);
+                locations.extend([here].into_iter().chain(risk));
+            }
+            Avoidance::StandStill => {
+                locations.extend([here]);
+                for &waypoint in waypoints.iter().skip(next) {
+                    let near = waypoint.truncate().distance(here.truncate()) < PATH_MAX_M;
+                    if locations.push(waypoint).is_err() || !near {
+                        break; // the first that is far still counts
+                    }
+                }
+            }
+            Avoidance::Normal | Avoidance::MovingAside | Avoidance::Overtaking | Avoidance::EmergencyLand
+                if speed_m_s < STANDING_M_S =>
+            {
+                locations.extend([here]);
+            }
+            Avoidance::MovingAside => match avoiding.and_then(|a| a.aside()) {
+                Some(aside) => return predict::straight(&moving, aside, &self.config.prediction),
+                None => locations.extend([here]),
+            },
+            Avoidance::Normal | Avoidance::Overtaking | Avoidance::EmergencyLand => {
+                let track = Track { waypoints, next, project: self.motion.is_on_track };
+                return track.ahead(&moving, &self.config.prediction);
+            }
+        }
+        locations
+    }
+
+    /// Sends a beacon; every few of them with a new prediction.
+    pub(super) fn broadcast(&mut self, now: Instant, out: &mut Actions) {
+        let avoiding = match self.flight.state() {
+            State::Flying(avoiding) => Some(avoiding),
+            State::TakingOff | State::Landing => None,
+            State::Start
+            | State::Setup
+            | State::SetupFinished
+            | State::Holding { .. }
+            | State::Finished
+            | State::Aborted(_) => return,
+        };
+        let (Some(local), true) = (&self.local, self.flight.is_armed()) else { return };
+        let shown = avoiding.map_or(Avoidance::Normal, |a| a.shown());
+        let changed = self.config.renew_at_change && self.last_beacon.state != Some(shown);
+        if changed || self.last_beacon.sent.is_multiple_of(self.config.beacons_per_prediction) {
+            let locations = self.locations(avoiding, &local.waypoints);
+            let encode = |&at: &DVec3| {
+                let Position { latitude_e7, longitude_e7, altitude_mm } = local.frame.to_position(at);
+                Location { latitude_e7, longitude_e7, altitude_mm }
+            };
+            self.last_beacon = LastBeacon {
+                encoded: locations.iter().map(encode).collect(),
+                locations,
+                measured_at: self.motion.measured_at,
+                sent: 0,
+                state: Some(shown),
+                speed_m_s: self.flight.speed_m_s(),
+            };
+        }
+        let landing = self.is_landing();
+        let last = &mut self.last_beacon;
+        last.sent += 1;
+        last.state = Some(shown);
+        let age_ms = now.since(last.measured_at).as_millis();
+        // A location so old is refused by every receiver.
+        if last.locations.is_empty() || age_ms > u128::from(AGE_MAX_MS) {
+            return;
+        }
+        let beacon = Beacon {
+            event: self.event,
+            state: shown,
+            landing,
+            avoiding: avoiding.and_then(|a| a.conflict()).map(|c| c.peer),
+            planned_speed_cm_s: cm_s(self.config.planned_speed_m_s),
+            speed_cm_s: cm_s(last.speed_m_s),
+            age_ms: age_ms as u16,
+            locations: last.encoded.clone(),
+        };
+        push(out, Action::Broadcast { flight: 0, message: Message::Beacon(beacon) });
+    }
+}
+
+fn cm_s(speed_m_s: f64) -> u16 {
+    libm::round(speed_m_s * 100.0).clamp(0.0, f64::from(u16::MAX)) as u16
+}

@@ -1,0 +1,369 @@
+//! The transition table: what follows from an input, from the end of a manoeuvre, and from the periodic check for
+//! conflicts. Everything here reads and never writes.
+
+use heapless::Vec;
+use wingbeat_geo::{DVec2, Instant};
+use wingbeat_wire::{Avoidance, Point, VehicleId};
+
+use super::config::AsideTests;
+use super::neighbours::Neighbour;
+use super::predict::LOCATIONS_MAX;
+use super::state::{AfterResume, Avoiding, Conflict, Waiting};
+use super::{Mbcap, Motion, aside, risk};
+use crate::flight::{State, Transition};
+use crate::{EndFlight, Input, Order};
+
+/// Nearer than this to the position aside the aircraft has arrived, metres.
+const ASIDE_ARRIVED_M: f64 = 1.0;
+
+/// What makes the state machine decide.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trigger<'a> {
+    /// An input, already observed.
+    Input(&'a Input<'a>),
+    /// After each input: a manoeuvre may have come to its end.
+    Manoeuvre,
+    /// Each `check_period` (the reference's thread *collision detector*).
+    Check,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Step {
+    pub(super) transition: Transition<Avoiding>,
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// What became of a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is over.
+    Solved,
+    /// It lasted too long, and the aircraft continues.
+    DeadlockSolved,
+    /// It lasted too long, and the aircraft lands.
+    DeadlockFailed,
+}
+
+impl From<Transition<Avoiding>> for Step {
+    fn from(transition: Transition<Avoiding>) -> Self {
+        Self { transition, outcome: None }
+    }
+}
+
+/// To a state of the avoidance.
+fn to(avoiding: Avoiding) -> Transition<Avoiding> {
+    Transition::to(State::Flying(avoiding))
+}
+
+fn ordering(avoiding: Avoiding, order: Order) -> Transition<Avoiding> {
+    Transition::ordering(State::Flying(avoiding), order)
+}
+
+impl Mbcap {
+    /// The next state with its order, or nothing where the state stays.
+    pub(super) fn next(&self, now: Instant, trigger: Trigger<'_>) -> Option<Step> {
+        match trigger {
+            Trigger::Input(input) => self.after_input(now, input).map(Step::from),
+            Trigger::Manoeuvre => self.after_manoeuvre(now).map(Step::from),
+            Trigger::Check => self.after_check(now),
+        }
+    }
+
+    fn after_input(&self, now: Instant, input: &Input<'_>) -> Option<Transition<Avoiding>> {
+        let state = self.flight.state();
+        match (*input, state) {
+            (Input::Failed(_), State::Flying(Avoiding::EmergencyLand { .. }) | State::Aborted(_)) => None,
+            (Input::Failed(_), State::Flying(avoiding)) => {
+                Some(ordering(Avoiding::EmergencyLand { conflict: avoiding.conflict() }, Order::Land))
+            }
+            (Input::Failed(_), State::TakingOff) if self.flight.is_armed() => {
+                Some(Transition::ordering(State::Aborted(EndFlight::Land), Order::Land))
+            }
+            (Input::Telemetry(t), State::Flying(_) | State::Aborted(_)) if !t.armed => {
+                Some(Transition::to(State::Finished))
+            }
+            (Input::Telemetry(_), State::Flying(Avoiding::Normal { since })) if self.is_over(now, since) => {
+                Some(Transition::ordering(State::Landing, Order::Land))
+            }
+            (Input::Message { from, .. }, State::Flying(avoiding)) => self.after_beacon(from, avoiding),
+            (Input::Done(order), State::Flying(avoiding)) => self.after_effect(now, order, avoiding),
+            (_, _) => self.flight.next(now, input, Avoiding::Normal { since: now }),
+        }
+    }
+
+    /// A peer that gives way too names the position of the risk where we do not see it.
+    fn after_beacon(&self, from: VehicleId, mut avoiding: Avoiding) -> Option<Transition<Avoiding>> {
+        let (Avoiding::GoOnPlease { conflict, .. }
+        | Avoiding::Resuming { conflict, from: Waiting::GoOnPlease, .. }) = &mut avoiding
+        else {
+            return None;
+        };
+        if conflict.peer != from || conflict.risk.is_some() {
+            return None;
+        }
+        let peer = self.neighbours.get(from).filter(|p| p.beacon.state == Avoidance::GoOnPlease)?;
+        conflict.risk = Some(peer.location(self.frame()?, 1)?);
+        Some(to(avoiding))
+    }
+
+    /// The effect of an order was seen.
+    fn after_effect(&self, now: Instant, order: Order, avoiding: Avoiding) -> Option<Transition<Avoiding>> {
+        match (order, avoiding) {
+            (Order::Hold, Avoiding::Stopping { conflict, stands_by: None }) => {
+                Some(to(Avoiding::Stopping { conflict, stands_by: Some(now + self.config.stop) }))
+            }
+            (Order::Resume | Order::FlyTo(_), Avoiding::Resuming { conflict, then, .. }) => {
+                Some(to(match then {
+                    AfterResume::Normal => Avoiding::Normal { since: now },
+                    AfterResume::Overtaking => Avoiding::Overtaking { conflict, since: now },
+                }))
+            }
+            (_, _) => None,
+        }
+    }
+
+    fn after_manoeuvre(&self, now: Instant) -> Option<Transition<Avoiding>> {
+        let State::Flying(avoiding) = self.flight.state() else { return None };
+        let is_slow = self.flight.speed_m_s() <= self.config.stopped_m_s;
+        match avoiding {
+            Avoiding::Stopping { conflict, stands_by: Some(by) } if is_slow || now >= by => {
+                Some(to(Avoiding::StandStill { conflict, began_at: now, since: now }))
+            }
+            Avoiding::MovingAside { conflict, since, aside, calm_by } => {
+                let there = self.motion.here.truncate().distance(aside) < ASIDE_ARRIVED_M;
+                let by = calm_by.or(there.then_some(now + self.config.calm));
+                if by.is_some_and(|by| is_slow && there || now >= by) {
+                    return Some(to(self.waits(now, conflict)));
+                }
+                (by != calm_by).then(|| to(Avoiding::MovingAside { conflict, since, aside, calm_by: by }))
+            }
+            Avoiding::Normal { .. }
+            | Avoiding::Stopping { .. }
+            | Avoiding::StandStill { .. }
+            | Avoiding::GoOnPlease { .. }
+            | Avoiding::Overtaking { .. }
+            | Avoiding::Resuming { .. }
+            | Avoiding::EmergencyLand { .. } => None,
+        }
+    }
+
+    fn after_check(&self, now: Instant) -> Option<Step> {
+        let State::Flying(avoiding) = self.flight.state() else { return None };
+        match avoiding {
+            Avoiding::Normal { since } => self.check_risks(now, since).map(Step::from),
+            Avoiding::StandStill { conflict, began_at, since } => self
+                .check_peer(now, since, avoiding)
+                .or_else(|| self.check_right_of_way(now, conflict, began_at, since).map(Step::from)),
+            Avoiding::MovingAside { since, .. } => self.check_peer(now, since, avoiding),
+            Avoiding::GoOnPlease { conflict, since, event } => {
+                self.check_peer(now, since, avoiding).or_else(|| {
+                    let newest = self.neighbours.get(conflict.peer).map(|peer| peer.beacon.event);
+                    let has_passed = event.is_some() && newest.is_some() && newest != event;
+                    has_passed.then(|| self.resume(avoiding, Outcome::Solved)).flatten()
+                })
+            }
+            Avoiding::Overtaking { conflict, since } => {
+                self.check_peer(now, since, avoiding).or_else(|| self.check_passed(now, conflict, since))
+            }
+            Avoiding::Stopping { .. } | Avoiding::Resuming { .. } | Avoiding::EmergencyLand { .. } => None,
+        }
+    }
+
+    /// Whether a conflict has lasted too long, or is over because the peer lands.
+    fn check_peer(&self, now: Instant, since: Instant, avoiding: Avoiding) -> Option<Step> {
+        let conflict = avoiding.conflict()?;
+        let peer = self.neighbours.get(conflict.peer);
+        let too_long = now.since(since) > self.config.deadlock.timeout(self.config.planned_speed_m_s);
+        let is_silent = peer.is_none_or(|p| !p.is_recent(now, self.config.beacon_validity));
+        let lands = self.config.landing_is_out && peer.is_some_and(|p| p.beacon.landing);
+        let passes = matches!(avoiding, Avoiding::Overtaking { .. });
+        match (too_long, lands) {
+            // Passing, the peer has moved out of the way.
+            (true, _) if passes => Some(self.solved(now, Outcome::DeadlockSolved)),
+            (true, _) if is_silent => self.resume(avoiding, Outcome::DeadlockSolved),
+            (true, _) => Some(Step {
+                transition: ordering(Avoiding::EmergencyLand { conflict: Some(conflict) }, Order::Land),
+                outcome: Some(Outcome::DeadlockFailed),
+            }),
+            (false, true) if passes => Some(self.solved(now, Outcome::Solved)),
+            (false, true) => self.resume(avoiding, Outcome::Solved),
+            (false, false) => None,
+        }
+    }
+
+    /// Normal: whether another comes too near (a), or stands because of us.
+    fn check_risks(&self, now: Instant, since: Instant) -> Option<Transition<Avoiding>> {
+        if !self.checks_risks() {
+            return None;
+        }
+        let frame = self.frame()?;
+        let last = &self.last_beacon;
+        let ours = risk::Trajectory {
+            locations: &last.locations,
+            age_s: now.since(last.measured_at).as_secs_f64(),
+            speed_m_s: last.speed_m_s,
+            is_normal: true,
+            stands: false,
+        };
+        let here = *last.locations.first()?;
+        let reach_m =
+            last.locations.iter().map(|l| l.truncate().distance(here.truncate())).fold(0.0, f64::max);
+        let valid =
+            || self.valid_neighbours(now).filter(|n| !(self.config.landing_is_out && n.beacon.landing));
+        let is_ignored =
+            |id: VehicleId| self.ignored.is_some_and(|(ignored, until)| ignored == id && now < until);
+        let found = valid()
+            .filter(|n| !is_ignored(n.id) && n.is_within(reach_m + self.config.risk.distance_m, here))
+            .find_map(|n| {
+                let locations = n.locations(frame);
+                let theirs = n.trajectory(now, &locations);
+                let prediction = &self.config.prediction;
+                let at =
+                    risk::between(&ours, &theirs, &self.config.risk, &prediction.horizon, prediction.hop_s)?;
+                Some(Conflict { peer: n.id, risk: Some(at) })
+            });
+        // No aircraft is in our way, but one stands because of us.
+        let claimed = || {
+            let peer = valid().find(|n| n.beacon.avoiding == Some(self.config.me))?.id;
+            (now.since(since) > self.config.resume).then_some(Conflict { peer, risk: None })
+        };
+        let conflict = found.or_else(claimed)?;
+        Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
+    }
+
+    /// Whether an aircraft in Normal looks for risks: not before its first beacon, and not at its end.
+    pub(super) fn checks_risks(&self) -> bool {
+        self.last_beacon.state == Some(Avoidance::Normal) && !self.is_last_reached() && !self.is_landing()
+    }
+
+    pub(super) fn valid_neighbours(&self, now: Instant) -> impl Iterator<Item = &Neighbour> {
+        self.neighbours.by_priority().filter(move |n| n.is_valid(now, self.config.beacon_validity))
+    }
+
+    /// StandStill: which of the two passes.
+    fn check_right_of_way(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        began_at: Instant,
+        since: Instant,
+    ) -> Option<Transition<Avoiding>> {
+        if now.since(since) < self.config.standing {
+            // One with a still higher right of way may stand because of us.
+            let higher = self.valid_neighbours(now).find(|n| {
+                n.beacon.state == Avoidance::StandStill
+                    && !n.beacon.landing
+                    && n.beacon.avoiding == Some(self.config.me)
+            });
+            let peer = higher.map(|n| n.id).filter(|&id| id > conflict.peer)?;
+            let conflict = Conflict { peer, risk: None };
+            return Some(to(Avoiding::StandStill { conflict, began_at, since }));
+        }
+        let peer = self.neighbours.get(conflict.peer)?;
+        match peer.beacon.avoiding {
+            Some(third) if third != self.config.me => {
+                // It has another conflict first: ours is next. Where it is received no more that is old news, and
+                // three that wait for each other in a ring would wait until their batteries are empty.
+                let waits = peer.is_recent(now, self.config.beacon_validity)
+                    && now.since(began_at) <= self.config.turn;
+                waits.then(|| to(Avoiding::StandStill { conflict, began_at, since: now }))
+            }
+            Some(_) if self.config.me > peer.id && peer.beacon.state == Avoidance::GoOnPlease => {
+                self.resumed(Avoiding::StandStill { conflict, began_at, since }, AfterResume::Overtaking)
+            }
+            Some(_) if self.config.me < peer.id && self.tested_state(peer) == Avoidance::StandStill => {
+                self.give_way(now, conflict, peer)
+            }
+            Some(_) | None => None,
+        }
+    }
+
+    /// The state that transition d tests.
+    fn tested_state(&self, peer: &Neighbour) -> Avoidance {
+        match self.config.aside_tests {
+            AsideTests::Avoided => peer.beacon.state,
+            AsideTests::LastScanned => self
+                .last_scanned
+                .and_then(|id| self.neighbours.get(id))
+                .map_or(peer.beacon.state, |n| n.beacon.state),
+        }
+    }
+
+    /// Out of the way (c) or aside (d).
+    fn give_way(&self, now: Instant, conflict: Conflict, peer: &Neighbour) -> Option<Transition<Avoiding>> {
+        let (frame, telemetry) = (self.frame()?, self.flight.telemetry()?);
+        let path: Vec<DVec2, LOCATIONS_MAX> = peer.locations(frame).iter().map(|l| l.truncate()).collect();
+        let rules = aside::Aside {
+            planned_speed_m_s: f64::from(peer.beacon.planned_speed_cm_s) * 1e-2,
+            safe_distance_m: self.config.safe_distance_m,
+            curves: self.config.curves,
+        };
+        let Some(aside) = aside::place(self.motion.here.truncate(), &path, &rules) else {
+            return Some(to(self.waits(now, conflict)));
+        };
+        let there = frame.to_position(aside.extend(0.0));
+        let target = Point {
+            latitude_e7: there.latitude_e7,
+            longitude_e7: there.longitude_e7,
+            height_mm: libm::round(telemetry.height_m * 1e3) as i32,
+        };
+        let moving = Avoiding::MovingAside { conflict, since: now, aside, calm_by: None };
+        Some(ordering(moving, Order::FlyTo(target)))
+    }
+
+    /// Overtaking: whether the peer is passed (i).
+    fn check_passed(&self, now: Instant, conflict: Conflict, since: Instant) -> Option<Step> {
+        let peer = self.neighbours.get(conflict.peer)?;
+        let there = peer.at.truncate();
+        let Motion { here, trail, .. } = &self.motion;
+        let behind = trail.moves_away_from(there)
+            && conflict.risk.is_none_or(|at| trail.moves_away_from(at.truncate()));
+        let beyond =
+            !self.config.overtake_beyond || here.truncate().distance(there) > self.config.risk.distance_m;
+        // Over its last waypoint it goes no farther: an aircraft that waits for it would wait for ever.
+        let passed = behind && beyond || self.is_over(now, since);
+        (now.since(since) > self.config.overtaking && passed).then(|| self.solved(now, Outcome::Solved))
+    }
+
+    /// Out of the peer's way.
+    fn waits(&self, now: Instant, conflict: Conflict) -> Avoiding {
+        let event = self.neighbours.get(conflict.peer).map(|peer| peer.beacon.event);
+        Avoiding::GoOnPlease { conflict, since: now, event }
+    }
+
+    /// On the mission already.
+    fn solved(&self, now: Instant, outcome: Outcome) -> Step {
+        Step { transition: to(Avoiding::Normal { since: now }), outcome: Some(outcome) }
+    }
+
+    /// Back to the mission, the conflict being over.
+    fn resume(&self, avoiding: Avoiding, outcome: Outcome) -> Option<Step> {
+        let transition = self.resumed(avoiding, AfterResume::Normal)?;
+        Some(Step { transition, outcome: Some(outcome) })
+    }
+
+    fn resumed(&self, avoiding: Avoiding, then: AfterResume) -> Option<Transition<Avoiding>> {
+        let (conflict, from) = match avoiding {
+            Avoiding::StandStill { conflict, .. } => (conflict, Waiting::StandStill),
+            Avoiding::MovingAside { conflict, aside, .. } => (conflict, Waiting::MovingAside { aside }),
+            Avoiding::GoOnPlease { conflict, .. } => (conflict, Waiting::GoOnPlease),
+            Avoiding::Normal { .. }
+            | Avoiding::Stopping { .. }
+            | Avoiding::Overtaking { .. }
+            | Avoiding::Resuming { .. }
+            | Avoiding::EmergencyLand { .. } => return None,
+        };
+        // The last waypoint counts as reached a stopping distance before it. Then the flight controller has ended
+        // its mission, and AUTO would begin it anew at the first waypoint.
+        let order = match self.flight.route().last().filter(|_| self.is_last_reached()) {
+            Some(&last) => Order::FlyTo(last),
+            None => Order::Resume,
+        };
+        Some(ordering(Avoiding::Resuming { conflict, from, then }, order))
+    }
+
+    fn is_over(&self, now: Instant, since: Instant) -> bool {
+        self.flight.is_over(now, since, self.config.stopped_m_s)
+    }
+}
