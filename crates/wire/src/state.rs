@@ -23,7 +23,7 @@ pub enum StateId {
     SetupFinished,
     /// `mission`, `sweep`: on the mission.
     Flying,
-    /// `mission`, `sweep`: holding after a failure.
+    /// `mission`, `sweep`, `mbcap`: holding after a failure.
     Holding,
     /// `muscop`: at a waypoint, waiting for the others.
     WaypointReached,

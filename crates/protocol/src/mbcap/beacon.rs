@@ -5,10 +5,8 @@ use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message};
 
 use super::predict::{self, Locations, Moving, STANDING_M_S, Track};
-use super::state::Avoiding;
-use super::{Mbcap, Motion};
-use crate::flight::State;
-use crate::{Action, Actions, push};
+use super::{Mbcap, Motion, State, flying};
+use crate::{Action, Actions, EndFlight, push};
 
 /// A standing aircraft broadcasts its next waypoints up to the first that is farther than this, metres.
 const PATH_MAX_M: f64 = 400.0;
@@ -28,9 +26,23 @@ pub(super) struct LastBeacon {
 }
 
 impl Mbcap {
-    /// The locations of a new beacon (thesis section 5.1.3).
-    fn locations(&self, avoiding: Option<Avoiding>, waypoints: &[DVec3]) -> Locations {
+    /// The locations of a new beacon (thesis section 5.1.3); of an aircraft that has left its mission, the current
+    /// one.
+    fn locations(&self, state: State, waypoints: &[DVec3]) -> Locations {
         let mut locations = Locations::new();
+        let avoiding = match state {
+            State::Flying(avoiding) => Some(avoiding),
+            State::TakingOff | State::Landing => None,
+            State::Start
+            | State::Setup
+            | State::SetupFinished
+            | State::Holding { .. }
+            | State::Finished
+            | State::Aborted(_) => {
+                locations.extend([self.motion.here]);
+                return locations;
+            }
+        };
         let Motion { here, trail, acceleration, .. } = self.motion;
         let speed_m_s = self.flight.speed_m_s();
         let moving = Moving { at: here, speed_m_s, acceleration_m_s2: acceleration.m_s2(), trail };
@@ -69,21 +81,14 @@ impl Mbcap {
 
     /// Sends a beacon; every few of them with a new prediction.
     pub(super) fn broadcast(&mut self, now: Instant, out: &mut Actions) {
-        let avoiding = match self.flight.state() {
-            State::Flying(avoiding) => Some(avoiding),
-            State::TakingOff | State::Landing => None,
-            State::Start
-            | State::Setup
-            | State::SetupFinished
-            | State::Holding { .. }
-            | State::Finished
-            | State::Aborted(_) => return,
+        let state = self.flight.state();
+        let Some(shown) = shown(state) else { return };
+        let (Some(local), true) = (&self.local, self.flight.is_armed()) else {
+            return;
         };
-        let (Some(local), true) = (&self.local, self.flight.is_armed()) else { return };
-        let shown = avoiding.map_or(Avoidance::Normal, |a| a.shown());
         let changed = self.config.renew_at_change && self.last_beacon.state != Some(shown);
         if changed || self.last_beacon.sent.is_multiple_of(self.config.beacons_per_prediction) {
-            let locations = self.locations(avoiding, &local.waypoints);
+            let locations = self.locations(state, &local.waypoints);
             let encode = |&at: &DVec3| {
                 let Position { latitude_e7, longitude_e7, altitude_mm } = local.frame.to_position(at);
                 Location { latitude_e7, longitude_e7, altitude_mm }
@@ -110,13 +115,26 @@ impl Mbcap {
             event: self.event,
             state: shown,
             landing,
-            avoiding: avoiding.and_then(|a| a.conflict()).map(|c| c.peer),
+            avoiding: flying(state).and_then(|a| a.conflict()).map(|c| c.peer),
             planned_speed_cm_s: cm_s(self.config.planned_speed_m_s),
             speed_cm_s: cm_s(last.speed_m_s),
             age_ms: age_ms as u16,
             locations: last.encoded.clone(),
         };
         push(out, Action::Broadcast { flight: 0, message: Message::Beacon(beacon) });
+    }
+}
+
+/// What others see of a state in the air. They know six states: an aircraft that holds or returns, by a command or
+/// after a failure, is an obstacle where it is, as in StandStill; one that lands says so beside its state.
+const fn shown(state: State) -> Option<Avoidance> {
+    match state {
+        State::Flying(avoiding) => Some(avoiding.shown()),
+        State::TakingOff | State::Landing | State::Aborted(EndFlight::Land) => Some(Avoidance::Normal),
+        State::Holding { .. } | State::Aborted(EndFlight::Hold | EndFlight::Return) => {
+            Some(Avoidance::StandStill)
+        }
+        State::Start | State::Setup | State::SetupFinished | State::Finished => None,
     }
 }
 

@@ -131,6 +131,9 @@ pub struct Config {
     pub calm: Duration,
     /// How long the aircraft may take to stop before it counts as standing anyway.
     pub stop: Duration,
+    /// After a failure the aircraft holds for so long, for an operator to decide, and then lands. A conflict that
+    /// was not solved is no failure: there it lands without holding, as published.
+    pub hold_before_landing: Duration,
     /// The state that transition d tests (the reference tests the last scanned beacon's: a defect).
     pub aside_tests: AsideTests,
 }
@@ -223,6 +226,7 @@ impl Config {
             stopped_m_s: 0.2,
             calm: Duration::from_secs(30),
             stop: Duration::from_secs(5),
+            hold_before_landing: Duration::from_secs(60),
             aside_tests: AsideTests::Avoided,
         }
     }

@@ -11,7 +11,7 @@ use super::predict::LOCATIONS_MAX;
 use super::state::{AfterResume, Avoiding, Conflict, Waiting};
 use super::{Mbcap, Motion, aside, risk};
 use crate::flight::{State, Transition};
-use crate::{EndFlight, Input, Order};
+use crate::{Input, Order};
 
 /// Nearer than this to the position aside the aircraft has arrived, metres.
 const ASIDE_ARRIVED_M: f64 = 1.0;
@@ -71,19 +71,12 @@ impl Mbcap {
     }
 
     fn after_input(&self, now: Instant, input: &Input<'_>) -> Option<Transition<Avoiding>> {
-        let state = self.flight.state();
-        match (*input, state) {
-            (Input::Failed(_), State::Flying(Avoiding::EmergencyLand { .. }) | State::Aborted(_)) => None,
-            (Input::Failed(_), State::Flying(avoiding)) => {
-                Some(ordering(Avoiding::EmergencyLand { conflict: avoiding.conflict() }, Order::Land))
-            }
-            (Input::Failed(_), State::TakingOff) if self.flight.is_armed() => {
-                Some(Transition::ordering(State::Aborted(EndFlight::Land), Order::Land))
-            }
-            (Input::Telemetry(t), State::Flying(_) | State::Aborted(_)) if !t.armed => {
-                Some(Transition::to(State::Finished))
-            }
-            (Input::Telemetry(_), State::Flying(Avoiding::Normal { since })) if self.is_over(now, since) => {
+        match (*input, self.flight.state()) {
+            // It lands because nothing else helped, as published: the one state that no failure interrupts.
+            (Input::Failed(_), State::Flying(Avoiding::EmergencyLand { .. })) => None,
+            (Input::Telemetry(t), State::Flying(Avoiding::Normal { since }))
+                if t.armed && self.is_over(now, since) =>
+            {
                 Some(Transition::ordering(State::Landing, Order::Land))
             }
             (Input::Message { from, .. }, State::Flying(avoiding)) => self.after_beacon(from, avoiding),
@@ -124,7 +117,9 @@ impl Mbcap {
     }
 
     fn after_manoeuvre(&self, now: Instant) -> Option<Transition<Avoiding>> {
-        let State::Flying(avoiding) = self.flight.state() else { return None };
+        let State::Flying(avoiding) = self.flight.state() else {
+            return None;
+        };
         let is_slow = self.flight.speed_m_s() <= self.config.stopped_m_s;
         match avoiding {
             Avoiding::Stopping { conflict, stands_by: Some(by) } if is_slow || now >= by => {
@@ -149,7 +144,9 @@ impl Mbcap {
     }
 
     fn after_check(&self, now: Instant) -> Option<Step> {
-        let State::Flying(avoiding) = self.flight.state() else { return None };
+        let State::Flying(avoiding) = self.flight.state() else {
+            return None;
+        };
         match avoiding {
             Avoiding::Normal { since } => self.check_risks(now, since).map(Step::from),
             Avoiding::StandStill { conflict, began_at, since } => self
@@ -182,8 +179,9 @@ impl Mbcap {
             // Passing, the peer has moved out of the way.
             (true, _) if passes => Some(self.solved(now, Outcome::DeadlockSolved)),
             (true, _) if is_silent => self.resume(avoiding, Outcome::DeadlockSolved),
+            // As published: it does not hold first, for the peer is waiting too.
             (true, _) => Some(Step {
-                transition: ordering(Avoiding::EmergencyLand { conflict: Some(conflict) }, Order::Land),
+                transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),
                 outcome: Some(Outcome::DeadlockFailed),
             }),
             (false, true) if passes => Some(self.solved(now, Outcome::Solved)),

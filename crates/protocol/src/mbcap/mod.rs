@@ -13,7 +13,8 @@
 //! any but Normal, for too long: the other is silent ▶ Normal (f, i, j, k), else ▶ EmergencyLand (g)
 //! ```
 //!
-//! Before and after its mission the aircraft flies as every other does ([`crate::flight`]). What follows from what
+//! Before and after its mission, and after a failure, the aircraft flies as every other does ([`crate::flight`]); it
+//! broadcasts until its motors stop. What follows from what
 //! is one function that reads and never writes (`decide`); this file acts on it. Detection is [`risk`], prediction
 //! [`predict`], the position aside [`aside`]. What the sources leave open or say twice is decided in
 //! `docs/protocols/mbcap.md`.
@@ -130,10 +131,10 @@ impl Mbcap {
         let mut phase = |period: Duration| {
             now + Duration::from_micros(rng.next_u64() % (period.as_micros() as u64).max(1))
         };
-        let Config { height_least_m, height_most_m, distance_most_m, .. } = config;
+        let Config { height_least_m, height_most_m, distance_most_m, hold_before_landing, .. } = config;
         let fence = Fence { height_least_m, height_most_m, distance_most_m };
         Self {
-            flight: RouteFlight::new(Rules { fence, hold_before_landing: Duration::from_secs(60) }),
+            flight: RouteFlight::new(Rules { fence, hold_before_landing }),
             local: None,
             motion: Motion { is_on_track: true, ..Motion::default() },
             neighbours: Neighbours::default(),
@@ -241,8 +242,7 @@ impl Mbcap {
         if matches!((old, new), (State::SetupFinished, State::TakingOff)) {
             self.begin_flight();
         }
-        let shown = |state| flying(state).map(|avoiding| avoiding.shown());
-        if shown(new).is_some() && shown(new) != shown(old) && self.config.renew_at_change {
+        if self.config.renew_at_change && is_shown_anew(old, new) {
             (self.last_beacon.sent, self.beacon_at) = (0, now);
         }
         if !is_same(old, new) {
@@ -337,6 +337,20 @@ fn is_same(old: State, new: State) -> bool {
     }
 }
 
+/// Whether others see another state.
+fn is_shown_anew(old: State, new: State) -> bool {
+    match new {
+        State::Flying(new) => flying(old).map(|old| old.shown()) != Some(new.shown()),
+        State::Holding { .. } | State::Aborted(_) => !is_same(old, new),
+        State::Start
+        | State::Setup
+        | State::SetupFinished
+        | State::TakingOff
+        | State::Landing
+        | State::Finished => false,
+    }
+}
+
 fn severity(trigger: Trigger<'_>, new: State) -> Severity {
     match (trigger, new) {
         (_, State::Flying(Avoiding::Stopping { .. } | Avoiding::EmergencyLand { .. })) => Severity::Warning,
@@ -407,35 +421,19 @@ impl Protocol for Mbcap {
             State::Start | State::Setup | State::SetupFinished | State::Finished => {
                 (Instant::NEVER, "nothing")
             }
+            State::Aborted(_) if !self.flight.is_armed() => (Instant::NEVER, "nothing"),
             State::TakingOff
             | State::Flying(_)
             | State::Holding { .. }
             | State::Landing
-            | State::Aborted(_) => {
-                if self.beacon_at <= self.check_at {
-                    (self.beacon_at, "beacon due")
-                } else {
-                    (self.check_at, "check for conflicts")
-                }
-            }
+            | State::Aborted(_) => [(self.beacon_at, "beacon due"), (self.check_at, "check for conflicts")]
+                .into_iter()
+                .fold(self.flight.poll_timeout(), |first, next| if next.0 < first.0 { next } else { first }),
         }
     }
 
     fn permits(&self, command: Command) -> Result<(), Denied> {
-        let found = self.state_id();
-        match command {
-            Command::Hold | Command::Return | Command::Land if !self.flight.is_armed() => {
-                Err(Denied::OnGround { found })
-            }
-            Command::Setup
-            | Command::Start
-            | Command::Hold
-            | Command::Return
-            | Command::Land
-            | Command::RecoverControl
-            | Command::Engage
-            | Command::Exclude { .. } => self.flight.permits(command, found),
-        }
+        self.flight.permits(command, self.state_id())
     }
 
     fn route(&self) -> &[Point] {

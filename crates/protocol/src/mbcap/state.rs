@@ -73,10 +73,11 @@ pub enum Avoiding {
         /// What follows.
         then: AfterResume,
     },
-    /// Landing: the conflict was not solved in time.
+    /// Landing: the conflict was not solved in time. The published exception to the rule that an aircraft holds
+    /// before it lands ([`crate::flight`]).
     EmergencyLand {
         /// Which.
-        conflict: Option<Conflict>,
+        conflict: Conflict,
     },
 }
 
@@ -131,8 +132,8 @@ impl Avoiding {
             | Self::MovingAside { conflict, .. }
             | Self::GoOnPlease { conflict, .. }
             | Self::Overtaking { conflict, .. }
-            | Self::Resuming { conflict, .. } => Some(conflict),
-            Self::EmergencyLand { conflict } => conflict,
+            | Self::Resuming { conflict, .. }
+            | Self::EmergencyLand { conflict } => Some(conflict),
         }
     }
 

@@ -223,7 +223,7 @@ impl Driver {
         self.stand_still();
         for _ in 0..120 {
             self.mutual(Avoidance::Overtaking, ELSEWHERE);
-            self.check();
+            self.wait(1);
         }
     }
 

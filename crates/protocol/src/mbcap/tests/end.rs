@@ -104,3 +104,54 @@ fn mbcap_14_three_that_wait_for_each_other_do_not_wait_for_ever() {
     driver.fly(HERE, 0.0);
     assert_eq!(driver.protocol.view().state, StateId::EmergencyLand);
 }
+
+#[test]
+fn mbcap_15_what_fails_in_the_air_holds_and_broadcasts_and_lands_60_s_later() {
+    for lead in [Driver::normal, Driver::stand_still, Driver::told_to_hold] {
+        let mut driver = Driver::new(1, 2);
+        lead(&mut driver);
+        assert_eq!(orders(&mut driver, |d| d.feed(Input::Failed(Order::Resume))), [Order::Hold]);
+        assert_eq!(driver.protocol.view().state, StateId::Holding);
+        driver.wait(1);
+        // For others it is an obstacle where it is, and in conflict with no aircraft.
+        let Beacon { state, landing, avoiding, locations, .. } = driver.sent.clone();
+        assert_eq!((state, landing, avoiding, locations.len()), (Avoidance::StandStill, false, None, 1));
+        assert_eq!(orders(&mut driver, |d| d.wait(58)), [], "the operator may decide");
+        assert_eq!(orders(&mut driver, |d| d.wait(1)), [Order::Land]);
+        driver.at.landing = true;
+        driver.wait(2);
+        assert!(driver.sent.landing, "others need not keep clear any more");
+        driver.disarm();
+        assert_eq!(
+            (driver.protocol.view().state, driver.protocol.poll_timeout().0),
+            (StateId::Aborted, Instant::NEVER)
+        );
+    }
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    driver.feed(Input::Failed(Order::Resume));
+    assert_eq!(
+        orders(&mut driver, |d| d.feed(Input::Failed(Order::Hold))),
+        [Order::Land],
+        "it cannot even hold"
+    );
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    driver.feed(Input::Failed(Order::Resume));
+    assert_eq!(orders(&mut driver, |d| d.command(Command::Return)), [Order::Return], "the operator decided");
+    assert_eq!(orders(&mut driver, |d| d.wait(100)), []);
+}
+
+#[test]
+fn mbcap_15_a_conflict_that_is_not_solved_lands_without_holding_as_published() {
+    let mut driver = Driver::new(1, 2);
+    let asked = orders(&mut driver, Driver::emergency_land);
+    assert_eq!((asked.last(), driver.protocol.view().state), (Some(&Order::Land), StateId::EmergencyLand));
+    assert_eq!(orders(&mut driver, |d| d.feed(Input::Failed(Order::Land))), []);
+    assert_eq!(
+        (driver.protocol.view().state, driver.sent.state),
+        (StateId::EmergencyLand, Avoidance::EmergencyLand)
+    );
+    driver.disarm();
+    assert_eq!(driver.protocol.view().state, StateId::Aborted, "its mission was not completed");
+}

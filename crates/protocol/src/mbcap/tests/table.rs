@@ -19,7 +19,7 @@ type State = (&'static str, Of, fn(&mut Driver));
 type Step = (&'static str, fn(&mut Driver));
 
 /// Every state, with what it waits for, some seconds after it began.
-const STATES: [State; 21] = [
+const STATES: [State; 23] = [
     ("Start", Of::Both, |_| {}),
     ("Setup", Of::Both, |d| d.command(Command::Setup)),
     ("SetupFinished", Of::Both, Driver::set_up),
@@ -58,6 +58,10 @@ const STATES: [State; 21] = [
     }),
     ("Overtaking", Of::Higher, Driver::overtaking),
     ("EmergencyLand", Of::Both, Driver::emergency_land),
+    ("Holding", Of::Both, |d| {
+        d.normal();
+        d.feed(Input::Failed(Order::Resume));
+    }),
     ("Landing", Of::Both, Driver::landing),
     ("Aborted (Hold)", Of::Both, |d| {
         d.normal();
@@ -71,6 +75,11 @@ const STATES: [State; 21] = [
         d.normal();
         d.command(Command::Land);
     }),
+    ("Aborted, on the ground", Of::Both, |d| {
+        d.normal();
+        d.command(Command::Land);
+        d.disarm();
+    }),
     ("Finished", Of::Both, |d| {
         d.landing();
         d.disarm();
@@ -78,7 +87,7 @@ const STATES: [State; 21] = [
 ];
 
 /// Every input; after each comes one check.
-const INPUTS: [Step; 45] = [
+const INPUTS: [Step; 46] = [
     ("a check", |_| {}),
     ("a risk", |d| d.receive(beacon(Avoidance::Normal, None, NEAR))),
     ("it is in conflict with no aircraft", |d| d.receive(beacon(Avoidance::Normal, None, ELSEWHERE))),
@@ -97,6 +106,7 @@ const INPUTS: [Step; 45] = [
     }),
     ("120 s, it is there", |d| d.until(121, |d| d.mutual(Avoidance::Overtaking, ELSEWHERE))),
     ("120 s, it is silent", |d| d.until(121, |_| {})),
+    ("60 s pass", |d| d.until(60, |_| {})),
     ("standing", |d| d.fly(HERE, 0.0)),
     ("fast", |d| d.fly(HERE, 10.0)),
     ("fast for 6 s", |d| d.until(6, |d| d.fly(HERE, 10.0))),
