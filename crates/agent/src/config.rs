@@ -1,10 +1,10 @@
-//! What one aircraft is configured with, and which numbers cannot be flown.
+//! What one aircraft is configured with, and the limits of the numbers that no protocol has.
 
 use wingbeat_autopilot::codec::signing::Key;
 use wingbeat_geo::Duration;
-use wingbeat_protocol::ConfigError as Number;
+use wingbeat_protocol::ConfigError;
 
-use crate::{Coordination, separation};
+use crate::{Coordination, guardian, separation};
 
 /// What one aircraft is configured with.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,52 +62,45 @@ impl Config {
     }
 }
 
-/// Why a configuration cannot be flown.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum ConfigError {
-    /// A number of the protocol, a distance or a period.
-    #[error(transparent)]
-    Number(#[from] wingbeat_protocol::ConfigError),
-    /// System id 0 addresses everybody and belongs to nobody.
-    #[error("ground_station_system_id: found 0, expected 1 to 255")]
-    GroundStation,
-    /// Nobody would be warned of a collision.
-    #[error("alarm_distance_m: found {alarm_m} m, expected at least collision_distance_m, {collision_m} m")]
-    Alarm {
-        /// When it alarms.
-        alarm_m: f64,
-        /// What is a collision.
-        collision_m: f64,
-    },
-    /// It would alarm of what nobody can know.
-    #[error("alarm_time_s: found {0} s, expected more than 0 and at most 20 s")]
-    AlarmTime(f64),
-}
-
 impl Config {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if self.ground_station_system_id == 0 {
-            return Err(ConfigError::GroundStation);
-        }
-        Number::period("position_interval_ms", self.position_interval, 20, 2_000)?;
-        self.separation.check()?;
-        Ok(self.coordination.check()?)
+        // System id 0 addresses all systems.
+        let id = f64::from(self.ground_station_system_id);
+        ConfigError::range("ground_station_system_id", id, 1.0, 255.0)
+            .and_then(|()| ConfigError::period("position_interval_ms", self.position_interval, 20, 2_000))
+            .map_err(|error| error.within("autopilot"))?;
+        let percent = f64::from(self.battery_least_percent);
+        ConfigError::range("battery_least_percent", percent, 0.0, 100.0)
+            .map_err(|error| error.within("preflight"))?;
+        self.separation.check().map_err(|error| error.within("separation"))?;
+        self.coordination.check()
     }
 }
 
 impl separation::Thresholds {
     fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::distance("alarm_distance_m", self.alarm_distance_m)?;
+        ConfigError::distance("collision_distance_m", self.collision_distance_m)?;
+        ConfigError::distance("rule_horizontal_m", self.rule_horizontal_m)?;
+        ConfigError::distance("rule_vertical_m", self.rule_vertical_m)?;
         let (alarm_m, collision_m) = (self.alarm_distance_m, self.collision_distance_m);
-        Number::distance("alarm_distance_m", alarm_m)?;
-        Number::distance("collision_distance_m", collision_m)?;
-        Number::distance("rule_horizontal_m", self.rule_horizontal_m)?;
-        Number::distance("rule_vertical_m", self.rule_vertical_m)?;
-        if alarm_m < collision_m {
-            return Err(ConfigError::Alarm { alarm_m, collision_m });
-        }
-        if !(self.alarm_time_s > 0.0 && self.alarm_time_s <= 20.0) {
-            return Err(ConfigError::AlarmTime(self.alarm_time_s));
-        }
-        Ok(Number::period("rule_period_ms", self.rule_period, 50, 10_000)?)
+        // Otherwise a collision would not be announced.
+        ConfigError::at_least("alarm_distance_m", alarm_m, collision_m, "separation.collision_distance_m")?;
+        // Nothing is predicted for longer than that.
+        ConfigError::above("alarm_time_s", self.alarm_time_s, 0.0, 20.0)?;
+        ConfigError::period("rule_period_ms", self.rule_period, 50, 10_000)
+    }
+}
+
+impl guardian::Config {
+    /// Judges the guardian's numbers.
+    ///
+    /// # Errors
+    /// The first number that cannot be kept.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        // Two pulses and a half at least; an aircraft is not left alone for longer than 10 s.
+        ConfigError::period("silence_ms", self.silence, 500, 10_000)
+            .and_then(|()| ConfigError::range("hold_s", self.hold.as_secs_f64(), 1.0, 600.0))
+            .map_err(|error| error.within("guard"))
     }
 }

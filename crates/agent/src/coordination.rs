@@ -42,8 +42,13 @@ macro_rules! protocols {
             }
 
             pub(crate) fn check(&self) -> Result<(), ConfigError> {
-                ConfigError::heights(self.heights_m())?;
                 match self { $(Self::$name(config) => config.check(),)+ }
+                    .map_err(|error| error.within(self.section()))
+            }
+
+            /// Section of the configuration file that has the protocol's keys.
+            pub fn section(&self) -> &'static str {
+                match self { $(Self::$name(_) => <$config as Configuration>::SECTION,)+ }
             }
 
             pub(crate) fn begin(&self, seed: u64, now: Instant) -> Flight {

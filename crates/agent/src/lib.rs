@@ -26,7 +26,7 @@ mod status;
 mod tests;
 
 pub use command::{CommandId, Rejection, Reply, Stage};
-pub use config::{CompanionLoss, Config, ConfigError, Signing};
+pub use config::{CompanionLoss, Config, Signing};
 pub use coordination::Coordination;
 pub use status::{
     CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation, Status,
@@ -34,7 +34,7 @@ pub use status::{
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
 pub use wingbeat_autopilot::parameter::{Finding, Watched};
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
-pub use wingbeat_protocol::{Command, Phase, Severity, StateId, Text, View};
+pub use wingbeat_protocol::{Command, ConfigError, Phase, Severity, StateId, Text, View};
 
 use command::{Commands, Seen};
 use coordination::Flight;

@@ -407,21 +407,39 @@ fn a_configuration_that_cannot_be_flown_is_named() {
         error(config)
     };
     assert_eq!((muscop(|_| {}), mbcap(|_| {})), (None, None));
-    assert_eq!(muscop(|c| c.swarm.aircraft = 0).unwrap(), "aircraft: found 0, expected 1 to 128");
-    assert!(muscop(|c| c.swarm.distance_m = f64::NAN).unwrap().starts_with("distance_m: found NaN"));
-    assert!(muscop(|c| c.swarm.height_most_m = 1.0).unwrap().starts_with("heights"));
-    assert!(mbcap(|c| c.height_least_m = 0.0).unwrap().starts_with("heights"));
-    assert!(mbcap(|c| c.planned_speed_m_s = f64::NAN).unwrap().starts_with("planned_speed_m_s: found NaN"));
-    assert!(mbcap(|c| c.risk.distance_m = -1.0).unwrap().starts_with("risk.distance_m: found -1"));
-    assert!(mbcap(|c| c.check_period = Duration::ZERO).unwrap().starts_with("check_period_ms: found 0"));
-    assert!(config(|c| c.ground_station_system_id = 0).unwrap().starts_with("ground_station_system_id"));
+    assert_eq!(muscop(|c| c.swarm.aircraft = 0).unwrap(), "muscop.aircraft: found 0, expected 1 to 128");
+    assert!(muscop(|c| c.swarm.distance_m = f64::NAN).unwrap().starts_with("muscop.distance_m: found NaN"));
+    assert!(muscop(|c| c.swarm.height_most_m = 1.0).unwrap().starts_with("fence.height_most_m: found 1"));
+    assert!(mbcap(|c| c.height_least_m = 0.0).unwrap().starts_with("fence.height_least_m: found 0"));
+    assert!(
+        mbcap(|c| c.planned_speed_m_s = f64::NAN).unwrap().starts_with("mbcap.planned_speed_m_s: found NaN")
+    );
+    assert!(mbcap(|c| c.risk.distance_m = -1.0).unwrap().starts_with("mbcap.risk_distance_m: found -1"));
+    assert!(
+        mbcap(|c| c.check_period = Duration::ZERO).unwrap().starts_with("mbcap.check_period_ms: found 0")
+    );
+    assert!(
+        config(|c| c.ground_station_system_id = 0).unwrap().starts_with("autopilot.ground_station_system_id")
+    );
     assert_eq!(
         config(|c| c.separation.alarm_distance_m = 4.0).unwrap(),
-        "alarm_distance_m: found 4 m, expected at least collision_distance_m, 5 m"
+        "separation.alarm_distance_m: found 4, expected at least 5 m: separation.collision_distance_m"
     );
-    assert!(config(|c| c.separation.alarm_time_s = f64::NAN).unwrap().starts_with("alarm_time_s: found NaN"));
-    assert!(config(|c| c.separation.rule_vertical_m = 0.0).unwrap().starts_with("rule_vertical_m: found 0"));
-    assert!(config(|c| c.position_interval = Duration::ZERO).unwrap().starts_with("position_interval_ms"));
+    assert!(
+        config(|c| c.separation.alarm_time_s = f64::NAN)
+            .unwrap()
+            .starts_with("separation.alarm_time_s: found NaN")
+    );
+    assert!(
+        config(|c| c.separation.rule_vertical_m = 0.0)
+            .unwrap()
+            .starts_with("separation.rule_vertical_m: found 0")
+    );
+    assert!(
+        config(|c| c.position_interval = Duration::ZERO)
+            .unwrap()
+            .starts_with("autopilot.position_interval_ms")
+    );
 }
 
 /// Messages of the autopilot with this system id.

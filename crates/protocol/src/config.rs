@@ -1,4 +1,7 @@
 //! What every protocol's numbers have in common: who we are, the fence, and which numbers cannot be flown.
+//! Each limit is judged here or in the protocol's own configuration, and nowhere a second time.
+
+use core::fmt;
 
 use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, SWARM_MAX, VehicleId};
@@ -9,131 +12,167 @@ use crate::{FenceError, Protocol};
 pub trait Configuration {
     /// The protocol.
     type Flight: Protocol;
+    /// Section of the configuration file that has its keys.
+    const SECTION: &'static str;
     /// Who we are.
     fn me(&self) -> VehicleId;
     /// Lowest and highest height of a waypoint above home, metres.
     fn heights_m(&self) -> (f64, f64);
-    /// Looks for numbers that cannot be flown.
+    /// Judges every number. Of another section's the error names that section.
     ///
     /// # Errors
-    /// The first one.
+    /// The first number that cannot be flown.
     fn check(&self) -> Result<(), ConfigError>;
     /// A fresh flight of an aircraft on the ground. All its chance comes from `seed`.
     fn begin(&self, seed: u64, now: Instant) -> Self::Flight;
 }
 
-/// Why a configuration cannot be flown.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum ConfigError {
-    /// The number of aircraft is impossible.
-    #[error("aircraft: found {0}, expected 1 to {SWARM_MAX}")]
-    Aircraft(usize),
-    /// A distance is not a positive number.
-    #[error("{name}: found {found} m, expected more than 0 and at most 10000 m")]
-    Distance {
-        /// Which.
-        name: &'static str,
-        /// Found.
-        found: f64,
-    },
-    /// Heights contradict each other.
-    #[error("heights: found {least} m to {most} m, expected 0 < least < most")]
-    Heights {
-        /// Least.
+/// A number that cannot be flown: its key, its value, and what the value may be.
+///
+/// The key is that of the configuration file, so that every program that reads one shows the same message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConfigError {
+    /// Section of the key; `None`: the section of the protocol that judged it.
+    pub section: Option<&'static str>,
+    /// Key, its unit last.
+    pub key: &'static str,
+    /// Value, in the key's unit.
+    pub found: f64,
+    /// What it may be.
+    pub expected: Expected,
+}
+
+/// What a number may be, in its key's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Expected {
+    /// Both ends included.
+    Range {
+        /// Lower end.
         least: f64,
-        /// Most.
+        /// Upper end.
         most: f64,
     },
-    /// The planned speed cannot be flown.
-    #[error("planned_speed_m_s: found {0}, expected 0.5 to 20")]
-    Speed(f64),
-    /// The leader would fly into a slave that lags behind.
-    #[error(
-        "distance_m: found {found} m, expected at least {least} m for a refresh of {refresh_ms} ms: slaves lag \
-         behind, and the leader flies into them (accepts_close flies it all the same)"
-    )]
-    Close {
-        /// Found.
-        found: f64,
-        /// Least.
+    /// The lower end excluded.
+    Above {
+        /// Lower end.
         least: f64,
-        /// How often the leader tells where it is.
-        refresh_ms: u64,
-    },
-    /// The formation would never turn.
-    #[error("turn_m_s: found {0}, expected at least 0.1 m/s")]
-    Turn(f64),
-    /// The formation would assemble outside the fence.
-    #[error("height_m: found {found} m, expected {least} m to {most} m")]
-    Height {
-        /// Found.
-        found: f64,
-        /// Least.
-        least: f64,
-        /// Most.
+        /// Upper end.
         most: f64,
     },
-    /// There is no such strip.
-    #[error("strip: found {found}, expected 0 to {}", .aircraft - 1)]
-    Strip {
-        /// Which.
-        found: usize,
-        /// Number of strips.
-        aircraft: usize,
-    },
-    /// A period is out of its range.
-    #[error("{name}: found {found_ms} ms, expected {least_ms} to {most_ms} ms")]
-    Period {
-        /// Which.
-        name: &'static str,
-        /// Found.
-        found_ms: u64,
-        /// Least.
-        least_ms: u64,
-        /// Most.
-        most_ms: u64,
+    /// Bounded below by another key or by a rule.
+    AtLeast {
+        /// Lower end.
+        least: f64,
+        /// The key, or the rule.
+        reason: &'static str,
     },
 }
 
+impl core::error::Error for ConfigError {}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(section) = self.section {
+            write!(f, "{section}.")?;
+        }
+        write!(f, "{}: found {}, expected ", self.key, self.found)?;
+        let unit = unit(self.key);
+        match self.expected {
+            Expected::Range { least, most } => write!(f, "{least} to {most}{unit}"),
+            Expected::Above { least, most } => write!(f, "more than {least} and at most {most}{unit}"),
+            Expected::AtLeast { least, reason } => write!(f, "at least {least}{unit}: {reason}"),
+        }
+    }
+}
+
+/// The unit is the last word of a key; with the space before it.
+fn unit(key: &str) -> &'static str {
+    const UNITS: [(&str, &str); 6] = [
+        ("_m_s2", " m/s²"),
+        ("_m_s", " m/s"),
+        ("_m", " m"),
+        ("_ms", " ms"),
+        ("_s", " s"),
+        ("_percent", " per cent"),
+    ];
+    UNITS.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
+}
+
 impl ConfigError {
+    /// A longer distance inside a swarm or between two aircraft is a mistake, metres.
+    const DISTANCE_MOST_M: f64 = 10_000.0;
+    /// A longer wait is a mistake.
+    const WAIT_MOST_MS: u64 = 3_600_000;
+
+    /// This error of a number that stands in `section`, unless it names a section already.
+    #[must_use]
+    pub fn within(self, section: &'static str) -> Self {
+        Self { section: self.section.or(Some(section)), ..self }
+    }
+    /// A number in its range.
+    ///
+    /// # Errors
+    /// It is outside.
+    pub fn range(key: &'static str, found: f64, least: f64, most: f64) -> Result<(), Self> {
+        if (least..=most).contains(&found) {
+            return Ok(());
+        }
+        Err(Self { section: None, key, found, expected: Expected::Range { least, most } })
+    }
+    /// A number above `least`.
+    ///
+    /// # Errors
+    /// It is not, or above `most`.
+    pub fn above(key: &'static str, found: f64, least: f64, most: f64) -> Result<(), Self> {
+        if found > least && found <= most {
+            return Ok(());
+        }
+        Err(Self { section: None, key, found, expected: Expected::Above { least, most } })
+    }
+    /// A number that another key or a rule bounds below.
+    ///
+    /// # Errors
+    /// It is less.
+    pub fn at_least(key: &'static str, found: f64, least: f64, reason: &'static str) -> Result<(), Self> {
+        if found >= least {
+            return Ok(());
+        }
+        Err(Self { section: None, key, found, expected: Expected::AtLeast { least, reason } })
+    }
     /// A number of aircraft that a swarm can have.
     ///
     /// # Errors
     /// It cannot.
-    pub fn aircraft(found: usize) -> Result<(), Self> {
-        if (1..=SWARM_MAX).contains(&found) { Ok(()) } else { Err(Self::Aircraft(found)) }
+    pub fn aircraft(found: usize, least: usize) -> Result<(), Self> {
+        Self::range("aircraft", found as f64, least as f64, SWARM_MAX as f64)
     }
-    /// A distance.
+    /// A distance inside a swarm, or between two aircraft.
     ///
     /// # Errors
     /// It is none.
-    pub fn distance(name: &'static str, found: f64) -> Result<(), Self> {
-        if found > 0.0 && found <= 10_000.0 { Ok(()) } else { Err(Self::Distance { name, found }) }
-    }
-    /// Heights between which waypoints lie.
-    ///
-    /// # Errors
-    /// Nothing lies between them.
-    pub fn heights((least, most): (f64, f64)) -> Result<(), Self> {
-        if least > 0.0 && least < most { Ok(()) } else { Err(Self::Heights { least, most }) }
+    pub fn distance(key: &'static str, found: f64) -> Result<(), Self> {
+        Self::above(key, found, 0.0, Self::DISTANCE_MOST_M)
     }
     /// A speed along the legs.
     ///
     /// # Errors
     /// It cannot be flown.
-    pub fn speed(found: f64) -> Result<(), Self> {
-        if (0.5..=20.0).contains(&found) { Ok(()) } else { Err(Self::Speed(found)) }
+    pub fn speed(key: &'static str, found: f64) -> Result<(), Self> {
+        Self::range(key, found, 0.5, 20.0)
     }
     /// A period within its range.
     ///
     /// # Errors
     /// It is outside.
-    pub fn period(name: &'static str, found: Duration, least_ms: u64, most_ms: u64) -> Result<(), Self> {
-        let found_ms = found.as_millis() as u64;
-        if (least_ms..=most_ms).contains(&found_ms) {
-            return Ok(());
-        }
-        Err(Self::Period { name, found_ms, least_ms, most_ms })
+    pub fn period(key: &'static str, found: Duration, least_ms: u64, most_ms: u64) -> Result<(), Self> {
+        Self::range(key, found.as_micros() as f64 / 1e3, least_ms as f64, most_ms as f64)
+    }
+    /// A wait that an operator may use, an hour at most.
+    ///
+    /// # Errors
+    /// It is shorter than `least_ms`, or longer than that.
+    pub fn wait(key: &'static str, found: Duration, least_ms: u64) -> Result<(), Self> {
+        Self::period(key, found, least_ms, Self::WAIT_MOST_MS)
     }
 }
 
@@ -155,6 +194,21 @@ impl Default for Fence {
 }
 
 impl Fence {
+    /// Nothing is flown higher or farther away, metres.
+    const MOST_M: f64 = 100_000.0;
+
+    /// Judges the fence itself.
+    ///
+    /// # Errors
+    /// The first number of the section `fence` that leaves no room for waypoints.
+    pub fn judge(&self) -> Result<(), ConfigError> {
+        let Self { height_least_m, height_most_m, distance_most_m } = *self;
+        ConfigError::above("height_least_m", height_least_m, 0.0, Self::MOST_M)
+            .and_then(|()| ConfigError::above("height_most_m", height_most_m, height_least_m, Self::MOST_M))
+            .and_then(|()| ConfigError::above("distance_most_m", distance_most_m, 0.0, Self::MOST_M))
+            .map_err(|error| error.within("fence"))
+    }
+
     /// Looks for waypoints outside, seen from an aircraft that stands at `here`.
     ///
     /// # Errors

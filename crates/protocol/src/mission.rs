@@ -54,6 +54,7 @@ impl Config {
 
 impl Configuration for Config {
     type Flight = Mission;
+    const SECTION: &'static str = "mission";
 
     fn me(&self) -> VehicleId {
         self.me
@@ -62,8 +63,9 @@ impl Configuration for Config {
         (self.fence.height_least_m, self.fence.height_most_m)
     }
     fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::distance("distance_most_m", self.fence.distance_most_m)?;
-        ConfigError::speed(self.planned_speed_m_s)
+        self.fence.judge()?;
+        ConfigError::speed("planned_speed_m_s", self.planned_speed_m_s)?;
+        ConfigError::wait("hold_before_landing_ms", self.hold_before_landing, 0)
     }
     fn begin(&self, _: u64, _: Instant) -> Mission {
         Mission::new(self.clone())

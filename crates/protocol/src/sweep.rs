@@ -49,6 +49,7 @@ impl Config {
 
 impl Configuration for Config {
     type Flight = Sweep;
+    const SECTION: &'static str = "sweep";
 
     fn me(&self) -> VehicleId {
         self.mission.me
@@ -57,12 +58,10 @@ impl Configuration for Config {
         self.mission.heights_m()
     }
     fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::aircraft(self.aircraft)?;
-        if self.strip >= self.aircraft {
-            return Err(ConfigError::Strip { found: self.strip, aircraft: self.aircraft });
-        }
+        ConfigError::aircraft(self.aircraft, 1)?;
+        ConfigError::range("strip", self.strip as f64, 0.0, (self.aircraft - 1) as f64)?;
         ConfigError::distance("lane_distance_m", self.lane_distance_m)?;
-        self.mission.check()
+        self.mission.check().map_err(|error| error.within(mission::Config::SECTION))
     }
     fn begin(&self, _: u64, _: Instant) -> Sweep {
         Sweep { mission: Mission::new(self.mission.clone()), config: self.clone() }

@@ -34,6 +34,7 @@ pub use pulse::{
 };
 
 use heapless::Vec;
+use serde::Deserialize;
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
 use wingbeat_autopilot::codec::{Decoder, Frame};
@@ -71,7 +72,8 @@ const OVERSLEPT: Duration = Duration::from_millis(500);
 const HEARTBEAT_PERIOD: Duration = Duration::from_secs(1);
 
 /// What follows the hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Then {
     /// Land where it is.
     #[default]

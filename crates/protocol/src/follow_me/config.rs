@@ -1,14 +1,18 @@
 //! What one aircraft of a FollowMe flight is configured with.
 
-use core::fmt;
-
+use serde::Deserialize;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
 use crate::{ConfigError, Configuration, FollowMe, swarm};
 
-/// No slave keeps up with a leader that tells more often.
+/// No follower keeps up with a leader that broadcasts more often.
 const REFRESH_LEAST_MS: u64 = 250;
+/// Nor at this period, which only `accepts_close` permits.
+const REFRESH_LEAST_CLOSE_MS: u64 = 100;
+/// Why a distance is too close for its refresh.
+const CLOSE: &str = "at this refresh followers lag behind so far that the leader flies into them (accepts_close flies it \
+                     all the same)";
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +41,8 @@ pub struct Config {
 }
 
 /// What a slave does that no longer hears its leader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LeaderLost {
     /// Hold position for an operator to decide, then land.
     #[default]
@@ -49,49 +54,14 @@ pub enum LeaderLost {
 }
 
 /// How slaves come down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Landing {
     /// Where they are (thesis 7.1.2).
     #[default]
     InPlace,
     /// In the formation drawn together around the leader (the reference's later version).
     Formation,
-}
-
-/// The word is none of those that a configuration can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownWord {
-    /// Which can.
-    pub expected: &'static str,
-}
-
-impl fmt::Display for UnknownWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {}", self.expected)
-    }
-}
-
-impl core::str::FromStr for LeaderLost {
-    type Err = UnknownWord;
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        match word {
-            "hold" => Ok(Self::Hold),
-            "land" => Ok(Self::Land),
-            "return" => Ok(Self::Return),
-            _ => Err(UnknownWord { expected: "hold, land or return" }),
-        }
-    }
-}
-
-impl core::str::FromStr for Landing {
-    type Err = UnknownWord;
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        match word {
-            "in_place" => Ok(Self::InPlace),
-            "formation" => Ok(Self::Formation),
-            _ => Err(UnknownWord { expected: "in_place or formation" }),
-        }
-    }
 }
 
 impl Config {
@@ -132,6 +102,7 @@ impl Config {
 
 impl Configuration for Config {
     type Flight = FollowMe;
+    const SECTION: &'static str = "follow_me";
 
     fn me(&self) -> VehicleId {
         self.swarm.me
@@ -141,24 +112,25 @@ impl Configuration for Config {
     }
     fn check(&self) -> Result<(), ConfigError> {
         self.swarm.check()?;
-        let (least, most) = self.heights_m();
-        if !(least..=most).contains(&self.height_m) {
-            return Err(ConfigError::Height { found: self.height_m, least, most });
-        }
-        // Told more often than that, slaves fall behind without bound.
-        let least_ms = if self.accepts_close { 100 } else { REFRESH_LEAST_MS };
+        // Without a second aircraft there is no follower.
+        ConfigError::aircraft(self.swarm.aircraft, 2)?;
+        let (least_m, most_m) = self.heights_m();
+        ConfigError::range("height_m", self.height_m, least_m, most_m)?;
+        // At a shorter period followers fall behind without bound.
+        let least_ms = if self.accepts_close { REFRESH_LEAST_CLOSE_MS } else { REFRESH_LEAST_MS };
         ConfigError::period("refresh_ms", self.refresh, least_ms, 5_000)?;
         // Infinite turns as published.
-        if self.turn_m_s.is_nan() || self.turn_m_s < 0.1 {
-            return Err(ConfigError::Turn(self.turn_m_s));
+        if self.turn_m_s != f64::INFINITY {
+            ConfigError::range("turn_m_s", self.turn_m_s, 0.1, 20.0)?;
         }
-        if self.swarm.distance_m < self.distance_least_m() && !self.accepts_close {
-            let (found, least) = (self.swarm.distance_m, self.distance_least_m());
-            return Err(ConfigError::Close { found, least, refresh_ms: self.refresh.as_millis() as u64 });
+        if !self.accepts_close {
+            let least_m = self.distance_least_m();
+            ConfigError::at_least("distance_m", self.swarm.distance_m, least_m, CLOSE)?;
         }
+        ConfigError::range("leader_timeout_s", self.leader_timeout.as_secs_f64(), 0.2, 60.0)?;
         // One datagram that is lost is no leader lost.
-        let least_ms = 2 * self.refresh.as_millis() as u64;
-        ConfigError::period("leader_timeout_ms", self.leader_timeout, least_ms, 60_000)
+        let least_s = 2.0 * self.refresh.as_secs_f64();
+        ConfigError::at_least("leader_timeout_s", self.leader_timeout.as_secs_f64(), least_s, "two refreshes")
     }
     fn begin(&self, seed: u64, now: Instant) -> FollowMe {
         FollowMe::new(self.clone(), seed, now)

@@ -22,7 +22,7 @@ mod guidance;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Landing, LeaderLost, UnknownWord};
+pub use config::{Config, Landing, LeaderLost};
 pub use guidance::Flight;
 
 use wingbeat_geo::Instant;

@@ -1,14 +1,23 @@
 //! What MBCAP is configured with: the published numbers of both variants, and the switches where the
 //! sources disagree (`docs/protocols/mbcap.md`).
 
+use serde::Deserialize;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
 use super::Mbcap;
-use crate::{ConfigError, Configuration};
+use crate::{ConfigError, Configuration, Fence};
+
+/// A longer wait for one peer is a mistake.
+const WAIT_MOST_MS: u64 = 600_000;
+/// Error of a curve flown at its waypoint (thesis equation 5.5), metres.
+const CURVE_ERROR_M: f64 = 1.5;
+/// Error of the flight to the position aside (thesis equation 5.5), metres.
+const PRECISION_M: f64 = 1.0;
 
 /// Which of the two fits of figure 5.12 gives the braking distance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum BrakeFit {
     /// As printed: 12 to 17 locations in a beacon.
     Published,
@@ -169,7 +178,8 @@ impl Deadlock {
 }
 
 /// Which beacon's state lets the lower aircraft decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AsideTests {
     /// That of the aircraft avoided: what the thesis says.
     Avoided,
@@ -178,7 +188,8 @@ pub enum AsideTests {
 }
 
 /// The 5 m/s row of the curve table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CurveFit {
     /// With the sign that all other rows have.
     Corrected,
@@ -251,8 +262,7 @@ impl Config {
             check_period: Duration::from_secs(1),
             recheck: Duration::from_secs(5),
             deadlock: Deadlock::Fixed(Duration::from_secs(120)),
-            // Equation 5.5: both GNSS errors, the curve's and the place's.
-            safe_distance_m: 2.0 * gps_error_m + 1.5 + 1.0,
+            safe_distance_m: Self::safe_distance_m(gps_error_m),
             curves: Some(CurveFit::AsCoded),
             overtake_beyond: true,
             landing_is_out: true,
@@ -263,8 +273,51 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Thesis equation 5.5: both GNSS errors, the curve's and the position's.
+    pub fn safe_distance_m(gps_error_m: f64) -> f64 {
+        2.0 * gps_error_m + CURVE_ERROR_M + PRECISION_M
+    }
+
+    /// Where waypoints may lie.
+    pub fn fence(&self) -> Fence {
+        Fence {
+            height_least_m: self.height_least_m,
+            height_most_m: self.height_most_m,
+            distance_most_m: self.distance_most_m,
+        }
+    }
+}
+
+impl Prediction {
+    fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::range("prediction_hop_s", self.hop_s, 0.1, 5.0)?;
+        match self.horizon {
+            Horizon::Fixed { time_s, distance_m } => {
+                ConfigError::range("horizon_s", time_s, 1.0, 60.0)?;
+                ConfigError::distance("reaction_distance_m", distance_m)?;
+            }
+            Horizon::BySpeed {
+                brake: BrakeFit::Published | BrakeFit::Later,
+                gps_error_m,
+                reaction_s,
+                loss_s,
+            } => {
+                ConfigError::range("gps_error_m", gps_error_m, 0.0, 50.0)?;
+                ConfigError::range("reaction_s", reaction_s, 0.0, 20.0)?;
+                ConfigError::range("loss_s", loss_s, 0.0, 20.0)?;
+            }
+        }
+        match self.braking_m_s2 {
+            None => Ok(()),
+            Some(braking_m_s2) => ConfigError::range("braking_m_s2", braking_m_s2, -10.0, -0.1),
+        }
+    }
+}
+
 impl Configuration for Config {
     type Flight = Mbcap;
+    const SECTION: &'static str = "mbcap";
 
     fn me(&self) -> VehicleId {
         self.me
@@ -273,11 +326,27 @@ impl Configuration for Config {
         (self.height_least_m, self.height_most_m)
     }
     fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::speed(self.planned_speed_m_s)?;
-        ConfigError::distance("risk.distance_m", self.risk.distance_m)?;
-        ConfigError::distance("safe_distance_m", self.safe_distance_m)?;
+        self.fence().judge()?;
+        ConfigError::speed("planned_speed_m_s", self.planned_speed_m_s)?;
+        self.prediction.check()?;
+        ConfigError::distance("risk_distance_m", self.risk.distance_m)?;
+        ConfigError::distance("risk_height_m", self.risk.height_m)?;
+        ConfigError::range("risk_time_s", self.risk.time_s, 0.1, 10.0)?;
         ConfigError::period("beacon_period_ms", self.beacon_period, 20, 5_000)?;
-        ConfigError::period("check_period_ms", self.check_period, 20, 5_000)
+        let beacons = f64::from(self.beacons_per_prediction);
+        ConfigError::range("beacons_per_prediction", beacons, 1.0, 100.0)?;
+        ConfigError::period("beacon_validity_ms", self.beacon_validity, 1_000, WAIT_MOST_MS)?;
+        ConfigError::period("check_period_ms", self.check_period, 20, 5_000)?;
+        ConfigError::period("stand_still_ms", self.standing, 0, WAIT_MOST_MS)?;
+        ConfigError::period("overtaking_ms", self.overtaking, 0, WAIT_MOST_MS)?;
+        ConfigError::period("resume_ms", self.resume, 0, WAIT_MOST_MS)?;
+        ConfigError::period("recheck_ms", self.recheck, 0, WAIT_MOST_MS)?;
+        ConfigError::wait("deadlock_ms", self.deadlock.timeout(self.planned_speed_m_s), 10_000)?;
+        ConfigError::wait("third_party_wait_ms", self.turn, 1_000)?;
+        ConfigError::distance("safe_distance_m", self.safe_distance_m)?;
+        ConfigError::range("stopped_m_s", self.stopped_m_s, 0.05, 5.0)?;
+        ConfigError::period("calm_ms", self.calm, 0, WAIT_MOST_MS)?;
+        ConfigError::period("stop_ms", self.stop, 0, WAIT_MOST_MS)
     }
     fn begin(&self, seed: u64, now: Instant) -> Mbcap {
         Mbcap::new(self.clone(), seed, now)

@@ -210,5 +210,6 @@ fn what_cannot_be_flown_is_refused_with_a_reason() {
         flying.set_mission(&[waypoint(0.0), waypoint(9.0)]).unwrap_err().to_string().contains("found Flying")
     );
     let bad = Config { planned_speed_m_s: f64::NAN, ..Config::new(VehicleId(1)) };
-    assert!(matches!(bad.check(), Err(ConfigError::Speed(found)) if found.is_nan()));
+    let message = text!("{}", bad.check().unwrap_err());
+    assert_eq!(message, "planned_speed_m_s: found NaN, expected 0.5 to 20 m/s");
 }

@@ -48,6 +48,7 @@ impl Config {
 
 impl Configuration for Config {
     type Flight = Muscop;
+    const SECTION: &'static str = "muscop";
 
     fn me(&self) -> VehicleId {
         self.swarm.me

@@ -1,10 +1,11 @@
 //! What an aircraft is configured with before it meets its swarm.
 
+use serde::Deserialize;
 use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
-use crate::ConfigError;
+use crate::{ConfigError, Fence};
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,21 +87,37 @@ impl Config {
         since + self.hold_before_landing + self.hold_before_landing
     }
 
-    /// Looks for numbers that cannot be flown.
+    /// Where waypoints may lie.
+    pub fn fence(&self) -> Fence {
+        Fence {
+            height_least_m: self.height_least_m,
+            height_most_m: self.height_most_m,
+            distance_most_m: self.distance_most_m,
+        }
+    }
+
+    /// Judges every number that the swarm core uses. One aircraft alone is a swarm here.
     ///
     /// # Errors
-    /// The first one.
+    /// The first number that cannot be flown.
     pub fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::aircraft(self.aircraft)?;
+        self.fence().judge()?;
+        ConfigError::aircraft(self.aircraft, 1)?;
         ConfigError::distance("distance_m", self.distance_m)?;
         ConfigError::distance("landing_distance_m", self.landing_distance_m)?;
+        ConfigError::distance("separation_m", self.separation_m)?;
+        ConfigError::distance("arrival_m", self.arrival_m)?;
         ConfigError::period("send_period_ms", self.send_period, 20, 5_000)?;
-        ConfigError::period("arrival_period_ms", self.arrival_period, 0, 5_000)
+        ConfigError::period("arrival_period_ms", self.arrival_period, 0, 5_000)?;
+        ConfigError::wait("silence_ms", self.silence, 100)?;
+        ConfigError::wait("time_to_live_ms", self.time_to_live, 1_000)?;
+        ConfigError::wait("hold_before_landing_ms", self.hold_before_landing, 0)
     }
 }
 
 /// Whether aircraft do something one after the other or at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Manner {
     /// One after the other.
     Sequential,
@@ -109,13 +126,6 @@ pub enum Manner {
 }
 
 impl Manner {
-    /// The name that configuration files use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sequential => "sequential",
-            Self::Simultaneous => "simultaneous",
-        }
-    }
     /// Every manner.
     pub const ALL: [Self; 2] = [Self::Sequential, Self::Simultaneous];
 }

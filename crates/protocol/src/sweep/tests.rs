@@ -69,7 +69,10 @@ fn an_area_that_is_none_is_refused() {
     for (config, words) in [
         (Config { strip: 2, ..config.clone() }, "strip: found 2, expected 0 to 1"),
         (Config { aircraft: 0, ..config.clone() }, "aircraft: found 0"),
-        (Config { lane_distance_m: f64::NAN, ..config.clone() }, "lane_distance_m: found NaN m"),
+        (
+            Config { lane_distance_m: f64::NAN, ..config.clone() },
+            "lane_distance_m: found NaN, expected more than 0",
+        ),
     ] {
         let message = std::format!("{}", config.check().unwrap_err());
         assert!(message.contains(words), "{message}");
@@ -84,11 +87,12 @@ fn the_guide_quotes_this_protocol_word_for_word() {
     let sources = [
         ("crates/protocol/src/sweep.rs", include_str!("../sweep.rs")),
         ("crates/agent/src/coordination.rs", include_str!("../../../agent/src/coordination.rs")),
-        ("crates/onboard/src/config.rs", include_str!("../../../onboard/src/config.rs")),
+        ("crates/onboard/src/config/sweep.rs", include_str!("../../../onboard/src/config/sweep.rs")),
+        ("crates/onboard/src/config/protocols.rs", include_str!("../../../onboard/src/config/protocols.rs")),
         ("crates/bench/src/scenario/own.rs", include_str!("../../../bench/src/scenario/own.rs")),
         ("crates/bench/plans/sweep.toml", include_str!("../../../bench/plans/sweep.toml")),
     ];
-    let mut quoted = [0; 5];
+    let mut quoted = [0; 6];
     for (at, _) in guide.match_indices("\nFrom `") {
         let rest = &guide[at + "\nFrom `".len()..];
         let (name, rest) = rest.split_once('`').unwrap();

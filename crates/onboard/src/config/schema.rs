@@ -1,13 +1,15 @@
-//! For the tests: which keys the configuration's types have, by asking serde. A value is read from nothing,
-//! and the names of every struct's fields are noted on the way, so a key that somebody adds is in the list
-//! without being written there.
+//! The keys that the configuration's types have, read from serde: a value is deserialized from nothing, and the
+//! names of every struct's fields are noted on the way. So a new field is in the list without being written there.
 
 use std::{cell::RefCell, fmt};
 
 use serde::de::{self, DeserializeOwned, IntoDeserializer as _, MapAccess, SeqAccess, Visitor};
 
-/// The keys of `T`, as `section.key`, in the order of the fields.
-pub(super) fn keys<T: DeserializeOwned>() -> Vec<String> {
+/// The keys of `T`, as `section.key`, in the order of the fields. An optional value is a key, never a section.
+///
+/// # Panics
+/// `T` has a required field that cannot be read from an empty text or a zero.
+pub fn keys<T: DeserializeOwned>() -> Vec<String> {
     let found = RefCell::new(Vec::new());
     T::deserialize(Nothing { path: String::new(), found: &found }).expect("a value can be made from nothing");
     found.into_inner()
@@ -78,7 +80,8 @@ impl<'de> de::Deserializer<'de> for Nothing<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        visitor.visit_some(self)
+        self.leaf();
+        visitor.visit_none()
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(

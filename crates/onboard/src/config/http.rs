@@ -1,0 +1,26 @@
+//! The section `http`: where the API is served.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use serde::Deserialize;
+
+use super::ConfigError;
+use super::values::quoted;
+
+/// This machine only: the API has no authentication yet, so serving it to a whole network is a decision of the
+/// operator and not a default.
+const BIND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Http {
+    bind: Option<String>,
+}
+
+impl Http {
+    pub(super) fn settings(&self) -> Result<SocketAddr, ConfigError> {
+        let Some(bind) = &self.bind else { return Ok(BIND) };
+        let expected = "an address and a port, for example 0.0.0.0:8080";
+        bind.parse().map_err(|_| quoted("http.bind", bind, expected))
+    }
+}

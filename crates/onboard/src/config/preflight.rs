@@ -1,0 +1,17 @@
+//! The section `preflight`: what *Setup* asks for.
+
+use serde::Deserialize;
+
+use super::values::set;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Preflight {
+    battery_least_percent: Option<u8>,
+}
+
+impl Preflight {
+    pub(super) fn apply(&self, agent: &mut wingbeat_agent::Config) {
+        set(&mut agent.battery_least_percent, self.battery_least_percent);
+    }
+}
