@@ -2,6 +2,7 @@
 //! simulated flight controllers, and the tables that they make.
 #![forbid(unsafe_code)]
 
+pub mod axes;
 pub mod drills;
 pub mod fleet;
 pub mod flight;

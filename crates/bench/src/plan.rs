@@ -13,6 +13,7 @@ use wingbeat_missions::Limits;
 use wingbeat_sim::channel::Draw;
 use wingbeat_wire::Point;
 
+use crate::axes::{self, Settings};
 use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
 use follow::Follow;
 use own::Own;
@@ -52,6 +53,8 @@ pub struct Plan {
 pub enum Table {
     /// One row per mission: time, offsets, separation, datagrams.
     Flights,
+    /// One row per flight and value of the axes: time, stops, separation, datagrams.
+    Axes,
     /// Thesis Table 6.2: the swarm's flight time against one aircraft alone.
     MuscopOverhead,
     /// Thesis Tables 5.3 and 5.4: what MBCAP costs two aircraft that meet.
@@ -97,9 +100,8 @@ pub struct Swarm {
     pub ground: Option<String>,
 }
 
-/// A swarm's flights in each of these ways; an empty list keeps what the plan says elsewhere.
+/// The flights in each of these ways; an empty list keeps what the plan says elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Vary {
     /// Instead of `channel.model`.
     #[serde(default)]
@@ -110,6 +112,9 @@ pub struct Vary {
     /// Instead of `swarm.aircraft` and `swarm.distance_m`.
     #[serde(default)]
     pub size: Vec<Size>,
+    /// Keys of the aircraft's configuration, each with a list of values; see [`axes`].
+    #[serde(flatten)]
+    pub axes: toml::Table,
 }
 
 /// How large a swarm is.
@@ -177,9 +182,9 @@ impl Plan {
             here(),
             plan.time_limit_s
         );
-        for scenario in plan.scenarios(path.parent().unwrap_or(Path::new(".")), 0).with_context(here)? {
-            scenario.check().with_context(here)?;
-        }
+        let scenarios = plan.scenarios(path.parent().unwrap_or(Path::new(".")), 0).with_context(here)?;
+        check_axes(&scenarios).with_context(here)?;
+        scenarios.iter().try_for_each(Scenario::check).with_context(here)?;
         Ok(plan)
     }
 
@@ -262,6 +267,7 @@ impl Plan {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
         };
+        let settings = axes::combinations(&self.vary.axes)?;
         let mut all = Vec::new();
         for name in models {
             let model = name.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
@@ -271,7 +277,10 @@ impl Plan {
                 (None, None, None, Some(follow)) => follow.scenarios(),
                 _ => Err(anyhow!("expected either swarm and mission, or own, or follow")),
             };
-            all.extend(scenarios?.into_iter().map(|s| Scenario { channel: model, draw, ..s }));
+            for scenario in scenarios? {
+                let scenario = Scenario { channel: model, draw, ..scenario };
+                all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
+            }
         }
         Ok(all)
     }
@@ -280,6 +289,22 @@ impl Plan {
     pub fn time_limit(&self) -> Duration {
         Duration::from_secs(self.time_limit_s.into())
     }
+}
+
+/// An axis that changes nothing would make a table of equal rows.
+fn check_axes(scenarios: &[Scenario]) -> Result<()> {
+    let flown: Vec<_> = scenarios.iter().map(|s| (&s.settings, s.agent_config(0).coordination)).collect();
+    for setting in scenarios.first().map_or(&[][..], |s| &s.settings.named) {
+        let key = &setting.key;
+        let concerned = flown.iter().any(|(_, coordination)| Settings::concerns(key, coordination));
+        ensure!(concerned, "vary.{key}: found no aircraft in the plan that has this key, expected one");
+    }
+    for (settings, coordination) in &flown {
+        if let Some(key) = settings.key_of_other_variant(coordination) {
+            bail!("vary.{key}: found a variant in own.variants that does not have it, expected another");
+        }
+    }
+    Ok(())
 }
 
 impl Mission {

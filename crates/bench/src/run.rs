@@ -66,6 +66,7 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         .collect();
     let table = match plan.table {
         Table::Flights => report::flights(&rows),
+        Table::Axes => report::axes::table(&rows),
         Table::MuscopOverhead => report::muscop::overhead(&rows),
         Table::MbcapPairs => report::pairs::table(&rows),
         Table::MbcapCrowd => report::crowd::table(&rows),

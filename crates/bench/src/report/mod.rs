@@ -1,6 +1,7 @@
 //! Tables for people: one flight in full, and the tables of plans with the published figures beside
 //! ours.
 
+pub mod axes;
 pub mod crowd;
 pub mod following;
 pub mod muscop;
@@ -93,7 +94,7 @@ impl Row {
         Self {
             scenario: scenario.cloned(),
             mission: scenario.map_or_else(String::new, Scenario::label),
-            name: scenario.map_or_else(String::new, |s| s.name.clone()),
+            name: scenario.map_or_else(String::new, |s| format!("{}{}", s.name, s.settings.suffix())),
             variant: scenario.and_then(Scenario::variant),
             follow: scenario.and_then(|s| match &s.task {
                 Task::Follow(follow) => Some(follow.clone()),

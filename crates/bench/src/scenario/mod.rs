@@ -32,6 +32,7 @@ pub use own::{OwnMission, OwnTask, Variant};
 pub use route::{ORIGIN, points, read_mission, route, sample_mission, staircase};
 pub use swarm::SwarmTask;
 
+use crate::axes::Settings;
 use route::position;
 
 /// Aircraft stand this far apart on the ground (the reference's ground formation: linear, 10 m).
@@ -66,6 +67,8 @@ pub struct Scenario {
     pub collision_distance_m: f64,
     /// How long the flight controllers take to get ready.
     pub boot: Boot,
+    /// What the aircraft are configured with beside what the task describes.
+    pub settings: Settings,
 }
 
 /// The aircraft and what they fly.
@@ -170,6 +173,7 @@ impl Scenario {
             wind: WindParameters::default(),
             collision_distance_m: 5.0,
             boot: Boot::Warm,
+            settings: Settings::default(),
         }
     }
 
@@ -204,7 +208,7 @@ impl Scenario {
 
     /// What is flown and how, for a row of a table.
     pub fn label(&self) -> String {
-        self.kind().label(&self.name)
+        format!("{}{}", self.kind().label(&self.name), self.settings.suffix())
     }
 
     /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart, or a formation that an
@@ -256,7 +260,9 @@ impl Scenario {
 
     /// What an aircraft's agent is configured with.
     pub fn agent_config(&self, index: usize) -> AgentConfig {
-        AgentConfig { companion_loss: CompanionLoss::EndsWithIt, ..self.kind().agent_config(index) }
+        let mut config = self.kind().agent_config(index);
+        self.settings.apply(&mut config.coordination);
+        AgentConfig { companion_loss: CompanionLoss::EndsWithIt, ..config }
     }
 
     /// An aircraft's agent.

@@ -58,6 +58,14 @@ impl Variant {
         }
     }
 
+    /// Whether it keeps aircraft apart.
+    pub fn avoids(self) -> bool {
+        match self {
+            Self::Off | Self::Sweep => false,
+            Self::Mbcap | Self::MbcapE => true,
+        }
+    }
+
     fn coordination(
         self,
         me: VehicleId,
