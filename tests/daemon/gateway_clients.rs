@@ -1,5 +1,6 @@
 //! The gateway's and the lease's bounds, through a running daemon on the ground: who is served, for how long,
 //! what of theirs passes, and that nobody holds up anybody.
+#![allow(clippy::disallowed_methods, reason = "daemons run in real time")]
 
 #[path = "common/aircraft.rs"]
 mod aircraft;

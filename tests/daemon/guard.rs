@@ -3,7 +3,7 @@
 //!
 //! The last test flies ArduPilot's SITL: `WINGBEAT_SITL` is the path of its program, and `copter.parm` stands
 //! beside it.
-
+#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 #![allow(deprecated, reason = "ArduCopter 3.5.7 speaks what MAVLink has superseded since")]
 
 #[path = "../../crates/onboard/tests/common/client.rs"]

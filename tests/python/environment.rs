@@ -1,5 +1,6 @@
 //! Python with the MAVLink clients that the tests drive: one virtual environment under the target directory,
 //! made by whichever test comes first. Included by path, because tests of several crates use it.
+#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 use std::{
     path::{Path, PathBuf},

@@ -17,7 +17,9 @@ pub(crate) fn judge(parameters: &Watch, protocol: &dyn Protocol) -> (bool, Text)
         // The route is held against it again when it is loaded.
         Finding::Unknown => return (true, text!("FENCE_ENABLE not read yet")),
         Finding::Known { value, .. } if value.as_integer() != Some(0) => {}
-        _ => return (true, text!("the autopilot has none")),
+        Finding::Known { .. } | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => {
+            return (true, text!("the autopilot has none"));
+        }
     }
     // What cannot be read may bound the height.
     if parameters.integer(Watched::FenceType).is_some_and(|bits| bits & BOUNDS_HEIGHT == 0) {

@@ -117,7 +117,9 @@ impl GroundStation<'_> {
     fn name(&self, which: Watched) -> Text {
         match self.parameters.finding(which) {
             Finding::Known { name, .. } => text!("{name}"),
-            _ => text!("{}", which.names().usual),
+            Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => {
+                text!("{}", which.names().usual)
+            }
         }
     }
 }

@@ -9,6 +9,7 @@
 //! and talking at once and stays silent until it is engaged again, on the ground.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod checks;
 mod command;

@@ -137,6 +137,7 @@ impl Command {
         if matches!(self.effect, Effect::Rebooted(_)) { REBOOT_TIMEOUT } else { EFFECT_TIMEOUT }
     }
     /// Takes the acknowledgement.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         let MavMessage::COMMAND_ACK(ack) = message else { return };
         // 4.x names the component that it answers: a ground station may send the same command.

@@ -229,6 +229,7 @@ impl Retry {
 }
 
 /// The result of `command`, where the message acknowledges it.
+#[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
 pub fn acknowledged(message: &MavMessage, command: MavCmd) -> Option<MavResult> {
     match message {
         MavMessage::COMMAND_ACK(ack) if ack.command == command => Some(ack.result),

@@ -11,6 +11,7 @@
 //! [`codec`], so that the library's version is a matter of one crate.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub mod arming;
 pub mod codec;

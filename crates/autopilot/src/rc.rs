@@ -131,7 +131,7 @@ impl ReadCalibration {
         while self.known < NUMBERS {
             match self.read.poll(now, transmit) {
                 Progress::Done => {}
-                other => return other,
+                other @ (Progress::Pending | Progress::Failed(_)) => return other,
             }
             let Some((name, value)) = self.read.value() else { return Progress::Pending };
             let number = value.as_integer().and_then(|i| u16::try_from(i).ok());

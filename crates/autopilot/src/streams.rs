@@ -64,6 +64,7 @@ impl Streams {
         self.due
     }
     /// Takes a message from the autopilot.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         match message {
             MavMessage::COMMAND_ACK(ack) => {

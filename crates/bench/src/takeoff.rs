@@ -4,6 +4,7 @@
 //! The paths are those that are planned: straight up to the first height, then straight to the slot, in calm air,
 //! at a multicopter's usual speeds. Nothing is simulated; the same seed gives the same table everywhere, but for
 //! the time that the computer takes.
+#![allow(clippy::disallowed_methods, reason = "the time that an assignment takes is measured")]
 
 use std::fmt::Write as _;
 use std::time::Instant;

@@ -2,6 +2,7 @@
 //!
 //! Bad input (an argument, a file, a port in use) gives one message on standard error and exit code 2;
 //! a flight that was flown and did not succeed gives exit code 1.
+#![allow(clippy::disallowed_methods, reason = "commands report how long they took")]
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -1,4 +1,5 @@
 //! `wingbeat sim` seen from outside: by pymavlink, and by somebody who starts it wrongly.
+#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 #[path = "../../../tests/python/environment.rs"]
 mod environment;

@@ -2,6 +2,7 @@
 //!
 //! What needs a real ArduCopter takes it from `WINGBEAT_SITL`, the path of a SITL program; without it
 //! those tests print one line and pass. The others use a program that only pretends.
+#![allow(clippy::disallowed_methods, reason = "ArduCopter runs in real time")]
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead as _, BufReader};

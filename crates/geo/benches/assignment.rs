@@ -2,6 +2,7 @@
 //!
 //! `cargo bench --package wingbeat-geo --bench assignment [-- AIRCRAFT SEED]`: the time on this machine and, where
 //! `valgrind` is installed, how many instructions it takes, from which the time on a slower core follows.
+#![allow(clippy::disallowed_methods, reason = "the time that an assignment takes is measured")]
 
 use std::{env, hint::black_box, process::Command, time::Instant};
 

@@ -5,6 +5,7 @@
 //! through `libm`, so that x86 and ARM compute the same bits.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub mod approach;
 pub mod assignment;

@@ -11,6 +11,7 @@
 //! *hold*, *return*, *land* and *recover control* are repeated until the aircraft's own status shows their
 //! effect, and never wait behind anything else; a slow console delays no other. It knows an aircraft by its
 //! API only.
+#![allow(clippy::disallowed_methods, reason = "the ground service runs in real time")]
 #![forbid(unsafe_code)]
 
 mod client;

@@ -8,6 +8,7 @@
 //! Promises: no byte that was queued before a port opened is written to it (an order that waited out a
 //! disconnection is an order out of date); every queue is bounded; a reason names the
 //! endpoint, what was found and what was expected.
+#![allow(clippy::disallowed_methods, reason = "serial lines and sockets are reopened in real time")]
 #![forbid(unsafe_code)]
 
 mod endpoint;

@@ -1,5 +1,6 @@
 //! The link from outside: servers that come and go, a pseudo-terminal that is unplugged, ports that
 //! another process has. Real sockets and real time; a test waits for events, never for a duration.
+#![allow(clippy::disallowed_methods, reason = "ports are reopened in real time")]
 
 use std::{net::SocketAddr, time::Duration};
 

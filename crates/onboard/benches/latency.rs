@@ -7,6 +7,7 @@
 //! that rounds meet every phase of the driver's timers.
 //!
 //! `cargo bench --package wingbeat-onboard --bench latency`, which `cargo xtask bench` runs.
+#![allow(clippy::disallowed_methods, reason = "latency is measured")]
 
 use std::{
     error::Error,

@@ -19,6 +19,10 @@
 //! | [`mission`] | which missions are taken over HTTP |
 //! | `signing` | the file with the key of MAVLink's message signing |
 //! | `status` | from the agent's status to the API's |
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the daemon runs in real time; the agent receives its time from Clock"
+)]
 #![forbid(unsafe_code)]
 
 pub mod config;

@@ -1,4 +1,5 @@
 //! The binary from outside: what it says and how it exits.
+#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 #[path = "common/client.rs"]
 mod client;

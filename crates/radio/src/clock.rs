@@ -1,4 +1,5 @@
 //! From the kernel's time to an agent's and back: the only place where a machine's clock is read.
+#![allow(clippy::disallowed_methods, reason = "the one place where kernel time becomes agent time")]
 
 use tokio::time::Instant as KernelInstant;
 use wingbeat_geo::{Duration, Instant};

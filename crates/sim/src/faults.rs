@@ -78,7 +78,10 @@ impl Disturbances {
                 let child = |link| chance::child(self.seed, "radio fault", link as u64);
                 self.links = (0..self.count * self.count).map(child).collect();
             }
-            _ => {}
+            Fault::RadioSilent { .. }
+            | Fault::Loss { .. }
+            | Fault::Bursts { .. }
+            | Fault::Partition { .. } => {}
         }
         self.active.push(fault);
     }

@@ -1,6 +1,7 @@
 //! The simulated world. No IO and no clock: time and the seed are arguments, and the same seed gives
 //! the same bytes on every machine.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub mod chance;
 pub mod channel;

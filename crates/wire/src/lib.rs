@@ -6,6 +6,7 @@
 //! datagram; it never panics and never allocates. Golden datagrams lie under `vectors/`.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod command;
 mod message;

@@ -458,7 +458,7 @@ impl Guardian {
             Phase::Braking | Phase::Ending if self.port_open && now >= hold.ask_at && hold.tries >= TRIES => {
                 self.see(now, Sight::Unseen, out);
             }
-            _ => {}
+            Phase::Looking | Phase::Braking | Phase::Holding | Phase::Ending | Phase::Descending => {}
         }
     }
 

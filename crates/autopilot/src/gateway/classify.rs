@@ -13,6 +13,7 @@ pub(super) fn target(message: &MavMessage) -> Option<u8> {
 }
 
 /// What a message commands, for people; `None` for one that only reads, asks, answers or corrects.
+#[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
 pub fn command_of(message: &MavMessage) -> Option<Text> {
     match message {
         MavMessage::COMMAND_LONG(m) => command(m.command),
@@ -49,6 +50,7 @@ pub(super) fn unknown(message_id: u32) -> Verdict {
     }
 }
 
+#[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
 fn command(command: MavCmd) -> Option<Text> {
     match command {
         MavCmd::MAV_CMD_REQUEST_MESSAGE

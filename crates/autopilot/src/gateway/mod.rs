@@ -138,6 +138,7 @@ impl Gatekeeper {
     }
 
     /// What becomes of a frame.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub fn judge(&self, frame: Raw<'_>, now: Circumstances) -> Verdict {
         let Some(system_id) = now.system_id else { return Verdict::Refuse(Refusal::NoAutopilot) };
         let header = frame.header();

@@ -22,6 +22,7 @@ const OTHER_GROUPS: [&str; 7] = ["RAW_SENS", "RC_CHAN", "RAW_CTRL", "EXTRA1", "E
 
 impl Gatekeeper {
     /// What becomes of a request for streams; `None` for any other message.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub(super) fn rate(&self, message: &MavMessage) -> Option<Verdict> {
         match message {
             MavMessage::REQUEST_DATA_STREAM(m) => Some(self.stream(m)),

@@ -35,6 +35,7 @@ impl Clear {
         if self.empty || self.failed.is_some() { Instant::ZERO } else { self.retry.due() }
     }
     /// Takes the acknowledgement and the count.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         match message {
             MavMessage::MISSION_ACK(m) if m.mission_type == self.kind && !self.acknowledged => {

@@ -114,6 +114,7 @@ impl Item {
 
     /// Whether an autopilot that holds `other` flies this item: position and altitude where the command has a
     /// position, and the parameters that ArduCopter stores (delays and turns as whole numbers).
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     fn is_held_as(&self, other: &Self) -> bool {
         let has_position = matches!(
             self.command,

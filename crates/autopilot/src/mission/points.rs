@@ -112,7 +112,7 @@ impl LegacyUpload {
                 Progress::Done => {
                     (self.total_written, self.retry) = (true, Retry::new(now, PERIOD, TRIES));
                 }
-                other => return other,
+                other @ (Progress::Pending | Progress::Failed(_)) => return other,
             }
         }
         if self.is_complete() {

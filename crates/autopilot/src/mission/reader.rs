@@ -75,6 +75,7 @@ impl ListReader {
         self.open.iter().map(|(_, at)| *at + RESEND).fold(self.silence.due(), Instant::min)
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub(super) fn on_message<'a>(&mut self, now: Instant, message: &'a MavMessage) -> Reply<'a> {
         match message {
             MavMessage::MISSION_COUNT(m) if m.mission_type == self.kind => {

@@ -62,6 +62,7 @@ impl Upload {
     }
 
     /// Takes the autopilot's side of the transfer.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
         if let Some(reader) = &mut self.reader {
             match reader.on_message(now, message) {

@@ -203,6 +203,7 @@ impl BadValue {
 ///
 /// # Errors
 /// Says what of it cannot be read.
+#[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
 pub fn value_of(m: &PARAM_VALUE_DATA) -> Result<(Name, Value), BadValue> {
     let name = Name::new(text(&*m.param_id)).ok_or(BadValue::Name)?;
     let bad = BadValue::Number { name, found: m.param_value };
@@ -228,6 +229,7 @@ pub fn value_of(m: &PARAM_VALUE_DATA) -> Result<(Name, Value), BadValue> {
 }
 
 /// The answer of a message to a request for the parameter with these names: its value, or why there is none.
+#[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
 fn answer(message: &MavMessage, names: &Names) -> Option<Result<(Name, Value), Refusal>> {
     match message {
         MavMessage::PARAM_VALUE(m) => match value_of(m) {

@@ -157,7 +157,7 @@ impl Watch {
     pub fn value(&self, which: Watched) -> Option<Value> {
         match self.finding(which) {
             Finding::Known { value, .. } => Some(value),
-            _ => None,
+            Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => None,
         }
     }
     /// The value of one that is a whole number, if it is known.

@@ -100,6 +100,7 @@ impl Measurement for Battery {
             rank: 6,
         },
     ];
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     fn on_message(measured: &mut Option<Self>, message: &MavMessage) {
         match message {
             MavMessage::SYS_STATUS(m) => {

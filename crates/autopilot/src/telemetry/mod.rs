@@ -183,6 +183,7 @@ impl Telemetry {
     /// Follows the autopilot's clock; true if it has started anew. A position is compared with positions only: that
     /// of ArduCopter 3.5.7 bears the time of the last satellite fix (measured on SITL), and of a receiver that stalls
     /// it stands still.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     fn is_reboot(&mut self, message: &MavMessage) -> bool {
         let (clock, boot_ms) = match message {
             MavMessage::GLOBAL_POSITION_INT(m) => (&mut self.fix_ms, m.time_boot_ms),
@@ -214,6 +215,7 @@ impl Telemetry {
     }
 
     /// Writes a frame into the books.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub fn absorb(&mut self, now: Instant, frame: &Frame) -> Event {
         if let Some(event) = self.meet(now, frame) {
             return event;

@@ -14,6 +14,7 @@
 //! A machine that is too slow does not slow everything down alike: ArduCopter's time stays behind while
 //! the radio's and the daemons' goes on. So a flight below [`RATE_LEAST`] of the asked speed is refused
 //! as a result, however it went.
+#![allow(clippy::disallowed_methods, reason = "ArduCopter runs in real time")]
 
 mod monitor;
 pub mod network;

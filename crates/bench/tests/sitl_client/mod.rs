@@ -1,5 +1,6 @@
 //! One client of a SITL process: keeps telemetry coming, runs one job after the other as the agent would, and
 //! writes down how each ended and how long it took.
+#![allow(clippy::disallowed_methods, reason = "ArduCopter runs in real time")]
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read as _, Write as _};

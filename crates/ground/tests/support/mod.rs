@@ -1,6 +1,6 @@
 //! Fake aircraft: HTTP servers on loopback that answer what a test sets, and a console that reads
 //! the ground service's events.
-
+#![allow(clippy::disallowed_methods, reason = "services run in real time")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::convert::Infallible;

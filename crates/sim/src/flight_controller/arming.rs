@@ -94,7 +94,14 @@ impl FlightController {
         let too_high = match self.mode {
             Mode::Guided => false,
             Mode::Stabilize => throttle > 0.0,
-            _ => self.pilot_climbs(),
+            Mode::AltHold
+            | Mode::Auto
+            | Mode::Loiter
+            | Mode::Rtl
+            | Mode::Land
+            | Mode::PosHold
+            | Mode::Brake
+            | Mode::SmartRtl => self.pilot_climbs(),
         };
         (checks && too_high).then_some("Arm: Throttle too high")
     }

@@ -104,6 +104,7 @@ impl FlightController {
         self.auto.leg = None;
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     fn start_item(&mut self) {
         self.auto.current = self.auto.current.max(1);
         let Some(item) = self.mission.item(self.auto.current).copied() else {

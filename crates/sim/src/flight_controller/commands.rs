@@ -69,6 +69,7 @@ impl FlightController {
         self.run_command(&command, from);
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     fn run_command(&mut self, command: &Command, from: Sender) {
         let old = self.profile() == Profile::Copter357;
         let p = command.p;
@@ -147,6 +148,7 @@ impl FlightController {
 
     /// The speed of flight along a track. 3.5.7 writes it into `WPNAV_SPEED` (measured: the parameter
     /// reads back changed), ignoring the type; 4.x keeps type 2 and 3 for climb and descent.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "most parameters have no effect here")]
     pub(super) fn change_speed(&mut self, kind: f32, speed_m_s: f64) -> bool {
         if !(speed_m_s > 0.0 && speed_m_s < 100.0) {
             return false;
@@ -174,6 +176,7 @@ impl FlightController {
         true
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     fn command_set_home(&mut self, command: &Command) -> MavResult {
         if !self.estimate.has_origin(self.now) {
             return FAILED;

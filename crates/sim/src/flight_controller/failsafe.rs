@@ -76,7 +76,14 @@ impl FlightController {
         match self.mode {
             Mode::Stabilize => self.landed() || self.rc.throttle_zero(self.now),
             Mode::Auto => self.landed() && !self.arming.may_take_off,
-            _ => self.landed(),
+            Mode::AltHold
+            | Mode::Guided
+            | Mode::Loiter
+            | Mode::Rtl
+            | Mode::Land
+            | Mode::PosHold
+            | Mode::Brake
+            | Mode::SmartRtl => self.landed(),
         }
     }
 
@@ -133,7 +140,14 @@ impl FlightController {
             Mode::Auto => action == 2 || options & OPTION_RADIO_AUTO != 0,
             Mode::Guided if !self.old() => options & OPTION_RADIO_GUIDED != 0,
             Mode::Land => self.old() || options & OPTION_LANDING != 0,
-            _ => false,
+            Mode::Stabilize
+            | Mode::AltHold
+            | Mode::Guided
+            | Mode::Loiter
+            | Mode::Rtl
+            | Mode::PosHold
+            | Mode::Brake
+            | Mode::SmartRtl => false,
         };
         let reaction = match action {
             _ if goes_on => Reaction::None,

@@ -84,6 +84,7 @@ impl FlightController {
         self.take_target(target);
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub(super) fn handle_target_local(&mut self, m: &SET_POSITION_TARGET_LOCAL_NED_DATA) {
         let state = *self.vehicle.state();
         let body = matches!(
@@ -111,6 +112,7 @@ impl FlightController {
     }
 
     /// A place in the local frame; `None` if it is none, or in a frame that is not flown.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub(super) fn place(
         &self,
         latitude_e7: i32,

@@ -147,6 +147,7 @@ impl FlightController {
     }
 
     /// Acknowledges a command. 3.5.7 leaves the target fields empty, 4.x names the sender.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub(super) fn acknowledge(&mut self, command: MavCmd, result: MavResult, to: Sender) {
         match result {
             MavResult::MAV_RESULT_ACCEPTED => self.counters.commands_accepted += 1,
@@ -206,6 +207,7 @@ impl FlightController {
         mine
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     fn handle(&mut self, frame: &Frame) {
         // A system id beyond a byte cannot be answered and matches no id that a parameter names.
         let system = u8::try_from(frame.header.system_id).unwrap_or(0);

@@ -100,6 +100,7 @@ const OK: MavMissionResult = MavMissionResult::MAV_MISSION_ACCEPTED;
 const ERROR: MavMissionResult = MavMissionResult::MAV_MISSION_ERROR;
 
 /// Why an item is not taken.
+#[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
 fn objection(item: &Item, number: u16) -> Option<MavMissionResult> {
     let place = match item.command {
         MavCmd::MAV_CMD_NAV_WAYPOINT

@@ -79,7 +79,16 @@ impl FlightController {
             {
                 Some("throttle too high")
             }
-            _ => None,
+            Mode::Stabilize
+            | Mode::AltHold
+            | Mode::Auto
+            | Mode::Guided
+            | Mode::Loiter
+            | Mode::Rtl
+            | Mode::Land
+            | Mode::PosHold
+            | Mode::Brake
+            | Mode::SmartRtl => None,
         }
     }
 

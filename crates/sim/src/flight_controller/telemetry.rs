@@ -361,7 +361,7 @@ impl FlightController {
         let fence = if self.parameters.flag(Parameter::FENCE_ENABLE) == 1 { 0x10_0000 } else { 0 };
         let ready = match self.profile() {
             Profile::Copter462 if self.estimate.gyros_settled(self.now) => 0x1000_0000,
-            _ => 0,
+            Profile::Copter357 | Profile::Copter462 => 0,
         };
         let sensors = MavSysStatusSensor::from_bits_truncate;
         MavMessage::SYS_STATUS(SYS_STATUS_DATA {
@@ -501,11 +501,27 @@ impl FlightController {
         let position = match self.mode {
             Mode::Auto if self.armed() && self.auto.going() => self.vehicle.target(),
             Mode::Guided => guided.and_then(|t| t.position).and(self.vehicle.target()),
-            _ => None,
+            Mode::Stabilize
+            | Mode::AltHold
+            | Mode::Auto
+            | Mode::Loiter
+            | Mode::Rtl
+            | Mode::Land
+            | Mode::PosHold
+            | Mode::Brake
+            | Mode::SmartRtl => None,
         };
         let velocity = match self.mode {
             Mode::Guided => guided.and_then(|t| t.velocity),
-            _ => None,
+            Mode::Stabilize
+            | Mode::AltHold
+            | Mode::Auto
+            | Mode::Loiter
+            | Mode::Rtl
+            | Mode::Land
+            | Mode::PosHold
+            | Mode::Brake
+            | Mode::SmartRtl => None,
         };
         if position.is_none() && velocity.is_none() {
             return None;

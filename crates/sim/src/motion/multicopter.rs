@@ -226,7 +226,14 @@ impl Multicopter {
                 position.is_finite() && velocity.is_finite() && acceleration.is_finite()
             }
             Task::Velocity { velocity } => velocity.is_finite(),
-            _ => true,
+            Task::Stopped
+            | Task::Idle
+            | Task::Brake
+            | Task::Land
+            | Task::Stabilize(_)
+            | Task::AltHold(_)
+            | Task::Loiter(_)
+            | Task::PosHold(_) => true,
         };
         if !finite {
             return;
@@ -287,7 +294,12 @@ impl Multicopter {
             Task::PosHold(_) if self.poshold_holds => {
                 Some(self.horizontal.target.extend(self.vertical.target_m))
             }
-            _ => None,
+            Task::Stopped
+            | Task::Idle
+            | Task::Velocity { .. }
+            | Task::Stabilize(_)
+            | Task::AltHold(_)
+            | Task::PosHold(_) => None,
         }
     }
 
@@ -340,7 +352,7 @@ impl Multicopter {
     fn vertical_low(&self, lift: Lift) -> bool {
         match lift {
             Lift::Fixed(lift_m_s2) => lift_m_s2 < 0.3 * GRAVITY_M_S2,
-            _ => self.airframe.thrust_m_s2 < LOW_THRUST_M_S2,
+            Lift::Altitude | Lift::Climb { .. } => self.airframe.thrust_m_s2 < LOW_THRUST_M_S2,
         }
     }
 
@@ -559,7 +571,18 @@ impl Multicopter {
                 let limit = GRAVITY_M_S2 * libm::tan(POSHOLD_BRAKE_RAD);
                 clamp_length(velocity * -POSHOLD_BRAKE_GAIN_PER_S, limit)
             }
-            _ => {
+            Task::Stopped
+            | Task::Idle
+            | Task::TakeOff { .. }
+            | Task::Waypoint { .. }
+            | Task::Position { .. }
+            | Task::PositionVelocity { .. }
+            | Task::Velocity { .. }
+            | Task::Brake
+            | Task::Land
+            | Task::Stabilize(_)
+            | Task::AltHold(_)
+            | Task::PosHold(_) => {
                 self.poshold_holds = false;
                 by_stick
             }
@@ -580,7 +603,7 @@ impl Multicopter {
         };
         let slewed = match yaw {
             Yaw::Rate(_) => wanted,
-            _ => bounded(wanted, -YAW_SLEW_RAD_S, YAW_SLEW_RAD_S),
+            Yaw::Hold | Yaw::Heading(_) => bounded(wanted, -YAW_SLEW_RAD_S, YAW_SLEW_RAD_S),
         };
         let still = self.airframe.on_ground && self.airframe.thrust_m_s2 < 0.3 * GRAVITY_M_S2;
         let slewed = if still { 0.0 } else { slewed };

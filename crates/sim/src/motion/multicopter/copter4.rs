@@ -125,7 +125,19 @@ impl Multicopter {
                 let origin = self.four.target.position.truncate().extend(altitude_m);
                 self.four.course.start(origin, destination, next, p);
             }
-            _ => {
+            Task::Stopped
+            | Task::Idle
+            | Task::TakeOff { .. }
+            | Task::Waypoint { .. }
+            | Task::Position { .. }
+            | Task::PositionVelocity { .. }
+            | Task::Velocity { .. }
+            | Task::Brake
+            | Task::Land
+            | Task::Stabilize(_)
+            | Task::AltHold(_)
+            | Task::Loiter(_)
+            | Task::PosHold(_) => {
                 let origin = self.stopping_point();
                 self.four.target = Smooth::new(origin, DVec3::ZERO, DVec3::ZERO);
                 self.four.controller.engage(self.airframe.lean);
@@ -212,7 +224,13 @@ impl Multicopter {
                 target.towards_velocity(DVec2::ZERO, DVec2::ZERO, limits, dt_s);
                 target.towards_climb(0.0, limits, dt_s);
             }
-            _ => {
+            Task::Stopped
+            | Task::Idle
+            | Task::Land
+            | Task::Stabilize(_)
+            | Task::AltHold(_)
+            | Task::Loiter(_)
+            | Task::PosHold(_) => {
                 let rate = self.land_rate_m_s(p);
                 let target = &mut self.four.target;
                 target.advance(saturation, dt_s);

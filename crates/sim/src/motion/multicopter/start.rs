@@ -100,7 +100,16 @@ impl Multicopter {
         let follows = match before {
             Task::Waypoint { .. } | Task::Position { .. } => true,
             Task::TakeOff { .. } => self.reached,
-            _ => false,
+            Task::Stopped
+            | Task::Idle
+            | Task::PositionVelocity { .. }
+            | Task::Velocity { .. }
+            | Task::Brake
+            | Task::Land
+            | Task::Stabilize(_)
+            | Task::AltHold(_)
+            | Task::Loiter(_)
+            | Task::PosHold(_) => false,
         };
         if !follows {
             self.engage_navigation(parameters);
