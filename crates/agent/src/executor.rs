@@ -5,7 +5,7 @@ use heapless::Deque;
 use wingbeat_autopilot::arming::Arm;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
-use wingbeat_autopilot::mission::{self, Upload};
+use wingbeat_autopilot::mission::{ItemList, RouteItems, Transfer};
 use wingbeat_autopilot::mode::SetMode;
 use wingbeat_autopilot::parameter::{Names, Value, Write};
 use wingbeat_autopilot::takeoff::TakeOff;
@@ -35,14 +35,12 @@ enum Step {
 }
 
 /// What is being done.
-// One job lives at a time; the upload holds the mission that it compares with.
-#[allow(clippy::large_enum_variant)]
 enum Job {
     Mode(SetMode),
     Arm(Arm),
     Climb(TakeOff),
     Fly(FlyTo),
-    Load(Upload),
+    Load(Transfer),
     RouteSpeed(Write),
     /// [`Executor::returns`] does it.
     ReturnHeight,
@@ -51,6 +49,12 @@ enum Job {
 /// The place of a point.
 pub(crate) fn place(point: Point) -> Place {
     Place { latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7, height_mm: point.height_mm }
+}
+
+/// What of a route goes to the autopilot.
+fn items(route: &[Point]) -> Result<impl ItemList, Failure> {
+    RouteItems::new(route.len(), |i| route.get(i).map(|p| place(*p)))
+        .map_err(|_| Failure::NoEffect { what: "a route that is too long" })
 }
 
 /// A mode that we asked for.
@@ -171,12 +175,13 @@ impl Executor {
         self.order.is_some()
     }
 
-    /// Hears the autopilot.
-    pub(crate) fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes a message of the autopilot; `route` is what is loaded.
+    pub(crate) fn hear(&mut self, now: Instant, message: &MavMessage, route: &[Point]) {
         match &mut self.job {
             Some(Job::Arm(job)) => job.on_message(message),
             Some(Job::Climb(job)) => job.on_message(now, message),
-            Some(Job::Load(job)) => job.on_message(now, message),
+            // One that is too long fails when it is polled.
+            Some(Job::Load(job)) => items(route).iter().for_each(|items| job.on_message(now, message, items)),
             Some(Job::RouteSpeed(job)) => job.on_message(now, message),
             Some(Job::Mode(_) | Job::Fly(_)) => {}
             Some(Job::ReturnHeight) | None => self.returns.hear(now, message),
@@ -243,7 +248,10 @@ impl Executor {
                 Job::Arm(job) => job.poll(now, telemetry, transmit),
                 Job::Climb(job) => job.poll(now, telemetry, transmit),
                 Job::Fly(job) => job.poll(now, telemetry, transmit),
-                Job::Load(job) => job.poll(now, transmit),
+                Job::Load(job) => match items(protocol.route()) {
+                    Ok(items) => job.poll(now, &items, transmit),
+                    Err(failure) => Progress::Failed(failure),
+                },
                 Job::RouteSpeed(job) => job.poll(now, transmit),
                 Job::ReturnHeight => self.returns.poll(now, transmit),
             };
@@ -303,11 +311,7 @@ impl Executor {
                 Job::Climb(TakeOff::new(now, f64::from(height_mm) * 1e-3, telemetry))
             }
             Step::Fly(point) => Job::Fly(FlyTo::new(now, place(point))),
-            Step::Load => {
-                let items = mission::items_of(protocol.route().iter().map(|p| place(*p)))
-                    .map_err(|_| Failure::NoEffect { what: "a route that is too long" })?;
-                Job::Load(Upload::new(now, items))
-            }
+            Step::Load => Job::Load(Transfer::new(now, items(protocol.route())?.count())),
             Step::RouteSpeed => {
                 let Some(speed_m_s) = protocol.view().route_speed_m_s else { return Ok(None) };
                 let speed_cm_s = Value::Real((speed_m_s * 100.0) as f32);

@@ -545,7 +545,7 @@ impl Agent {
             self.outgoing.negotiation.on_frame(now, frame);
             self.streams.on_message(now, &frame.message);
             self.parameters.on_message(&frame.message);
-            self.executor.hear(now, &frame.message);
+            self.executor.hear(now, &frame.message, self.protocol.route());
         }
     }
 

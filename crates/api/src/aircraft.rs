@@ -526,7 +526,8 @@ pub struct MissionItem {
 pub struct MissionUpload {
     /// Name, usually of the file; at most 64 characters.
     pub name: String,
-    /// Waypoints, 1 to 58.
+    /// Waypoints: 1 to 600 where the aircraft flies for itself, 1 to 58 in a swarm.
+    #[schema(min_items = 1, max_items = 600)]
     pub waypoints: Vec<MissionItem>,
 }
 

@@ -447,7 +447,7 @@ mod tests {
             (crowd, "[\"off\", \"mbcap\", \"mbcap-e\"]", "[]", &["own.variants: found none"]),
             (crowd, "[25, 50, 75, 100]", "[2600]", &["own.crowd", "start_distance_m: found 100"]),
             (crowd, "[25, 50, 75, 100]", "[129]", &["aircraft: found 129, expected 1 to 128"]),
-            (crowd, "waypoints = 100", "waypoints = 111", &["waypoints: found 111, expected 2 to 110"]),
+            (crowd, "waypoints = 100", "waypoints = 601", &["waypoints: found 601, expected 2 to 600"]),
             (crowd, "linearity = 0.75", "linearity = 2.0", &["linearity: found 2"]),
             (crowd, "height_m = 10.0", "height_m = 0.0", &["own.height_m: found 0"]),
             (pairs, "wind_m_s = 5.8", "wind_m_s = 58.0", &["wind: found 58 m/s"]),

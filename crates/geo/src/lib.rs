@@ -22,3 +22,7 @@ pub use time::{Duration, Instant};
 
 /// The largest swarm that one formation holds: the papers fly 81 and 100, the console draws 100.
 pub const AIRCRAFT_MAX: usize = 128;
+
+/// Waypoints of an aircraft that flies for itself: what an ArduCopter of 724 items holds, with room for home, the
+/// take-off and what a console adds. The agent, the upload and the API take it from here.
+pub const ROUTE_MAX: usize = 600;

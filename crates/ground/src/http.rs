@@ -27,7 +27,7 @@ use crate::refused::Refused;
 use crate::service::Service;
 
 /// More than a mission of the largest size needs.
-const MAX_BODY_BYTES: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 128 * 1024;
 
 #[derive(OpenApi)]
 #[openapi(

@@ -42,8 +42,8 @@ use crate::{
     stream,
 };
 
-/// The longest body: 58 waypoints are 6 kB.
-const BODY_MAX: usize = 64 * 1024;
+/// The longest body: 600 waypoints with all their digits are 70 kB.
+const BODY_MAX: usize = 128 * 1024;
 /// Consoles that follow the events at the same time. Each is a socket and a task.
 const STREAMS_MAX: usize = 16;
 /// The driver answers within a wake-up; when it does not, the machine is in trouble and the console must know.

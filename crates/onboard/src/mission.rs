@@ -93,6 +93,15 @@ mod tests {
         }
     }
 
+    /// What the interface promises is what is checked.
+    #[test]
+    fn the_document_says_how_many_waypoints_are_taken() {
+        let document = include_str!("../../../docs/openapi/wingbeatd.json");
+        let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
+        let upload = &document["components"]["schemas"]["MissionUpload"];
+        assert_eq!(upload["properties"]["waypoints"]["maxItems"], ROUTE_MAX);
+    }
+
     #[test]
     fn every_bad_number_is_named() {
         for (mission, expected) in [
@@ -106,14 +115,14 @@ mod tests {
             (with(0.0, 0.0, f64::NEG_INFINITY), "waypoints[1].height_m: found -inf"),
             (
                 MissionUpload { waypoints: vec![], ..with(0.0, 0.0, 20.0) },
-                "waypoints: found 0, expected 1 to 110",
+                "waypoints: found 0, expected 1 to 600",
             ),
             (
                 MissionUpload {
-                    waypoints: vec![with(0.0, 0.0, 20.0).waypoints[0]; 111],
+                    waypoints: vec![with(0.0, 0.0, 20.0).waypoints[0]; 601],
                     ..with(0.0, 0.0, 20.0)
                 },
-                "waypoints: found 111",
+                "waypoints: found 601",
             ),
             (MissionUpload { name: String::new(), ..with(0.0, 0.0, 20.0) }, "name: found \"\""),
             (MissionUpload { name: "x".repeat(65), ..with(0.0, 0.0, 20.0) }, "name: found"),

@@ -35,11 +35,9 @@ pub use sweep::Sweep;
 pub use view::{Absent, Absentees, AvoidanceView, Details, FormationView, SlotView, SwarmView, View};
 pub use wingbeat_wire::{Command, Phase, StateId};
 
+pub use wingbeat_geo::ROUTE_MAX;
 use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
-
-/// Waypoints in one aircraft's own mission.
-pub const ROUTE_MAX: usize = 110;
 
 /// An aircraft's own waypoints.
 pub type Route = heapless::Vec<Point, ROUTE_MAX>;

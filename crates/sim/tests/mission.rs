@@ -1,10 +1,10 @@
 //! Mission through all layers: agent, MAVLink bytes, simulated flight controller; and the operator's commands in
 //! each of its states in the air.
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply, StateId};
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Coordination, Phase, Reply, StateId};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
-use wingbeat_protocol::mission;
+use wingbeat_protocol::{ROUTE_MAX, mbcap, mission};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
 use wingbeat_sim::world::World;
@@ -14,8 +14,14 @@ const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_4
 
 /// One aircraft over 150 m around a corner.
 fn world(seed: u64) -> World {
+    let legs = [DVec2::ZERO, DVec2::new(0.0, 100.0), DVec2::new(50.0, 100.0)];
+    world_of(mission::Config::new(VehicleId(1)).into(), &legs, seed)
+}
+
+/// One aircraft over these waypoints, metres east and north.
+fn world_of(coordination: Coordination, waypoints: &[DVec2], seed: u64) -> World {
     let frame = Frame::new(ORIGIN);
-    let mut config = Config::new(mission::Config::new(VehicleId(1)));
+    let mut config = Config::new(coordination);
     config.companion_loss = CompanionLoss::EndsWithIt;
     let agent = Agent::new(config, seed, Instant::ZERO).unwrap();
     let mut controller = ControllerConfig::new(1, ORIGIN);
@@ -23,18 +29,18 @@ fn world(seed: u64) -> World {
     let vehicles = vec![(agent, FlightController::new(controller, seed, Instant::ZERO))];
     let mut world =
         World::new(ORIGIN, vehicles, Channel::new(Model::Ieee80211a, Draw::PerPacket, seed, 1), 5.0);
-    let legs = [DVec2::ZERO, DVec2::new(0.0, 100.0), DVec2::new(50.0, 100.0)];
-    let route = legs.map(|leg| {
-        let place = frame.to_position(leg.extend(0.0));
-        Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm: 10_000 }
-    });
+    let point = |at: &DVec2| {
+        let position = frame.to_position(at.extend(0.0));
+        Point { latitude_e7: position.latitude_e7, longitude_e7: position.longitude_e7, height_mm: 10_000 }
+    };
+    let route: Vec<Point> = waypoints.iter().map(point).collect();
     assert_eq!(world.mission(0, &route), Reply::Accepted);
     world
 }
 
-/// Presses *Setup* and *Start*, until `enough` or 300 s.
+/// Presses *Setup* and *Start*, until `enough` or an hour.
 fn fly_until(world: &mut World, enough: impl Fn(&World) -> bool) {
-    while world.now() < Instant::from_secs(300) && !enough(world) {
+    while world.now() < Instant::from_secs(3_600) && !enough(world) {
         world.run_until(world.now() + Duration::from_millis(200));
         let id = format!("{}", world.now().as_millis());
         match world.phase(0) {
@@ -57,6 +63,27 @@ fn a_mission_is_flown_and_ends_on_the_ground() {
     assert_eq!((world.status(0).state, world.status(0).reached), (StateId::Finished, Some(2)));
     let figures = world.observer().aircraft()[0];
     assert!(figures.completed && (145.0..175.0).contains(&figures.distance_m), "{figures:?}");
+}
+
+/// 20 lanes of 30 waypoints each, 12 m apart, there and back: 7.2 km.
+#[test]
+fn a_route_of_600_waypoints_is_loaded_and_flown_to_its_end() {
+    let waypoints: Vec<DVec2> = (0..ROUTE_MAX)
+        .map(|i| {
+            let (lane, step) = (i / 30, i % 30);
+            let along = if lane % 2 == 0 { step } else { 29 - step };
+            DVec2::new(12.0 * lane as f64, 12.0 * along as f64)
+        })
+        .collect();
+    let mbcap = mbcap::Config { me: VehicleId(1), ..mbcap::Config::mbcap_e() };
+    for coordination in [Coordination::from(mission::Config::new(VehicleId(1))), mbcap.into()] {
+        let mut world = world_of(coordination, &waypoints, 1);
+        fly_until(&mut world, is_down);
+        let status = world.status(0);
+        assert_eq!((status.state, status.reached), (StateId::Finished, Some(599)), "{}", status.protocol);
+        let figures = world.observer().aircraft()[0];
+        assert!(figures.completed && (6_500.0..7_500.0).contains(&figures.distance_m), "{figures:?}");
+    }
 }
 
 #[test]

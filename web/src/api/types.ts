@@ -568,7 +568,7 @@ export interface components {
         MissionUpload: {
             /** @description Name, usually of the file; at most 64 characters. */
             name: string;
-            /** @description Waypoints, 1 to 58. */
+            /** @description Waypoints: 1 to 600 where the aircraft flies for itself, 1 to 58 in a swarm. */
             waypoints: components["schemas"]["MissionItem"][];
         };
         /** @description Position and motion. */

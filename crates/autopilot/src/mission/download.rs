@@ -14,6 +14,8 @@ use crate::job::{Failure, Progress, Transmit};
 /// Changes of the list during the download before it fails.
 const CHANGES: u8 = 2;
 const GIVE_UP_AFTER: Duration = Duration::from_secs(90);
+/// More items take longer: they may be read twice.
+const GIVE_UP_AFTER_EACH_MS: u64 = 750;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
@@ -124,6 +126,8 @@ impl Download {
             Pass::First | Pass::Second if self.reader.is_reading() => self.start_over(now),
             Pass::First | Pass::Second => {
                 self.opaque_id = opaque_id;
+                let each = Duration::from_millis(u64::from(count) * GIVE_UP_AFTER_EACH_MS);
+                self.give_up_at = self.give_up_at.max(now + each);
                 let nothing = Item::command(crate::dialect::MavCmd::MAV_CMD_NAV_WAYPOINT, [0.0; 4]);
                 // It fits: that was checked before.
                 let _ = self.items.resize(usize::from(count), nothing);
@@ -250,8 +254,8 @@ mod tests {
     fn one_that_never_rests_is_given_up() {
         let (progress, ..) = run(|n| (items(20 + n as usize % 50), 0), 0);
         assert_eq!(progress, Progress::Failed(Failure::Changed { what: "the mission" }));
-        let (progress, ..) = run(|_| (items(113), 0), 0);
-        let failure = Failure::TooMany { what: "mission items", found: 113, most: 112 };
+        let (progress, ..) = run(|_| (items(ITEMS_MAX + 1), 0), 0);
+        let failure = Failure::TooMany { what: "mission items", found: 603, most: 602 };
         assert_eq!(progress, Progress::Failed(failure));
     }
 }

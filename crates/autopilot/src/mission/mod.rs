@@ -14,16 +14,17 @@ mod upload;
 pub use control::{Clear, SetCurrent, is_ended};
 pub use download::Download;
 pub use points::{LegacyKind, LegacyPoint, LegacyPoints, LegacyUpload, POINTS_MAX};
-pub use upload::Upload;
+pub use upload::{Transfer, Upload};
 
 use sha2::{Digest, Sha256};
+use wingbeat_geo::ROUTE_MAX;
 
 use crate::dialect::{MISSION_ITEM_INT_DATA, MavCmd, MavFrame, MavMissionType};
 use crate::job::AUTOPILOT_COMPONENT_ID;
 use crate::target::Place;
 
-/// Items in one mission: home, take-off and 110 more.
-pub const ITEMS_MAX: usize = 112;
+/// Items in one mission: home, take-off and a route.
+pub const ITEMS_MAX: usize = ROUTE_MAX + FIRST_WAYPOINT as usize;
 
 /// One item: any command.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -172,21 +173,66 @@ fn is_relative(frame: MavFrame) -> bool {
 /// A mission as the autopilot stores it; index 0 is home.
 pub type Items = heapless::Vec<Item, ITEMS_MAX>;
 
+/// Items in their order, made when they are needed: an aircraft has its route already, and no room for a copy that is
+/// three times as large.
+pub trait ItemList {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// One of them.
+    fn item(&self, index: usize) -> Option<Item>;
+}
+
+impl ItemList for Items {
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn item(&self, index: usize) -> Option<Item> {
+        self.get(index).copied()
+    }
+}
+
+/// The items of a route, of which `place` names the waypoints: home, a take-off to the height of the first waypoint,
+/// the waypoints.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteItems<F> {
+    waypoints: usize,
+    place: F,
+}
+
+impl<F: Fn(usize) -> Option<Place>> RouteItems<F> {
+    /// Of so many waypoints.
+    ///
+    /// # Errors
+    /// There are more than fit; the number that was found.
+    pub fn new(waypoints: usize, place: F) -> Result<Self, usize> {
+        if waypoints > ROUTE_MAX { Err(waypoints) } else { Ok(Self { waypoints, place }) }
+    }
+}
+
+impl<F: Fn(usize) -> Option<Place>> ItemList for RouteItems<F> {
+    fn count(&self) -> usize {
+        self.waypoints + usize::from(FIRST_WAYPOINT)
+    }
+    fn item(&self, index: usize) -> Option<Item> {
+        let first = || (self.place)(0).unwrap_or(Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 });
+        match index.checked_sub(usize::from(FIRST_WAYPOINT)) {
+            None if index == 0 => Some(Item::waypoint(first())),
+            None => Some(Item::take_off(first())),
+            Some(waypoint) => (self.place)(waypoint).map(Item::waypoint),
+        }
+    }
+}
+
 /// The item of a route's first waypoint, after home and the take-off.
 pub const FIRST_WAYPOINT: u16 = 2;
 
-/// The items of a route: home, a take-off to the height of the first waypoint, the waypoints.
+/// The items of a route in one list ([`RouteItems`]).
 ///
 /// # Errors
 /// More waypoints than fit; the number that was found.
 pub fn items_of(route: impl ExactSizeIterator<Item = Place> + Clone) -> Result<Items, usize> {
-    let found = route.len();
-    let mut items = Items::new();
-    let first = route.clone().next().unwrap_or(Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 });
-    for item in [Item::waypoint(first), Item::take_off(first)].into_iter().chain(route.map(Item::waypoint)) {
-        items.push(item).map_err(|_| found)?;
-    }
-    Ok(items)
+    let list = RouteItems::new(route.len(), |i| route.clone().nth(i))?;
+    Ok((0..list.count()).filter_map(|i| list.item(i)).collect())
 }
 
 /// First eight bytes of the SHA-256 over latitude, longitude and height of every waypoint: an
@@ -244,9 +290,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_waypoints_fit() {
+    fn a_route_of_600_waypoints_fits() {
         let place = route()[0];
-        assert_eq!(items_of(std::vec![place; 110].into_iter()).map(|i| i.len()), Ok(ITEMS_MAX));
-        assert_eq!(items_of(std::vec![place; 111].into_iter()), Err(111));
+        assert_eq!(items_of(std::vec![place; 600].into_iter()).map(|i| i.len()), Ok(ITEMS_MAX));
+        assert_eq!(items_of(std::vec![place; 601].into_iter()), Err(601));
     }
 }

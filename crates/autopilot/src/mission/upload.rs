@@ -6,7 +6,7 @@
 use wingbeat_geo::{Duration, Instant};
 
 use super::reader::{ListReader, Reply};
-use super::{Item, Items, first_of};
+use super::{Item, ItemList, Items, first_of};
 use crate::dialect::{MISSION_COUNT_DATA, MavMessage, MavMissionResult, MavMissionType};
 use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
 
@@ -14,6 +14,12 @@ use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
 #[derive(Clone, Debug)]
 pub struct Upload {
     items: Items,
+    transfer: Transfer,
+}
+
+/// An upload whose items are handed in with every call, the same ones until it ends.
+#[derive(Clone, Debug)]
+pub struct Transfer {
     kind: MavMissionType,
     retry: Retry,
     /// Every step may start again; the whole has a limit.
@@ -32,6 +38,8 @@ const PERIOD: Duration = Duration::from_millis(1_500);
 const TRIES: u8 = 5;
 /// 112 items at 57 600 baud take 10 s; a line that loses half needs a few times that.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+/// More items take longer.
+const GIVE_UP_AFTER_EACH_MS: u64 = 500;
 
 impl Upload {
     /// Sends and reads back a mission.
@@ -41,11 +49,33 @@ impl Upload {
     /// Sends and reads back a list of this kind: fence and rally points where the firmware takes them so
     /// ([`crate::identity::Firmware::has_fence_missions`]).
     pub fn of_kind(now: Instant, kind: MavMissionType, items: Items) -> Self {
+        Self { transfer: Transfer::of_kind(now, kind, items.len()), items }
+    }
+    /// When it wants polling.
+    pub fn due(&self) -> Instant {
+        self.transfer.due()
+    }
+    /// Takes the autopilot's side of the transfer.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
+        self.transfer.on_message(now, message, &self.items);
+    }
+    /// Sends when due; done when every item read back is the one that was sent.
+    pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
+        self.transfer.poll(now, &self.items, transmit)
+    }
+}
+
+impl Transfer {
+    /// Of a mission of so many items.
+    pub fn new(now: Instant, items: usize) -> Self {
+        Self::of_kind(now, MavMissionType::MAV_MISSION_TYPE_MISSION, items)
+    }
+    fn of_kind(now: Instant, kind: MavMissionType, items: usize) -> Self {
+        let each = Duration::from_millis(items as u64 * GIVE_UP_AFTER_EACH_MS);
         Self {
-            items,
             kind,
             retry: Retry::new(now, PERIOD, TRIES),
-            give_up_at: now + GIVE_UP_AFTER,
+            give_up_at: now + GIVE_UP_AFTER.max(each),
             wanted: None,
             last_sent: false,
             reader: None,
@@ -63,12 +93,12 @@ impl Upload {
 
     /// Takes the autopilot's side of the transfer.
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
-    pub fn on_message(&mut self, now: Instant, message: &MavMessage) {
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage, items: &impl ItemList) {
         if let Some(reader) = &mut self.reader {
             match reader.on_message(now, message) {
                 // Late answers to the sending, or to a request that was repeated.
                 Reply::Nothing | Reply::Refused(_) => {}
-                Reply::Count { count, .. } if usize::from(count) == self.items.len() => {
+                Reply::Count { count, .. } if usize::from(count) == items.count() => {
                     // The second count answers a repeated request.
                     if !reader.is_reading() {
                         reader.read_from(now, first_of(self.kind), count);
@@ -76,7 +106,7 @@ impl Upload {
                 }
                 Reply::Count { count, .. } => self.failed = Some(Failure::Different { seq: count }),
                 Reply::Item(m) => {
-                    let same = self.items.get(usize::from(m.seq)).is_some_and(|i| i.is_held_as(&Item::of(m)));
+                    let same = items.item(usize::from(m.seq)).is_some_and(|i| i.is_held_as(&Item::of(m)));
                     if !same {
                         self.failed = Some(Failure::Different { seq: m.seq });
                     }
@@ -109,7 +139,7 @@ impl Upload {
     }
 
     /// Sends when due; done when every item read back is the one that was sent.
-    pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
+    pub fn poll(&mut self, now: Instant, items: &impl ItemList, transmit: &mut Transmit<'_>) -> Progress {
         if let Some(failure) = self.failed {
             return Progress::Failed(failure);
         }
@@ -129,10 +159,10 @@ impl Upload {
             };
         }
         if let Some(seq) = self.wanted.take() {
-            if let Some(item) = self.items.get(usize::from(seq)) {
+            if let Some(item) = items.item(usize::from(seq)) {
                 let item = item.encode(seq, self.kind, transmit.system_id);
                 let _ = transmit.send(&MavMessage::MISSION_ITEM_INT(item));
-                self.last_sent |= usize::from(seq) + 1 == self.items.len();
+                self.last_sent |= usize::from(seq) + 1 == items.count();
                 // The transfer moves: its silence is counted from here.
                 self.retry = Retry::new(now + PERIOD, PERIOD, TRIES);
             }
@@ -144,9 +174,9 @@ impl Upload {
             Ok(true) => {}
         }
         // An empty list ends with the acknowledgement of its count.
-        self.last_sent = self.items.is_empty();
+        self.last_sent = items.count() == 0;
         let _ = transmit.send(&MavMessage::MISSION_COUNT(MISSION_COUNT_DATA {
-            count: self.items.len() as u16,
+            count: items.count() as u16,
             target_system: transmit.system_id,
             target_component: AUTOPILOT_COMPONENT_ID,
             mission_type: self.kind,

@@ -4,8 +4,8 @@ use heapless::Vec;
 use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message};
 
-use super::predict::{self, Locations, Moving, STANDING_M_S, Track};
-use super::{Mbcap, Motion, State, flying};
+use super::predict::{self, Locations, Moving, STANDING_M_S, Track, Waypoints};
+use super::{Local, LocalRoute, Mbcap, Motion, State, flying};
 use crate::{Action, Actions, EndFlight, push};
 
 /// A standing aircraft broadcasts its next waypoints up to the first that is farther than this, metres.
@@ -28,7 +28,7 @@ pub(super) struct LastBeacon {
 impl Mbcap {
     /// The locations of a new beacon (thesis section 5.1.3); of an aircraft that has left its mission, the current
     /// one.
-    fn locations(&self, state: State, waypoints: &[DVec3]) -> Locations {
+    fn locations(&self, state: State, local: &Local) -> Locations {
         let mut locations = Locations::new();
         let avoiding = match state {
             State::Flying(avoiding) => Some(avoiding),
@@ -47,6 +47,7 @@ impl Mbcap {
         let speed_m_s = self.flight.speed_m_s();
         let moving = Moving { at: here, speed_m_s, acceleration_m_s2: acceleration.m_s2(), trail };
         let next = self.flight.next_waypoint();
+        let waypoints = LocalRoute { local, route: self.flight.route() };
         let shown = avoiding.map_or(Avoidance::Normal, |a| a.shown());
         match shown {
             Avoidance::GoOnPlease => {
@@ -55,7 +56,7 @@ impl Mbcap {
             }
             Avoidance::StandStill => {
                 locations.extend([here]);
-                for &waypoint in waypoints.iter().skip(next) {
+                for waypoint in (next..).map_while(|i| waypoints.get(i)) {
                     let near = waypoint.truncate().distance(here.truncate()) < PATH_MAX_M;
                     if locations.push(waypoint).is_err() || !near {
                         break; // the first that is far still counts
@@ -72,7 +73,7 @@ impl Mbcap {
                 None => locations.extend([here]),
             },
             Avoidance::Normal | Avoidance::Overtaking | Avoidance::EmergencyLand => {
-                let track = Track { waypoints, next, project: self.motion.is_on_track };
+                let track = Track { waypoints: &waypoints, next, project: self.motion.is_on_track };
                 return track.ahead(&moving, &self.config.prediction);
             }
         }
@@ -88,7 +89,7 @@ impl Mbcap {
         };
         let changed = self.config.renew_at_change && self.last_beacon.state != Some(shown);
         if changed || self.last_beacon.sent.is_multiple_of(self.config.beacons_per_prediction) {
-            let locations = self.locations(state, &local.waypoints);
+            let locations = self.locations(state, local);
             let encode = |&at: &DVec3| {
                 let Position { latitude_e7, longitude_e7, altitude_mm } = local.frame.to_position(at);
                 Location { latitude_e7, longitude_e7, altitude_mm }

@@ -23,6 +23,7 @@ pub mod aside;
 mod beacon;
 pub mod config;
 mod decide;
+mod kept;
 mod neighbours;
 pub mod predict;
 pub mod risk;
@@ -36,7 +37,6 @@ pub use state::{Avoiding, Conflict};
 
 use core::mem::discriminant;
 
-use heapless::Vec;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
@@ -45,13 +45,13 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 use crate::flight::{self, RouteFlight, Rules};
 use crate::{
     Action, Actions, AvoidanceView, Command, Denied, Details, Fence, Input, MissionError, Phase, Protocol,
-    ROUTE_MAX, Severity, StateId, Telemetry, Text, View, push, text,
+    Severity, StateId, Telemetry, Text, View, push, text,
 };
 use beacon::LastBeacon;
 use config::AsideTests;
 use decide::{Outcome, Step, Trigger};
 use neighbours::Neighbours;
-use predict::{Acceleration, Trail};
+use predict::{Acceleration, Trail, Waypoints};
 
 pub use wingbeat_wire::Avoidance;
 
@@ -75,7 +75,7 @@ pub struct Tally {
 pub struct Mbcap {
     config: Config,
     flight: RouteFlight<Avoiding>,
-    local: Option<LocalRoute>,
+    local: Option<Local>,
     motion: Motion,
     neighbours: Neighbours,
     /// Conflicts solved: an aircraft that waits for us continues when it grows.
@@ -90,25 +90,40 @@ pub struct Mbcap {
     tally: Tally,
 }
 
-/// The mission in a local frame, made at the start of the flight: heights above home become altitudes.
-struct LocalRoute {
+/// The local frame of a flight, made at its start.
+struct Local {
     frame: Frame,
-    waypoints: Vec<DVec3, ROUTE_MAX>,
+    /// Heights above home become altitudes.
+    home_mm: i32,
 }
 
-impl LocalRoute {
-    fn new(telemetry: &Telemetry, route: &[Point]) -> Self {
+impl Local {
+    fn new(telemetry: &Telemetry) -> Self {
         let at = telemetry.position;
         let home_mm = at.altitude_mm.saturating_sub(libm::round(telemetry.height_m * 1e3) as i32);
-        let frame = Frame::new(at);
-        let local = |w: &Point| {
-            frame.to_local(Position {
-                latitude_e7: w.latitude_e7,
-                longitude_e7: w.longitude_e7,
-                altitude_mm: w.height_mm.saturating_add(home_mm),
-            })
-        };
-        Self { waypoints: route.iter().map(local).collect(), frame }
+        Self { frame: Frame::new(at), home_mm }
+    }
+    fn of(&self, waypoint: &Point) -> DVec3 {
+        self.frame.to_local(Position {
+            latitude_e7: waypoint.latitude_e7,
+            longitude_e7: waypoint.longitude_e7,
+            altitude_mm: waypoint.height_mm.saturating_add(self.home_mm),
+        })
+    }
+}
+
+/// The mission in the local frame, each waypoint computed when it is needed: that is a few a second.
+struct LocalRoute<'a> {
+    local: &'a Local,
+    route: &'a [Point],
+}
+
+impl Waypoints for LocalRoute<'_> {
+    fn count(&self) -> usize {
+        self.route.len()
+    }
+    fn get(&self, index: usize) -> Option<DVec3> {
+        self.route.get(index).map(|w| self.local.of(w))
     }
 }
 
@@ -261,7 +276,7 @@ impl Mbcap {
         let Some(telemetry) = self.flight.telemetry() else {
             return;
         };
-        let local = LocalRoute::new(telemetry, self.flight.route());
+        let local = Local::new(telemetry);
         self.motion.here = local.frame.to_local(telemetry.position);
         self.local = Some(local);
     }

@@ -5,6 +5,7 @@ use heapless::Vec;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Avoidance, Beacon, Location, Places, Refused, VehicleId};
 
+use super::kept::Kept;
 use super::predict::Locations;
 use super::risk;
 
@@ -22,7 +23,7 @@ const BARRED_FOR: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(super) struct Neighbour {
     pub(super) id: VehicleId,
-    pub(super) beacon: Beacon,
+    pub(super) beacon: Kept,
     /// Its first location in our frame.
     pub(super) at: DVec3,
     /// None of its locations is farther than this from the first, metres.
@@ -47,12 +48,12 @@ impl Neighbour {
     /// Its locations in our frame. Of an aircraft that is far away they are not worth the arithmetic: ask
     /// [`Neighbour::is_within`] first.
     pub(super) fn locations(&self, frame: &Frame) -> Locations {
-        self.beacon.locations.iter().map(|l| local(frame, l)).collect()
+        self.beacon.locations().map(|l| local(frame, &l)).collect()
     }
 
     /// One of its locations in our frame.
     pub(super) fn location(&self, frame: &Frame, index: usize) -> Option<DVec3> {
-        self.beacon.locations.get(index).map(|l| local(frame, l))
+        self.beacon.locations().nth(index).map(|l| local(frame, &l))
     }
 
     /// Whether any of its locations can be so near to `position`.
@@ -119,14 +120,14 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Takes a beacon. `kept` does not make room for another sender, however long it has been silent.
+    /// Takes a beacon. `spared` does not make room for another sender, however long it has been silent.
     pub(super) fn receive(
         &mut self,
         now: Instant,
         id: VehicleId,
         beacon: &Beacon,
         frame: &Frame,
-        kept: Option<VehicleId>,
+        spared: Option<VehicleId>,
     ) -> Result<(), Refused> {
         let found = self.find(id);
         if let Some(i) = found
@@ -143,14 +144,16 @@ impl Neighbours {
         match found {
             Some(i) => {
                 let known = &mut self.known[i];
-                known.beacon.clone_from(beacon);
+                known.beacon.replace(beacon)?;
                 (known.at, known.reach_m, known.received_at) = (at, reach_m, now);
             }
             None => {
+                let mut kept = Kept::default();
+                kept.replace(beacon)?;
                 if self.known.is_full() {
                     // The one that was silent longest makes room; one that is received stays.
                     let oldest = (0..self.known.len())
-                        .filter(|&i| Some(self.known[i].id) != kept)
+                        .filter(|&i| Some(self.known[i].id) != spared)
                         .min_by_key(|&i| self.known[i].received_at);
                     match oldest.filter(|&i| now.since(self.known[i].received_at) > STORM_WINDOW) {
                         Some(i) => drop(self.known.remove(i)),
@@ -160,7 +163,7 @@ impl Neighbours {
                 let i = self.known.partition_point(|other| other.id > id);
                 let neighbour = Neighbour {
                     id,
-                    beacon: beacon.clone(),
+                    beacon: kept,
                     at,
                     reach_m,
                     received_at: now,

@@ -113,11 +113,28 @@ impl Trail {
     }
 }
 
-/// A mission and the place on it.
+/// The waypoints of a mission in the local frame.
+pub trait Waypoints {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// One of them.
+    fn get(&self, index: usize) -> Option<DVec3>;
+}
+
+impl<const N: usize> Waypoints for [DVec3; N] {
+    fn count(&self) -> usize {
+        N
+    }
+    fn get(&self, index: usize) -> Option<DVec3> {
+        self.as_slice().get(index).copied()
+    }
+}
+
+/// A mission and the position on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Track<'a> {
+pub struct Track<'a, W> {
     /// Waypoints in the local frame.
-    pub waypoints: &'a [DVec3],
+    pub waypoints: &'a W,
     /// The waypoint that it flies to: an index of `waypoints`.
     pub next: usize,
     /// Whether to predict from the mission's line instead of the place itself: not on the way back from
@@ -138,13 +155,13 @@ pub struct Moving {
     pub trail: Trail,
 }
 
-impl Track<'_> {
+impl<W: Waypoints> Track<'_, W> {
     /// The current location and those in steps of `hop_s` along the mission.
     pub fn ahead(&self, moving: &Moving, prediction: &Prediction) -> Locations {
-        let Some(&last) = self.waypoints.last() else { return Locations::new() };
+        let count = self.waypoints.count();
+        let Some(last) = self.waypoints.get(count.wrapping_sub(1)) else { return Locations::new() };
         let mut locations = Locations::new();
-        if self.next >= self.waypoints.len() && moving.at.truncate().distance(last.truncate()) < AT_THE_END_M
-        {
+        if self.next >= count && moving.at.truncate().distance(last.truncate()) < AT_THE_END_M {
             let _ = locations.push(moving.at);
             return locations;
         }
@@ -163,7 +180,8 @@ impl Track<'_> {
         }
         // Braking moderately, it does not turn round: what lies beyond its stop is not on its way.
         let end_s = if a < 0.0 { total_s.min(-v / a) } else { total_s };
-        let mut walk = Walk { waypoints: self.waypoints, next, at: start, walked_m: 0.0 };
+        let goal = self.waypoints.get(next);
+        let mut walk = Walk { track: self, next, goal, at: start, walked_m: 0.0 };
         for hop in 1..=hops {
             let t = hop as f64 * prediction.hop_s;
             if t > end_s + 1e-9 {
@@ -185,12 +203,12 @@ impl Track<'_> {
     /// still approaches the waypoint, it is put on the leg before; as soon as it recedes, on the leg
     /// after.
     fn start(&self, moving: &Moving, projection: Projection) -> (DVec3, usize) {
-        let next = self.next.min(self.waypoints.len() - 1);
+        let next = self.next.min(self.waypoints.count().saturating_sub(1));
         if !self.project || next < 2 || projection == Projection::None {
             return (moving.at, next);
         }
-        let (before, joint, after) =
-            (self.waypoints[next - 2], self.waypoints[next - 1], self.waypoints[next]);
+        let legs = [next - 2, next - 1, next].map(|i| self.waypoints.get(i));
+        let [Some(before), Some(joint), Some(after)] = legs else { return (moving.at, next) };
         if moving.trail.moves_away_from(joint.truncate()) {
             (foot(moving.at, joint, after), next)
         } else {
@@ -212,18 +230,20 @@ fn foot(at: DVec3, from: DVec3, to: DVec3) -> DVec3 {
 }
 
 /// Goes along the waypoints.
-struct Walk<'a> {
-    waypoints: &'a [DVec3],
+struct Walk<'a, W> {
+    track: &'a Track<'a, W>,
     next: usize,
+    /// The waypoint of that number.
+    goal: Option<DVec3>,
     at: DVec3,
     walked_m: f64,
 }
 
-impl Walk<'_> {
+impl<W: Waypoints> Walk<'_, W> {
     /// Walks until `total_m` from the start over ground. False past the last waypoint.
     fn to(&mut self, total_m: f64) -> bool {
         loop {
-            let Some(&goal) = self.waypoints.get(self.next) else { return false };
+            let Some(goal) = self.goal else { return false };
             let left_m = total_m - self.walked_m;
             let leg = goal - self.at;
             let leg_m = leg.truncate().length();
@@ -236,6 +256,7 @@ impl Walk<'_> {
             }
             (self.at, self.walked_m) = (goal, self.walked_m + leg_m);
             self.next += 1;
+            self.goal = self.track.waypoints.get(self.next);
         }
     }
 }
@@ -352,7 +373,7 @@ mod tests {
         let points = track.ahead(&moving((12.0, 300.0), 10.0, 0.0, &[]), &e());
         assert_eq!(points.len(), 3, "12, 7, 2 m before the end");
         assert!(
-            Track { waypoints: &[], next: 0, project: true }
+            Track { waypoints: &[DVec3::ZERO; 0], next: 0, project: true }
                 .ahead(&moving((0.0, 0.0), 1.0, 0.0, &[]), &e())
                 .is_empty()
         );

@@ -193,7 +193,7 @@ fn what_cannot_be_flown_is_refused_with_a_reason() {
         m.set_mission(&[waypoint(0.0)])
             .unwrap_err()
             .to_string()
-            .contains("found 1 waypoints, expected 2 to 110")
+            .contains("found 1 waypoints, expected 2 to 600")
     );
     m.set_mission(&[waypoint(0.0), waypoint(6_000.0)]).unwrap();
     assert!(m.permits(Command::Setup).unwrap_err().to_string().contains("no position"));

@@ -64,8 +64,8 @@ fn an_area_that_is_none_is_refused() {
         |corners: &[Point]| config.begin(1, Instant::ZERO).set_mission(corners).unwrap_err().to_string();
     assert!(refused(&[corner(0.0, 0.0); 2]).to_string().contains("found 2 corners, expected 3"));
     assert!(refused(&[corner(0.0, 0.0); 3]).to_string().contains("lanes of 0.0 m"));
-    let wide = [corner(0.0, 0.0), corner(0.0, 100.0), corner(3_990.0, 100.0)];
-    assert!(refused(&wide).to_string().contains("found 100 lanes for one aircraft, expected 55 at most"));
+    let wide = [corner(0.0, 0.0), corner(0.0, 100.0), corner(12_010.0, 100.0)];
+    assert!(refused(&wide).to_string().contains("found 301 lanes for one aircraft, expected 300 at most"));
     for (config, words) in [
         (Config { strip: 2, ..config.clone() }, "strip: found 2, expected 0 to 1"),
         (Config { aircraft: 0, ..config.clone() }, "aircraft: found 0"),
