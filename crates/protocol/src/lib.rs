@@ -12,6 +12,7 @@
 //! `docs/protocols/writing-one.md`.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub mod config;
 mod denied;

@@ -42,8 +42,6 @@ const PURE_WITH_STD: &[&str] = &["sim"];
 
 /// In a pure crate a new state, message or reason does not compile where it is not treated.
 const NO_WILDCARDS: &str = "#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]";
-/// Pure crates that still have such arms.
-const WITH_WILDCARDS: &[&str] = &["protocol"];
 
 /// The edges inside the binaries' row.
 const AMONG_BINARIES: &[(&str, &[&str])] =
@@ -193,10 +191,7 @@ fn manifest_problem(name: &str, manifest: &str) -> Option<String> {
 /// A pure crate declares it, so that the compiler holds it.
 fn purity_problems(name: &str, library: &str) -> Vec<String> {
     let has = |attribute: &str| library.lines().any(|line| line.trim() == attribute);
-    let mut wanted = vec!["#![forbid(unsafe_code)]"];
-    if !WITH_WILDCARDS.contains(&name) {
-        wanted.push(NO_WILDCARDS);
-    }
+    let mut wanted = vec!["#![forbid(unsafe_code)]", NO_WILDCARDS];
     if !PURE_WITH_STD.contains(&name) {
         wanted.push("#![no_std]");
     }

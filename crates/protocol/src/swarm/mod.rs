@@ -527,7 +527,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Some(match self.state {
             _ if !is_armed => Transition::because(Aborted(Abort::Ground), reason),
             MovingToLand | Landing => Transition::because(Aborted(Abort::Land), reason),
-            _ => self.failure(now, reason),
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Flying(_)
+            | State::Finished
+            | State::Aborted(_) => self.failure(now, reason),
         })
     }
 

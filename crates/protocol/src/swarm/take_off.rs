@@ -121,7 +121,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Some(patience_at + self.config.hold_before_landing)
             }
             State::SetupFinished if self.watches() && !self.members.absent().is_empty() => Some(patience_at),
-            _ => None,
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Flying(_)
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
         }
     }
 
