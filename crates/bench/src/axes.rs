@@ -329,7 +329,7 @@ mod tests {
             (
                 pairs,
                 "\"mbcap.beacon_period_ms\" = [200, 5]",
-                &["mbcap.beacon_period_ms: found 5, expected 20 to 5000 ms"],
+                &["mbcap.beacon_period_ms: found 5, expected 100 to 5000 ms"],
             ),
             (pairs, "\"mbcap.brake\" = ['late']", &["unknown variant `late`, expected `published` or"]),
             (pairs, "\"mbcap.loss_s\" = [1.0]", &["mbcap.loss_s: found a variant", "own.variants"]),

@@ -24,10 +24,11 @@ const HEADER: &str = "\
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 13] = [
+const QUICK: [&str; 14] = [
     DRILLS,
     "bench run crates/bench/plans/followme-refresh.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/followme-sitl.toml --seed 1",
+    "bench run crates/bench/plans/mbcap-beacon.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 25 --variant mbcap-e --repeat 1",
     "bench run crates/bench/plans/mbcap-pairs.toml --seed 1",
     "bench run crates/bench/plans/mbcap-sitl.toml --seed 1",

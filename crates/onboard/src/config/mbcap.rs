@@ -40,6 +40,7 @@ pub struct Mbcap {
     pub stopped_m_s: Option<f64>,
     pub stop_ms: Option<Milliseconds>,
     pub calm_ms: Option<Milliseconds>,
+    pub hold_before_landing_ms: Option<Milliseconds>,
 }
 
 /// The published numbers that the other keys overwrite.
@@ -126,5 +127,6 @@ impl Mbcap {
         set(&mut config.stopped_m_s, self.stopped_m_s);
         set(&mut config.stop, self.stop_ms);
         set(&mut config.calm, self.calm_ms);
+        set(&mut config.hold_before_landing, self.hold_before_landing_ms);
     }
 }

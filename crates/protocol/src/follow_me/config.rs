@@ -17,30 +17,30 @@ const CLOSE: &str = "at this refresh followers lag behind so far that the leader
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Meeting, taking off, landing. Its master is the leader, whom a pilot flies.
+    /// Discovery, take-off, landing. Its master is the leader, which a pilot flies.
     pub swarm: swarm::Config,
-    /// Height above home at which the slaves assemble, and from which the leader is followed (reference: 19 m).
+    /// Height above home at which the followers assemble, and from which the leader is followed (reference: 19 m).
     pub height_m: f64,
-    /// How often the leader tells where it is (thesis 7.3.3: 1000 ms).
+    /// Period at which the leader broadcasts its position (thesis 7.3.3: 1000 ms).
     pub refresh: Duration,
     /// How fast the outermost slot moves at most because the formation turns (leader's), metres per second;
-    /// infinite turns with every turn of the nose, as published. A pilot turns the nose faster than any slave can
-    /// fly around the leader: told of half a turn at once, every slave flies straight through the leader.
+    /// infinite turns with every turn of the nose, as published. A pilot turns the nose faster than any follower can
+    /// fly around the leader: after half a turn in one step every follower would fly straight through the leader.
     pub turn_m_s: f64,
-    /// A leader that has not been heard for so long is lost.
+    /// A leader from which no datagram came for this time is lost.
     pub leader_timeout: Duration,
-    /// What a slave does then.
+    /// What a follower does then.
     pub leader_lost: LeaderLost,
-    /// Whether a slave that holds because its leader was lost follows again when it hears it again.
+    /// Whether a follower that holds because its leader was lost follows again when datagrams of it come again.
     pub follows_again: bool,
-    /// How slaves come down when the leader does.
+    /// How followers land when the leader does.
     pub landing: Landing,
     /// Whether a formation closer than [`Config::distance_least_m`], or a refresh under 250 ms, is flown all the
     /// same.
     pub accepts_close: bool,
 }
 
-/// What a slave does that no longer hears its leader.
+/// What a follower does that has lost its leader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaderLost {
@@ -53,7 +53,7 @@ pub enum LeaderLost {
     Return,
 }
 
-/// How slaves come down.
+/// How followers land.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Landing {
@@ -84,12 +84,12 @@ impl Config {
         }
     }
 
-    /// The least distance between slots at which the leader does not fly into a slave. A slave is tens of metres
-    /// behind its slot, and more so the more often it is told (thesis Table 7.1): a leader that flies towards a
-    /// slave closes that distance. Three parts, rounded up: the greatest lag behind a pilot at the bounds of LOITER
+    /// The least distance between slots at which the leader does not fly into a follower. A follower is tens of metres
+    /// behind its slot, and more so the shorter the refresh (thesis Table 7.1): a leader that flies towards a
+    /// follower closes that distance. Three parts, rounded up: the greatest lag behind a pilot at the bounds of LOITER
     /// (4.9 m/s) whose formation turns (40 m at 2000 ms, 49 m at 1000 ms, 61 m at 750 ms, 78 m at 500 ms, 112 m at
-    /// 250 ms: the worst of 360 flights of five aircraft each, drawn from seeds); his way until a word after one
-    /// that was lost has come (a refresh and 0.2 s); and the 5 m that nobody is to come nearer.
+    /// 250 ms: the worst of 360 flights of five aircraft each, drawn from seeds); the leader's path until the datagram
+    /// after a lost one has come (a refresh and 0.2 s); and the 5 m of separation.
     pub fn distance_least_m(&self) -> f64 {
         match self.refresh.as_millis() {
             1_000.. => 60.0,

@@ -8,6 +8,9 @@ use wingbeat_wire::VehicleId;
 use super::Mbcap;
 use crate::{ConfigError, Configuration, Fence};
 
+/// Peers refuse more than 20 beacons a second ([`super::neighbours`]); this leaves half of that.
+const BEACON_PERIOD_LEAST_MS: u64 = 100;
+const _: () = assert!(2 * (1_000 / BEACON_PERIOD_LEAST_MS) <= super::neighbours::STORM_BEACONS as u64);
 /// A longer wait for one peer is a mistake.
 const WAIT_MOST_MS: u64 = 600_000;
 /// Error of a curve flown at its waypoint (thesis equation 5.5), metres.
@@ -48,10 +51,10 @@ pub enum Horizon {
     },
 }
 
-/// Alternative 1 predicts from the place itself, 2 and 3 from the mission's line.
+/// Alternative 1 predicts from the position itself, 2 and 3 from the mission's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {
-    /// From the place.
+    /// From the position.
     None,
     /// From its foot on the leg.
     Leg,
@@ -60,15 +63,15 @@ pub enum Projection {
 /// How locations are predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// How far.
+    /// How far ahead.
     pub horizon: Horizon,
     /// Time between two locations, seconds.
     pub hop_s: f64,
-    /// From where.
+    /// Where the first location lies.
     pub projection: Projection,
     /// Whether the filtered acceleration counts (alternative 3).
     pub accelerates: bool,
-    /// Braking harder than this (negative, m/s²), only the current location is told.
+    /// Braking harder than this (negative, m/s²), only the current location is broadcast.
     pub braking_m_s2: Option<f64>,
 }
 
@@ -88,7 +91,7 @@ pub struct Risk {
 /// What one aircraft under MBCAP is configured with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Who we are: the higher id has the right of way.
+    /// This aircraft: the higher id has the right of way.
     pub me: VehicleId,
     /// `mbcap` or `mbcap-e`.
     pub name: &'static str,
@@ -104,44 +107,44 @@ pub struct Config {
     pub prediction: Prediction,
     /// Risk.
     pub risk: Risk,
-    /// Between two beacons.
+    /// Time between two beacons.
     pub beacon_period: Duration,
-    /// Beacons of one prediction.
+    /// Beacons that carry the same prediction.
     pub beacons_per_prediction: u32,
     /// Whether a change of state makes a new prediction at once (MBCAP-e).
     pub renew_at_change: bool,
-    /// Older beacons do not count.
+    /// Older beacons are not used.
     pub beacon_validity: Duration,
-    /// Between two passes of the state machine.
+    /// Time between two checks for risks, which drive the state machine.
     pub check_period: Duration,
-    /// In Stand still before anything else.
+    /// Time in StandStill before any other state.
     pub standing: Duration,
-    /// In Overtaking before it may end.
+    /// Time in Overtaking before it may end.
     pub overtaking: Duration,
-    /// After a return to Normal before another's claim is believed.
+    /// Time in Normal before the claim of a peer without a risk of our own is believed.
     pub resume: Duration,
-    /// After a risk was solved, its other side is not looked at for so long; zero in the original.
+    /// Time for which the peer of a solved risk is not checked; zero in the original.
     pub recheck: Duration,
     /// Longest time in one state outside Normal.
     pub deadlock: Deadlock,
-    /// While the other has a conflict with a third the time above stands still, for so long at most.
+    /// Time for which the deadlock time is suspended at most, while the peer has a conflict with a third aircraft.
     pub turn: Duration,
-    /// Distance from the other's path that is safe, metres.
+    /// Distance from the peer's path that is safe to wait at, metres.
     pub safe_distance_m: f64,
-    /// Whether a curve of the other widens that (MBCAP-e, figure 5.18).
+    /// Whether a curve of the peer widens that (MBCAP-e, figure 5.18).
     pub curves: Option<CurveFit>,
-    /// Whether overtaking ends only `risk.distance_m` beyond the other (MBCAP-e).
+    /// Whether overtaking ends only `risk.distance_m` beyond the peer (MBCAP-e).
     pub overtake_beyond: bool,
     /// Whether aircraft that land neither stop nor stop others (MBCAP-e).
     pub landing_is_out: bool,
     /// Standing means slower than this, metres per second.
     pub stopped_m_s: f64,
-    /// How long a place aside may take to become calm.
+    /// Longest time until the aircraft stands at the position aside.
     pub calm: Duration,
-    /// How long the aircraft may take to stop before it counts as standing anyway.
+    /// Longest time of braking: after it the aircraft counts as standing.
     pub stop: Duration,
-    /// After a failure the aircraft holds for so long, for an operator to decide, and then lands. A conflict that
-    /// was not solved is no failure: there it lands without holding, as published.
+    /// After a failure the aircraft holds for this time, so that the operator can decide, and then lands. A conflict
+    /// that was not solved is no failure: there it lands without holding, as published.
     pub hold_before_landing: Duration,
     /// The state that transition d tests (the reference tests the last scanned beacon's: a defect).
     pub aside_tests: AsideTests,
@@ -332,7 +335,7 @@ impl Configuration for Config {
         ConfigError::distance("risk_distance_m", self.risk.distance_m)?;
         ConfigError::distance("risk_height_m", self.risk.height_m)?;
         ConfigError::range("risk_time_s", self.risk.time_s, 0.1, 10.0)?;
-        ConfigError::period("beacon_period_ms", self.beacon_period, 20, 5_000)?;
+        ConfigError::period("beacon_period_ms", self.beacon_period, BEACON_PERIOD_LEAST_MS, 5_000)?;
         let beacons = f64::from(self.beacons_per_prediction);
         ConfigError::range("beacons_per_prediction", beacons, 1.0, 100.0)?;
         ConfigError::period("beacon_validity_ms", self.beacon_validity, 1_000, WAIT_MOST_MS)?;
@@ -346,7 +349,8 @@ impl Configuration for Config {
         ConfigError::distance("safe_distance_m", self.safe_distance_m)?;
         ConfigError::range("stopped_m_s", self.stopped_m_s, 0.05, 5.0)?;
         ConfigError::period("calm_ms", self.calm, 0, WAIT_MOST_MS)?;
-        ConfigError::period("stop_ms", self.stop, 0, WAIT_MOST_MS)
+        ConfigError::period("stop_ms", self.stop, 0, WAIT_MOST_MS)?;
+        ConfigError::wait("hold_before_landing_ms", self.hold_before_landing, 0)
     }
     fn begin(&self, seed: u64, now: Instant) -> Mbcap {
         Mbcap::new(self.clone(), seed, now)

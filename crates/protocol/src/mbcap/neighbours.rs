@@ -14,7 +14,7 @@ const NEIGHBOURS_MAX: usize = 128;
 /// An aircraft farther than this is no neighbour: its position is an error, metres.
 const NEAR_ENOUGH_M: f64 = 100_000.0;
 /// Beacons of one sender within [`STORM_WINDOW`]: four times what the protocol sends.
-const STORM_BEACONS: u16 = 20;
+pub(super) const STORM_BEACONS: u16 = 20;
 const STORM_WINDOW: Duration = Duration::from_secs(1);
 /// A sender that sends more is barred for so long.
 const BARRED_FOR: Duration = Duration::from_secs(10);

@@ -16,12 +16,12 @@ pub struct Config {
     pub master: VehicleId,
     /// A pilot flies the master: it is the centre, and the others take off around it (FollowMe).
     pub piloted_master: bool,
-    /// How many aircraft the swarm has, this one included; the master lets nobody set up before it has
-    /// heard them all.
+    /// How many aircraft the swarm has, this one included; the master refuses a setup before it has received a
+    /// datagram of each.
     pub aircraft: usize,
     /// Shape of the formation (master's).
     pub layout: Layout,
-    /// Its places, if it is custom (master's).
+    /// Its slots, if it is custom (master's).
     pub offsets: Offsets,
     /// Distance between slots in flight (master's; thesis 6.3.1: 50 m).
     pub distance_m: f64,
@@ -38,7 +38,7 @@ pub struct Config {
     pub send_period: Duration,
     /// How long a message must be silent before its absence is an answer (reference: 2 s).
     pub silence: Duration,
-    /// How often arrival is looked at (reference: 200 ms); zero looks at every position report.
+    /// Period of the checks for arrival (reference: 200 ms); zero checks every position report.
     pub arrival_period: Duration,
     /// Arrived when nearer than this to the waypoint (reference: 1 m).
     pub arrival_m: f64,
@@ -47,11 +47,11 @@ pub struct Config {
     /// How this aircraft lands after the leader: with the others, or when those nearer to the leader are down
     /// (MUSCOP; alike on all).
     pub landing: Manner,
-    /// A member that has been silent for so long is lost (reference: 5 s).
+    /// A member that has been silent for this time is lost (reference: 5 s).
     pub time_to_live: Duration,
-    /// Nobody is planned to come nearer to another than this.
+    /// No two aircraft are planned to come nearer to one another than this.
     pub separation_m: f64,
-    /// After a failure the aircraft holds for so long, for an operator to decide, and then lands.
+    /// After a failure the aircraft holds for this time, so that the operator can decide, and then lands.
     pub hold_before_landing: Duration,
 }
 
