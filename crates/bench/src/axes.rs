@@ -398,11 +398,13 @@ mod tests {
     #[test]
     fn a_defect_of_the_reference_program_is_flown_by_the_bench_only() {
         let (mut pairs, folder) = plan("mbcap-pairs.toml");
-        pairs.vary.axes = "defects.last_scanned = [true]\ndefects.curve_sign = [false]".parse().unwrap();
+        let published = pairs.scenarios(folder, 1).unwrap().into_iter().next_back().unwrap();
+        let Coordination::Mbcap(config) = published.agent_config(0).coordination else { panic!("mbcap") };
+        assert_eq!((config.aside_tests, config.curves), (AsideTests::Avoided, Some(CurveFit::Corrected)));
+        pairs.vary.axes = "defects.last_scanned = [true]\ndefects.curve_sign = [true]".parse().unwrap();
         let scenario = pairs.scenarios(folder, 1).unwrap().into_iter().next_back().unwrap();
         let Coordination::Mbcap(config) = scenario.agent_config(0).coordination else { panic!("mbcap") };
-        assert_eq!(config.aside_tests, AsideTests::LastScanned);
-        assert_eq!(config.curves, Some(CurveFit::Corrected));
+        assert_eq!((config.aside_tests, config.curves), (AsideTests::LastScanned, Some(CurveFit::AsCoded)));
         let keys = schema::keys::<ProtocolKeys>();
         assert!(!keys.iter().any(|key| key.contains("last_scanned") || key.contains("curve")), "{keys:?}");
     }
