@@ -20,6 +20,7 @@ mod compact;
 mod compact_matrix;
 mod compact_mesh;
 mod custom;
+mod diamond;
 mod linear;
 mod matrix;
 mod random;
@@ -46,6 +47,7 @@ layouts! {
     Wedge => wedge, "a right angle that points ahead: one at the tip, the others in turn on its left and its right";
     Random { seed: u32 = 1 } => random, "anywhere around the middle, drawn from a seed";
     Custom => custom, "the slots of a file";
+    Diamond => diamond, "rhombuses around the middle, one around the other";
     SplitUp { parts: u8 = 2 } => split_up, "one in the middle, the others in rows that begin 600 m away from it";
 }
 

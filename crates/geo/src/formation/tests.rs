@@ -270,11 +270,11 @@ fn names_are_read_as_they_are_written() {
         "split-up:9".parse::<Layout>(),
         Err(FormationError::Parameter { layout: "split-up", name: "parts", found: 9, least: 2, most: 8 })
     );
-    assert_eq!(
-        FormationError::UnknownLayout.to_string(),
-        "a formation is one of linear, matrix, circular, compact-matrix, compact-mesh, wedge, random, random:SEED, \
-         custom, split-up, split-up:PARTS (2 to 8)"
-    );
+    let message = FormationError::UnknownLayout.to_string();
+    assert!(message.starts_with("a formation is one of linear, matrix, circular, "), "{message}");
+    for name in Layout::ALL.map(Layout::name).into_iter().chain(["random:SEED", "split-up:PARTS (2 to 8)"]) {
+        assert!(message.contains(name), "{message}");
+    }
 }
 
 /// Aircraft with an older version read these numbers. A new formation takes one that was never used.
