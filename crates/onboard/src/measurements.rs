@@ -1,7 +1,7 @@
 //! The autopilot's measurements as the API shows them.
 
 use wingbeat_api::{self as api, measurements as shown};
-use wingbeat_autopilot::telemetry::{Battery, Gnss, Measurements};
+use wingbeat_autopilot::telemetry::measurements::{Battery, Gnss, Measurements};
 
 /// A field that is not converted does not compile.
 #[deny(unused_variables)]

@@ -1,4 +1,4 @@
-//! Which messages command. The list is of those that do not: whatever is not on it does.
+//! Which messages command: all but those of a list.
 
 use mavlink::Message as _;
 
@@ -7,12 +7,12 @@ use crate::codec;
 use crate::copter::Mode;
 use crate::dialect::{FILE_TRANSFER_PROTOCOL_DATA, MavCmd, MavMessage};
 
-/// The system that a message is addressed to; none or 0 is everybody.
+/// The system that a message is addressed to; none or 0 is every system.
 pub(super) fn target(message: &MavMessage) -> Option<u8> {
     message.target_system_id()
 }
 
-/// What a message commands, for people; `None` for one that only reads, asks, answers or corrects.
+/// What a message commands, in one line; `None` for one that only reads, requests, answers or corrects.
 #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
 pub fn command_of(message: &MavMessage) -> Option<Text> {
     match message {
@@ -74,7 +74,7 @@ fn command(command: MavCmd) -> Option<Text> {
 }
 
 /// Requests and what answers them; clocks; corrections of the position that the autopilot weighs itself;
-/// terrain heights that it asked for.
+/// terrain heights that it requested.
 // MAVLink deprecates some of what ground stations still send.
 #[allow(deprecated)]
 fn only_reads(message: &MavMessage) -> bool {
@@ -117,7 +117,7 @@ fn only_reads(message: &MavMessage) -> bool {
 /// MAVLink FTP: terminate, reset, list, open to read, read, checksum, read a burst
 /// (<https://mavlink.io/en/services/ftp.html#opcodes>). The others write.
 fn reads_files(message: &FILE_TRANSFER_PROTOCOL_DATA) -> bool {
-    /// Where the operation stands in the payload.
+    /// Index of the operation in the payload.
     const OPCODE: usize = 3;
     matches!(message.payload.get(OPCODE), Some(1..=5 | 14 | 15))
 }

@@ -1,13 +1,13 @@
-//! Ground stations beside us: what a client of the daemon's gateway may say to the autopilot, and how.
+//! Other ground stations: what a client of the daemon's gateway may send to the autopilot, and how.
 //!
 //! [`Gatekeeper::judge`] decides about one frame and changes nothing. What it promises:
 //!
-//! - A frame that commands is told from one that reads or asks ([`command_of`]), and whatever is in
-//!   doubt commands: the daemon hands the aircraft over before such a frame leaves.
-//! - No request makes a message that the agent relies on slower than the agent needs it, and none asks
-//!   for more than the line can carry.
+//! - A frame that commands is distinguished from one that reads or requests ([`command_of`]), and a doubtful
+//!   one commands: the daemon hands the aircraft over before such a frame leaves.
+//! - No request makes a message that the agent relies on slower than the agent needs it, and none
+//!   requests more than the line can carry.
 //! - A ground station's heartbeat passes only while a console holds the lease: the first one arms the
-//!   autopilot's ground-station failsafe (`FS_GCS_ENABLE`), and one that then leaves would set it off.
+//!   autopilot's ground-station failsafe (`FS_GCS_ENABLE`), and one that then leaves would trigger it.
 //! - Nothing passes that would silence the agent: its own address, a signing key, a radio's report that
 //!   makes the autopilot slow down.
 //!
@@ -31,18 +31,15 @@ use crate::dialect::{
     HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavSeverity, MavState, MavType, STATUSTEXT_DATA,
 };
 use crate::job::{AUTOPILOT_COMPONENT_ID, COMPONENT_ID, Transmit};
-use crate::telemetry::StreamRequest;
+use crate::telemetry::{REQUESTS_MAX, StreamRequest};
 
 pub use classify::command_of;
 
-/// What a client commands, or why something of it is not passed on: one line for people.
+/// What a client commands, or why a frame of it is not passed on: one line for messages.
 pub type Text = heapless::String<64>;
 
-/// Frames that take the place of one: a request for all streams, and one per group that the agent needs.
+/// Frames that replace one: a request for all streams, and one per group that the agent needs.
 pub type Replacement = Vec<MavMessage, 4>;
-
-/// Messages that the agent relies on, at most.
-const NEEDS_MAX: usize = 24;
 
 /// Why a client's frame was not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +49,11 @@ pub enum Refusal {
     HeartbeatWithoutLease,
     /// A heartbeat of something that is no ground station.
     HeartbeatOfOther,
-    /// It bears the autopilot's address or ours.
+    /// It has the autopilot's address or ours.
     OurAddress,
     /// It is addressed to another system than the vehicle.
     OtherSystem,
-    /// No autopilot was heard yet.
+    /// No autopilot was received yet.
     NoAutopilot,
     /// A setting that would slow what the agent relies on, or fill the line.
     StreamRate,
@@ -81,7 +78,7 @@ impl Refusal {
         Self::TooFast,
         Self::LineFull,
     ];
-    /// A stable word.
+    /// A stable name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::HeartbeatWithoutLease => "heartbeat_without_lease",
@@ -102,22 +99,22 @@ impl Refusal {
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It passes as it is.
+    /// It passes unchanged.
     Pass,
-    /// It passes as it is, after the agent was told: the ground station has the aircraft.
+    /// It passes unchanged, after the agent has handed the aircraft over to the ground station.
     Command(Text),
-    /// These pass in its place, under the client's own address.
+    /// These pass instead, under the client's own address.
     Replace(Replacement),
     /// It does not pass.
     Refuse(Refusal),
-    /// It does not pass, and the client is told why.
+    /// It does not pass, and the client receives the reason.
     Explain(Refusal, Text),
 }
 
-/// What a frame is judged by, besides itself.
+/// What the verdict on a frame depends on, besides the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circumstances {
-    /// The vehicle's system id, once its autopilot was heard.
+    /// The vehicle's system id, once its autopilot was received.
     pub system_id: Option<u8>,
     /// Whether a console holds the lease.
     pub leased: bool,
@@ -126,15 +123,15 @@ pub struct Circumstances {
 /// Judges what clients send.
 #[derive(Clone, Debug)]
 pub struct Gatekeeper {
-    needs: Vec<StreamRequest, NEEDS_MAX>,
+    requests: Vec<StreamRequest, REQUESTS_MAX>,
     rate_cap_hz: u16,
 }
 
 impl Gatekeeper {
-    /// Keeps these `needs`, and lets nobody ask for more than `rate_cap_hz` (see [`rate_cap_hz`]).
-    pub fn new(needs: impl IntoIterator<Item = StreamRequest>, rate_cap_hz: u16) -> Self {
-        // A need beyond the bound would go unkept; the agent has a third of it.
-        Self { needs: needs.into_iter().take(NEEDS_MAX).collect(), rate_cap_hz: rate_cap_hz.max(1) }
+    /// Keeps these `requests` of the agent, and lets no client request more than `rate_cap_hz` (see
+    /// [`rate_cap_hz`]).
+    pub fn new(requests: impl IntoIterator<Item = StreamRequest>, rate_cap_hz: u16) -> Self {
+        Self { requests: requests.into_iter().collect(), rate_cap_hz: rate_cap_hz.max(1) }
     }
 
     /// What becomes of a frame.
@@ -148,7 +145,7 @@ impl Gatekeeper {
             return Verdict::Refuse(Refusal::OurAddress);
         }
         let Some(message) = message_of(frame) else {
-            // Whole, but with a word that our dialect does not have: it may command.
+            // A valid frame with a value that our dialect does not have: it may command.
             return classify::unknown(frame.message_id());
         };
         let message = &message;
@@ -161,7 +158,7 @@ impl Gatekeeper {
             }
             MavMessage::HEARTBEAT(_) if !now.leased => Verdict::Refuse(Refusal::HeartbeatWithoutLease),
             MavMessage::HEARTBEAT(_) => Verdict::Pass,
-            // The autopilot would answer only to signed frames, and not to ours.
+            // The autopilot would accept only signed frames, and not ours.
             MavMessage::SETUP_SIGNING(_) => {
                 explain(Refusal::Forbidden, "signing is set up by Wingbeat alone")
             }
@@ -214,7 +211,7 @@ fn is_signed(frame: Raw<'_>) -> bool {
     frame.version() == Version::V2 && frame.bytes().get(2).is_some_and(|flags| flags & 1 != 0)
 }
 
-/// Writes a message in the place of a client's frame: its address, its sequence number, its version of
+/// Writes a message instead of a client's frame: its address, its sequence number, its version of
 /// MAVLink.
 ///
 /// # Errors
@@ -230,7 +227,7 @@ pub fn encode_like<const N: usize>(
     }
 }
 
-/// The highest rate that a client may ask for on a line of so many bits per second; on a network without
+/// The highest rate that a client may request on a line of so many bits per second; on a network without
 /// such a limit, `None`.
 ///
 /// All streams of ArduPilot at 4 Hz are 3.7 kB/s, which is 64 % of the 5.76 kB/s that 57600 baud carry:
@@ -241,14 +238,14 @@ pub fn rate_cap_hz(baud: Option<u32>) -> u16 {
 }
 
 /// Bytes per second that all clients together may send to the autopilot on such a line: half of it. The
-/// agent's own orders are small, and must never wait behind an upload.
+/// agent's own commands are small and must never wait behind an upload.
 pub fn share_bytes_s(baud: Option<u32>) -> u32 {
     const NETWORK_BYTES_S: u32 = 100_000;
     // Ten bits on the line are one byte.
     baud.map_or(NETWORK_BYTES_S, |baud| baud / 10 / 2)
 }
 
-/// How much may be sent: a bucket that fills at the rate of the share.
+/// The limit of what may be sent: a bucket that fills at the rate of the share.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     bytes_s: u32,
@@ -281,8 +278,8 @@ impl Allowance {
     }
 }
 
-/// The companion's own voice towards one client. It counts its frames by itself: to the autopilot the
-/// agent speaks under the same address, and a client sees none of that.
+/// The companion's own frames to one client, with their own sequence numbers: the agent uses the same address
+/// towards the autopilot, and a client receives none of those frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Voice {
     sequence: u8,
@@ -293,7 +290,7 @@ impl Voice {
     pub fn heartbeat(&mut self, system_id: u8) -> Vec<u8, FRAME_LEN_MAX> {
         self.frame(system_id, &heartbeat(MavType::MAV_TYPE_ONBOARD_CONTROLLER))
     }
-    /// Tells people at the client.
+    /// A warning for the operator of the client.
     pub fn warn(&mut self, system_id: u8, line: &str) -> Vec<u8, FRAME_LEN_MAX> {
         let mut field = [0; 50];
         // A STATUSTEXT holds 50 bytes; a character that is cut in two would not be one.
@@ -319,7 +316,7 @@ impl Voice {
 }
 
 /// The heartbeat of a console that holds the lease, once a second, under the ground station's system id.
-/// Its component is ours: a ground station of the same id beside us keeps its own count of frames.
+/// Its component is ours: another ground station of the same id counts its own frames.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsoleHeartbeat {
     system_id: u8,

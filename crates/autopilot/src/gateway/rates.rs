@@ -1,4 +1,4 @@
-//! Requests for streams: the agent's needs are their floor, what the line carries their ceiling.
+//! Requests for streams: the agent's own requests are their floor, the capacity of the line their ceiling.
 
 // REQUEST_DATA_STREAM is deprecated, and what most ground stations send to ArduPilot.
 #![allow(deprecated)]
@@ -21,7 +21,7 @@ const GROUPS: [(&str, MavDataStream); 3] = [
 const OTHER_GROUPS: [&str; 7] = ["RAW_SENS", "RC_CHAN", "RAW_CTRL", "EXTRA1", "EXTRA2", "PARAMS", "ADSB"];
 
 impl Gatekeeper {
-    /// What becomes of a request for streams; `None` for any other message.
+    /// The verdict on a request for streams; `None` for any other message.
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub(super) fn rate(&self, message: &MavMessage) -> Option<Verdict> {
         match message {
@@ -45,45 +45,45 @@ impl Gatekeeper {
         }
     }
 
-    /// The interval in microseconds that takes the place of the one asked for; 0 (as it was) and -1 (not
-    /// at all) are words of the command.
-    fn interval(&self, message_id: f32, asked_us: f32) -> f32 {
-        let needs = self.needs.iter().map(|need| (need.id, need.interval.as_micros() as f32));
+    /// The interval in microseconds instead of the requested one; 0 (the default) and -1 (off) are values of
+    /// the command.
+    fn interval(&self, message_id: f32, requested_us: f32) -> f32 {
+        let needs = self.requests.iter().map(|need| (need.id, need.interval.as_micros() as f32));
         let need_us = needs.chain([HEARTBEAT]).find(|(id, _)| *id as f32 == message_id).map(|(_, us)| us);
         let fastest_us = (1e6 / f32::from(self.rate_cap_hz)).min(need_us.unwrap_or(f32::MAX));
         match need_us {
-            // Also what is no number.
-            Some(need_us) if !(asked_us > 0.0 && asked_us <= need_us) => need_us,
-            _ if asked_us > 0.0 && asked_us < fastest_us => fastest_us,
-            _ => asked_us,
+            // NaN too.
+            Some(need_us) if !(requested_us > 0.0 && requested_us <= need_us) => need_us,
+            _ if requested_us > 0.0 && requested_us < fastest_us => fastest_us,
+            _ => requested_us,
         }
     }
 
     fn stream(&self, m: &REQUEST_DATA_STREAM_DATA) -> Verdict {
-        let asked_hz = if m.start_stop == 0 { 0 } else { m.req_message_rate };
+        let requested_hz = if m.start_stop == 0 { 0 } else { m.req_message_rate };
         if m.req_stream_id != MavDataStream::MAV_DATA_STREAM_ALL {
             let need_hz = self.need_hz(m.req_stream_id);
-            let rate_hz = asked_hz.min(self.rate_cap_hz.max(need_hz)).max(need_hz);
-            return if rate_hz == asked_hz {
+            let rate_hz = requested_hz.min(self.rate_cap_hz.max(need_hz)).max(need_hz);
+            return if rate_hz == requested_hz {
                 Verdict::Pass
             } else {
                 replace([at(m, m.req_stream_id, rate_hz)])
             };
         }
         let floor_hz = GROUPS.iter().map(|(_, group)| self.need_hz(*group)).max().unwrap_or(0);
-        if (1..floor_hz).contains(&asked_hz) && floor_hz <= self.rate_cap_hz {
-            // Somewhat more than was asked, which the line carries, and nothing slower for an instant.
+        if (1..floor_hz).contains(&requested_hz) && floor_hz <= self.rate_cap_hz {
+            // A little more than requested, which the line carries, and nothing slower at any time.
             return replace([at(m, m.req_stream_id, floor_hz)]);
         }
-        // All of them, no faster than the line allows; then those again that the agent needs faster.
-        let all_hz = asked_hz.min(self.rate_cap_hz);
+        // All groups, no faster than the line allows; then again those that the agent needs faster.
+        let all_hz = requested_hz.min(self.rate_cap_hz);
         let mut frames = Replacement::new();
-        let all = if all_hz == asked_hz {
+        let all = if all_hz == requested_hz {
             MavMessage::REQUEST_DATA_STREAM(m.clone())
         } else {
             at(m, m.req_stream_id, all_hz)
         };
-        let changed = all_hz != asked_hz;
+        let changed = all_hz != requested_hz;
         let slow =
             GROUPS.iter().map(|(_, group)| (*group, self.need_hz(*group))).filter(|(_, hz)| *hz > all_hz);
         for frame in core::iter::once(all).chain(slow.map(|(group, hz)| at(m, group, hz))) {
@@ -94,12 +94,12 @@ impl Gatekeeper {
 
     /// What the agent needs of a group, rounded up.
     fn need_hz(&self, group: MavDataStream) -> u16 {
-        let of_group = self.needs.iter().filter(|need| need.group == group);
+        let of_group = self.requests.iter().filter(|need| need.group == group);
         let hz = of_group.map(|need| 1_000_000_u128.div_ceil(need.interval.as_micros().max(1)));
         hz.max().map_or(0, |hz| hz.min(u128::from(u16::MAX)) as u16)
     }
 
-    /// A parameter that sets a stream's rate is no flight parameter; it is taken where it does not hurt.
+    /// A parameter that sets a stream's rate is no flight parameter; it passes within the limits.
     fn parameter(&self, m: &PARAM_SET_DATA) -> Option<Verdict> {
         let name = codec::text(&m.param_id[..]);
         let port = name.strip_prefix("SR").or_else(|| name.strip_prefix("MAV"))?;
@@ -122,9 +122,9 @@ impl Gatekeeper {
     }
 }
 
-/// Equal, or both no number: a request of nonsense for a message that the agent does not need passes.
-fn same(asked: f32, given: f32) -> bool {
-    asked == given || asked.is_nan() && given.is_nan()
+/// Equal, or both NaN: an invalid request for a message that the agent does not need passes.
+fn same(requested: f32, passed: f32) -> bool {
+    requested == passed || requested.is_nan() && passed.is_nan()
 }
 
 fn at(m: &REQUEST_DATA_STREAM_DATA, group: MavDataStream, rate_hz: u16) -> MavMessage {

@@ -37,12 +37,12 @@ fn judge_as(header: MavHeader, message: &MavMessage, now: Circumstances) -> Verd
     found(&bytes, |frame| keeper().judge(frame, now))
 }
 
-/// What `look` says of the one frame that the bytes are.
-fn found<T>(bytes: &[u8], mut look: impl FnMut(Raw<'_>) -> T) -> T {
+/// The result of `check` for the one frame in the bytes.
+fn found<T>(bytes: &[u8], mut check: impl FnMut(Raw<'_>) -> T) -> T {
     let mut seen = None;
     Finder::default().push(Instant::ZERO, bytes, |frame| {
         assert_eq!(frame.bytes(), bytes);
-        seen = Some(look(frame));
+        seen = Some(check(frame));
     });
     seen.expect("one frame")
 }
@@ -111,8 +111,8 @@ fn every_message_that_is_not_known_to_read_commands() {
 }
 
 #[test]
-fn what_moves_an_aircraft_commands_whatever_else_changes() {
-    // By name, so that a slip of the list above would have to be made twice.
+fn messages_that_move_an_aircraft_command() {
+    // By name, so that a mistake in the list above would have to be made twice.
     for name in [
         "SET_MODE",
         "COMMAND_LONG",
@@ -175,7 +175,7 @@ fn command_verdict(id: u16, long: bool) -> Verdict {
 }
 
 #[test]
-fn every_command_that_is_not_known_to_ask_commands() {
+fn every_command_that_is_not_known_to_request_commands() {
     for long in [true, false] {
         let asks: StdVec<u16> =
             (0..=u16::MAX).filter(|&id| !matches!(command_verdict(id, long), Verdict::Command(_))).collect();
@@ -187,7 +187,7 @@ fn every_command_that_is_not_known_to_ask_commands() {
 }
 
 #[test]
-fn a_command_is_named_for_people() {
+fn a_command_is_named_in_messages() {
     let mode = MavMessage::SET_MODE(SET_MODE_DATA {
         custom_mode: 5,
         target_system: VEHICLE,
@@ -202,7 +202,7 @@ fn a_command_is_named_for_people() {
 }
 
 #[test]
-fn files_are_read_without_taking_over_and_not_written() {
+fn reading_files_takes_nothing_over_and_writing_does() {
     for opcode in 0..=u8::MAX {
         let mut payload = [0; 251];
         payload[3] = opcode;
@@ -230,7 +230,7 @@ fn heartbeats_of_ground_stations_pass_only_under_a_lease() {
 }
 
 #[test]
-fn nobody_speaks_in_our_name_to_another_system_or_before_there_is_an_autopilot() {
+fn our_address_another_system_and_frames_before_an_autopilot_are_refused() {
     let ping = MavMessage::PING(Default::default());
     for component in [AUTOPILOT_COMPONENT_ID, COMPONENT_ID] {
         let verdict = judge_as(from(VEHICLE.into(), component), &ping, FREE);
@@ -253,7 +253,7 @@ fn stream(group: MavDataStream, req_message_rate: u16, start_stop: u8) -> MavMes
     })
 }
 
-/// Group and rate of what passes on.
+/// Group and rate of the frames that pass.
 fn streams_after(request: &MavMessage) -> StdVec<(MavDataStream, u16)> {
     let rate = |m: &MavMessage| match m {
         MavMessage::REQUEST_DATA_STREAM(m) => {
@@ -289,7 +289,7 @@ fn data_streams_keep_what_the_agent_needs_and_what_the_line_carries() {
         // One frame, where the line carries everything as fast as the fastest that the agent needs.
         (all, 1, 1, &[(all, 4)]),
         (all, 3, 1, &[(all, 4)]),
-        // Whoever wants quiet gets it, but for what the agent needs.
+        // Streams can be turned off, except those that the agent needs.
         (all, 4, 0, &[(all, 0), (status, 2), (position, 4), (extra3, 1)]),
     ] {
         assert_eq!(streams_after(&stream(group, asked_hz, start)), expected, "{group:?} {asked_hz} {start}");
@@ -451,12 +451,12 @@ fn the_allowance_is_the_share_and_a_burst() {
     }
     let most = 10 * u64::from(share) + Allowance::BURST_BYTES;
     assert!((most - 80..=most).contains(&taken), "{taken} of {most}");
-    // A clock that stands still or goes back gives nothing.
+    // A clock that stops or goes back adds nothing.
     assert!(!allowance.take(Instant::ZERO, 40));
 }
 
 #[test]
-fn our_voice_counts_its_own_frames_and_cuts_what_is_long() {
+fn our_frames_have_their_own_count_and_long_lines_are_cut() {
     let mut voice = Voice::default();
     let mut seen = StdVec::new();
     let mut decoder = Decoder::default();
@@ -477,7 +477,7 @@ fn the_consoles_heartbeat_comes_each_second_while_the_lease_is_held() {
         let now = Instant::from_millis(ms);
         match ms {
             1_000 => beat.lease(now, true),
-            // Renewed: no beat more.
+            // Renewed: no heartbeat more.
             1_200 => beat.lease(now, true),
             4_500 => beat.lease(now, false),
             _ => {}
@@ -502,7 +502,7 @@ fn the_consoles_heartbeat_comes_each_second_while_the_lease_is_held() {
 
 proptest! {
     #[test]
-    fn whatever_is_asked_the_needs_are_kept(
+    fn the_agents_requests_are_kept_whatever_is_requested(
         id in prop_oneof![Just(33_f32), Just(1.0), Just(24.0), Just(193.0), Just(62.0), Just(87.0), Just(0.0), any::<f32>()],
         interval_us in prop_oneof![any::<f32>(), -2.0..2e6_f32], long in any::<bool>(),
     ) {

@@ -1,6 +1,6 @@
 //! The autopilot's last reports.
 
-mod measurements;
+pub mod measurements;
 mod requests;
 
 use wingbeat_geo::{DVec3, Duration, Instant, Position};
@@ -12,36 +12,36 @@ use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
 
 pub use crate::identity::Version;
-pub use measurements::{Battery, CELLS_MAX, Gnss, Measurements};
+pub use measurements::{Gnss, Measurements};
 pub use requests::{REQUESTS_MAX, StreamRequest, requests};
 
 /// Silence after which the link to the autopilot counts as lost. Position reports come at 4 Hz and
 /// heartbeats at 1 Hz: one lost heartbeat alone is not a lost link.
 pub const LINK_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// A place that the autopilot says it flies to.
+/// The autopilot's report of its target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TargetReport {
     /// Latitude, 1e-7 degree.
     pub latitude_e7: i32,
     /// Longitude, 1e-7 degree.
     pub longitude_e7: i32,
-    /// When it said so.
+    /// Time of the report.
     pub at: Instant,
 }
 
-/// How far and in which direction the autopilot says its target is.
+/// The autopilot's report of distance and bearing to its target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BearingReport {
     /// Distance over the ground, metres.
     pub distance_m: f64,
     /// Bearing, radians clockwise from north.
     pub bearing_rad: f64,
-    /// When it said so.
+    /// Time of the report.
     pub at: Instant,
 }
 
-/// What was heard, each with the time where age matters.
+/// The last report of each value, with its time where its age matters.
 #[derive(Clone, Debug, Default)]
 pub struct Telemetry {
     /// The autopilot's system id, from its first heartbeat.
@@ -50,7 +50,7 @@ pub struct Telemetry {
     pub frame_at: Option<Instant>,
     /// Last heartbeat.
     pub heartbeat_at: Option<Instant>,
-    /// Which autopilot on which vehicle.
+    /// Autopilot and vehicle, from the heartbeat.
     pub vehicle: Option<Vehicle>,
     /// Whether that is ArduCopter, the only one that Wingbeat commands.
     pub is_copter: Option<bool>,
@@ -58,9 +58,9 @@ pub struct Telemetry {
     pub mode_number: Option<u32>,
     /// Motors armed.
     pub armed: bool,
-    /// The last position report.
+    /// Its position.
     pub position: Option<Position>,
-    /// When it was received.
+    /// Time of the position.
     pub position_at: Option<Instant>,
     /// Height above home, metres.
     pub height_m: f64,
@@ -72,47 +72,47 @@ pub struct Telemetry {
     pub ekf_position: Option<bool>,
     /// When the EKF reported last.
     pub ekf_at: Option<Instant>,
-    /// Where it says it flies to.
+    /// The target that it reports.
     pub target: Option<TargetReport>,
-    /// How far away it says that is: all that 3.5.7 tells of its target.
+    /// Distance and bearing that it reports: 3.5.7 reports no more of its target.
     pub target_bearing: Option<BearingReport>,
     /// Firmware.
     pub version: Option<Version>,
     /// Firmware, capabilities, board.
     pub firmware: Option<Firmware>,
-    /// The last home report.
+    /// Home, once it was reported.
     pub home: Option<Position>,
-    /// When it was received.
+    /// Time of that report.
     pub home_at: Option<Instant>,
     /// What an operator sees of its sensors and estimators.
     pub measured: Measurements,
     /// Its clock at its last report, milliseconds since its boot.
     pub boot_ms: Option<u32>,
-    /// That of its last position.
+    /// The same clock at its last position.
     pub fix_ms: Option<u32>,
-    /// How often it has started anew under us.
+    /// Number of its reboots.
     pub reboots: u32,
-    /// Other autopilots on this line: whose heartbeat came last, and how many there were.
+    /// Other autopilots on this line.
     pub strangers: Strangers,
 }
 
-/// Autopilots on the line that are not ours. They are not listened to.
+/// Autopilots on the line that are not ours. Their frames are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strangers {
-    /// System id of the last one.
+    /// System id of the last heartbeat.
     pub system_id: Option<u8>,
-    /// Their heartbeats so far.
+    /// Number of their heartbeats.
     pub heartbeats: u32,
 }
 
 /// Frames may overtake each other by this much on a datagram link; a clock that goes back further has
-/// started anew.
+/// restarted.
 const REORDERED_MS: u32 = 1_000;
 
-/// An autopilot that is silent for so long, disarmed, may have been given another system id.
+/// After this silence, disarmed, another system id may be ours: it was changed.
 const ADOPT_AFTER: Duration = Duration::from_secs(10);
 
-/// What a frame reported that the agent must act on.
+/// What a frame brought, as far as the agent acts on it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A position report.
@@ -124,17 +124,17 @@ pub enum Event {
     },
     /// The first heartbeat of an autopilot: from now on this one is ours.
     Identified(Vehicle),
-    /// The autopilot has restarted. All that was known of it is forgotten but its identity, mode and arming.
+    /// The autopilot has rebooted; its values are forgotten.
     Rebooted,
     /// The first heartbeat of another autopilot with this system id, which is ignored.
     Stranger(u8),
     /// The autopilot's own navigation reached this item of its mission.
     ItemReached(u16),
-    /// The autopilot says something to people.
+    /// A message for the operator.
     StatusText {
         /// Error or worse.
         severe: bool,
-        /// What.
+        /// The message.
         text: heapless::String<50>,
     },
     /// Anything else.
@@ -150,8 +150,8 @@ impl Telemetry {
             && self.system_id.is_some_and(|id| u32::from(id) == frame.header.system_id)
     }
 
-    /// Takes the sender of the first heartbeat for ours, and notices others.
-    fn meet(&mut self, now: Instant, frame: &Frame) -> Option<Event> {
+    /// Makes the sender of the first heartbeat ours, and counts others.
+    fn identify(&mut self, now: Instant, frame: &Frame) -> Option<Event> {
         let MavMessage::HEARTBEAT(m) = &frame.message else { return None };
         let vehicle = Vehicle::of(m).filter(|_| frame.header.component_id == AUTOPILOT_COMPONENT_ID)?;
         let system_id = u8::try_from(frame.header.system_id).ok()?;
@@ -166,23 +166,23 @@ impl Telemetry {
             _ => {
                 let (strangers, reboots) = (self.strangers, self.reboots);
                 *self = Self { strangers, reboots, system_id: Some(system_id), ..Self::default() };
-                self.hear_heartbeat(now, m, vehicle);
+                self.on_heartbeat(now, m, vehicle);
                 Some(Event::Identified(vehicle))
             }
         }
     }
 
-    /// Writes down a heartbeat; returns the mode before, if it changed.
-    fn hear_heartbeat(&mut self, now: Instant, m: &HEARTBEAT_DATA, vehicle: Vehicle) -> Option<u32> {
+    /// Takes a heartbeat; returns the mode before, if it changed.
+    fn on_heartbeat(&mut self, now: Instant, m: &HEARTBEAT_DATA, vehicle: Vehicle) -> Option<u32> {
         (self.frame_at, self.heartbeat_at) = (Some(now), Some(now));
         (self.vehicle, self.is_copter) = (Some(vehicle), Some(vehicle.is_copter()));
         self.armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
         self.mode_number.replace(m.custom_mode).filter(|&before| before != m.custom_mode)
     }
 
-    /// Follows the autopilot's clock; true if it has started anew. A position is compared with positions only: that
-    /// of ArduCopter 3.5.7 bears the time of the last satellite fix (measured on SITL), and of a receiver that stalls
-    /// it stands still.
+    /// Follows the autopilot's clock; true if it has restarted. A position is compared with positions only: that
+    /// of ArduCopter 3.5.7 carries the time of the last satellite fix (measured on SITL): when the receiver stalls,
+    /// it stops.
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     fn is_reboot(&mut self, message: &MavMessage) -> bool {
         let (clock, boot_ms) = match message {
@@ -197,8 +197,8 @@ impl Telemetry {
         back_ms > REORDERED_MS && back_ms < u32::MAX / 2
     }
 
-    /// Forgets what an autopilot that starts anew no longer holds. Mode and arming stay until its
-    /// heartbeat tells, so that a change of them is noticed.
+    /// Forgets what does not survive a reboot. Mode and arming stay until the next heartbeat, so that a change
+    /// of them is found.
     fn forget(&mut self) {
         *self = Self {
             system_id: self.system_id,
@@ -214,10 +214,10 @@ impl Telemetry {
         };
     }
 
-    /// Writes a frame into the books.
+    /// Applies a frame.
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
     pub fn absorb(&mut self, now: Instant, frame: &Frame) -> Event {
-        if let Some(event) = self.meet(now, frame) {
+        if let Some(event) = self.identify(now, frame) {
             return event;
         }
         if !self.is_ours(frame) {
@@ -231,7 +231,7 @@ impl Telemetry {
         self.measured.on_message(&frame.message);
         match &frame.message {
             MavMessage::HEARTBEAT(m) => match Vehicle::of(m) {
-                Some(vehicle) => Event::Heartbeat { changed_from: self.hear_heartbeat(now, m, vehicle) },
+                Some(vehicle) => Event::Heartbeat { changed_from: self.on_heartbeat(now, m, vehicle) },
                 None => Event::Other,
             },
             MavMessage::GLOBAL_POSITION_INT(m) => {
@@ -303,7 +303,7 @@ impl Telemetry {
         self.mode_number.and_then(Mode::from_number)
     }
 
-    /// Whether the autopilot was heard lately.
+    /// Whether a frame came within [`LINK_TIMEOUT`].
     pub fn is_up(&self, now: Instant) -> bool {
         self.frame_at.is_some_and(|at| now.since(at) < LINK_TIMEOUT)
     }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_is_a_reboot_and_what_was_known_is_forgotten() {
+    fn a_clock_that_goes_back_is_a_reboot_and_values_are_forgotten() {
         let mut t = met();
         let now = Instant::from_secs(1);
         let position = GLOBAL_POSITION_INT_DATA {
@@ -354,11 +354,11 @@ mod tests {
         let stalled = frame(1, MavMessage::GLOBAL_POSITION_INT(position));
         assert_eq!(t.absorb(now, &stalled), Event::Position);
         assert_eq!(t.absorb(now, &clock(90_000)), Event::Other);
-        // The receiver stands still, not the autopilot.
+        // The receiver stalls, not the autopilot.
         assert_eq!(t.absorb(now, &clock(95_000)), Event::Other);
         assert_eq!((t.absorb(now, &stalled), t.reboots), (Event::Position, 0));
         assert_eq!(t.absorb(now, &clock(90_000 + 5_100)), Event::Other);
-        // Frames that overtook each other are none, nor is the clock's wrap.
+        // Reordered frames are no reboot, nor is the clock's wrap.
         assert_eq!(t.absorb(now, &clock(94_300)), Event::Other);
         assert_eq!(t.absorb(now, &clock(2_000)), Event::Rebooted);
         assert_eq!((t.position, t.version, t.ekf_position, t.reboots), (None, None, None, 1));
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_autopilot_is_ignored_counted_and_said_once() {
+    fn a_second_autopilot_is_ignored_counted_and_reported_once() {
         let mut t = met();
         let now = Instant::from_secs(1);
         let other = |message| Frame {
@@ -382,14 +382,14 @@ mod tests {
         assert_eq!((t.mode(), t.strangers), (Some(Mode::Guided), strangers));
         assert_eq!(t.absorb(now, &other(clock(1).message)), Event::Other);
         assert_eq!((t.boot_ms, t.frame_at), (None, Some(Instant::ZERO)));
-        // Ours is gone for good, disarmed: it was given another id.
+        // Ours is silent, disarmed: its id was changed.
         let later = Instant::from_secs(10);
         assert!(matches!(t.absorb(later, &other(heartbeat(Mode::Land))), Event::Identified(_)));
         assert_eq!((t.system_id, t.mode()), (Some(9), Some(Mode::Land)));
     }
 
     #[test]
-    fn an_armed_aircraft_that_falls_silent_is_not_exchanged_for_another() {
+    fn an_armed_aircraft_that_falls_silent_is_not_replaced_by_another() {
         let mut t = Telemetry { armed: true, ..met() };
         let other = Frame {
             header: MavHeader { system_id: 9, component_id: 1, sequence: 0 },
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ground_station_in_the_place_of_an_autopilot_is_none() {
+    fn a_heartbeat_of_a_ground_station_identifies_no_autopilot() {
         let mut t = Telemetry::default();
         let MavMessage::HEARTBEAT(mut m) = heartbeat(Mode::Guided) else { unreachable!() };
         m.autopilot = MavAutopilot::MAV_AUTOPILOT_INVALID;
