@@ -11,6 +11,9 @@ pub struct Measurements {
     /// Absent before the first report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gnss: Option<Gnss>,
+    /// Absent where the autopilot does not estimate it, and on the ground: absent is not calm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wind: Option<Wind>,
 }
 
 /// Battery.
@@ -39,4 +42,13 @@ pub struct Gnss {
     /// Satellites in use; absent where not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellites: Option<u8>,
+}
+
+/// The autopilot's estimate of the wind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Wind {
+    /// Speed of the air over the ground, metres per second.
+    pub speed_m_s: f64,
+    /// Where it comes from, degrees clockwise from north, 0..360.
+    pub from_deg: f64,
 }

@@ -14,6 +14,7 @@ use wingbeat_geo::{Duration, Instant};
 
 use crate::codec::BufferFull;
 use crate::dialect::{MavCmd, MavMessage, MavResult, REQUEST_DATA_STREAM_DATA};
+use crate::identity::Firmware;
 use crate::job::{AUTOPILOT_COMPONENT_ID, Transmit};
 use crate::telemetry::{self, REQUESTS_MAX, StreamRequest};
 
@@ -34,7 +35,8 @@ pub struct Streams {
     /// Intervals of single messages were refused: only groups can be asked for.
     groups_only: bool,
     version_requested_at: Option<Instant>,
-    version_known: bool,
+    /// Major version of the firmware, once it is known.
+    major: Option<u8>,
     due: Instant,
 }
 
@@ -51,7 +53,7 @@ impl Streams {
             streams: telemetry::requests(position_interval).into_iter().map(stream).collect(),
             groups_only: false,
             version_requested_at: None,
-            version_known: false,
+            major: None,
             due: now,
         }
     }
@@ -77,7 +79,7 @@ impl Streams {
                     }
                 }
             }
-            MavMessage::AUTOPILOT_VERSION(_) => self.version_known = true,
+            MavMessage::AUTOPILOT_VERSION(m) => self.major = Some(Firmware::of(m).version.major),
             _ => {
                 let id = message.message_id();
                 if let Some(stream) = self.streams.iter_mut().find(|stream| stream.request.id == id) {
@@ -91,7 +93,7 @@ impl Streams {
         for stream in &mut self.streams {
             (stream.requests, stream.received_at, stream.requested_at) = (0, None, None);
         }
-        (self.version_requested_at, self.version_known, self.due) = (None, false, now);
+        (self.version_requested_at, self.major, self.due) = (None, None, now);
         self.groups_only = false;
     }
     /// Asks for the first message that stays away.
@@ -105,6 +107,10 @@ impl Streams {
         self.due = now + POLL_PERIOD;
         let long_ago = |at: Option<Instant>| at.is_none_or(|at| now.since(at) >= PATIENCE);
         let next = self.streams.iter().position(|stream| {
+            let since_major = stream.request.since_major;
+            if since_major > 0 && self.major.is_none_or(|major| major < since_major) {
+                return false;
+            }
             let is_missing = long_ago(stream.received_at) && !stream.request.is_optional;
             stream.requested_at.is_none() || (is_missing && long_ago(stream.requested_at))
         });
@@ -138,7 +144,7 @@ impl Streams {
             }
             return Ok(());
         }
-        if !self.version_known && long_ago(self.version_requested_at) {
+        if self.major.is_none() && long_ago(self.version_requested_at) {
             // 3.5.7 does not know REQUEST_MESSAGE; every version answers this one.
             let params = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
             transmit.command(MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES, params)?;
@@ -156,7 +162,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use crate::dialect::{
-        GLOBAL_POSITION_INT_DATA, MavDataStream, POSITION_TARGET_GLOBAL_INT_DATA, SYS_STATUS_DATA,
+        AUTOPILOT_VERSION_DATA, GLOBAL_POSITION_INT_DATA, MavDataStream, POSITION_TARGET_GLOBAL_INT_DATA,
+        SYS_STATUS_DATA, WIND_DATA,
     };
     use crate::job::testing::sent;
 
@@ -217,6 +224,27 @@ mod tests {
             (MavDataStream::MAV_DATA_STREAM_EXTRA3 as u32, 2),
         ];
         assert_eq!(requests, groups);
+    }
+
+    #[test]
+    fn the_wind_is_requested_once_and_only_where_the_firmware_sends_it() {
+        for (flight_sw_version, expected) in [(0x0305_07ff, 0), (0x0406_02ff, 1)] {
+            let mut streams = Streams::new(Instant::ZERO, Duration::from_millis(250));
+            let mut winds = 0;
+            for ms in (0..30_000).step_by(100) {
+                let now = Instant::from_millis(ms);
+                for message in sent(|t| streams.poll(now, t).unwrap()) {
+                    winds += usize::from(requested(&message) == Some(WIND_DATA::ID));
+                }
+                if ms == 10_000 {
+                    assert_eq!(winds, 0, "the version is not known");
+                    let version =
+                        AUTOPILOT_VERSION_DATA { flight_sw_version, ..AUTOPILOT_VERSION_DATA::DEFAULT };
+                    streams.on_message(now, &MavMessage::AUTOPILOT_VERSION(version));
+                }
+            }
+            assert_eq!(winds, expected, "{flight_sw_version:x}");
+        }
     }
 
     #[test]

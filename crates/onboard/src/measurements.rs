@@ -1,15 +1,16 @@
 //! The autopilot's measurements as the API shows them.
 
 use wingbeat_api::{self as api, measurements as shown};
-use wingbeat_autopilot::telemetry::measurements::{Battery, Gnss, Measurements};
+use wingbeat_autopilot::telemetry::measurements::{Battery, Gnss, Measurements, Wind};
 
 /// A field that is not converted does not compile.
 #[deny(unused_variables)]
 pub(crate) fn measurements(measured: &Measurements) -> api::Measurements {
-    let Measurements { battery, gnss } = measured;
+    let Measurements { battery, gnss, wind } = measured;
     api::Measurements {
         battery: battery.as_ref().map(convert_battery),
         gnss: gnss.as_ref().map(convert_gnss),
+        wind: wind.as_ref().map(convert_wind),
     }
 }
 
@@ -27,4 +28,9 @@ fn convert_battery(battery: &Battery) -> shown::Battery {
 fn convert_gnss(gnss: &Gnss) -> shown::Gnss {
     let Gnss { fix_type, satellites } = *gnss;
     shown::Gnss { fix_type, satellites }
+}
+
+fn convert_wind(wind: &Wind) -> shown::Wind {
+    let Wind { speed_m_s, from_rad } = *wind;
+    shown::Wind { speed_m_s, from_deg: from_rad.to_degrees().rem_euclid(360.0) }
 }

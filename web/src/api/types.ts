@@ -508,6 +508,7 @@ export interface components {
         Measurements: {
             battery?: components["schemas"]["Battery"] | null;
             gnss?: components["schemas"]["Gnss"] | null;
+            wind?: components["schemas"]["Wind"] | null;
         };
         /** @description POST body: a mission file, to be read. */
         MissionFile: {
@@ -751,6 +752,19 @@ export interface components {
          * @enum {string}
          */
         VehicleOutcome: "sending" | "accepted" | "effect_seen" | "failed" | "expired";
+        /** @description The autopilot's estimate of the wind. */
+        Wind: {
+            /**
+             * Format: double
+             * @description Where it comes from, degrees clockwise from north, 0..360.
+             */
+            from_deg: number;
+            /**
+             * Format: double
+             * @description Speed of the air over the ground, metres per second.
+             */
+            speed_m_s: number;
+        };
     };
     responses: never;
     parameters: never;

@@ -1,6 +1,6 @@
 /** What an autopilot measures or estimates: one row per field. A field of the API without a row does not compile. */
 import type { Measurements } from '../api/model';
-import { amperes, milliampereHours, percent, plural, volts } from './format';
+import { amperes, headingDegrees, metresPerSecond, milliampereHours, percent, plural, volts } from './format';
 
 export interface MeasurementText {
   readonly label: string;
@@ -11,6 +11,7 @@ export interface MeasurementText {
 const ROWS: Readonly<Record<keyof Measurements, (measured: Measurements) => MeasurementText>> = {
   battery: ({ battery }) => ({ label: 'Battery', text: battery ? batteryText(battery) : undefined }),
   gnss: ({ gnss }) => ({ label: 'GNSS', text: gnss ? gnssText(gnss) : undefined }),
+  wind: ({ wind }) => ({ label: 'Wind', text: wind ? `${metresPerSecond(wind.speed_m_s)} from ${headingDegrees(wind.from_deg)}` : undefined }),
 };
 
 /** All rows, in the order above. */

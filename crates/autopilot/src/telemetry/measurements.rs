@@ -10,7 +10,9 @@ use mavlink::MessageData;
 use wingbeat_geo::Duration;
 
 use super::requests::{EXTENDED_STATUS, EXTRA3, StreamRequest};
-use crate::dialect::{BATTERY_STATUS_DATA, GPS_RAW_INT_DATA, MavMessage, SYS_STATUS_DATA};
+use crate::dialect::{
+    BATTERY_STATUS_DATA, GPS_RAW_INT_DATA, MavMessage, MavModeFlag, SYS_STATUS_DATA, WIND_DATA,
+};
 
 /// The last of each; absent before the first report.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,13 +21,15 @@ pub struct Measurements {
     pub battery: Option<Battery>,
     /// The satellite navigation receiver.
     pub gnss: Option<Gnss>,
+    /// The wind; absent where the autopilot does not estimate it, and on the ground.
+    pub wind: Option<Wind>,
 }
 
 impl Measurements {
     #[deny(unused_variables)]
     fn all(&mut self) -> impl IntoIterator<Item = &mut dyn Field> {
-        let Self { battery, gnss } = self;
-        [battery as &mut dyn Field, gnss]
+        let Self { battery, gnss, wind } = self;
+        [battery as &mut dyn Field, gnss, wind]
     }
     pub(super) fn on_message(&mut self, message: &MavMessage) {
         for field in self.all() {
@@ -90,6 +94,7 @@ impl Measurement for Battery {
             interval: Duration::from_secs(1),
             is_optional: false,
             rank: 1,
+            since_major: 0,
         },
         // Cells and charge are not measured everywhere.
         StreamRequest {
@@ -98,6 +103,7 @@ impl Measurement for Battery {
             interval: Duration::from_secs(2),
             is_optional: true,
             rank: 6,
+            since_major: 0,
         },
     ];
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
@@ -155,6 +161,7 @@ impl Measurement for Gnss {
         interval: Duration::from_secs(1),
         is_optional: false,
         rank: 3,
+        since_major: 0,
     }];
     fn on_message(measured: &mut Option<Self>, message: &MavMessage) {
         if let MavMessage::GPS_RAW_INT(m) = message {
@@ -166,8 +173,45 @@ impl Measurement for Gnss {
     }
 }
 
+/// The autopilot's estimate of the wind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wind {
+    /// Speed of the air over the ground, metres per second.
+    pub speed_m_s: f64,
+    /// Where it comes from, radians clockwise from north.
+    pub from_rad: f64,
+}
+
+impl Measurement for Wind {
+    // ArduCopter sends it in flight where its filter estimates the drag (`EK3_DRAG_*`). 3.5.7 never does.
+    const REQUESTS: &'static [StreamRequest] = &[StreamRequest {
+        id: WIND_DATA::ID,
+        group: EXTRA3,
+        interval: Duration::from_secs(2),
+        is_optional: true,
+        rank: 7,
+        since_major: 4,
+    }];
+    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
+    fn on_message(measured: &mut Option<Self>, message: &MavMessage) {
+        match message {
+            MavMessage::WIND(m) if m.speed.is_finite() && m.direction.is_finite() => {
+                let from_rad = f64::from(m.direction).to_radians();
+                *measured = Some(Self { speed_m_s: f64::from(m.speed), from_rad });
+            }
+            // The estimate ends with the flight; no message says so.
+            MavMessage::HEARTBEAT(m) if !m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED) => {
+                *measured = None;
+            }
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::dialect::HEARTBEAT_DATA;
+
     use super::*;
 
     fn sys_status(voltage_battery: u16) -> MavMessage {
@@ -194,6 +238,22 @@ mod tests {
         assert_eq!((&full.cells_v[..], full.consumed_mah), (&[4.1, 4.09, 4.11][..], Some(321)));
         assert_eq!((full.voltage_v, full.current_a, full.remaining_percent), (12.3, Some(1.23), None));
         assert!(battery(&[12_300]).cells_v.is_empty());
+    }
+
+    #[test]
+    fn the_wind_is_what_was_estimated_in_this_flight() {
+        let mut measured = Measurements::default();
+        let wind = |direction, speed| MavMessage::WIND(WIND_DATA { direction, speed, speed_z: 0.0 });
+        let heartbeat =
+            |base_mode| MavMessage::HEARTBEAT(HEARTBEAT_DATA { base_mode, ..HEARTBEAT_DATA::default() });
+        measured.on_message(&wind(-90.0, 5.5));
+        let west = Wind { speed_m_s: 5.5, from_rad: -core::f64::consts::FRAC_PI_2 };
+        assert_eq!(measured.wind, Some(west));
+        measured.on_message(&wind(f32::NAN, 1.0));
+        measured.on_message(&heartbeat(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED));
+        assert_eq!(measured.wind, Some(west));
+        measured.on_message(&heartbeat(MavModeFlag::empty()));
+        assert_eq!(measured.wind, None);
     }
 
     #[test]

@@ -58,9 +58,9 @@ pub struct Telemetry {
     pub mode_number: Option<u32>,
     /// Motors armed.
     pub armed: bool,
-    /// Its position.
+    /// The last position report.
     pub position: Option<Position>,
-    /// Time of the position.
+    /// When it was received.
     pub position_at: Option<Instant>,
     /// Height above home, metres.
     pub height_m: f64,
@@ -80,9 +80,9 @@ pub struct Telemetry {
     pub version: Option<Version>,
     /// Firmware, capabilities, board.
     pub firmware: Option<Firmware>,
-    /// Home, once it was reported.
+    /// The last home report.
     pub home: Option<Position>,
-    /// Time of that report.
+    /// When it was received.
     pub home_at: Option<Instant>,
     /// What an operator sees of its sensors and estimators.
     pub measured: Measurements,
@@ -124,7 +124,7 @@ pub enum Event {
     },
     /// The first heartbeat of an autopilot: from now on this one is ours.
     Identified(Vehicle),
-    /// The autopilot has rebooted; its values are forgotten.
+    /// The autopilot has rebooted: its values are forgotten, except identity, mode and arming.
     Rebooted,
     /// The first heartbeat of another autopilot with this system id, which is ignored.
     Stranger(u8),

@@ -29,11 +29,20 @@ pub struct StreamRequest {
     pub is_optional: bool,
     /// Requests leave one at a time, the lowest rank first. No two have the same.
     pub rank: u8,
+    /// Older firmware never sends it, by its major version: no request leaves before the version is known. 0 is any.
+    pub since_major: u8,
 }
 
 /// The messages that [`Telemetry`] is read from, by rank, with a position every `position_interval`.
 pub fn requests(position_interval: Duration) -> heapless::Vec<StreamRequest, REQUESTS_MAX> {
-    let request = |id, group, interval, rank| StreamRequest { id, group, interval, is_optional: false, rank };
+    let request = |id, group, interval, rank| StreamRequest {
+        id,
+        group,
+        interval,
+        is_optional: false,
+        rank,
+        since_major: 0,
+    };
     let half_second = Duration::from_millis(500);
     let of_navigation = [
         request(GLOBAL_POSITION_INT_DATA::ID, POSITION, position_interval, 0),

@@ -48,7 +48,8 @@ use rand_core::Rng;
 
 use crate::chance::child;
 use crate::motion::{
-    Battery, BatteryParameters, Multicopter, NavParameters, Profile, State, Task, Wind, WindParameters,
+    Battery, BatteryParameters, Multicopter, NavParameters, Profile, State, Task, Wind, WindEstimate,
+    WindParameters,
 };
 
 /// One tick: ArduCopter's 50 Hz loop, which reads the link and runs navigation.
@@ -174,6 +175,7 @@ pub struct FlightController {
     vehicle: Multicopter,
     wind: Wind,
     wind_m_s: DVec3,
+    wind_estimate: WindEstimate,
     battery: Battery,
     estimate: estimate::Estimate,
     streams: telemetry::Streams,
@@ -216,6 +218,7 @@ impl FlightController {
             vehicle: Multicopter::new(config.profile, DVec3::ZERO, config.heading_rad),
             wind,
             wind_m_s: DVec3::ZERO,
+            wind_estimate: WindEstimate::default(),
             battery: Battery::new(config.battery),
             estimate: estimate::Estimate::new(
                 child(seed, "position noise", index),
@@ -319,6 +322,7 @@ impl FlightController {
         }
         if slow {
             self.battery.step(SLOW_S, state);
+            self.wind_estimate.step(SLOW_S, self.wind_m_s, !state.landed);
             self.estimate.wander(self.config.gps_noise_m, !state.landed);
             self.estimate.wander_heading(self.config.heading_noise_rad, !state.landed);
             self.record_way_back();

@@ -12,7 +12,7 @@ use wingbeat_autopilot::dialect::{
     MavSysStatusSensorExtended, MavType, MavVtolState, NAV_CONTROLLER_OUTPUT_DATA,
     POSITION_TARGET_GLOBAL_INT_DATA, POWER_STATUS_DATA, PositionTargetTypemask, RAW_IMU_DATA,
     RC_CHANNELS_DATA, REQUEST_DATA_STREAM_DATA, SCALED_PRESSURE_DATA, SERVO_OUTPUT_RAW_DATA, SYS_STATUS_DATA,
-    SYSTEM_TIME_DATA, VFR_HUD_DATA, VIBRATION_DATA,
+    SYSTEM_TIME_DATA, VFR_HUD_DATA, VIBRATION_DATA, WIND_DATA,
 };
 use wingbeat_geo::{DVec2, position::heading_rad};
 
@@ -98,10 +98,12 @@ enum Stream {
     // In no group: by SET_MESSAGE_INTERVAL only.
     HomePosition,
     ExtendedSysState,
+    // In flight, and not from 3.5.7.
+    Wind,
 }
 
 /// Message number and group of every stream. The groups are those that 3.5.7 was seen to send.
-const STREAMS: [(Stream, u32, Option<Group>); 23] = [
+const STREAMS: [(Stream, u32, Option<Group>); 24] = [
     (Stream::RawImu, 27, Some(Group::RawSensors)),
     (Stream::ScaledPressure, 29, Some(Group::RawSensors)),
     (Stream::SysStatus, 1, Some(Group::ExtendedStatus)),
@@ -125,6 +127,7 @@ const STREAMS: [(Stream, u32, Option<Group>); 23] = [
     (Stream::Vibration, 241, Some(Group::Extra3)),
     (Stream::HomePosition, 242, None),
     (Stream::ExtendedSysState, 245, None),
+    (Stream::Wind, 168, Some(Group::Extra3)),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -275,6 +278,10 @@ impl FlightController {
                 Some(message) => message,
                 None => return,
             },
+            Stream::Wind => match self.wind() {
+                Some(message) => message,
+                None => return,
+            },
             Stream::RawImu => self.raw_imu(),
             Stream::ScaledPressure => self.scaled_pressure(),
             Stream::SysStatus => self.sys_status(),
@@ -318,6 +325,19 @@ impl FlightController {
             }),
         };
         self.send(&message);
+    }
+
+    /// 3.5.7 never sends it, 4.6.2 while its filter estimates the wind.
+    fn wind(&self) -> Option<MavMessage> {
+        let air_m_s = match self.profile() {
+            Profile::Copter357 => None,
+            Profile::Copter462 => self.wind_estimate.velocity_m_s().filter(|_| self.position_ok()),
+        }?;
+        Some(MavMessage::WIND(WIND_DATA {
+            direction: libm::atan2(-air_m_s.x, -air_m_s.y).to_degrees() as f32,
+            speed: air_m_s.length() as f32,
+            speed_z: -air_m_s.z as f32,
+        }))
     }
 
     fn raw_imu(&self) -> MavMessage {

@@ -32,7 +32,7 @@ use wingbeat_geo::{DVec2, DVec3};
 
 pub use battery::{Battery, BatteryParameters};
 pub use multicopter::Multicopter;
-pub use wind::{Wind, WindParameters};
+pub use wind::{Wind, WindEstimate, WindParameters};
 
 /// ArduPilot's GRAVITY_MSS.
 const GRAVITY_M_S2: f64 = 9.80665;

@@ -64,6 +64,32 @@ impl Wind {
     }
 }
 
+/// What ArduCopter 4.6.2 estimates of the wind in flight, from the drag of the aircraft. On the ground its filter
+/// estimates none.
+///
+/// The time constant is assumed: in SITL the message was seen, and how its value settles was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WindEstimate {
+    velocity_m_s: Option<DVec3>,
+}
+
+impl WindEstimate {
+    /// So long the estimate takes for two thirds of a change.
+    const TIME_CONSTANT_S: f64 = 10.0;
+
+    /// Moves on by a time in which the air moved at `wind_m_s`.
+    pub fn step(&mut self, dt_s: f64, wind_m_s: DVec3, flies: bool) {
+        let share = 1.0 - libm::exp(-dt_s / Self::TIME_CONSTANT_S);
+        let before = self.velocity_m_s.unwrap_or(DVec3::ZERO);
+        self.velocity_m_s = flies.then(|| before + (wind_m_s - before) * share);
+    }
+
+    /// Velocity of the air: east, north, up. `None` on the ground.
+    pub fn velocity_m_s(&self) -> Option<DVec3> {
+        self.velocity_m_s
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +125,24 @@ mod tests {
         assert!((mean - DVec3::new(-6.0, 0.0, 0.0)).length() < 0.1, "{mean}");
         let deviation = libm::sqrt(squares / f64::from(n));
         assert!((deviation - 1.5).abs() < 0.1, "{deviation}");
+    }
+
+    #[test]
+    fn an_estimate_begins_in_the_air_and_approaches_the_wind() {
+        let wind = DVec3::new(-6.0, 2.0, 0.0);
+        let mut estimate = WindEstimate::default();
+        estimate.step(5.0, wind, false);
+        assert_eq!(estimate.velocity_m_s(), None);
+        let mut missing_m_s = wind.length();
+        for _ in 0..20 {
+            estimate.step(2.0, wind, true);
+            let now_m_s = (wind - estimate.velocity_m_s().unwrap()).length();
+            assert!(now_m_s < missing_m_s);
+            missing_m_s = now_m_s;
+        }
+        assert!(missing_m_s < 0.2, "{missing_m_s}");
+        estimate.step(0.1, wind, false);
+        assert_eq!(estimate.velocity_m_s(), None);
     }
 
     #[test]

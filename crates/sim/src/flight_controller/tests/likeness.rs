@@ -102,3 +102,41 @@ fn guided_entered_at_speed_stops_ahead() {
         assert!(furthest - rest < 2.0, "{profile:?}: {furthest} {rest}");
     }
 }
+
+/// 4.6.2 sent WIND in flight only; 3.5.7 has the message and never sends it.
+#[test]
+fn the_wind_is_reported_in_flight_by_4_6_2() {
+    let interval = |bench: &mut Bench| {
+        bench.command(MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL, [168.0, 1e6, 0.0, 0.0, 0.0, 0.0, 0.0])
+    };
+    for profile in PROFILES {
+        let mut config = Config::new(1, home());
+        config.profile = profile;
+        // From the west.
+        config.wind.speed_m_s = 5.0;
+        config.wind.direction_rad = -core::f64::consts::FRAC_PI_2;
+        let mut bench = Bench::new(config);
+        bench.run(1.0);
+        interval(&mut bench);
+        bench.run(3.0);
+        let winds = |bench: &Bench| -> Vec<(f32, f32)> {
+            let wind = |m: &MavMessage| match m {
+                MavMessage::WIND(w) => Some((w.direction, w.speed)),
+                _ => None,
+            };
+            bench.received.iter().filter_map(|(_, m)| wind(m)).collect()
+        };
+        assert_eq!(winds(&bench), [], "on the ground");
+        bench.take_off(20.0);
+        bench.run(30.0);
+        let found = winds(&bench);
+        if profile == Profile::Copter357 {
+            assert_eq!(found, []);
+            continue;
+        }
+        let (direction_deg, speed_m_s) = *found.last().expect("WIND in flight");
+        assert!(found.len() >= 40, "once a second: {}", found.len());
+        near("direction", f64::from(direction_deg), -90.0, 1.0);
+        near("speed", f64::from(speed_m_s), 5.0, 0.3);
+    }
+}
