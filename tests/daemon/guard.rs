@@ -24,7 +24,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::watch,
-    time::{sleep, sleep_until, timeout},
+    time::{sleep, timeout},
 };
 use wingbeat_agent::guardian::{self, Activity, Modes, Pulse};
 use wingbeat_api::{AircraftStatus, CommandOutcome, CommandReply, MissionItem, MissionUpload, paths};
@@ -34,6 +34,7 @@ use wingbeat_autopilot::dialect::{
     MavDataStream, MavMessage, MavModeFlag, REQUEST_DATA_STREAM_DATA, SET_MODE_DATA,
 };
 use wingbeat_geo::{DVec3, Frame, Position};
+use wingbeat_hub::serve;
 use wingbeat_onboard::Clock;
 use wingbeat_sim::flight_controller::{Config, FlightController, Truth};
 
@@ -57,33 +58,17 @@ async fn aircraft() -> Aircraft {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let clock = Clock::real_time();
-    let mut fc = FlightController::new(Config::new(1, home()), 7, clock.now());
-    let (told, truth) = watch::channel(fc.truth());
+    let fc = FlightController::new(Config::new(1, home()), 7, clock.now());
+    let (sender, truth) = watch::channel(fc.truth());
     let (pilot, mut switch) = watch::channel(None);
-    tokio::spawn(async move {
-        let mut client: Option<TcpStream> = None;
-        let (mut out, mut buffer) = (vec![], [0; 4096]);
-        loop {
-            tokio::select! {
-                () = sleep_until(clock.kernel(fc.poll_timeout())) => {
-                    out.clear();
-                    fc.advance(clock.now(), &mut out);
-                    told.send_replace(fc.truth());
-                    if let Some(stream) = &mut client && stream.write_all(&out).await.is_err() {
-                        client = None;
-                    }
-                }
-                Ok((stream, _)) = listener.accept(), if client.is_none() => client = Some(stream),
-                length = read(&mut client, &mut buffer) => match length {
-                    0 => client = None,
-                    length => fc.receive(&buffer[..length]),
-                },
-                Ok(()) = switch.changed() => if let Some(mode) = *switch.borrow_and_update() {
-                    assert!(fc.set_mode_by_pilot(mode));
-                },
-            }
+    tokio::spawn(serve::flight_controller(listener, fc, clock, move |fc| {
+        if switch.has_changed().unwrap_or(false)
+            && let Some(mode) = *switch.borrow_and_update()
+        {
+            assert!(fc.set_mode_by_pilot(mode));
         }
-    });
+        sender.send_replace(fc.truth());
+    }));
     Aircraft { address, truth, pilot }
 }
 
@@ -193,13 +178,6 @@ async fn observe(address: SocketAddr, told: watch::Sender<Truth>, mut switch: wa
         if writer.write_all(&bytes).await.is_err() {
             return;
         }
-    }
-}
-
-async fn read(client: &mut Option<TcpStream>, buffer: &mut [u8]) -> usize {
-    match client {
-        Some(stream) => stream.read(buffer).await.unwrap_or(0),
-        None => std::future::pending().await,
     }
 }
 

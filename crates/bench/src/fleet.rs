@@ -18,7 +18,7 @@ use wingbeat_api::{
 };
 use wingbeat_geo::{DVec3, Duration, Frame};
 use wingbeat_ground::Ground;
-use wingbeat_hub::{Hub, HubRadio};
+use wingbeat_hub::{Hub, HubRadio, serve};
 use wingbeat_link::Endpoint;
 use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::Truth;
@@ -28,7 +28,6 @@ use crate::flight::Radio;
 use crate::hands::{Hands, Started};
 use crate::report;
 use crate::scenario::{ORIGIN, Scenario};
-use crate::serve;
 
 /// How often the checkers look, in simulated time.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);

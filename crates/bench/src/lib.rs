@@ -14,7 +14,6 @@ pub mod prediction;
 pub mod report;
 pub mod run;
 pub mod scenario;
-pub mod serve;
 pub mod serve_serial;
 pub mod sitl;
 pub mod sky;

@@ -8,6 +8,8 @@
 //! Only benches and tests link this crate. An aircraft links `wingbeat_radio`, and no simulator.
 #![forbid(unsafe_code)]
 
+pub mod serve;
+
 use std::{
     collections::BTreeMap,
     sync::{

@@ -231,7 +231,7 @@ mod tests {
         config.parameters.extend_from_slice(parameters);
         let fc = FlightController::new(config, 1, wingbeat_geo::Instant::ZERO);
         let clock = Clock::start(10.0).unwrap();
-        (port, tokio::spawn(crate::serve::flight_controller(listener, fc, clock, |_| {})))
+        (port, tokio::spawn(wingbeat_hub::serve::flight_controller(listener, fc, clock, |_| {})))
     }
 
     async fn until(monitor: &Monitor, holds: impl Fn(&Heard) -> bool) {

@@ -1,12 +1,13 @@
-//! Serves a simulated flight controller in real time over TCP, as ArduPilot's SITL serves SERIAL0: one
-//! client per port at a time, others wait in the queue of the socket until it leaves. The flight goes on
-//! whether or not somebody listens.
+//! A simulated flight controller in real time over TCP, as ArduPilot's SITL serves SERIAL0: one client per port at
+//! a time, others wait in the queue of the socket until it leaves. The flight continues whether or not a client is
+//! connected.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout};
 use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::FlightController;
@@ -16,20 +17,47 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// A shortage of the system (file descriptors) is waited out for this time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Serves `fc` on `listener` until the future is dropped; `watch` sees it after every tick.
+/// Where a flight controller is served.
+#[derive(Debug)]
+pub struct Port {
+    listener: TcpListener,
+    /// Whether the line is plugged in.
+    online: Option<watch::Receiver<bool>>,
+}
+
+impl From<TcpListener> for Port {
+    fn from(listener: TcpListener) -> Self {
+        Self { listener, online: None }
+    }
+}
+
+impl Port {
+    /// A port whose line can be pulled: while `online` is false its client is dropped and none is accepted.
+    pub fn with_line(listener: TcpListener, online: watch::Receiver<bool>) -> Self {
+        Self { listener, online: Some(online) }
+    }
+
+    fn is_online(&self) -> bool {
+        self.online.as_ref().is_none_or(|online| *online.borrow())
+    }
+}
+
+/// Serves `fc` until the future is dropped; `watch` is called after every tick.
 ///
 /// # Errors
 /// The listener itself broke. A client's errors only end that client.
 pub async fn flight_controller(
-    listener: TcpListener,
+    port: impl Into<Port>,
     mut fc: FlightController,
     clock: Clock,
     mut watch: impl FnMut(&mut FlightController),
 ) -> io::Result<()> {
+    let mut port = port.into();
     let mut client: Option<TcpStream> = None;
     let mut out = Vec::new();
     let mut buffer = [0; 4096];
     loop {
+        let accepts = client.is_none() && port.is_online();
         tokio::select! {
             () = sleep_until(clock.kernel(fc.poll_timeout())) => {
                 out.clear();
@@ -42,9 +70,9 @@ pub async fn flight_controller(
                     client = None;
                 }
             }
-            accepted = listener.accept(), if client.is_none() => match accepted {
+            accepted = port.listener.accept(), if accepts => match accepted {
                 Ok((stream, _)) => {
-                    // Small frames leave at once; without it they come late, not wrong.
+                    // Small frames leave without delay; without it they come late, not wrong.
                     let _ = stream.set_nodelay(true);
                     client = Some(stream);
                 }
@@ -54,6 +82,9 @@ pub async fn flight_controller(
             read = read(&mut client, &mut buffer), if client.is_some() => match read {
                 Ok(n) if n > 0 => fc.receive(&buffer[..n]),
                 _ => client = None,
+            },
+            () = changed(&mut port.online) => if !port.is_online() {
+                client = None;
             },
         }
     }
@@ -74,6 +105,16 @@ async fn read(client: &mut Option<TcpStream>, buffer: &mut [u8]) -> io::Result<u
     }
 }
 
+/// The next change of the line. One whose owner is gone stays as it is.
+async fn changed(online: &mut Option<watch::Receiver<bool>>) {
+    if let Some(online) = online
+        && online.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,9 +124,13 @@ mod tests {
     async fn served() -> (std::net::SocketAddr, tokio::task::JoinHandle<io::Result<()>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let clock = Clock::start(20.0).unwrap();
+        (address, tokio::spawn(flight_controller(listener, controller(), clock, |_| {})))
+    }
+
+    fn controller() -> FlightController {
         let home = Position::from_degrees(39.48, -0.34, 10.0).unwrap();
-        let fc = FlightController::new(Config::new(7, home), 1, Instant::ZERO);
-        (address, tokio::spawn(flight_controller(listener, fc, Clock::start(20.0).unwrap(), |_| {})))
+        FlightController::new(Config::new(7, home), 1, Instant::ZERO)
     }
 
     /// Whether a heartbeat of system 7 comes before the test gives up.
@@ -110,7 +155,7 @@ mod tests {
         let (address, server) = served().await;
         let mut first = TcpStream::connect(address).await.unwrap();
         assert!(heartbeat(&mut first).await);
-        // The second is let in, and hears nothing while the first is there.
+        // The second is connected, and receives nothing while the first is there.
         let mut second = TcpStream::connect(address).await.unwrap();
         let mut buffer = [0; 16];
         let early = timeout(Duration::from_millis(300), second.read(&mut buffer)).await;
@@ -127,6 +172,31 @@ mod tests {
         client.write_all(&[0xfd, 0x00, 0x31, 0x77, 0xfe, 0x12].repeat(2000)).await.unwrap();
         assert!(heartbeat(&mut client).await);
         assert!(!server.is_finished());
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn a_pulled_line_drops_its_client_and_serves_again_when_it_is_plugged_in() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (line, online) = watch::channel(true);
+        let clock = Clock::start(20.0).unwrap();
+        let server =
+            tokio::spawn(flight_controller(Port::with_line(listener, online), controller(), clock, |_| {}));
+        let mut first = TcpStream::connect(address).await.unwrap();
+        assert!(heartbeat(&mut first).await);
+        line.send_replace(false);
+        let mut buffer = [0; 4096];
+        let until_end = async { while first.read(&mut buffer).await.is_ok_and(|n| n > 0) {} };
+        assert!(timeout(Duration::from_secs(20), until_end).await.is_ok(), "its client is dropped");
+        let mut second = TcpStream::connect(address).await.unwrap();
+        let early = timeout(Duration::from_millis(300), second.read(&mut buffer)).await;
+        assert!(early.is_err(), "no client is served on a pulled line");
+        line.send_replace(true);
+        assert!(heartbeat(&mut second).await);
+        // The line outlives its owner as it was.
+        drop(line);
+        assert!(heartbeat(&mut second).await);
         server.abort();
     }
 }
