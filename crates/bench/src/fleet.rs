@@ -25,12 +25,12 @@ use wingbeat_sim::flight_controller::Truth;
 use wingbeat_sim::observer::{Observer, Sample};
 
 use crate::flight::Radio;
-use crate::hands::{Hands, Started};
 use crate::report;
 use crate::scenario::{ORIGIN, Scenario};
+use crate::transmitter::{Started, Transmitter};
 
-/// How often the checkers look, in simulated time.
-const LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// How often the observer samples, in simulated time.
+const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
 /// A mission that is not over after so much simulated time has failed.
 const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
@@ -39,7 +39,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 pub struct Config {
     /// What is flown.
     pub scenario: Scenario,
-    /// What chance is drawn from.
+    /// What randomness is drawn from.
     pub seed: u64,
     /// How much faster than the clock on the wall.
     pub speed: f64,
@@ -58,7 +58,7 @@ pub struct Config {
 pub enum Ended {
     /// Every aircraft completed the mission and landed, and none collided.
     Succeeded,
-    /// Something of that is not so; the table tells.
+    /// One of these does not hold; the table shows which.
     Failed,
     /// Stopped by Ctrl-C before the flight was over.
     Stopped,
@@ -101,8 +101,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     Ok(ended)
 }
 
-/// What is really so with one aircraft, as far as the checkers look. Whoever owns the flight controllers
-/// writes it.
+/// The true state of one aircraft, as far as the observer needs it. The owner of the flight controllers writes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fact {
     /// East, north and up of [`ORIGIN`], metres.
@@ -137,7 +136,7 @@ pub(crate) struct Fleet {
     daemons: Vec<wingbeat_onboard::Handle>,
     facts: Facts,
     controllers: JoinSet<std::io::Result<()>>,
-    /// For whoever flies by hand.
+    /// For piloted aircraft.
     started: Started,
 }
 
@@ -157,10 +156,11 @@ impl Fleet {
             let listener = TcpListener::bind("127.0.0.1:0").await.context("flight controller's port")?;
             endpoints.push(listener.local_addr()?);
             let (facts, positions) = (Arc::clone(&facts), hub.0.positions());
-            let mut hands = scenario.pilot(i, seed).map(|pilot| Hands::new(pilot, started.clone()));
+            let mut transmitter =
+                scenario.pilot(i, seed).map(|pilot| Transmitter::new(pilot, started.clone()));
             controllers.spawn(serve::flight_controller(listener, controller, clock, move |controller| {
                 let truth = controller.truth();
-                if let Some(sticks) = hands.as_mut().and_then(|h| h.sticks(clock.now(), &truth)) {
+                if let Some(sticks) = transmitter.as_mut().and_then(|t| t.sticks(clock.now(), &truth)) {
                     controller.set_rc(Some(sticks));
                 }
                 let fact = Fact::of(&frame, truth);
@@ -239,7 +239,7 @@ impl Fleet {
         self.daemons[i].status().borrow().clone()
     }
 
-    /// Looks until the flight is over, or fails after `limit` of simulated time.
+    /// Samples until the flight is over, or fails after `limit` of simulated time.
     pub(crate) async fn watch(
         &self,
         press: Option<&wingbeat_ground::Handle>,
@@ -249,15 +249,15 @@ impl Fleet {
         let mut progress = Progress::default();
         let mut at = self.clock.now();
         loop {
-            at = at + LOOK_PERIOD;
+            at = at + SAMPLE_PERIOD;
             sleep_until(self.clock.kernel(at)).await;
             let statuses = self.statuses();
             let now = self.clock.now();
             observer.sample(now, &self.samples(&statuses));
             if statuses.iter().all(|s| matches!(s.phase, api::Phase::Waiting | api::Phase::Moving)) {
-                self.started.tell(now);
+                self.started.set(now);
             }
-            progress.tell(now.as_secs_f64(), &statuses);
+            progress.report(now.as_secs_f64(), &statuses);
             if let Some(ground) = press {
                 progress.press(ground).await;
             }
@@ -322,7 +322,7 @@ impl Fleet {
     }
 }
 
-/// Down for good: finished or stopped, and disarmed.
+/// Ended: finished or stopped, and disarmed.
 fn is_over(status: &AircraftStatus) -> bool {
     matches!(status.phase, api::Phase::Finished | api::Phase::Aborted) && !status.flight_controller.armed
 }
@@ -340,10 +340,10 @@ fn phase(phase: api::Phase) -> Phase {
     }
 }
 
-/// The swarm's progress as people hear of it.
+/// The swarm's progress, as it is printed.
 #[derive(Default)]
 struct Progress {
-    told: String,
+    printed: String,
     flew: bool,
     setup_pressed: bool,
     start_pressed: bool,
@@ -351,7 +351,7 @@ struct Progress {
 
 impl Progress {
     /// A line when the swarm has entered another phase: the phase of the aircraft that is behind.
-    fn tell(&mut self, now_s: f64, statuses: &[Arc<AircraftStatus>]) {
+    fn report(&mut self, now_s: f64, statuses: &[Arc<AircraftStatus>]) {
         self.flew |= statuses.iter().any(|s| s.flight_controller.armed);
         let Some(behind) = statuses.iter().min_by_key(|s| s.phase) else { return };
         let lead = statuses.iter().find(|s| s.swarm.as_ref().is_some_and(|w| w.leader)).unwrap_or(behind);
@@ -371,9 +371,9 @@ impl Progress {
         if let Some(lost) = statuses.iter().find(|s| s.flight_controller.link == LinkState::Lost) {
             phase = format!("{phase}; {}: flight controller silent", lost.name);
         }
-        if phase != self.told {
+        if phase != self.printed {
             println!("{now_s:8.1} s  {phase}");
-            self.told = phase;
+            self.printed = phase;
         }
     }
 

@@ -13,8 +13,8 @@ use wingbeat_sim::world::World;
 
 use crate::scenario::{ORIGIN, Scenario};
 
-/// How often the operator looks at the swarm.
-const LOOK_PERIOD: Duration = Duration::from_millis(200);
+/// How often the operator checks the swarm.
+const STEP: Duration = Duration::from_millis(200);
 
 /// How a flight ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,13 +27,13 @@ pub struct Flight {
     pub encounters: Vec<Encounter>,
     /// Whether nothing was to keep the aircraft apart.
     pub unprotected: bool,
-    /// How well the slaves followed, in a formation that turns with its leader.
+    /// How well the followers kept their slots, in a formation that turns with its leader.
     pub following: Following,
     /// What the avoidance of each aircraft came to, where there is one.
     pub avoidance: Vec<AvoidanceTally>,
     /// Datagrams on the air.
     pub radio: Radio,
-    /// What the air lost between the swarm's start and its landing, by distance.
+    /// What the channel lost between the swarm's start and its landing, by distance.
     pub losses: [Losses; REACHES],
     /// Virtual time that passed.
     pub duration: Duration,
@@ -50,7 +50,7 @@ pub struct Radio {
     pub sent: u64,
     /// Receptions that happened.
     pub delivered: u64,
-    /// Receptions that distance and chance prevented.
+    /// Receptions that distance and random loss prevented.
     pub lost: u64,
     /// Datagrams that agents refused.
     pub refused: u64,
@@ -97,7 +97,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let warnings = world
-        // Among aircraft of different owners conflicts are the daily business, and the tables count them.
+        // Among aircraft of different owners conflicts are frequent, and the tables count them.
         .log_from(if scenario.variant().is_some() { Severity::Error } else { Severity::Warning })
         .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.event.text))
         .collect();
@@ -116,14 +116,14 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     })
 }
 
-/// Presses the buttons until everybody is down or time is up. Returns what the air lost during the mission.
+/// Presses the buttons until all have landed or time is up. Returns what the channel lost during the mission.
 fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Duration) -> [Losses; REACHES] {
     let end = Instant::ZERO + time_limit;
     let (mut before, mut after) = (*world.losses_by_distance(), None);
     let mut accepted = vec![false; world.count()];
     let mut started = false;
     while world.now() < end {
-        world.run_until(world.now() + LOOK_PERIOD);
+        world.run_until(world.now() + STEP);
         let all_in =
             |world: &World, phases: &[Phase]| (0..world.count()).all(|i| phases.contains(&world.phase(i)));
         for (i, accepted) in accepted.iter_mut().enumerate().filter(|(_, a)| !**a) {
@@ -144,9 +144,9 @@ fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Durati
         if started && after.is_none() && (0..world.count()).any(|i| world.phase(i) > Phase::Moving) {
             after = Some(*world.losses_by_distance());
         }
-        let down = |i: usize| !world.status(i).flight_controller.armed;
-        if all_in(world, &[Phase::Finished, Phase::Aborted]) && (0..world.count()).all(down) {
-            // The checkers look once more.
+        let is_disarmed = |i: usize| !world.status(i).flight_controller.armed;
+        if all_in(world, &[Phase::Finished, Phase::Aborted]) && (0..world.count()).all(is_disarmed) {
+            // The observer samples once more.
             world.run_until(world.now() + Duration::from_secs(1));
             break;
         }
@@ -201,7 +201,7 @@ mod tests {
             flown(&mut scenario, configured).swarm.mission_time_s
         };
         let added_s = time_s(true) - time_s(false);
-        // Three legs; each order waits for at most a quarter of a second, and looks may then come a turn later.
+        // Three legs; each order waits for at most a quarter of a second, and a check of arrival may then come one period later.
         assert!((0.1..2.2).contains(&added_s), "{added_s}");
     }
 
@@ -214,7 +214,7 @@ mod tests {
             (flight.swarm.distance_offset.mean(), flight.trace_hash)
         };
         let (in_step, apart) = (offset(0.0), offset(0.04));
-        // On legs of 45 s two clocks are 0.04 √45 √2 s = 0.4 s apart in the end, which is 4 m.
+        // On legs of 45 s two clocks are 0.04 √45 √2 s = 0.4 s apart at the end of the leg, which is 4 m.
         assert!((0.5..4.0).contains(&(apart.0 - in_step.0)), "{} and {} m", in_step.0, apart.0);
         assert_eq!(apart, offset(0.04));
     }

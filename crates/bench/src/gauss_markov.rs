@@ -28,7 +28,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// What cannot be walked, told with what was found and what was expected.
+    /// What cannot be walked, with what was found and what was expected.
     ///
     /// # Errors
     /// The first number that is out of its range.
@@ -71,16 +71,16 @@ impl Walk {
         };
         let starts = self.starts(aircraft, seed);
         let walk = |(i, start): (usize, &DVec2)| {
-            let mut luck = chance::child(seed, "mission", i as u64);
-            self.walk(*start, &mut luck).into_iter().map(point).collect()
+            let mut rng = chance::child(seed, "mission", i as u64);
+            self.walk(*start, &mut rng).into_iter().map(point).collect()
         };
         starts.iter().enumerate().map(walk).collect()
     }
 
     fn starts(&self, aircraft: usize, seed: u64) -> Vec<DVec2> {
-        let mut luck = chance::child(seed, "start", aircraft as u64);
+        let mut rng = chance::child(seed, "start", aircraft as u64);
         let mut anywhere = || {
-            let mut coordinate = || (chance::uniform(&mut luck) - 0.5) * self.side_m;
+            let mut coordinate = || (chance::uniform(&mut rng) - 0.5) * self.side_m;
             DVec2::new(coordinate(), coordinate())
         };
         let mut starts: Vec<DVec2> = (0..aircraft).map(|_| anywhere()).collect();
@@ -93,18 +93,18 @@ impl Walk {
         }
     }
 
-    fn walk(&self, start: DVec2, luck: &mut Pcg64Mcg) -> Vec<DVec2> {
+    fn walk(&self, start: DVec2, rng: &mut Pcg64Mcg) -> Vec<DVec2> {
         let full = std::f64::consts::TAU;
         let half_m = self.side_m / 2.0;
         let inside = |at: DVec2| at.x.abs() <= half_m && at.y.abs() <= half_m;
-        let mut heading = chance::uniform(luck) * full;
+        let mut heading = chance::uniform(rng) * full;
         let mut at = start;
         let mut all = vec![start];
         while all.len() < self.waypoints {
-            let leg_m = self.leg_m.0 + chance::uniform(luck) * (self.leg_m.1 - self.leg_m.0);
+            let leg_m = self.leg_m.0 + chance::uniform(rng) * (self.leg_m.1 - self.leg_m.0);
             let mut spread = full * (1.0 - self.linearity);
             loop {
-                let turned = heading + (chance::uniform(luck) - 0.5) * spread;
+                let turned = heading + (chance::uniform(rng) - 0.5) * spread;
                 let next = at + DVec2::new(libm::sin(turned), libm::cos(turned)) * leg_m;
                 if inside(next) {
                     (at, heading) = (next, turned);
@@ -166,7 +166,7 @@ mod tests {
     fn the_same_seed_walks_the_same_and_bad_numbers_are_named() {
         assert_eq!(CROWD.missions(5, 3), CROWD.missions(5, 3));
         assert_ne!(CROWD.missions(5, 3), CROWD.missions(5, 4));
-        for (bad, words) in [
+        for (bad, parts) in [
             (Walk { side_m: f64::NAN, ..CROWD }, "side_m: found NaN"),
             (Walk { start_distance_m: 600.0, ..CROWD }, "start_distance_m: found 600"),
             (Walk { waypoints: 1, ..CROWD }, "waypoints: found 1"),
@@ -175,7 +175,7 @@ mod tests {
             (Walk { height_m: 500.0, ..CROWD }, "height_m: found 500"),
         ] {
             let message = bad.check(100).unwrap_err().to_string();
-            assert!(message.contains(words), "{message}");
+            assert!(message.contains(parts), "{message}");
         }
     }
 }

@@ -79,9 +79,9 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }
 
-/// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each. There is nobody to
-/// wait for, and no companion between seeing that it is there and flying on, so it looks as often as a flight
-/// controller can tell: the published reference is the autopilot's own mission, which stopped at every waypoint.
+/// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each. It waits for
+/// no other, and no companion stands between its arrival and its next leg, so that arrival is checked as often as a
+/// flight controller reports: the published reference is the autopilot's own mission, which stopped at every waypoint.
 pub(crate) fn alone(scenario: &Scenario) -> Scenario {
     let mut alone = scenario.clone();
     if let Task::Swarm(swarm) = &mut alone.task {
@@ -168,7 +168,7 @@ mod tests {
         assert!(closest(off) < 1.0, "they meet: {}", closest(off));
         assert!((18.0..25.0).contains(&closest(mbcap)), "20 m aside: {}", closest(mbcap));
         assert!((6.0..10.0).contains(&closest(mbcap_e)), "7.5 m aside: {}", closest(mbcap_e));
-        // Thesis Table 5.3, to a fifth: 56 and 29 s, 42 and 21 s; nobody stops without a protocol.
+        // Thesis Table 5.3, to a fifth: 56 and 29 s, 42 and 21 s; no aircraft stops without a protocol.
         assert_eq!((off.stops(), mbcap.stops(), mbcap_e.stops()), (0.0, 2.0, 2.0));
         for (with, published) in [(mbcap, [56.0, 29.0]), (mbcap_e, [42.0, 21.0])] {
             for (uav, published_s) in published.into_iter().enumerate() {
@@ -189,7 +189,7 @@ mod tests {
             // On the ground they stand 10 m apart.
             assert!(flight.swarm.separation_min_m > 8.0, "{seed}: {} m", flight.swarm.separation_min_m);
             for aircraft in &flight.aircraft {
-                // Three lanes of 200 m, the ways between them, and up, out and down.
+                // Three lanes of 200 m, the legs between them, take-off, the leg to the first lane, and landing.
                 assert!((690.0..860.0).contains(&aircraft.distance_m), "{seed}: {} m", aircraft.distance_m);
             }
         }

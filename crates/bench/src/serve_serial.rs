@@ -1,8 +1,8 @@
 //! Serves a simulated flight controller in real time behind a pseudo-terminal, as a Pixhawk's TELEM port is
 //! served behind a serial line.
 //!
-//! The line behaves like a wire: bytes that nobody reads are lost, and the flight goes on whether or not
-//! somebody has the device open. It does not pace: a baud rate is taken and means nothing.
+//! The line behaves like a wire: bytes that no program reads are lost, and the flight continues whether or not the
+//! device is open. It does not pace: a baud rate is accepted and has no effect.
 
 use std::io;
 use std::os::unix::fs::symlink;
@@ -30,7 +30,7 @@ impl Line {
     /// pseudo-terminal can be made.
     pub fn new(link: &Path) -> io::Result<Self> {
         let (near, device) = pseudo_terminal()?;
-        // A link whose device is gone is ours from an earlier run; anything else is somebody's.
+        // A link whose device is gone is ours from an earlier run; anything else is not ours.
         if link.is_symlink() && !link.exists() {
             std::fs::remove_file(link)?;
         }
@@ -43,18 +43,18 @@ impl Line {
         &self.device
     }
 
-    /// Makes the device free again after somebody closed it.
+    /// Makes the device free again after a program closed it.
     ///
-    /// Whoever opens a serial line for himself (TIOCEXCL) and is killed takes that with him on real hardware.
-    /// On a pseudo-terminal it stays for as long as our end is open, and then nobody but root can open it
-    /// again. So we do, and say that it is free; or we put another device behind the link.
+    /// A program that opens a serial line exclusively (TIOCEXCL) and is killed leaves it free on real hardware. On a
+    /// pseudo-terminal the lock stays for as long as our end is open, and then only root can open it again. So we
+    /// open it and unlock it; or we put another device behind the link.
     fn release(&mut self, fc: &mut FlightController) {
         match tokio_serial::new(self.device.to_string_lossy(), 921_600).open_native_async() {
             Ok(mut far) => {
                 // Closing it frees it too.
                 let _ = far.set_exclusive(false);
             }
-            // Somebody was quicker, and has it.
+            // Another program has opened it in the meantime.
             Err(_) if self.read(fc) => {}
             Err(_) => {
                 // Without another device this one stays as it is: locked, until we end.
@@ -67,7 +67,7 @@ impl Line {
         }
     }
 
-    /// What has come from whoever has the device open; nothing while nobody has.
+    /// Reads what has come; false while no program has the device open.
     fn read(&mut self, fc: &mut FlightController) -> bool {
         let mut buffer = [0; 4096];
         loop {
@@ -76,7 +76,7 @@ impl Line {
                 Ok(length) => fc.receive(&buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // EIO: nobody has the other end open.
+                // EIO: the other end is not open.
                 Err(_) => return false,
             }
         }
@@ -94,7 +94,7 @@ impl Line {
     }
 }
 
-/// Our end of a new pseudo-terminal, and the name of the other, which nobody has open.
+/// Our end of a new pseudo-terminal, and the name of the other, which is not open.
 fn pseudo_terminal() -> io::Result<(SerialStream, PathBuf)> {
     let (near, far) = SerialStream::pair()?;
     let device = far.name().map(PathBuf::from).ok_or_else(|| io::Error::other("a device without a name"))?;
@@ -120,7 +120,7 @@ pub async fn flight_controller(
     let mut out = Vec::new();
     let mut was_open = false;
     loop {
-        // The flight controller looks at its line once per tick, and so do we.
+        // The flight controller reads its line once per tick, and so do we.
         sleep_until(clock.kernel(fc.poll_timeout())).await;
         let open = line.read(&mut fc);
         if was_open && !open {
@@ -177,7 +177,7 @@ mod tests {
         let mut first = open(&link);
         assert!(heartbeat(&mut first).await);
         first.write_all(&[0xfd, 0x00, 0x31, 0x77, 0xfe, 0x12].repeat(200)).await.unwrap();
-        assert!(heartbeat(&mut first).await, "rubbish is harmless");
+        assert!(heartbeat(&mut first).await, "garbage is harmless");
         drop(first);
         let mut second = open(&link);
         assert!(heartbeat(&mut second).await);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn somebody_elses_file_is_left_alone_and_a_dead_link_is_replaced() {
+    async fn a_file_that_is_not_ours_is_left_alone_and_a_dead_link_is_replaced() {
         let folder = tempfile::TempDir::new().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "mine").unwrap();

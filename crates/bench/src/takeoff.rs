@@ -1,5 +1,5 @@
-//! What each way of giving out the slots costs a swarm at take-off: the ways flown, how long it takes, and who
-//! comes too near to whom (the reference compares the same).
+//! What each strategy of slot assignment costs a swarm at take-off: the distance flown, the time, and the pairs that
+//! come too near to each other (the reference compares the same).
 //!
 //! The paths are those that are planned: straight up to the first height, then straight to the slot, in calm air,
 //! at a multicopter's usual speeds. Nothing is simulated; the same seed gives the same table everywhere, but for
@@ -18,7 +18,7 @@ use wingbeat_sim::chance;
 
 /// Aircraft stand so far apart (reference), metres.
 const GROUND_DISTANCE_M: f64 = 10.0;
-/// Nobody sets an aircraft down to the centimetre.
+/// An aircraft is not set down to the centimetre.
 const PLACEMENT_ERROR_M: f64 = 0.3;
 /// End of the climb straight up (reference, for slots at 10 m and more).
 const FIRST_HEIGHT_M: f64 = 5.0;
@@ -30,8 +30,8 @@ const SPEED_M_S: f64 = 10.0;
 const ACCELERATION_M_S2: f64 = 1.0;
 /// Nearer than this is a conflict.
 const CONFLICT_M: f64 = 5.0;
-/// Ways are taken for straight during so long; between two looks nothing slips through.
-const LOOK_S: f64 = 0.1;
+/// Paths are taken for straight during so long: the nearest approach within a step is exact.
+const STEP_S: f64 = 0.1;
 
 /// What is compared.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct Comparison {
     pub air: Vec<Layout>,
     /// Distance between slots, metres.
     pub distance_m: f64,
-    /// What chance is drawn from.
+    /// What randomness is drawn from.
     pub seed: u64,
 }
 
@@ -57,23 +57,23 @@ pub struct Row {
     pub ground: Layout,
     /// How they fly.
     pub air: Layout,
-    /// Who gave out the slots.
+    /// How the slots were assigned.
     pub strategy: Strategy,
     /// Time for that on this computer, milliseconds: not the same twice.
     pub calculation_ms: f64,
-    /// All ways together, metres.
+    /// The length of all paths, metres.
     pub distance_m: f64,
     /// The sum of squared distances over the ground, square metres.
     pub cost_m2: f64,
     /// One after another.
     pub sequential: TakeOff,
-    /// All at once, each as fast as it flies.
+    /// All at the same time, each as fast as it flies.
     pub simultaneous: TakeOff,
-    /// All at once, each so that all arrive at once.
+    /// All at the same time, each so fast that all arrive together.
     pub in_step: TakeOff,
 }
 
-/// One way to take off.
+/// One order of take-off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TakeOff {
     /// From the first motor to the last in its slot, seconds.
@@ -84,9 +84,9 @@ pub struct TakeOff {
     pub nearest_m: f64,
 }
 
-/// The way of one aircraft.
+/// The path of one aircraft.
 #[derive(Clone, Copy)]
-struct Way {
+struct Path {
     ground: DVec3,
     slot: DVec3,
     /// When it leaves the ground.
@@ -97,7 +97,7 @@ struct Way {
     is_steady: bool,
 }
 
-impl Way {
+impl Path {
     fn end_s(&self) -> f64 {
         self.start_s + FIRST_HEIGHT_M / CLIMB_M_S + self.flight_s
     }
@@ -144,17 +144,17 @@ fn flown_m(length_m: f64, duration_s: f64, time_s: f64) -> f64 {
     }
 }
 
-/// Time, conflicts and the nearest approach of these ways.
-fn fly(ways: &[Way]) -> TakeOff {
-    let time_s = ways.iter().map(Way::end_s).fold(0.0, f64::max);
-    let looks = (time_s / LOOK_S).ceil() as usize + 1;
+/// Time, conflicts and the nearest approach of these paths.
+fn fly(paths: &[Path]) -> TakeOff {
+    let time_s = paths.iter().map(Path::end_s).fold(0.0, f64::max);
+    let steps = (time_s / STEP_S).ceil() as usize + 1;
     let tracks: Vec<Vec<DVec3>> =
-        ways.iter().map(|way| (0..=looks).map(|look| way.at(look as f64 * LOOK_S)).collect()).collect();
+        paths.iter().map(|path| (0..=steps).map(|step| path.at(step as f64 * STEP_S)).collect()).collect();
     let mut result = TakeOff { time_s, conflicts: 0, nearest_m: f64::INFINITY };
     for (i, a) in tracks.iter().enumerate() {
         for b in &tracks[..i] {
-            let nearest_m = (0..looks)
-                .map(|look| nearest_between(a[look] - b[look], a[look + 1] - b[look + 1]).length_squared())
+            let nearest_m = (0..steps)
+                .map(|step| nearest_between(a[step] - b[step], a[step + 1] - b[step + 1]).length_squared())
                 .fold(f64::INFINITY, f64::min)
                 .sqrt();
             result.conflicts += usize::from(nearest_m < CONFLICT_M);
@@ -199,13 +199,13 @@ fn formation_m(layout: Layout, count: usize, distance_m: f64) -> Result<Vec<DVec
 }
 
 fn standing(layout: Layout, count: usize, seed: u64) -> Result<Vec<DVec2>> {
-    let mut places = formation_m(layout, count, GROUND_DISTANCE_M)?;
-    for (i, place) in places.iter_mut().enumerate() {
-        let mut luck = chance::child(seed, "placement", i as u64);
-        let mut error = || (chance::uniform(&mut luck) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
-        *place += DVec2::new(error(), error());
+    let mut positions = formation_m(layout, count, GROUND_DISTANCE_M)?;
+    for (i, position) in positions.iter_mut().enumerate() {
+        let mut rng = chance::child(seed, "placement", i as u64);
+        let mut error = || (chance::uniform(&mut rng) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
+        *position += DVec2::new(error(), error());
     }
-    Ok(places)
+    Ok(positions)
 }
 
 fn row(standing: &[DVec2], slots: &[DVec2], strategy: Strategy) -> Result<Row> {
@@ -215,16 +215,16 @@ fn row(standing: &[DVec2], slots: &[DVec2], strategy: Strategy) -> Result<Row> {
     let steady = |i: usize| {
         let (ground, slot) = (standing[i].extend(0.0), slots[assignment.slot_of[i]].extend(HEIGHT_M));
         let flight_s = duration_s(slot.distance(ground + DVec3::Z * FIRST_HEIGHT_M));
-        Way { ground, slot, start_s: 0.0, flight_s, is_steady: false }
+        Path { ground, slot, start_s: 0.0, flight_s, is_steady: false }
     };
-    let at_once: Vec<Way> = (0..standing.len()).map(steady).collect();
-    let longest_s = at_once.iter().map(|way| way.flight_s).fold(0.0, f64::max);
-    let in_step: Vec<Way> =
-        at_once.iter().map(|way| Way { flight_s: longest_s, is_steady: true, ..*way }).collect();
-    let mut in_turn = at_once.clone();
-    for (turn, &i) in assignment.order.iter().enumerate() {
+    let simultaneous: Vec<Path> = (0..standing.len()).map(steady).collect();
+    let longest_s = simultaneous.iter().map(|path| path.flight_s).fold(0.0, f64::max);
+    let in_step: Vec<Path> =
+        simultaneous.iter().map(|path| Path { flight_s: longest_s, is_steady: true, ..*path }).collect();
+    let mut in_turn = simultaneous.clone();
+    for (position, &i) in assignment.order.iter().enumerate() {
         // The next leaves when the one before has climbed to its first height.
-        in_turn[i].start_s = turn as f64 * FIRST_HEIGHT_M / CLIMB_M_S;
+        in_turn[i].start_s = position as f64 * FIRST_HEIGHT_M / CLIMB_M_S;
     }
     Ok(Row {
         count: standing.len(),
@@ -232,10 +232,13 @@ fn row(standing: &[DVec2], slots: &[DVec2], strategy: Strategy) -> Result<Row> {
         air: Layout::Linear,
         strategy,
         calculation_ms,
-        distance_m: at_once.iter().map(|way| way.ground.truncate().distance(way.slot.truncate())).sum(),
+        distance_m: simultaneous
+            .iter()
+            .map(|path| path.ground.truncate().distance(path.slot.truncate()))
+            .sum(),
         cost_m2: cost_m2(standing, slots, &assignment.slot_of),
         sequential: fly(&in_turn),
-        simultaneous: fly(&at_once),
+        simultaneous: fly(&simultaneous),
         in_step: fly(&in_step),
     })
 }
@@ -247,9 +250,9 @@ pub fn table(rows: &[Row], with_time: bool) -> String {
     // Writing to a string does not fail.
     let _ = writeln!(
         text,
-        "{:61}sequential             all at once            all in step\n\
+        "{:61}sequential             simultaneous           all in step\n\
          {:>3}  {:14}  {:14}  {:12}  {:>9}  {:>10}  {}  {}  {}{calculation}",
-        "", "n", "ground", "air", "strategy", "ways (m)", "cost (m2)", HEAD, HEAD, HEAD
+        "", "n", "ground", "air", "strategy", "paths (m)", "cost (m2)", HEAD, HEAD, HEAD
     );
     for row in rows {
         let _ = write!(
@@ -294,7 +297,7 @@ mod tests {
             assert_eq!(rows.len(), if count <= PERMUTED_MAX { 96 } else { 72 });
             for row in &rows {
                 if matches!(row.strategy, Strategy::Optimal | Strategy::KuhnMunkres) {
-                    // 9.15 m is the least on the ground, with two errors of 0.3 m both ways.
+                    // 9.15 m is the least on the ground, with two errors of 0.3 m in both directions.
                     assert!(row.in_step.nearest_m > 9.1 / 2f64.sqrt() - 0.1, "{row:?}");
                     assert_eq!(row.in_step.conflicts, 0, "{row:?}");
                 }
@@ -304,7 +307,7 @@ mod tests {
                 let ours = same.iter().find(|row| row.strategy == Strategy::KuhnMunkres).unwrap();
                 assert!(ours.cost_m2 <= least(same) + 0.1, "{ours:?}");
             }
-            // Chance shows what is avoided: otherwise this test would say nothing.
+            // A random assignment has conflicts: otherwise this test would show nothing.
             assert!(rows.iter().any(|row| row.in_step.conflicts > 0));
         }
     }
@@ -320,32 +323,32 @@ mod tests {
         for length_m in [3.0, 80.0, 400.0] {
             let (ground, slot) = (DVec3::ZERO, DVec3::new(length_m, 0.0, FIRST_HEIGHT_M));
             let flight_s = duration_s(length_m);
-            let way = Way { ground, slot, start_s: 4.0, flight_s, is_steady: false };
-            assert_eq!(way.at(0.0), ground);
-            assert_eq!(way.at(5.0), DVec3::Z * 2.5);
-            assert!(way.at(way.end_s()).distance(slot) < 1e-9);
-            let middle = way.at(6.0 + flight_s / 2.0);
+            let path = Path { ground, slot, start_s: 4.0, flight_s, is_steady: false };
+            assert_eq!(path.at(0.0), ground);
+            assert_eq!(path.at(5.0), DVec3::Z * 2.5);
+            assert!(path.at(path.end_s()).distance(slot) < 1e-9);
+            let middle = path.at(6.0 + flight_s / 2.0);
             assert!(middle.distance(DVec3::new(length_m / 2.0, 0.0, FIRST_HEIGHT_M)) < 1e-6, "{middle}");
             for step in 0..1_000 {
                 let t = step as f64 * 0.1;
-                assert!(way.at(t).distance(way.at(t + 0.1)) <= SPEED_M_S * 0.1 + 1e-9);
+                assert!(path.at(t).distance(path.at(t + 0.1)) <= SPEED_M_S * 0.1 + 1e-9);
             }
         }
         // From 100 m on there is a part at full speed: 10 s of ramps and the length at 10 m/s.
         assert_eq!((duration_s(100.0), duration_s(400.0)), (20.0, 50.0));
     }
 
-    /// Two that change places over each other's heads meet half-way, and one after another they do not.
+    /// Two that exchange their positions meet half-way, and one after another they do not.
     #[test]
-    fn who_changes_places_is_seen() {
+    fn aircraft_that_exchange_their_positions_are_a_conflict() {
         let ends = [DVec2::new(-20.0, 0.0), DVec2::new(20.0, 0.0)];
-        let way = |from: usize, to: usize, start_s| {
+        let path = |from: usize, to: usize, start_s| {
             let (ground, slot) = (ends[from].extend(0.0), ends[to].extend(HEIGHT_M));
-            Way { ground, slot, start_s, flight_s: duration_s(43.0), is_steady: false }
+            Path { ground, slot, start_s, flight_s: duration_s(43.0), is_steady: false }
         };
-        let met = fly(&[way(0, 1, 0.0), way(1, 0, 0.0)]);
+        let met = fly(&[path(0, 1, 0.0), path(1, 0, 0.0)]);
         assert_eq!(met.conflicts, 1);
         assert!(met.nearest_m < 0.1, "{met:?}");
-        assert_eq!(fly(&[way(0, 0, 0.0), way(1, 1, 0.0)]).conflicts, 0);
+        assert_eq!(fly(&[path(0, 0, 0.0), path(1, 1, 0.0)]).conflicts, 0);
     }
 }

@@ -35,11 +35,11 @@ pub(crate) enum Command {
     /// How wrong MBCAP's predictions are: two legs at 15 m/s under each of its alternatives (thesis
     /// sections 5.1.4 and 5.3.1.2).
     Prediction(PredictionArguments),
-    /// What each way of giving out the slots costs at take-off: ways, time, conflicts of the planned paths.
+    /// What each strategy of slot assignment costs at take-off: distance, time, conflicts of the planned paths.
     Takeoff(TakeoffArguments),
     /// Fault drills: seeded swarms under seeded faults, and the rules that must hold whatever goes wrong.
     Drills(drills::DrillsArguments),
-    /// One fault drill, told in full.
+    /// One fault drill, printed in full.
     Drill(drills::DrillArguments),
     /// A crowd of aircraft through MBCAP-e, and what it costs this computer.
     Sky(SkyArguments),
@@ -62,7 +62,7 @@ pub(crate) struct SkyArguments {
 /// Arguments of `wingbeat bench takeoff`.
 #[derive(Args)]
 pub(crate) struct TakeoffArguments {
-    /// What chance is drawn from: where they stand, and the strategy that is chance.
+    /// What randomness is drawn from: where they stand, and the random strategy.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Numbers of aircraft.
@@ -95,7 +95,7 @@ pub(crate) struct PredictionArguments {
 pub(crate) struct RunArguments {
     /// The plan, a TOML file.
     plan: PathBuf,
-    /// What chance is drawn from.
+    /// What randomness is drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Threads; the figures do not depend on them.
@@ -162,7 +162,7 @@ pub(crate) struct FleetArguments {
     /// Farthest waypoint from home that is accepted, metres.
     #[arg(long, default_value_t = 5_000.0)]
     distance_from_home_m: f64,
-    /// What chance is drawn from.
+    /// What randomness is drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Where the console is served.
@@ -210,7 +210,7 @@ pub(crate) struct SitlArguments {
     /// Flights per row, instead of the plan's number.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
-    /// What chance is drawn from: placement and the radio. The flight itself does not repeat.
+    /// What randomness is drawn from: placement and the radio. The flight itself does not repeat.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The first SITL instance number to try; its ports are 5760, 5762, 5763 (TCP) and 5501 (UDP), each
@@ -218,7 +218,7 @@ pub(crate) struct SitlArguments {
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=255))]
     instance: u16,
     /// Use this machine's network instead of one of its own: a browser and ground stations can connect,
-    /// and so can everybody else who reaches this machine.
+    /// and so can every program that reaches this machine.
     #[arg(long)]
     host_network: bool,
     /// Where the console is served, reachable with --host-network only.
@@ -448,7 +448,7 @@ fn fly_sitl(arguments: &SitlArguments) -> Result<ExitCode> {
     Ok(if ended == Ended::Succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Goes on in a network of our own, or says that SITL's ports are open.
+/// Continues in a network of our own, or warns that SITL's ports are open.
 fn own_network(host: bool) {
     if sitl::network::is_own() {
         return;

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Looks once; the exit code is 0 for all well, 1 for a warning, 2 for a fault.
+/// Examines once; the exit code is 0 for all well, 1 for a warning, 2 for a fault.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = Options {
         ground_station_id: arguments.gcs_system_id,

@@ -75,7 +75,7 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Flies one and tells it.
+/// Flies one and prints its story.
 pub(crate) fn run_one(arguments: &DrillArguments) -> Result<ExitCode> {
     name_panics();
     let outcome = drills::drill(arguments.kind, arguments.seed)?;

@@ -72,7 +72,7 @@ fn end_signal() -> Result<impl Future<Output = ()>> {
     }
     #[cfg(not(unix))]
     Ok(async {
-        // Without a way to hear of the end there is none but being killed.
+        // Without the signal the process ends by being killed.
         let _ = tokio::signal::ctrl_c().await;
     })
 }

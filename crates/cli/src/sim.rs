@@ -47,13 +47,13 @@ pub(crate) struct Arguments {
     /// Metres eastward from one aircraft to the next.
     #[arg(long, value_name = "M", default_value_t = 10.0)]
     spacing: f64,
-    /// What chance is drawn from.
+    /// What randomness is drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How much faster than the clock on the wall, 0.1 to 100.
     #[arg(long, default_value_t = 1.0)]
     speedup: f64,
-    /// Ready at once (warm), or after the 41 s that ArduCopter takes (cold).
+    /// Ready from the start (warm), or after the 41 s that ArduCopter takes (cold).
     #[arg(long, value_enum, default_value = "warm")]
     boot: BootName,
 }
@@ -82,7 +82,7 @@ enum BootName {
     Warm,
 }
 
-/// A place with a heading.
+/// A position with a heading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Home {
     position: Position,
@@ -139,7 +139,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
             None => Port::Tcp(listener(arguments.tcp, index).await?),
         });
     }
-    // Before anything is printed: whoever reads that may already want it to end.
+    // Before anything is printed: the reader of that may already want it to end.
     let end = crate::end_signal()?;
     let frame = Frame::new(arguments.home.position);
     let clock = Clock::start(arguments.speedup)?;
@@ -158,11 +158,11 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         let watch = watcher(arguments.watch, id, clock);
         match port {
             Port::Tcp(listener) => {
-                say(&format!("aircraft {id}: tcp:{}", listener.local_addr()?));
+                print(&format!("aircraft {id}: tcp:{}", listener.local_addr()?));
                 flights.spawn(serve::flight_controller(listener, fc, clock, watch));
             }
             Port::Serial(line) => {
-                say(&format!("aircraft {id}: serial:{}:921600", line.device().display()));
+                print(&format!("aircraft {id}: serial:{}:921600", line.device().display()));
                 flights.spawn(async move {
                     serve_serial::flight_controller(line, fc, clock, watch).await;
                     Ok(())
@@ -196,12 +196,12 @@ fn line(link: &Path, index: u8, uavs: u8) -> Result<Line> {
         .with_context(|| format!("--serial: {}: expected to make a link there", Path::new(&name).display()))
 }
 
-/// Nobody has to read it.
-fn say(line: &str) {
+/// A closed standard output is no error.
+fn print(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Tells what an aircraft really does, whenever it does something else.
+/// Prints the true state of an aircraft whenever it changes.
 fn watcher(on: bool, id: u8, clock: Clock) -> impl FnMut(&mut FlightController) {
     let mut last = None;
     move |fc| {
@@ -213,7 +213,7 @@ fn watcher(on: bool, id: u8, clock: Clock) -> impl FnMut(&mut FlightController) 
         if last.replace(now) != Some(now) {
             let armed = if truth.armed { "armed" } else { "disarmed" };
             let place = if truth.landed { "landed" } else { "in the air" };
-            say(&format!(
+            print(&format!(
                 "aircraft {id}: {:.1} s: {}, {armed}, {place}, {:.1} m up, {:.1} m/s",
                 clock.now().as_millis() as f64 / 1_000.0,
                 truth.mode.name(),

@@ -5,11 +5,11 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-fn refused(arguments: &[&str], words: &[&str]) {
-    refused_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), arguments, words);
+fn refused(arguments: &[&str], parts: &[&str]) {
+    refused_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), arguments, parts);
 }
 
-fn refused_in(folder: &Path, arguments: &[&str], words: &[&str]) {
+fn refused_in(folder: &Path, arguments: &[&str], parts: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
     let output = command.current_dir(folder).args(arguments).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
@@ -19,8 +19,8 @@ fn refused_in(folder: &Path, arguments: &[&str], words: &[&str]) {
         "{arguments:?} began to fly: {}",
         String::from_utf8_lossy(&output.stdout)
     );
-    for word in words {
-        assert!(message.contains(word), "{arguments:?}: '{word}' is missing in: {message}");
+    for part in parts {
+        assert!(message.contains(part), "{arguments:?}: '{part}' is missing in: {message}");
     }
 }
 
@@ -36,7 +36,7 @@ fn missions_that_cannot_be_flown() {
     let square = include_str!("../../../deploy/missions/square.waypoints");
     let tab = "\t";
     let third_height = square.lines().nth(3).unwrap().split(tab).nth(10).unwrap().to_owned();
-    for (name, text, words) in [
+    for (name, text, parts) in [
         ("empty.waypoints", String::new(), &["empty"][..]),
         ("version.waypoints", square.replacen("110", "120", 1), &["110"]),
         (
@@ -49,7 +49,7 @@ fn missions_that_cannot_be_flown() {
     ] {
         let path = mission(folder.path(), name, &text);
         let mut all = vec![name];
-        all.extend(words);
+        all.extend(parts);
         refused(&["bench", "fleet", "--headless", "--mission", &path, "--ground", "127.0.0.1:0"], &all);
     }
     let far = ["bench", "fleet", "--headless", "--distance-from-home-m", "100", "--ground", "127.0.0.1:0"];
@@ -61,9 +61,9 @@ fn missions_that_cannot_be_flown() {
 #[test]
 fn a_fleet_outside_the_repository_lacks_only_what_it_is_told_to_read() {
     let folder = tempfile::tempdir().unwrap();
-    let fleet = |more: &[&str], words: &[&str]| {
+    let fleet = |more: &[&str], parts: &[&str]| {
         let arguments = [&["bench", "fleet", "--ground", "127.0.0.1:0", "--uavs", "2"], more].concat();
-        refused_in(folder.path(), &arguments, words);
+        refused_in(folder.path(), &arguments, parts);
     };
     // Its farthest waypoint shows that it was read.
     fleet(&["--distance-from-home-m", "100"], &["survey.plan", "100"]);
@@ -75,7 +75,7 @@ fn a_fleet_outside_the_repository_lacks_only_what_it_is_told_to_read() {
 
 #[test]
 fn flags_that_make_no_flight() {
-    for (flag, value, words) in [
+    for (flag, value, parts) in [
         ("--uavs", "0", &["aircraft: found 0", "1 to 128"][..]),
         ("--uavs", "1000", &["found 1000"]),
         ("--formation", "spiral", &["spiral", "linear, matrix, circular"]),
@@ -86,7 +86,7 @@ fn flags_that_make_no_flight() {
         ("--ground", "nowhere", &["nowhere"]),
     ] {
         let flag = format!("{flag}={value}");
-        refused(&["bench", "fleet", "--headless", &flag], words);
+        refused(&["bench", "fleet", "--headless", &flag], parts);
     }
 }
 

@@ -1,4 +1,4 @@
-//! `wingbeat sim` seen from outside: by pymavlink, and by somebody who starts it wrongly.
+//! `wingbeat sim` seen from outside: by pymavlink, and when it is started wrongly.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 #[path = "../../../tests/python/environment.rs"]
@@ -18,7 +18,7 @@ struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -28,7 +28,7 @@ fn flying(plan: &str, temporary: &Path, binary: &Path, rest: &[&str]) -> Command
     command
 }
 
-fn words(output: &Output) -> String {
+fn text_of(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{out}{err}")
 }
@@ -88,7 +88,7 @@ fn ended_by_every_signal(binary: &Path, rest: &[&str], up: impl Fn(&str) -> bool
         let mut child = bench(temporary.path(), binary, rest).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let seen = lines.by_ref().map_while(Result::ok).find(|line| up(line));
-        assert!(seen.is_some(), "the bench ended by itself");
+        assert!(seen.is_some(), "the bench ended too early");
         let end = Instant::now() + Duration::from_secs(30);
         while !left_in(temporary.path()).iter().any(|line| line.contains("-I 60")) {
             assert!(Instant::now() < end, "no process runs: {:?}", left_in(temporary.path()));
@@ -120,9 +120,9 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
         (&fine, &["--pilot", "drawn:60"], &["--pilot", "no leader is piloted"]),
     ] {
         let output = bench(temporary.path(), binary, rest).output().unwrap();
-        let text = words(&output);
+        let text = text_of(&output);
         assert_eq!(output.status.code(), Some(2), "{rest:?}: {text}");
-        assert!(expected.iter().all(|word| text.contains(word)), "{rest:?}: {text}");
+        assert!(expected.iter().all(|part| text.contains(part)), "{rest:?}: {text}");
         nothing_is_left(temporary.path());
     }
 }
@@ -137,18 +137,18 @@ fn a_relative_path_of_the_program_is_relative_to_where_the_bench_is_started() {
         let plan = plan.to_str().unwrap();
         let mut command = flying(plan, temporary.path(), Path::new(binary), &["--uavs", "2"]);
         let output = command.current_dir(folder.path()).output().unwrap();
-        let text = words(&output);
+        let text = text_of(&output);
         assert!(text.contains("bind failed on port 5760"), "{binary}: {text}");
         nothing_is_left(temporary.path());
     }
 }
 
 #[test]
-fn a_process_that_ends_ends_the_flight_with_its_last_words() {
+fn a_process_that_ends_ends_the_flight_and_its_last_lines_are_printed() {
     let (temporary, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let binary = pretender(folder.path(), "echo bind failed on port 5760; exit 1");
     let output = bench(temporary.path(), &binary, &["--uavs", "2"]).output().unwrap();
-    let text = words(&output);
+    let text = text_of(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("exit status 1") && text.contains("bind failed on port 5760"), "{text}");
     nothing_is_left(temporary.path());
@@ -177,7 +177,7 @@ fn five_arducopters_fly_muscop_to_the_end() {
     let (temporary, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let logs_path = logs.path().display().to_string();
     let output = bench(temporary.path(), &binary, &["--logs", &logs_path]).output().unwrap();
-    let text = words(&output);
+    let text = text_of(&output);
     println!("{text}");
     nothing_is_left(temporary.path());
     if text.contains("REFUSED") {
@@ -200,7 +200,7 @@ fn three_arducopters_follow_a_pilot_at_his_sticks() {
     // A minute of a pilot; the plan's flight of two and a half is flown by hand.
     let rest = ["--pilot", "drawn:60", "--speedup", "2", "--instance", "72"];
     let output = flying(plan, temporary.path(), &binary, &rest).output().unwrap();
-    let text = words(&output);
+    let text = text_of(&output);
     println!("{text}");
     nothing_is_left(temporary.path());
     if text.contains("REFUSED") {
@@ -241,7 +241,7 @@ fn pairs_of_arducopters_keep_apart_under_mbcap_e() {
     let plan = "crates/bench/plans/mbcap-sitl.toml";
     let output =
         flying(plan, temporary.path(), &binary, &["--speedup", "2", "--instance", "66"]).output().unwrap();
-    let text = words(&output);
+    let text = text_of(&output);
     println!("{text}");
     nothing_is_left(temporary.path());
     if text.contains("REFUSED") {
@@ -281,11 +281,11 @@ fn a_simulation_that_does_not_keep_pace_is_refused() {
     let Some(binary) = real() else { return };
     let temporary = tempfile::tempdir().unwrap();
     let output = bench(temporary.path(), &binary, &["--uavs", "2", "--speedup", "20"]).output().unwrap();
-    let text = words(&output);
+    let text = text_of(&output);
     nothing_is_left(temporary.path());
     let line = text.lines().find(|l| l.starts_with("real-time factor")).unwrap_or_else(|| panic!("{text}"));
     let share: f64 = line.split("): ").nth(1).and_then(|l| l.split(';').next()?.parse().ok()).unwrap();
-    // 3.5.7 does not run twenty times as fast as time; whoever does is believed.
+    // 3.5.7 does not run twenty times as fast as time; a machine on which it does is believed.
     assert_eq!(text.contains("REFUSED"), share < 0.95, "{text}");
     assert!(share >= 0.95 || output.status.code() == Some(1), "{text}");
 }

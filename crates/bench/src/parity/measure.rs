@@ -117,7 +117,7 @@ fn legs(trace: &Trace, phase: Phase, put: &mut impl FnMut(&str, &'static str, Op
     let (before, last) = (LEGS[2], LEGS[3]);
     let way = flat(last - before);
     let along = |s: &Sample| flat(s.position - before).dot(way) / way.length();
-    // Only on the last leg: the first one runs the other way beside it.
+    // Only on the last leg: the first one runs parallel to it in the other direction.
     let on_last = legs.clone().filter(|(_, s)| (s.position.x - last.x).abs() < 5.0);
     put("legs: overshoot at the end", "m", most(on_last.map(|(_, s)| along(s) - way.length())));
     let rest = |s: &Sample| flat(last - s.position).length() < ARRIVED_M && speed(s) < 0.5;

@@ -1,4 +1,4 @@
-//! The simulated flight controller beside a real ArduCopter: one scripted client flies one scenario on
+//! The simulated flight controller compared with a real ArduCopter: one scripted client flies one scenario on
 //! both, and two traces become a table.
 
 pub mod measure;
@@ -45,29 +45,29 @@ pub fn simulated(profile: Profile) -> Result<Trace> {
     config.parameters.push((Parameter::WPNAV_SPEED, (SPEED_M_S * 100.0) as f32));
     let mut fc = FlightController::new(config, 1, Instant::ZERO);
     let (mut script, mut decoder) = (Script::new(), Decoder::default());
-    let (mut heard, mut said) = (Vec::new(), Vec::new());
+    let (mut received, mut sent) = (Vec::new(), Vec::new());
     while fc.poll_timeout() < Instant::from_secs(LIMIT_S) {
-        heard.clear();
-        fc.advance(fc.poll_timeout(), &mut heard);
-        if let Some(trace) = hear(&mut script, &mut decoder, &heard, &mut said)? {
+        received.clear();
+        fc.advance(fc.poll_timeout(), &mut received);
+        if let Some(trace) = feed(&mut script, &mut decoder, &received, &mut sent)? {
             return Ok(trace);
         }
-        fc.receive(&said);
-        said.clear();
+        fc.receive(&sent);
+        sent.clear();
     }
     bail!("the scenario: found no end within {LIMIT_S} s on the simulated flight controller")
 }
 
-fn hear(
+fn feed(
     script: &mut Script,
     decoder: &mut Decoder,
-    heard: &[u8],
-    said: &mut Vec<u8>,
+    received: &[u8],
+    sent: &mut Vec<u8>,
 ) -> Result<Option<Trace>> {
     let mut result = Ok(None);
-    decoder.push(heard, |frame| {
+    decoder.push(received, |frame| {
         if matches!(result, Ok(None)) {
-            result = script.hear(&frame, said);
+            result = script.on_frame(&frame, sent);
         }
     });
     result
@@ -115,20 +115,20 @@ async fn over_tcp(port: u16) -> Result<Trace> {
     };
     let mut stream = timeout(SILENCE * 3, connect)
         .await
-        .with_context(|| format!("found nobody listening on {address}, expected SITL's SERIAL0"))?;
+        .with_context(|| format!("found no listener on {address}, expected SITL's SERIAL0"))?;
     stream.set_nodelay(true)?;
     let (mut script, mut decoder) = (Script::new(), Decoder::default());
-    let (mut buffer, mut said) = ([0; 4096], Vec::new());
+    let (mut buffer, mut sent) = ([0; 4096], Vec::new());
     loop {
         let n = timeout(SILENCE, stream.read(&mut buffer)).await.context("SITL fell silent")??;
         if n == 0 {
             bail!("{address}: found the connection closed, expected telemetry");
         }
-        if let Some(trace) = hear(&mut script, &mut decoder, &buffer[..n], &mut said)? {
+        if let Some(trace) = feed(&mut script, &mut decoder, &buffer[..n], &mut sent)? {
             return Ok(trace);
         }
-        stream.write_all(&said).await?;
-        said.clear();
+        stream.write_all(&sent).await?;
+        sent.clear();
     }
 }
 
@@ -137,10 +137,10 @@ const COPTER_3_5_7: &str = include_str!("copter_3_5_7.csv");
 
 /// The figures of the real flight that is kept here.
 pub fn kept() -> Vec<Quantity> {
-    let unit = |word: &str| ["s", "m", "m/s"].into_iter().find(|unit| *unit == word).unwrap_or("");
+    let unit = |text: &str| ["s", "m", "m/s"].into_iter().find(|unit| *unit == text).unwrap_or("");
     let row = |line: &str| {
-        let mut words = line.rsplitn(3, ',');
-        let (unit, value, name) = (unit(words.next()?), words.next()?.parse().ok()?, words.next()?);
+        let mut fields = line.rsplitn(3, ',');
+        let (unit, value, name) = (unit(fields.next()?), fields.next()?.parse().ok()?, fields.next()?);
         Some(Quantity { name: name.replace(';', ","), value, unit })
     };
     COPTER_3_5_7.lines().skip(1).filter_map(row).collect()

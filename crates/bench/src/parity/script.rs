@@ -1,11 +1,11 @@
-//! One client that flies one scenario, whoever the flight controller is: bytes of its frames come in,
+//! One client that flies one scenario, whatever the flight controller is: bytes of its frames come in,
 //! bytes of ours go out. Its only clock is the autopilot's own, read from the position reports.
 
 // SET_MODE and the _INT frame names are deprecated, and what ArduCopter 3.5.7 knows.
 #![allow(deprecated)]
 
 use anyhow::{Result, bail};
-use wingbeat_autopilot::codec::{Frame as Heard, MavHeader, encode_v1};
+use wingbeat_autopilot::codec::{self, MavHeader, encode_v1};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{
     COMMAND_LONG_DATA, EkfStatusFlags, MISSION_COUNT_DATA, MISSION_ITEM_INT_DATA, MavCmd, MavDataStream,
@@ -183,11 +183,11 @@ impl Script {
         }
     }
 
-    /// Hears one frame; what is to be sent is appended to `out`. The trace when the scenario is over.
+    /// Takes one frame; what is to be sent is appended to `out`. The trace when the scenario is over.
     ///
     /// # Errors
     /// A step that does not end.
-    pub fn hear(&mut self, frame: &Heard, out: &mut Vec<u8>) -> Result<Option<Trace>> {
+    pub fn on_frame(&mut self, frame: &codec::Frame, out: &mut Vec<u8>) -> Result<Option<Trace>> {
         let mut over = false;
         match &frame.message {
             MavMessage::HEARTBEAT(m) if frame.header.component_id == 1 => {

@@ -1,4 +1,4 @@
-//! Thesis Tables 5.6 and 5.7 beside ours: a crowd on random missions.
+//! Thesis Tables 5.6 and 5.7 and ours: a crowd on random missions.
 
 use super::statistics::Summary;
 use super::{HARD_M, Row, SOFT_M, line};
@@ -74,8 +74,8 @@ fn block(t: &mut String, row: &Row, off: Option<&Row>) {
     l.of(&format!("hard collisions (nearer than {HARD_M} m)"), "hard", true, |f| {
         Some(count(f, |e| e.closest_m < HARD_M))
     });
-    l.of("soft, as the thesis' simulator looks", "", true, |f| Some(count(f, |e| e.sampled_m < SOFT_M)));
-    l.of("hard, as the thesis' simulator looks", "", true, |f| Some(count(f, |e| e.sampled_m < HARD_M)));
+    l.of("soft, as the thesis' simulator samples", "", true, |f| Some(count(f, |e| e.sampled_m < SOFT_M)));
+    l.of("hard, as the thesis' simulator samples", "", true, |f| Some(count(f, |e| e.sampled_m < HARD_M)));
     l.of("soft, while one of the two was landing", "", true, |f| {
         Some(count(f, |e| e.closest_m < SOFT_M && e.landing))
     });

@@ -1,4 +1,4 @@
-//! How well a formation follows: thesis Tables 7.1 and 7.2 and Figures 7.8 to 7.15 beside ours.
+//! How well a formation follows: thesis Tables 7.1 and 7.2 and Figures 7.8 to 7.15 and ours.
 //!
 //! The thesis does not say what its maxima and deviations are of. Its numbers fit the mean over time of each
 //! slave: for nine aircraft in line, 50 m apart, maximum over mean is 1.8 and deviation over mean 0.48, and the
@@ -35,7 +35,7 @@ fn published(task: &FollowTask) -> Option<Published> {
     numbers.try_into().ok()
 }
 
-/// One row per flight of a series, ours beside the published.
+/// One row per flight of a series, ours and the published.
 pub fn table(rows: &[Row]) -> String {
     let mut t = String::new();
     line(

@@ -1,4 +1,4 @@
-//! Tables for people: one flight in full, and the tables of plans with the published figures beside
+//! Tables for people: one flight in full, and the tables of plans with the published figures next
 //! ours.
 
 pub mod axes;
@@ -46,13 +46,13 @@ pub fn flight(aircraft: &[AircraftFigures], swarm: &SwarmFigures, radio: &Radio)
     let Radio { sent, delivered, lost, refused } = *radio;
     line(
         &mut t,
-        &format!("datagrams           {sent} sent, {delivered} heard, {lost} lost, {refused} refused"),
+        &format!("datagrams           {sent} sent, {delivered} received, {lost} lost, {refused} refused"),
     );
     t
 }
 
 fn metres(m: f64) -> String {
-    if m.is_finite() { format!("{m:.2} m") } else { "nobody flew".to_owned() }
+    if m.is_finite() { format!("{m:.2} m") } else { "none flew".to_owned() }
 }
 
 fn line(t: &mut String, text: &str) {

@@ -1,4 +1,4 @@
-//! The thesis' tables and figures of MUSCOP (section 6.3) beside ours. Of its figures only what the text says of
+//! The thesis' tables and figures of MUSCOP (section 6.3) and ours. Of its figures only what the text says of
 //! them is printed as numbers, and stands under our table.
 
 use wingbeat_sim::channel::{Losses, Model, REACH_M};
@@ -13,7 +13,7 @@ const PUBLISHED_OVERHEAD: &str = include_str!("../../published/muscop-overhead.c
 /// Thesis Tables 6.1 and 6.3 as data.
 const PUBLISHED_OFFSETS: &str = include_str!("../../published/muscop-offsets.csv");
 
-/// Thesis Table 6.2 beside ours.
+/// Thesis Table 6.2 and ours.
 pub fn overhead(rows: &[Row]) -> String {
     let published: Vec<Vec<f64>> = PUBLISHED_OVERHEAD
         .lines()
@@ -86,7 +86,7 @@ fn swarm(scenario: &Scenario) -> Option<(&'static str, usize, f64)> {
     Some((swarm.layout.name(), swarm.aircraft, swarm.distance_m))
 }
 
-/// Rows of swarms, those with the same key beside each other together, with the scenario of the first.
+/// Rows of swarms, those with the same key next to each other together, with the scenario of the first.
 fn grouped<K: PartialEq>(rows: &[Row], key: impl Fn(&Scenario) -> Option<K>) -> Vec<(&Scenario, Vec<&Row>)> {
     let mut groups: Vec<(&Scenario, Vec<&Row>)> = Vec::new();
     for row in rows {
@@ -108,7 +108,7 @@ fn published_offsets(channel: &str, formation: &str) -> Option<[f64; 6]> {
     })
 }
 
-/// Thesis Tables 6.1 and 6.3 beside ours, each formation and channel. As published, means and deviations are those
+/// Thesis Tables 6.1 and 6.3 and ours, each formation and channel. As published, means and deviations are those
 /// of each mission, averaged over the missions: a long mission weighs no more than a short one.
 pub fn offsets(rows: &[Row]) -> String {
     let mut t = String::new();
@@ -122,9 +122,9 @@ pub fn offsets(rows: &[Row]) -> String {
             let max = spreads.iter().map(Spread::max).fold(0.0, f64::max);
             [mean(spreads.iter().map(Spread::mean)), max, mean(spreads.iter().map(Spread::deviation))]
         };
-        let row = |who: &str, [a, b, c]: [f64; 3], [d, e, f]: [f64; 3], failed: &str| {
+        let row = |whose: &str, [a, b, c]: [f64; 3], [d, e, f]: [f64; 3], failed: &str| {
             format!(
-                "{:<8} {formation:<10}  {who:<9}  {a:>6.3} {b:>6.2} {c:>6.3}    {d:>6.3} {e:>6.2} {f:>6.3}   {failed:>6}",
+                "{:<8} {formation:<10}  {whose:<9}  {a:>6.3} {b:>6.2} {c:>6.3}    {d:>6.3} {e:>6.2} {f:>6.3}   {failed:>6}",
                 channel(scenario)
             )
         };

@@ -1,4 +1,4 @@
-//! Thesis Tables 5.3 and 5.4 beside ours: what MBCAP costs two aircraft that meet.
+//! Thesis Tables 5.3 and 5.4 and ours: what MBCAP costs two aircraft that meet.
 
 use super::statistics::Summary;
 use super::{Row, line};

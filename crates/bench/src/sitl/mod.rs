@@ -12,7 +12,7 @@
 //! | [`rate`] | whether the simulation kept pace |
 //!
 //! A machine that is too slow does not slow everything down alike: ArduCopter's time stays behind while
-//! the radio's and the daemons' goes on. So a flight below [`RATE_LEAST`] of the asked speed is refused
+//! the radio's and the daemons' continues. So a flight below [`RATE_LEAST`] of the asked speed is refused
 //! as a result, however it went.
 #![allow(clippy::disallowed_methods, reason = "ArduCopter runs in real time")]
 
@@ -42,27 +42,27 @@ use wingbeat_sim::motion::WindParameters;
 
 use crate::fleet::{Ended, Fact, Facts, Fleet};
 use crate::flight::{self, Flight};
-use crate::hands::{Hands, Started};
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
 use crate::run::alone;
 use crate::scenario::{ORIGIN, Scenario, Task};
+use crate::transmitter::{Started, Transmitter};
 use monitor::Monitor;
 use parameters::Wanted;
 use process::{Process, Program, Start};
 
 /// Simulated seconds per second, of those asked for: below this the result says nothing.
 pub const RATE_LEAST: f64 = 0.95;
-/// Until all aircraft know where they are. 41 s of simulated time on an idle machine.
+/// Until all aircraft know their position. 41 s of simulated time on an idle machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(180);
-/// While the aircraft boot nobody flies, and the simulation may run faster.
+/// While the aircraft boot none flies, and the simulation may run faster.
 const BOOT_SPEEDUP: f64 = 10.0;
-/// How long a rate is looked at before the flight, and how often.
+/// How long a rate is measured before the flight, and how often.
 const SETTLE_PERIOD: Duration = Duration::from_millis(1_500);
 const SETTLE_TRIES: u8 = 10;
 /// So near is steady.
 const SETTLED_WITHIN: f64 = 0.04;
-/// The checkers look at the facts ten times a simulated second; they are copied more often than that.
+/// The observer samples the facts ten times a simulated second; they are copied more often than that.
 const COPY_PERIOD: Duration = Duration::from_millis(10);
 /// Lower than this above home is on the ground.
 const LANDED_BELOW_M: f64 = 0.3;
@@ -76,7 +76,7 @@ pub struct Config {
     pub plan: Plan,
     /// The plan's folder.
     pub folder: PathBuf,
-    /// What chance is drawn from.
+    /// What randomness is drawn from.
     pub seed: u64,
     /// Times real time.
     pub speedup: f64,
@@ -91,7 +91,7 @@ pub struct Config {
 }
 
 /// Flies every flight of the plan. Prints a line per phase, a table per flight, the real-time factor, and
-/// the plan's rows beside those of the deterministic bench.
+/// the plan's rows next to those of the deterministic bench.
 ///
 /// # Errors
 /// A program that is no SITL, ports that are taken, a process that ended, aircraft that do not get ready.
@@ -123,12 +123,12 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
             flights.iter().map(|(scenario, seed)| flight::fly(scenario, *seed, limit)).collect()
         };
         let (simulated, simulated_alone) = (simulate(&flights)?, simulate(&lone)?);
-        rows.push(beside(&flights, [(&flown[..], flown_alone), (&simulated[..], simulated_alone)]));
+        rows.push(compared(&flights, [(&flown[..], flown_alone), (&simulated[..], simulated_alone)]));
         if let Some((scenario, _)) = flights.into_iter().next() {
             pairs.push(overheads::Pair { scenario, real: flown, simulated });
         }
     }
-    println!("\nthe same plan, SITL beside the deterministic bench:");
+    println!("\nthe same plan, SITL and the deterministic bench:");
     let overheads = overheads::table(&pairs);
     let flat = |rows: Vec<[Row; 2]>| rows.into_iter().flatten().collect::<Vec<_>>();
     match config.plan.table {
@@ -173,7 +173,7 @@ async fn each(
 
 /// The rows of a scenario, each with its flights by one aircraft alone: flown by SITL, and by simulated flight
 /// controllers in virtual time.
-fn beside(flights: &[(Scenario, u64)], [real, simulated]: [(&[Flight], Vec<Flight>); 2]) -> [Row; 2] {
+fn compared(flights: &[(Scenario, u64)], [real, simulated]: [(&[Flight], Vec<Flight>); 2]) -> [Row; 2] {
     let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
     let row = |how: &str, (flown, alone): (&[Flight], Vec<Flight>)| Row {
         mission: format!("{name}, {how}"),
@@ -201,7 +201,7 @@ async fn one(
             () = stop => None,
         }
     };
-    // On every path: first they are gone, then the result is looked at.
+    // In every case they end before the result is read.
     let logs = processes.stop(config, name).await;
     let Some(flown) = flown else {
         println!("stopped");
@@ -240,7 +240,7 @@ impl Processes {
                     ..scenario.wind
                 },
                 log: config.logs.is_some(),
-                // Four looks' worth: what the checkers see is 40 ms old at most.
+                // Four times a sample: what the observer reads is 40 ms old at most.
                 position_hz: 25,
                 extra: &config.defaults,
             });
@@ -255,7 +255,7 @@ impl Processes {
         Ok(Self { instance, all })
     }
 
-    /// Waits until one of them has ended, which none does by itself while all is well.
+    /// Waits until one of them has ended, which none does while all is well.
     async fn ended(&mut self) -> String {
         let instance = self.instance;
         let mut any: Vec<_> = self.all.iter_mut().map(|p| Box::pin(p.ended())).collect();
@@ -314,17 +314,17 @@ async fn in_the_air(
     let started = Started::default();
     for (i, monitor) in monitors.iter().enumerate() {
         let Some(pilot) = scenario.pilot(i, seed) else { continue };
-        let hands = Hands::new(pilot, started.clone());
-        copies.spawn(pilot::fly(hands, monitor.share(), clock, ports::receiver(instance + i as u16)));
+        let transmitter = Transmitter::new(pilot, started.clone());
+        copies.spawn(pilot::fly(transmitter, monitor.share(), clock, ports::receiver(instance + i as u16)));
     }
     let serial0: Vec<SocketAddr> =
         instances.map(|i| SocketAddr::from((Ipv4Addr::LOCALHOST, ports::serial0(i)))).collect();
-    // A swarm's progress is told as a whole; aircraft that avoid each other go each their own way.
+    // A swarm's progress is printed as a whole; aircraft that avoid each other are at different phases.
     let all_lines = matches!(scenario.task, Task::Own(_));
     let fleet = Fleet::join(scenario.clone(), seed, clock, hub, &serial0, facts, (copies, started)).await?;
     let mut lines = JoinSet::new();
     for (i, log) in fleet.logs().enumerate() {
-        lines.spawn(tell(i + 1, log, all_lines));
+        lines.spawn(print_log(i + 1, log, all_lines));
     }
     let addresses = fleet.addresses();
     let ground =
@@ -333,7 +333,7 @@ async fn in_the_air(
     fleet.give_mission().await?;
     monitors.iter().for_each(Monitor::begin_rate);
     let observer = fleet.watch(Some(&ground), config.plan.time_limit()).await?;
-    let rates: Vec<_> = monitors.iter().map(|m| m.heard().rate.clone()).collect();
+    let rates: Vec<_> = monitors.iter().map(|m| m.reports().rate.clone()).collect();
     fleet.report(&observer);
     let flight = Flight {
         following: observer.following().clone(),
@@ -377,13 +377,13 @@ fn pace(rates: &[rate::Rate], asked: f64) -> bool {
 }
 
 /// After a change of speed a simulation that was ahead stands for a moment. Waits until all run at the
-/// asked speed; a machine that never gets there is told of with the result.
+/// asked speed; a machine that never gets there is reported with the result.
 async fn settle(monitors: &[Monitor], asked: f64) {
     for _ in 0..SETTLE_TRIES {
         monitors.iter().for_each(Monitor::begin_rate);
         sleep(SETTLE_PERIOD).await;
         let is_steady = |m: &Monitor| {
-            m.heard().rate.overall().is_some_and(|rate| (rate / asked - 1.0).abs() < SETTLED_WITHIN)
+            m.reports().rate.overall().is_some_and(|rate| (rate / asked - 1.0).abs() < SETTLED_WITHIN)
         };
         if monitors.iter().all(is_steady) {
             return;
@@ -391,59 +391,59 @@ async fn settle(monitors: &[Monitor], asked: f64) {
     }
 }
 
-/// Waits until every aircraft knows where it is.
+/// Waits until every aircraft knows its position.
 async fn ready(monitors: &[Monitor]) -> Result<()> {
     let began = Instant::now();
     loop {
         let waiting: Vec<usize> =
-            (0..monitors.len()).filter(|i| monitors[*i].heard().lacks().is_some()).collect();
+            (0..monitors.len()).filter(|i| monitors[*i].reports().lacks().is_some()).collect();
         let Some(first) = waiting.first() else {
             println!("all aircraft know their position after {:.1} s", began.elapsed().as_secs_f64());
             return Ok(());
         };
         if began.elapsed() > READY_TIMEOUT {
-            let heard = monitors[*first].heard();
+            let reports = monitors[*first].reports();
             return Err(anyhow!(
-                "{} of {} aircraft not ready within {} s: aircraft {} still lacks {}; its last words: {}",
+                "{} of {} aircraft not ready within {} s: aircraft {} still lacks {}; its last texts: {}",
                 waiting.len(),
                 monitors.len(),
                 READY_TIMEOUT.as_secs(),
                 first + 1,
-                heard.lacks().unwrap_or("nothing"),
-                heard.last_words()
+                reports.lacks().unwrap_or("nothing"),
+                reports.last_texts()
             ));
         }
         sleep(Duration::from_millis(100)).await;
     }
 }
 
-/// What is so with one aircraft, once it knows where it is.
+/// The state of one aircraft, once it knows its position.
 fn fact(monitor: &Monitor) -> Option<Fact> {
-    fact_of(&Frame::new(ORIGIN), &monitor.heard())
+    fact_of(&Frame::new(ORIGIN), &monitor.reports())
 }
 
-fn fact_of(frame: &Frame, heard: &monitor::Heard) -> Option<Fact> {
-    let local: DVec3 = frame.to_local(heard.position()?);
-    let t = &heard.telemetry;
+fn fact_of(frame: &Frame, reports: &monitor::Reports) -> Option<Fact> {
+    let local: DVec3 = frame.to_local(reports.position()?);
+    let t = &reports.telemetry;
     let landed = !t.armed || t.height_m < LANDED_BELOW_M;
     let heading_rad = t.heading_rad;
-    Some(Fact { local, velocity: heard.velocity(), armed: t.armed, landed, heading_rad })
+    Some(Fact { local, velocity: reports.velocity(), armed: t.armed, landed, heading_rad })
 }
 
-/// Copies what was heard to the checkers and to the radio channel, for ever.
+/// Copies the reports to the observer and to the radio channel until the future is dropped.
 async fn copy(
-    heard: Vec<Arc<Mutex<monitor::Heard>>>,
+    reports: Vec<Arc<Mutex<monitor::Reports>>>,
     facts: Facts,
     positions: wingbeat_hub::Positions,
 ) -> std::io::Result<()> {
     let frame = Frame::new(ORIGIN);
     loop {
-        for (i, heard) in heard.iter().enumerate() {
-            let fact = fact_of(&frame, &heard.lock().unwrap_or_else(PoisonError::into_inner));
+        for (i, reports) in reports.iter().enumerate() {
+            let fact = fact_of(&frame, &reports.lock().unwrap_or_else(PoisonError::into_inner));
             let Some(fact) = fact else { continue };
             positions.set(i, fact.local);
-            if let Some(place) = facts.lock().unwrap_or_else(PoisonError::into_inner).get_mut(i) {
-                *place = fact;
+            if let Some(entry) = facts.lock().unwrap_or_else(PoisonError::into_inner).get_mut(i) {
+                *entry = fact;
             }
         }
         sleep(COPY_PERIOD).await;
@@ -451,7 +451,7 @@ async fn copy(
 }
 
 /// A daemon's warnings and errors, or all its lines, as they come.
-async fn tell(
+async fn print_log(
     aircraft: usize,
     mut log: tokio::sync::broadcast::Receiver<wingbeat_api::LogLine>,
     all_lines: bool,

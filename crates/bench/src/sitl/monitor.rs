@@ -1,4 +1,4 @@
-//! Watches one ArduCopter process on its SERIAL1, beside the daemon, which has SERIAL0: where the
+//! Watches one ArduCopter process on its SERIAL1, besides the daemon, which has SERIAL0: where the
 //! simulator says that the aircraft is, how long the autopilot has run, whether it can fly.
 //!
 //! It says one thing only, before the flight: how fast the simulation shall run.
@@ -33,12 +33,12 @@ const TEXTS_KEPT: usize = 6;
 /// The system and component id of a ground station.
 const GROUND: (u8, u8) = (255, 190);
 
-/// What was heard of one aircraft.
+/// The last reports of one aircraft.
 #[derive(Default)]
-pub(crate) struct Heard {
-    /// The autopilot's own words.
+pub(crate) struct Reports {
+    /// What the autopilot reports.
     pub(crate) telemetry: Telemetry,
-    /// Where the simulator has the aircraft, 1e-7 degree.
+    /// The simulator's position of the aircraft, 1e-7 degree.
     simulated: Option<(i32, i32)>,
     /// Autopilot time against the wall, since [`Monitor::begin_rate`].
     pub(crate) rate: Rate,
@@ -47,8 +47,8 @@ pub(crate) struct Heard {
     parameter: Option<(String, f32)>,
 }
 
-impl Heard {
-    /// Where it is: the simulator's place at the autopilot's altitude (SIMSTATE carries none).
+impl Reports {
+    /// Its position: the simulator's at the autopilot's altitude (SIMSTATE carries none).
     pub(crate) fn position(&self) -> Option<Position> {
         let position = self.telemetry.position?;
         let (latitude_e7, longitude_e7) =
@@ -75,12 +75,12 @@ impl Heard {
     }
 
     /// Its last texts, oldest first.
-    pub(crate) fn last_words(&self) -> String {
+    pub(crate) fn last_texts(&self) -> String {
         let all: Vec<&str> = self.texts.iter().map(String::as_str).collect();
         if all.is_empty() { "nothing".into() } else { all.join(" | ") }
     }
 
-    fn hear(&mut self, since: Duration, frame: &Frame) {
+    fn apply(&mut self, since: Duration, frame: &Frame) {
         match &frame.message {
             MavMessage::SIMSTATE(m) => self.simulated = Some((m.lat, m.lng)),
             MavMessage::GLOBAL_POSITION_INT(m) => self.rate.add(since, m.time_boot_ms),
@@ -101,7 +101,7 @@ impl Heard {
 
 /// A connection to SERIAL1.
 pub(crate) struct Monitor {
-    heard: Arc<Mutex<Heard>>,
+    reports: Arc<Mutex<Reports>>,
     sender: mpsc::Sender<Vec<u8>>,
     task: JoinHandle<()>,
 }
@@ -110,7 +110,7 @@ impl Monitor {
     /// Connects, and listens from then on.
     ///
     /// # Errors
-    /// Nobody listens on that port within half a minute.
+    /// No program listens on that port within half a minute.
     pub(crate) async fn connect(port: u16) -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let attempt = async {
@@ -123,36 +123,36 @@ impl Monitor {
         };
         let stream = timeout(CONNECT_TIMEOUT, attempt)
             .await
-            .with_context(|| format!("found nobody listening on {address}, expected SITL's SERIAL1"))?;
-        let heard = Arc::new(Mutex::new(Heard::default()));
+            .with_context(|| format!("found no listener on {address}, expected SITL's SERIAL1"))?;
+        let reports = Arc::new(Mutex::new(Reports::default()));
         let (sender, receiver) = mpsc::channel(4);
-        let task = tokio::spawn(listen(stream, Arc::clone(&heard), receiver));
-        Ok(Self { heard, sender, task })
+        let task = tokio::spawn(listen(stream, Arc::clone(&reports), receiver));
+        Ok(Self { reports, sender, task })
     }
 
-    /// What was heard so far.
-    pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What was received so far.
+    pub(crate) fn reports(&self) -> MutexGuard<'_, Reports> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same, to be kept.
-    pub(crate) fn share(&self) -> Arc<Mutex<Heard>> {
-        Arc::clone(&self.heard)
+    pub(crate) fn share(&self) -> Arc<Mutex<Reports>> {
+        Arc::clone(&self.reports)
     }
 
     /// Takes the autopilot's time against the wall from now on.
     pub(crate) fn begin_rate(&self) {
-        self.heard().rate = Rate::default();
+        self.reports().rate = Rate::default();
     }
 
-    /// Sets a parameter and waits until the autopilot says that it has that value.
+    /// Sets a parameter and waits until the autopilot confirms that value.
     ///
     /// # Errors
-    /// It does not say so.
+    /// It does not confirm it.
     pub(crate) async fn set(&self, name: &str, value: f32) -> Result<()> {
         let mut param_id = [0u8; 16];
         param_id.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
-        let system = self.heard().telemetry.system_id.unwrap_or(1);
+        let system = self.reports().telemetry.system_id.unwrap_or(1);
         let message = MavMessage::PARAM_SET(PARAM_SET_DATA {
             param_value: value,
             target_system: system,
@@ -164,14 +164,14 @@ impl Monitor {
         let mut bytes = heapless::Vec::<u8, 64>::new();
         encode_v1(header, &message, &mut bytes).context("PARAM_SET")?;
         for _ in 0..SET_TRIES {
-            self.heard().parameter = None;
+            self.reports().parameter = None;
             if self.sender.send(bytes.to_vec()).await.is_err() {
                 bail!("{name}: found SERIAL1 closed, expected SITL");
             }
             let confirmed = async {
                 loop {
-                    let said = self.heard().parameter.clone();
-                    if said.is_some_and(|(n, v)| n == name && (v - value).abs() <= value.abs() * 1e-5) {
+                    let confirmed = self.reports().parameter.clone();
+                    if confirmed.is_some_and(|(n, v)| n == name && (v - value).abs() <= value.abs() * 1e-5) {
                         return;
                     }
                     sleep(Duration::from_millis(20)).await;
@@ -191,7 +191,7 @@ impl Drop for Monitor {
     }
 }
 
-async fn listen(mut stream: TcpStream, heard: Arc<Mutex<Heard>>, mut to_send: mpsc::Receiver<Vec<u8>>) {
+async fn listen(mut stream: TcpStream, reports: Arc<Mutex<Reports>>, mut to_send: mpsc::Receiver<Vec<u8>>) {
     let began = Instant::now();
     let mut decoder = Decoder::default();
     let mut buffer = [0; 4096];
@@ -200,10 +200,10 @@ async fn listen(mut stream: TcpStream, heard: Arc<Mutex<Heard>>, mut to_send: mp
             read = stream.read(&mut buffer) => match read {
                 Ok(n) if n > 0 => {
                     let since = began.elapsed();
-                    let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-                    decoder.push(&buffer[..n], |frame| heard.hear(since, &frame));
+                    let mut reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
+                    decoder.push(&buffer[..n], |frame| reports.apply(since, &frame));
                 }
-                // The process has ended; whoever owns it says so.
+                // The process has ended; its owner reports that.
                 _ => return,
             },
             Some(bytes) = to_send.recv() => {
@@ -234,13 +234,17 @@ mod tests {
         (port, tokio::spawn(wingbeat_hub::serve::flight_controller(listener, fc, clock, |_| {})))
     }
 
-    async fn until(monitor: &Monitor, holds: impl Fn(&Heard) -> bool) {
+    async fn until(monitor: &Monitor, holds: impl Fn(&Reports) -> bool) {
         let wait = async {
-            while !holds(&monitor.heard()) {
+            while !holds(&monitor.reports()) {
                 sleep(Duration::from_millis(10)).await;
             }
         };
-        assert!(timeout(Duration::from_secs(60), wait).await.is_ok(), "lacks {:?}", monitor.heard().lacks());
+        assert!(
+            timeout(Duration::from_secs(60), wait).await.is_ok(),
+            "lacks {:?}",
+            monitor.reports().lacks()
+        );
     }
 
     #[tokio::test]
@@ -249,12 +253,12 @@ mod tests {
             [Parameter::SR1_POSITION, Parameter::SR1_EXTRA3, Parameter::SR1_EXT_STAT].map(|p| (p, 10.0));
         let (port, server) = serial1(&streams).await;
         let monitor = Monitor::connect(port).await.unwrap();
-        assert_eq!(Heard::default().lacks(), Some("a heartbeat"));
-        until(&monitor, |heard| heard.lacks().is_none()).await;
-        let found = monitor.heard().position().unwrap();
+        assert_eq!(Reports::default().lacks(), Some("a heartbeat"));
+        until(&monitor, |reports| reports.lacks().is_none()).await;
+        let found = monitor.reports().position().unwrap();
         assert!((found.latitude_e7 - 394_825_940).abs() < 100, "{found:?}");
         monitor.begin_rate();
-        until(&monitor, |heard| heard.rate.overall().is_some_and(|rate| rate > 1.0)).await;
+        until(&monitor, |reports| reports.rate.overall().is_some_and(|rate| rate > 1.0)).await;
         server.abort();
     }
 
@@ -262,7 +266,7 @@ mod tests {
     async fn a_parameter_is_set_when_the_autopilot_says_so() {
         let (port, server) = serial1(&[]).await;
         let monitor = Monitor::connect(port).await.unwrap();
-        until(&monitor, |heard| heard.telemetry.system_id == Some(7)).await;
+        until(&monitor, |reports| reports.telemetry.system_id == Some(7)).await;
         monitor.set("WPNAV_SPEED", 700.0).await.unwrap();
         // A parameter that it does not have is never confirmed.
         let message = monitor.set("SIM_SPEEDUP", 5.0).await.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! A simulated pilot of a SITL aircraft: sees what the monitor hears, and moves the sticks of the simulated
+//! A simulated pilot of a SITL aircraft: sees what the monitor receives, and moves the sticks of the simulated
 //! receiver over UDP, as a joystick at SITL's RC input does.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,26 +12,26 @@ use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::Truth;
 
 use super::fact_of;
-use super::monitor::Heard;
-use crate::hands::Hands;
+use super::monitor::Reports;
 use crate::scenario::ORIGIN;
+use crate::transmitter::Transmitter;
 
-/// Looks are more frequent than sticks.
-const LOOK_PERIOD: Duration = Duration::from_millis(10);
+/// Reports are read more often than sticks are sent.
+const READ_PERIOD: Duration = Duration::from_millis(10);
 
-/// Flies for ever.
+/// Flies until the future is dropped.
 pub(super) async fn fly(
-    mut hands: Hands,
-    heard: Arc<Mutex<Heard>>,
+    mut transmitter: Transmitter,
+    reports: Arc<Mutex<Reports>>,
     clock: Clock,
     receiver_port: u16,
 ) -> std::io::Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let receiver = SocketAddr::from((Ipv4Addr::LOCALHOST, receiver_port));
     loop {
-        sleep(LOOK_PERIOD).await;
-        let Some(seen) = seen(&heard.lock().unwrap_or_else(PoisonError::into_inner)) else { continue };
-        if let Some(channels) = hands.sticks(clock.now(), &seen) {
+        sleep(READ_PERIOD).await;
+        let Some(truth) = truth(&reports.lock().unwrap_or_else(PoisonError::into_inner)) else { continue };
+        if let Some(channels) = transmitter.sticks(clock.now(), &truth) {
             let bytes: Vec<u8> = channels.0.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
             // One that is lost is followed by the next.
             let _ = socket.send_to(&bytes, receiver).await;
@@ -39,11 +39,11 @@ pub(super) async fn fly(
     }
 }
 
-fn seen(heard: &Heard) -> Option<Truth> {
-    let fact = fact_of(&Frame::new(ORIGIN), heard)?;
-    let t = &heard.telemetry;
+fn truth(reports: &Reports) -> Option<Truth> {
+    let fact = fact_of(&Frame::new(ORIGIN), reports)?;
+    let t = &reports.telemetry;
     Some(Truth {
-        position: heard.position()?,
+        position: reports.position()?,
         local: DVec3::new(fact.local.x, fact.local.y, t.height_m),
         velocity: fact.velocity,
         heading_rad: t.heading_rad,

@@ -1,5 +1,5 @@
 //! Which instance numbers are free: every instance of SITL binds four ports, and one that is taken ends
-//! the process without a word.
+//! the process without a message.
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
@@ -29,7 +29,7 @@ pub fn receiver(instance: u16) -> u16 {
     UDP[0] + STEP * instance
 }
 
-/// The first port of this instance that somebody else has.
+/// The first port of this instance that another program has.
 fn taken(instance: u16) -> Option<String> {
     let any = Ipv4Addr::UNSPECIFIED;
     let tcp = TCP.iter().map(|p| p + STEP * instance).find(|p| TcpListener::bind((any, *p)).is_err());
@@ -40,18 +40,18 @@ fn taken(instance: u16) -> Option<String> {
 /// The first of `count` instance numbers in a row, from `first` on, whose ports are all free.
 ///
 /// # Errors
-/// There is no such row; names the port that was in the way of the last try.
+/// There is no such row; names the port that was taken at the last try.
 pub fn free_instances(first: u16, count: usize) -> Result<u16> {
     let count = u16::try_from(count).unwrap_or(u16::MAX);
-    let (mut start, mut in_the_way) = (first, String::from("the range's end"));
+    let (mut start, mut taken_port) = (first, String::from("the range's end"));
     while start.checked_add(count).is_some_and(|end| end <= INSTANCE_MAX + 1) {
         match (start..start + count).find_map(|i| taken(i).map(|port| (i, port))) {
             None => return Ok(start),
-            Some((instance, port)) => (start, in_the_way) = (instance + 1, port),
+            Some((instance, port)) => (start, taken_port) = (instance + 1, port),
         }
     }
     Err(anyhow!(
-        "SITL's ports: found {in_the_way} in use, expected {count} instance numbers in a row from {first} \
+        "SITL's ports: found {taken_port} in use, expected {count} instance numbers in a row from {first} \
          to {INSTANCE_MAX} whose ports 5760, 5762, 5763 (TCP) and 5501 (UDP), each + 10 x instance, are free"
     ))
 }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_taken_port_of_any_kind_moves_the_range_behind_it() {
-        // A range of instances that nobody else's tests use.
+        // A range of instances that no other test uses.
         let first = free_instances(200, 8).unwrap();
         let any = Ipv4Addr::UNSPECIFIED;
         let tcp = TcpListener::bind((any, 5763 + 10 * (first + 1))).unwrap();

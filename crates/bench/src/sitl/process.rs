@@ -2,7 +2,7 @@
 //!
 //! Between us and it stands a shell that outlives us by a moment: it reads from a pipe of ours, and when
 //! that ends, in whatever way we ended, it kills ArduCopter and removes the directory. So nothing is left
-//! behind by a return, an error, a panic, a signal or `kill -9`. ArduCopter also ends by itself when its
+//! behind by a return, an error, a panic, a signal or `kill -9`. ArduCopter also ends when its
 //! parent is gone, which covers the shell. The shell has a process group of its own: Ctrl-C in a terminal
 //! reaches us and not it.
 
@@ -16,8 +16,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 use wingbeat_geo::Position;
 
-/// What the shell does. `$1` is the directory, the rest is the command. A word on its input, or its
-/// end, kills the program; the end removes the directory.
+/// What the shell does. `$1` is the directory, the rest is the command. A line on its input, or the end of
+/// its input, kills the program; the end removes the directory.
 const WRAPPER: &str = r#"
 trap '' INT TERM HUP PIPE
 dir=$1; shift
@@ -25,16 +25,16 @@ cd "$dir" || exit 126
 exec 3<&0
 "$@" </dev/null >console.txt 2>&1 &
 sitl=$!
-( read -r word; kill -9 "$sitl" ) <&3 2>/dev/null &
+( read -r line; kill -9 "$sitl" ) <&3 2>/dev/null &
 watcher=$!
 wait "$sitl"; status=$?
 kill -9 "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null
 echo "ended $status"
-while read -r word <&3; do :; done
+while read -r line <&3; do :; done
 cd / && rm -rf "$dir"
 "#;
 
-/// The program's help comes at once.
+/// The program prints its help within milliseconds.
 const HELP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Killing and removing takes milliseconds on a machine that is not stuck.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -142,7 +142,7 @@ pub struct Start {
 pub struct Process {
     directory: tempfile::TempDir,
     wrapper: Child,
-    /// Its end is the shell's word to kill and to remove.
+    /// Its end makes the shell kill the program and remove the directory.
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
 }
@@ -177,7 +177,7 @@ impl Process {
         self.directory.path()
     }
 
-    /// Waits until it has ended, which it does not do by itself while all is well; says how, with the last
+    /// Waits until it has ended, which it does not do while all is well; returns how, with the last
     /// lines that it printed.
     pub async fn ended(&mut self) -> String {
         let line = self.output.next_line().await.ok().flatten();
@@ -186,7 +186,7 @@ impl Process {
         let console = String::from_utf8_lossy(&console);
         let tail: Vec<&str> = console.lines().rev().take(4).collect();
         let tail: Vec<&str> = tail.into_iter().rev().collect();
-        format!("{how}, last words: {}", tail.join(" | "))
+        format!("{how}, its last lines: {}", tail.join(" | "))
     }
 
     /// Ends it, copies its binary logs to `logs` if asked (each name behind `prefix`), and removes its
@@ -244,7 +244,7 @@ mod tests {
     }
 
     /// Waits until no process has `directory` in its command line or works in it.
-    async fn nobody_runs(directory: &str) -> bool {
+    async fn none_runs(directory: &str) -> bool {
         let is_one = |process: PathBuf| {
             let line = std::fs::read(process.join("cmdline")).unwrap_or_default();
             let works_in = std::fs::read_link(process.join("cwd")).unwrap_or_default();
@@ -304,18 +304,18 @@ mod tests {
             } else {
                 drop(process);
             }
-            assert!(nobody_runs(&directory.display().to_string()).await, "the shell is still there");
+            assert!(none_runs(&directory.display().to_string()).await, "the shell is still there");
             assert!(!directory.exists());
         }
     }
 
     #[tokio::test]
-    async fn an_end_of_its_own_is_told_with_its_last_words() {
+    async fn an_end_of_its_own_is_reported_with_its_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         let program = sleeper(folder.path(), "echo bind failed; exit 3");
         let mut process = Process::start(&program, &start(), "").unwrap();
-        let words = process.ended().await;
-        assert!(words.contains("exit status 3") && words.contains("bind failed"), "{words}");
+        let end = process.ended().await;
+        assert!(end.contains("exit status 3") && end.contains("bind failed"), "{end}");
         let directory = process.directory().to_owned();
         process.stop(None).await.unwrap();
         assert!(!directory.exists());

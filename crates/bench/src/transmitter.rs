@@ -1,4 +1,4 @@
-//! A simulated pilot's hands in real time: nobody touches the sticks before the flight has started.
+//! The transmitter of a simulated pilot in real time: its sticks are centred before the flight has started.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,13 +6,13 @@ use wingbeat_geo::Instant;
 use wingbeat_sim::flight_controller::{RcChannels, Truth};
 use wingbeat_sim::pilot::{Pilot, STICK_PERIOD};
 
-/// When pilots took their transmitters; nothing before the start.
+/// When the flight started; nothing before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Started(Arc<Mutex<Option<Instant>>>);
 
 impl Started {
     /// The flight has started; only the first time counts.
-    pub(crate) fn tell(&self, now: Instant) {
+    pub(crate) fn set(&self, now: Instant) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(now);
     }
     fn at(&self) -> Option<Instant> {
@@ -20,25 +20,25 @@ impl Started {
     }
 }
 
-/// One pilot's.
-pub(crate) struct Hands {
+/// The sticks of one pilot.
+pub(crate) struct Transmitter {
     pilot: Pilot,
     started: Started,
     next: Instant,
 }
 
-impl Hands {
+impl Transmitter {
     pub(crate) fn new(pilot: Pilot, started: Started) -> Self {
         Self { pilot, started, next: Instant::ZERO }
     }
 
     /// What the transmitter sends now, if it is time to send.
-    pub(crate) fn sticks(&mut self, now: Instant, seen: &Truth) -> Option<RcChannels> {
+    pub(crate) fn sticks(&mut self, now: Instant, truth: &Truth) -> Option<RcChannels> {
         let since = self.started.at()?;
         if now < self.next {
             return None;
         }
         self.next = now + STICK_PERIOD;
-        Some(self.pilot.sticks(now.since(since), seen).channels())
+        Some(self.pilot.sticks(now.since(since), truth).channels())
     }
 }
