@@ -141,7 +141,7 @@ impl Flight {
             height_m: here.height_m,
             armed: here.armed,
         };
-        self.monitor.look(self.now, own, &mut |_| {});
+        self.monitor.on_own(self.now, own, &mut |_| {});
         self.feed(Input::Telemetry(here));
     }
 
@@ -153,11 +153,11 @@ impl Flight {
         let Ok(bytes) = wingbeat_wire::encode(&datagram) else { return };
         let Ok(Datagram { from, sequence, message, .. }) = wingbeat_wire::decode(&bytes) else { return };
         let Message::Beacon(beacon) = &message else { return };
-        let heard = self.monitor.hear(self.now, from, sequence, beacon, &mut |_| {});
+        let taken = self.monitor.on_beacon(self.now, from, sequence, beacon, &mut |_| {});
         let view = self.monitor.view(self.now);
         assert!(view.nearest.is_none_or(|n| n.distance_m.is_finite()), "{view:?}");
         assert!(view.closing.is_none_or(|c| c.distance_m.is_finite() && c.time_s >= 0.0), "{view:?}");
-        if heard.is_ok() {
+        if taken.is_ok() {
             self.feed(Input::Message { from, flight: 0, message: &message });
         }
     }

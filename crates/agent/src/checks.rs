@@ -13,7 +13,7 @@ use crate::layers::{self, GroundStation};
 use crate::status::{CHECKS_MAX, Check};
 use crate::{CompanionLoss, Config};
 
-/// A report of the EKF older than this says nothing.
+/// A report of the EKF older than this is not used.
 const EKF_FRESH: Duration = Duration::from_secs(5);
 
 pub(crate) fn preflight(
@@ -34,9 +34,9 @@ pub(crate) fn preflight(
         "flight controller",
         t.is_up(now),
         match t.frame_at {
-            None => text!("never heard"),
+            None => text!("no heartbeat received"),
             Some(at) if !t.is_up(now) => text!("silent for {} ms", now.since(at).as_millis()),
-            Some(_) => text!("heard"),
+            Some(_) => text!("heartbeats received"),
         },
     );
     check(
@@ -97,10 +97,12 @@ pub(crate) fn preflight(
 }
 
 /// Whether the protocol permits setup: it needs a mission, and a master every member's call. Once the flight is under
-/// way it is not asked again; `line` says what it does.
-pub(crate) fn swarm(me: VehicleId, protocol: &dyn Protocol, doubled: bool, line: &Text) -> (bool, Text) {
+/// way it is not asked again; `line` describes what it does.
+pub(crate) fn swarm(me: VehicleId, protocol: &dyn Protocol, duplicate_id: bool, line: &Text) -> (bool, Text) {
     match protocol.view().phase {
-        Phase::Start if doubled => (false, text!("{me}: another aircraft has this id, heard on the radio")),
+        Phase::Start if duplicate_id => {
+            (false, text!("{me}: another aircraft has this id: received by radio"))
+        }
         Phase::Start => match protocol.permits(Command::Setup) {
             Ok(()) => (true, line.clone()),
             Err(why) => (false, text!("{why}")),

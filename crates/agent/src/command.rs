@@ -64,24 +64,24 @@ pub enum Rejection {
     Mission(#[from] MissionError),
 }
 
-/// What is seen of an aircraft, to tell whether a command took effect.
+/// What is observed of an aircraft, to judge whether a command took effect.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct Observation<'a> {
     pub(crate) me: VehicleId,
     pub(crate) mode: Option<Mode>,
     pub(crate) armed: bool,
     pub(crate) phase: Phase,
-    /// Who of the swarm is not waited for.
+    /// Members of the swarm that are not waited for.
     pub(crate) absent: &'a [Absent],
 }
 
-impl Seen<'_> {
-    /// Whether an excluded member is out: it said so, or is not heard any more.
-    fn is_out(&self, who: VehicleId) -> bool {
-        if who == self.me {
+impl Observation<'_> {
+    /// Whether an excluded member is out: it reported so, or is silent.
+    fn is_out(&self, member: VehicleId) -> bool {
+        if member == self.me {
             return matches!(self.phase, Phase::Aborted | Phase::Finished);
         }
-        self.absent.iter().any(|a| a.id == who && (a.silent || a.leaves.is_some()))
+        self.absent.iter().any(|a| a.id == member && (a.silent || a.leaves.is_some()))
     }
 }
 
@@ -121,13 +121,13 @@ impl Commands {
         self.last.iter().any(|c| c.stage == Stage::Accepted && !c.command.concerns_flight())
     }
     /// Looks whether effects are to be seen.
-    pub(crate) fn look(&mut self, seen: Seen<'_>) {
+    pub(crate) fn observe(&mut self, seen: Observation<'_>) {
         for current in self.last.iter_mut().filter(|c| c.stage == Stage::Accepted) {
-            Self::look_at(current, seen);
+            Self::judge(current, seen);
         }
         self.open = self.last.iter().any(|c| c.stage == Stage::Accepted);
     }
-    fn look_at(current: &mut CommandProgress, seen: Seen<'_>) {
+    fn judge(current: &mut CommandProgress, seen: Observation<'_>) {
         let effect = match current.command {
             Command::Setup => seen.phase == Phase::Ready,
             Command::Start => seen.phase == Phase::Moving,
@@ -166,8 +166,8 @@ mod tests {
 
     const ME: VehicleId = VehicleId(1);
 
-    fn seen(mode: Mode, phase: Phase, absent: &[Absent]) -> Seen<'_> {
-        Seen { me: ME, mode: Some(mode), armed: true, phase, absent }
+    fn seen(mode: Mode, phase: Phase, absent: &[Absent]) -> Observation<'_> {
+        Observation { me: ME, mode: Some(mode), armed: true, phase, absent }
     }
 
     #[test]
@@ -181,11 +181,11 @@ mod tests {
         commands.accept(id("c"), Command::Exclude { member: ME });
         let stages = |commands: &Commands| commands.list().iter().map(|c| c.stage).collect::<Vec<_, 8>>();
         assert!(commands.watches_members());
-        commands.look(seen(Mode::Guided, Phase::Preparing, &[absent(false)]));
+        commands.observe(seen(Mode::Guided, Phase::Preparing, &[absent(false)]));
         assert_eq!(stages(&commands), [Stage::Accepted, Stage::Accepted, Stage::Accepted]);
-        commands.look(seen(Mode::Guided, Phase::Preparing, &[absent(true)]));
+        commands.observe(seen(Mode::Guided, Phase::Preparing, &[absent(true)]));
         assert_eq!(stages(&commands), [Stage::Accepted, Stage::EffectSeen, Stage::Accepted]);
-        commands.look(seen(Mode::Brake, Phase::Aborted, &[absent(true)]));
+        commands.observe(seen(Mode::Brake, Phase::Aborted, &[absent(true)]));
         assert_eq!(stages(&commands), [Stage::Failed, Stage::EffectSeen, Stage::EffectSeen]);
         assert!(!commands.watches_members());
     }
@@ -194,7 +194,7 @@ mod tests {
     fn a_setup_that_could_not_be_planned_has_failed() {
         let mut commands = Commands::default();
         commands.accept(id("a"), Command::Setup);
-        commands.look(seen(Mode::Guided, Phase::Start, &[]));
+        commands.observe(seen(Mode::Guided, Phase::Start, &[]));
         assert_eq!(commands.list()[0].stage, Stage::Failed);
     }
 
@@ -204,9 +204,9 @@ mod tests {
         commands.accept(id("a"), Command::Setup);
         commands.accept(id("b"), Command::Land);
         assert_eq!(commands.list()[0].stage, Stage::Failed);
-        commands.look(seen(Mode::Guided, Phase::Aborted, &[]));
+        commands.observe(seen(Mode::Guided, Phase::Aborted, &[]));
         assert_eq!(commands.list()[1].stage, Stage::Accepted);
-        commands.look(seen(Mode::Land, Phase::Aborted, &[]));
+        commands.observe(seen(Mode::Land, Phase::Aborted, &[]));
         assert_eq!(commands.list()[1].stage, Stage::EffectSeen);
         for name in ["c", "d", "e", "f", "g", "h", "i"] {
             commands.accept(id(name), Command::Hold);

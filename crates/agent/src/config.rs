@@ -9,7 +9,7 @@ use crate::{Coordination, guardian, separation};
 /// What one aircraft is configured with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The protocol and its numbers, with who we are.
+    /// The protocol and its numbers, with this aircraft's id.
     pub coordination: Coordination,
     /// How often the autopilot reports the position (the reference asks for 4 Hz).
     pub position_interval: Duration,
@@ -30,7 +30,7 @@ pub struct Config {
 pub struct Signing {
     /// What both know.
     pub key: Key,
-    /// Tells our frames from those of another sender with the same key and system id.
+    /// Distinguishes our frames from those of another sender with the same key and system id.
     pub link_id: u8,
     /// The autopilot is to be given the key: frames without a signature are believed until the first with
     /// one.
@@ -43,7 +43,7 @@ pub enum CompanionLoss {
     /// It flies on alone unless a second layer catches it: setup asks for one.
     #[default]
     FliesOn,
-    /// The aircraft is simulated by whoever holds the agent, and ends with it. For benches only.
+    /// The aircraft is simulated by the agent's owner, and ends with it. For benches only.
     EndsWithIt,
 }
 

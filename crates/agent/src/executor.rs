@@ -127,7 +127,7 @@ impl Executor {
     }
 
     /// Whether a mode that a heartbeat shows anew is our own doing. A mode is expected once for all that it
-    /// was asked: when it has been seen, it and whatever was asked before it are past, and who enters it
+    /// was asked: when it has been seen, it and whatever was asked before it are past, and a pilot who enters it
     /// again is the pilot.
     pub(crate) fn expected(&mut self, now: Instant, mode_number: u32) -> bool {
         let is_it = |asked: &Asked| asked.mode.number() == mode_number && asked.may_show(now);
@@ -139,7 +139,7 @@ impl Executor {
     }
 
     /// Wants a mode. While another that we asked for may still come over the aircraft, the mode that the last
-    /// heartbeat shows says nothing: *Hold* and a target a moment later would find the aircraft in GUIDED still,
+    /// heartbeat shows proves nothing: *Hold* and a target a moment later would find the aircraft in GUIDED still,
     /// and send the target to one that brakes.
     fn want(&self, now: Instant, mode: Mode) -> SetMode {
         let job = if self.insists() { SetMode::insist(now, mode) } else { SetMode::new(now, mode) };
@@ -176,7 +176,7 @@ impl Executor {
     }
 
     /// Takes a message of the autopilot; `route` is what is loaded.
-    pub(crate) fn hear(&mut self, now: Instant, message: &MavMessage, route: &[Point]) {
+    pub(crate) fn on_message(&mut self, now: Instant, message: &MavMessage, route: &[Point]) {
         match &mut self.job {
             Some(Job::Arm(job)) => job.on_message(message),
             Some(Job::Climb(job)) => job.on_message(now, message),
@@ -184,7 +184,7 @@ impl Executor {
             Some(Job::Load(job)) => items(route).iter().for_each(|items| job.on_message(now, message, items)),
             Some(Job::RouteSpeed(job)) => job.on_message(now, message),
             Some(Job::Mode(_) | Job::Fly(_)) => {}
-            Some(Job::ReturnHeight) | None => self.returns.hear(now, message),
+            Some(Job::ReturnHeight) | None => self.returns.on_message(now, message),
         }
     }
 
@@ -237,7 +237,7 @@ impl Executor {
                     }
                     if progress == Progress::Done {
                         self.own = Some(mode);
-                        // It has come over the aircraft, and with it whatever was asked before: who enters that
+                        // It has taken effect, and with it whatever was asked before: a pilot who enters that
                         // again is the pilot.
                         while self.asked.iter().any(|asked| asked.mode == mode) {
                             self.asked.pop_front();
@@ -266,7 +266,7 @@ impl Executor {
         }
     }
 
-    /// Whether the pilot's height of RTL waits to be given back: on the ground, between flights.
+    /// Whether the pilot's height of RTL waits to be restored: on the ground, between flights.
     pub(crate) fn owes_return_height(&self) -> bool {
         self.order.is_none() && self.returns.are_lent()
     }
@@ -291,8 +291,8 @@ impl Executor {
         self.returns.give_back_due()
     }
 
-    /// The pilot's settings of RTL while they are lent, for people.
-    pub(crate) fn lent_return_height(&self) -> Option<Text> {
+    /// The pilot's settings of RTL while they are overridden, for people.
+    pub(crate) fn overridden_return_height(&self) -> Option<Text> {
         self.returns.are_lent().then(|| self.returns.pilots())
     }
 
@@ -350,7 +350,7 @@ mod tests {
 
     const POINT: Point = Point { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
 
-    /// What an executor says to an autopilot whose heartbeats are written by the test.
+    /// What an executor sends to an autopilot whose heartbeats are written by the test.
     #[derive(Default)]
     struct Line {
         executor: Executor,
@@ -371,7 +371,7 @@ mod tests {
         }
 
         /// Modes that are asked for now, and `true` for a target.
-        fn says(&mut self, ms: u64) -> (Vec<u32>, bool) {
+        fn sends(&mut self, ms: u64) -> (Vec<u32>, bool) {
             let (mut sequence, mut bytes) = (0, heapless::Vec::new());
             let framing = Framing::default();
             let mut transmit = Transmit { system_id: 1, sequence: &mut sequence, framing, bytes: &mut bytes };
@@ -398,15 +398,15 @@ mod tests {
         let mut line = Line::default();
         line.heartbeat(0, Mode::Guided);
         line.executor.begin(Order::Hold);
-        assert_eq!(line.says(100), (std::vec![BRAKE], false));
+        assert_eq!(line.sends(100), (std::vec![BRAKE], false));
         // It brakes, and its last heartbeat does not show it.
         line.executor.begin(Order::FlyTo(POINT));
-        assert_eq!(line.says(200), (std::vec![GUIDED], false));
+        assert_eq!(line.sends(200), (std::vec![GUIDED], false));
         // This one was on its way.
         line.heartbeat(210, Mode::Guided);
-        assert_eq!(line.says(210), (std::vec![], false));
+        assert_eq!(line.sends(210), (std::vec![], false));
         line.heartbeat(1_200, Mode::Guided);
-        assert_eq!(line.says(1_200), (std::vec![], true));
+        assert_eq!(line.sends(1_200), (std::vec![], true));
         // What was asked is past: a brake from here on is the pilot's.
         assert!(!line.executor.expected(Instant::from_millis(1_300), BRAKE));
     }
@@ -416,14 +416,14 @@ mod tests {
         let mut line = Line::default();
         line.heartbeat(0, Mode::Guided);
         line.executor.begin(Order::Hold);
-        line.says(100);
+        line.sends(100);
         // Each replaces the one before, half a second after the last heartbeat and half before the next.
         let mut targets = 0;
         for second in 0..5 {
             line.executor.begin(Order::FlyTo(POINT));
-            targets += usize::from(line.says(second * 1_000 + 500).1);
+            targets += usize::from(line.sends(second * 1_000 + 500).1);
             line.heartbeat(second * 1_000 + 1_000, Mode::Guided);
-            targets += usize::from(line.says(second * 1_000 + 1_000).1);
+            targets += usize::from(line.sends(second * 1_000 + 1_000).1);
         }
         assert_eq!(targets, 5);
     }
@@ -433,14 +433,14 @@ mod tests {
         let mut line = Line::default();
         line.heartbeat(0, Mode::Brake);
         line.executor.begin(Order::Resume);
-        assert_eq!(line.says(100), (std::vec![AUTO], false));
+        assert_eq!(line.sends(100), (std::vec![AUTO], false));
         line.executor.begin(Order::Hold);
-        assert_eq!(line.says(200), (std::vec![BRAKE], false));
+        assert_eq!(line.sends(200), (std::vec![BRAKE], false));
         // The request was lost, and it flies on: asked again.
         line.heartbeat(1_000, Mode::Auto);
-        assert_eq!(line.says(1_500), (std::vec![BRAKE], false));
+        assert_eq!(line.sends(1_500), (std::vec![BRAKE], false));
         line.heartbeat(2_000, Mode::Brake);
-        line.says(2_000);
+        line.sends(2_000);
         assert!(!line.executor.is_busy());
     }
 }

@@ -6,7 +6,7 @@ use wingbeat_protocol::{Protocol, Text, text};
 
 /// The bit of `FENCE_TYPE` that bounds the height (<https://ardupilot.org/copter/docs/parameters.html#fence-type>).
 const BOUNDS_HEIGHT: i64 = 1;
-/// `FENCE_MARGIN` where it is not told.
+/// `FENCE_MARGIN` where it is not reported.
 const MARGIN_USUAL_M: f64 = 2.0;
 /// A height is written in centimetres.
 const ROUNDING_M: f64 = 0.01;
@@ -26,7 +26,7 @@ pub(crate) fn judge(parameters: &Watch, protocol: &dyn Protocol) -> (bool, Text)
         return (true, text!("the autopilot's does not bound the height"));
     }
     let Some(most) = parameters.value(Watched::FenceHeight) else {
-        return (false, text!("FENCE_ENABLE is 1 and FENCE_ALT_MAX not told"));
+        return (false, text!("FENCE_ENABLE is 1 and FENCE_ALT_MAX not reported"));
     };
     let margin_m = parameters.value(Watched::FenceMargin).map_or(MARGIN_USUAL_M, |m| m.as_f64());
     let (most_m, fence) = (most.as_f64() - margin_m, most.as_f64());
@@ -75,7 +75,7 @@ mod tests {
             (&[][..], true, "not read yet"),
             (&[("FENCE_ENABLE", 0.0)][..], true, "has none"),
             (&[on, ("FENCE_TYPE", 6.0)][..], true, "does not bound the height"),
-            (&[on][..], false, "FENCE_ALT_MAX not told"),
+            (&[on][..], false, "FENCE_ALT_MAX not reported"),
             (&[on, ("FENCE_TYPE", 7.0), ("FENCE_ALT_MAX", 51.0)][..], true, "ends at 49 m"),
             (
                 &[on, ("FENCE_TYPE", 7.0), ("FENCE_ALT_MAX", 51.0), ("FENCE_MARGIN", 3.0)][..],

@@ -2,7 +2,7 @@
 //! ground-station failsafe. `docs/decisions/0003-companion-death.md` argues them.
 //!
 //! The failsafe is counted only where it is known to act: it is on, it counts the heartbeats that we send for
-//! the console that holds the lease, and nobody else sends such heartbeats, who would go on after our death.
+//! the console that holds the lease, and no other ground station sends such heartbeats, which would continue after our death.
 
 use core::fmt;
 
@@ -19,7 +19,7 @@ const TIMEOUT_MAX_S: f32 = 10.0;
 const TIMEOUT_357_S: f32 = 5.0;
 /// A ground station beats once a second; one that was silent for so long is gone.
 const GROUND_STATION_GONE: Duration = Duration::from_secs(10);
-/// `FS_GCS_ENABLE`: on with a mission in AUTO; `FS_OPTIONS`, bit 1, says the same in 4.x.
+/// `FS_GCS_ENABLE`: on with a mission in AUTO; `FS_OPTIONS`, bit 1, means the same in 4.x.
 const GO_ON_IN_AUTO: i64 = 2;
 const OPTION_GO_ON_IN_AUTO: i64 = 1 << 1;
 
@@ -34,7 +34,7 @@ pub(crate) struct GroundStation<'a> {
     pub(crate) id: u8,
     /// Whether they are: a console holds the lease.
     pub(crate) is_sent: bool,
-    /// When somebody else on the autopilot's other lines beat under this id.
+    /// When another sender on the autopilot's other lines used this id.
     pub(crate) other_at: Option<Instant>,
 }
 
@@ -84,7 +84,7 @@ impl GroundStation<'_> {
         if after_s.is_nan() || after_s > TIMEOUT_MAX_S {
             return Err(text!("FS_GCS_TIMEOUT is {after_s} s, expected at most {TIMEOUT_MAX_S} s"));
         }
-        // What cannot be read may say that it goes on.
+        // An option that cannot be read may let it continue.
         let options = self.parameters.integer(Watched::FailsafeOptions).unwrap_or(OPTION_GO_ON_IN_AUTO);
         Ok(Failsafe {
             // https://ardupilot.org/copter/docs/gcs-failsafe.html; a number that it does not know is RTL.
@@ -106,7 +106,7 @@ impl GroundStation<'_> {
             let name = self.name(which);
             match self.parameters.finding(which) {
                 Finding::Unknown => text!("{name} not read yet"),
-                Finding::Absent => text!("{name} not told"),
+                Finding::Absent => text!("{name} not reported"),
                 Finding::Known { .. } | Finding::WrongKind { .. } | Finding::Unreadable => {
                     text!("{name} unreadable")
                 }
@@ -161,8 +161,8 @@ mod tests {
     const OLD: Version = Version { major: 3, minor: 5, patch: 7 };
     const NEW: Version = Version { major: 4, minor: 6, patch: 2 };
 
-    /// An autopilot that has told these.
-    fn told(parameters: &[(&str, f32)]) -> Watch {
+    /// An autopilot that has reported these.
+    fn reported(parameters: &[(&str, f32)]) -> Watch {
         let mut watch = Watch::new(Instant::ZERO);
         for (name, value) in parameters {
             let kind = if *name == "FS_GCS_TIMEOUT" {
@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn every_layer_with_every_reason_why_it_is_none() {
-        let on = |action: f32| told(&[("SYSID_MYGCS", 255.0), ("FS_GCS_ENABLE", action)]);
+        let on = |action: f32| reported(&[("SYSID_MYGCS", 255.0), ("FS_GCS_ENABLE", action)]);
         let four = |action: f32, timeout_s: f32, options: f32| {
-            told(&[
+            reported(&[
                 ("SYSID_MYGCS", 255.0),
                 ("FS_GCS_ENABLE", action),
                 ("FS_GCS_TIMEOUT", timeout_s),
@@ -209,15 +209,16 @@ mod tests {
             ])
         };
         let silent = Watch::new(Instant::ZERO);
-        let other_id = told(&[("SYSID_MYGCS", 252.0), ("FS_GCS_ENABLE", 1.0)]);
-        let new_name = told(&[("MAV_GCS_SYSID", 252.0), ("FS_GCS_ENABLE", 1.0)]);
-        let unread_options = told(&[("SYSID_MYGCS", 255.0), ("FS_GCS_ENABLE", 1.0), ("FS_GCS_TIMEOUT", 5.0)]);
+        let other_id = reported(&[("SYSID_MYGCS", 252.0), ("FS_GCS_ENABLE", 1.0)]);
+        let new_name = reported(&[("MAV_GCS_SYSID", 252.0), ("FS_GCS_ENABLE", 1.0)]);
+        let unread_options =
+            reported(&[("SYSID_MYGCS", 255.0), ("FS_GCS_ENABLE", 1.0), ("FS_GCS_TIMEOUT", 5.0)]);
         let (off, one, two) = (on(0.0), on(1.0), on(2.0));
         let (rtl, land, brake) = (four(1.0, 5.0, 16.0), four(5.0, 2.5, 16.0), four(7.0, 5.0, 0.0));
         let (goes_on, option, slow) = (four(2.0, 5.0, 16.0), four(1.0, 5.0, 2.0), four(1.0, 30.0, 16.0));
         let at = |seconds| Some(Instant::from_secs(seconds));
         let table: &[(GroundStation<'_>, bool, bool, &str)] = &[
-            // (what the autopilot has, whether it catches in GUIDED, in AUTO, what is said of it)
+            // (what the autopilot has, whether it catches in GUIDED, in AUTO, the text)
             (sent(&silent, NEW), false, false, "FS_GCS_ENABLE not read yet"),
             (sent(&off, OLD), false, false, "FS_GCS_ENABLE is 0"),
             (sent(&other_id, NEW), false, false, "SYSID_MYGCS is 252, expected 255"),
@@ -254,24 +255,24 @@ mod tests {
             (sent(&slow, NEW), false, false, "FS_GCS_TIMEOUT is 30 s, expected at most 10 s"),
         ];
         for (ground, guided, auto, why) in table {
-            let (in_guided, in_auto, said) = verdict(None, ground);
-            assert_eq!((in_guided, in_auto), (*guided, *auto), "{said}");
-            assert!(said.starts_with("no guardian answers") && said.ends_with(why), "{said}: {why}");
+            let (in_guided, in_auto, text) = verdict(None, ground);
+            assert_eq!((in_guided, in_auto), (*guided, *auto), "{text}");
+            assert!(text.starts_with("no guardian answers") && text.ends_with(why), "{text}: {why}");
 
-            let (in_guided, in_auto, said) = verdict(answer(Stance::OtherEndpoint), ground);
-            assert_eq!((in_guided, in_auto), (*guided, *auto), "{said}");
-            assert!(said.starts_with("the guardian is watching another") && said.ends_with(why), "{said}");
+            let (in_guided, in_auto, text) = verdict(answer(Stance::OtherEndpoint), ground);
+            assert_eq!((in_guided, in_auto), (*guided, *auto), "{text}");
+            assert!(text.starts_with("the guardian is watching another") && text.ends_with(why), "{text}");
 
-            let (in_guided, in_auto, said) = verdict(answer(Stance::Watches), ground);
-            assert!(in_guided && in_auto, "the guardian catches in every mode: {said}");
-            assert!(said.starts_with("the guardian watches") && said.ends_with(why), "{said}");
-            assert_eq!(said.contains("loss of power"), !*guided, "{said}");
+            let (in_guided, in_auto, text) = verdict(answer(Stance::Watches), ground);
+            assert!(in_guided && in_auto, "the guardian catches in every mode: {text}");
+            assert!(text.starts_with("the guardian watches") && text.ends_with(why), "{text}");
+            assert_eq!(text.contains("loss of power"), !*guided, "{text}");
 
             for stance in
                 [Stance::Looking, Stance::Braking, Stance::Holding, Stance::Ending, Stance::Descending]
             {
-                let (in_guided, in_auto, said) = verdict(answer(stance), ground);
-                assert!(!in_guided && !in_auto, "{stance:?} has the aircraft: {said}");
+                let (in_guided, in_auto, text) = verdict(answer(stance), ground);
+                assert!(!in_guided && !in_auto, "{stance:?} has the aircraft: {text}");
             }
         }
     }

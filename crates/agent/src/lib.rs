@@ -2,7 +2,7 @@
 //!
 //! An [`Agent`] is handed one [`Input`] at a time together with the time, and fills a bounded
 //! [`Outputs`]. It has no clock, no socket, no thread and no hidden chance: the same inputs at the same
-//! times give the same bytes. Whoever owns it (the daemon, the bench, a replay) owns the world.
+//! times give the same bytes. Its owner (the daemon, the bench, a replay) owns the world.
 //!
 //! The arbiter's order is pilot, then failsafe, then swarm: a change of flight mode that the agent did
 //! not ask for is a pilot's takeover (or the autopilot's own failsafe). The agent then stops commanding
@@ -37,7 +37,7 @@ pub use wingbeat_autopilot::parameter::{Finding, Watched};
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Command, ConfigError, Phase, Severity, StateId, Text, View};
 
-use command::{Commands, Seen};
+use command::{Commands, Observation};
 use coordination::Flight;
 use executor::Executor;
 use guardian::{Activity, Pulse, Stance};
@@ -92,12 +92,12 @@ pub enum Input<'a> {
         /// What it commands, for people.
         what: &'a str,
     },
-    /// A console took the lease (true), or nobody holds it any more.
+    /// A console took the lease (true), or no console holds it any more.
     Lease(bool),
 }
 
-/// How long another aircraft with our id is remembered after it was heard.
-const DOUBLED_FOR: Duration = Duration::from_secs(5);
+/// How long another aircraft with our id is remembered after its last datagram.
+const DUPLICATE_ID_FOR: Duration = Duration::from_secs(5);
 
 /// One line for the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,7 +132,7 @@ impl Outputs {
         // A flood of lines is cut off; the status shows the state in any case.
         let _ = self.events.push(Event { severity, text });
     }
-    fn tell(&mut self, notice: &separation::Notice) {
+    fn notify(&mut self, notice: &separation::Notice) {
         self.log(notice.severity(), notice.text());
     }
 }
@@ -168,8 +168,8 @@ pub struct Agent {
     other_ground_station_at: Option<Instant>,
     separation: separation::Monitor,
     datagram_sequence: u32,
-    /// When another aircraft was heard that has our id.
-    doubled_at: Option<Instant>,
+    /// When a datagram of another aircraft with our id was received.
+    duplicate_id_at: Option<Instant>,
     sent: u64,
     received: u64,
     refused: [u64; Refused::ALL.len()],
@@ -218,7 +218,7 @@ impl Agent {
             other_ground_station_at: None,
             separation: separation::Monitor::new(config.separation),
             datagram_sequence: 0,
-            doubled_at: None,
+            duplicate_id_at: None,
             sent: 0,
             received: 0,
             refused: [0; Refused::ALL.len()],
@@ -264,7 +264,7 @@ impl Agent {
                 true => self.protocol.details().absentees,
                 false => Absentees::new(),
             };
-            self.commands.look(Seen {
+            self.commands.observe(Observation {
                 me: self.config.coordination.me(),
                 mode: self.telemetry.mode(),
                 armed: self.telemetry.armed,
@@ -298,8 +298,8 @@ impl Agent {
             }
             consider(self.heartbeat.due(), "heartbeat due");
             consider(self.console.due(), "console's heartbeat due");
-            consider(self.streams.due(), "look after telemetry");
-            consider(self.parameters.due(), "look after parameters");
+            consider(self.streams.due(), "telemetry check due");
+            consider(self.parameters.due(), "parameter check due");
             if self.may_order() {
                 consider(self.executor.due(), "order not yet effective");
                 if self.gives_back_return_height() {
@@ -313,12 +313,12 @@ impl Agent {
         next
     }
 
-    /// The autopilot's system id, once it was heard.
+    /// The autopilot's system id, once received.
     pub fn system_id(&self) -> Option<u8> {
         self.telemetry.system_id
     }
 
-    /// The messages of the autopilot that it relies on, for whoever passes on the requests of others.
+    /// The messages of the autopilot that it relies on, for a gateway that forwards requests of others.
     pub fn needs(&self) -> impl Iterator<Item = StreamRequest> {
         self.streams.requests()
     }
@@ -412,8 +412,8 @@ impl Agent {
             is_sent: self.console.is_sent(),
             other_at: self.other_ground_station_at,
         };
-        let (me, doubled) = (self.config.coordination.me(), self.is_doubled(now));
-        let swarm = checks::swarm(me, &*self.protocol, doubled, line);
+        let (me, duplicate_id) = (self.config.coordination.me(), self.has_duplicate_id(now));
+        let swarm = checks::swarm(me, &*self.protocol, duplicate_id, line);
         checks::preflight(&self.config, &self.telemetry, &*self.protocol, self.guard, &ground, swarm, now)
     }
 
@@ -424,7 +424,7 @@ impl Agent {
         Pulse {
             activity: match self.engaged {
                 false => Activity::Pilot,
-                // Whoever succeeds us must not touch it either.
+                // The guardian must not touch it either.
                 true if view.is_piloted => Activity::Pilot,
                 true if flying || self.executor.flies() => Activity::Commanding,
                 true => Activity::Idle,
@@ -489,7 +489,7 @@ impl Agent {
                         height_m: self.telemetry.height_m,
                         armed: self.telemetry.armed,
                     };
-                    self.separation.look(now, own, &mut |notice| out.tell(&notice));
+                    self.separation.on_own(now, own, &mut |notice| out.notify(&notice));
                     let report = wingbeat_protocol::Telemetry {
                         position,
                         height_m: self.telemetry.height_m,
@@ -545,7 +545,7 @@ impl Agent {
             self.outgoing.negotiation.on_frame(now, frame);
             self.streams.on_message(now, &frame.message);
             self.parameters.on_message(&frame.message);
-            self.executor.hear(now, &frame.message, self.protocol.route());
+            self.executor.on_message(now, &frame.message, self.protocol.route());
         }
     }
 
@@ -582,7 +582,7 @@ impl Agent {
     /// What a ground station beside us commands is as good as the pilot's word. Unlike a change of mode
     /// it needs no heartbeat to be seen: not one order of ours follows it.
     fn hear_ground_station(&mut self, what: &str, out: &mut Outputs) {
-        // Of an aircraft that we do not command nobody takes it over.
+        // An aircraft that is not commanded cannot be taken over.
         let commands = !self.protocol.view().is_piloted;
         if self.engaged && commands && (self.telemetry.armed || self.executor.is_busy()) {
             self.disengage(text!("a ground station took over: {what}"), out);
@@ -608,8 +608,9 @@ impl Agent {
             return self.refuse(Refused::Own);
         }
         if let Message::Beacon(beacon) = message {
-            let heard = self.separation.hear(now, *from, *sequence, beacon, &mut |notice| out.tell(&notice));
-            if let Err(reason) = heard {
+            let taken =
+                self.separation.on_beacon(now, *from, *sequence, beacon, &mut |notice| out.notify(&notice));
+            if let Err(reason) = taken {
                 return self.refuse(reason);
             }
         }
@@ -618,20 +619,20 @@ impl Agent {
         self.protocol_input(now, input, out);
     }
 
-    /// A radio may hear itself, but nothing that we have not said yet: that was somebody else with our id.
+    /// A radio may receive itself, but nothing that was not sent yet: that was another sender with our id.
     fn hear_own(&mut self, now: Instant, sequence: u32, out: &mut Outputs) {
         if sequence.wrapping_sub(self.datagram_sequence).cast_signed() <= 0 {
             return;
         }
-        if !self.is_doubled(now) {
+        if !self.has_duplicate_id(now) {
             let me = self.config.coordination.me();
-            out.log(Severity::Error, text!("another aircraft has our id, {me}: heard on the radio"));
+            out.log(Severity::Error, text!("another aircraft has our id, {me}: received by radio"));
         }
-        self.doubled_at = Some(now);
+        self.duplicate_id_at = Some(now);
     }
 
-    fn is_doubled(&self, now: Instant) -> bool {
-        self.doubled_at.is_some_and(|at| now.since(at) < DOUBLED_FOR)
+    fn has_duplicate_id(&self, now: Instant) -> bool {
+        self.duplicate_id_at.is_some_and(|at| now.since(at) < DUPLICATE_ID_FOR)
     }
 
     fn refuse(&mut self, reason: Refused) {
@@ -793,7 +794,7 @@ impl Agent {
             out.log(Severity::Error, text!("the flight controller is silent"));
         } else if up && !self.link_was_up {
             out.log(Severity::Info, text!("the flight controller is there"));
-            // Who knows what happened to it meanwhile.
+            // Its state meanwhile is unknown.
             self.parameters.restart(now);
         }
         self.link_was_up = up;
@@ -832,7 +833,7 @@ impl Agent {
                 Ok(()) => {
                     if order == Order::LoadRoute
                         && let (Some(mm), Some(pilots)) =
-                            (self.protocol.view().return_height_mm, self.executor.lent_return_height())
+                            (self.protocol.view().return_height_mm, self.executor.overridden_return_height())
                     {
                         let line = text!("returns at {} m; the pilot's {pilots}", f64::from(mm) / 1e3);
                         out.log(Severity::Info, line);

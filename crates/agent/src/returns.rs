@@ -1,10 +1,10 @@
-//! The height at which the autopilot returns, lent to a swarm: set to the aircraft's own layer while the route is
-//! loaded, and given back to the pilot on the ground.
+//! The height at which the autopilot returns, overridden for a swarm: set to the aircraft's own layer while the route is
+//! loaded, and restored to the pilot's value on the ground.
 //!
 //! RTL climbs to `RTL_ALT`, and by `RTL_CLIMB_MIN` at least, unless the cone of `RTL_CONE_SLOPE` over home lets it
 //! climb less (<https://ardupilot.org/copter/docs/rtl-mode.html>). A return in a layer wants the height alone. The
-//! autopilot keeps what is written when it is switched off: where nobody gives it back, the pilot finds the values
-//! that the log told.
+//! autopilot keeps what is written when it is switched off: where it is not restored, the pilot finds the values
+//! in the log.
 
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::parameter::{Kind, Names, Read, Value, Write};
@@ -37,7 +37,7 @@ impl Units {
     }
 
     /// What is set for returns at this height: the height alone counts.
-    fn lent(self, index: usize, height_mm: i32) -> Value {
+    fn overridden(self, index: usize, height_mm: i32) -> Value {
         match (self, index) {
             (Self::Centimetres, 2) => Value::Integer(i64::from(height_mm) / 10),
             (Self::Centimetres, 1) => Value::Integer(0),
@@ -58,7 +58,7 @@ enum Job {
 pub(crate) struct Returns {
     pilots: [Option<Value>; COUNT],
     units: Units,
-    /// Which is being set to which height, or given back.
+    /// The parameter that is being set to a height, or restored.
     under_way: Option<(usize, Option<i32>)>,
     job: Option<Job>,
 }
@@ -101,8 +101,8 @@ impl Returns {
         }
     }
 
-    /// Hears the autopilot.
-    pub(crate) fn hear(&mut self, now: Instant, message: &MavMessage) {
+    /// Takes a message of the autopilot.
+    pub(crate) fn on_message(&mut self, now: Instant, message: &MavMessage) {
         match &mut self.job {
             Some(Job::Keep(job)) => job.on_message(now, message),
             Some(Job::Set(job)) => job.on_message(now, message),
@@ -110,8 +110,8 @@ impl Returns {
         }
     }
 
-    /// Goes on; done when the autopilot says that it holds all. What cannot be given back is forgotten: the answer
-    /// says so.
+    /// Continues; done when the autopilot reports that it holds all. What cannot be restored is forgotten: the answer
+    /// contains it.
     pub(crate) fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
         loop {
             let Some((index, height_mm)) = self.under_way else { return Progress::Done };
@@ -129,7 +129,7 @@ impl Returns {
                         }
                         (None, pilots) => pilots,
                         (Some(_), None) => None,
-                        (Some(height_mm), Some(_)) => Some(self.units.lent(index, height_mm)),
+                        (Some(height_mm), Some(_)) => Some(self.units.overridden(index, height_mm)),
                     };
                     self.job.insert(match wanted {
                         Some(value) => Job::Set(Write::new(now, Names::one(name), value)),
@@ -176,9 +176,9 @@ impl Returns {
     }
 }
 
-/// Why they are not given back, for people.
+/// Why they are not restored, for people.
 pub(crate) fn not_given_back(pilots: &Text, failure: &Failure) -> Text {
-    text!("the pilot's {pilots} not given back: {failure}")
+    text!("the pilot's {pilots} not restored: {failure}")
 }
 
 #[cfg(test)]
@@ -193,11 +193,11 @@ mod tests {
 
     use super::*;
 
-    /// An autopilot with these parameters; of others it says nothing.
+    /// An autopilot with these parameters; others it does not answer.
     struct Autopilot(BTreeMap<String, (f32, MavParamType)>);
 
     impl Autopilot {
-        fn hears(&mut self, message: &MavMessage) -> Option<MavMessage> {
+        fn answer(&mut self, message: &MavMessage) -> Option<MavMessage> {
             let name = match message {
                 MavMessage::PARAM_REQUEST_READ(m) => {
                     wingbeat_autopilot::codec::text(&*m.param_id).to_string()
@@ -232,8 +232,8 @@ mod tests {
                 break;
             }
             Decoder::default().push(&bytes, |frame| {
-                if let Some(answer) = autopilot.hears(&frame.message) {
-                    returns.hear(now, &answer);
+                if let Some(answer) = autopilot.answer(&frame.message) {
+                    returns.on_message(now, &answer);
                 }
             });
         }
@@ -245,7 +245,7 @@ mod tests {
         let (int, real) = (MavParamType::MAV_PARAM_TYPE_INT16, MavParamType::MAV_PARAM_TYPE_REAL32);
         let old = [("RTL_ALT", 1_500.0, int), ("RTL_CLIMB_MIN", 100.0, int), ("RTL_CONE_SLOPE", 3.0, real)];
         let new = [("RTL_ALT_M", 15.0, real), ("RTL_CLIMB_MIN_M", 1.0, real), ("RTL_CONE_SLOPE", 3.0, real)];
-        for (has, lent, told) in [
+        for (has, overridden, pilots) in [
             (old, [2_550.0, 0.0, 0.0], "RTL_ALT 1500, RTL_CONE_SLOPE 3, RTL_CLIMB_MIN 100"),
             (new, [25.5, 0.0, 0.0], "RTL_ALT_M 15, RTL_CONE_SLOPE 3, RTL_CLIMB_MIN_M 1"),
         ] {
@@ -255,7 +255,7 @@ mod tests {
             let mut returns = Returns::default();
             returns.set(25_500);
             assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
-            assert_eq!((autopilot.values(), returns.pilots().as_str()), (lent.to_vec(), told));
+            assert_eq!((autopilot.values(), returns.pilots().as_str()), (overridden.to_vec(), pilots));
             returns.give_back();
             assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
             assert_eq!(autopilot.values(), before);

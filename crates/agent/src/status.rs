@@ -1,4 +1,4 @@
-//! What an agent tells of itself: plain data for the API, the bench and the log.
+//! What an agent reports of itself: plain data for the API, the bench and the log.
 
 use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
@@ -15,11 +15,11 @@ use crate::separation;
 /// Health of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// Nothing was ever heard.
+    /// Nothing was ever received.
     NeverSeen,
-    /// Heard lately.
+    /// Received lately.
     Up,
-    /// Heard once, silent now.
+    /// Received once, silent now.
     Lost,
 }
 
@@ -95,7 +95,7 @@ pub struct CommandProgress {
 /// Everything that people see of one aircraft.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// Who.
+    /// The aircraft.
     pub id: VehicleId,
     /// When this was true.
     pub at: Instant,

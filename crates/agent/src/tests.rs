@@ -1,4 +1,4 @@
-//! One agent and an autopilot that is a few lines: what it hears and says, with explicit times. Whole
+//! One agent and an autopilot that is a few lines: what it receives and sends, with explicit times. Whole
 //! flights are flown against the simulated flight controller, in the bench's tests.
 
 // SET_MODE and its kin are what ArduCopter 3.5.7 understands.
@@ -155,7 +155,7 @@ impl Bench {
 }
 
 #[test]
-fn says_nothing_to_an_autopilot_that_it_has_not_heard() {
+fn sends_nothing_to_an_autopilot_without_heartbeats() {
     let mut bench = Bench::new();
     for _ in 0..20 {
         bench.now = bench.now + Duration::from_secs(1);
@@ -166,7 +166,10 @@ fn says_nothing_to_an_autopilot_that_it_has_not_heard() {
     assert_eq!(status.flight_controller.link, LinkState::NeverSeen);
     assert_eq!(
         bench.feed(Input::Operator { id: "a", command: Command::Setup }),
-        Some(Reply::Refused(Rejection::Check { name: "flight controller", detail: text!("never heard") }))
+        Some(Reply::Refused(Rejection::Check {
+            name: "flight controller",
+            detail: text!("no heartbeat received")
+        }))
     );
 }
 
@@ -213,7 +216,7 @@ fn a_ground_station_that_commands_silences_us_before_its_frame_leaves() {
     assert!(bench.datagrams.is_empty());
     let lines = bench.log.iter().filter(|e| e.text.contains("ground station")).count();
     bench.feed(Input::GroundStation { what: "mode RTL" });
-    assert_eq!(bench.log.iter().filter(|e| e.text.contains("ground station")).count(), lines, "told once");
+    assert_eq!(bench.log.iter().filter(|e| e.text.contains("ground station")).count(), lines, "logged once");
 }
 
 #[test]
@@ -443,7 +446,7 @@ fn a_configuration_that_cannot_be_flown_is_named() {
 }
 
 /// Messages of the autopilot with this system id.
-fn heard_from(bench: &mut Bench, system_id: u8, messages: &[MavMessage]) {
+fn receive(bench: &mut Bench, system_id: u8, messages: &[MavMessage]) {
     let mut bytes = Vec::<u8, 512>::new();
     for message in messages {
         let header = MavHeader { system_id: system_id.into(), component_id: 1, sequence: 0 };
@@ -466,7 +469,7 @@ fn an_autopilot_that_is_not_arducopter_is_refused_by_name_and_never_commanded() 
     let mut bench = Bench::new();
     for _ in 0..20 {
         let px4 = heartbeat_of(MavAutopilot::MAV_AUTOPILOT_PX4, MavType::MAV_TYPE_QUADROTOR);
-        heard_from(&mut bench, 1, &[px4]);
+        receive(&mut bench, 1, &[px4]);
         bench.now = bench.now + Duration::from_millis(500);
         bench.feed(Input::Wake);
     }
@@ -487,13 +490,13 @@ fn an_autopilot_that_is_not_arducopter_is_refused_by_name_and_never_commanded() 
 fn a_second_autopilot_is_not_listened_to() {
     let mut bench = Bench::climbing();
     let copter = heartbeat_of(MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA, MavType::MAV_TYPE_QUADROTOR);
-    heard_from(&mut bench, 2, &[copter.clone(), copter]);
+    receive(&mut bench, 2, &[copter.clone(), copter]);
     bench.second();
     let status = bench.agent.status(bench.now);
     assert!(status.engaged, "its mode is not our aircraft's: {}", status.detail);
     assert_eq!(status.flight_controller.strangers.heartbeats, 2);
-    let said = bench.log.iter().filter(|e| e.text.contains("found system 2, expected 1")).count();
-    assert_eq!(said, 1);
+    let logged = bench.log.iter().filter(|e| e.text.contains("found system 2, expected 1")).count();
+    assert_eq!(logged, 1);
 }
 
 #[test]
@@ -512,8 +515,8 @@ fn after_a_reboot_everything_is_asked_anew() {
     for _ in 0..40 {
         bench.second();
     }
-    assert_eq!(asked(&bench), 0, "nobody answered: given up");
-    heard_from(&mut bench, 1, &[clock(60_000), clock(1_000)]);
+    assert_eq!(asked(&bench), 0, "no answer: given up");
+    receive(&mut bench, 1, &[clock(60_000), clock(1_000)]);
     bench.feed(Input::Wake);
     assert_eq!(asked(&bench), 4);
     let status = bench.agent.status(bench.now);

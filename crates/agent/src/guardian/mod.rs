@@ -1,8 +1,8 @@
 //! The guardian: what brings an aircraft down when its companion's daemon dies.
 //!
-//! A position target has no time-out in ArduCopter and a mission in AUTO goes on by itself, so a dead
+//! A position target has no time-out in ArduCopter and a mission in AUTO continues without it, so a dead
 //! daemon leaves an aircraft that flies on. The guardian is a second, small process beside the daemon.
-//! While the daemon lives it only hears its pulses. When they end while the daemon was commanding, it
+//! While the daemon lives it only receives its pulses. When they end while the daemon was commanding, it
 //! takes the autopilot's port, asks for BRAKE until that is seen, holds, asks for LAND (or RTL) until
 //! that is seen, and waits for the motors to stop.
 //!
@@ -11,7 +11,7 @@
 //! at once; once its own mode was seen, a mode of the daemon's is not expected any more.
 //!
 //! Like the agent it is pure: one [`Input`] with the time in, bounded [`Outputs`] out.
-//! `docs/decisions/0003-companion-death.md` says why it is as it is. The transition table is
+//! `docs/decisions/0003-companion-death.md` gives the reasons. The transition table is
 //! [`Phase::next`], printed whole in `snapshots/`.
 //!
 //! ```text
@@ -63,7 +63,7 @@ const TRIES: u8 = 3;
 /// A daemon that dies while it arms leaves motors that start a moment later: so long a disarmed heartbeat
 /// is not believed.
 const ARMING_WITHIN: Duration = Duration::from_secs(3);
-/// A killed process is gone within milliseconds; whatever its socket says, the aircraft does not wait longer.
+/// A killed process is gone within milliseconds; whatever its socket reports, the aircraft does not wait longer.
 const KILL_WITHIN: Duration = Duration::from_millis(500);
 /// Woken later than this, the guardian itself stood still, and the daemon perhaps with it: its pulses are
 /// given their time once more.
@@ -119,7 +119,7 @@ pub enum Input<'a> {
     AutopilotLink(bool),
     /// Bytes from the autopilot.
     Autopilot(&'a [u8]),
-    /// The guardian itself is asked to end: whatever it holds is to come down now.
+    /// The guardian itself is asked to end: an aircraft that it holds lands now.
     Stop,
 }
 
@@ -203,13 +203,13 @@ impl Phase {
             (_, Sight::DisarmedEarly) => Next::Release,
             (Self::Looking, Sight::Commanded) => Next::To(Self::Braking),
             (Self::Looking | Self::Braking | Self::Descending, Sight::Brake) => Next::To(Self::Holding),
-            // The daemon had asked for it already: it comes down.
+            // The daemon had asked for it already: it lands.
             (Self::Looking | Self::Braking | Self::Ending, Sight::Descent) => Next::To(Self::Descending),
             (Self::Braking, Sight::Unseen | Sight::Stop) => Next::To(Self::Ending),
             (Self::Holding, Sight::HoldOver | Sight::Stop) => Next::To(Self::Ending),
             // RTL was refused: LAND instead.
             (Self::Ending, Sight::Unseen | Sight::Stop) => Next::To(Self::Ending),
-            // Before the first heartbeat nobody knows whose the aircraft is: the pilot's mode outranks.
+            // Before the first heartbeat it is unknown who commands the aircraft: the pilot's mode outranks.
             (
                 _,
                 Sight::Commanded
@@ -237,7 +237,7 @@ impl Phase {
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     pulse: Option<Pulse>,
-    heard_at: Instant,
+    received_at: Instant,
     killed_at: Option<Instant>,
 }
 
@@ -306,7 +306,7 @@ impl Guardian {
         if let (Some((watch, _)), None) = (self.commanding(), self.hold) {
             next = match watch.killed_at {
                 Some(at) => at + KILL_WITHIN,
-                None => watch.heard_at + self.config.silence,
+                None => watch.received_at + self.config.silence,
             };
         }
         if let Some(hold) = self.hold {
@@ -330,7 +330,7 @@ impl Guardian {
             Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
             Input::Connected => {
                 out.log(Severity::Info, text!("a daemon connected"));
-                self.daemon = Some(Watch { pulse: None, heard_at: now, killed_at: None });
+                self.daemon = Some(Watch { pulse: None, received_at: now, killed_at: None });
             }
             Input::Pulse(pulse) => self.pulse(now, pulse, out),
             Input::Gone => self.gone(now, out),
@@ -351,7 +351,7 @@ impl Guardian {
             }
             Input::Autopilot(bytes) => {
                 let mut decoder = core::mem::take(&mut self.decoder);
-                decoder.push_at(now, bytes, |frame| self.hear(now, &frame, out));
+                decoder.push_at(now, bytes, |frame| self.on_frame(now, &frame, out));
                 self.decoder = decoder;
             }
             Input::Stop => {
@@ -373,7 +373,7 @@ impl Guardian {
 
     fn pulse(&mut self, now: Instant, pulse: Pulse, out: &mut Outputs) {
         let Some(watch) = &mut self.daemon else { return };
-        watch.heard_at = now;
+        watch.received_at = now;
         let ours = pulse.endpoint == self.config.endpoint;
         if !ours && watch.pulse.is_none_or(|before| before.endpoint == self.config.endpoint) {
             out.log(Severity::Error, text!("the daemon has another autopilot.endpoint: it is not protected"));
@@ -424,7 +424,7 @@ impl Guardian {
 
     fn wake(&mut self, now: Instant, out: &mut Outputs) {
         if let (Some((watch, pulse)), None) = (self.commanding(), self.hold) {
-            let silent_at = watch.heard_at + self.config.silence;
+            let silent_at = watch.received_at + self.config.silence;
             let Some(watch) = &mut self.daemon else { return };
             match watch.killed_at {
                 None if now >= silent_at + OVERSLEPT => {
@@ -432,10 +432,10 @@ impl Guardian {
                         Severity::Warning,
                         text!("woken {} ms late: this machine is too slow", now.since(silent_at).as_millis()),
                     );
-                    watch.heard_at = now;
+                    watch.received_at = now;
                 }
                 None if now >= silent_at => {
-                    let silence_ms = now.since(watch.heard_at).as_millis();
+                    let silence_ms = now.since(watch.received_at).as_millis();
                     out.log(
                         Severity::Error,
                         text!("no pulse for {silence_ms} ms: ending the daemon by force"),
@@ -445,7 +445,7 @@ impl Guardian {
                 }
                 Some(at) if now >= at + KILL_WITHIN => {
                     out.log(Severity::Error, text!("the hung daemon does not end"));
-                    // It cannot come back to life in our books.
+                    // From now on it counts as dead.
                     self.daemon = None;
                     self.take(now, Cause::Hung, pulse, out);
                 }
@@ -462,7 +462,7 @@ impl Guardian {
         }
     }
 
-    fn hear(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
+    fn on_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
         let (Some(hold), MavMessage::HEARTBEAT(heartbeat)) = (&mut self.hold, &frame.message) else { return };
         let from_autopilot = frame.header.component_id == AUTOPILOT_COMPONENT_ID
             && (hold.system_id == 0 || frame.header.system_id == u32::from(hold.system_id))
@@ -498,7 +498,7 @@ impl Guardian {
         self.see(now, sight, out);
     }
 
-    /// Does what the table says.
+    /// Performs what the table returns.
     fn see(&mut self, now: Instant, sight: Sight, out: &mut Outputs) {
         let Some(hold) = &mut self.hold else { return };
         match hold.phase.next(sight) {
@@ -512,7 +512,7 @@ impl Guardian {
                 );
                 (self.hold, self.port_open) = (None, false);
                 if let Some(watch) = &mut self.daemon {
-                    watch.heard_at = now;
+                    watch.received_at = now;
                 }
             }
             Next::To(phase) => {
@@ -546,7 +546,7 @@ impl Guardian {
     /// What is due towards the autopilot.
     fn speak(&mut self, now: Instant, out: &mut Outputs) {
         let Some(hold) = &mut self.hold else { return };
-        // A closed port has nobody behind it.
+        // A closed port has no receiver.
         if hold.system_id == 0 || !self.port_open {
             return;
         }

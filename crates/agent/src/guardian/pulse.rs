@@ -1,4 +1,4 @@
-//! What a daemon and its guardian say to each other, over a local stream socket: records of fixed
+//! What a daemon and its guardian exchange, over a local stream socket: records of fixed
 //! length, the daemon's five times a second and the guardian's in answer to each.
 
 use core::fmt;
@@ -47,7 +47,7 @@ impl Modes {
     }
 }
 
-/// What a daemon tells its guardian.
+/// What a daemon sends its guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse {
     /// What it is doing.
@@ -57,11 +57,11 @@ pub struct Pulse {
     /// Modes that are the companion's own doing: the one that it saw last and those that it asked for and
     /// has not seen. Any other is the pilot's.
     pub ours: Modes,
-    /// Fingerprint of the autopilot's endpoint ([`fingerprint`]): a guardian of another port protects nobody.
+    /// Fingerprint of the autopilot's endpoint ([`fingerprint`]): a guardian of another port protects no aircraft.
     pub endpoint: u32,
 }
 
-/// A number that tells endpoints apart (FNV-1a, 32 bit).
+/// A number that distinguishes endpoints (FNV-1a, 32 bit).
 pub fn fingerprint(endpoint: &str) -> u32 {
     endpoint.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -167,12 +167,12 @@ impl Stance {
         Self::Descending,
     ];
 
-    /// Whether the guardian has the autopilot: nobody else may open its port.
+    /// Whether the guardian has the autopilot: no other process may open its port.
     pub fn holds(self) -> bool {
         !matches!(self, Self::Watches | Self::OtherEndpoint)
     }
 
-    /// In words.
+    /// As text.
     pub fn name(self) -> &'static str {
         match self {
             Self::Watches => "watching",

@@ -63,7 +63,7 @@ impl Bench {
                     self.asked.push((self.now.as_millis(), Mode::from_number(m.custom_mode).unwrap()));
                 }
                 MavMessage::HEARTBEAT(_) => self.heartbeats += 1,
-                other => panic!("a guardian says {other:?}"),
+                other => panic!("a guardian sent {other:?}"),
             }
         });
         self.kills += usize::from(out.kill);
@@ -147,7 +147,7 @@ fn a_commanding_daemon_that_dies_leaves_brake_then_land() {
 }
 
 #[test]
-fn whoever_was_not_commanding_may_die() {
+fn a_daemon_that_was_not_commanding_may_die() {
     for activity in [Activity::Idle, Activity::Pilot] {
         let mut bench = Bench::new(Then::Land);
         bench.feed(Input::Connected);
@@ -183,12 +183,12 @@ fn every_mode_that_nobody_of_us_asked_for_silences_the_guardian_in_every_phase()
                 Phase::Ending => [Mode::Brake, Mode::Land].iter().any(|m| m.number() == number),
                 Phase::Descending => number == Mode::Land.number(),
             };
-            let said = bench.asked.len();
+            let asked = bench.asked.len();
             bench.heartbeat(number, true);
             assert_eq!(bench.guardian.wants_port(), own, "{phase:?} mode {number}: {}", bench.log);
             if !own {
                 bench.seconds(30, Mode::Guided);
-                assert_eq!(bench.asked.len(), said, "{phase:?} mode {number}");
+                assert_eq!(bench.asked.len(), asked, "{phase:?} mode {number}");
             }
         }
     }

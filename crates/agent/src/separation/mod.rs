@@ -1,13 +1,13 @@
-//! How near others are: a monitor beside the protocol, which commands nothing.
+//! Separation monitor: distances to other aircraft, independent of the protocol. It commands nothing.
 //!
-//! It is told our own position and velocity as the autopilot reports them, and the beacons of others. Between
-//! reports everybody is taken to go on straight. It keeps for each neighbour its newest word, and of the flight
-//! the least distance, minimal over the whole interval between two reports and not at its ends; it tells once
-//! per encounter when another will soon be too near, and once when it is nearer than a collision. Beside this
-//! three-dimensional measure stands the published rule: a look each half second, with a limit over ground and
-//! one in height (thesis section 5.2 and its program).
+//! Its inputs are our own position and velocity as the autopilot reports them, and the beacons of others. Between
+//! reports every aircraft is taken to continue straight. It keeps the newest beacon of each neighbour, and of the
+//! flight the least distance, minimal over the whole interval between two reports and not at its ends; it notifies
+//! once per encounter when another will soon be too near, and once when it is nearer than a collision. In addition
+//! to this three-dimensional measure it counts the published rule: a sample each half second, with a limit over
+//! ground and one in height (thesis section 5.2 and its program).
 //!
-//! Bounded, without allocation: [`TRACKS_MAX`] neighbours; when more are heard, the farthest gives way.
+//! Bounded, without allocation: [`TRACKS_MAX`] neighbours; when more are received, the farthest is dropped.
 
 #[cfg(test)]
 mod tests;
@@ -18,27 +18,27 @@ use wingbeat_geo::{Approach, DVec3, Duration, Instant, Position, Scale};
 use wingbeat_protocol::{Severity, Text, text};
 use wingbeat_wire::{Avoidance, Beacon, Location, Places, Refused, VehicleId};
 
-/// Neighbours whose way is kept.
+/// Neighbours whose track is kept.
 pub const TRACKS_MAX: usize = 128;
-/// Farther than this an aircraft concerns nobody here: its position is an error, metres.
+/// Farther than this the position of another is an error, metres.
 const NEAR_ENOUGH_M: f64 = 100_000.0;
-/// Whoever is farther away is not reckoned with: at 2 × 20 m/s it is 25 s away, metres.
+/// An aircraft farther away is not tracked: at 2 × 20 m/s it is 25 s away, metres.
 const WATCHED_M: f64 = 1_000.0;
-/// A position is carried on for so long, microseconds: a prediction lives 1 s, and 2 s of beacons may be lost (thesis
+/// A position is extrapolated for so long, microseconds: a prediction lives 1 s, and 2 s of beacons may be lost (thesis
 /// equation 5.4).
 const TRUSTED_US: u64 = 3_000_000;
-/// Who has been silent for so long is forgotten where another needs the room, and its encounter is over,
+/// A neighbour silent for so long is dropped where another needs the room, and its encounter is over,
 /// microseconds.
 const FORGOTTEN_US: u64 = 10_000_000;
 /// A sender that was not believed for so long may have started anew and count from 1.
 const RESTARTED: Duration = Duration::from_secs(2);
 /// An encounter is over when the distance is this multiple of what alarmed.
 const CLEAR: f64 = 2.0;
-/// How far the status looks ahead, seconds.
+/// How far ahead the status predicts, seconds.
 const OUTLOOK_S: f64 = 20.0;
 /// Higher than this above or below home, an armed aircraft flies, metres.
 const AIRBORNE_M: f64 = 1.0;
-/// Steeper is not believed of what a beacon tells, metres per second.
+/// A faster climb in a beacon is not believed, metres per second.
 const CLIMB_MOST_M_S: f64 = 20.0;
 
 /// When it alarms.
@@ -50,7 +50,7 @@ pub struct Thresholds {
     pub alarm_time_s: f64,
     /// Nearer than this is a collision, metres.
     pub collision_distance_m: f64,
-    /// The published rule: between two looks.
+    /// The published rule: between two samples.
     pub rule_period: Duration,
     /// The published rule: nearer than this over ground, metres,
     pub rule_horizontal_m: f64,
@@ -120,7 +120,7 @@ pub struct Closing {
 /// Figures of one flight: from leaving the ground to disarming.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// The nearest that anybody was.
+    /// The nearest that any aircraft was.
     pub least: Option<Near>,
     /// Encounters that alarmed.
     pub alarms: u32,
@@ -133,9 +133,9 @@ pub struct Figures {
 /// What people see.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
-    /// Who is nearest now.
+    /// The nearest aircraft now.
     pub nearest: Option<Near>,
-    /// Whose closest approach within the next 20 s is the closest.
+    /// The aircraft with the closest approach within the next 20 s.
     pub closing: Option<Closing>,
     /// Figures of the flight, or of the last one.
     pub flight: Figures,
@@ -143,7 +143,7 @@ pub struct View {
     pub alarmed: bool,
 }
 
-/// What people must be told.
+/// What is logged for the operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Notice {
     /// Another is or will be too near.
@@ -181,7 +181,7 @@ impl Notice {
                 "collision distance: {id} at {distance_m:.1} m ({horizontal_m:.1} m over ground, {vertical_m:.1} m in height)"
             ),
             Self::Landed(Figures { least: None, .. }) => {
-                text!("closest to nobody: no aircraft told where it is")
+                text!("closest to no aircraft: no position received")
             }
             Self::Landed(Figures { least: Some(least), alarms, .. }) => {
                 let Near { id, distance_m, horizontal_m, vertical_m } = least;
@@ -200,16 +200,16 @@ enum Encounter {
     Collided,
 }
 
-/// The newest word of another aircraft.
+/// The newest beacon of another aircraft.
 #[derive(Clone, Debug)]
 struct Track {
     id: VehicleId,
     sequence: u32,
-    heard_at: Instant,
+    received_at: Instant,
     measured_at: Instant,
     position: Position,
     velocity_m_s: DVec3,
-    /// Where it was from us at the last look of this flight.
+    /// Where it was from us at the last update of this flight.
     last_offset_m: Option<DVec3>,
     encounter: Encounter,
     /// The published rule holds it for a collision that is not over.
@@ -232,7 +232,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// One that has heard nobody.
+    /// One that has received no beacon.
     pub fn new(thresholds: Thresholds) -> Self {
         Self {
             thresholds,
@@ -250,15 +250,15 @@ impl Monitor {
     /// Takes a beacon. The caller has dropped our own.
     ///
     /// # Errors
-    /// Why nobody is to believe it: a newer one came before, or it concerns nobody here. Whoever cannot be
-    /// kept for want of room is not refused: that is the protocol's to judge.
-    pub fn hear(
+    /// Why it is not to be believed: a newer one came before, or it is too far away. A sender that cannot be
+    /// kept for want of room is not refused: that is for the protocol to judge.
+    pub fn on_beacon(
         &mut self,
         now: Instant,
         from: VehicleId,
         sequence: u32,
         beacon: &Beacon,
-        tell: &mut dyn FnMut(Notice),
+        notify: &mut dyn FnMut(Notice),
     ) -> Result<(), Refused> {
         let first = beacon.locations.first().ok_or(Refused::Contradiction)?;
         let position = position(first);
@@ -273,7 +273,7 @@ impl Monitor {
                 let track = &self.tracks[i];
                 // Counters wrap: whatever lies in the half behind the last one is older.
                 let newer = (sequence.wrapping_sub(track.sequence) as i32) > 0;
-                if !newer && now.since(track.heard_at) < RESTARTED {
+                if !newer && now.since(track.received_at) < RESTARTED {
                     return Err(Refused::Overtaken);
                 }
                 i
@@ -284,21 +284,21 @@ impl Monitor {
             },
         };
         // The interval before ends with what was believed until now.
-        self.settle(i, now, tell);
+        self.settle(i, now, notify);
         let near = !self.watched.is_out(position);
         let track = &mut self.tracks[i];
         track.velocity_m_s = match &self.own {
             Some((.., scale)) if near => velocity(track, beacon, position, scale),
             _ => DVec3::ZERO,
         };
-        (track.sequence, track.heard_at, track.measured_at) = (sequence, now, measured_at);
+        (track.sequence, track.received_at, track.measured_at) = (sequence, now, measured_at);
         track.position = position;
-        self.begin_interval(i, now, tell);
+        self.begin_interval(i, now, notify);
         Ok(())
     }
 
     /// Takes a report of ourselves.
-    pub fn look(&mut self, now: Instant, own: Own, tell: &mut dyn FnMut(Notice)) {
+    pub fn on_own(&mut self, now: Instant, own: Own, notify: &mut dyn FnMut(Notice)) {
         let scale = Scale::at(own.position);
         self.watched = Surroundings::around(own.position, &scale, WATCHED_M);
         self.concerned = Surroundings::around(own.position, &scale, NEAR_ENOUGH_M);
@@ -306,7 +306,7 @@ impl Monitor {
         self.airborne = own.armed && (was_airborne || own.height_m.abs() > AIRBORNE_M);
         if !self.airborne {
             if was_airborne {
-                tell(Notice::Landed(self.flight));
+                notify(Notice::Landed(self.flight));
                 self.tracks.iter_mut().for_each(Track::part);
             }
             self.own = Some((now, own, scale));
@@ -316,7 +316,7 @@ impl Monitor {
             (self.flight, self.rule_at) = (Figures::default(), now);
         }
         for i in 0..self.tracks.len() {
-            self.settle(i, now, tell);
+            self.settle(i, now, notify);
         }
         self.own = Some((now, own, scale));
         let rule = now >= self.rule_at;
@@ -324,7 +324,7 @@ impl Monitor {
             self.rule_at = now + self.thresholds.rule_period;
         }
         for i in 0..self.tracks.len() {
-            self.begin_interval(i, now, tell);
+            self.begin_interval(i, now, notify);
             if rule && self.tracks[i].last_offset_m.is_some() {
                 self.apply_rule(i);
             }
@@ -362,13 +362,13 @@ impl Monitor {
         }
     }
 
-    /// Where a newcomer stands in the table; nothing where everybody else is heard and nearer.
+    /// Where a new sender goes in the table; nothing where all others are fresh and nearer.
     fn make_room(&mut self, now: Instant, id: VehicleId, position: Position) -> Option<usize> {
         if self.tracks.is_full() {
             let distance = |at: Position| {
                 self.own.map_or(0.0, |(_, own, scale)| scale.offset_m(own.position, at).length_squared())
             };
-            let silent = self.tracks.iter().position(|t| elapsed_us(t.heard_at, now) > FORGOTTEN_US);
+            let silent = self.tracks.iter().position(|t| elapsed_us(t.received_at, now) > FORGOTTEN_US);
             let farther = || {
                 let farthest = (0..self.tracks.len())
                     .max_by(|&a, &b| {
@@ -384,7 +384,7 @@ impl Monitor {
         let track = Track {
             id,
             sequence: 0,
-            heard_at: now,
+            received_at: now,
             measured_at: now,
             position,
             velocity_m_s: DVec3::ZERO,
@@ -411,23 +411,23 @@ impl Monitor {
     }
 
     /// Ends an interval in which both went straight.
-    fn settle(&mut self, i: usize, now: Instant, tell: &mut dyn FnMut(Notice)) {
+    fn settle(&mut self, i: usize, now: Instant, notify: &mut dyn FnMut(Notice)) {
         let Some(before_m) = self.tracks[i].last_offset_m.filter(|_| self.airborne) else { return };
         match self.relative(&self.tracks[i], now) {
-            Some((offset_m, _)) => self.note(i, nearest_between(before_m, offset_m), tell),
-            // Not known where it is: nothing is said of this interval.
+            Some((offset_m, _)) => self.note(i, nearest_between(before_m, offset_m), notify),
+            // Its position is unknown: this interval is not judged.
             None => self.tracks[i].last_offset_m = None,
         }
     }
 
-    /// Begins the next, with what is believed from now on, and looks ahead.
-    fn begin_interval(&mut self, i: usize, now: Instant, tell: &mut dyn FnMut(Notice)) {
+    /// Begins the next, with what is believed from now on, and predicts.
+    fn begin_interval(&mut self, i: usize, now: Instant, notify: &mut dyn FnMut(Notice)) {
         if !self.airborne {
             return;
         }
         // Most are far away: that is cheap to see.
         let track = &mut self.tracks[i];
-        if elapsed_us(track.heard_at, now) > FORGOTTEN_US || self.watched.is_out(track.position) {
+        if elapsed_us(track.received_at, now) > FORGOTTEN_US || self.watched.is_out(track.position) {
             track.part();
             return;
         }
@@ -439,7 +439,7 @@ impl Monitor {
             self.tracks[i].part();
             return;
         }
-        self.note(i, offset_m, tell);
+        self.note(i, offset_m, notify);
         let Thresholds { alarm_distance_m, alarm_time_s, .. } = self.thresholds;
         let approach = Approach::within(offset_m, velocity_m_s, alarm_time_s);
         let (distance_m, id) = (approach.distance_m(), self.tracks[i].id);
@@ -450,15 +450,15 @@ impl Monitor {
                 track.encounter = Encounter::Alarmed;
                 self.flight.alarms += 1;
                 let closing = Closing { id, time_s: approach.time_s, distance_m };
-                tell(Notice::Alarm { now: Near::new(id, offset_m), closing });
+                notify(Notice::Alarm { now: Near::new(id, offset_m), closing });
             }
         } else if offset_m.length() > CLEAR * alarm_distance_m {
             track.encounter = Encounter::None;
         }
     }
 
-    /// Somebody was so near.
-    fn note(&mut self, i: usize, offset_m: DVec3, tell: &mut dyn FnMut(Notice)) {
+    /// An aircraft was so near.
+    fn note(&mut self, i: usize, offset_m: DVec3, notify: &mut dyn FnMut(Notice)) {
         let distance_m = offset_m.length();
         let track = &mut self.tracks[i];
         if self.flight.least.is_none_or(|least| distance_m < least.distance_m) {
@@ -470,7 +470,7 @@ impl Monitor {
             }
             track.encounter = Encounter::Collided;
             self.flight.collisions += 1;
-            tell(Notice::Collision(Near::new(track.id, offset_m)));
+            notify(Notice::Collision(Near::new(track.id, offset_m)));
         }
     }
 
@@ -519,7 +519,7 @@ impl Track {
     }
 }
 
-/// Microseconds between two instants: whole numbers, because this is asked for each neighbour at each look.
+/// Microseconds between two instants: whole numbers, because this is asked for each neighbour at each update.
 fn elapsed_us(from: Instant, to: Instant) -> u64 {
     to.as_micros().saturating_sub(from.as_micros())
 }
@@ -528,11 +528,11 @@ fn position(l: &Location) -> Position {
     Position { latitude_e7: l.latitude_e7, longitude_e7: l.longitude_e7, altitude_mm: l.altitude_mm }
 }
 
-/// What a beacon tells of its sender's velocity: its speed, towards its next location. Where the locations are
+/// The velocity of a beacon's sender: its speed, towards its next location. Where the locations are
 /// not its way, or are only one, towards where it has come since its last beacon.
 fn velocity(track: &Track, beacon: &Beacon, position: Position, scale: &Scale) -> DVec3 {
-    let tells_its_way = !matches!(beacon.state, Avoidance::StandStill | Avoidance::GoOnPlease);
-    let next = beacon.locations.get(1).filter(|_| tells_its_way).map(self::position);
+    let predicts_motion = !matches!(beacon.state, Avoidance::StandStill | Avoidance::GoOnPlease);
+    let next = beacon.locations.get(1).filter(|_| predicts_motion).map(self::position);
     let way_m = match next {
         Some(next) => scale.offset_m(position, next),
         None if track.position == position => track.velocity_m_s,

@@ -31,24 +31,24 @@ fn beacon(at: DVec3, velocity_m_s: DVec3, age_ms: u16) -> Beacon {
     }
 }
 
-/// A monitor, what it told, and the count of beacons.
+/// A monitor, its notices, and the count of beacons.
 struct Bench {
     monitor: Monitor,
-    told: StdVec<Notice>,
+    notices: StdVec<Notice>,
     sequence: u32,
 }
 
 impl Bench {
     fn new() -> Self {
-        Self { monitor: Monitor::new(Thresholds::default()), told: StdVec::new(), sequence: 0 }
+        Self { monitor: Monitor::new(Thresholds::default()), notices: StdVec::new(), sequence: 0 }
     }
-    fn look(&mut self, ms: u64, own: Own) {
-        self.monitor.look(Instant::from_millis(ms), own, &mut |n| self.told.push(n));
+    fn own_at(&mut self, ms: u64, own: Own) {
+        self.monitor.on_own(Instant::from_millis(ms), own, &mut |n| self.notices.push(n));
     }
-    fn hear(&mut self, ms: u64, id: VehicleId, beacon: &Beacon) -> Result<(), Refused> {
+    fn beacon_at(&mut self, ms: u64, id: VehicleId, beacon: &Beacon) -> Result<(), Refused> {
         self.sequence += 1;
         let (now, sequence) = (Instant::from_millis(ms), self.sequence);
-        self.monitor.hear(now, id, sequence, beacon, &mut |n| self.told.push(n))
+        self.monitor.on_beacon(now, id, sequence, beacon, &mut |n| self.notices.push(n))
     }
     fn view(&self, ms: u64) -> View {
         self.monitor.view(Instant::from_millis(ms))
@@ -65,12 +65,12 @@ fn meet(beside_m: f64, above_m: f64) -> Bench {
     let start = DVec3::new(203.0, beside_m, 20.0 + above_m);
     for ms in (0..20_000).step_by(50) {
         if ms % 250 == 0 {
-            bench.look(ms, own(UP + east * (ms as f64 / 1e3), east));
+            bench.own_at(ms, own(UP + east * (ms as f64 / 1e3), east));
         }
         if ms % 200 == 0 {
             let measured_ms = ms / 1000 * 1000;
-            let told = beacon(start + west * (measured_ms as f64 / 1e3), west, (ms - measured_ms) as u16);
-            assert_eq!(bench.hear(ms, OTHER, &told), Ok(()));
+            let b = beacon(start + west * (measured_ms as f64 / 1e3), west, (ms - measured_ms) as u16);
+            assert_eq!(bench.beacon_at(ms, OTHER, &b), Ok(()));
         }
     }
     bench
@@ -87,9 +87,9 @@ fn mbcap_12_the_least_distance_lies_within_an_interval_and_not_at_its_ends() {
     assert_eq!((figures.alarms, figures.collisions), (1, 1));
     // The published rule looked at 10.0 s (3 m along, 3 m beside): 4.2 m.
     assert_eq!(figures.rule_collisions, 1);
-    let kinds: StdVec<_> = bench.told.iter().map(Notice::severity).collect();
-    assert_eq!(kinds, [Severity::Warning, Severity::Error], "{:?}", bench.told);
-    let Notice::Alarm { now, closing } = bench.told[0] else { panic!("{:?}", bench.told) };
+    let kinds: StdVec<_> = bench.notices.iter().map(Notice::severity).collect();
+    assert_eq!(kinds, [Severity::Warning, Severity::Error], "{:?}", bench.notices);
+    let Notice::Alarm { now, closing } = bench.notices[0] else { panic!("{:?}", bench.notices) };
     // Within 3 s they come nearer than 7 m when they are 66.3 m apart at a closing speed of 20 m/s.
     assert!((60.0..67.0).contains(&now.distance_m) && closing.distance_m < 7.0, "{now:?} {closing:?}");
 }
@@ -103,17 +103,17 @@ fn mbcap_12_horizontal_and_vertical_distance_stand_apart() {
     assert!((least.distance_m - 12.37).abs() < 0.03, "{least:?}");
     assert!((least.horizontal_m - 3.0).abs() < 0.03 && (least.vertical_m - 12.0).abs() < 0.01, "{least:?}");
     assert_eq!((figures.alarms, figures.collisions, figures.rule_collisions), (0, 0, 1));
-    assert!(bench.told.is_empty(), "{:?}", bench.told);
+    assert!(bench.notices.is_empty(), "{:?}", bench.notices);
 }
 
 #[test]
 fn mbcap_12_the_status_says_who_is_nearest_and_who_will_be() {
     let mut bench = Bench::new();
     let east = DVec3::new(10.0, 0.0, 0.0);
-    bench.look(0, own(UP, east));
+    bench.own_at(0, own(UP, east));
     // One stands beside us; one comes.
-    bench.hear(0, VehicleId(1), &beacon(UP + DVec3::new(0.0, 40.0, 0.0), DVec3::ZERO, 0)).unwrap();
-    bench.hear(0, VehicleId(2), &beacon(UP + DVec3::new(100.0, 8.0, 0.0), -east, 0)).unwrap();
+    bench.beacon_at(0, VehicleId(1), &beacon(UP + DVec3::new(0.0, 40.0, 0.0), DVec3::ZERO, 0)).unwrap();
+    bench.beacon_at(0, VehicleId(2), &beacon(UP + DVec3::new(100.0, 8.0, 0.0), -east, 0)).unwrap();
     let view = bench.view(1_000);
     let nearest = view.nearest.unwrap();
     assert_eq!(nearest.id, VehicleId(1));
@@ -121,167 +121,169 @@ fn mbcap_12_the_status_says_who_is_nearest_and_who_will_be() {
     let closing = view.closing.unwrap();
     assert_eq!(closing.id, VehicleId(2));
     assert!((closing.time_s - 4.0).abs() < 0.02 && (closing.distance_m - 8.0).abs() < 0.02, "{closing:?}");
-    // Whoever is silent is not carried on for ever.
-    bench.look(4_000, own(UP, east));
+    // The position of a silent aircraft is not extrapolated for ever.
+    bench.own_at(4_000, own(UP, east));
     let view = bench.view(4_000);
     assert_eq!((view.nearest, view.closing), (None, None));
 }
 
 #[test]
-fn mbcap_12_an_encounter_is_told_once_and_a_second_one_again() {
+fn mbcap_12_an_encounter_is_notified_once_and_a_second_one_again() {
     let mut bench = Bench::new();
     let still = own(UP, DVec3::ZERO);
     let mut alarms = StdVec::new();
     // To and fro between 3 and 9 m from us: one encounter. Then 20 m away, and back.
     for (step, away_m) in [9.0, 6.0, 9.0, 6.0, 13.0, 6.5, 20.0, 6.0].into_iter().enumerate() {
         let ms = step as u64 * 1_000;
-        bench.look(ms, still);
-        bench.hear(ms, OTHER, &beacon(UP + DVec3::new(away_m, 0.0, 0.0), DVec3::ZERO, 0)).unwrap();
+        bench.own_at(ms, still);
+        bench.beacon_at(ms, OTHER, &beacon(UP + DVec3::new(away_m, 0.0, 0.0), DVec3::ZERO, 0)).unwrap();
         alarms.push((bench.monitor.figures().alarms, bench.view(ms).alarmed));
     }
     let expected = [(0, false), (1, true), (1, true), (1, true), (1, true), (1, true), (1, false), (2, true)];
     assert_eq!(alarms, expected);
     assert_eq!(bench.monitor.figures().collisions, 0);
-    assert!(bench.told.iter().all(|n| matches!(n, Notice::Alarm { .. })), "{:?}", bench.told);
+    assert!(bench.notices.iter().all(|n| matches!(n, Notice::Alarm { .. })), "{:?}", bench.notices);
 }
 
 #[test]
-fn mbcap_12_on_the_ground_nobody_is_near_and_each_flight_ends_with_a_line() {
+fn mbcap_12_on_the_ground_none_is_near_and_each_flight_ends_with_a_line() {
     let mut bench = Bench::new();
     let beside = beacon(DVec3::new(2.0, 0.0, 0.0), DVec3::ZERO, 0);
     let ground = |armed| Own { armed, ..own(DVec3::ZERO, DVec3::ZERO) };
-    bench.look(0, ground(false));
-    bench.hear(0, OTHER, &beside).unwrap();
-    bench.look(250, ground(true));
-    bench.hear(400, OTHER, &beside).unwrap();
-    assert_eq!((bench.told.len(), bench.monitor.figures()), (0, Figures::default()));
-    bench.look(500, own(DVec3::new(0.0, 0.0, 6.0), DVec3::ZERO));
-    assert_eq!(bench.told.len(), 1, "6.3 m: {:?}", bench.told);
-    bench.look(1_000, ground(true));
+    bench.own_at(0, ground(false));
+    bench.beacon_at(0, OTHER, &beside).unwrap();
+    bench.own_at(250, ground(true));
+    bench.beacon_at(400, OTHER, &beside).unwrap();
+    assert_eq!((bench.notices.len(), bench.monitor.figures()), (0, Figures::default()));
+    bench.own_at(500, own(DVec3::new(0.0, 0.0, 6.0), DVec3::ZERO));
+    assert_eq!(bench.notices.len(), 1, "6.3 m: {:?}", bench.notices);
+    bench.own_at(1_000, ground(true));
     assert!(
-        matches!(bench.told.last(), Some(Notice::Collision(_))),
+        matches!(bench.notices.last(), Some(Notice::Collision(_))),
         "it flew: it has not landed before it is disarmed"
     );
-    bench.look(1_250, ground(false));
-    let text = bench.told.last().unwrap().text();
+    bench.own_at(1_250, ground(false));
+    let text = bench.notices.last().unwrap().text();
     assert_eq!(
         text.as_str(),
         "closest to 0000000000000007: 2.0 m (2.0 m over ground, 0.0 m in height), alarms: 1"
     );
     // The next flight has its own figures.
-    bench.look(9_000, own(UP, DVec3::ZERO));
-    bench.look(9_250, ground(false));
-    assert_eq!(bench.told.last().unwrap().text().as_str(), "closest to nobody: no aircraft told where it is");
+    bench.own_at(9_000, own(UP, DVec3::ZERO));
+    bench.own_at(9_250, ground(false));
+    assert_eq!(bench.notices.last().unwrap().text().as_str(), "closest to no aircraft: no position received");
 }
 
 #[test]
 fn mbcap_11_a_replayed_or_overtaken_beacon_changes_nothing() {
     let mut monitor = Monitor::new(Thresholds::default());
-    let mut hear = |ms, sequence, away_m| {
+    let mut beacon_at = |ms, sequence, away_m| {
         let b = beacon(UP + DVec3::new(away_m, 0.0, 0.0), DVec3::ZERO, 0);
-        let heard = monitor.hear(Instant::from_millis(ms), OTHER, sequence, &b, &mut |_| {});
-        (heard, monitor.tracks[0].position == place(UP + DVec3::new(away_m, 0.0, 0.0)))
+        let taken = monitor.on_beacon(Instant::from_millis(ms), OTHER, sequence, &b, &mut |_| {});
+        (taken, monitor.tracks[0].position == place(UP + DVec3::new(away_m, 0.0, 0.0)))
     };
     let (taken, refused) = ((Ok(()), true), (Err(Refused::Overtaken), false));
-    assert_eq!(hear(0, u32::MAX - 1, 100.0), taken);
-    assert_eq!(hear(200, u32::MAX, 98.0), taken);
-    assert_eq!(hear(210, u32::MAX - 1, 100.0), refused, "doubled on a slower way");
-    assert_eq!(hear(220, u32::MAX, 97.0), refused, "twice");
-    assert_eq!(hear(400, 0, 96.0), taken, "the counter wraps");
-    assert_eq!(hear(600, 40, 94.0), taken, "some were lost");
-    assert_eq!(hear(700, 0x8000_0029, 1.0), refused, "more than half the circle behind");
-    // A recording that is played again and again does not keep the sender itself from being heard.
+    assert_eq!(beacon_at(0, u32::MAX - 1, 100.0), taken);
+    assert_eq!(beacon_at(200, u32::MAX, 98.0), taken);
+    assert_eq!(beacon_at(210, u32::MAX - 1, 100.0), refused, "duplicated on a slower path");
+    assert_eq!(beacon_at(220, u32::MAX, 97.0), refused, "twice");
+    assert_eq!(beacon_at(400, 0, 96.0), taken, "the counter wraps");
+    assert_eq!(beacon_at(600, 40, 94.0), taken, "some were lost");
+    assert_eq!(beacon_at(700, 0x8000_0029, 1.0), refused, "more than half the circle behind");
+    // A recording that is replayed again and again does not block the sender itself.
     for ms in (800..5_000).step_by(200) {
-        assert_eq!(hear(ms, ms as u32, 90.0), taken);
-        assert_eq!(hear(ms + 1, 41, 50.0).0, Err(Refused::Overtaken));
+        assert_eq!(beacon_at(ms, ms as u32, 90.0), taken);
+        assert_eq!(beacon_at(ms + 1, 41, 50.0).0, Err(Refused::Overtaken));
     }
     // A sender that starts anew counts from 1: it is believed when the old count was silent for 2 s.
-    assert_eq!(hear(6_799, 1, 80.0), refused);
-    assert_eq!(hear(6_800, 2, 80.0), taken);
-    assert_eq!(hear(6_900, 5_000, 79.0), taken);
+    assert_eq!(beacon_at(6_799, 1, 80.0), refused);
+    assert_eq!(beacon_at(6_800, 2, 80.0), taken);
+    assert_eq!(beacon_at(6_900, 5_000, 79.0), taken);
 }
 
 #[test]
-fn mbcap_12_a_full_table_keeps_the_near_and_the_heard() {
+fn mbcap_12_a_full_table_keeps_the_near_and_the_fresh() {
     let mut bench = Bench::new();
-    bench.look(0, own(UP, DVec3::ZERO));
+    bench.own_at(0, own(UP, DVec3::ZERO));
     for i in 0..TRACKS_MAX as u64 {
         let away = UP + DVec3::new(50.0 + i as f64, 0.0, 0.0);
-        bench.hear(0, VehicleId(i), &beacon(away, DVec3::ZERO, 0)).unwrap();
+        bench.beacon_at(0, VehicleId(i), &beacon(away, DVec3::ZERO, 0)).unwrap();
     }
     let known = |bench: &Bench, id| bench.monitor.tracks.iter().any(|t| t.id == VehicleId(id));
-    // Farther than all: it is not kept, and nobody goes. Nearer: the farthest goes.
-    bench.hear(10, VehicleId(900), &beacon(UP + DVec3::new(900.0, 0.0, 0.0), DVec3::ZERO, 0)).unwrap();
+    // Farther than all: it is not kept. Nearer: the farthest is dropped.
+    bench.beacon_at(10, VehicleId(900), &beacon(UP + DVec3::new(900.0, 0.0, 0.0), DVec3::ZERO, 0)).unwrap();
     assert!(!known(&bench, 900) && known(&bench, 127));
-    bench.hear(20, VehicleId(901), &beacon(UP + DVec3::new(30.0, 0.0, 0.0), DVec3::ZERO, 0)).unwrap();
+    bench.beacon_at(20, VehicleId(901), &beacon(UP + DVec3::new(30.0, 0.0, 0.0), DVec3::ZERO, 0)).unwrap();
     assert!(known(&bench, 901) && !known(&bench, 127) && known(&bench, 126));
     assert!(bench.monitor.tracks.is_sorted_by(|a, b| a.id > b.id) && bench.monitor.tracks.is_full());
-    // Silent for long: whoever is heard takes the place.
-    bench.hear(11_000, VehicleId(900), &beacon(UP + DVec3::new(900.0, 0.0, 0.0), DVec3::ZERO, 0)).unwrap();
+    // Silent for long: a fresh sender replaces it.
+    bench
+        .beacon_at(11_000, VehicleId(900), &beacon(UP + DVec3::new(900.0, 0.0, 0.0), DVec3::ZERO, 0))
+        .unwrap();
     assert!(known(&bench, 900));
 }
 
 #[test]
-fn mbcap_12_whoever_brakes_tells_one_place_and_goes_on_as_it_came() {
+fn mbcap_12_one_that_brakes_sends_one_location_and_keeps_its_velocity() {
     let mut bench = Bench::new();
-    bench.look(0, own(UP, DVec3::ZERO));
+    bench.own_at(0, own(UP, DVec3::ZERO));
     let north = DVec3::new(0.0, 8.0, 0.0);
     let at = |s: f64| DVec3::new(100.0, -50.0, 20.0) + north * s;
-    bench.hear(0, OTHER, &beacon(at(0.0), north, 0)).unwrap();
+    bench.beacon_at(0, OTHER, &beacon(at(0.0), north, 0)).unwrap();
     let alone = |s: f64| {
         let mut b = beacon(at(s), north, 0);
         b.locations.truncate(1);
         b
     };
     for s in [1.0, 1.0, 2.0] {
-        bench.hear((s * 1e3) as u64, OTHER, &alone(s)).unwrap();
+        bench.beacon_at((s * 1e3) as u64, OTHER, &alone(s)).unwrap();
         let found = bench.monitor.tracks[0].velocity_m_s;
         assert!((found - north).length() < 0.02, "{found}");
     }
     // Where it waits, its further locations are no way that it flies.
     let mut waits = beacon(at(3.0), DVec3::new(0.5, 0.0, 0.0), 0);
     waits.state = Avoidance::GoOnPlease;
-    bench.hear(3_000, OTHER, &waits).unwrap();
+    bench.beacon_at(3_000, OTHER, &waits).unwrap();
     let found = bench.monitor.tracks[0].velocity_m_s;
     assert!((found - DVec3::new(0.0, 0.5, 0.0)).length() < 0.02, "{found}");
 }
 
 #[test]
-fn mbcap_12_positions_that_concern_nobody_are_refused_and_extremes_do_no_harm() {
+fn mbcap_12_positions_far_away_are_refused_and_extremes_do_no_harm() {
     let mut bench = Bench::new();
-    bench.look(0, own(UP, DVec3::ZERO));
+    bench.own_at(0, own(UP, DVec3::ZERO));
     assert_eq!(
-        bench.hear(0, OTHER, &Beacon::default()),
+        bench.beacon_at(0, OTHER, &Beacon::default()),
         Err(Refused::Contradiction),
-        "without a location it says nothing"
+        "without a location it is not used"
     );
     let far = Location { latitude_e7: HOME.latitude_e7 + 90_000_000, longitude_e7: 0, altitude_mm: 0 };
-    let told = Beacon { locations: core::iter::once(far).collect(), ..Beacon::default() };
-    assert_eq!(bench.hear(0, OTHER, &told), Err(Refused::FarAway));
+    let b = Beacon { locations: core::iter::once(far).collect(), ..Beacon::default() };
+    assert_eq!(bench.beacon_at(0, OTHER, &b), Err(Refused::FarAway));
     assert!(bench.monitor.tracks.is_empty());
     // Both sides of the date line are neighbours.
     let line = |longitude_e7| Position { latitude_e7: 0, longitude_e7, altitude_mm: 0 };
-    bench.look(10, Own { position: line(1_800_000_000), ..own(UP, DVec3::ZERO) });
+    bench.own_at(10, Own { position: line(1_800_000_000), ..own(UP, DVec3::ZERO) });
     let l = line(-1_799_999_000);
     let there = Location { latitude_e7: 0, longitude_e7: l.longitude_e7, altitude_mm: 0 };
-    let told = Beacon { locations: core::iter::once(there).collect(), ..Beacon::default() };
-    bench.hear(10, OTHER, &told).unwrap();
+    let b = Beacon { locations: core::iter::once(there).collect(), ..Beacon::default() };
+    bench.beacon_at(10, OTHER, &b).unwrap();
     assert!((bench.view(10).nearest.unwrap().distance_m - 11.13).abs() < 0.01);
     // What no autopilot and no aircraft reports.
     for latitude_e7 in [i32::MIN, -900_000_000, 900_000_000, i32::MAX] {
         for altitude_mm in [i32::MIN, i32::MAX] {
             let position = Position { latitude_e7, longitude_e7: i32::MIN, altitude_mm };
             let velocity_m_s = DVec3::splat(f64::from(i16::MAX));
-            bench.look(20, Own { position, velocity_m_s, height_m: f64::from(altitude_mm), armed: true });
+            bench.own_at(20, Own { position, velocity_m_s, height_m: f64::from(altitude_mm), armed: true });
             let l =
                 Location { latitude_e7, longitude_e7: i32::MAX, altitude_mm: -altitude_mm.max(-i32::MAX) };
-            let told = Beacon {
+            let b = Beacon {
                 speed_cm_s: u16::MAX,
                 age_ms: u16::MAX,
                 locations: [l, there].into_iter().collect(),
                 ..Beacon::default()
             };
-            let _ = bench.hear(30, VehicleId(u64::MAX), &told);
+            let _ = bench.beacon_at(30, VehicleId(u64::MAX), &b);
             let view = bench.view(40);
             assert!(view.nearest.is_none_or(|n| n.distance_m.is_finite()), "{view:?}");
         }
