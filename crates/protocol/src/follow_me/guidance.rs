@@ -10,7 +10,7 @@ use crate::swarm::plan::{self, position};
 use crate::swarm::timer::Timer;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Abort, Host, Reason, Transition, Trigger, Urgency};
-use crate::{Action, Actions, Command, Input, Order, StateId, Telemetry, Text, push, text};
+use crate::{Action, Actions, Command, EndFlight, Input, Order, StateId, Telemetry, Text, push, text};
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
 const AT_HEIGHT: f64 = 0.95;
@@ -178,7 +178,7 @@ impl Guidance {
             Flight::Ready | Flight::Following if is_silent => Some(self.without_leader(swarm, now)),
             Flight::LeaderLost { .. } if self.is_fresh && self.config.follows_again => Some(following),
             Flight::LeaderLost { land_at } if now >= land_at => {
-                Some(Transition::because(State::Aborted(Abort::Land), Reason::LeaderSilentUndecided))
+                Some(Transition::because(State::Aborted(Abort::LAND), Reason::LeaderSilentUndecided))
             }
             Flight::Ready
             | Flight::FollowMe
@@ -190,15 +190,15 @@ impl Guidance {
 
     /// As configured.
     fn without_leader(&self, swarm: &Swarm, now: Instant) -> Transition<Flight> {
-        let abort = match self.config.leader_lost {
+        let ending = match self.config.leader_lost {
             LeaderLost::Hold => {
                 let land_at = now + swarm.config().hold_before_landing;
                 return Transition::to(State::Flying(Flight::LeaderLost { land_at }));
             }
-            LeaderLost::Land => Abort::Land,
-            LeaderLost::Return => Abort::Return,
+            LeaderLost::Land => EndFlight::Land,
+            LeaderLost::Return => EndFlight::Return,
         };
-        Transition::because(State::Aborted(abort), Reason::LeaderSilent)
+        Transition::because(State::Aborted(Abort::Ending(ending)), Reason::LeaderSilent)
     }
 
     /// How a slave begins to land.

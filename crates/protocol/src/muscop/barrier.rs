@@ -160,7 +160,7 @@ impl Barrier {
     fn next_of_leader(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<Flight>> {
         if swarm.timers().is_set(Timer::Blocked) {
             let ends = swarm.timers().is_due(Timer::Blocked, now);
-            return ends.then_some(Transition::because(State::Aborted(Abort::Land), Reason::FlightBlocked));
+            return ends.then_some(Transition::because(State::Aborted(Abort::LAND), Reason::FlightBlocked));
         }
         if waypoint < last_waypoint(swarm) {
             return if swarm.are_all(self.arrived) { self.next_leg(swarm, now, waypoint) } else { None };

@@ -45,17 +45,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
         }
         self.advance_broadcast(now);
-        let [first, second] = match self.state {
-            State::Flying(flight) => host.messages(self, now, flight),
-            State::Start
-            | State::Setup
-            | State::ReadyToFly
-            | State::TakingOff(_)
-            | State::SetupFinished
-            | State::MovingToLand
-            | State::Landing
-            | State::Finished
-            | State::Aborted(_) => [self.own_message(now), None],
+        let [first, second] = if let State::Flying(flight) = self.state {
+            host.messages(self, now, flight)
+        } else {
+            [self.own_message(now), None]
         };
         // Others fly behind it to their landing positions, or wait until it is down: then it reports none.
         let lands = self.is_landing() && self.state != State::Finished;

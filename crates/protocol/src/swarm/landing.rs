@@ -10,6 +10,7 @@ use wingbeat_wire::{Ending, Message, Point, Refused};
 use super::slot_set::SlotSet;
 use super::timer::Timer;
 use super::{Abort, Manner, Reason, State, Swarm, plan};
+use crate::EndFlight;
 
 /// How far the landing of all members has come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,13 +178,15 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let here = self.ownship.point();
         let (at, how) = match abort {
             Abort::Ground => (here?, Ending::Down),
-            Abort::Return => (here?, Ending::Returning),
-            Abort::Land => (here?, Ending::Landing),
+            Abort::Ending(EndFlight::Return) => (here?, Ending::Returning),
+            Abort::Ending(EndFlight::Land) => (here?, Ending::Landing),
             // Where it will land.
             Abort::LandAside { site } => (site, Ending::Landing),
             // One that holds on its way home is still on it.
             Abort::ReturnHeld { .. } if self.clearance().is_in_layer() => (here?, Ending::Returning),
-            Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. } => (here?, Ending::Holding),
+            Abort::Ending(EndFlight::Hold) | Abort::ReturnHeld { .. } | Abort::Failure { .. } => {
+                (here?, Ending::Holding)
+            }
         };
         if self.landing.ends_here && how == Ending::Landing {
             return Some(Message::LandHere { at, leader: self.members.leader() as u8 });

@@ -18,8 +18,10 @@ mod broadcast;
 pub(crate) mod clearance;
 mod config;
 mod geometry;
+mod host;
 mod landing;
 mod membership;
+mod messages;
 mod navigation;
 mod ownship;
 pub mod path;
@@ -38,21 +40,23 @@ pub(crate) mod view;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Ending, Message, Point, Refused, VehicleId};
+use wingbeat_wire::{Message, Point, Refused};
 
-use crate::{Action, Actions, Command, Input, Order, Severity, StateId, Text, push, text};
+use crate::{Action, Actions, Command, EndFlight, Input, Order, Severity, push, text};
 use assignment::Assignment;
 pub(crate) use broadcast::Urgency;
 use clearance::{Clearance, Traffic};
 pub use config::{Config, Manner};
+pub(crate) use host::{Host, MemberChange};
 use landing::Landing;
 use membership::Membership;
+use messages::{Changes, Notice};
 use navigation::Navigation;
 use ownship::Ownship;
-use plan::{PlanError, Task};
+use plan::Task;
 use setup::Setup;
 use slot_set::SlotSet;
-use take_off::{TakeOff, TakeOffMessage};
+use take_off::TakeOff;
 use timer::{Timer, TimerTable};
 pub use transition::{Abort, State, TakeOffPhase};
 pub(crate) use transition::{Reason, Transition, Trigger};
@@ -74,127 +78,6 @@ pub struct Swarm<F> {
     navigation: Navigation,
     /// Whether the messages broadcast last are repeated with the next input.
     repeat: Urgency,
-}
-
-/// A protocol that flies a swarm between take-off and landing.
-pub(crate) trait Host {
-    /// Its states in flight.
-    type Flight: Copy + PartialEq;
-
-    /// The input was applied, before its message is handed on: the leader or the absent members may be others.
-    fn on_members(&mut self, swarm: &mut Swarm<Self::Flight>, now: Instant, change: MemberChange) {
-        let _ = (swarm, now, change);
-    }
-
-    /// A member sent a message, which the swarm has applied as far as it concerns it.
-    ///
-    /// # Errors
-    /// Why the message is not for us.
-    fn on_message(
-        &mut self,
-        swarm: &mut Swarm<Self::Flight>,
-        now: Instant,
-        slot: usize,
-        message: &Message,
-    ) -> Result<(), Refused>;
-
-    /// The transition table of the flight: what follows where nothing follows for the swarm. It reads and never writes.
-    fn next(
-        &self,
-        swarm: &Swarm<Self::Flight>,
-        now: Instant,
-        trigger: Trigger,
-    ) -> Option<Transition<Self::Flight>>;
-
-    /// Acts on a new state, after the swarm has. How soon its messages are broadcast, where that is new.
-    fn enter(
-        &mut self,
-        swarm: &mut Swarm<Self::Flight>,
-        now: Instant,
-        old: State<Self::Flight>,
-        out: &mut Actions,
-    ) -> Option<Urgency>;
-
-    /// Acts while a state lasts, after the transitions of an input and before its messages are broadcast.
-    fn act(
-        &mut self,
-        swarm: &mut Swarm<Self::Flight>,
-        now: Instant,
-        input: &Input<'_>,
-        out: &mut Actions,
-    ) -> Option<Urgency>;
-
-    /// What is repeated in flight.
-    fn messages(
-        &self,
-        swarm: &Swarm<Self::Flight>,
-        now: Instant,
-        flight: Self::Flight,
-    ) -> [Option<Message>; 2];
-
-    /// Where this aircraft lands that leaves the formation to land.
-    fn landing_site(&self, swarm: &Swarm<Self::Flight>) -> Option<Point> {
-        let clearance = swarm.clearance();
-        if swarm.is_leader() { clearance.site_aside() } else { clearance.landing_position() }
-    }
-
-    /// Broadcasts what has a period of its own, after the messages of the swarm.
-    fn broadcast(&mut self, swarm: &mut Swarm<Self::Flight>, now: Instant, out: &mut Actions) {
-        let _ = (swarm, now, out);
-    }
-
-    /// Whether a timer runs in the present state, besides those of the swarm.
-    fn runs(&self, swarm: &Swarm<Self::Flight>, timer: Timer) -> bool;
-
-    /// A deadline that the present state owns, and why it wakes.
-    fn deadline(&self, swarm: &Swarm<Self::Flight>) -> Option<(Instant, &'static str)> {
-        let _ = swarm;
-        None
-    }
-
-    /// The state, and what it does or waits for, for the log.
-    fn describe(&self, swarm: &Swarm<Self::Flight>) -> (StateId, Text);
-}
-
-/// What an input changed about the members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MemberChange {
-    /// Another leads.
-    pub(crate) is_leader_new: bool,
-    /// Others are absent, or it is time to check again.
-    pub(crate) is_check_due: bool,
-}
-
-/// What an input changed that the log or the flight controller is told.
-#[derive(Debug, Default)]
-struct Changes {
-    /// About a member, by slot.
-    notice: Option<(usize, Notice)>,
-    is_leader_new: bool,
-    /// The master's plan cannot be flown here.
-    refused_plan: Option<PlanError>,
-    /// The master's plan was adopted.
-    has_adopted: bool,
-}
-
-/// What the log says about a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Notice {
-    Leaves,
-    Lost,
-    Excluded,
-    OtherPlan,
-}
-
-impl Notice {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Leaves => "leaves: not waited for",
-            Self::Lost => "is silent: not waited for",
-            Self::Excluded => "is excluded: not waited for",
-            Self::OtherPlan => "holds another plan: setup goes no further",
-        }
-    }
 }
 
 impl<F: Copy + PartialEq> Swarm<F> {
@@ -307,297 +190,6 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Ok(None)
     }
 
-    fn on_message<'a>(
-        &mut self,
-        now: Instant,
-        from: VehicleId,
-        flight: u32,
-        message: &'a Message,
-        changes: &mut Changes,
-    ) -> Result<Option<(usize, &'a Message)>, Refused> {
-        if let Message::Hello { at } = message {
-            return self.on_call(now, from, flight, *at).map(|()| None);
-        }
-        if let Message::Data(plan) = message {
-            self.on_plan(now, from, flight, plan, changes)?;
-        }
-        // From here on only members of this flight count.
-        if !self.assignment.is_planned() || flight != self.assignment.flight() {
-            return Err(Refused::OtherFlight);
-        }
-        let slot = self.members.slot_of(from).ok_or(Refused::Stranger)?;
-        if self.members.received(now, slot) {
-            self.elect(changes);
-        }
-        self.on_member_message(now, slot, message, changes)?;
-        Ok(Some((slot, message)))
-    }
-
-    fn on_member_message(
-        &mut self,
-        now: Instant,
-        slot: usize,
-        message: &Message,
-        changes: &mut Changes,
-    ) -> Result<(), Refused> {
-        match message {
-            Message::DataAck { hash } => self.on_plan_acknowledged(slot, *hash, changes),
-            Message::ReadyToFly => self.on_ready(now, slot),
-            Message::ReadyToFlyAck => {
-                self.on_ready_acknowledged(slot);
-                Ok(())
-            }
-            Message::TakeOffTogether => self.on_take_off_message(now, slot, TakeOffMessage::Together),
-            Message::TakeOffNow { .. } => self.on_take_off_message(now, slot, TakeOffMessage::Climbed),
-            Message::TargetReached => self.on_take_off_message(now, slot, TakeOffMessage::InSlot),
-            Message::TakeOffEnd => self.on_take_off_message(now, slot, TakeOffMessage::AllInSlots),
-            Message::TakeOffEndAck => self.on_take_off_message(now, slot, TakeOffMessage::Confirmed),
-            Message::Alive { at } => {
-                self.traffic.report_home(slot, *at);
-                self.report_position(now, slot, *at);
-                Ok(())
-            }
-            Message::Following { at, .. } => {
-                self.report_position(now, slot, *at);
-                Ok(())
-            }
-            Message::Holding { at } => {
-                self.report_position(now, slot, *at);
-                self.traffic.report_holding(now, slot);
-                Ok(())
-            }
-            Message::Leaving { at, how } => {
-                self.report_position(now, slot, *at);
-                self.traffic.report_departure(slot, *at, *how);
-                if self.members.leaves(slot) {
-                    changes.notice = Some((slot, Notice::Leaves));
-                    self.elect(changes);
-                }
-                Ok(())
-            }
-            Message::Exclude { who } => {
-                if slot != self.members.leader() && self.assignment.id_of(slot) != Some(self.config.master) {
-                    return Err(Refused::Stranger);
-                }
-                let by = self.assignment.plan().slots[slot];
-                self.exclude(*who, by, changes);
-                Ok(())
-            }
-            Message::LandHere { at, leader } => {
-                // Of another leader it is no order.
-                if usize::from(*leader) == self.members.leader() && !self.is_leader() {
-                    self.landing.end_here();
-                }
-                self.traffic.report_departure(slot, *at, Ending::Landing);
-                self.members.leaves(slot);
-                self.elect(changes);
-                Ok(())
-            }
-            Message::Land { at } => self.on_landing_site(now, slot, slot, *at),
-            Message::LandAround { at, leader } => self.on_landing_site(now, slot, usize::from(*leader), *at),
-            // Those of the flight are the host's; a plan and a call came before.
-            Message::Hello { .. }
-            | Message::Data(_)
-            | Message::ReachedWaypointAck { .. }
-            | Message::MoveToWaypoint { .. }
-            | Message::Beacon(_)
-            | Message::Coordinates(_)
-            | Message::Gather { .. }
-            | Message::Release { .. } => Ok(()),
-        }
-    }
-
-    /// A member reports its position.
-    pub(crate) fn report_position(&mut self, now: Instant, slot: usize, position: Point) {
-        self.traffic.report(now, slot, position, self.assignment.geometry());
-    }
-
-    /// A member reports how far along the route it is.
-    pub(crate) fn report_progress(&mut self, slot: usize, reached: Option<u16>, departed_for: Option<u16>) {
-        self.traffic.report_progress(slot, reached, departed_for);
-    }
-
-    /// No longer waits for a member, as the operator of `by` has it. Of this aircraft, ends its flight.
-    fn exclude(&mut self, id: VehicleId, by: VehicleId, changes: &mut Changes) {
-        let Some(slot) = self.members.slot_of(id) else { return };
-        if self.members.exclude(slot, by) {
-            changes.notice = Some((slot, Notice::Excluded));
-            self.elect(changes);
-        }
-    }
-
-    /// Checks what time alone changes about the members. Each time that messages are due, not at each input: a large
-    /// swarm receives many.
-    fn check_members(&mut self, now: Instant, changes: &mut Changes) {
-        if !self.watches() {
-            return;
-        }
-        if let Some(slot) = self.members.check_silence(now, self.config.time_to_live) {
-            changes.notice = Some((slot, Notice::Lost));
-        }
-        self.watch_take_off(now);
-        self.watch_landing(now);
-        self.elect(changes);
-    }
-
-    /// Lets the first of the order of succession lead. A piloted master has no successor.
-    fn elect(&mut self, changes: &mut Changes) {
-        let is_over =
-            self.is_landing() || matches!(self.state, State::Aborted(_)) || self.landing.ends_here();
-        if self.config.piloted_master || !self.assignment.is_planned() || is_over {
-            return;
-        }
-        let silence_counts = self.watches();
-        let order = &self.assignment.plan().take_off_order;
-        if self.members.elect(self.assignment.center(), order, silence_counts) {
-            changes.is_leader_new = true;
-            self.forget_landing_site();
-        }
-    }
-
-    fn log_changes(&self, changes: &Changes, out: &mut Actions) {
-        if let Some(line) = self.member_line(changes) {
-            push(out, Action::Log(Severity::Warning, line));
-        }
-        if let Some(error) = changes.refused_plan {
-            push(out, Action::Log(Severity::Error, text!("the master's plan is refused: {error}")));
-        }
-    }
-
-    /// What the log says about the members; none where nothing changed.
-    fn member_line(&self, changes: &Changes) -> Option<Text> {
-        if changes.notice.is_none() && !changes.is_leader_new {
-            return None;
-        }
-        let leader = self.assignment.id_of(self.members.leader())?;
-        let leads = match self.is_leader() {
-            true => text!("this aircraft leads"),
-            false => text!("{leader} leads"),
-        };
-        let Some((slot, notice)) = changes.notice else { return Some(leads) };
-        let member = self.assignment.id_of(slot)?;
-        Some(text!("{member} {}; {leads}", notice.text()))
-    }
-
-    /// The transition table: it reads and never writes.
-    fn next<H: Host<Flight = F>>(&self, host: &H, now: Instant, trigger: Trigger) -> Option<Transition<F>> {
-        self.stop(now, trigger)
-            .or_else(|| self.next_of_swarm(now, trigger))
-            .or_else(|| host.next(self, now, trigger))
-            .filter(|transition| transition.to != self.state)
-    }
-
-    /// What the operator's stop, or a failure, makes of any state.
-    fn stop(&self, now: Instant, trigger: Trigger) -> Option<Transition<F>> {
-        use State::{Aborted, Finished, Landing, MovingToLand};
-        let is_armed = self.ownship.is_armed();
-        if matches!(self.state, Finished | Aborted(Abort::Ground)) && !is_armed {
-            return Some(Transition::to(self.state));
-        }
-        if let Trigger::Command(command) = trigger {
-            let is_returning =
-                matches!(self.state, Aborted(Abort::Return | Abort::ReturnHeld { .. })) && is_armed;
-            let ending = match command {
-                Command::Setup
-                | Command::Start
-                | Command::Exclude { .. }
-                | Command::RecoverControl
-                | Command::Engage => None,
-                Command::Return if is_returning => None,
-                Command::Hold | Command::Return | Command::Land if !is_armed => Some(Abort::Ground),
-                Command::Hold => Some(Abort::Hold),
-                Command::Return => Some(self.clearance().begin_return(now)),
-                Command::Land => Some(Abort::Land),
-            };
-            if let Some(ending) = ending {
-                return Some(Transition::because(Aborted(ending), Reason::Operator));
-            }
-        }
-        if self.landing.ends_here() && self.watches() && is_armed {
-            return Some(Transition::because(Aborted(Abort::Land), Reason::EndedByLeader));
-        }
-        let is_excluded =
-            self.members.is_excluded() && !matches!(self.state, MovingToLand | Landing | Finished);
-        let has_failed = trigger == Trigger::OrderFailed;
-        if !(is_excluded || has_failed) || matches!(self.state, Aborted(_)) {
-            return None;
-        }
-        // It cannot do what it must: it holds, reports that, and lands if no operator decides.
-        let reason = if is_excluded { Reason::Excluded } else { Reason::OrderFailed };
-        Some(match self.state {
-            _ if !is_armed => Transition::because(Aborted(Abort::Ground), reason),
-            MovingToLand | Landing => Transition::because(Aborted(Abort::Land), reason),
-            State::Start
-            | State::Setup
-            | State::ReadyToFly
-            | State::TakingOff(_)
-            | State::SetupFinished
-            | State::Flying(_)
-            | State::Finished
-            | State::Aborted(_) => self.failure(now, reason),
-        })
-    }
-
-    /// What follows for the swarm. While [`State::Flying`] nothing does.
-    fn next_of_swarm(&self, now: Instant, trigger: Trigger) -> Option<Transition<F>> {
-        use State::{
-            Aborted, Finished, Flying, Landing, MovingToLand, ReadyToFly, Setup, SetupFinished, Start,
-            TakingOff,
-        };
-        let is_overdue = || self.timers.is_due(Timer::Leg, now);
-        match self.state {
-            Start => {
-                let is_asked = trigger == Trigger::Command(Command::Setup);
-                is_asked.then_some(Transition::to(Setup))
-            }
-            Setup | ReadyToFly => self.next_in_setup(now),
-            TakingOff(_) | SetupFinished if self.stalled_at().is_some_and(|at| now >= at) => {
-                Some(Transition::because(Aborted(Abort::Land), Reason::MembersMissing))
-            }
-            TakingOff(phase) => self.next_in_take_off(now, phase),
-            MovingToLand if self.navigation.has_arrived() => Some(Transition::to(Landing)),
-            MovingToLand if is_overdue() => Some(self.failure(now, Reason::TargetNotReached)),
-            Landing if !self.ownship.is_armed() => Some(Transition::to(Finished)),
-            Aborted(abort) if self.ownship.is_armed() => self.next_in_abort(now, abort),
-            Aborted(_) => Some(Transition::to(Aborted(Abort::Ground))),
-            SetupFinished | Flying(_) | MovingToLand | Landing | Finished => None,
-        }
-    }
-
-    /// What follows in the air after the flight was stopped.
-    fn next_in_abort(&self, now: Instant, abort: Abort) -> Option<Transition<F>> {
-        let aborted = |abort| Transition::to(State::Aborted(abort));
-        // Others report their positions as often as messages are due here.
-        let is_due = || self.timers.is_due(Timer::Broadcast, now);
-        match abort {
-            Abort::Return if is_due() => self.clearance().continue_return(now).map(aborted),
-            Abort::ReturnHeld { since } if is_due() => {
-                let next = self.clearance().resume_return(now, since)?;
-                let reason = (next == Abort::Land).then_some(Reason::ReturnBlocked);
-                Some(Transition { to: State::Aborted(next), reason })
-            }
-            Abort::LandAside { .. } => {
-                let is_over = self.navigation.has_arrived() || self.timers.is_due(Timer::Leg, now);
-                is_over.then_some(aborted(Abort::Land))
-            }
-            Abort::Failure { land_at } if now >= land_at => {
-                Some(Transition::because(State::Aborted(Abort::Land), Reason::Undecided))
-            }
-            Abort::Hold
-            | Abort::Return
-            | Abort::ReturnHeld { .. }
-            | Abort::Land
-            | Abort::Failure { .. }
-            | Abort::Ground => None,
-        }
-    }
-
-    /// Holding for the operator to decide, then landing.
-    pub(crate) fn failure(&self, now: Instant, reason: Reason) -> Transition<F> {
-        let land_at = now + self.config.hold_before_landing;
-        Transition::because(State::Aborted(Abort::Failure { land_at }), reason)
-    }
-
     /// Takes a state, does what it asks for, and logs it.
     fn change<H: Host<Flight = F>>(
         &mut self,
@@ -624,7 +216,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// An aircraft does not land on another that stands or lands below: whatever makes it land, it flies aside first.
     fn land_clear(&self, transition: Transition<F>) -> Transition<F> {
         let flies_aside = matches!(self.state, State::Aborted(Abort::LandAside { .. }));
-        let lands = transition.to == State::Aborted(Abort::Land);
+        let lands = transition.to == State::Aborted(Abort::LAND);
         if !lands || flies_aside || !self.ownship.is_armed() {
             return transition;
         }
@@ -656,17 +248,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.begin_landing(reason);
                 push(out, Action::Order(Order::Land));
             }
-            State::Aborted(Abort::Land) => {
-                if reason == Some(Reason::FlightBlocked) {
+            State::Aborted(Abort::Ending(ending)) => {
+                if reason == Some(Reason::FlightBlocked) && ending == EndFlight::Land {
                     self.landing.end_here();
                 }
-                push(out, Action::Order(Order::Land));
+                push(out, Action::Order(ending.order()));
             }
             State::Aborted(Abort::LandAside { site }) => self.fly_to(now, Some(site), out),
-            State::Aborted(Abort::Hold | Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
+            State::Aborted(Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
                 push(out, Action::Order(Order::Hold));
             }
-            State::Aborted(Abort::Return) => push(out, Action::Order(Order::Return)),
             // Motors may have been about to start: make sure.
             State::Aborted(Abort::Ground) => {
                 if matches!(old, State::TakingOff(_)) {
@@ -690,56 +281,6 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | State::MovingToLand
             | State::Landing
             | State::Finished => Severity::Info,
-        }
-    }
-
-    /// When it wants waking, and why.
-    pub(crate) fn poll_timeout<H: Host<Flight = F>>(&self, host: &H) -> (Instant, &'static str) {
-        let timer = self.timers.next(|timer| self.runs(timer) || host.runs(self, timer));
-        let deadline = match self.state {
-            State::Aborted(Abort::Failure { land_at }) => Some((land_at, "nobody decided")),
-            State::TakingOff(_) | State::SetupFinished => {
-                self.stalled_at().map(|at| (at, "others are missing"))
-            }
-            State::Start
-            | State::Setup
-            | State::ReadyToFly
-            | State::Flying(_)
-            | State::MovingToLand
-            | State::Landing
-            | State::Finished
-            | State::Aborted(_) => None,
-        };
-        let of_host = host.deadline(self);
-        let first = [timer, deadline, of_host].into_iter().flatten().min_by_key(|(at, _)| *at);
-        first.unwrap_or((Instant::NEVER, "nothing"))
-    }
-
-    /// In which states the swarm's timers run.
-    fn runs(&self, timer: Timer) -> bool {
-        use TakeOffPhase::{Climbing, Confirming, MovingToSlot, Waiting};
-        let is_climbing = self.state == State::TakingOff(Climbing);
-        match timer {
-            Timer::Broadcast => true,
-            Timer::ArrivalCheck => {
-                !self.config.arrival_period.is_zero() && (self.navigation.target().is_some() || is_climbing)
-            }
-            Timer::Leg => matches!(
-                self.state,
-                State::TakingOff(Climbing | MovingToSlot)
-                    | State::MovingToLand
-                    | State::Aborted(Abort::LandAside { .. })
-            ),
-            Timer::Silence => {
-                self.state == State::ReadyToFly && !self.is_master()
-                    || self.state == State::TakingOff(Confirming) && !self.is_leader()
-            }
-            Timer::Blocked => self.state == State::TakingOff(Waiting),
-            Timer::Yield
-            | Timer::LandingPath
-            | Timer::LandingOrder
-            | Timer::Coordinates
-            | Timer::LeaderSilent => false,
         }
     }
 }

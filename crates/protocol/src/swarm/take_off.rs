@@ -124,7 +124,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Start
             | State::Setup
             | State::ReadyToFly
-            | State::TakingOff(_)
+            | State::TakingOff(TakeOffPhase::Waiting | TakeOffPhase::Climbing | TakeOffPhase::MovingToSlot)
             | State::SetupFinished
             | State::Flying(_)
             | State::MovingToLand

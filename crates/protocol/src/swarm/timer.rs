@@ -5,6 +5,8 @@
 
 use wingbeat_geo::Instant;
 
+use super::{Abort, Host, State, Swarm, TakeOffPhase};
+
 /// What is to happen at a time. [`Swarm`](super::Swarm) and its host say in which states each of them runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
@@ -110,6 +112,58 @@ impl TimerTable {
 impl Default for TimerTable {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl<F: Copy + PartialEq> Swarm<F> {
+    /// When it wants waking, and why.
+    pub(crate) fn poll_timeout<H: Host<Flight = F>>(&self, host: &H) -> (Instant, &'static str) {
+        let timer = self.timers.next(|timer| self.runs(timer) || host.runs(self, timer));
+        let deadline = match self.state {
+            State::Aborted(Abort::Failure { land_at }) => Some((land_at, "nobody decided")),
+            State::TakingOff(_) | State::SetupFinished => {
+                self.stalled_at().map(|at| (at, "others are missing"))
+            }
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::Flying(_)
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
+        };
+        let of_host = host.deadline(self);
+        let first = [timer, deadline, of_host].into_iter().flatten().min_by_key(|(at, _)| *at);
+        first.unwrap_or((Instant::NEVER, "nothing"))
+    }
+
+    /// In which states the swarm's timers run.
+    fn runs(&self, timer: Timer) -> bool {
+        use TakeOffPhase::{Climbing, Confirming, MovingToSlot, Waiting};
+        let is_climbing = self.state == State::TakingOff(Climbing);
+        match timer {
+            Timer::Broadcast => true,
+            Timer::ArrivalCheck => {
+                !self.config.arrival_period.is_zero() && (self.navigation.target().is_some() || is_climbing)
+            }
+            Timer::Leg => matches!(
+                self.state,
+                State::TakingOff(Climbing | MovingToSlot)
+                    | State::MovingToLand
+                    | State::Aborted(Abort::LandAside { .. })
+            ),
+            Timer::Silence => {
+                self.state == State::ReadyToFly && !self.is_master()
+                    || self.state == State::TakingOff(Confirming) && !self.is_leader()
+            }
+            Timer::Blocked => self.state == State::TakingOff(Waiting),
+            Timer::Yield
+            | Timer::LandingPath
+            | Timer::LandingOrder
+            | Timer::Coordinates
+            | Timer::LeaderSilent => false,
+        }
     }
 }
 

@@ -6,7 +6,9 @@ extern crate std;
 use wingbeat_geo::Instant;
 use wingbeat_wire::Point;
 
-use crate::{Command, Input};
+use super::timer::Timer;
+use super::{Host, Swarm};
+use crate::{Command, EndFlight, Input};
 
 /// States of a swarm (thesis figure 6.1; the take-off is spread out as in the reference); `F` are the host's own in
 /// flight.
@@ -52,17 +54,13 @@ pub enum TakeOffPhase {
 /// How an aborted flight ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abort {
-    /// Holding at the operator's command.
-    Hold,
-    /// Returning to launch.
-    Return,
+    /// As the operator commanded, or as follows in the end.
+    Ending(EndFlight),
     /// Holding until the path home is clear; where it stays blocked for long, landing.
     ReturnHeld {
         /// Since when.
         since: Instant,
     },
-    /// Landing.
-    Land,
     /// Flying aside first, because a member stands or lands below; a second *Land* lands where the aircraft is.
     LandAside {
         /// Where it lands.
@@ -75,6 +73,10 @@ pub enum Abort {
     },
     /// On the ground: it had not taken off, or has landed.
     Ground,
+}
+
+impl Abort {
+    pub(crate) const LAND: Self = Self::Ending(EndFlight::Land);
 }
 
 /// What an input asks for, beside what it changed.
@@ -180,6 +182,120 @@ impl Reason {
     }
 }
 
+impl<F: Copy + PartialEq> Swarm<F> {
+    /// The transition table: it reads and never writes.
+    pub(super) fn next<H: Host<Flight = F>>(
+        &self,
+        host: &H,
+        now: Instant,
+        trigger: Trigger,
+    ) -> Option<Transition<F>> {
+        self.stop(now, trigger)
+            .or_else(|| self.next_of_swarm(now, trigger))
+            .or_else(|| host.next(self, now, trigger))
+            .filter(|transition| transition.to != self.state)
+    }
+
+    /// What the operator's stop, or a failure, makes of any state.
+    fn stop(&self, now: Instant, trigger: Trigger) -> Option<Transition<F>> {
+        use State::{Aborted, Finished, Landing, MovingToLand};
+        let is_armed = self.ownship.is_armed();
+        if matches!(self.state, Finished | Aborted(Abort::Ground)) && !is_armed {
+            return Some(Transition::to(self.state));
+        }
+        if let Trigger::Command(command) = trigger
+            && let Some(ending) = EndFlight::commanded(command)
+        {
+            let is_returning =
+                matches!(self.state, Aborted(Abort::Ending(EndFlight::Return) | Abort::ReturnHeld { .. }));
+            let abort = match ending {
+                _ if !is_armed => Some(Abort::Ground),
+                EndFlight::Return if is_returning => None,
+                EndFlight::Return => Some(self.clearance().begin_return(now)),
+                EndFlight::Hold | EndFlight::Land => Some(Abort::Ending(ending)),
+            };
+            if let Some(abort) = abort {
+                return Some(Transition::because(Aborted(abort), Reason::Operator));
+            }
+        }
+        if self.landing.ends_here() && self.watches() && is_armed {
+            return Some(Transition::because(Aborted(Abort::LAND), Reason::EndedByLeader));
+        }
+        let is_excluded =
+            self.members.is_excluded() && !matches!(self.state, MovingToLand | Landing | Finished);
+        let has_failed = trigger == Trigger::OrderFailed;
+        if !(is_excluded || has_failed) || matches!(self.state, Aborted(_)) {
+            return None;
+        }
+        // It cannot do what it must: it holds, reports that, and lands if no operator decides.
+        let reason = if is_excluded { Reason::Excluded } else { Reason::OrderFailed };
+        if !is_armed {
+            return Some(Transition::because(Aborted(Abort::Ground), reason));
+        }
+        if matches!(self.state, MovingToLand | Landing) {
+            return Some(Transition::because(Aborted(Abort::LAND), reason));
+        }
+        Some(self.failure(now, reason))
+    }
+
+    /// What follows for the swarm. While [`State::Flying`] nothing does.
+    fn next_of_swarm(&self, now: Instant, trigger: Trigger) -> Option<Transition<F>> {
+        use State::{
+            Aborted, Finished, Flying, Landing, MovingToLand, ReadyToFly, Setup, SetupFinished, Start,
+            TakingOff,
+        };
+        let is_overdue = || self.timers.is_due(Timer::Leg, now);
+        match self.state {
+            Start => {
+                let is_asked = trigger == Trigger::Command(Command::Setup);
+                is_asked.then_some(Transition::to(Setup))
+            }
+            Setup | ReadyToFly => self.next_in_setup(now),
+            TakingOff(_) | SetupFinished if self.stalled_at().is_some_and(|at| now >= at) => {
+                Some(Transition::because(Aborted(Abort::LAND), Reason::MembersMissing))
+            }
+            TakingOff(phase) => self.next_in_take_off(now, phase),
+            MovingToLand if self.navigation.has_arrived() => Some(Transition::to(Landing)),
+            MovingToLand if is_overdue() => Some(self.failure(now, Reason::TargetNotReached)),
+            Landing if !self.ownship.is_armed() => Some(Transition::to(Finished)),
+            Aborted(abort) if self.ownship.is_armed() => self.next_in_abort(now, abort),
+            Aborted(_) => Some(Transition::to(Aborted(Abort::Ground))),
+            SetupFinished | Flying(_) | MovingToLand | Landing | Finished => None,
+        }
+    }
+
+    /// What follows in the air after the flight was stopped.
+    fn next_in_abort(&self, now: Instant, abort: Abort) -> Option<Transition<F>> {
+        let aborted = |abort| Transition::to(State::Aborted(abort));
+        // Others report their positions as often as messages are due here.
+        let is_due = || self.timers.is_due(Timer::Broadcast, now);
+        match abort {
+            Abort::Ending(EndFlight::Return) if is_due() => {
+                self.clearance().continue_return(now).map(aborted)
+            }
+            Abort::ReturnHeld { since } if is_due() => {
+                let next = self.clearance().resume_return(now, since)?;
+                let reason = (next == Abort::LAND).then_some(Reason::ReturnBlocked);
+                Some(Transition { to: State::Aborted(next), reason })
+            }
+            Abort::LandAside { .. } => {
+                let is_over = self.navigation.has_arrived() || self.timers.is_due(Timer::Leg, now);
+                is_over.then_some(aborted(Abort::LAND))
+            }
+            Abort::Failure { land_at } if now >= land_at => {
+                Some(Transition::because(State::Aborted(Abort::LAND), Reason::Undecided))
+            }
+            Abort::Ending(_) | Abort::ReturnHeld { .. } | Abort::Failure { .. } | Abort::Ground => None,
+        }
+    }
+
+    /// Holding for the operator to decide, then landing.
+    pub(crate) fn failure(&self, now: Instant, reason: Reason) -> Transition<F> {
+        let land_at = now + self.config.hold_before_landing;
+        Transition::because(State::Aborted(Abort::Failure { land_at }), reason)
+    }
+}
+
 #[cfg(test)]
 impl<F: Copy> State<F> {
     /// Its name in a transition table, without the data that changes from flight to flight.
@@ -194,10 +310,8 @@ impl<F: Copy> State<F> {
             Self::MovingToLand => "MovingToLand".into(),
             Self::Landing => "Landing".into(),
             Self::Finished => "Finished".into(),
-            Self::Aborted(Abort::Hold) => "Aborted(Hold)".into(),
-            Self::Aborted(Abort::Return) => "Aborted(Return)".into(),
+            Self::Aborted(Abort::Ending(ending)) => std::format!("Aborted({ending:?})"),
             Self::Aborted(Abort::ReturnHeld { .. }) => "Aborted(ReturnHeld)".into(),
-            Self::Aborted(Abort::Land) => "Aborted(Land)".into(),
             Self::Aborted(Abort::LandAside { .. }) => "Aborted(LandAside)".into(),
             Self::Aborted(Abort::Failure { .. }) => "Aborted(Failure)".into(),
             Self::Aborted(Abort::Ground) => "Aborted(Ground)".into(),

@@ -6,8 +6,8 @@ use wingbeat_wire::{Point, VehicleId};
 
 use super::{Abort, State, Swarm, plan};
 use crate::{
-    Absent, Absentees, Command, Denied, Details, FormationView, Phase, SlotView, StateId, SwarmView, Text,
-    View, text,
+    Absent, Absentees, Command, Denied, Details, EndFlight, FormationView, Phase, SlotView, StateId,
+    SwarmView, Text, View, text,
 };
 
 /// Where the centre of the formation is drawn.
@@ -111,10 +111,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Landing if self.landing.is_in_place() => text!("landing where it is"),
             State::Landing => text!("landing"),
             State::Finished => text!("mission completed, landed"),
-            State::Aborted(Abort::Hold) => text!("holding"),
-            State::Aborted(Abort::Return) => text!("returning to launch"),
+            State::Aborted(Abort::Ending(EndFlight::Hold)) => text!("holding"),
+            State::Aborted(Abort::Ending(EndFlight::Return)) => text!("returning to launch"),
+            State::Aborted(Abort::Ending(EndFlight::Land)) => text!("landing"),
             State::Aborted(Abort::ReturnHeld { .. }) => text!("holding until the way home is clear"),
-            State::Aborted(Abort::Land) => text!("landing"),
             State::Aborted(Abort::LandAside { .. }) => text!("flying aside to land: somebody is below"),
             State::Aborted(Abort::Failure { .. }) => text!("holding, then landing"),
             State::Aborted(Abort::Ground) => text!("on the ground"),

@@ -18,6 +18,7 @@ use wingbeat_wire::{Ending, Point};
 use super::super::path::Path;
 use super::super::{Abort, plan};
 use super::Clearance;
+use crate::EndFlight;
 
 /// Nearer to its home over the ground than this an aircraft is above it, metres.
 const HOME_WITHIN_M: f64 = 4.0;
@@ -43,9 +44,9 @@ impl Clearance<'_> {
                 && own.velocity_m_s.truncate().length() < HOVERS_M_S
         });
         if is_above_home && !self.is_in_layer() {
-            Abort::Land
+            Abort::LAND
         } else if self.may_climb(now, None) {
-            Abort::Return
+            Abort::Ending(EndFlight::Return)
         } else {
             Abort::ReturnHeld { since: now }
         }
@@ -69,9 +70,9 @@ impl Clearance<'_> {
             self.may_climb(now, Some(since))
         };
         if is_clear {
-            Some(Abort::Return)
+            Some(Abort::Ending(EndFlight::Return))
         } else {
-            (now >= self.config.patience_after(since) && self.may_land_here(now)).then_some(Abort::Land)
+            (now >= self.config.patience_after(since) && self.may_land_here(now)).then_some(Abort::LAND)
         }
     }
 

@@ -1,0 +1,215 @@
+//! Messages of the members, and what changes about the members.
+
+use wingbeat_geo::Instant;
+use wingbeat_wire::{Ending, Message, Point, Refused, VehicleId};
+
+use super::plan::PlanError;
+use super::take_off::TakeOffMessage;
+use super::{State, Swarm};
+use crate::{Action, Actions, Severity, Text, push, text};
+
+/// What an input changed that the log or the flight controller is told.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// About a member, by slot.
+    pub(super) notice: Option<(usize, Notice)>,
+    is_leader_new: bool,
+    /// The master's plan cannot be flown here.
+    pub(super) refused_plan: Option<PlanError>,
+    /// The master's plan was adopted.
+    pub(super) has_adopted: bool,
+}
+
+/// What the log says about a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    Leaves,
+    Lost,
+    Excluded,
+    OtherPlan,
+}
+
+impl Notice {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Leaves => "leaves: not waited for",
+            Self::Lost => "is silent: not waited for",
+            Self::Excluded => "is excluded: not waited for",
+            Self::OtherPlan => "holds another plan: setup goes no further",
+        }
+    }
+}
+
+impl<F: Copy + PartialEq> Swarm<F> {
+    pub(super) fn on_message<'a>(
+        &mut self,
+        now: Instant,
+        from: VehicleId,
+        flight: u32,
+        message: &'a Message,
+        changes: &mut Changes,
+    ) -> Result<Option<(usize, &'a Message)>, Refused> {
+        if let Message::Hello { at } = message {
+            return self.on_call(now, from, flight, *at).map(|()| None);
+        }
+        if let Message::Data(plan) = message {
+            self.on_plan(now, from, flight, plan, changes)?;
+        }
+        // From here on only members of this flight count.
+        if !self.assignment.is_planned() || flight != self.assignment.flight() {
+            return Err(Refused::OtherFlight);
+        }
+        let slot = self.members.slot_of(from).ok_or(Refused::Stranger)?;
+        if self.members.received(now, slot) {
+            self.elect(changes);
+        }
+        self.on_member_message(now, slot, message, changes)?;
+        Ok(Some((slot, message)))
+    }
+
+    fn on_member_message(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        message: &Message,
+        changes: &mut Changes,
+    ) -> Result<(), Refused> {
+        match message {
+            Message::DataAck { hash } => self.on_plan_acknowledged(slot, *hash, changes),
+            Message::ReadyToFly => self.on_ready(now, slot),
+            Message::ReadyToFlyAck => {
+                self.on_ready_acknowledged(slot);
+                Ok(())
+            }
+            Message::TakeOffTogether => self.on_take_off_message(now, slot, TakeOffMessage::Together),
+            Message::TakeOffNow { .. } => self.on_take_off_message(now, slot, TakeOffMessage::Climbed),
+            Message::TargetReached => self.on_take_off_message(now, slot, TakeOffMessage::InSlot),
+            Message::TakeOffEnd => self.on_take_off_message(now, slot, TakeOffMessage::AllInSlots),
+            Message::TakeOffEndAck => self.on_take_off_message(now, slot, TakeOffMessage::Confirmed),
+            Message::Alive { at } => {
+                self.traffic.report_home(slot, *at);
+                self.report_position(now, slot, *at);
+                Ok(())
+            }
+            Message::Following { at, .. } => {
+                self.report_position(now, slot, *at);
+                Ok(())
+            }
+            Message::Holding { at } => {
+                self.report_position(now, slot, *at);
+                self.traffic.report_holding(now, slot);
+                Ok(())
+            }
+            Message::Leaving { at, how } => {
+                self.report_position(now, slot, *at);
+                self.traffic.report_departure(slot, *at, *how);
+                if self.members.leaves(slot) {
+                    changes.notice = Some((slot, Notice::Leaves));
+                    self.elect(changes);
+                }
+                Ok(())
+            }
+            Message::Exclude { who } => {
+                if slot != self.members.leader() && self.assignment.id_of(slot) != Some(self.config.master) {
+                    return Err(Refused::Stranger);
+                }
+                let by = self.assignment.plan().slots[slot];
+                self.exclude(*who, by, changes);
+                Ok(())
+            }
+            Message::LandHere { at, leader } => {
+                // Of another leader it is no order.
+                if usize::from(*leader) == self.members.leader() && !self.is_leader() {
+                    self.landing.end_here();
+                }
+                self.traffic.report_departure(slot, *at, Ending::Landing);
+                self.members.leaves(slot);
+                self.elect(changes);
+                Ok(())
+            }
+            Message::Land { at } => self.on_landing_site(now, slot, slot, *at),
+            Message::LandAround { at, leader } => self.on_landing_site(now, slot, usize::from(*leader), *at),
+            // Those of the flight are the host's; a plan and a call came before.
+            Message::Hello { .. }
+            | Message::Data(_)
+            | Message::ReachedWaypointAck { .. }
+            | Message::MoveToWaypoint { .. }
+            | Message::Beacon(_)
+            | Message::Coordinates(_)
+            | Message::Gather { .. }
+            | Message::Release { .. } => Ok(()),
+        }
+    }
+
+    /// A member reports its position.
+    pub(crate) fn report_position(&mut self, now: Instant, slot: usize, position: Point) {
+        self.traffic.report(now, slot, position, self.assignment.geometry());
+    }
+
+    /// A member reports how far along the route it is.
+    pub(crate) fn report_progress(&mut self, slot: usize, reached: Option<u16>, departed_for: Option<u16>) {
+        self.traffic.report_progress(slot, reached, departed_for);
+    }
+
+    /// No longer waits for a member, as the operator of `by` has it. Of this aircraft, ends its flight.
+    pub(super) fn exclude(&mut self, id: VehicleId, by: VehicleId, changes: &mut Changes) {
+        let Some(slot) = self.members.slot_of(id) else { return };
+        if self.members.exclude(slot, by) {
+            changes.notice = Some((slot, Notice::Excluded));
+            self.elect(changes);
+        }
+    }
+
+    /// Checks what time alone changes about the members. Each time that messages are due, not at each input: a large
+    /// swarm receives many.
+    pub(super) fn check_members(&mut self, now: Instant, changes: &mut Changes) {
+        if !self.watches() {
+            return;
+        }
+        if let Some(slot) = self.members.check_silence(now, self.config.time_to_live) {
+            changes.notice = Some((slot, Notice::Lost));
+        }
+        self.watch_take_off(now);
+        self.watch_landing(now);
+        self.elect(changes);
+    }
+
+    /// Lets the first of the order of succession lead. A piloted master has no successor.
+    fn elect(&mut self, changes: &mut Changes) {
+        let is_over =
+            self.is_landing() || matches!(self.state, State::Aborted(_)) || self.landing.ends_here();
+        if self.config.piloted_master || !self.assignment.is_planned() || is_over {
+            return;
+        }
+        let silence_counts = self.watches();
+        let order = &self.assignment.plan().take_off_order;
+        if self.members.elect(self.assignment.center(), order, silence_counts) {
+            changes.is_leader_new = true;
+            self.forget_landing_site();
+        }
+    }
+
+    pub(super) fn log_changes(&self, changes: &Changes, out: &mut Actions) {
+        if let Some(line) = self.member_line(changes) {
+            push(out, Action::Log(Severity::Warning, line));
+        }
+        if let Some(error) = changes.refused_plan {
+            push(out, Action::Log(Severity::Error, text!("the master's plan is refused: {error}")));
+        }
+    }
+
+    /// What the log says about the members; none where nothing changed.
+    fn member_line(&self, changes: &Changes) -> Option<Text> {
+        if changes.notice.is_none() && !changes.is_leader_new {
+            return None;
+        }
+        let leader = self.assignment.id_of(self.members.leader())?;
+        let leads = match self.is_leader() {
+            true => text!("this aircraft leads"),
+            false => text!("{leader} leads"),
+        };
+        let Some((slot, notice)) = changes.notice else { return Some(leads) };
+        let member = self.assignment.id_of(slot)?;
+        Some(text!("{member} {}; {leads}", notice.text()))
+    }
+}
