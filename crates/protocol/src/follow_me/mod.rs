@@ -3,12 +3,12 @@
 //! The *leader* is flown by a pilot through its transmitter and never commanded: its companion organises the
 //! setup of the *slaves*, which take off to their slots around it, and then broadcasts where it is and where its
 //! nose points. A slave flies to its slot, turned with that heading, at the leader's height. When the leader
-//! comes down, the slaves are told to land.
+//! lands, it calls the slaves to land.
 //!
 //! ```text
 //! Start … SetupFinished as in every swarm
 //! leader: SetupFinished ─Start▶ Ready ─its pilot is at height▶ FollowMe ─low, LAND, or down▶ Landing ▶ Finished
-//! slave:  SetupFinished ─Start▶ WaitMaster ─told▶ Following ─Land▶ (MovingToLand ▶) Landing ▶ Finished
+//! slave:  SetupFinished ─Start▶ WaitMaster ─coordinates▶ Following ─Land▶ (MovingToLand ▶) Landing ▶ Finished
 //!         WaitMaster, Following ─silence▶ as configured: LeaderLost (holding), Aborted (landing, returning)
 //! slave:  Hold, Return, Land by the operator, or a failure ▶ Aborted
 //! ```

@@ -27,7 +27,7 @@ struct Craft {
     landing: bool,
     log: StdVec<(Instant, Severity, Text)>,
     orders: StdVec<(Instant, Order)>,
-    told: StdVec<(Instant, Message)>,
+    broadcast: StdVec<(Instant, Message)>,
     refused: StdVec<Refused>,
 }
 
@@ -49,7 +49,7 @@ struct Rig {
     frame: Frame,
     now: Instant,
     /// Whether a datagram (number, from, to) arrives.
-    hears: fn(u64, usize, usize) -> bool,
+    receives: fn(u64, usize, usize) -> bool,
     datagrams: u64,
     states: BTreeMap<usize, StdVec<StateId>>,
     /// Metres a second that the pilot flies the leader with.
@@ -74,7 +74,7 @@ impl Rig {
                     landing: false,
                     log: StdVec::new(),
                     orders: StdVec::new(),
-                    told: StdVec::new(),
+                    broadcast: StdVec::new(),
                     refused: StdVec::new(),
                 }
             })
@@ -83,7 +83,7 @@ impl Rig {
             craft,
             frame: Frame::new(ORIGIN),
             now: Instant::ZERO,
-            hears: |_, _, _| true,
+            receives: |_, _, _| true,
             datagrams: 0,
             states: BTreeMap::new(),
             leader_m_s: DVec3::ZERO,
@@ -115,10 +115,10 @@ impl Rig {
                     let datagram = wingbeat_wire::Datagram { from, flight, sequence: 0, message };
                     let bytes = wingbeat_wire::encode(&datagram).unwrap();
                     let message = wingbeat_wire::decode(&bytes).unwrap().message;
-                    craft.told.push((now, message.clone()));
+                    craft.broadcast.push((now, message.clone()));
                     self.datagrams += 1;
                     for to in (0..count).filter(|&to| to != i) {
-                        if (self.hears)(self.datagrams, i, to) {
+                        if (self.receives)(self.datagrams, i, to) {
                             queue.push((i, to, flight, message.clone()));
                         }
                     }
@@ -199,7 +199,7 @@ impl Rig {
     }
 
     fn set_up(&mut self) {
-        self.until("hellos", 30, |r| r.craft[0].follow.swarm.setup().count() == r.craft.len());
+        self.until("calls", 30, |r| r.craft[0].follow.swarm.setup().count() == r.craft.len());
         self.command_all(Command::Setup);
         self.until("setup", 600, |r| {
             r.slaves_in(StateId::SetupFinished) && r.state(0) == StateId::SetupFinished
@@ -217,8 +217,8 @@ impl Rig {
         self.until("following", 5, |r| r.slaves_in(StateId::Following));
     }
 
-    /// A message from somebody, to the slave 1.
-    fn say(&mut self, from: u64, flight: u32, message: Message) -> Option<Refused> {
+    /// A message to the slave 1; why it was refused.
+    fn receive(&mut self, from: u64, flight: u32, message: Message) -> Option<Refused> {
         let before = self.craft[1].refused.len();
         let mut queue = StdVec::new();
         self.feed_one(1, Input::Message { from: VehicleId(from), flight, message: &message }, &mut queue);
@@ -243,7 +243,7 @@ impl Rig {
         there.extend(f64::from(place.height_mm) * 1e-3).distance(self.craft[i].at)
     }
 
-    fn said(&self, i: usize, words: &str) -> bool {
+    fn has_logged(&self, i: usize, words: &str) -> bool {
         self.craft[i].log.iter().any(|(_, _, line)| line.contains(words))
     }
 }
@@ -299,15 +299,15 @@ fn follow_02_the_leader_is_never_commanded() {
 }
 
 #[test]
-fn follow_03_every_word_is_one_target_turned_with_the_leader_at_its_height() {
+fn follow_03_each_refresh_is_one_target_turned_with_the_leader_at_its_height() {
     let mut rig = Rig::new(4, Layout::Linear, USUAL);
     rig.lead();
-    let told_before = rig.craft[0].told.len();
+    let told_before = rig.craft[0].broadcast.len();
     let orders_before = rig.craft[1].orders.len();
     rig.craft[0].heading_rad = core::f64::consts::FRAC_PI_2;
     rig.leader_m_s = DVec3::new(0.0, 1.0, 0.0);
     rig.run(20);
-    let told = rig.craft[0].told.len() - told_before;
+    let told = rig.craft[0].broadcast.len() - told_before;
     assert_eq!((told, rig.craft[1].orders.len() - orders_before), (20, 20), "one each second");
     rig.leader_m_s = DVec3::ZERO;
     // A quarter turn, 3 m/s at 100 m.
@@ -326,7 +326,7 @@ fn follow_03_every_word_is_one_target_turned_with_the_leader_at_its_height() {
 }
 
 #[test]
-fn follow_04_nobody_follows_before_the_leader_is_at_height() {
+fn follow_04_no_slave_follows_before_the_leader_is_at_height() {
     let mut rig = Rig::new(3, Layout::Linear, USUAL);
     rig.set_up();
     rig.command_all(Command::Start);
@@ -336,9 +336,9 @@ fn follow_04_nobody_follows_before_the_leader_is_at_height() {
     assert!((17.0..18.05).contains(&rig.craft[0].at.z));
     assert!(rig.slaves_in(StateId::WaitMaster) && rig.state(0) == StateId::Ready);
     let leads = |m: &Message| matches!(m, Message::Coordinates(Coordinates { leads: true, .. }));
-    assert!(!rig.craft[0].told.iter().any(|(_, m)| leads(m)));
+    assert!(!rig.craft[0].broadcast.iter().any(|(_, m)| leads(m)));
     rig.until("following", 5, |r| r.slaves_in(StateId::Following));
-    assert!(rig.craft[0].told.iter().any(|(_, m)| leads(m)));
+    assert!(rig.craft[0].broadcast.iter().any(|(_, m)| leads(m)));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn follow_05_a_lost_leader_is_held_for_landed_for_or_returned_from() {
         rig.lead();
         rig.leader_m_s = DVec3::X * 3.0;
         rig.run(10);
-        rig.hears = |_, from, _| from != 0;
+        rig.receives = |_, from, _| from != 0;
         let silent_at = rig.now;
         rig.until("notice", 5, |r| r.slaves_in(state));
         let after = rig.now.since(silent_at);
@@ -364,24 +364,24 @@ fn follow_05_a_lost_leader_is_held_for_landed_for_or_returned_from() {
         );
         for i in 1..4 {
             assert_eq!(rig.craft[i].orders.last().unwrap().1, order);
-            assert!(rig.said(i, words), "{:?}", rig.craft[i].log);
+            assert!(rig.has_logged(i, words), "{:?}", rig.craft[i].log);
         }
-        // The leader flies on, and nobody follows; in the end everybody is down.
+        // The leader flies on, and no slave follows; all slaves land.
         rig.until("coming down", 200, |r| r.craft[1..].iter().all(|c| !c.armed));
         let holding = state == StateId::LeaderLost;
-        assert!((1..4).all(|i| rig.said(i, "nobody decided in time") == holding));
+        assert!((1..4).all(|i| rig.has_logged(i, "no operator decided in time") == holding));
         assert!(rig.slaves_in(StateId::Aborted) && rig.state(0) == StateId::FollowMe);
     }
 }
 
 #[test]
-fn follow_06_a_leader_heard_again_is_followed_again_only_as_configured() {
+fn follow_06_a_leader_received_again_is_followed_again_only_as_configured() {
     for (change, follows) in [(USUAL, false), (|c: &mut Config| c.follows_again = true, true)] {
         let mut rig = Rig::new(3, Layout::Linear, change);
         rig.lead();
-        rig.hears = |_, from, _| from != 0;
+        rig.receives = |_, from, _| from != 0;
         rig.until("notice", 5, |r| r.slaves_in(StateId::LeaderLost));
-        rig.hears = |_, _, _| true;
+        rig.receives = |_, _, _| true;
         rig.run(5);
         assert!(rig.slaves_in(if follows { StateId::Following } else { StateId::LeaderLost }));
     }
@@ -396,27 +396,27 @@ fn follow_07_no_other_is_taken_for_the_leader() {
     lie.at.latitude_e7 += 1_000;
     let lied = Message::Coordinates(lie);
     let land = Message::Land { at: lie.at };
-    // Another member, a stranger, the leader of another flight.
-    assert_eq!(rig.say(12, flight, lied.clone()), Some(Refused::Stranger));
-    assert_eq!(rig.say(12, flight, land.clone()), Some(Refused::Stranger));
-    assert_eq!(rig.say(99, flight, lied.clone()), Some(Refused::Stranger));
-    assert_eq!(rig.say(10, flight ^ 1, lied.clone()), Some(Refused::OtherFlight));
+    // Another member, an unknown sender, the leader of another flight.
+    assert_eq!(rig.receive(12, flight, lied.clone()), Some(Refused::Stranger));
+    assert_eq!(rig.receive(12, flight, land.clone()), Some(Refused::Stranger));
+    assert_eq!(rig.receive(99, flight, lied.clone()), Some(Refused::Stranger));
+    assert_eq!(rig.receive(10, flight ^ 1, lied.clone()), Some(Refused::OtherFlight));
     assert_eq!(rig.craft[1].follow.view().target, target);
-    // The leader gone, the loudest other is still nobody.
-    rig.hears = |_, from, _| from != 0;
+    // Without the leader, no other takes its role.
+    rig.receives = |_, from, _| from != 0;
     for _ in 0..10 {
         rig.run(1);
-        rig.say(12, flight, lied.clone());
-        rig.say(99, flight, lied.clone());
+        rig.receive(12, flight, lied.clone());
+        rig.receive(99, flight, lied.clone());
     }
     assert_eq!(rig.state(1), StateId::LeaderLost);
-    assert_eq!(rig.say(10, flight, land), None);
+    assert_eq!(rig.receive(10, flight, land), None);
     rig.run(1);
     assert_eq!(rig.state(1), StateId::Landing, "the leader's own word still counts");
 }
 
 #[test]
-fn follow_08_what_no_leader_can_be_is_refused_and_not_told() {
+fn follow_08_impossible_coordinates_are_refused_and_not_broadcast() {
     let mut rig = Rig::new(3, Layout::Linear, USUAL);
     rig.lead();
     let (flight, good) = (rig.flight(), rig.coordinates());
@@ -432,15 +432,15 @@ fn follow_08_what_no_leader_can_be_is_refused_and_not_told() {
         (changed(|c| c.at.latitude_e7 += 20_000), Refused::Impossible),
         (changed(|c| c.at.longitude_e7 += 10_000_000), Refused::FarAway),
     ] {
-        assert_eq!(rig.say(10, flight, bad), Some(reason));
+        assert_eq!(rig.receive(10, flight, bad), Some(reason));
     }
     assert_eq!(rig.craft[1].follow.view().target, target);
-    // A heading that is none is not told, and the slaves notice the silence.
+    // Without a heading nothing is broadcast, and the slaves notice the silence.
     for heading_rad in [f64::NAN, f64::INFINITY, -0.1, 11.4] {
         rig.craft[0].heading_rad = heading_rad;
-        let before = rig.craft[0].told.len();
+        let before = rig.craft[0].broadcast.len();
         rig.run(2);
-        assert_eq!(rig.craft[0].told.len(), before, "{heading_rad}");
+        assert_eq!(rig.craft[0].broadcast.len(), before, "{heading_rad}");
     }
     assert!(rig.slaves_in(StateId::LeaderLost));
     let mut fresh = Rig::new(2, Layout::Linear, USUAL);
@@ -460,12 +460,12 @@ fn follow_09_the_operator_stops_a_slave_in_every_state() {
                 StateId::Following => rig.lead(),
                 StateId::LeaderLost => {
                     rig.lead();
-                    rig.hears = |_, from, _| from != 0;
+                    rig.receives = |_, from, _| from != 0;
                     rig.until("notice", 5, |r| r.slaves_in(StateId::LeaderLost));
                 }
-                _ => {
+                other => {
                     rig.set_up();
-                    if wait == StateId::WaitMaster {
+                    if other == StateId::WaitMaster {
                         rig.command_all(Command::Start);
                     }
                 }
@@ -488,7 +488,7 @@ fn follow_09_the_operator_stops_a_slave_in_every_state() {
 #[test]
 fn follow_11_eight_of_ten_datagrams_may_be_lost_and_all_come_down() {
     let mut rig = Rig::new(5, Layout::Matrix, |c| c.follows_again = true);
-    rig.hears = |n, from, to| {
+    rig.receives = |n, from, to| {
         let mixed = (n * 64 + from as u64 * 8 + to as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 32).is_multiple_of(5)
     };
@@ -539,7 +539,7 @@ fn follow_13_mode_land_and_a_leader_that_is_down_end_the_flight() {
 }
 
 #[test]
-fn follow_14_a_turn_of_the_nose_is_no_flight_through_the_leader() {
+fn follow_14_a_yaw_of_the_leader_is_no_flight_through_it() {
     let nearest_m = |turn_m_s: f64| {
         let change: fn(&mut Config) =
             if turn_m_s.is_finite() { USUAL } else { |c| c.turn_m_s = f64::INFINITY };
@@ -587,13 +587,13 @@ fn follow_03_a_formation_with_heights_is_flown_at_them_and_within_the_fence() {
 }
 
 #[test]
-fn follow_15_a_leader_that_is_never_heard_is_waited_for_as_long_as_an_operator() {
+fn follow_15_a_leader_that_is_never_received_is_waited_for_as_long_as_an_operator() {
     for (change, state) in
         [(USUAL, StateId::LeaderLost), (|c: &mut Config| c.leader_lost = LeaderLost::Land, StateId::Aborted)]
     {
         let mut rig = Rig::new(3, Layout::Linear, change);
         rig.set_up();
-        rig.hears = |_, from, _| from != 0;
+        rig.receives = |_, from, _| from != 0;
         rig.command_all(Command::Start);
         rig.run(55);
         assert!(rig.slaves_in(StateId::WaitMaster));
@@ -603,7 +603,7 @@ fn follow_15_a_leader_that_is_never_heard_is_waited_for_as_long_as_an_operator()
 }
 
 #[test]
-fn follow_16_a_climb_that_is_broken_off_brings_everybody_down() {
+fn follow_16_a_climb_that_is_broken_off_lands_all() {
     let mut rig = Rig::new(3, Layout::Linear, USUAL);
     rig.set_up();
     rig.command_all(Command::Start);
@@ -622,7 +622,7 @@ fn follow_16_a_climb_that_is_broken_off_brings_everybody_down() {
 }
 
 #[test]
-fn follow_17_who_stands_where_a_slave_would_land_is_landed_beside() {
+fn follow_17_a_slave_lands_aside_of_one_that_stands_below() {
     let mut rig = Rig::new(4, Layout::Linear, USUAL);
     rig.lead();
     // One is landed by the operator, and the formation flies on until another is over it.
@@ -654,11 +654,11 @@ fn follow_18_slaves_in_their_slots_do_not_wait_for_ever_for_a_leader_that_says_n
     rig.set_up();
     rig.run(200);
     assert!(rig.slaves_in(StateId::SetupFinished), "for an operator they do");
-    rig.hears = |_, from, _| from != 0;
+    rig.receives = |_, from, _| from != 0;
     rig.run(55);
     assert!(rig.slaves_in(StateId::SetupFinished));
     rig.until("notice", 10, |r| r.slaves_in(StateId::LeaderLost));
-    assert!(rig.said(1, "the leader is silent"));
+    assert!(rig.has_logged(1, "the leader is silent"));
     rig.until("coming down", 200, |r| r.craft[1..].iter().all(|c| !c.armed));
 }
 
@@ -685,7 +685,7 @@ fn a_machine_never_wants_waking_in_the_past() {
     rig.lead();
     for second in 0..200 {
         match second {
-            20 => rig.hears = |_, from, _| from != 0,
+            20 => rig.receives = |_, from, _| from != 0,
             100 => rig.leader_m_s = DVec3::Z * -2.0,
             _ => {}
         }

@@ -236,7 +236,7 @@ impl Barrier {
         match flight {
             Flight::WaypointReached { waypoint } if swarm.is_leader() => match swarm.missing(self.arrived) {
                 0 if swarm.timers().is_set(Timer::Blocked) => {
-                    text!("at waypoint {waypoint} of {last}, the way past a lost aircraft is blocked")
+                    text!("at waypoint {waypoint} of {last}, the leg past a lost aircraft is blocked")
                 }
                 n => text!("at waypoint {waypoint} of {last}, waiting for {n}"),
             },

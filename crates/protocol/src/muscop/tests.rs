@@ -54,10 +54,10 @@ struct Rig {
     craft: StdVec<Craft>,
     now: Instant,
     /// Whether a datagram (number, from, to) arrives.
-    hears: Box<dyn Fn(u64, usize, usize) -> bool>,
-    /// Whose companion computer is dead: its flight controller goes on to its last target and stays there.
+    receives: Box<dyn Fn(u64, usize, usize) -> bool>,
+    /// The companion computer is dead: the flight controller flies to its last target and stays there.
     dead: StdVec<bool>,
-    /// How near two in the air have been, metres, and who.
+    /// Least distance of two aircraft of which one is in the air, metres, and which two.
     nearest: (f64, usize, usize),
     datagrams: u64,
     states: BTreeMap<usize, StdVec<StateId>>,
@@ -112,7 +112,7 @@ impl Rig {
             craft,
             seed,
             now: Instant::ZERO,
-            hears: Box::new(|_, _, _| true),
+            receives: Box::new(|_, _, _| true),
             dead: std::vec![false; count],
             nearest: (f64::INFINITY, 0, 0),
             datagrams: 0,
@@ -168,7 +168,7 @@ impl Rig {
                     let message = wingbeat_wire::decode(&bytes).unwrap().message;
                     self.datagrams += 1;
                     for to in (0..count).filter(|&to| to != i) {
-                        if (self.hears)(self.datagrams, i, to) {
+                        if (self.receives)(self.datagrams, i, to) {
                             queue.push((i, to, flight, message.clone()));
                         }
                     }
@@ -247,7 +247,7 @@ impl Rig {
         }
     }
 
-    /// Whether everybody whose companion lives is on the ground with its motors off.
+    /// Whether all aircraft whose companions live are on the ground with their motors off.
     fn all_down(&self) -> bool {
         (0..self.craft.len()).all(|i| self.dead[i] || !self.craft[i].armed)
     }
@@ -256,7 +256,7 @@ impl Rig {
         self.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap()
     }
 
-    fn says(&self, i: usize, words: &str) -> bool {
+    fn has_logged(&self, i: usize, words: &str) -> bool {
         self.craft[i].log.iter().any(|(_, _, line)| line.contains(words))
     }
 
@@ -293,7 +293,7 @@ impl Rig {
     }
 
     fn set_up(&mut self) {
-        self.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == r.craft.len());
+        self.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == r.craft.len());
         self.command_all(Command::Setup);
         self.until("setup", 300, |r| r.all_in(StateId::SetupFinished));
     }
@@ -377,7 +377,7 @@ fn muscop_01_every_formation_is_flown_as_it_was_asked_for() {
 }
 
 #[test]
-fn muscop_08_a_place_below_the_ground_or_above_the_fence_is_refused_with_its_slot() {
+fn muscop_08_an_offset_below_the_ground_or_above_the_fence_is_refused_with_its_slot() {
     let place = |right_dm, up_dm| Offset { right_dm, ahead_dm: 0, up_dm };
     // The mission flies at 20 m: 19 m below it is too low, 101 m above it too high.
     for (offsets, words) in [
@@ -393,7 +393,7 @@ fn muscop_08_a_place_below_the_ground_or_above_the_fence_is_refused_with_its_slo
     ] {
         let offsets = Offsets::from_slice(&offsets).unwrap();
         let mut rig = Rig::with_places(3, Layout::Custom, &offsets, 1);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+        rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
         rig.feed(0, Input::Operator(Command::Setup));
         assert_eq!(rig.craft[0].muscop.state_id(), StateId::Start);
         let log = &rig.craft[0].log;
@@ -402,7 +402,7 @@ fn muscop_08_a_place_below_the_ground_or_above_the_fence_is_refused_with_its_slo
 }
 
 #[test]
-fn muscop_02_nobody_leaves_a_waypoint_before_all_are_there() {
+fn muscop_02_no_aircraft_leaves_a_waypoint_before_all_are_there() {
     let mut rig = Rig::new(4, Layout::Linear, 3);
     rig.set_up();
     // Aircraft 3 hangs at the first waypoint: its order to fly is lost in its flight controller.
@@ -423,11 +423,11 @@ fn muscop_02_nobody_leaves_a_waypoint_before_all_are_there() {
 fn muscop_03_eight_of_ten_datagrams_may_be_lost() {
     for seed in 0..10 {
         let mut rig = Rig::new(5, Layout::Matrix, seed);
-        rig.hears = Box::new(|n, from, to| {
+        rig.receives = Box::new(|n, from, to| {
             // 20 % arrive, evenly among all pairs.
             scramble(n, from, to) % 10 < 2
         });
-        rig.until("hellos", 30, |r| r.craft[0].muscop.swarm.setup().count() == 5);
+        rig.until("calls", 30, |r| r.craft[0].muscop.swarm.setup().count() == 5);
         rig.command_all(Command::Setup);
         rig.until("setup", 600, |r| r.all_in(StateId::SetupFinished));
         rig.command_all(Command::Start);
@@ -440,7 +440,7 @@ fn muscop_04_the_operator_stops_it_in_every_state() {
     for command in [Command::Hold, Command::Return, Command::Land] {
         for steps in (20..2_400).step_by(97) {
             let mut rig = Rig::new(3, Layout::Linear, 9);
-            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+            rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
             rig.command_all(Command::Setup);
             for _ in 0..steps {
                 if rig.all_in(StateId::SetupFinished) {
@@ -451,11 +451,16 @@ fn muscop_04_the_operator_stops_it_in_every_state() {
             for i in 0..3 {
                 if rig.craft[i].muscop.permits(command).is_ok() {
                     rig.feed(i, Input::Operator(command));
-                    // Who returns may have to wait for others; who is above its home lands.
+                    // One that returns may have to wait for others; one that is above its home lands.
                     let expected: &[Order] = match command {
                         Command::Hold => &[Order::Hold],
                         Command::Return => &[Order::Return, Order::Hold, Order::Land],
-                        _ => &[Order::Land],
+                        Command::Land
+                        | Command::Setup
+                        | Command::Start
+                        | Command::RecoverControl
+                        | Command::Engage
+                        | Command::Exclude { .. } => &[Order::Land],
                     };
                     let craft = &rig.craft[i];
                     let obeys = craft.order.is_some_and(|order| expected.contains(&order));
@@ -488,7 +493,7 @@ fn muscop_06_a_failed_order_holds_then_lands() {
 }
 
 #[test]
-fn muscop_07_strangers_and_other_flights_are_refused() {
+fn muscop_07_unknown_senders_and_other_flights_are_refused() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.set_up();
     let flight = rig.craft[0].muscop.swarm.assignment().flight();
@@ -504,7 +509,7 @@ fn muscop_07_strangers_and_other_flights_are_refused() {
     // A member that is not the centre cannot lead.
     assert_eq!(refused(&mut rig, 10, flight, go.clone()), Some(Refused::Stranger));
     assert_eq!(refused(&mut rig, 11, flight, go), None);
-    // A plan from anybody but the configured master is nobody's business.
+    // Only the configured master plans.
     let plan = rig.craft[0].muscop.swarm.assignment().plan().clone();
     assert_eq!(refused(&mut rig, 11, flight, Message::Data(plan)), Some(Refused::Stranger));
 }
@@ -524,7 +529,7 @@ fn muscop_08_setup_is_refused_with_a_reason() {
     for (legs, height, word) in [(300.0, 130.0, "height 130 m"), (6_000.0, 20.0, "from the start")] {
         let mut rig = Rig::new(3, Layout::Linear, 4);
         rig.craft[0].muscop.set_mission(&mission(&[(0.0, 0.0), (legs, 0.0)], height)).unwrap();
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+        rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
         rig.command_all(Command::Setup);
         assert_eq!(rig.craft[0].muscop.state_id(), StateId::Start);
         assert!(rig.craft[0].log.iter().any(|(_, _, l)| l.contains(word)), "{:?}", rig.craft[0].log);
@@ -532,7 +537,7 @@ fn muscop_08_setup_is_refused_with_a_reason() {
 }
 
 #[test]
-fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
+fn muscop_18_what_cannot_be_flown_is_refused_before_any_aircraft_arms() {
     type Change = fn(&mut Rig);
     let cases: [(&str, Change); 6] = [
         ("take-off: 000000000000000b and 000000000000000a come within 4.0 m", |r| r.craft[1].at.x -= 6.0),
@@ -551,24 +556,26 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
     for (words, change) in cases {
         let mut rig = Rig::new(3, Layout::Linear, 4);
         change(&mut rig);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+        rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
         rig.command_all(Command::Setup);
         for _ in 0..100 {
             rig.step();
         }
-        assert!(rig.says(0, words), "{words}: {:?}", rig.craft[0].log);
+        assert!(rig.has_logged(0, words), "{words}: {:?}", rig.craft[0].log);
         assert_eq!(rig.craft[0].muscop.state_id(), StateId::Start, "{words}");
         assert!(rig.craft.iter().all(|c| !c.armed));
     }
-    // A follower whose own fence is narrower refuses the plan, says why, and so holds the setup up.
+    // A follower whose own fence is narrower refuses the plan, logs why, and so keeps setup from going on.
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.configure(2, |c| c.height_most_m = 15.0);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+    rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
     rig.command_all(Command::Setup);
     for _ in 0..100 {
         rig.step();
     }
-    assert!(rig.says(2, "the master's plan is refused: 000000000000000c, slot 2, waypoint 0: height 20 m"));
+    assert!(
+        rig.has_logged(2, "the master's plan is refused: 000000000000000c, slot 2, waypoint 0: height 20 m")
+    );
     assert!(rig.craft[0].muscop.detail().contains("waiting for 1 to hold the plan"));
     // One that holds another plan is named.
     let flight = rig.craft[0].muscop.swarm.assignment().flight();
@@ -579,12 +586,12 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_anybody_arms() {
     }
     let told = rig.craft[0].log.iter().filter(|(_, _, l)| l.contains("000000000000000c holds another plan"));
     assert_eq!(told.count(), 1);
-    // Two aircraft with one id call from two places.
+    // Two aircraft with one id call from two positions.
     let mut rig = Rig::new(3, Layout::Linear, 4);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+    rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
     let elsewhere = Message::Hello { at: mission(&[(80.0, 80.0)], 0.0)[0] };
     let call = crate::swarm::setup::call_number(rig.craft[0].muscop.swarm.config().master);
-    // A call to another master is none of ours, whoever calls.
+    // A call to another master is refused, whichever aircraft it comes from.
     rig.feed(0, Input::Message { from: VehicleId(12), flight: call ^ 1, message: &elsewhere });
     rig.craft[0].muscop.permits(Command::Setup).unwrap();
     rig.feed(0, Input::Message { from: VehicleId(12), flight: call, message: &elsewhere });
@@ -598,11 +605,11 @@ fn muscop_19_all_take_off_at_once_only_where_their_paths_never_meet() {
         for lost in [0, 8] {
             let mut rig = Rig::new(5, Layout::Linear, 4);
             rig.configure(0, |c| (c.take_off, c.separation_m) = (Manner::Simultaneous, separation_m));
-            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
-            rig.hears = Box::new(move |n, from, to| scramble(n, from, to) % 10 >= lost);
+            rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
+            rig.receives = Box::new(move |n, from, to| scramble(n, from, to) % 10 >= lost);
             rig.command_all(Command::Setup);
             if !flies {
-                assert!(rig.says(0, "come within 3."), "{:?}", rig.craft[0].log);
+                assert!(rig.has_logged(0, "come within 3."), "{:?}", rig.craft[0].log);
                 assert_eq!(rig.craft[0].muscop.state_id(), StateId::Start);
                 continue;
             }
@@ -630,7 +637,7 @@ fn muscop_09_a_lone_aircraft_flies_the_same_mission() {
 #[test]
 fn muscop_11_a_follower_takes_setup_twice_and_waits_for_the_plan() {
     let mut rig = Rig::new(2, Layout::Linear, 4);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 2);
+    rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 2);
     for _ in 0..2 {
         rig.craft[1].muscop.permits(Command::Setup).unwrap();
         rig.feed(1, Input::Operator(Command::Setup));

@@ -90,7 +90,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Ok(())
     }
 
-    /// Another leads: the site of the former leader is no place for a formation around this one.
+    /// Another leads: the site of the former leader is of no use to a formation around this one.
     pub(super) fn forget_landing_site(&mut self) {
         self.landing.leader_site = None;
         self.timers.stop(Timer::LandingPath);
@@ -192,5 +192,57 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return Some(Message::LandHere { at, leader: self.members.leader() as u8 });
         }
         Some(Message::Leaving { at, how })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Member, THIRD};
+    use super::*;
+    use wingbeat_geo::Duration;
+
+    const SITE: Point = Point { latitude_e7: 394_830_000, longitude_e7: -3_462_650, height_mm: 20_000 };
+
+    #[test]
+    fn muscop_23_only_the_own_leaders_landing_site_counts() {
+        let mut member = Member::planned();
+        let leader = member.swarm.members().leader();
+        let follower = member.slot_of(THIRD);
+        let refused = member.receive(THIRD, Message::Land { at: SITE });
+        assert_eq!((refused, member.swarm.landing().leader_site()), (Some(Refused::Stranger), None));
+        assert_eq!(member.swarm.traffic().ending(follower), Some(Ending::Landing), "its own is known");
+        // Relayed by any member.
+        let relayed = Message::LandAround { at: SITE, leader: leader as u8 };
+        assert_eq!(member.receive(THIRD, relayed), None);
+        assert_eq!(member.swarm.landing().leader_site(), Some(SITE));
+        assert!(member.swarm.landing().is_landing(follower) && !member.swarm.landing().is_landing(leader));
+    }
+
+    #[test]
+    fn muscop_23_the_wait_for_the_path_to_land_is_not_prolonged_by_repeated_messages() {
+        let mut member = Member::planned();
+        let leader = member.leader();
+        assert_eq!(member.receive(leader, Message::Land { at: SITE }), None);
+        let ends_at = member.swarm.timers().get(Timer::LandingPath);
+        assert_eq!(ends_at, Some(member.now + member.swarm.config().hold_before_landing));
+        member.now = member.now + Duration::from_secs(30);
+        assert_eq!(member.receive(leader, Message::Land { at: SITE }), None);
+        assert_eq!(member.swarm.timers().get(Timer::LandingPath), ends_at);
+        // All at once: none waits for its turn.
+        assert!(member.swarm.may_leave_to_land(member.now));
+    }
+
+    #[test]
+    fn muscop_27_those_nearer_to_the_leader_land_before() {
+        let mut member = Member::planned();
+        let own = member.swarm.assignment().slot();
+        let before = member.swarm.before_us();
+        assert!(before.contains(member.swarm.members().leader()) && !before.contains(own));
+        // One that lands is down once it is silent.
+        let slot = member.slot_of(THIRD);
+        let leader = member.swarm.members().leader() as u8;
+        member.receive(THIRD, Message::LandAround { at: SITE, leader });
+        assert!(!member.swarm.is_down(member.now, slot));
+        assert!(member.swarm.is_down(member.now + member.swarm.config().silence, slot));
     }
 }

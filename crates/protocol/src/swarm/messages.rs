@@ -35,7 +35,7 @@ impl Notice {
             Self::Leaves => "leaves: not waited for",
             Self::Lost => "is silent: not waited for",
             Self::Excluded => "is excluded: not waited for",
-            Self::OtherPlan => "holds another plan: setup goes no further",
+            Self::OtherPlan => "holds another plan: setup waits",
         }
     }
 }

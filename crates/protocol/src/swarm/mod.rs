@@ -32,6 +32,8 @@ pub(crate) mod slot_set;
 #[cfg(test)]
 pub(crate) mod table;
 mod take_off;
+#[cfg(test)]
+mod tests;
 pub(crate) mod timer;
 mod transition;
 mod trial;

@@ -105,3 +105,63 @@ impl Ownship {
         (speed_m_s + braked_m_s) / 2.0 * REACTION_S + braked_m_s * braked_m_s / (2.0 * BRAKING_M_S2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wingbeat_geo::{DVec3, Position};
+    use wingbeat_wire::Plan;
+
+    fn report(speed_m_s: f64, armed: bool) -> Telemetry {
+        Telemetry {
+            position: Position { latitude_e7: 394_825_940, longitude_e7: 0, altitude_mm: 0 },
+            height_m: 20.0,
+            velocity_m_s: DVec3::new(0.0, speed_m_s, 0.0),
+            heading_rad: 0.0,
+            armed,
+            landing: false,
+        }
+    }
+
+    #[test]
+    fn muscop_17_the_stopping_distance_grows_with_speed_and_acceleration() {
+        let mut own = Ownship::default();
+        assert_eq!(own.stopping_distance_m(false), 0.0);
+        own.report(Instant::from_secs(1), report(10.0, true));
+        // Half a second at 10 m/s, and 10 m/s at 2.5 m/s².
+        assert_eq!(own.stopping_distance_m(false), 5.0 + 20.0);
+        assert!(!own.is_standing());
+        // 2 m/s faster within a second: it is faster still when the brakes take hold.
+        own.report(Instant::from_secs(2), report(12.0, true));
+        assert!(own.stopping_distance_m(false) > 6.0 + 28.8 + 0.1);
+        // One that holds continues only if it could stop from 5 m/s.
+        own.report(Instant::from_secs(5), report(0.0, true));
+        assert!(own.is_standing());
+        assert_eq!((own.stopping_distance_m(false), own.stopping_distance_m(true)), (0.0, 2.5 + 5.0));
+    }
+
+    #[test]
+    fn muscop_20_the_home_is_where_the_motors_were_off_last() {
+        let mut own = Ownship::default();
+        own.report(Instant::ZERO, report(0.0, false));
+        let home = own.home();
+        let away = Telemetry { height_m: 50.0, ..report(5.0, true) };
+        own.report(Instant::from_secs(1), away);
+        assert_eq!((own.home(), own.is_armed()), (home, true));
+        assert_eq!(own.point().unwrap().height_mm, 50_000);
+    }
+
+    #[test]
+    fn muscop_17_the_position_is_extrapolated_for_half_a_second_at_most() {
+        let mut own = Ownship::default();
+        let geometry = Geometry::of(&Plan::default());
+        assert_eq!(own.point_at(Instant::ZERO, &geometry), None);
+        own.report(Instant::from_secs(1), report(10.0, true));
+        let north_m = |after_ms: u64| {
+            let at = own.point_at(Instant::from_millis(1_000 + after_ms), &geometry).unwrap();
+            f64::from(at.latitude_e7 - 394_825_940) * 0.0111
+        };
+        assert!((north_m(200) - 2.0).abs() < 0.05, "{}", north_m(200));
+        assert!((north_m(5_000) - 5.0).abs() < 0.05, "{}", north_m(5_000));
+    }
+}

@@ -1,4 +1,4 @@
-//! Planning one flight: who flies which slot, who takes off when, and each aircraft's own waypoints.
+//! Planning one flight: the slot of each aircraft, the order of take-off, and each aircraft's own waypoints.
 
 use core::f64::consts::TAU;
 
@@ -116,7 +116,7 @@ pub fn heading_rad(plan: &Plan) -> f64 {
     f64::from(plan.heading_urad) / 1e6
 }
 
-/// What a swarm is to fly, before anybody knows where its members stand.
+/// What a swarm is to fly, before it is known where its members stand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Task {
     /// Waypoints of the centre. Where a pilot flies the master, only the height of the first counts: the
@@ -133,10 +133,10 @@ impl Task {
     }
 }
 
-/// Plans a flight of `aircraft` (who stands where).
+/// Plans a flight of `aircraft`, each of which stands at a position.
 ///
 /// The formation assembles above the middle of where the aircraft stand (as the reference does), slots go
-/// to aircraft at the least sum of squared distances, and the aircraft with the longest way takes off
+/// to aircraft at the least sum of squared distances, and the aircraft with the longest path takes off
 /// first. Where a pilot flies the master, the formation assembles around the master instead, the master
 /// is its centre, and the order of take-off leaves it out.
 ///
@@ -159,8 +159,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Whether it can be flown: it fits a datagram, every slot's waypoints are where they may be, and nobody
-    /// comes too near to another while they take off.
+    /// Whether it can be flown: it fits a datagram, every slot's waypoints are where they may be, and no two
+    /// aircraft come too near to each other while they take off.
     ///
     /// # Errors
     /// Names what makes the flight impossible.
@@ -183,7 +183,7 @@ impl Draft {
 /// The plan of [`make`], before it is known whether it can be flown.
 ///
 /// # Errors
-/// There is no such formation, or no way to fly.
+/// There is no such formation, or it cannot be flown.
 pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> Result<Draft, PlanError> {
     let n = aircraft.len();
     let formation = shape::configured(config.layout, &config.offsets, n, config.distance_m)?;
@@ -239,7 +239,7 @@ pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> R
         waypoints,
         ..Plan::default()
     };
-    shape::tell(&mut plan, &formation);
+    shape::write(&mut plan, &formation);
     let _ = plan.slots.resize(n, VehicleId(0));
     for (i, &slot) in slot_of.iter().enumerate() {
         plan.slots[slot] = aircraft[i].0;
@@ -288,33 +288,33 @@ impl TakeOffPaths<'_> {
         [home.extend(0.0), home.extend(first_m), self.air[slot].extend(height_m)]
     }
 
-    fn stops(&self, config: &Config, plan: &Plan, aircraft: usize) -> Vec<TimedPosition, 3> {
+    fn timed(&self, config: &Config, plan: &Plan, aircraft: usize) -> Vec<TimedPosition, 3> {
         let [home, above, slot] = self.corners(aircraft);
         let climb_s = (above - home).length() / CLIMB_M_S;
         let own = self.slot_of[aircraft] as u8;
-        let mut stops = Vec::new();
-        let Some(turn) = plan.take_off_order.iter().position(|&s| s == own) else {
-            let _ = stops.push(TimedPosition { time_s: 0.0, at_m: home });
-            return stops;
+        let mut timed = Vec::new();
+        let Some(index) = plan.take_off_order.iter().position(|&s| s == own) else {
+            let _ = timed.push(TimedPosition { time_s: 0.0, at_m: home });
+            return timed;
         };
         let wait_s = match config.take_off {
-            Manner::Sequential => turn as f64 * (climb_s + HANDOVER_S),
+            Manner::Sequential => index as f64 * (climb_s + HANDOVER_S),
             Manner::Simultaneous => 0.0,
         };
         let cruise_s = (slot - above).length() / CRUISE_M_S;
-        let _ = stops.push(TimedPosition { time_s: wait_s, at_m: home });
-        let _ = stops.push(TimedPosition { time_s: wait_s + climb_s, at_m: above });
-        let _ = stops.push(TimedPosition { time_s: wait_s + climb_s + cruise_s, at_m: slot });
-        stops
+        let _ = timed.push(TimedPosition { time_s: wait_s, at_m: home });
+        let _ = timed.push(TimedPosition { time_s: wait_s + climb_s, at_m: above });
+        let _ = timed.push(TimedPosition { time_s: wait_s + climb_s + cruise_s, at_m: slot });
+        timed
     }
 
     /// The first two that come nearer than the separation. One after the other, as their times go. All at
-    /// once, at whatever times: who hears the word late must be as safe.
+    /// once, at whatever times: one that receives the release late must be as safe.
     fn conflict(&self, config: &Config, plan: &Plan) -> Option<(usize, usize, f64)> {
         let n = self.ground.len();
         (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).find_map(|(a, b)| {
             let distance_m = match config.take_off {
-                Manner::Sequential => closest_m(&self.stops(config, plan, a), &self.stops(config, plan, b)),
+                Manner::Sequential => closest_m(&self.timed(config, plan, a), &self.timed(config, plan, b)),
                 Manner::Simultaneous => {
                     let legs = |[home, above, slot]: [DVec3; 3]| {
                         [Path { from_m: home, to_m: above }, Path { from_m: above, to_m: slot }]
@@ -397,13 +397,13 @@ pub fn landing_place(
     point(frame.to_position(DVec3::new(offset.x, offset.y, 0.0)), height_mm)
 }
 
-/// The place so far east and north of another, at its height.
+/// The position so far east and north of another, at its height.
 pub(crate) fn moved(from: Point, east_m: f64, north_m: f64) -> Point {
     point(Frame::new(position(from)).to_position(DVec3::new(east_m, north_m, 0.0)), from.height_mm)
 }
 
 /// Heights at which the aircraft of a flight return, each in a layer of its own above all waypoints, so that no
-/// two meet on their ways home.
+/// two meet on their paths home.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layers {
     lowest_mm: i32,
@@ -427,7 +427,7 @@ impl Layers {
         Some(Self { lowest_mm, apart_mm, count: (room_mm / apart_mm) as usize + 1 })
     }
 
-    /// The layer of a slot: whoever takes off last has the lowest, because its way home passes over the fewest.
+    /// The layer of a slot: the last to take off has the lowest, because its path home passes over the fewest.
     /// Those for whom no layer is left share the lowest.
     pub fn height_mm(&self, plan: &Plan, slot: usize) -> i32 {
         match rank(plan, slot) {
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn others_look_for_an_aircraft_where_its_own_route_leads_it() {
+    fn others_expect_an_aircraft_where_its_own_route_leads_it() {
         use wingbeat_geo::formation::{Layout, Offset, Offsets};
         let place = |right_dm, up_dm| Offset { right_dm, ahead_dm: 0, up_dm };
         let mut config = Config::new(VehicleId(1), VehicleId(1), 3);

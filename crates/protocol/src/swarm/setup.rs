@@ -358,3 +358,63 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{MASTER, Member, OTHER, THIRD};
+    use super::*;
+    use crate::{Command, Input};
+
+    #[test]
+    fn muscop_07_a_plan_is_adopted_once_and_from_the_master_only() {
+        let mut member = Member::new(OTHER);
+        let plan = Message::Data(Member::plan());
+        assert_eq!(member.receive_in(7, THIRD, plan.clone()), Some(Refused::Stranger));
+        // Before the operator's Setup it is not for this aircraft yet.
+        assert_eq!(member.receive_in(7, MASTER, plan.clone()), Some(Refused::OtherFlight));
+        member.handle(Input::Operator(Command::Setup));
+        assert_eq!(member.receive_in(0, MASTER, plan.clone()), Some(Refused::Contradiction));
+        assert_eq!(member.receive_in(7, MASTER, plan.clone()), None);
+        assert_eq!((member.swarm.assignment().flight(), member.orders()), (7, [Order::LoadRoute].into()));
+        assert_eq!(member.receive_in(8, MASTER, plan), Some(Refused::OtherFlight));
+        assert_eq!(member.swarm.plan_acknowledgement(), None, "the flight controller has no route yet");
+        member.handle(Input::Done(Order::LoadRoute));
+        assert!(member.swarm.plan_acknowledgement().is_some());
+    }
+
+    #[test]
+    fn muscop_18_a_member_that_holds_another_plan_is_refused_and_logged_once() {
+        let mut member = Member::planned();
+        let other = Message::DataAck { hash: 1 };
+        assert_eq!(member.receive(THIRD, other.clone()), Some(Refused::Contradiction));
+        assert_eq!(member.receive(THIRD, other), Some(Refused::Contradiction));
+        assert_eq!(member.logged("holds another plan"), 1);
+        let hash = plan::hash(member.swarm.assignment().plan());
+        assert_eq!(member.receive(THIRD, Message::DataAck { hash }), None);
+    }
+
+    #[test]
+    fn muscop_18_calls_of_duplicates_and_of_unexpected_aircraft_are_noticed_and_forgotten() {
+        let mut master = Member::new(MASTER);
+        let call = call_number(MASTER);
+        let place = |e7: i32| Point { latitude_e7: 394_825_940 + e7, longitude_e7: -3_462_650, height_mm: 0 };
+        let hello = |e7| Message::Hello { at: place(e7) };
+        assert_eq!(master.receive_in(call ^ 1, OTHER, hello(0)), Some(Refused::OtherFlight));
+        for id in [OTHER, THIRD] {
+            assert_eq!(master.receive_in(call, id, hello(500)), None);
+        }
+        assert_eq!(
+            (master.swarm.setup().count(), master.swarm.setup().check_callers(&master.config)),
+            (3, Ok(()))
+        );
+        // 30 m are 2,700e-7 degree.
+        assert_eq!(master.receive_in(call, OTHER, hello(4_000)), None);
+        let refused = master.swarm.setup().check_callers(&master.config);
+        assert_eq!(refused, Err(Denied::DuplicateId(OTHER)));
+        let fourth = VehicleId(99);
+        assert_eq!(master.receive_in(call, fourth, hello(900)), Some(Refused::Stranger));
+        master.now = master.now + master.config.time_to_live;
+        master.handle(Input::Wake);
+        assert_eq!(master.swarm.setup().check_callers(&master.config), Ok(()));
+    }
+}

@@ -1,5 +1,5 @@
-//! The formation as a plan carries it: a number for its layout, and the places themselves where they cannot be
-//! worked out from that.
+//! The formation as a plan carries it: a number for its layout, and the offsets themselves where they cannot be
+//! calculated from that.
 
 use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{Formation, FormationError};
@@ -25,12 +25,13 @@ pub fn configured(
 }
 
 /// Writes the formation into a plan.
-pub fn tell(plan: &mut Plan, formation: &Formation) {
+pub fn write(plan: &mut Plan, formation: &Formation) {
     plan.layout = formation.layout().number();
     plan.offsets.clear();
     if formation.layout().is_listed() {
-        let told = |o: &Offset| SlotOffset { right_dm: o.right_dm, ahead_dm: o.ahead_dm, up_dm: o.up_dm };
-        plan.offsets.extend(formation.offsets().iter().map(told));
+        let slot_offset =
+            |o: &Offset| SlotOffset { right_dm: o.right_dm, ahead_dm: o.ahead_dm, up_dm: o.up_dm };
+        plan.offsets.extend(formation.offsets().iter().map(slot_offset));
     }
 }
 
@@ -44,12 +45,12 @@ pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
     if !layout.is_listed() {
         return Ok(Formation::new(layout, count, distance_m)?);
     }
-    let heard = |o: &SlotOffset| Offset { right_dm: o.right_dm, ahead_dm: o.ahead_dm, up_dm: o.up_dm };
-    let offsets: Offsets = plan.offsets.iter().map(heard).collect();
+    let offset = |o: &SlotOffset| Offset { right_dm: o.right_dm, ahead_dm: o.ahead_dm, up_dm: o.up_dm };
+    let offsets: Offsets = plan.offsets.iter().map(offset).collect();
     Ok(Formation::listed(layout, &offsets, count, distance_m)?)
 }
 
-/// The slot that leads, without working out where all others lie.
+/// The slot that leads, without calculating the offsets of all others.
 pub fn center_slot(plan: &Plan) -> usize {
     Layout::from_number(plan.layout).map_or(0, |layout| layout.center_slot(plan.slots.len()))
 }
@@ -75,12 +76,12 @@ mod tests {
             slots: (0..formation.count() as u64).map(VehicleId).collect(),
             ..Plan::default()
         };
-        tell(&mut plan, formation);
+        write(&mut plan, formation);
         plan
     }
 
     #[test]
-    fn every_formation_is_heard_as_it_was_told() {
+    fn every_formation_is_read_as_it_was_written() {
         let offsets: Offsets =
             (0..7).map(|n| Offset { right_dm: n * 300, ahead_dm: -n * n * 40, up_dm: n * 25 }).collect();
         let split_up = (2..=8).map(|parts| Layout::SplitUp { parts });
@@ -89,23 +90,19 @@ mod tests {
                 let formation = configured(asked, &offsets, count, 20.0).unwrap();
                 let plan = plan_of(&formation);
                 assert_eq!(plan.offsets.is_empty(), !asked.is_listed(), "{asked}");
-                let heard = super::formation(&plan).unwrap();
-                assert_eq!(heard.layout().name(), asked.name());
+                let read = super::formation(&plan).unwrap();
+                assert_eq!(read.layout().name(), asked.name());
                 assert_eq!(center_slot(&plan), formation.center_slot(), "{asked} of {count}");
                 for slot in 0..count {
-                    assert_eq!(
-                        heard.offset_m(slot, 1.0),
-                        formation.offset_m(slot, 1.0),
-                        "{asked} of {count}"
-                    );
-                    assert_eq!(heard.height_m(slot), formation.height_m(slot), "{asked} of {count}");
+                    assert_eq!(read.offset_m(slot, 1.0), formation.offset_m(slot, 1.0), "{asked} of {count}");
+                    assert_eq!(read.height_m(slot), formation.height_m(slot), "{asked} of {count}");
                 }
             }
         }
     }
 
     #[test]
-    fn places_that_were_told_too_near_to_each_other_are_refused() {
+    fn offsets_too_near_to_each_other_are_refused() {
         let offsets = [0, 300, 600].map(|right_dm| Offset { right_dm, ..Offset::default() });
         let mut plan = plan_of(&Formation::custom(&offsets, 3, 20.0).unwrap());
         assert!(super::formation(&plan).is_ok());

@@ -27,6 +27,21 @@ pub(crate) struct Table<P> {
     order: Vec<(usize, String)>,
 }
 
+/// The parts that have rows of their own.
+pub(crate) const PARTS: [&str; 5] = ["setup", "take_off", "flight", "landing", "abort"];
+
+/// The part to which a state belongs.
+fn part_of(state: &str) -> &'static str {
+    match state.trim_end_matches(", disarmed") {
+        "Start" | "Setup" | "ReadyToFly" => "setup",
+        "SetupFinished" => "take_off",
+        "MovingToLand" | "Landing" | "Finished" => "landing",
+        state if state.starts_with("TakingOff") => "take_off",
+        state if state.starts_with("Aborted") => "abort",
+        _ => "flight",
+    }
+}
+
 /// The flight that the messages of a table belong to.
 pub(crate) struct FlightOf {
     pub(crate) number: u32,
@@ -66,10 +81,16 @@ impl<P: Protocol + Clone> Table<P> {
         self.order.iter().any(|(_, found)| found.trim_end_matches(", disarmed") == state)
     }
 
-    /// The rows of a role: of each state the effects, and the inputs that have them. An input that has none is not listed.
-    pub(crate) fn rows(&self, role: usize, flight: &FlightOf, name: impl Fn(&P) -> String) -> String {
+    /// The rows of a role in a part: of each state the effects, and the inputs that have them. An input that has none is not listed.
+    pub(crate) fn rows(
+        &self,
+        role: usize,
+        part: &str,
+        flight: &FlightOf,
+        name: impl Fn(&P) -> String,
+    ) -> String {
         let mut rows = String::new();
-        for key in self.order.iter().filter(|(r, _)| *r == role) {
+        for key in self.order.iter().filter(|(r, state)| *r == role && part_of(state) == part) {
             rows += &std::format!("{}\n", key.1);
             let mut by_effect: Vec<(String, Vec<String>)> = Vec::new();
             for (input, effect) in self.found[key].effects(flight, flight.own[role], &name) {

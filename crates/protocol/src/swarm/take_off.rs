@@ -275,3 +275,48 @@ pub(super) enum TakeOffMessage {
     /// The sender knows that all hover in their slots.
     Confirmed,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_secs(seconds)
+    }
+
+    #[test]
+    fn muscop_26_the_wait_for_others_begins_anew_only_when_the_take_off_advances() {
+        let mut take_off = TakeOff::begin(at(0));
+        take_off.watch(at(1));
+        assert_eq!(take_off.progressed_at, at(0), "no aircraft has left the ground");
+        take_off.made_room.insert(1);
+        take_off.watch(at(2));
+        take_off.watch(at(3));
+        assert_eq!(take_off.progressed_at, at(2));
+        take_off.report_in_slot(1);
+        take_off.watch(at(4));
+        assert_eq!(take_off.progressed_at, at(4));
+        // Before the start a second missing member does not begin it anew, and one that is back does.
+        take_off.begin_state(at(5));
+        take_off.watch_missing(at(6), false);
+        take_off.watch_missing(at(7), true);
+        take_off.watch_missing(at(8), true);
+        assert_eq!(take_off.progressed_at, at(7));
+        take_off.watch_missing(at(9), false);
+        assert_eq!(take_off.progressed_at, at(9));
+    }
+
+    #[test]
+    fn muscop_22_a_member_is_in_its_slot_by_its_own_report_or_the_leaders() {
+        let mut take_off = TakeOff::begin(at(0));
+        take_off.made_room.insert(2);
+        assert!(!take_off.is_in_slot(2));
+        take_off.report_in_slot(2);
+        assert!(take_off.is_in_slot(2) && !take_off.is_in_slot(3));
+        take_off.all_in_slots = true;
+        assert!(take_off.is_in_slot(3));
+        take_off.confirmed.insert(2);
+        take_off.begin_state(at(1));
+        assert_eq!((take_off.confirmed, take_off.in_slot()), (SlotSet::EMPTY, SlotSet::of(2)));
+    }
+}

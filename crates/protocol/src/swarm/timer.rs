@@ -120,7 +120,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub(crate) fn poll_timeout<H: Host<Flight = F>>(&self, host: &H) -> (Instant, &'static str) {
         let timer = self.timers.next(|timer| self.runs(timer) || host.runs(self, timer));
         let deadline = match self.state {
-            State::Aborted(Abort::Failure { land_at }) => Some((land_at, "nobody decided")),
+            State::Aborted(Abort::Failure { land_at }) => Some((land_at, "no operator decided")),
             State::TakingOff(_) | State::SetupFinished => {
                 self.stalled_at().map(|at| (at, "others are missing"))
             }

@@ -161,23 +161,23 @@ impl Reason {
             Self::Operator => "; operator",
             Self::Excluded => "; excluded by the operator",
             Self::OrderFailed => "; an order failed",
-            Self::TargetNotReached => "; the place was not reached in time",
-            Self::Undecided => "; nobody decided in time",
-            Self::ReturnBlocked => "; the way home stays blocked: lands here",
+            Self::TargetNotReached => "; the target was not reached in time",
+            Self::Undecided => "; no operator decided in time",
+            Self::ReturnBlocked => "; the path home stays blocked: lands here",
             Self::EndedByLeader => "; the leader ends the flight here",
-            Self::MembersMissing => "; others are missing and nobody decided in time: lands here",
-            Self::TakeOffBlocked => "; an aircraft that is lost blocks the way: stays on the ground",
-            Self::FlightBlocked => {
-                "; the way past an aircraft that is lost stays blocked: all land where they are"
+            Self::MembersMissing => "; others are missing and no operator decided in time: lands here",
+            Self::TakeOffBlocked => "; a lost aircraft blocks the path: stays on the ground",
+            Self::FlightBlocked => "; the leg past a lost aircraft stays blocked: all land where they are",
+            Self::LeftBehind => "; left behind: the others have left",
+            Self::NextLegOccupied => "; another stays on the leg to the next waypoint",
+            Self::NextLegBlocked => "; left behind: others wait on the leg to the next waypoint",
+            Self::LegOccupied => "; another stays ahead on the leg",
+            Self::LandingPathBlocked => "; another may be on the path to the landing position: lands here",
+            Self::LandingPathOccupied => {
+                "; another stays ahead on the path to the landing position: lands here"
             }
-            Self::LeftBehind => "; left behind: the others have gone on",
-            Self::NextLegOccupied => "; another stays in the way to the next waypoint",
-            Self::NextLegBlocked => "; left behind: others wait on the way to the next waypoint",
-            Self::LegOccupied => "; another stays in the way to the waypoint",
-            Self::LandingPathBlocked => "; another may be in the way to the landing place",
-            Self::LandingPathOccupied => "; another stays in the way to the landing place",
             Self::LeaderSilent => "; the leader is silent",
-            Self::LeaderSilentUndecided => "; the leader is silent and nobody decided in time",
+            Self::LeaderSilentUndecided => "; the leader is silent and no operator decided in time",
         }
     }
 }

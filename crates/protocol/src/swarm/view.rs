@@ -107,15 +107,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::TakingOff(phase) => self.take_off_detail(phase),
             State::SetupFinished => text!("in slot {}, waiting for the start", self.assignment.slot()),
             State::Flying(_) => return None,
-            State::MovingToLand => text!("to the landing place"),
+            State::MovingToLand => text!("to the landing position"),
             State::Landing if self.landing.is_in_place() => text!("landing where it is"),
             State::Landing => text!("landing"),
             State::Finished => text!("mission completed, landed"),
             State::Aborted(Abort::Ending(EndFlight::Hold)) => text!("holding"),
             State::Aborted(Abort::Ending(EndFlight::Return)) => text!("returning to launch"),
             State::Aborted(Abort::Ending(EndFlight::Land)) => text!("landing"),
-            State::Aborted(Abort::ReturnHeld { .. }) => text!("holding until the way home is clear"),
-            State::Aborted(Abort::LandAside { .. }) => text!("flying aside to land: somebody is below"),
+            State::Aborted(Abort::ReturnHeld { .. }) => text!("holding until the path home is clear"),
+            State::Aborted(Abort::LandAside { .. }) => {
+                text!("flying aside to land: another aircraft is below")
+            }
             State::Aborted(Abort::Failure { .. }) => text!("holding, then landing"),
             State::Aborted(Abort::Ground) => text!("on the ground"),
         })

@@ -3,7 +3,7 @@
 use std::string::String;
 
 use super::*;
-use crate::swarm::table::{FlightOf, Table};
+use crate::swarm::table::{FlightOf, PARTS, Table};
 
 const ROLES: [&str; 2] = ["follow_10_leader", "follow_10_slave"];
 
@@ -61,7 +61,7 @@ fn follow_10_the_transition_table() {
     // The whole flight, and a landing in formation.
     for change in [USUAL, |c: &mut Config| c.landing = Landing::Formation] {
         let mut rig = Rig::new(3, Layout::Linear, change);
-        rig.until("hellos", 30, |r| r.craft[0].follow.swarm.setup().count() == 3);
+        rig.until("calls", 30, |r| r.craft[0].follow.swarm.setup().count() == 3);
         fly(&mut rig, &mut table, 1, |_| false);
         rig.command_all(Command::Setup);
         fly(&mut rig, &mut table, 600, |r| {
@@ -97,7 +97,7 @@ fn follow_10_the_transition_table() {
             ),
         ],
     };
-    rig.hears = |_, from, _| from != 0;
+    rig.receives = |_, from, _| from != 0;
     fly(&mut rig, &mut table, 100, |r| r.slaves_in(StateId::Aborted));
     for command in [Command::Hold, Command::Return, Command::Land] {
         for is_up in [false, true] {
@@ -105,7 +105,7 @@ fn follow_10_the_transition_table() {
             if is_up {
                 rig.lead();
             } else {
-                rig.until("hellos", 30, |r| r.craft[0].follow.swarm.setup().count() == 3);
+                rig.until("calls", 30, |r| r.craft[0].follow.swarm.setup().count() == 3);
                 rig.command_all(Command::Setup);
             }
             (0..2).for_each(|i| rig.feed(i, Input::Operator(command)));
@@ -116,6 +116,9 @@ fn follow_10_the_transition_table() {
         assert!(table.has(state), "{state} was never reached");
     }
     for (role, name_of_role) in ROLES.into_iter().enumerate() {
-        insta::assert_snapshot!(name_of_role, table.rows(role, &flight, name));
+        for part in PARTS {
+            let rows = table.rows(role, part, &flight, name);
+            insta::assert_snapshot!(std::format!("{name_of_role}_{part}"), rows);
+        }
     }
 }

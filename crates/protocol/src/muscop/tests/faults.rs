@@ -1,8 +1,8 @@
-//! Members that die, leave, stop, and do not hear: nobody comes near another, and all come down.
+//! Members that die, leave, stop, and receive nothing: no two aircraft come near each other, and all land.
 
 use super::*;
 
-/// Legs on which nobody passes the slot of another: at right angles to the row.
+/// Legs on which no aircraft passes the slot of another: at right angles to the row.
 pub(super) fn straight_on(rig: &mut Rig) {
     let ahead = mission(&[(0.0, 0.0), (0.0, 200.0), (0.0, 400.0), (0.0, 600.0)], 20.0);
     rig.craft[0].muscop.set_mission(&ahead).unwrap();
@@ -38,8 +38,8 @@ fn muscop_05_the_next_in_order_leads_when_the_centre_is_lost() {
 }
 
 #[test]
-fn muscop_12_nobody_goes_on_past_the_place_of_a_lost_member() {
-    // The second leg leads along the row: past the place where the lost one hovers.
+fn muscop_12_no_aircraft_flies_past_the_position_of_a_lost_member() {
+    // The second leg leads along the row: past the position where the lost one hovers.
     for lost in 0..3 {
         let mut rig = Rig::new(3, Layout::Linear, 4);
         rig.set_up();
@@ -72,13 +72,13 @@ fn muscop_13_a_member_that_leaves_or_is_excluded_holds_others_up_no_longer() {
     for i in 0..3 {
         assert_eq!(rig.craft[i].muscop.state_id(), StateId::Finished, "{i}: {:?}", rig.details());
     }
-    assert!(rig.says(3, "excluded by the operator"), "{:?}", rig.craft[3].log);
+    assert!(rig.has_logged(3, "excluded by the operator"), "{:?}", rig.craft[3].log);
     assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
 }
 
 #[test]
-fn muscop_13_of_several_excluded_each_hears_of_it_and_all_know_by_whom() {
-    // Two hang on the first leg; the operator tells the leader only, and the first of them never answers.
+fn muscop_13_of_several_excluded_each_receives_it_and_all_know_where_it_was_commanded() {
+    // Two hang on the first leg; the operator excludes them at the leader only, and the first of them never answers.
     let mut rig = Rig::new(5, Layout::Linear, 3);
     straight_on(&mut rig);
     rig.set_up();
@@ -98,13 +98,13 @@ fn muscop_13_of_several_excluded_each_hears_of_it_and_all_know_by_whom() {
         rig.feed(leader, Input::Operator(Command::Exclude { member: who }));
     }
     rig.until("the other leaves", 30, |r| r.craft[other].muscop.state_id() == StateId::Aborted);
-    assert!(rig.says(other, "excluded by the operator"), "{:?}", rig.craft[other].log);
+    assert!(rig.has_logged(other, "excluded by the operator"), "{:?}", rig.craft[other].log);
     let by = id(leader, &rig);
     let left = id(other, &rig);
-    let hears = |rig: &Rig, i: usize| {
+    let receives = |rig: &Rig, i: usize| {
         rig.craft[i].muscop.details().absentees.iter().any(|a| a.id == left && a.leaves.is_some())
     };
-    rig.until("all hear it", 5, |r| (0..5).all(|i| i == dead || i == other || hears(r, i)));
+    rig.until("all hear it", 5, |r| (0..5).all(|i| i == dead || i == other || receives(r, i)));
     for i in (0..5).filter(|&i| i != dead && i != other) {
         let absentees = rig.craft[i].muscop.details().absentees;
         assert_eq!(absentees.len(), 2, "{i}: {absentees:?}");
@@ -122,7 +122,7 @@ fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_th
         for (dies, after_s) in [(false, 0), (true, 0), (true, 4), (true, 9), (true, 16)] {
             let mut rig = Rig::new(4, Layout::Linear, 3);
             straight_on(&mut rig);
-            rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 4);
+            rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 4);
             rig.command_all(Command::Setup);
             if dies {
                 rig.until("taking off", 60, |r| r.all_in(StateId::TakingOff));
@@ -143,9 +143,9 @@ fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_th
                     matches!(r.craft[i].muscop.state_id(), StateId::SetupFinished | StateId::Aborted)
                 })
             });
-            // Only whom the lost one blocks stays on the ground.
+            // Only those that the lost one blocks stay on the ground.
             let stays = others().filter(|&i| rig.craft[i].muscop.state_id() == StateId::Aborted);
-            let stays = stays.inspect(|&i| assert!(rig.says(i, "blocks the way"))).count();
+            let stays = stays.inspect(|&i| assert!(rig.has_logged(i, "blocks the path"))).count();
             assert!(stays <= usize::from(dies) * 2, "{context}: {:?}", rig.details());
             for i in others() {
                 if rig.craft[i].muscop.permits(Command::Start).is_ok() {
@@ -158,13 +158,13 @@ fn muscop_14_a_member_that_fails_to_arm_or_dies_in_the_take_off_does_not_stop_th
     }
 }
 
-/// Two halves that do not hear one another for a while; both go on, and nobody ever has two leaders for
-/// longer than the time to live among those who hear one another.
+/// Two halves that do not receive each other for a while; both fly on, and no half has two leaders for longer than the
+/// time to live.
 #[test]
 fn muscop_15_partitions_never_keep_two_leaders() {
     use rand_core::Rng as _;
     for seed in 0..20 {
-        let mut chance = rand_pcg::Pcg64Mcg::new(seed);
+        let mut rng = rand_pcg::Pcg64Mcg::new(seed);
         let mut rig = Rig::new(6, Layout::Linear, seed as u64);
         straight_on(&mut rig);
         rig.set_up();
@@ -175,9 +175,9 @@ fn muscop_15_partitions_never_keep_two_leaders() {
         let end = rig.now + Duration::from_secs(400);
         while !rig.all_down() && rig.now < end {
             if rig.now >= changes_at {
-                groups = if groups == 0 { chance.next_u64() & 63 } else { 0 };
-                rig.hears = Box::new(move |_, from, to| groups >> from & 1 == groups >> to & 1);
-                changes_at = rig.now + Duration::from_millis(2_000 + chance.next_u64() % 30_000);
+                groups = if groups == 0 { rng.next_u64() & 63 } else { 0 };
+                rig.receives = Box::new(move |_, from, to| groups >> from & 1 == groups >> to & 1);
+                changes_at = rig.now + Duration::from_millis(2_000 + rng.next_u64() % 30_000);
                 two_since = None;
             }
             rig.step();
@@ -201,33 +201,33 @@ fn muscop_15_partitions_never_keep_two_leaders() {
     }
 }
 
-/// Legs of which the second and the last lead along the row: everybody flies through the places of others.
+/// Legs of which the second and the last lead along the row: all fly through the positions of others.
 pub(super) fn along_the_row(rig: &mut Rig) {
     let legs = mission(&[(0.0, 0.0), (0.0, 100.0), (200.0, 100.0), (200.0, 200.0), (0.0, 200.0)], 20.0);
     rig.craft[0].muscop.set_mission(&legs).unwrap();
 }
 
 #[test]
-fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
+fn muscop_16_no_aircraft_flies_through_the_position_of_one_that_has_not_left() {
     for seed in 0..12u64 {
         let mut rig = Rig::new(5, Layout::Linear, seed);
         along_the_row(&mut rig);
         rig.set_up();
         rig.command_all(Command::Start);
-        // Each in turn is deaf for four of twenty seconds, and a third of the rest is lost.
+        // One after the other receives nothing for four of twenty seconds, and a quarter of the rest is lost.
         let begun = rig.now;
         while !rig.all_down() {
             assert!(rig.now.since(begun) < Duration::from_secs(900), "seed {seed}: {:?}", rig.details());
             let deaf = (rig.now.since(begun).as_millis() as u64 / 4_000 + seed) % 5;
-            rig.hears = Box::new(move |n, _, to| {
+            rig.receives = Box::new(move |n, _, to| {
                 to as u64 != deaf && (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed) >> 33 & 3 != 0
             });
             rig.step();
         }
-        // Who is deaf for too long comes down where it is.
+        // One that receives nothing for too long lands where it is.
         for i in 0..5 {
             assert!(
-                rig.craft[i].muscop.state_id() == StateId::Finished || rig.says(i, "lands here"),
+                rig.craft[i].muscop.state_id() == StateId::Finished || rig.has_logged(i, "lands here"),
                 "seed {seed}, {i}: {:?}",
                 rig.craft[i].log
             );
@@ -237,7 +237,7 @@ fn muscop_16_nobody_flies_through_the_place_of_one_that_has_not_left() {
 }
 
 #[test]
-fn muscop_17_nobody_flies_into_one_that_stops_ahead() {
+fn muscop_17_no_aircraft_flies_into_one_that_stops_ahead() {
     for stops in 0..5 {
         for (after_s, dead) in [(3, false), (7, false), (3, true), (7, true)] {
             let mut rig = Rig::new(5, Layout::Linear, 1);
@@ -278,7 +278,7 @@ fn muscop_17_those_behind_one_that_reports_that_it_holds_hold_at_once() {
             .all(|c| c.muscop.state_id() == StateId::MovingToWaypoint && c.muscop.reached() == Some(1))
     });
     let (behind, ahead) = (rig.leader(), (rig.leader() + 1) % 5);
-    rig.hears = Box::new(move |_, from, to| (from, to) != (ahead, behind));
+    rig.receives = Box::new(move |_, from, to| (from, to) != (ahead, behind));
     let reports = |rig: &mut Rig, gap_m: f64, message: fn(Point) -> Message| {
         let craft = &rig.craft[behind];
         let position = craft.frame.to_position(craft.at + DVec3::new(gap_m, 0.0, 0.0));
@@ -297,10 +297,10 @@ fn muscop_17_those_behind_one_that_reports_that_it_holds_hold_at_once() {
     assert_eq!(rig.craft[behind].order, Some(Order::Hold));
 }
 
-/// One that heard nobody has gone on by itself. When it hears the others again, its way is no word of theirs: they
-/// still wait for their slowest.
+/// One that received no other flew on alone. When it receives the others again, its leg is no command of their leader:
+/// they still wait for their slowest.
 #[test]
-fn muscop_22_who_went_on_by_itself_relays_nobodys_word() {
+fn muscop_22_one_that_flew_on_alone_relays_no_command() {
     let mut rig = Rig::new(5, Layout::Linear, 4);
     straight_on(&mut rig);
     rig.set_up();
@@ -310,12 +310,12 @@ fn muscop_22_who_went_on_by_itself_relays_nobodys_word() {
     let alone = (0..5).rfind(|&i| i != center).unwrap();
     let slow = (0..5).find(|&i| i != center).unwrap();
     let order = rig.craft[slow].order.take();
-    rig.hears = Box::new(move |_, from, to| from != alone && to != alone);
-    rig.until("on by itself", 60, |r| {
+    rig.receives = Box::new(move |_, from, to| from != alone && to != alone);
+    rig.until("on alone", 60, |r| {
         r.craft[alone].muscop.reached() == Some(1)
             && r.craft[alone].muscop.state_id() == StateId::MovingToWaypoint
     });
-    rig.hears = Box::new(|_, _, _| true);
+    rig.receives = Box::new(|_, _, _| true);
     for _ in 0..20 * 15 {
         rig.step();
         for i in (0..5).filter(|&i| i != alone && i != slow) {
@@ -326,14 +326,14 @@ fn muscop_22_who_went_on_by_itself_relays_nobodys_word() {
     rig.until("landing", 300, |r| r.all_in(StateId::Finished));
 }
 
-/// The first of the take-off heard nobody from before it left until it hovered in its slot: the others, who waited
-/// on the ground for its answer, get it then.
+/// The first of the take-off received no other from before it left until it hovered in its slot: the others, which
+/// waited on the ground for its answer, get it then.
 #[test]
-fn muscop_22_who_is_long_in_its_slot_still_answers_those_who_wait_on_the_ground() {
+fn muscop_22_one_that_is_long_in_its_slot_still_answers_those_on_the_ground() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
-    // The master in the middle has the shortest way, and is the last.
+    // The master in the middle has the shortest path, and is the last.
     (rig.craft[0].at, rig.craft[1].at) = (rig.craft[1].at, rig.craft[0].at);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+    rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
     rig.command_all(Command::Setup);
     rig.until("plan", 10, |r| r.craft.iter().any(|c| c.muscop.state_id() == StateId::ReadyToFly));
     let plan = &rig.craft[0].muscop.swarm.assignment().plan();
@@ -341,9 +341,9 @@ fn muscop_22_who_is_long_in_its_slot_still_answers_those_who_wait_on_the_ground(
     let first = rig.craft.iter().position(|c| c.muscop.swarm.assignment().slot() == first).unwrap();
     assert_ne!(first, 0, "the master knows that nobody answered");
     rig.until("ready", 10, |r| r.craft[first].muscop.state_id() == StateId::ReadyToFly);
-    rig.hears = Box::new(move |_, from, to| from != first && to != first);
+    rig.receives = Box::new(move |_, from, to| from != first && to != first);
     rig.until("up alone", 120, |r| r.craft[first].muscop.state_id() == StateId::SetupFinished);
-    rig.hears = Box::new(|_, _, _| true);
+    rig.receives = Box::new(|_, _, _| true);
     rig.until("setup", 120, |r| r.all_in(StateId::SetupFinished));
     assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
 }

@@ -1,12 +1,12 @@
-//! Words that are taken back, landings of swarms that are not whole, and waits that end.
+//! Commands that are withdrawn, landings of swarms that are not whole, and waits that end.
 
 use rand_core::Rng as _;
 
 use super::faults::{along_the_row, straight_on};
 use super::*;
 
-/// Where somebody is in flight: the last waypoint that it has reached, and whether it has left it.
-pub(super) fn place_in_flight(rig: &Rig, i: usize) -> (Option<u16>, bool) {
+/// How far an aircraft is in flight: the last waypoint that it has reached, and whether it has left it.
+pub(super) fn progress_of(rig: &Rig, i: usize) -> (Option<u16>, bool) {
     let muscop = &rig.craft[i].muscop;
     (muscop.reached(), muscop.state_id() == StateId::MovingToWaypoint)
 }
@@ -22,9 +22,9 @@ fn in_group(rig: &Rig, i: usize, j: usize) -> bool {
 }
 
 #[test]
-fn muscop_25_nobody_leaves_before_one_that_was_given_up_and_is_heard_again() {
+fn muscop_25_no_aircraft_leaves_before_one_that_was_lost_and_is_received_again() {
     for seed in 0..24u64 {
-        let mut chance = rand_pcg::Pcg64Mcg::new(u128::from(seed) + 1);
+        let mut rng = rand_pcg::Pcg64Mcg::new(u128::from(seed) + 1);
         let mut rig = Rig::new(5, Layout::Linear, seed);
         along_the_row(&mut rig);
         rig.set_up();
@@ -36,15 +36,15 @@ fn muscop_25_nobody_leaves_before_one_that_was_given_up_and_is_heard_again() {
             assert!(rig.now.since(begun) < Duration::from_secs(1_200), "seed {seed}: {:?}", rig.details());
             if rig.now >= changes_at {
                 // Every link is silent by itself, for a stretch that may be longer than the time to live.
-                let links = chance.next_u64() & chance.next_u64();
-                rig.hears = Box::new(move |_, from, to| links >> (from * 5 + to) & 1 == 0);
-                changes_at = rig.now + Duration::from_millis(2_000 + chance.next_u64() % 6_000);
+                let links = rng.next_u64() & rng.next_u64();
+                rig.receives = Box::new(move |_, from, to| links >> (from * 5 + to) & 1 == 0);
+                changes_at = rig.now + Duration::from_millis(2_000 + rng.next_u64() % 6_000);
             }
-            let before: StdVec<_> = (0..5).map(|i| place_in_flight(&rig, i)).collect();
+            let before: StdVec<_> = (0..5).map(|i| progress_of(&rig, i)).collect();
             let groups: StdVec<_> = (0..25).map(|pair| in_group(&rig, pair / 5, pair % 5)).collect();
             rig.step();
             for i in 0..5 {
-                let (reached, moves) = place_in_flight(&rig, i);
+                let (reached, moves) = progress_of(&rig, i);
                 if !moves || before[i].1 {
                     continue;
                 }
@@ -71,16 +71,16 @@ fn muscop_23_halves_that_land_at_once_come_down_from_their_own_slots() {
         straight_on(&mut rig);
         rig.set_up();
         rig.command_all(Command::Start);
-        rig.until("last leg", 120, |r| (0..5).all(|i| place_in_flight(r, i) == (Some(2), true)));
-        rig.hears = Box::new(move |_, from, to| group >> from & 1 == group >> to & 1);
+        rig.until("last leg", 120, |r| (0..5).all(|i| progress_of(r, i) == (Some(2), true)));
+        rig.receives = Box::new(move |_, from, to| group >> from & 1 == group >> to & 1);
         rig.until("all down", 400, Rig::all_down);
         assert!(rig.all_in(StateId::Finished), "{group:05b}: {:?}", rig.details());
-        // 50 m are between the slots, 10 m between landing places.
+        // 50 m are between the slots, 10 m between landing positions.
         for (a, b) in (0..5).flat_map(|a| (0..a).map(move |b| (a, b))) {
             let apart_m = rig.craft[a].at.distance(rig.craft[b].at);
             assert!(apart_m > 45.0, "{group:05b}: {a} and {b} land {apart_m:.1} m apart");
         }
-        let not_whole = |i: usize| rig.says(i, "may be in the way to the landing place");
+        let not_whole = |i: usize| rig.has_logged(i, "may be on the path to the landing position");
         assert_eq!((0..5).filter(|&i| not_whole(i)).count(), 3, "all but the two that lead: {group:05b}");
         assert!(rig.nearest.0 > 8.0, "{group:05b}: {:?}", rig.nearest);
     }
@@ -101,7 +101,7 @@ fn muscop_23_a_swarm_that_is_whole_draws_together() {
 }
 
 #[test]
-fn muscop_24_nobody_flies_into_one_that_stops_on_its_way_to_land() {
+fn muscop_24_no_aircraft_flies_into_one_that_stops_on_its_path_to_land() {
     // In a row, the outer fly behind the inner.
     for stops in [0, 1, 3, 4] {
         for after_s in 0..6 {
@@ -132,13 +132,13 @@ fn muscop_24_nobody_flies_into_one_that_stops_on_its_way_to_land() {
 }
 
 #[test]
-fn muscop_26_who_waits_for_the_missing_lands_after_a_bounded_time() {
-    // One is lost in its slot, and nobody presses Start; or before it takes off, and the master, on the ground,
+fn muscop_26_one_that_waits_for_the_missing_lands_after_a_bounded_time() {
+    // One is lost in its slot, and no operator presses Start; or before it takes off, and the master, on the ground,
     // waits for it for ever.
     for (lost, after_s) in [(0, 0), (1, 0), (3, 0), (0, 12), (2, 25), (4, 60)] {
         let mut rig = Rig::new(5, Layout::Linear, 4);
         straight_on(&mut rig);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
+        rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
         rig.command_all(Command::Setup);
         rig.until("setup", 60, |r| r.craft.iter().all(|c| c.muscop.state_id() != StateId::Setup));
         for _ in 0..after_s * 20 {
@@ -153,13 +153,13 @@ fn muscop_26_who_waits_for_the_missing_lands_after_a_bounded_time() {
         let flying = flew(&rig);
         rig.until(&context, 480, Rig::all_down);
         assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
-        let says = (0..5).filter(|&i| rig.says(i, "nobody decided in time: lands here")).count();
+        let says = (0..5).filter(|&i| rig.has_logged(i, "no operator decided in time: lands here")).count();
         assert!(says >= flying.saturating_sub(1), "{context}: {says} of {flying}");
     }
 }
 
 #[test]
-fn muscop_26_a_swarm_that_misses_nobody_waits_for_its_start() {
+fn muscop_26_a_swarm_that_is_whole_waits_for_its_start() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.set_up();
     for _ in 0..20 * 600 {
@@ -178,8 +178,8 @@ fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
         straight_on(&mut rig);
         rig.set_up();
         rig.command_all(Command::Start);
-        // Half of all datagrams are lost, and one aircraft with its companion while it waits for its turn.
-        rig.hears = Box::new(|n, from, to| scramble(n, from, to) & 1 == 0);
+        // Half of all datagrams are lost, and one aircraft with its companion while it waits for those before it.
+        rig.receives = Box::new(|n, from, to| scramble(n, from, to) & 1 == 0);
         rig.until("landing", 400, |r| r.craft.iter().any(|c| c.muscop.state_id() == StateId::Landing));
         let center = rig.leader();
         let lost = lost.map(|n| (center + n) % 5).filter(|&n| n != center);
@@ -212,9 +212,9 @@ fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
 }
 
 /// Two are told to land, one after the other, and the second hangs above the first: it flies aside and lands there. A
-/// second *Land* is taken at its word.
+/// second *Land* lands it where it is.
 #[test]
-fn muscop_30_who_is_told_to_land_does_not_land_on_one_that_stands_below() {
+fn muscop_30_one_that_is_told_to_land_does_not_land_on_one_that_stands_below() {
     for insists in [false, true] {
         let mut rig = Rig::new(3, Layout::Linear, 3);
         rig.set_up();
@@ -226,13 +226,13 @@ fn muscop_30_who_is_told_to_land_does_not_land_on_one_that_stands_below() {
         rig.nearest.0 = f64::INFINITY;
         rig.feed(2, Input::Operator(Command::Land));
         assert!(matches!(rig.craft[2].order, Some(Order::FlyTo(_))), "{:?}", rig.craft[2].order);
-        assert!(rig.craft[2].muscop.detail().contains("somebody is below"));
+        assert!(rig.craft[2].muscop.detail().contains("another aircraft is below"));
         if insists {
             rig.feed(2, Input::Operator(Command::Land));
             assert_eq!(rig.craft[2].order, Some(Order::Land));
             continue;
         }
-        rig.until("beside", 120, |r| !r.craft[2].armed);
+        rig.until("landed aside", 120, |r| !r.craft[2].armed);
         assert!(rig.craft[2].at.distance(below) > 6.0, "{}", rig.craft[2].at);
         assert!(rig.nearest.0 > 5.0, "{:?}", rig.nearest);
     }

@@ -1,11 +1,11 @@
-//! The formation as people see it, and what a plan that cannot be flown says before anybody presses *Setup*.
+//! The formation as people see it, and why a plan cannot be flown, before the operator presses *Setup*.
 
 use super::*;
 
 fn met(count: usize, layout: Layout, change: impl Fn(&mut swarm::Config)) -> Rig {
     let mut rig = Rig::new(count, layout, 3);
     rig.configure_all(change);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == count);
+    rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == count);
     rig
 }
 
@@ -16,7 +16,7 @@ fn steps(rig: &mut Rig, seconds: usize) {
 }
 
 #[test]
-fn muscop_28_the_places_before_setup_are_those_that_setup_plans() {
+fn muscop_28_the_slots_before_setup_are_those_that_setup_plans() {
     for layout in [Layout::Linear, Layout::Matrix, Layout::CompactMesh, Layout::Wedge] {
         let mut rig = met(7, layout, |_| {});
         steps(&mut rig, 2);
@@ -28,10 +28,10 @@ fn muscop_28_the_places_before_setup_are_those_that_setup_plans() {
         let after = rig.craft[0].muscop.details().formation.unwrap();
         assert!(after.is_planned);
         assert_eq!(after.slots, before.slots, "{layout}");
-        // Everybody hovers where it was drawn.
+        // All hover where they were drawn.
         for slot in &after.slots {
             let craft = rig.craft.iter().find(|c| c.muscop.swarm.config().me == slot.id).unwrap();
-            let away = rig_place(craft, slot.place) - craft.at;
+            let away = local_m(craft, slot.place) - craft.at;
             assert!(away.length() < 1.5, "{layout}: {} is {away} from its place", slot.id);
         }
         rig.command_all(Command::Start);
@@ -43,7 +43,7 @@ fn muscop_28_the_places_before_setup_are_those_that_setup_plans() {
     }
 }
 
-fn rig_place(craft: &Craft, place: Point) -> DVec3 {
+fn local_m(craft: &Craft, place: Point) -> DVec3 {
     let Point { latitude_e7, longitude_e7, height_mm } = place;
     let flat = craft.frame.to_local(Position { latitude_e7, longitude_e7, altitude_mm: 0 });
     DVec3::new(flat.x, flat.y, f64::from(height_mm) / 1e3)
@@ -66,7 +66,7 @@ fn muscop_28_what_cannot_be_planned_is_known_before_setup_and_over_when_mended()
     rig.craft[0].muscop.set_mission(&near).unwrap();
     steps(&mut rig, 2);
     assert_eq!(setup(&rig), Ok(()));
-    // Somebody is carried too near to another, and back.
+    // One is carried too near to another, and back.
     rig.craft[1].at.x -= 6.0;
     steps(&mut rig, 2);
     let refused = setup(&rig).unwrap_err().to_string();
@@ -77,7 +77,7 @@ fn muscop_28_what_cannot_be_planned_is_known_before_setup_and_over_when_mended()
 }
 
 #[test]
-fn muscop_28_nothing_is_drawn_before_all_are_heard() {
+fn muscop_28_nothing_is_drawn_before_all_have_called() {
     let mut rig = Rig::new(3, Layout::Linear, 3);
     rig.dead[2] = true;
     steps(&mut rig, 3);

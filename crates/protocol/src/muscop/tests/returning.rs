@@ -1,8 +1,8 @@
-//! Returning: each in a layer of its own, and nobody through the column of another.
+//! Returning: each in a layer of its own, and none through the column of another.
 
 use super::*;
 
-/// Everybody in the air is told to return, at any time of a flight.
+/// All in the air are told to return, at any time of a flight.
 #[test]
 fn muscop_20_all_return_at_once_each_in_its_own_layer() {
     for layout in [Layout::Linear, Layout::Matrix, Layout::Circular] {
@@ -28,7 +28,7 @@ fn muscop_20_all_return_at_once_each_in_its_own_layer() {
             for craft in &rig.craft {
                 assert!(craft.at.distance(craft.home) < 4.0, "{context}: not at home: {:?}", rig.details());
             }
-            // Above the highest waypoint, and no two in one layer. Who is above its home comes down there.
+            // Above the highest waypoint, and no two in one layer. One that is above its home lands there.
             highest.sort_by(f64::total_cmp);
             let returned: StdVec<_> = highest.iter().filter(|h| **h > 21.0).collect();
             assert!(returned.len() >= 4 && *returned[0] > 28.0, "{context}: {highest:?}");
@@ -37,7 +37,7 @@ fn muscop_20_all_return_at_once_each_in_its_own_layer() {
     }
 }
 
-/// One is told to return, the others go on: past its way up, over which nobody flies, and under its way home.
+/// One is told to return, the others continue: past its climb, which none crosses, and under its path home.
 #[test]
 fn muscop_20_one_returns_and_the_others_complete_the_mission() {
     for after_s in [0, 3, 9, 15, 22, 29, 36] {
@@ -57,15 +57,15 @@ fn muscop_20_one_returns_and_the_others_complete_the_mission() {
     }
 }
 
-/// In the middle of the take-off one is told to return: those on the ground wait for it, and it waits for those who
-/// are on their ways.
+/// In the middle of the take-off one is told to return: those on the ground wait for it, and it waits for those
+/// that are on their way.
 #[test]
 fn muscop_20_one_returns_while_the_others_take_off() {
     for layout in [Layout::Linear, Layout::Circular] {
         for after_s in (2..40).step_by(6) {
             for who in 0..5 {
                 let mut rig = Rig::new(5, layout, 3);
-                rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
+                rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
                 rig.command_all(Command::Setup);
                 rig.until("taking off", 30, |r| r.all_in(StateId::TakingOff));
                 for _ in 0..after_s * 20 {
@@ -82,9 +82,9 @@ fn muscop_20_one_returns_while_the_others_take_off() {
                 };
                 rig.until(&context, 600, |r| (0..5).all(|i| settled(r, i)));
                 assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
-                // Above its home another may hover in its slot, and nobody presses *Start* here.
+                // Above its home another may hover in its slot, and no operator presses *Start* here.
                 let off_m = rig.craft[who].at.distance(rig.craft[who].home);
-                let is_blocked = rig.says(who, "the way home stays blocked: lands here");
+                let is_blocked = rig.has_logged(who, "the path home stays blocked: lands here");
                 let nearly = if is_blocked { 25.0 } else { 1.0 };
                 assert!(!flies || off_m < nearly, "{context}: {off_m} m from home");
             }
@@ -94,7 +94,7 @@ fn muscop_20_one_returns_while_the_others_take_off() {
 
 /// Where the fence leaves room for two layers, the third shares the lowest: it holds until the other is down.
 #[test]
-fn muscop_21_who_has_no_layer_of_its_own_waits_for_its_turn_and_then_lands() {
+fn muscop_21_one_without_a_layer_of_its_own_waits_and_then_lands() {
     for patience_s in [60, 5] {
         let mut rig = Rig::new(3, Layout::Linear, 3);
         rig.configure_all(|c| {
@@ -125,7 +125,11 @@ fn muscop_21_who_has_no_layer_of_its_own_waits_for_its_turn_and_then_lands() {
             assert!(begins.unwrap().0 > down_at, "it waits until the other is down");
         } else {
             assert!(begins.is_none());
-            assert!(rig.says(last, "the way home stays blocked: lands here"), "{:?}", rig.craft[last].log);
+            assert!(
+                rig.has_logged(last, "the path home stays blocked: lands here"),
+                "{:?}",
+                rig.craft[last].log
+            );
         }
     }
 }
@@ -140,7 +144,7 @@ fn muscop_21_without_room_for_a_layer_a_return_is_refused() {
     rig.craft[0].muscop.permits(Command::Land).unwrap();
 }
 
-/// One has landed, or still comes down, where the leader is to land: that lands beside it.
+/// One has landed, or still lands, where the leader is to land: that one lands aside.
 #[test]
 fn muscop_20_the_leader_does_not_land_on_one_that_stands_there() {
     for is_down in [true, false] {
@@ -174,16 +178,16 @@ fn muscop_20_the_leader_does_not_land_on_one_that_stands_there() {
     }
 }
 
-/// One whose radio fails while it climbs is told to return: it never hears that its column is clear, and comes down on
-/// its home all the same, after it has heard nobody for twice the time that it holds.
+/// One whose radio fails while it climbs is told to return: it never receives that its column is clear, and lands on
+/// its home all the same, after it has received no other for twice the time that it holds.
 #[test]
-fn muscop_21_who_hears_nobody_returns_in_the_end() {
+fn muscop_21_one_that_receives_no_other_returns_after_twice_its_hold() {
     for who in 0..5 {
         let mut rig = Rig::new(5, Layout::Linear, 3);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
+        rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
         rig.command_all(Command::Setup);
         rig.until("it climbs", 120, |r| r.craft[who].at.z > 1.0);
-        rig.hears = Box::new(move |_, from, to| from != who && to != who);
+        rig.receives = Box::new(move |_, from, to| from != who && to != who);
         for _ in 0..200 {
             rig.step();
         }

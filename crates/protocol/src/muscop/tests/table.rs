@@ -2,9 +2,9 @@
 
 use std::string::String;
 
-use super::landing::place_in_flight;
+use super::landing::progress_of;
 use super::*;
-use crate::swarm::table::{FlightOf, Table};
+use crate::swarm::table::{FlightOf, PARTS, Table};
 
 const ROLES: [&str; 2] = ["muscop_10_master_and_follower", "muscop_10_leader"];
 
@@ -64,7 +64,7 @@ fn muscop_10_the_transition_table() {
     let mut table = Table::new();
     // The whole flight.
     let mut rig = Rig::new(3, Layout::Linear, 4);
-    rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+    rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
     fly(&mut rig, &mut table, 1, |_| false);
     rig.command_all(Command::Setup);
     fly(&mut rig, &mut table, 300, is_set_up);
@@ -95,7 +95,7 @@ fn muscop_10_the_transition_table() {
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.set_up();
     rig.command_all(Command::Start);
-    rig.until("last leg", 90, |r| place_in_flight(r, 1) == (Some(1), true));
+    rig.until("last leg", 90, |r| progress_of(r, 1) == (Some(1), true));
     let end = rig.craft[1].frame.to_local(plan::position(*rig.craft[1].muscop.route().last().unwrap()));
     rig.feed(2, Input::Operator(Command::Land));
     (rig.craft[2].at, rig.craft[2].armed) = (end.truncate().extend(0.0) + DVec3::X * 2.0, false);
@@ -136,7 +136,7 @@ fn muscop_10_the_transition_table() {
             fly(&mut rig, &mut table, 2, |_| false);
         }
         let mut rig = Rig::new(3, Layout::Linear, 4);
-        rig.until("hellos", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
+        rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
         rig.command_all(Command::Setup);
         rig.feed(i, Input::Operator(Command::Hold));
         fly(&mut rig, &mut table, 1, |_| false);
@@ -145,6 +145,9 @@ fn muscop_10_the_transition_table() {
         assert!(table.has(state), "{state} was never reached");
     }
     for (role, name_of_role) in ROLES.into_iter().enumerate() {
-        insta::assert_snapshot!(name_of_role, table.rows(role, &flight, name));
+        for part in PARTS {
+            let rows = table.rows(role, part, &flight, name);
+            insta::assert_snapshot!(std::format!("{name_of_role}_{part}"), rows);
+        }
     }
 }

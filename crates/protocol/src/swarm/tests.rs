@@ -1,0 +1,147 @@
+//! One member of a swarm of three without a flight of its own, for the tests of the parts.
+
+extern crate std;
+use std::string::{String, ToString as _};
+use std::vec::Vec;
+
+use wingbeat_geo::{DVec3, Frame, Position};
+use wingbeat_wire::{Plan, VehicleId};
+
+use super::*;
+use crate::{StateId, Telemetry, Text};
+
+pub(super) const MASTER: VehicleId = VehicleId(10);
+pub(super) const OTHER: VehicleId = VehicleId(11);
+pub(super) const THIRD: VehicleId = VehicleId(12);
+
+const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+
+fn at(east_m: f64, north_m: f64, height_m: f64) -> Point {
+    let position = Frame::new(ORIGIN).to_position(DVec3::new(east_m, north_m, 0.0));
+    plan::point(position, (height_m * 1e3) as i32)
+}
+
+/// A host that never flies.
+struct Grounded;
+
+impl Host for Grounded {
+    type Flight = ();
+
+    fn on_message(&mut self, _: &mut Swarm<()>, _: Instant, _: usize, _: &Message) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn next(&self, _: &Swarm<()>, _: Instant, _: Trigger) -> Option<Transition<()>> {
+        None
+    }
+
+    fn enter(&mut self, _: &mut Swarm<()>, _: Instant, _: State<()>, _: &mut Actions) -> Option<Urgency> {
+        None
+    }
+
+    fn act(&mut self, _: &mut Swarm<()>, _: Instant, _: &Input<'_>, _: &mut Actions) -> Option<Urgency> {
+        None
+    }
+
+    fn messages(&self, _: &Swarm<()>, _: Instant, (): ()) -> [Option<Message>; 2] {
+        [None, None]
+    }
+
+    fn runs(&self, _: &Swarm<()>, _: Timer) -> bool {
+        false
+    }
+
+    fn describe(&self, swarm: &Swarm<()>) -> (StateId, Text) {
+        (swarm.state_id().unwrap_or(StateId::Flying), swarm.detail().unwrap_or_default())
+    }
+}
+
+/// One member, which stands on the ground.
+pub(super) struct Member {
+    pub(super) swarm: Swarm<()>,
+    pub(super) config: Config,
+    pub(super) now: Instant,
+    out: Vec<Action>,
+}
+
+impl Member {
+    pub(super) fn new(me: VehicleId) -> Self {
+        let config = Config::new(me, MASTER, 3);
+        let now = Instant::from_secs(1);
+        let mut member = Self { swarm: Swarm::new(config.clone(), 1, now), config, now, out: Vec::new() };
+        let stand = Self::stand(me);
+        member.handle(Input::Telemetry(Telemetry {
+            position: plan::position(stand),
+            height_m: 0.0,
+            velocity_m_s: DVec3::ZERO,
+            heading_rad: 0.0,
+            armed: false,
+            landing: false,
+        }));
+        member
+    }
+
+    /// One that has adopted the plan and is not the leader.
+    pub(super) fn planned() -> Self {
+        let plan = Self::plan();
+        assert_eq!(plan.slots[shape::center_slot(&plan)], MASTER);
+        let mut member = Self::new(OTHER);
+        member.handle(Input::Operator(Command::Setup));
+        assert_eq!(member.receive_in(7, MASTER, Message::Data(plan)), None);
+        member.out.clear();
+        member
+    }
+
+    fn stand(id: VehicleId) -> Point {
+        // The master stands between the others, and leads.
+        at([0.0, -20.0, 20.0][(id.0 - MASTER.0) as usize], 0.0, 0.0)
+    }
+
+    pub(super) fn plan() -> Plan {
+        let config = Config::new(MASTER, MASTER, 3);
+        let mut task = Task::default();
+        task.waypoints.extend([at(0.0, 0.0, 20.0), at(0.0, 200.0, 20.0)]);
+        plan::make(&config, &[MASTER, OTHER, THIRD].map(|id| (id, Self::stand(id))), &task).unwrap()
+    }
+
+    pub(super) fn leader(&self) -> VehicleId {
+        self.swarm.assignment().id_of(self.swarm.members().leader()).unwrap()
+    }
+
+    pub(super) fn slot_of(&self, id: VehicleId) -> usize {
+        self.swarm.members().slot_of(id).unwrap()
+    }
+
+    pub(super) fn handle(&mut self, input: Input<'_>) {
+        let mut out = Actions::new();
+        self.swarm.handle(&mut Grounded, self.now, input, &mut out);
+        self.out.extend(out);
+    }
+
+    /// A message of this flight; why it was refused.
+    pub(super) fn receive(&mut self, from: VehicleId, message: Message) -> Option<Refused> {
+        self.receive_in(self.swarm.assignment().flight(), from, message)
+    }
+
+    pub(super) fn receive_in(&mut self, flight: u32, from: VehicleId, message: Message) -> Option<Refused> {
+        let before = self.out.len();
+        self.handle(Input::Message { from, flight, message: &message });
+        self.out[before..].iter().find_map(|action| match action {
+            Action::Refused(reason) => Some(*reason),
+            Action::Order(_) | Action::Broadcast { .. } | Action::Log(..) => None,
+        })
+    }
+
+    pub(super) fn orders(&self) -> Vec<Order> {
+        let order = |action: &Action| if let Action::Order(order) = action { Some(*order) } else { None };
+        self.out.iter().filter_map(order).collect()
+    }
+
+    /// How many lines contain the words.
+    pub(super) fn logged(&self, words: &str) -> usize {
+        let line = |action: &Action| -> Option<String> {
+            if let Action::Log(_, line) = action { Some(line.to_string()) } else { None }
+        };
+        self.out.iter().filter_map(line).filter(|line| line.contains(words)).count()
+    }
+}
