@@ -1,8 +1,11 @@
 //! ArduCopter: its flight modes, their numbers, and its quirks.
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// ArduCopter's flight modes that Wingbeat knows, with their numbers in `HEARTBEAT.custom_mode`
 /// (<https://ardupilot.org/copter/docs/parameters.html#fltmode1>).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[repr(u8)]
 #[allow(missing_docs)]
 pub enum Mode {
@@ -13,46 +16,48 @@ pub enum Mode {
     Loiter = 5,
     Rtl = 6,
     Land = 9,
+    #[strum(serialize = "POSHOLD")]
     PosHold = 16,
     Brake = 17,
     SmartRtl = 21,
 }
 
 impl Mode {
-    /// Every mode, by number.
-    pub const ALL: [Self; 10] = [
-        Self::Stabilize,
-        Self::AltHold,
-        Self::Auto,
-        Self::Guided,
-        Self::Loiter,
-        Self::Rtl,
-        Self::Land,
-        Self::PosHold,
-        Self::Brake,
-        Self::SmartRtl,
-    ];
     /// The mode of a number, if Wingbeat knows it.
     pub fn from_number(number: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|&m| m as u32 == number)
+        Self::VARIANTS.iter().copied().find(|mode| mode.number() == number)
     }
     /// The number in `HEARTBEAT.custom_mode`.
     pub const fn number(self) -> u32 {
         self as u32
     }
     /// ArduCopter's name of the mode.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stabilize => "STABILIZE",
-            Self::AltHold => "ALT_HOLD",
-            Self::Auto => "AUTO",
-            Self::Guided => "GUIDED",
-            Self::Loiter => "LOITER",
-            Self::Rtl => "RTL",
-            Self::Land => "LAND",
-            Self::PosHold => "POSHOLD",
-            Self::Brake => "BRAKE",
-            Self::SmartRtl => "SMART_RTL",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mode_has_arducopters_number_and_name() {
+        let found = Mode::VARIANTS.iter().map(|mode| (mode.number(), mode.name()));
+        let expected = [
+            (0, "STABILIZE"),
+            (2, "ALT_HOLD"),
+            (3, "AUTO"),
+            (4, "GUIDED"),
+            (5, "LOITER"),
+            (6, "RTL"),
+            (9, "LAND"),
+            (16, "POSHOLD"),
+            (17, "BRAKE"),
+            (21, "SMART_RTL"),
+        ];
+        assert!(found.eq(expected), "{:?}", Mode::VARIANTS);
+        assert!(expected.iter().all(|&(number, _)| Mode::from_number(number).is_some()));
+        assert_eq!(Mode::from_number(1), None);
     }
 }

@@ -23,6 +23,7 @@ mod tests;
 
 use heapless::Vec;
 use mavlink::{MavlinkVersion, Message as _};
+use strum::{IntoStaticStr, VariantArray};
 use wingbeat_geo::{Duration, Instant};
 
 use crate::codec::finder::Raw;
@@ -42,7 +43,8 @@ pub type Text = heapless::String<64>;
 pub type Replacement = Vec<MavMessage, 4>;
 
 /// Why a client's frame was not passed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum Refusal {
     /// A heartbeat while no console holds the lease.
@@ -67,30 +69,10 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 9] = [
-        Self::HeartbeatWithoutLease,
-        Self::HeartbeatOfOther,
-        Self::OurAddress,
-        Self::OtherSystem,
-        Self::NoAutopilot,
-        Self::StreamRate,
-        Self::Forbidden,
-        Self::TooFast,
-        Self::LineFull,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
     /// A stable name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::HeartbeatWithoutLease => "heartbeat_without_lease",
-            Self::HeartbeatOfOther => "heartbeat_of_other",
-            Self::OurAddress => "our_address",
-            Self::OtherSystem => "other_system",
-            Self::NoAutopilot => "no_autopilot",
-            Self::StreamRate => "stream_rate",
-            Self::Forbidden => "forbidden",
-            Self::TooFast => "too_fast",
-            Self::LineFull => "line_full",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -31,12 +31,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use strum::{IntoStaticStr, VariantArray};
 use wingbeat_geo::Duration;
 
 pub use table::{failures, story, table};
 
 /// What goes wrong in a drill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// The owner of the mission is lost: its companion, with or without a guardian, its radio, or its motors.
     MasterKilled,
@@ -110,7 +112,7 @@ impl Kind {
 
     /// Every kind.
     pub fn all() -> impl Iterator<Item = Self> {
-        Self::SWARM.into_iter().chain(Self::FOLLOWING)
+        Self::VARIANTS.iter().copied()
     }
 
     /// Whether every aircraft completes its flight whatever of this kind goes wrong.
@@ -120,27 +122,7 @@ impl Kind {
 
     /// As commands and tables call it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::MasterKilled => "master-killed",
-            Self::CentreKilled => "centre-killed",
-            Self::SlaveKilled => "slave-killed",
-            Self::RadioSilent => "radio-silent",
-            Self::Loss => "loss",
-            Self::Bursts => "bursts",
-            Self::Partition => "partition",
-            Self::AbortAll => "abort-all",
-            Self::AbortOne => "abort-one",
-            Self::Combined => "combined",
-            Self::FollowLeaderKilled => "follow-leader-killed",
-            Self::FollowLeaderSilent => "follow-leader-silent",
-            Self::FollowSlaveKilled => "follow-slave-killed",
-            Self::FollowLoss => "follow-loss",
-            Self::FollowBursts => "follow-bursts",
-            Self::FollowPartition => "follow-partition",
-            Self::FollowStranger => "follow-stranger",
-            Self::FollowAbortAll => "follow-abort-all",
-            Self::FollowAbortOne => "follow-abort-one",
-        }
+        self.into()
     }
 }
 

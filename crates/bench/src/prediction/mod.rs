@@ -10,6 +10,7 @@ pub mod plot;
 pub mod table;
 
 use anyhow::{Result, bail};
+use strum::{IntoStaticStr, VariantArray};
 use wingbeat_agent::{
     Agent, Command, CompanionLoss, Config as AgentConfig, Phase as FlightPhase, Reply, StateId,
 };
@@ -37,30 +38,29 @@ const HEIGHT_M: f64 = 20.0;
 const TIME_LIMIT: Duration = Duration::from_secs(900);
 
 /// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 pub enum Alternative {
     /// From the place itself, with the speed.
+    #[strum(serialize = "alternative 1")]
     One,
     /// From the mission's line, with the speed.
+    #[strum(serialize = "alternative 2")]
     Two,
     /// From the mission's line, with speed and acceleration: MBCAP.
+    #[strum(serialize = "alternative 3")]
     Three,
     /// MBCAP-e.
+    #[strum(serialize = "MBCAP-e")]
     Enhanced,
 }
 
 impl Alternative {
     /// All, in the thesis' order.
-    pub const ALL: [Self; 4] = [Self::One, Self::Two, Self::Three, Self::Enhanced];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// As tables name it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::One => "alternative 1",
-            Self::Two => "alternative 2",
-            Self::Three => "alternative 3",
-            Self::Enhanced => "MBCAP-e",
-        }
+        self.into()
     }
 
     fn config(self) -> Config {
@@ -84,30 +84,29 @@ impl Alternative {
 }
 
 /// What the aircraft does during the time that a beacon tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 pub enum Phase {
     /// Neither of the others.
+    #[strum(serialize = "constant speed")]
     Constant,
     /// Becoming fast.
+    #[strum(serialize = "start")]
     Start,
     /// Round the corner.
+    #[strum(serialize = "turn")]
     Turn,
     /// Coming to a stop at the last waypoint.
+    #[strum(serialize = "braking")]
     Braking,
 }
 
 impl Phase {
     /// All, the quiet one first.
-    pub const ALL: [Self; 4] = [Self::Constant, Self::Start, Self::Turn, Self::Braking];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// As tables name it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant speed",
-            Self::Start => "start",
-            Self::Turn => "turn",
-            Self::Braking => "braking",
-        }
+        self.into()
     }
 }
 
@@ -151,7 +150,7 @@ pub struct Flown {
 /// # Errors
 /// A flight was not completed.
 pub fn fly_all() -> Result<Vec<Flown>> {
-    Alternative::ALL.into_iter().map(fly).collect()
+    Alternative::ALL.iter().copied().map(fly).collect()
 }
 
 /// Where the aircraft was at one tick.

@@ -59,7 +59,7 @@ pub fn table(all: &[Flown]) -> String {
         "alternative    phase           published      ours   published      ours   mean  published   ours",
     );
     for flown in all {
-        for phase in Phase::ALL {
+        for &phase in Phase::ALL {
             let f = figures(flown, Some(phase));
             let [max, mean, peak] = published(flown.alternative, phase);
             line(

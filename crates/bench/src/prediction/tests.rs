@@ -155,7 +155,7 @@ fn a_flight_repeats() {
 fn the_drawing_has_every_curve() {
     let drawing = svg(&FLOWN).unwrap();
     assert!(drawing.starts_with("<svg ") && drawing.trim_end().ends_with("</svg>"));
-    for alternative in Alternative::ALL {
+    for &alternative in Alternative::ALL {
         let RGBColor(r, g, b) = colour(alternative);
         let stroke = format!("stroke=\"#{r:02X}{g:02X}{b:02X}\"");
         let lines = drawing.lines().filter(|line| line.starts_with("<polyline ") && line.contains(&stroke));

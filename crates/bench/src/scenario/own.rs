@@ -1,6 +1,7 @@
 //! A mission of its own for each aircraft (Mission, Sweep, MBCAP): aircraft of different owners in one sky.
 
 use anyhow::{Context, Result};
+use strum::{IntoStaticStr, VariantArray};
 use wingbeat_agent::{Config as AgentConfig, Coordination};
 use wingbeat_protocol::{mbcap, mission, sweep};
 use wingbeat_sim::flight_controller::Config as ControllerConfig;
@@ -32,7 +33,10 @@ pub struct OwnMission {
 }
 
 /// What keeps aircraft on missions of their own apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// Nothing, each flies its mission (protocol Mission): the yardstick of the two others.
@@ -46,16 +50,9 @@ pub enum Variant {
 }
 
 impl Variant {
-    const ALL: [Self; 4] = [Self::Off, Self::Mbcap, Self::MbcapE, Self::Sweep];
-
     /// As plans and tables call it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Mbcap => "mbcap",
-            Self::MbcapE => "mbcap-e",
-            Self::Sweep => "sweep",
-        }
+        self.into()
     }
 
     /// Whether it keeps aircraft apart.
@@ -90,10 +87,9 @@ impl Variant {
 impl std::str::FromStr for Variant {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|v| v.name() == text)
-            .ok_or_else(|| format!("found '{text}', expected off, mbcap, mbcap-e or sweep"))
+        let names = Self::VARIANTS.iter().map(|variant| variant.name()).collect::<Vec<_>>().join(", ");
+        let found = Self::VARIANTS.iter().copied().find(|variant| variant.name() == text);
+        found.ok_or_else(|| format!("found '{text}', expected one of {names}"))
     }
 }
 
