@@ -49,7 +49,7 @@ impl Clock {
     /// The kernel instant at which [`Clock::now`] shows `instant` or a little more, and at most an hour ahead.
     pub fn kernel(&self, instant: Instant) -> KernelInstant {
         let now = KernelInstant::now();
-        // One microsecond more than the division says: rounding must not wake us before the time, again and again.
+        // One microsecond more than the quotient: rounding must not wake the agent before its deadline repeatedly.
         let offset_s = (instant.as_micros() as f64 / 1e6 / self.speed + 1e-6).min(1e12);
         let ahead = Duration::from_secs_f64(offset_s).saturating_sub(now - self.started);
         now + ahead.min(HORIZON)
@@ -84,13 +84,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn never_is_an_hour_at_most() {
+    async fn a_deadline_is_an_hour_ahead_at_most() {
         let clock = Clock::real_time();
         assert_eq!(clock.kernel(Instant::NEVER) - KernelInstant::now(), HORIZON);
     }
 
     #[test]
-    fn a_speed_that_stops_time_is_refused() {
+    fn a_speed_out_of_range_is_refused() {
         for speed in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
             let message = Clock::start(speed).unwrap_err().to_string();
             assert!(message.contains(&format!("found {speed}")) && message.contains("expected"), "{message}");

@@ -24,9 +24,9 @@ use crate::{RECEIVED_MAX, Radio, RadioEvent, SendError, check_len};
 
 /// The first and the longest wait before opening again.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-/// On a silent radio the task's loop comes round by itself this often.
+/// Without a reception the task's loop repeats this often.
 const TURN_PERIOD: Duration = Duration::from_millis(500);
-/// No turn of a radio task's loop takes longer: the longest step is the wait before opening again.
+/// No pass of a radio task's loop takes longer: the longest step is the wait before opening again.
 pub const TURN_MAX: Duration = Duration::from_secs(5);
 const _: () = assert!(TURN_MAX.as_millis() > BACKOFF.1.as_millis());
 /// `IFF_UP` in `/sys/class/net/IF/flags` (linux/if.h).
@@ -68,12 +68,12 @@ pub enum OpenErrorKind {
     Permission,
     /// Another program has the port for itself.
     Busy,
-    /// Anything else that the kernel said.
+    /// Any other error of the kernel.
     Other,
 }
 
 impl OpenErrorKind {
-    /// Waiting does not mend it: a person has to.
+    /// Waiting does not repair it: a person has to.
     pub fn needs_a_person(self) -> bool {
         matches!(self, Self::Permission | Self::Busy)
     }
@@ -88,7 +88,7 @@ impl UdpConfig {
 /// Opens the socket once and closes it again.
 ///
 /// # Errors
-/// Says what was found and what was expected.
+/// What was found and what was expected.
 pub fn check(config: &UdpConfig) -> Result<(), OpenError> {
     open(config).map(drop)
 }
@@ -99,7 +99,7 @@ fn open(config: &UdpConfig) -> Result<Socket, OpenError> {
         move |cause: io::Error| {
             let (kind, expected) = match cause.kind() {
                 io::ErrorKind::AddrInUse => {
-                    (OpenErrorKind::Busy, "a port that nobody has without SO_REUSEADDR")
+                    (OpenErrorKind::Busy, "a port that no program has without SO_REUSEADDR")
                 }
                 io::ErrorKind::PermissionDenied => {
                     (OpenErrorKind::Permission, "a user that may bind to the interface (CAP_NET_RAW)")
@@ -164,8 +164,8 @@ impl UdpBroadcast {
         Self::spawn_watched(config, || {})
     }
 
-    /// As [`UdpBroadcast::spawn`]; calls `turned` at every turn of the task's loop, within [`TURN_MAX`] of
-    /// each other, whether or not the interface is there, so that a task that hangs can be told from a
+    /// As [`UdpBroadcast::spawn`]; calls `turned` at every pass of the task's loop, within [`TURN_MAX`] of
+    /// each other, whether or not the interface is there, which distinguishes a task that hangs from a
     /// silent radio.
     pub fn spawn_watched(config: UdpConfig, turned: impl Fn() + Send + Sync + 'static) -> Self {
         let (sender, events) = mpsc::channel(RECEIVED_MAX);
@@ -258,7 +258,7 @@ fn split(socket: Socket) -> io::Result<(UdpSocket, std::net::UdpSocket)> {
     Ok((UdpSocket::from_std(socket.into())?, sender))
 }
 
-/// Hands on what arrives until the socket or its interface breaks, and says how.
+/// Queues received datagrams until the socket or its interface fails; returns how it failed.
 async fn listen(
     config: &UdpConfig,
     socket: &UdpSocket,
@@ -282,13 +282,13 @@ async fn listen(
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return format!("a failing receive ({error})"),
             },
-            // A broadcast was refused. If the interface is gone or down, opening says so; if not, the refusal
+            // A broadcast was refused. If the interface is gone or down, opening reports it; if not, the refusal
             // was counted and that is all.
             () = shared.suspect.notified() => if let Err(error) = open(config) {
                 return error.found;
             },
             _ = turn.tick() => {}
-            () = events.closed() => return "nobody listening".into(),
+            () = events.closed() => return "no receiver of its events".into(),
         }
     }
 }
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_fit_or_cannot_leave_is_refused_with_its_reason() {
+    async fn a_datagram_that_is_too_long_or_sent_too_early_is_refused_with_its_reason() {
         let mut radio = UdpBroadcast::spawn(config(port()));
         assert_eq!(radio.send(b"too early"), Err(SendError::Down));
         assert_eq!(next(&mut radio).await, RadioEvent::Up);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_owner_loses_datagrams_and_they_are_counted() {
+    async fn datagrams_that_a_slow_owner_does_not_take_are_counted() {
         let mut radio = UdpBroadcast::spawn(config(port()));
         assert_eq!(next(&mut radio).await, RadioEvent::Up);
         let mut sent = 0;
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_interface_is_named_and_awaited() {
+    async fn a_missing_interface_is_reported_and_waited_for() {
         let config = UdpConfig { interface: Some("wingbeat9".into()), ..config(port()) };
         let error = check(&config).unwrap_err();
         assert_eq!(error.kind, OpenErrorKind::Missing);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_that_another_has_alone_is_named() {
+    async fn a_port_that_another_program_has_alone_is_reported() {
         let other = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
         let port = other.local_addr().unwrap().port();
         let error = check(&config(port)).unwrap_err();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_task_turns_on_a_silent_radio_and_on_one_that_is_not_there() {
+    async fn the_task_repeats_without_reception_and_without_interface() {
         let missing = UdpConfig { interface: Some("wingbeat9".into()), ..config(port()) };
         for config in [config(port()), missing] {
             let (sender, mut turns) = tokio::sync::watch::channel(0);

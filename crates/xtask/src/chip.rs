@@ -17,10 +17,10 @@ use crate::process;
 const TARGET: &str = "thumbv7em-none-eabihf";
 const CRATES: &[&str] = &["geo", "wire", "protocol", "autopilot", "agent"];
 
-/// A machine that reaches no download server says so at once or not at all.
+/// A machine that reaches no download server reports it within this, or hangs.
 const INSTALL_LIMIT: Duration = Duration::from_secs(20);
 
-/// Checks every pure crate that exists; the answer is one line that says how.
+/// Checks every pure crate that exists; the answer is one line with the target.
 pub(crate) fn run(root: &Path, on_host: bool) -> Result<String> {
     let names: Vec<_> = CRATES.iter().copied().filter(|name| manifest(root, name).is_file()).collect();
     let mut failed = Vec::new();

@@ -71,7 +71,7 @@ enum Command {
         #[arg(long)]
         host: bool,
     },
-    /// Build the aircraft's programs for Raspberry Pi OS under target/cross, and look at what came out
+    /// Build the aircraft's programs for Raspberry Pi OS under target/cross, and check them
     Cross {
         /// What to build for
         #[arg(long, value_enum, default_value = "aarch64")]

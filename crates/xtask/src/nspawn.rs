@@ -33,7 +33,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let me = std::env::current_exe()?;
     // A namespace begins with a loopback interface that is down.
     let script = "ip link set lo up && exec \"$0\" nspawn --inside";
-    // And one of processes: whoever kills us, or the shell that started us, ends all of them with it.
+    // And one of processes: killing this program, or the shell that started it, ends all of them.
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig=KILL", "--", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
     command.args(["--mount-proc", "--", "sh", "-c", script]).arg(me);

@@ -1,5 +1,5 @@
 //! Running other programs: output goes to the terminal line by line and is kept for counting; a program
-//! that is not installed gives one message that says what to install.
+//! that is not installed gives one message that names what to install.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -46,14 +46,14 @@ fn copy_lines(stream: Box<dyn Read + Send>, text: &Mutex<String>) {
     let mut lines = BufReader::new(stream);
     let mut line = Vec::new();
     while matches!(lines.read_until(b'\n', &mut line), Ok(n) if n > 0) {
-        // Nobody to show it to is no reason to stop counting.
+        // A closed terminal does not end the count.
         let _ = std::io::stdout().write_all(&line);
         text.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(&line));
         line.clear();
     }
 }
 
-/// Builds the program `wingbeat` as it is shipped, and says where it is.
+/// Builds the program `wingbeat` as it is shipped; returns its path.
 pub(crate) fn build_wingbeat(root: &Path) -> Result<PathBuf> {
     let arguments = ["build", "--quiet", "--release", "--package", "wingbeat-cli"];
     run(cargo().current_dir(root).args(arguments))?;
@@ -118,7 +118,7 @@ fn spawn(command: &mut Command) -> Result<Child> {
     let program = command.get_program().to_os_string();
     let folder = command.get_current_dir().map(Path::to_path_buf);
     command.spawn().map_err(|error| match error.kind() {
-        // The system says the same of a program that is missing and of a folder to run it in.
+        // The system reports the same for a missing program and for a missing folder to run it in.
         std::io::ErrorKind::NotFound if folder.as_ref().is_some_and(|folder| !folder.is_dir()) => {
             anyhow::anyhow!("{}: not found; expected this folder", folder.unwrap_or_default().display())
         }

@@ -16,8 +16,8 @@ use crate::process;
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// The container powers off within this; else it is killed.
 const OFF_LIMIT: Duration = Duration::from_secs(30);
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(50);
+/// Between two polls of a condition.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// A program that is ended when it is dropped, and the lines that it has printed so far.
 pub(super) struct Program {
@@ -73,7 +73,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -116,7 +116,7 @@ impl Container {
             if since.elapsed() > BOOT_LIMIT {
                 bail!("systemd-nspawn: found no process of its own in {} s", BOOT_LIMIT.as_secs());
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_PERIOD);
             container.leader = init_below(container.child.id()).unwrap_or_default();
         }
         Ok(container)
@@ -149,7 +149,7 @@ impl Container {
                 if !matches!(self.child.try_wait(), Ok(None)) {
                     return;
                 }
-                thread::sleep(LOOK);
+                thread::sleep(POLL_PERIOD);
             }
         }
         let _ = self.child.kill();

@@ -26,17 +26,17 @@ const DIALOUT: u32 = 20;
 const PHASE: Duration = Duration::from_secs(180);
 /// A daemon that was killed answers again within this, or it was not restarted at once.
 const RESTART_LIMIT: Duration = Duration::from_secs(5);
-/// The guardian knows within this that a daemon hangs (`guard.silence_ms` and a second look).
+/// The guardian knows within this that a daemon hangs (`guard.silence_ms` and a second poll).
 const HANG_LIMIT: Duration = Duration::from_secs(3);
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(50);
+/// Between two polls of a condition.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// Flies everything; the first thing that is not as it must be is the error.
 pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     let story = Story { since: Instant::now() };
     let programs = root.join("target/debug");
     let line = debian.with_extension("ttyAMA0");
-    // A run that was killed leaves it behind, and its device's number may be somebody else's by now.
+    // A run that was killed leaves it behind, and its device's number may be another program's by now.
     if line.is_symlink() {
         std::fs::remove_file(&line)?;
     }
@@ -57,7 +57,7 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     let container = Container::boot(debian, &device)?;
     let test = Test { story, sim, container };
     test.story.until("the aircraft answers", || Ok(aircraft().ok()))?;
-    test.story.tell(&format!("the API answers {:.1} s after the boot began", booted.elapsed().as_secs_f64()));
+    test.story.log(&format!("the API answers {:.1} s after the boot began", booted.elapsed().as_secs_f64()));
     let ground =
         Program::start(Command::new(programs.join("wingbeat")).args(["ground", AIRCRAFT, "--bind", GROUND]))?;
 
@@ -109,7 +109,7 @@ fn adapt(sample: &str) -> Result<String> {
         ("\n#broadcast = \"255.255.255.255\"", "\nbroadcast = \"127.255.255.255\""),
         // MUSCOP's: other protocols have the key too.
         ("fly, 2 to 128. Required.\naircraft = 9", "fly, 2 to 128. Required.\naircraft = 1\nalone = true"),
-        // Nobody takes over here: no need to wait for him as long as in the field.
+        // No pilot takes over here: the wait for one may be shorter than in the field.
         ("\n#hold_s = 10", "\nhold_s = 3"),
     ] {
         ensure!(
@@ -158,20 +158,20 @@ struct Story {
 }
 
 impl Story {
-    fn tell(&self, what: &str) {
+    fn log(&self, what: &str) {
         println!("{:7.1} s  {what}", self.since.elapsed().as_secs_f64());
     }
 
-    /// Waits for a value, and tells that it came.
-    fn until<T>(&self, what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    /// Waits for a value, and logs that it came.
+    fn until<T>(&self, what: &str, mut poll: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         let since = Instant::now();
         loop {
-            if let Some(found) = look()? {
-                self.tell(what);
+            if let Some(found) = poll()? {
+                self.log(what);
                 return Ok(found);
             }
             ensure!(since.elapsed() < PHASE, "never, within {} s: {what}", PHASE.as_secs());
-            thread::sleep(LOOK);
+            thread::sleep(POLL_PERIOD);
         }
     }
 }
@@ -185,10 +185,10 @@ struct Test {
 impl Test {
     /// It is in the PC Companion, and in the journal with its fields.
     fn appears(&self) -> Result<()> {
-        self.story.until("it appears in the PC Companion, its flight controller heard", || {
+        self.story.until("it appears in the PC Companion, its flight controller connected", || {
             let seen = shown().unwrap_or_default();
-            let heard = seen["status"]["flight_controller"]["link"] == "up";
-            Ok((seen["link"] == "up" && heard && seen["status"]["id"] == ID).then_some(()))
+            let connected = seen["status"]["flight_controller"]["link"] == "up";
+            Ok((seen["link"] == "up" && connected && seen["status"]["id"] == ID).then_some(()))
         })?;
         let journal = self.container.output(
             "journalctl",
@@ -208,7 +208,7 @@ impl Test {
             "journal: found {line}, expected WINGBEAT_PROTOCOL=muscop by a user other than root"
         );
         let user = &record["_UID"];
-        self.story.tell(&format!("the journal has its aircraft, protocol and state, by user {user}"));
+        self.story.log(&format!("the journal has its aircraft, protocol and state, by user {user}"));
         Ok(())
     }
 
@@ -220,7 +220,7 @@ impl Test {
             ensure!(status["state"] != "Aborted", "found {}, expected no abort", status["detail"]);
             Ok((status["state"] == "Finished" && status["flight_controller"]["armed"] == false).then_some(()))
         })?;
-        self.story.tell(&self.sim.last());
+        self.story.log(&self.sim.last());
         Ok(())
     }
 
@@ -244,7 +244,7 @@ impl Test {
         let killed = Instant::now();
         let signal = format!("--signal={signal}");
         self.container.output("systemctl", &["kill", "--kill-whom=main", &signal, UNIT])?;
-        self.story.tell(&format!("systemctl kill {signal} in flight"));
+        self.story.log(&format!("systemctl kill {signal} in flight"));
         self.story.until("another daemon is ready", || {
             // The process first: one that has a number by now and is active afterwards is another, and ready.
             let process = self.property(UNIT, "MainPID")?;
@@ -261,7 +261,7 @@ impl Test {
         );
         let now = self.property(UNIT, "NRestarts")?;
         ensure!(now != restarts, "restarts: found {now} as before, expected one more");
-        self.story.tell(&format!("restarted {} ms after the signal", took.as_millis()));
+        self.story.log(&format!("restarted {} ms after the signal", took.as_millis()));
         self.story.until("it is back in the PC Companion, which shows that the guardian has it", || {
             let seen = shown()?;
             let young = seen["age_ms"].as_u64().is_some_and(|age_ms| age_ms < 1_000);
@@ -269,7 +269,7 @@ impl Test {
             Ok((fresh && seen["status"]["flight_controller"]["link"] != "up").then_some(()))
         })?;
         let new = self.property(UNIT, "MainPID")?;
-        self.comes_down(from, killed, &["BRAKE", "LAND"])?;
+        self.lands(from, killed, &["BRAKE", "LAND"])?;
         self.has_the_line_back()?;
         let now = self.property(UNIT, "MainPID")?;
         ensure!(now == new, "daemon: found process {now}, expected {new} to have lived on");
@@ -282,7 +282,7 @@ impl Test {
         let from = self.sim.printed();
         let asked = Instant::now();
         self.stop(&[UNIT])?;
-        self.comes_down(from, asked, &["BRAKE", "LAND"])?;
+        self.lands(from, asked, &["BRAKE", "LAND"])?;
         self.start(&[UNIT])
     }
 
@@ -292,7 +292,7 @@ impl Test {
         let from = self.sim.printed();
         let asked = Instant::now();
         self.stop(&[UNIT, GUARD])?;
-        self.comes_down(from, asked, &["LAND"])?;
+        self.lands(from, asked, &["LAND"])?;
         self.start(&[GUARD, UNIT])
     }
 
@@ -313,7 +313,7 @@ impl Test {
         let from = self.sim.printed();
         let asked = Instant::now();
         self.stop(&[UNIT])?;
-        self.comes_down(from, asked, &["LAND"])?;
+        self.lands(from, asked, &["LAND"])?;
         self.start(&[UNIT])?;
         let guard = self.property(GUARD, "ActiveState")?;
         ensure!(guard == "active", "{GUARD} after the start of {UNIT}: found {guard}, expected active");
@@ -339,7 +339,7 @@ impl Test {
             code == 409 && reason.starts_with("companion loss"),
             "setup: found {code} {answer}, expected 409 for companion loss"
         );
-        self.story.tell(&format!("setup is refused: {reason}"));
+        self.story.log(&format!("setup is refused: {reason}"));
         Ok(())
     }
 
@@ -348,7 +348,7 @@ impl Test {
         let asked = Instant::now();
         self.container.output("systemctl", &[&["stop"], units].concat())?;
         let took = asked.elapsed().as_millis();
-        self.story.tell(&format!("systemctl stop {} returned after {took} ms", units.join(" ")));
+        self.story.log(&format!("systemctl stop {} returned after {took} ms", units.join(" ")));
         for unit in units {
             let result = self.property(unit, "Result")?;
             ensure!(result == "success", "systemctl stop {unit}: found result {result}, expected success");
@@ -361,7 +361,7 @@ impl Test {
         self.has_the_line_back()
     }
 
-    /// A daemon on the ground hears the flight controller, and the PC Companion hears the daemon.
+    /// A daemon on the ground receives the flight controller, and the PC Companion receives the daemon.
     fn has_the_line_back(&self) -> Result<()> {
         self.story.until("the daemon has the line, and is shown", || {
             let (Ok(status), Ok(seen)) = (aircraft(), shown()) else { return Ok(None) };
@@ -373,16 +373,16 @@ impl Test {
         })
     }
 
-    /// Waits for the ground, and tells each mode on the way; `modes` must be among them in this order.
-    fn comes_down(&self, from: usize, since: Instant, modes: &[&str]) -> Result<()> {
-        let mut told = from;
+    /// Waits for the landing, and logs each mode until then; `modes` must be among them in this order.
+    fn lands(&self, from: usize, since: Instant, modes: &[&str]) -> Result<()> {
+        let mut logged = from;
         let mut missing = modes;
         self.story.until("it is down and disarmed", || {
             let mut down = false;
-            while let Some((at, line)) = self.sim.line(told, |_| true) {
+            while let Some((at, line)) = self.sim.line(logged, |_| true) {
                 let after = at.saturating_duration_since(since).as_secs_f64();
-                self.story.tell(&format!("  {after:.1} s later: {line}"));
-                told += 1;
+                self.story.log(&format!("  {after:.1} s later: {line}"));
+                logged += 1;
                 if let [mode, rest @ ..] = missing
                     && line.contains(&format!(": {mode}, "))
                 {
@@ -403,12 +403,12 @@ impl Test {
 
     /// Gives it a short mission and lets it take off.
     fn take_off(&self) -> Result<()> {
-        self.story.until("the flight controller is heard, the mission is taken", || {
+        self.story.until("the flight controller is connected, the mission is accepted", || {
             let waypoint = |latitude_deg: f64| json!({"latitude_deg": latitude_deg, "longitude_deg": -0.3464, "height_m": 10.0});
             let mission = json!({"name": "there", "waypoints": [waypoint(39.4825), waypoint(39.4828)]});
-            let heard = aircraft()?["flight_controller"]["link"] == "up";
+            let connected = aircraft()?["flight_controller"]["link"] == "up";
             let (code, _) = http::ask(AIRCRAFT, "PUT", "/api/v1/mission", Some(&mission))?;
-            Ok((heard && code == 200).then_some(()))
+            Ok((connected && code == 200).then_some(()))
         })?;
         let mut left = vec![];
         let passed = self.story.until("all preflight checks pass", || {
@@ -423,7 +423,7 @@ impl Test {
             ensure!(status["state"] != "Aborted", "found {}, expected no abort", status["detail"]);
             Ok((status["state"] == "SetupFinished").then_some(()))
         })?;
-        self.story.tell(&self.sim.last());
+        self.story.log(&self.sim.last());
         Ok(())
     }
 
@@ -433,7 +433,7 @@ impl Test {
         let body = json!({"id": id, "command": command, "vehicles": []});
         let (code, answer) = http::ask(GROUND, "POST", "/api/v1/fleet/commands", Some(&body))?;
         ensure!((200..300).contains(&code), "{command}: found {code} {answer}, expected it to be taken");
-        self.story.tell(&format!("pressed {command}"));
+        self.story.log(&format!("pressed {command}"));
         Ok(())
     }
 
