@@ -271,6 +271,6 @@ async fn what_only_a_person_can_mend_is_an_error_and_nothing_runs() {
     assert!(matches!(&error, StartError::Link(e) if e.kind == OpenErrorKind::Busy), "{error:?}");
 
     let error = start(config(1, 0, nobody), clock, radios.remove(0)).await.unwrap_err();
-    assert_eq!(error.to_string(), "aircraft: found 0, expected 1 to 128");
+    assert_eq!(error.to_string(), "muscop.aircraft: found 0, expected 1 to 128");
     running.stop().await;
 }
