@@ -1,4 +1,4 @@
-//! What aircraft broadcast to each other, and its bytes; and the vocabulary that they share with the ground: an
+//! The messages between aircraft and their bytes; and the vocabulary that aircraft share with the ground: an
 //! operator's [`Command`], a flight's [`StateId`] and [`Phase`].
 //!
 //! A datagram is a version byte and a postcard-encoded [`Datagram`]. Everything in it is bounded and an
@@ -37,15 +37,15 @@ pub type Bytes = heapless::Vec<u8, DATAGRAM_LEN_MAX>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Datagram {
-    /// Who sent it.
+    /// The sender.
     pub from: VehicleId,
-    /// The flight it belongs to: drawn by the master at setup. Before that a call ([`Message::Hello`]) bears a
-    /// number made from the id of the master that it calls. A message of another flight is history or somebody
-    /// else's swarm.
+    /// The flight it belongs to: drawn at random by the leader at setup. Before that, [`Message::Hello`] bears a
+    /// number made from the id of the leader that it is for. A message of another flight is an old one or another
+    /// swarm's.
     pub flight: u32,
-    /// Counts the sender's datagrams, to recognise doubles and losses.
+    /// Counts the sender's datagrams, so that duplicates and losses are seen.
     pub sequence: u32,
-    /// What is said.
+    /// The content.
     pub message: Message,
 }
 
@@ -61,7 +61,7 @@ pub enum Refused {
     /// The first byte is not [`VERSION`].
     #[error("unknown protocol version")]
     Version,
-    /// The bytes are no datagram of this version.
+    /// The bytes are not a datagram of this version.
     #[error("malformed")]
     Malformed,
     /// A whole datagram and something after it.
@@ -88,16 +88,16 @@ pub enum Refused {
     /// Measured too long ago.
     #[error("stale")]
     Stale,
-    /// A position that concerns nobody here.
+    /// A position too far away to matter here.
     #[error("far away")]
     FarAway,
-    /// The sender says more than its share.
+    /// The sender sends more than its share.
     #[error("storm")]
     Storm,
     /// More aircraft than can be known.
     #[error("no room")]
     NoRoom,
-    /// A newer one of the same sender came before it: it was delayed, doubled or recorded.
+    /// A newer one of the same sender came before it: it was delayed, duplicated or recorded.
     #[error("overtaken by a newer one")]
     Overtaken,
 }
@@ -122,7 +122,7 @@ impl Refused {
         Self::NoRoom,
         Self::Overtaken,
     ];
-    /// A stable word for counters and logs.
+    /// A stable name for counters and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Empty => "empty",
@@ -146,7 +146,7 @@ impl Refused {
 }
 
 impl Datagram {
-    /// One that says nothing yet, to be read into with [`decode_into`].
+    /// An empty one, to be read into with [`decode_into`].
     pub const fn blank() -> Self {
         Self { from: VehicleId(0), flight: 0, sequence: 0, message: Message::ReadyToFly }
     }
@@ -163,7 +163,7 @@ pub fn encode(datagram: &Datagram) -> Result<Bytes, Refused> {
     Ok(bytes)
 }
 
-/// Writes the bytes of the datagram that says `message`: in place, because a message has room for the largest
+/// Writes the bytes of the datagram with this message: in place, because a message has room for the largest
 /// plan, and most are a few bytes.
 ///
 /// # Errors
@@ -182,8 +182,8 @@ pub fn encode_into(
     postcard::serialize_with_flavor(&datagram, read::Tail(bytes)).map_err(|_| Refused::TooLong)
 }
 
-/// Bytes of a datagram with this message, whoever sends it and whenever: the sender's id and the counters at
-/// their longest. More than [`DATAGRAM_LEN_MAX`] cannot be sent.
+/// Length of the longest datagram with this message: the sender's id and the counters at their
+/// longest. More than [`DATAGRAM_LEN_MAX`] cannot be sent.
 pub fn length_at_most(message: &Message) -> usize {
     // Version; 64 bits, and twice 32, seven to a byte.
     const HEADER_LEN_MAX: usize = 1 + 10 + 5 + 5;
@@ -202,10 +202,10 @@ pub fn decode(bytes: &[u8]) -> Result<Datagram, Refused> {
 }
 
 /// Reads the datagram of some bytes in place: it has room for the largest plan, most are a few bytes, and each
-/// is heard by everybody.
+/// is received by every aircraft.
 ///
 /// # Errors
-/// As [`decode`]; what `datagram` holds then means nothing.
+/// As [`decode`]; `datagram` holds no meaning then.
 pub fn decode_into(bytes: &[u8], datagram: &mut Datagram) -> Result<(), Refused> {
     let (&version, rest) = bytes.split_first().ok_or(Refused::Empty)?;
     if bytes.len() > DATAGRAM_LEN_MAX {
@@ -352,39 +352,39 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_whose_places_contradict_its_formation_is_refused() {
+    fn a_plan_whose_offsets_contradict_its_formation_is_refused() {
         let refused = |change: &dyn Fn(&mut Plan)| {
             let mut plan = plan_of(3, 3);
             change(&mut plan);
             decode(&encoded(Message::Data(plan)).unwrap()).err()
         };
-        let places =
+        let offsets =
             |n: usize| (0..n).map(|i| SlotOffset { right_dm: i as i32 * 100, ..SlotOffset::default() });
         for layout in [0, 1, 2, 3, 4, 5, 18, 24] {
             assert_eq!(refused(&|p| p.layout = layout), None, "{layout}");
-            let told = |p: &mut Plan| (p.layout, p.offsets) = (layout, places(3).collect());
-            assert_eq!(refused(&told), Some(Refused::Contradiction), "{layout}");
+            let listed = |p: &mut Plan| (p.layout, p.offsets) = (layout, offsets(3).collect());
+            assert_eq!(refused(&listed), Some(Refused::Contradiction), "{layout}");
         }
         for layout in [6, 7] {
             assert_eq!(refused(&|p| p.layout = layout), Some(Refused::Contradiction), "{layout}");
             for (n, answer) in
                 [(2, Some(Refused::Contradiction)), (3, None), (4, Some(Refused::Contradiction))]
             {
-                assert_eq!(refused(&|p| (p.layout, p.offsets) = (layout, places(n).collect())), answer);
+                assert_eq!(refused(&|p| (p.layout, p.offsets) = (layout, offsets(n).collect())), answer);
             }
         }
         for layout in [8, 16, 17, 25, 255] {
             assert_eq!(refused(&|p| p.layout = layout), Some(Refused::Contradiction), "{layout}");
         }
         let far = |p: &mut Plan| {
-            (p.layout, p.offsets) = (7, places(3).collect());
+            (p.layout, p.offsets) = (7, offsets(3).collect());
             p.offsets[1].ahead_dm = i32::MIN;
         };
         assert_eq!(refused(&far), Some(Refused::Impossible));
     }
 
     #[test]
-    fn each_kind_of_rubbish_has_its_reason() {
+    fn each_kind_of_malformed_bytes_has_its_reason() {
         let good =
             encode(&Datagram { from: VehicleId(1), flight: 0, sequence: 0, message: Message::ReadyToFly })
                 .unwrap();
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!(refused(&|c| c.at.longitude_e7 = 1_800_000_001), Some(Refused::OffEarth));
     }
 
-    /// What the derived reading makes of some bytes, moving it about.
+    /// The derived reading, by value.
     fn derived(bytes: &[u8]) -> Option<Datagram> {
         let (datagram, rest) = postcard::take_from_bytes::<Datagram>(bytes.split_first()?.1).ok()?;
         (bytes[0] == VERSION && rest.is_empty() && datagram.message.check().is_ok()).then_some(datagram)
@@ -494,7 +494,7 @@ mod tests {
         }
 
         #[test]
-        fn rubbish_never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
+        fn random_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
             let _ = decode(&bytes);
             if let Some(first) = bytes.first_mut() { *first = VERSION; }
             if let Ok(datagram) = decode(&bytes) {
@@ -503,8 +503,11 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_is_another_datagram_or_a_refusal(which in 0..24usize, bit in 0..400usize) {
-            let datagram = Datagram { from: VehicleId(5), flight: 9, sequence: 2, message: examples()[which].1.clone() };
+        fn a_flipped_bit_is_another_datagram_or_a_refusal(
+            which in any::<prop::sample::Index>(), bit in 0..400usize,
+        ) {
+            let message = which.get(&examples()).1.clone();
+            let datagram = Datagram { from: VehicleId(5), flight: 9, sequence: 2, message };
             let mut bytes = encode(&datagram).unwrap();
             let at = bit / 8 % bytes.len();
             bytes[at] ^= 1 << (bit % 8);

@@ -31,7 +31,7 @@ pub const SWARM_MAX: usize = 128;
 /// Waypoints in one plan (thesis section 6.1.3: 58 fit the published message).
 pub const WAYPOINTS_MAX: usize = 58;
 
-/// A place: 1e-7 degree and millimetres above the home of the aircraft that flies there.
+/// A position: 1e-7 degree and millimetres above the home of the aircraft that flies there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     /// Latitude, 1e-7 degree.
@@ -50,7 +50,7 @@ impl Point {
     }
 }
 
-/// What one swarm flies: the mission of the centre aircraft and everybody's slot. Every aircraft
+/// What one swarm flies: the mission of the centre aircraft and the slots of all. Every aircraft
 /// derives its own waypoints by adding its slot's offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -62,18 +62,18 @@ pub struct Plan {
     pub landing_distance_mm: u32,
     /// Heading of the formation for the whole flight, 1e-6 radian clockwise from north.
     pub heading_urad: u32,
-    /// Who flies which slot: the index is the slot.
+    /// The aircraft of each slot: the index is the slot.
     pub slots: Vec<VehicleId, SWARM_MAX>,
     /// Slots in the order in which they take off; one may be missing, which a pilot takes off.
     pub take_off_order: Vec<u8, SWARM_MAX>,
     /// Waypoints of the centre; the first is where the formation assembles.
     pub waypoints: Vec<Point, WAYPOINTS_MAX>,
-    /// Where each slot lies from the centre, for a formation that cannot be worked out from the numbers above:
-    /// random and custom. Of the others nobody tells.
+    /// The offset of each slot from the centre, for a formation that cannot be computed from the numbers above:
+    /// random and custom. Empty for the others.
     pub offsets: Vec<SlotOffset, SWARM_MAX>,
 }
 
-/// Where a slot lies from the centre before the formation is turned into its heading.
+/// The offset of a slot from the centre, before the formation is rotated to its heading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotOffset {
     /// To the right of the heading, decimetre.
@@ -84,7 +84,7 @@ pub struct SlotOffset {
     pub up_dm: i32,
 }
 
-/// Layouts whose places are told.
+/// Layouts whose offsets are in the plan.
 const LISTED: core::ops::RangeInclusive<u8> = 6..=7;
 /// All layouts: numbered, and split up into two to eight parts.
 const LAYOUTS: [core::ops::RangeInclusive<u8>; 2] = [0..=7, 18..=24];
@@ -100,14 +100,14 @@ impl Plan {
                 return Err(Refused::Contradiction);
             }
         }
-        let doubled = (1..n).any(|i| self.slots[..i].contains(&self.slots[i]));
+        let is_duplicate = (1..n).any(|i| self.slots[..i].contains(&self.slots[i]));
         // One may be left out: a pilot takes it off.
         let all_take_off = self.take_off_order.len() == n || self.take_off_order.len() + 1 == n;
-        if n == 0 || !all_take_off || doubled || self.waypoints.is_empty() {
+        if n == 0 || !all_take_off || is_duplicate || self.waypoints.is_empty() {
             return Err(Refused::Contradiction);
         }
-        let told = if LISTED.contains(&self.layout) { n } else { 0 };
-        if self.offsets.len() != told || !LAYOUTS.iter().any(|known| known.contains(&self.layout)) {
+        let listed = if LISTED.contains(&self.layout) { n } else { 0 };
+        if self.offsets.len() != listed || !LAYOUTS.iter().any(|known| known.contains(&self.layout)) {
             return Err(Refused::Contradiction);
         }
         let far = |o: &SlotOffset| {
@@ -123,19 +123,19 @@ impl Plan {
     }
 }
 
-/// Locations in one beacon: the current one and 58 predicted ones (the reference's datagram).
+/// Locations in one beacon: the current one and 58 predicted ones (the datagram of the reference program).
 pub const LOCATIONS_MAX: usize = 59;
 
 /// Faster than any multicopter, centimetre per second.
 const SPEED_MAX_CM_S: u16 = 10_000;
 
-/// Older than this a measurement says nothing of a flying aircraft: such a beacon is refused, milliseconds.
+/// Age of a measurement beyond which a beacon is refused: it says nothing of a flying aircraft, milliseconds.
 pub const AGE_MAX_MS: u16 = 10_000;
 
-/// No beacon leads farther than this from its first location, 1e-7 degree of latitude (100 km) or longitude.
+/// No location of a beacon is farther than this from its first, 1e-7 degree of latitude (100 km) or longitude.
 const REACH_MAX_E7: u32 = 9_000_000;
 
-/// A place with its altitude above sea level: aircraft of different owners share no home.
+/// A position with its altitude above sea level: aircraft of different owners share no home.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Latitude, 1e-7 degree.
@@ -147,7 +147,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// Roughly, and the short way round the earth.
+    /// Approximate, and the shorter difference of longitudes.
     fn is_within_reach_of(&self, first: &Self) -> bool {
         const ROUND_E7: u32 = 3_600_000_000;
         let longitude_e7 = self.longitude_e7.abs_diff(first.longitude_e7);
@@ -204,9 +204,9 @@ pub struct Beacon {
     pub event: u16,
     /// Its state.
     pub state: Avoidance,
-    /// Whether it is coming down: it cannot be stopped, and stops nobody.
+    /// Whether it is landing: it cannot be stopped, and stops no other.
     pub landing: bool,
-    /// With whom it is in conflict.
+    /// The aircraft that it is in conflict with.
     pub avoiding: Option<VehicleId>,
     /// Speed of its mission, centimetre per second.
     pub planned_speed_cm_s: u16,
@@ -214,7 +214,7 @@ pub struct Beacon {
     pub speed_cm_s: u16,
     /// Time since the first location was measured, milliseconds.
     pub age_ms: u16,
-    /// Where it is, and then, by state: predicted locations, waypoints, or the place of the risk.
+    /// Where it is, and then, by state: predicted locations, waypoints, or the location of the risk.
     pub locations: Vec<Location, LOCATIONS_MAX>,
 }
 
@@ -228,8 +228,8 @@ impl Beacon {
         }
         let first = self.locations.first().ok_or(Refused::Contradiction)?;
         self.locations.iter().try_for_each(|l| {
-            let place = Point { latitude_e7: l.latitude_e7, longitude_e7: l.longitude_e7, height_mm: 0 };
-            place.check()?;
+            let position = Point { latitude_e7: l.latitude_e7, longitude_e7: l.longitude_e7, height_mm: 0 };
+            position.check()?;
             if !(-1_000_000..=100_000_000).contains(&l.altitude_mm) {
                 return Err(Refused::Impossible);
             }
@@ -245,7 +245,7 @@ pub struct Coordinates {
     pub at: Point,
     /// Where its nose points, 1e-6 radian clockwise from north.
     pub heading_urad: u32,
-    /// Whether it leads: it is high enough to be followed. Before, it only tells that it is there.
+    /// Whether it leads: it is high enough to be followed. Before, it only broadcasts its position.
     pub leads: bool,
 }
 
@@ -258,52 +258,52 @@ impl Coordinates {
     }
 }
 
-/// What is said. Names are those of thesis figures 6.1 and 6.2 and, for the take-off, of the reference
+/// The content of a datagram. Names are those of thesis figures 6.1 and 6.2 and, for the take-off, of the reference
 /// implementation's messages.
 // Without an allocator a message is as large as its largest kind.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-// Read by `read`, in place; the tests hold it to this.
+// Read by `read`, in place; the tests compare it with the derived reading.
 #[cfg_attr(test, derive(Deserialize))]
 pub enum Message {
-    /// A slave is here (1).
+    /// A follower is present (1).
     Hello {
         /// Where it stands.
         at: Point,
     },
-    /// The master's plan (2).
+    /// The leader's plan (2).
     Data(Plan),
     /// The plan is held and the flight controller holds its mission (4).
     DataAck {
         /// Hash of the plan.
         hash: u64,
     },
-    /// Everybody has the plan (3).
+    /// All aircraft hold the plan (3).
     ReadyToFly,
-    /// A slave is ready (4).
+    /// A follower is ready (4).
     ReadyToFlyAck,
     /// The sender has climbed clear: the next may take off.
     TakeOffNow {
-        /// Who is next.
+        /// The next to take off.
         next: VehicleId,
     },
     /// The sender hovers in its slot.
     TargetReached,
-    /// Everybody hovers in their slot.
+    /// All aircraft hover in their slots.
     TakeOffEnd,
-    /// Heard that everybody hovers.
+    /// Acknowledges that all aircraft hover.
     TakeOffEndAck,
     /// The sender reached a waypoint (6).
     ReachedWaypointAck {
         /// Which, from 0.
         waypoint: u16,
     },
-    /// The centre flies to a waypoint, and so do all (5).
+    /// The centre flies to a waypoint, and all others with it (5).
     MoveToWaypoint {
         /// Which, from 0.
         waypoint: u16,
     },
-    /// The centre lands, and so do all around it (7).
+    /// The centre lands, and all others around it (7).
     Land {
         /// Where the centre lands.
         at: Point,
@@ -312,17 +312,17 @@ pub enum Message {
     Beacon(Beacon),
     /// Where the leader of a FollowMe flight is (3).
     Coordinates(Coordinates),
-    /// The sender is there and has nothing else to say.
+    /// The sender broadcasts its position and has nothing else to send.
     Alive {
         /// Where it is.
         at: Point,
     },
-    /// The leader is at a waypoint, and whoever is not yet comes there.
+    /// The leader is at a waypoint, and the others fly there.
     Gather {
         /// Which, from 0.
         waypoint: u16,
     },
-    /// The sender is at a waypoint, or on the way to it, on the word of a leader.
+    /// The sender is at a waypoint, or on the leg to it, released by a leader.
     Following {
         /// Which, from 0.
         waypoint: u16,
@@ -337,50 +337,50 @@ pub enum Message {
     Leaving {
         /// Where it is.
         at: Point,
-        /// What becomes of it.
+        /// What it does.
         how: Ending,
     },
-    /// Somebody is no longer waited for.
+    /// A member is excluded from the swarm.
     Exclude {
-        /// Who.
+        /// The member.
         who: VehicleId,
     },
-    /// The flight is over: everybody lands where it is.
+    /// The flight is over: every aircraft lands where it is.
     LandHere {
         /// Where the sender is.
         at: Point,
-        /// The slot of the leader that says so.
+        /// The slot of the leader that ended it.
         leader: u8,
     },
-    /// The sender lands at its place around where the leader lands.
+    /// The sender lands at its position around the leader's landing position.
     LandAround {
         /// Where the leader lands.
         at: Point,
         /// The leader's slot.
         leader: u8,
     },
-    /// The leader sends all to a waypoint, and leaves itself when those ahead of it have left.
+    /// The leader releases all to a waypoint, and leaves itself when those ahead of it have left.
     Release {
         /// Which, from 0.
         waypoint: u16,
     },
-    /// The master: all take off at once, on paths that never meet.
+    /// From the leader: all take off at the same time, on paths that never meet.
     TakeOffTogether,
-    /// The sender stops on its way, behind another, and will fly on.
+    /// The sender stops on its leg, behind another, and will continue.
     Holding {
         /// Where it is.
         at: Point,
     },
 }
 
-/// What becomes of an aircraft that leaves its swarm.
+/// What an aircraft does that leaves its swarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
-    /// It holds its place.
+    /// It holds its position.
     Holding,
     /// It flies to where it took off.
     Returning,
-    /// It comes down where it is.
+    /// It lands where it is.
     Landing,
     /// It is on the ground with its motors off.
     Down,

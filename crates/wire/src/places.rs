@@ -1,16 +1,16 @@
-//! Where in a table an aircraft stands, found in one or two memory accesses.
+//! The index of an aircraft in a table, found in one or two memory accesses.
 //!
 //! Tables of other aircraft are kept in an order of their own, and are large; a search through one waits for
-//! memory at each step, once for every datagram that is heard. A change of the table rebuilds this: aircraft come
-//! and go seldom.
+//! memory at each step, once for every received datagram. A change of the table rebuilds this: aircraft join and
+//! leave seldom.
 
 use crate::VehicleId;
 
-/// Buckets: four times as many as the table has places, so that few ids share one.
+/// Buckets: four times as many as the table has rows, so that few ids share one.
 const BUCKETS: usize = 512;
 const EMPTY: u8 = u8::MAX;
 
-/// Places of at most 128 ids.
+/// Indices of at most 128 ids.
 #[derive(Clone, Debug)]
 pub struct Places([u8; BUCKETS]);
 
@@ -21,30 +21,30 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Learns the table anew.
+    /// Indexes the table anew.
     ///
     /// # Panics
-    /// If the table has more than 128 places.
+    /// If the table has more than 128 rows.
     pub fn learn(&mut self, table: impl ExactSizeIterator<Item = VehicleId>) {
-        assert!(table.len() <= 128, "{} places", table.len());
+        assert!(table.len() <= 128, "{} rows", table.len());
         self.0 = [EMPTY; BUCKETS];
-        for (place, id) in table.enumerate() {
+        for (index, id) in table.enumerate() {
             let mut bucket = bucket(id);
             while self.0[bucket] != EMPTY {
                 bucket = (bucket + 1) % BUCKETS;
             }
-            self.0[bucket] = place as u8;
+            self.0[bucket] = index as u8;
         }
     }
 
-    /// The place of `id`, where `is_there` tells of a place whether it is that id's.
+    /// The index of `id`; `is_there` checks whether the row at an index is that id's.
     pub fn find(&self, id: VehicleId, is_there: impl Fn(usize) -> bool) -> Option<usize> {
         let mut bucket = bucket(id);
         // Three of four buckets are empty, so this ends.
         while self.0[bucket] != EMPTY {
-            let place = usize::from(self.0[bucket]);
-            if is_there(place) {
-                return Some(place);
+            let index = usize::from(self.0[bucket]);
+            if is_there(index) {
+                return Some(index);
             }
             bucket = (bucket + 1) % BUCKETS;
         }
@@ -66,7 +66,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_whoever_is_in_the_table_and_nobody_else(ids in prop::collection::btree_set(any::<u64>(), 0..=128)) {
+        fn finds_every_id_of_the_table_and_no_other(ids in prop::collection::btree_set(any::<u64>(), 0..=128)) {
             let table: Vec<VehicleId> = ids.iter().map(|&id| VehicleId(id)).collect();
             let mut places = Places::default();
             places.learn(table.iter().copied());
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_share_a_bucket_are_told_apart() {
+    fn ids_that_share_a_bucket_are_distinct() {
         let shared: Vec<VehicleId> =
             (0..u64::MAX).map(VehicleId).filter(|&id| bucket(id) == bucket(VehicleId(0))).take(128).collect();
         let mut places = Places::default();

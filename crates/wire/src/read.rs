@@ -2,8 +2,8 @@
 //!
 //! A message is as large as its largest kind, and without an allocator it lies where it is used. What the derived
 //! reading does, value by value through a visitor each, moves the whole of it several times for a message of
-//! three numbers. So the kinds are told apart here, by the numbers that the derived writing gives them; the
-//! tests hold every kind to that.
+//! three numbers. So the kinds are distinguished here, by the numbers that the derived writing gives them; the
+//! tests compare every kind with that.
 
 use heapless::Vec;
 use postcard::ser_flavors::Flavor;
