@@ -4,11 +4,12 @@
 //! Numbers and meanings: MAVLink common message set, MAV_CMD and MAV_FRAME
 //! (<https://mavlink.io/en/messages/common.html>), and what ArduCopter does with them
 //! (<https://ardupilot.org/copter/docs/mission-command-list.html>). ArduCopter flies with its own
-//! acceptance radius and yaw behaviour, so those parameters of a waypoint are read and not used.
+//! acceptance radius and yaw behaviour, so those parameters of a waypoint are not flown: [`Unused`] counts
+//! them for a note.
 
 use wingbeat_geo::{Position, PositionError};
 
-use crate::{Altitude, Datum, Item, Limits, Place, Problem, error::shown};
+use crate::{Altitude, Datum, Item, LatLon, Limits, Note, Problem, error::shown};
 
 pub(crate) const WAYPOINT: u32 = 16;
 pub(crate) const RETURN_TO_LAUNCH: u32 = 20;
@@ -29,6 +30,8 @@ pub(crate) struct Raw {
     pub(crate) command: u32,
     pub(crate) frame: u32,
     pub(crate) params: [Option<f64>; 7],
+    /// Continue with the next item without a command.
+    pub(crate) autocontinue: bool,
 }
 
 /// Which part of a mission item is wrong.
@@ -40,18 +43,49 @@ pub(crate) enum Part {
     Param(usize),
 }
 
+/// Counts what items state and an aircraft does not fly.
+#[derive(Default)]
+pub(crate) struct Unused {
+    parameters: usize,
+    stops: usize,
+}
+
+impl Unused {
+    /// 0 and null mean that the author left a parameter alone: both are what ground stations write there.
+    pub(crate) fn count(&mut self, raw: &Raw) {
+        let stated = |index: usize| raw.params[index].is_some_and(|value| value != 0.0);
+        let unused = match raw.command {
+            WAYPOINT => stated(1) || stated(2) || stated(3),
+            // The first is a fixed wing's pitch, which ground stations write for every aircraft.
+            TAKE_OFF => stated(3),
+            LAND => (0..4).any(stated),
+            // A throttle of -1 is no throttle.
+            CHANGE_SPEED => (stated(2) && raw.params[2] != Some(-1.0)) || stated(3),
+            _ => false,
+        };
+        self.parameters += usize::from(unused);
+        self.stops += usize::from(raw.command == WAYPOINT && !raw.autocontinue);
+    }
+
+    pub(crate) fn notes(&self) -> impl Iterator<Item = Note> {
+        let parameters = (self.parameters > 0).then_some(Note::ParametersNotUsed { items: self.parameters });
+        let stops = (self.stops > 0).then_some(Note::StopsNotFlown { waypoints: self.stops });
+        parameters.into_iter().chain(stops)
+    }
+}
+
 impl Raw {
     /// The item, or `None` for a camera or gimbal command that the limits allow to leave out.
     pub(crate) fn item(&self, limits: &Limits) -> Result<Option<Item>, (Part, Problem)> {
         let item = match self.command {
             TAKE_OFF => {
                 // Not used, as ArduCopter does not; but what stands there must be a position.
-                self.place()?;
+                self.position()?;
                 Item::TakeOff { altitude: self.altitude()? }
             }
             WAYPOINT => {
                 let altitude = self.altitude()?;
-                let Some(place) = self.place()? else {
+                let Some(position) = self.position()? else {
                     return Err((
                         Part::Param(4),
                         Problem::Value {
@@ -61,12 +95,12 @@ impl Raw {
                         },
                     ));
                 };
-                Item::Waypoint { place, altitude, hold_s: self.hold_s()? }
+                Item::Waypoint { position, altitude, hold_s: self.hold_s()? }
             }
             LAND => {
                 // The altitude of a landing is where the ground is thought to be: nothing flies there.
                 self.datum()?;
-                Item::Land { place: self.place()? }
+                Item::Land { position: self.position()? }
             }
             RETURN_TO_LAUNCH => Item::ReturnToLaunch,
             CHANGE_SPEED => self.change_speed(limits)?,
@@ -92,15 +126,15 @@ impl Raw {
         Ok(Altitude { value_mm, datum })
     }
 
-    /// Where, or `None` for 0, 0, which every ArduPilot takes for wherever the aircraft is.
-    fn place(&self) -> Result<Option<Place>, (Part, Problem)> {
+    /// `None` for 0, 0, which ArduPilot takes for the aircraft's own position.
+    fn position(&self) -> Result<Option<LatLon>, (Part, Problem)> {
         let (latitude_deg, longitude_deg) = match (self.params[4], self.params[5]) {
             (None, None) => return Ok(None),
             _ => (self.required(4, "latitude")?, self.required(5, "longitude")?),
         };
-        let place =
-            Place::from(Position::from_degrees(latitude_deg, longitude_deg, 0.0).map_err(coordinate)?);
-        Ok(Some(place).filter(|place| (place.latitude_e7, place.longitude_e7) != (0, 0)))
+        let position =
+            LatLon::from(Position::from_degrees(latitude_deg, longitude_deg, 0.0).map_err(coordinate)?);
+        Ok(Some(position).filter(|position| (position.latitude_e7, position.longitude_e7) != (0, 0)))
     }
 
     fn hold_s(&self) -> Result<f64, (Part, Problem)> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
-/// Why a file is not a mission. Its text is one line: file, place, found, expected.
+/// Why a file is not a mission. Its text is one line: file, location, found, expected.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{at}: {problem}", escaped(&path.to_string_lossy()))]
 pub struct Error {
@@ -14,7 +14,7 @@ pub struct Error {
     pub problem: Problem,
 }
 
-/// A place in a file. Its text starts with a comma, or is empty for the whole file.
+/// A location in a file. Its text starts with a comma, or is empty for the whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// The file as a whole.
@@ -85,7 +85,7 @@ pub enum Problem {
     /// Not text.
     #[error("found bytes that are not UTF-8, expected text in UTF-8")]
     NotUtf8,
-    /// Neither the name nor the content tells a format.
+    /// Neither the name nor the content is of a known format.
     #[error("found {found}, expected QGC WPL 110, a QGroundControl plan (JSON) or KML")]
     UnknownFormat {
         /// Its first line.
@@ -113,7 +113,7 @@ pub enum Problem {
         /// How many there are.
         found: usize,
     },
-    /// A QGC WPL item out of turn.
+    /// A QGC WPL item out of sequence.
     #[error("found sequence number {found}, expected {expected}")]
     Sequence {
         /// What stands there.
@@ -212,7 +212,7 @@ pub enum Problem {
     },
 }
 
-/// A problem and its place, before the file is known.
+/// A problem and its location, before the file is known.
 #[derive(Debug)]
 pub(crate) struct Fault {
     at: Location,
@@ -239,8 +239,8 @@ pub(crate) fn shown(text: &str) -> Box<str> {
     format!("\"{}\"", cut(&escaped(text), 40)).into()
 }
 
-/// What a parser says about a file, which may quote all of it.
-pub(crate) fn said(text: &str) -> String {
+/// A parser's message, which may quote the whole file.
+pub(crate) fn parser_message(text: &str) -> String {
     cut(&escaped(text), 120)
 }
 

@@ -14,10 +14,10 @@ use wingbeat_geo::Position;
 use crate::{
     Altitude, Datum, Item, Limits, Location, Mission, Note, Problem,
     command::position_problem,
-    error::{Fault, said, shown, title},
+    error::{Fault, parser_message, shown, title},
 };
 
-/// Google Earth nests folders; nobody nests them so deep.
+/// Google Earth nests folders, a few levels deep.
 const DEPTH_MAX: usize = 64;
 
 /// A LineString as it stands in the file.
@@ -38,7 +38,7 @@ struct Placemark {
 }
 
 pub(crate) fn parse(stem: &str, text: &str, limits: &Limits) -> Result<Vec<Mission>, Fault> {
-    let placemarks = Document::new(text, limits).read()?;
+    let Document { placemarks, shapes, .. } = Document::new(text, limits).read()?;
     let paths = || placemarks.iter().flat_map(|p| p.paths.iter().map(move |path| (p.name.trim(), path)));
     let several = paths().count() > 1;
     if paths().next().is_none() {
@@ -52,6 +52,9 @@ pub(crate) fn parse(stem: &str, text: &str, limits: &Limits) -> Result<Vec<Missi
         let mut mission = mission(name, path, limits)?;
         if mission.name.is_empty() {
             mission.name = title(&if several { format!("{stem}-{}", index + 1) } else { stem.into() });
+        }
+        if shapes > 0 {
+            mission.notes.push(Note::ShapesNotUsed { shapes });
         }
         missions.push(mission);
     }
@@ -69,16 +72,27 @@ struct Document<'a> {
     counted: (usize, usize),
     placemarks: Vec<Placemark>,
     paths: usize,
+    /// Elements with coordinates that are no path.
+    shapes: usize,
 }
 
 impl<'a> Document<'a> {
     fn new(text: &'a str, limits: &'a Limits) -> Self {
         let mut reader = Reader::from_str(text);
         reader.config_mut().expand_empty_elements = true;
-        Self { text, limits, reader, open: Vec::new(), counted: (0, 1), placemarks: Vec::new(), paths: 0 }
+        Self {
+            text,
+            limits,
+            reader,
+            open: Vec::new(),
+            counted: (0, 1),
+            placemarks: Vec::new(),
+            paths: 0,
+            shapes: 0,
+        }
     }
 
-    fn read(mut self) -> Result<Vec<Placemark>, Fault> {
+    fn read(mut self) -> Result<Self, Fault> {
         let mut has_root = false;
         loop {
             // Before the event is read the position is where it starts.
@@ -87,7 +101,7 @@ impl<'a> Document<'a> {
                 Ok(event) => event,
                 Err(error) => {
                     let line = self.line(self.reader.error_position().max(start));
-                    let found = format!("broken XML ({})", said(&error.to_string()));
+                    let found = format!("broken XML ({})", parser_message(&error.to_string()));
                     return Err(xml(line, found, "well-formed XML"));
                 }
             };
@@ -135,7 +149,7 @@ impl<'a> Document<'a> {
                         None if !has_root => {
                             Err(xml(line, "no XML element".into(), "one element kml around all"))
                         }
-                        None => Ok(self.placemarks),
+                        None => Ok(self),
                     };
                 }
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Empty(_) => {}
@@ -150,6 +164,8 @@ impl<'a> Document<'a> {
         let in_path = self.parent() == Some("LineString");
         match name.as_str() {
             "Placemark" => self.placemarks.push(Placemark::default()),
+            // A polygon's rings are inside it.
+            "Point" | "Polygon" | "Track" => self.shapes += 1,
             "LineString" => {
                 self.paths += 1;
                 if self.paths > self.limits.missions_max {
@@ -285,7 +301,7 @@ fn mission(name: &str, path: &Path, limits: &Limits) -> Result<Mission, Fault> {
         if items.is_empty() {
             items.push((Item::TakeOff { altitude }, point()));
         }
-        items.push((Item::Waypoint { place: position.into(), altitude, hold_s: 0.0 }, point()));
+        items.push((Item::Waypoint { position: position.into(), altitude, hold_s: 0.0 }, point()));
         if items.len() > limits.items_max {
             return Err(Fault::new(point(), limits.too_many_items()));
         }
@@ -302,6 +318,7 @@ fn mission(name: &str, path: &Path, limits: &Limits) -> Result<Mission, Fault> {
     if raised > 0 {
         notes.push(Note::AltitudeRaised { points: raised, altitude_m: lowest_m });
     }
+    notes.extend(limits.sea_level_note(&items, None));
     Ok(Mission { name: title(name), items, speed_m_s: None, planned_home: None, notes })
 }
 

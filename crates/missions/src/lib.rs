@@ -1,10 +1,10 @@
 //! Mission files: QGC WPL 110, QGroundControl plans and KML paths become one checked value.
 //!
-//! [`read`] gives missions that an aircraft can fly, or one message that names the file, the place in
-//! it, what was found and what was expected. A [`Mission`] that came out of it has at least one
+//! [`read`] gives missions that an aircraft can fly, or one message that names the file, the location
+//! in it, what was found and what was expected. A [`Mission`] that came out of it has at least one
 //! waypoint and at most [`Limits::items_max`] items, takes off at most once and first, lands or returns
 //! at most once and last, and no waypoint of it is above the fence, at or below home, or farther from
-//! home than [`Limits`] allow. What the file held beside the mission and nobody will fly is listed in
+//! home than [`Limits`] allow. What the file states and is not flown, or is flown otherwise, is listed in
 //! [`Mission::notes`]. Nothing here panics, whatever the bytes are.
 //!
 //! The subset of each format is described in `docs/missions.md`.
@@ -22,7 +22,7 @@ use std::{fs::File, io::Read, path::Path};
 
 pub use error::{Error, Location, Problem};
 pub use limits::Limits;
-pub use mission::{Altitude, Datum, Item, Mission, Note, Place};
+pub use mission::{Altitude, Datum, Item, LatLon, Mission, Note};
 pub use waypoints::write_waypoints;
 
 use error::{Fault, shown};
@@ -63,7 +63,7 @@ impl Format {
 }
 
 /// Reads the missions of a file: one from QGC WPL 110 (`.waypoints`, `.txt`) and from a QGroundControl
-/// plan (`.plan`), one per LineString from KML (`.kml`). A file of another name is told by its content.
+/// plan (`.plan`), one per LineString from KML (`.kml`). The format of a file of another name is found from its content.
 ///
 /// # Errors
 /// The first thing that is wrong, in file order; what can only be seen once the file is whole (height,

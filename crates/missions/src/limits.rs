@@ -2,7 +2,7 @@
 
 use wingbeat_geo::{Frame, Position};
 
-use crate::{Altitude, Datum, Item, Location, Place, Problem, error::Fault};
+use crate::{Altitude, Datum, Item, LatLon, Location, Note, Problem, error::Fault};
 
 /// What a mission may ask for. A limit that is not a number refuses everything.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ impl Limits {
         planned_home: Option<Position>,
     ) -> Result<Vec<Item>, Fault> {
         let first = items.iter().find_map(|(item, _)| match item {
-            Item::Waypoint { place, .. } => Some(*place),
+            Item::Waypoint { position, .. } => Some(*position),
             _ => None,
         });
         let Some(first) = first else {
@@ -95,12 +95,12 @@ impl Limits {
                         expected: "the take-off to be the first of them",
                     }),
                     Item::TakeOff { altitude } => self.height(altitude, home),
-                    Item::Waypoint { place, altitude, .. } => {
+                    Item::Waypoint { position, altitude, .. } => {
                         self.height(altitude, home)?;
-                        self.distance(center, place, from)
+                        self.distance(center, position, from)
                     }
-                    Item::Land { place: Some(place) } => self.distance(center, place, from),
-                    Item::Land { place: None } | Item::ReturnToLaunch | Item::ChangeSpeed { .. } => Ok(()),
+                    Item::Land { position: Some(position) } => self.distance(center, position, from),
+                    Item::Land { position: None } | Item::ReturnToLaunch | Item::ChangeSpeed { .. } => Ok(()),
                 }
             };
             check().map_err(|problem| Fault::new(at.clone(), problem))?;
@@ -108,6 +108,19 @@ impl Limits {
             down |= matches!(item, Item::Land { .. } | Item::ReturnToLaunch);
         }
         Ok(items.into_iter().map(|(item, _)| item).collect())
+    }
+
+    /// How altitudes above sea level become heights: they are right only for the home that they were measured
+    /// from. None where every altitude is above home.
+    pub(crate) fn sea_level_note(&self, items: &[Item], planned_home: Option<Position>) -> Option<Note> {
+        let home = self.home.or(planned_home)?;
+        let waypoints = items
+            .iter()
+            .filter(
+                |item| matches!(item, Item::Waypoint { altitude, .. } if altitude.datum == Datum::SeaLevel),
+            )
+            .count();
+        (waypoints > 0).then(|| Note::AltitudeAboveSeaLevel { waypoints, home_altitude_m: home.altitude_m() })
     }
 
     pub(crate) fn too_many_items(&self) -> Problem {
@@ -132,8 +145,8 @@ impl Limits {
         }
     }
 
-    fn distance(&self, center: Place, place: Place, from: &'static str) -> Result<(), Problem> {
-        let distance_m = distance_m(center, place);
+    fn distance(&self, center: LatLon, position: LatLon, from: &'static str) -> Result<(), Problem> {
+        let distance_m = distance_m(center, position);
         if distance_m <= self.distance_from_home_m {
             Ok(())
         } else {
@@ -143,10 +156,10 @@ impl Limits {
 }
 
 /// Distance on the ground: within millimetres nearby, within 1 % anywhere.
-fn distance_m(a: Place, b: Place) -> f64 {
-    let position = |place: Place| Position {
-        latitude_e7: place.latitude_e7,
-        longitude_e7: place.longitude_e7,
+fn distance_m(a: LatLon, b: LatLon) -> f64 {
+    let position = |position: LatLon| Position {
+        latitude_e7: position.latitude_e7,
+        longitude_e7: position.longitude_e7,
         altitude_mm: 0,
     };
     let (a, b) = (position(a), position(b));
@@ -170,18 +183,18 @@ fn distance_m(a: Place, b: Place) -> f64 {
 mod tests {
     use super::*;
 
-    fn place(latitude_deg: f64, longitude_deg: f64) -> Place {
+    fn position(latitude_deg: f64, longitude_deg: f64) -> LatLon {
         Position::from_degrees(latitude_deg, longitude_deg, 0.0).unwrap().into()
     }
 
     #[test]
     fn distance_holds_nearby_far_away_and_across_the_date_line() {
         // One minute of latitude is a nautical mile within 0.5 %.
-        let mile_m = distance_m(place(45.0, 9.0), place(45.0 + 1.0 / 60.0, 9.0));
+        let mile_m = distance_m(position(45.0, 9.0), position(45.0 + 1.0 / 60.0, 9.0));
         assert!((mile_m - 1852.0).abs() < 9.0, "{mile_m}");
-        let antipode_m = distance_m(place(39.0, -0.3), place(-39.0, 179.7));
+        let antipode_m = distance_m(position(39.0, -0.3), position(-39.0, 179.7));
         assert!((antipode_m - 20_015_000.0).abs() < 1_000.0, "{antipode_m}");
-        let date_line_m = distance_m(place(0.0, 179.9999), place(0.0, -179.9999));
+        let date_line_m = distance_m(position(0.0, 179.9999), position(0.0, -179.9999));
         assert!((date_line_m - 22.26).abs() < 0.05, "{date_line_m}");
     }
 
@@ -195,7 +208,7 @@ mod tests {
         };
         let altitude = Altitude { value_mm: 1_000, datum: Datum::Home };
         assert!(limits.height(altitude, None).is_err());
-        assert!(limits.distance(place(1.0, 1.0), place(1.0, 1.0), "home").is_err());
+        assert!(limits.distance(position(1.0, 1.0), position(1.0, 1.0), "home").is_err());
         assert!(limits.speed(1.0).is_err());
     }
 }

@@ -11,20 +11,19 @@ pub struct Mission {
     pub name: String,
     /// What to fly, in order.
     pub items: Vec<Item>,
-    /// The speed the mission was planned for (a plan's `hoverSpeed`); a [`Item::ChangeSpeed`] comes on
-    /// top when its turn comes.
+    /// The speed the mission was planned for (a plan's `hoverSpeed`), until the first [`Item::ChangeSpeed`].
     pub speed_m_s: Option<f64>,
     /// Where its author expected the aircraft to start. Altitude above sea level.
     pub planned_home: Option<Position>,
-    /// What the file said and nobody will fly: tell the operator.
+    /// What the file states and is not flown, or is flown otherwise: for the operator.
     pub notes: Vec<Note>,
 }
 
 impl Mission {
     /// The navigation waypoints: where, how high, and how long to hold there in seconds.
-    pub fn waypoints(&self) -> impl Iterator<Item = (Place, Altitude, f64)> + '_ {
+    pub fn waypoints(&self) -> impl Iterator<Item = (LatLon, Altitude, f64)> + '_ {
         self.items.iter().filter_map(|item| match *item {
-            Item::Waypoint { place, altitude, hold_s } => Some((place, altitude, hold_s)),
+            Item::Waypoint { position, altitude, hold_s } => Some((position, altitude, hold_s)),
             _ => None,
         })
     }
@@ -41,7 +40,7 @@ pub enum Item {
     /// Fly to a point and hold there.
     Waypoint {
         /// Where.
-        place: Place,
+        position: LatLon,
         /// How high.
         altitude: Altitude,
         /// How long to stay, in seconds. In AUTO ArduCopter counts whole seconds and drops the rest.
@@ -50,7 +49,7 @@ pub enum Item {
     /// Land, there, or where the aircraft is.
     Land {
         /// Where; `None` is straight down.
-        place: Option<Place>,
+        position: Option<LatLon>,
     },
     /// Fly home and land, at the height that the autopilot is configured for.
     ReturnToLaunch,
@@ -63,15 +62,15 @@ pub enum Item {
 
 /// A point on the map: latitude and longitude in 1e-7 degree, on the earth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct LatLon {
     /// Latitude, 1e-7 degree, north positive.
     pub latitude_e7: i32,
     /// Longitude, 1e-7 degree, east positive.
     pub longitude_e7: i32,
 }
 
-impl Place {
-    /// The position at a height over this place. `home_altitude_mm` is home's altitude above sea level.
+impl LatLon {
+    /// The position at a height above this point. `home_altitude_mm` is home's altitude above sea level.
     pub fn at(self, altitude: Altitude, home_altitude_mm: i32) -> Position {
         Position {
             latitude_e7: self.latitude_e7,
@@ -81,7 +80,7 @@ impl Place {
     }
 }
 
-impl From<Position> for Place {
+impl From<Position> for LatLon {
     fn from(position: Position) -> Self {
         Self { latitude_e7: position.latitude_e7, longitude_e7: position.longitude_e7 }
     }
@@ -122,7 +121,8 @@ impl Altitude {
     }
 }
 
-/// Something in the file that is not part of the flight. Its text is one line for the operator.
+/// Something in the file that is not part of the flight, or is flown otherwise than stated. Its text is one
+/// line for the operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Note {
     /// The plan holds a fence of its own.
@@ -139,6 +139,30 @@ pub enum Note {
     PayloadLeftOut {
         /// How many.
         commands: usize,
+    },
+    /// Items state an acceptance radius, a pass radius, a yaw, or a kind of landing. ArduCopter flies with its own.
+    ParametersNotUsed {
+        /// How many.
+        items: usize,
+    },
+    /// Waypoints ask to wait for a command (`autocontinue` 0), which ArduCopter does not.
+    StopsNotFlown {
+        /// How many.
+        waypoints: usize,
+    },
+    /// Altitudes above sea level, which an aircraft flies as heights above its home.
+    AltitudeAboveSeaLevel {
+        /// How many.
+        waypoints: usize,
+        /// The altitude of the home that the heights are measured from.
+        home_altitude_m: f64,
+    },
+    /// Item 0 is ArduSim's placeholder for a home at sea level.
+    HomeAtSeaLevel,
+    /// A KML document holds points, polygons or tracks in addition to its paths.
+    ShapesNotUsed {
+        /// How many.
+        shapes: usize,
     },
     /// KML points lay below the least height and were raised to it.
     AltitudeRaised {
@@ -165,6 +189,29 @@ impl fmt::Display for Note {
             }
             Self::PayloadLeftOut { commands } => {
                 write!(f, "camera and gimbal commands are left out: {commands}")
+            }
+            Self::ParametersNotUsed { items } => {
+                write!(
+                    f,
+                    "items whose acceptance radius, pass radius, yaw or kind of landing is not flown, because \
+                     ArduCopter uses its own: {items}"
+                )
+            }
+            Self::StopsNotFlown { waypoints } => {
+                write!(f, "waypoints with autocontinue 0, where the aircraft continues: {waypoints}")
+            }
+            Self::AltitudeAboveSeaLevel { waypoints, home_altitude_m } => {
+                write!(
+                    f,
+                    "waypoints with an altitude above sea level, flown as a height above a home at \
+                     {home_altitude_m} m: {waypoints}"
+                )
+            }
+            Self::HomeAtSeaLevel => {
+                f.write_str("the file's home is at sea level: all altitudes are flown as heights above home")
+            }
+            Self::ShapesNotUsed { shapes } => {
+                write!(f, "points, polygons and tracks are not flown: {shapes}")
             }
             Self::AltitudeRaised { points, altitude_m } => {
                 write!(f, "points raised to {altitude_m} m above home: {points}")

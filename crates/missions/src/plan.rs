@@ -9,7 +9,7 @@ use wingbeat_geo::Position;
 
 use crate::{
     Limits, Location, Mission, Note, Problem,
-    command::{Part, Raw, position_problem},
+    command::{Part, Raw, Unused, position_problem},
     error::{Fault, shown, title},
 };
 
@@ -34,16 +34,18 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         Some(node) => Some(limits.speed(node.number()?).map_err(|problem| node.fault(problem))?),
         None => None,
     };
-    let mut items = Items { limits, items: Vec::new(), left_out: 0 };
+    let mut items = Items { limits, items: Vec::new(), left_out: 0, unused: Unused::default() };
     for item in mission.get("items")?.elements()? {
         items.add(&item)?;
     }
-    let Items { items, left_out, .. } = items;
+    let Items { items, left_out, unused, .. } = items;
     let items = limits.check(items, planned_home)?;
     let mut notes = Vec::new();
     if left_out > 0 {
         notes.push(Note::PayloadLeftOut { commands: left_out });
     }
+    notes.extend(unused.notes());
+    notes.extend(limits.sea_level_note(&items, planned_home));
     if let Some(fence) = root.find("geoFence")? {
         let shapes = fence.count("circles")? + fence.count("polygons")? + fence.count("polygon")?.min(1);
         if shapes > 0 {
@@ -75,7 +77,7 @@ fn syntax(text: &str, error: &serde_json::Error) -> Fault {
     let from = column.min(row.len()).saturating_sub(30);
     let from = (0..=from).rev().find(|&at| row.is_char_boundary(at)).unwrap_or(0);
     let message = error.to_string();
-    // "… at line 3 column 7": the place is said by the location already.
+    // "… at line 3 column 7": the location is known already.
     let reason = message.split(" at line ").next().unwrap_or("");
     let found = format!("{} ({reason})", shown(row[from..].trim()));
     Fault::new(
@@ -89,6 +91,7 @@ struct Items<'a> {
     limits: &'a Limits,
     items: Vec<(crate::Item, Location)>,
     left_out: usize,
+    unused: Unused,
 }
 
 impl Items<'_> {
@@ -127,12 +130,19 @@ impl Items<'_> {
             command: node.get("command")?.integer()?,
             frame: node.get("frame")?.integer()?,
             params: [None; 7],
+            autocontinue: match node.find("autoContinue")? {
+                Some(node) => node.value.as_bool().ok_or_else(|| node.unexpected("true or false"))?,
+                None => true,
+            },
         };
         for (param, element) in raw.params.iter_mut().zip(params.elements()?) {
             *param = if element.value.is_null() { None } else { Some(element.number()?) };
         }
         match raw.item(self.limits) {
-            Ok(Some(item)) => self.items.push((item, Location::Field(node.path.as_str().into()))),
+            Ok(Some(item)) => {
+                self.unused.count(&raw);
+                self.items.push((item, Location::Field(node.path.as_str().into())));
+            }
             Ok(None) => self.left_out += 1,
             Err((part, problem)) => {
                 let field = match part {

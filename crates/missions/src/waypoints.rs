@@ -6,13 +6,16 @@ use std::fmt::Write;
 use wingbeat_geo::Position;
 
 use crate::{
-    Altitude, Datum, Item, Limits, Location, Mission, Note, Place, Problem,
-    command::{self, Part, Raw},
+    Altitude, Datum, Item, LatLon, Limits, Location, Mission, Note, Problem,
+    command::{self, Part, Raw, Unused},
     error::{Fault, shown, title},
     first_line,
 };
 
 const HEADER: &str = "QGC WPL 110";
+
+/// Command of item 0 in ArduSim's own files.
+const NO_COMMAND: u32 = 0;
 
 /// Names of the columns for messages.
 const COLUMNS: [&str; 12] = [
@@ -35,8 +38,8 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         let problem = Problem::Version { found: shown(first_line(text)), expected: HEADER };
         return Err(Fault::line(1, problem));
     }
-    let (mut items, mut left_out, mut planned_home) = (Vec::new(), 0, None);
-    let mut expected = 0;
+    let (mut items, mut left_out, mut home) = (Vec::new(), 0, Home::Unknown);
+    let (mut unused, mut expected) = (Unused::default(), 0);
     for (index, text) in text.lines().enumerate().skip(1) {
         if text.trim().is_empty() {
             continue;
@@ -51,11 +54,14 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         }
         expected += 1;
         if sequence == 0 {
-            planned_home = home(line, &raw)?;
+            home = Home::read(line, &raw)?;
             continue;
         }
         match raw.item(limits) {
-            Ok(Some(item)) => items.push((item, Location::Line(line))),
+            Ok(Some(item)) => {
+                unused.count(&raw);
+                items.push((home.rebased(item), Location::Line(line)));
+            }
             Ok(None) => left_out += 1,
             Err((part, problem)) => {
                 return Err(Fault::new(Location::Column { line, column: column(part) }, problem));
@@ -65,8 +71,17 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
             return Err(Fault::line(line, limits.too_many_items()));
         }
     }
+    let planned_home = home.planned();
     let items = limits.check(items, planned_home)?;
-    let notes = (left_out > 0).then_some(Note::PayloadLeftOut { commands: left_out }).into_iter().collect();
+    let mut notes = Vec::new();
+    if left_out > 0 {
+        notes.push(Note::PayloadLeftOut { commands: left_out });
+    }
+    notes.extend(unused.notes());
+    if home == Home::SeaLevel {
+        notes.push(Note::HomeAtSeaLevel);
+    }
+    notes.extend(limits.sea_level_note(&items, planned_home));
     Ok(Mission { name: title(name), items, speed_m_s: None, planned_home, notes })
 }
 
@@ -106,67 +121,101 @@ fn row(line: usize, text: &str) -> Result<(u32, Raw), Fault> {
     for (index, param) in params.iter_mut().enumerate() {
         *param = Some(number(4 + index)?);
     }
-    Ok((integer(0)?, Raw { command: integer(3)?, frame: integer(2)?, params }))
+    let raw = Raw { command: integer(3)?, frame: integer(2)?, params, autocontinue: columns[11] == "1" };
+    Ok((integer(0)?, raw))
 }
 
-/// Item 0: where the author expected the aircraft to start; all zeros where nobody knew.
-fn home(line: usize, raw: &Raw) -> Result<Option<Position>, Fault> {
-    if raw.command != command::WAYPOINT {
-        let problem = Problem::Value {
-            what: "item 0",
-            found: format!("command {}", raw.command).into(),
-            expected: "home (command 16)",
-        };
-        return Err(Fault::new(Location::Column { line, column: column(Part::Command) }, problem));
+/// What item 0 states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Home {
+    /// All zeros: the author did not know it.
+    Unknown,
+    /// All zeros and command 0: the placeholder of ArduSim's own files. ArduSim replaces item 0 by a home at
+    /// altitude 0 and simulates there, so its altitudes above sea level are heights above home.
+    SeaLevel,
+    /// Where the author expected the aircraft to start.
+    At(Position),
+}
+
+impl Home {
+    fn read(line: usize, raw: &Raw) -> Result<Self, Fault> {
+        if !matches!(raw.command, NO_COMMAND | command::WAYPOINT) {
+            let problem = Problem::Value {
+                what: "item 0",
+                found: format!("command {}", raw.command).into(),
+                expected: "home (command 16 or 0)",
+            };
+            return Err(Fault::new(Location::Column { line, column: column(Part::Command) }, problem));
+        }
+        let [.., latitude_deg, longitude_deg, altitude_m] = raw.params.map(Option::unwrap_or_default);
+        let home = Position::from_degrees(latitude_deg, longitude_deg, altitude_m)
+            .map_err(|error| Fault::line(line, command::position_problem(error)))?;
+        if (home.latitude_e7, home.longitude_e7) == (0, 0) {
+            let is_placeholder = raw.command == NO_COMMAND && home.altitude_mm == 0;
+            return Ok(if is_placeholder { Self::SeaLevel } else { Self::Unknown });
+        }
+        if !matches!(raw.frame, 0 | 5) {
+            let problem = Problem::Value {
+                what: "frame of home",
+                found: raw.frame.to_string().into(),
+                expected: "0 (above sea level)",
+            };
+            return Err(Fault::new(Location::Column { line, column: column(Part::Frame) }, problem));
+        }
+        Ok(Self::At(home))
     }
-    let [.., latitude_deg, longitude_deg, altitude_m] = raw.params.map(Option::unwrap_or_default);
-    let home = Position::from_degrees(latitude_deg, longitude_deg, altitude_m)
-        .map_err(|error| Fault::line(line, command::position_problem(error)))?;
-    if (home.latitude_e7, home.longitude_e7) == (0, 0) {
-        return Ok(None);
+
+    fn planned(self) -> Option<Position> {
+        match self {
+            Self::Unknown | Self::SeaLevel => None,
+            Self::At(home) => Some(home),
+        }
     }
-    if !matches!(raw.frame, 0 | 5) {
-        let problem = Problem::Value {
-            what: "frame of home",
-            found: raw.frame.to_string().into(),
-            expected: "0 (above sea level)",
-        };
-        return Err(Fault::new(Location::Column { line, column: column(Part::Frame) }, problem));
+
+    /// The item with its altitude above home, where home is at sea level.
+    fn rebased(self, item: Item) -> Item {
+        let above_home = |altitude: Altitude| Altitude { datum: Datum::Home, ..altitude };
+        match (self, item) {
+            (Self::SeaLevel, Item::TakeOff { altitude }) => Item::TakeOff { altitude: above_home(altitude) },
+            (Self::SeaLevel, Item::Waypoint { position, altitude, hold_s }) => {
+                Item::Waypoint { position, altitude: above_home(altitude), hold_s }
+            }
+            (_, item) => item,
+        }
     }
-    Ok(Some(home))
 }
 
 /// The mission as QGC WPL 110. [`crate::read`] gives the same items and planned home back; the format
-/// has no place for the name, the planned speed and the notes.
+/// cannot state the name, the planned speed and the notes.
 pub fn write_waypoints(mission: &Mission) -> String {
     let mut text = format!("{HEADER}\n");
     let home = mission.planned_home.unwrap_or_default();
     let mut sequence = 0;
-    let mut line = |current, frame, command, params: [f64; 2], place: Place, altitude_mm| {
+    let mut line = |current, frame, command, params: [f64; 2], position: LatLon, altitude_mm| {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "{sequence}\t{current}\t{frame}\t{command}\t{}\t{}\t0\t0\t{}\t{}\t{}\t1",
             params[0],
             params[1],
-            decimal(place.latitude_e7, 7),
-            decimal(place.longitude_e7, 7),
+            decimal(position.latitude_e7, 7),
+            decimal(position.longitude_e7, 7),
             decimal(altitude_mm, 3),
         );
         sequence += 1;
     };
-    let nowhere = Place { latitude_e7: 0, longitude_e7: 0 };
+    let nowhere = LatLon { latitude_e7: 0, longitude_e7: 0 };
     line(1, command::FRAME_SEA_LEVEL, command::WAYPOINT, [0.0; 2], home.into(), home.altitude_mm);
     for item in &mission.items {
         match *item {
             Item::TakeOff { altitude } => {
                 line(0, frame(altitude), command::TAKE_OFF, [0.0; 2], nowhere, altitude.value_mm);
             }
-            Item::Waypoint { place, altitude, hold_s } => {
-                line(0, frame(altitude), command::WAYPOINT, [hold_s, 0.0], place, altitude.value_mm);
+            Item::Waypoint { position, altitude, hold_s } => {
+                line(0, frame(altitude), command::WAYPOINT, [hold_s, 0.0], position, altitude.value_mm);
             }
-            Item::Land { place } => {
-                line(0, command::FRAME_HOME, command::LAND, [0.0; 2], place.unwrap_or(nowhere), 0);
+            Item::Land { position } => {
+                line(0, command::FRAME_HOME, command::LAND, [0.0; 2], position.unwrap_or(nowhere), 0);
             }
             Item::ReturnToLaunch => {
                 line(0, command::FRAME_HOME, command::RETURN_TO_LAUNCH, [0.0; 2], nowhere, 0);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use wingbeat_geo::Position;
-use wingbeat_missions::{Altitude, Datum, Item, Limits, Mission, Note, Place, parse};
+use wingbeat_missions::{Altitude, Datum, Item, LatLon, Limits, Mission, Note, parse};
 
 fn parsed(name: &str, text: &str, limits: &Limits) -> Vec<Mission> {
     parse(Path::new(name), text.as_bytes(), limits).unwrap_or_else(|error| panic!("{error}"))
@@ -41,19 +41,19 @@ fn a_survey_flies_the_items_inside_and_reports_what_it_leaves_out() {
     );
     let limits = Limits { leave_out_payload: true, ..Limits::default() };
     let mission = parsed("a.plan", &text, &limits).remove(0);
-    let place = |latitude_e7| Place { latitude_e7, longitude_e7: -3_461_000 };
+    let position = |latitude_e7| LatLon { latitude_e7, longitude_e7: -3_461_000 };
     let (home, sea_level) = (Datum::Home, Datum::SeaLevel);
     assert_eq!(
         mission.items,
         [
             Item::TakeOff { altitude: Altitude { value_mm: 30_000, datum: home } },
             Item::Waypoint {
-                place: place(394_830_000),
+                position: position(394_830_000),
                 altitude: Altitude { value_mm: 40_000, datum: home },
                 hold_s: 1.5
             },
             Item::Waypoint {
-                place: place(394_840_000),
+                position: position(394_840_000),
                 altitude: Altitude { value_mm: 100_000, datum: sea_level },
                 hold_s: 0.0
             },
@@ -64,6 +64,7 @@ fn a_survey_flies_the_items_inside_and_reports_what_it_leaves_out() {
         mission.notes,
         [
             Note::PayloadLeftOut { commands: 1 },
+            Note::AltitudeAboveSeaLevel { waypoints: 1, home_altitude_m: 50.5 },
             Note::FenceNotUsed { shapes: 3 },
             Note::RallyPointsNotUsed { points: 1 },
         ]
@@ -111,11 +112,14 @@ fn kml_paths_are_missions_of_their_own() {
     };
     let (above_home, above_sea) = (Datum::Home, Datum::SeaLevel);
     assert_eq!(heights_mm(&missions[0]), [(5_000, above_home), (20_000, above_home)]);
-    assert_eq!(missions[0].notes, [Note::AltitudeRaised { points: 1, altitude_m: 5.0 }]);
+    let shape = Note::ShapesNotUsed { shapes: 1 };
+    assert_eq!(missions[0].notes, [Note::AltitudeRaised { points: 1, altitude_m: 5.0 }, shape]);
     assert_eq!(heights_mm(&missions[1]), [(5_000, above_home); 2]);
-    assert_eq!(missions[1].notes, [Note::AltitudeFromLimits { altitude_m: 5.0 }]);
+    assert_eq!(missions[1].notes, [Note::AltitudeFromLimits { altitude_m: 5.0 }, shape]);
     assert_eq!(heights_mm(&missions[2]), [(60_000, above_sea), (60_500, above_sea)]);
-    assert!(missions[2].notes.is_empty() && missions[3].notes.is_empty());
+    let above_sea_level = Note::AltitudeAboveSeaLevel { waypoints: 2, home_altitude_m: 40.0 };
+    assert_eq!(missions[2].notes, [above_sea_level, shape]);
+    assert_eq!(missions[3].notes, [shape]);
     for mission in &missions {
         let (_, altitude, _) = mission.waypoints().next().unwrap();
         assert_eq!(mission.items[0], Item::TakeOff { altitude });
@@ -128,15 +132,42 @@ fn speed_changes_and_holds_are_kept_in_order() {
                 2 0 6 22 0 0 0 0 0 0 20 1\n3 0 6 16 12 2 0 90 39.48 -0.34 20 1\n4 0 3 21 0 0 0 0 0 0 0 1\n";
     let mission = parsed("a.txt", text, &Limits::default()).remove(0);
     let altitude = Altitude { value_mm: 20_000, datum: Datum::Home };
-    let place = Place { latitude_e7: 394_800_000, longitude_e7: -3_400_000 };
+    let position = LatLon { latitude_e7: 394_800_000, longitude_e7: -3_400_000 };
     assert_eq!(mission.planned_home, None);
     assert_eq!(
         mission.items,
         [
             Item::ChangeSpeed { speed_m_s: 7.5 },
             Item::TakeOff { altitude },
-            Item::Waypoint { place, altitude, hold_s: 12.0 },
-            Item::Land { place: None },
+            Item::Waypoint { position, altitude, hold_s: 12.0 },
+            Item::Land { position: None },
         ]
     );
+    assert_eq!(mission.notes, [Note::ParametersNotUsed { items: 1 }], "acceptance radius and yaw");
+}
+
+#[test]
+fn parameters_that_arducopter_does_not_use_are_counted() {
+    let item = |n: usize, command: u32, params: &str| {
+        format!("{n} 0 3 {command} {params} 39.48 -0.34 20 {}\n", usize::from(n != 4))
+    };
+    let notes = |items: &[(u32, &str)]| {
+        let rows: String = items.iter().zip(1..).map(|((command, p), n)| item(n, *command, p)).collect();
+        parsed("a.txt", &format!("QGC WPL 110\n0 1 0 16 0 0 0 0 0 0 0 1\n{rows}"), &Limits::default())
+            .remove(0)
+            .notes
+    };
+    let used = [(22, "15 0 0 0"), (178, "1 5 -1 0"), (16, "9 0 0 0"), (21, "0 0 0 0")];
+    assert_eq!(notes(&used), []);
+    for (at, unused) in [(0, "15 0 0 90"), (1, "1 5 50 0"), (1, "1 5 -1 1"), (2, "0 2 0 0"), (2, "0 0 3 0")]
+        .into_iter()
+        .chain([(2, "0 0 0 -90"), (3, "0 1 0 0"), (3, "20 0 0 0")])
+    {
+        let mut items = used;
+        items[at].1 = unused;
+        assert_eq!(notes(&items), [Note::ParametersNotUsed { items: 1 }], "{items:?}");
+    }
+    // The fourth item does not continue.
+    let stop = [used[0], used[1], used[2], (16, "0 0 0 0"), used[3]];
+    assert_eq!(notes(&stop), [Note::StopsNotFlown { waypoints: 1 }]);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use wingbeat_geo::{Frame, Position};
-use wingbeat_missions::{Altitude, Datum, Item, Limits, Mission, Place, parse, write_waypoints};
+use wingbeat_missions::{Altitude, Datum, Item, LatLon, Limits, Mission, Note, parse, write_waypoints};
 
 const SAMPLES: [(&str, &str); 3] = [
     ("a.waypoints", include_str!("../../../deploy/missions/square.waypoints")),
@@ -43,18 +43,18 @@ fn keeps_promises(mission: &Mission, limits: &Limits) -> Result<(), TestCaseErro
     });
     prop_assert!(mission.items.len() <= limits.items_max);
     for (index, item) in mission.items.iter().enumerate() {
-        let (place, altitude) = match *item {
+        let (position, altitude) = match *item {
             Item::TakeOff { altitude } => {
                 let before = &mission.items[..index];
                 let first = before.iter().all(|item| matches!(item, Item::ChangeSpeed { .. }));
                 prop_assert!(first);
                 (None, Some(altitude))
             }
-            Item::Waypoint { place, altitude, hold_s } => {
+            Item::Waypoint { position, altitude, hold_s } => {
                 prop_assert!(hold_s.is_sign_positive() && hold_s <= 65_535.0);
-                (Some(place), Some(altitude))
+                (Some(position), Some(altitude))
             }
-            Item::Land { place } => (place, None),
+            Item::Land { position } => (position, None),
             Item::ReturnToLaunch => (None, None),
             Item::ChangeSpeed { speed_m_s } => {
                 prop_assert!(speed_m_s > 0.0 && speed_m_s <= limits.speed_m_s);
@@ -69,9 +69,9 @@ fn keeps_promises(mission: &Mission, limits: &Limits) -> Result<(), TestCaseErro
             let height_mm = altitude.above_home_mm(home_altitude_mm);
             prop_assert!(height_mm > 0 && height_mm <= 120_000, "{}", height_mm);
         }
-        if let Some(place) = place {
+        if let Some(position) = position {
             // Both altitudes are zero: a frame subtracts them.
-            let on_ground = place.at(Altitude { value_mm: 0, datum: Datum::SeaLevel }, 0);
+            let on_ground = position.at(Altitude { value_mm: 0, datum: Datum::SeaLevel }, 0);
             prop_assert!(on_ground.is_on_earth());
             let local = Frame::new(Position { altitude_mm: 0, ..center }).to_local(on_ground);
             prop_assert!(local.truncate().length() <= limits.distance_from_home_m + 0.01, "{}", local);
@@ -87,7 +87,7 @@ enum Edit {
     Cut(Index, usize),
     Truncate(Index),
     Insert(Index, String),
-    /// Copy a stretch to another place.
+    /// Copy a stretch to another position.
     Copy(Index, Index, usize),
 }
 
@@ -142,10 +142,12 @@ fn apply(bytes: &mut Vec<u8>, edit: &Edit) {
     }
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn position() -> impl Strategy<Value = LatLon> {
     // Within 5 km of the home of `mission`.
-    (-300_000..300_000i32, -300_000..300_000i32)
-        .prop_map(|(north, east)| Place { latitude_e7: 394_825_940 + north, longitude_e7: -3_462_650 + east })
+    (-300_000..300_000i32, -300_000..300_000i32).prop_map(|(north, east)| LatLon {
+        latitude_e7: 394_825_940 + north,
+        longitude_e7: -3_462_650 + east,
+    })
 }
 
 fn altitude() -> impl Strategy<Value = Altitude> {
@@ -158,19 +160,19 @@ fn altitude() -> impl Strategy<Value = Altitude> {
 /// Missions with a home at 50 m below the sea, so that signs are tried.
 fn mission() -> impl Strategy<Value = Mission> {
     let item = prop_oneof![
-        4 => (place(), altitude(), prop_oneof![Just(0.0), 0.0..=65_535.0f64])
-            .prop_map(|(place, altitude, hold_s)| Item::Waypoint { place, altitude, hold_s }),
+        4 => (position(), altitude(), prop_oneof![Just(0.0), 0.0..=65_535.0f64])
+            .prop_map(|(position, altitude, hold_s)| Item::Waypoint { position, altitude, hold_s }),
         1 => (0.01..=20.0f64).prop_map(|speed_m_s| Item::ChangeSpeed { speed_m_s }),
     ];
     let end = prop_oneof![
         Just(None),
         Just(Some(Item::ReturnToLaunch)),
-        proptest::option::of(place()).prop_map(|place| Some(Item::Land { place })),
+        proptest::option::of(position()).prop_map(|position| Some(Item::Land { position })),
     ];
     let take_off = proptest::option::of(altitude().prop_map(|altitude| Item::TakeOff { altitude }));
-    (take_off, place(), altitude(), vec(item, 0..30), end).prop_map(
-        |(take_off, place, altitude, middle, end)| {
-            let waypoint = Item::Waypoint { place, altitude, hold_s: 0.0 };
+    (take_off, position(), altitude(), vec(item, 0..30), end).prop_map(
+        |(take_off, position, altitude, middle, end)| {
+            let waypoint = Item::Waypoint { position, altitude, hold_s: 0.0 };
             Mission {
                 name: "a".into(),
                 items: take_off.into_iter().chain([waypoint]).chain(middle).chain(end).collect(),
@@ -221,7 +223,10 @@ proptest! {
     fn what_is_written_is_read_back(mission in mission()) {
         let text = write_waypoints(&mission);
         let read = read_any("a.waypoints", text.as_bytes())?;
-        prop_assert_eq!(read.as_slice(), std::slice::from_ref(&mission), "{}", text);
+        let waypoints = mission.waypoints().filter(|(_, altitude, _)| altitude.datum == Datum::SeaLevel).count();
+        let note = Note::AltitudeAboveSeaLevel { waypoints, home_altitude_m: -50.0 };
+        let notes = if waypoints > 0 { vec![note] } else { vec![] };
+        prop_assert_eq!(read.as_slice(), &[Mission { notes, ..mission }], "{}", text);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Every kind of bad file gives one line that names file, place, found and expected. The table in
+//! Every kind of bad file gives one line that names file, position, found and expected. The table in
 //! `docs/missions.md` is this test's expectation: `UPDATE_DOCS=1 cargo test -p wingbeat-missions` writes
 //! it anew, and the difference is there to be read.
 

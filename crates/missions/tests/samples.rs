@@ -17,8 +17,8 @@ fn points_m(mission: &Mission) -> Vec<(f64, f64)> {
     let frame = Frame::new(Position::from_degrees(39.482594, -0.346265, 5.0).unwrap());
     mission
         .waypoints()
-        .map(|(place, altitude, _)| {
-            let local = frame.to_local(place.at(altitude, 5_000));
+        .map(|(position, altitude, _)| {
+            let local = frame.to_local(position.at(altitude, 5_000));
             assert!((20.0..=30.0).contains(&local.z), "{}: {} m high", mission.name, local.z);
             assert!(local.truncate().length() < 1_000.0, "{}: {local}", mission.name);
             (local.x, local.y)
@@ -50,7 +50,7 @@ fn survey_has_fourteen_waypoints_in_lanes_of_120_m() {
     assert_eq!(mission.items.len(), 16);
     assert_eq!(mission.items[0], Item::TakeOff { altitude: home(25_000) });
     let (last, ..) = mission.waypoints().last().unwrap();
-    assert_eq!(mission.items[15], Item::Land { place: Some(last) });
+    assert_eq!(mission.items[15], Item::Land { position: Some(last) });
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn square_closes_and_returns() {
 }
 
 #[test]
-fn a_name_without_extension_is_told_by_its_content() {
+fn the_content_gives_the_format_of_a_name_without_extension() {
     for name in ["survey.plan", "corridor.kml", "square.waypoints"] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/missions").join(name);
         let folder = tempfile::tempdir().unwrap();
