@@ -64,7 +64,7 @@ impl Swarm {
     }
 
     async fn give(&self, index: usize, waypoints: Vec<MissionItem>) -> (u16, String) {
-        let body = serde_json::to_string(&MissionUpload { name: "bad".into(), waypoints }).unwrap();
+        let body = serde_json::to_string(&MissionUpload::new("bad", waypoints)).unwrap();
         ask(self.fleet[index].address(), "PUT", paths::MISSION, &body).await
     }
 
@@ -104,7 +104,7 @@ impl Swarm {
 
 fn item(east_m: f64, north_m: f64, height_m: f64) -> MissionItem {
     let place = Frame::new(home()).to_position(DVec3::new(east_m, north_m, 0.0));
-    MissionItem { latitude_deg: place.latitude_deg(), longitude_deg: place.longitude_deg(), height_m }
+    MissionItem::at(place.latitude_deg(), place.longitude_deg(), height_m)
 }
 
 fn leg() -> Vec<MissionItem> {

@@ -63,13 +63,9 @@ fn mission() -> MissionUpload {
     let frame = Frame::new(home());
     let item = |east_m, north_m| {
         let place = frame.to_position(DVec3::new(east_m, north_m, 0.0));
-        MissionItem {
-            latitude_deg: place.latitude_deg(),
-            longitude_deg: place.longitude_deg(),
-            height_m: 8.0,
-        }
+        MissionItem::at(place.latitude_deg(), place.longitude_deg(), 8.0)
     };
-    MissionUpload { name: "leg".into(), waypoints: vec![item(0.0, 10.0), item(0.0, 40.0)] }
+    MissionUpload::new("leg", vec![item(0.0, 10.0), item(0.0, 40.0)])
 }
 
 async fn status(handle: &Handle) -> AircraftStatus {

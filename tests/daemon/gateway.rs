@@ -76,13 +76,9 @@ async fn flying(profile: Profile) -> Flight {
     let frame = Frame::new(home());
     let item = |north_m| {
         let place = frame.to_position(DVec3::new(0.0, north_m, 0.0));
-        MissionItem {
-            latitude_deg: place.latitude_deg(),
-            longitude_deg: place.longitude_deg(),
-            height_m: 8.0,
-        }
+        MissionItem::at(place.latitude_deg(), place.longitude_deg(), 8.0)
     };
-    let mission = MissionUpload { name: "leg".into(), waypoints: vec![item(10.0), item(2_000.0)] };
+    let mission = MissionUpload::new("leg", vec![item(10.0), item(2_000.0)]);
     let body = serde_json::to_string(&mission).unwrap();
     assert_eq!(ask(handle.address(), "PUT", paths::MISSION, &body).await.0, 200);
     until(&handle, "checks passed", |s| s.checks.iter().all(|check| check.passed)).await;

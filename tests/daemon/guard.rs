@@ -314,9 +314,9 @@ impl Rig {
         let item = |north_m| {
             let place = frame.to_position(DVec3::new(0.0, north_m, 0.0));
             let (latitude_deg, longitude_deg) = (place.latitude_deg(), place.longitude_deg());
-            MissionItem { latitude_deg, longitude_deg, height_m: HEIGHT_M }
+            MissionItem::at(latitude_deg, longitude_deg, HEIGHT_M)
         };
-        let mission = MissionUpload { name: "leg".into(), waypoints: vec![item(5.0), item(305.0)] };
+        let mission = MissionUpload::new("leg", vec![item(5.0), item(305.0)]);
         let (code, answer) =
             ask(self.api, "PUT", paths::MISSION, &serde_json::to_string(&mission).unwrap()).await;
         assert_eq!(code, 200, "{answer}");

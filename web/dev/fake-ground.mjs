@@ -277,7 +277,7 @@ createServer((request, response) => {
       const { name } = JSON.parse(body);
       // It reads no format: every file is a line of two points.
       const items = [0, 59.9].map((t) => ({ ...place(...track(fleet[0], t), 20), height_m: 20, altitude_m: undefined }));
-      return json(response, 200, { missions: [{ mission: { name, waypoints: items }, notes: [] }] });
+      return json(response, 200, { missions: [{ mission: { name, waypoints: items }, notes: ['planned speed of 4 m/s is not flown: it flies at its own'] }] });
     });
   }
   if (pathname === '/api/v1/fleet/mission' && request.method === 'PUT') {
@@ -290,7 +290,7 @@ createServer((request, response) => {
         return json(response, 409, { code: 'conflict', message: `a mission can be given in state Start, found ${uav.state}` });
       }
       uav.mission = { ...uav.mission, name: mission.name };
-      return json(response, 200, { name: mission.name, hash: uav.mission.hash, waypoints: mission.waypoints.length });
+      return json(response, 200, { name: mission.name, hash: uav.mission.hash, waypoints: mission.waypoints.length, notes: [] });
     });
   }
   return file(pathname, response);

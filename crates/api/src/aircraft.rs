@@ -293,6 +293,10 @@ pub struct MissionSummary {
     pub waypoints: u16,
     /// The waypoint that was reached last, from 0; absent before the first.
     pub reached: Option<u16>,
+    /// What the operator's mission states and the aircraft does not fly, one line each with the reason. Empty for a
+    /// plan that came by radio.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// Place in the swarm.
@@ -506,29 +510,6 @@ pub struct CommandProgress {
     pub stage: CommandStage,
     /// One line for people.
     pub detail: String,
-}
-
-/// One item of a mission.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MissionItem {
-    /// Latitude, degrees.
-    pub latitude_deg: f64,
-    /// Longitude, degrees.
-    pub longitude_deg: f64,
-    /// Height above home, metres.
-    pub height_m: f64,
-}
-
-/// PUT body of a mission, and what GET returns: the waypoints, in order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MissionUpload {
-    /// Name, usually of the file; at most 64 characters.
-    pub name: String,
-    /// Waypoints: 1 to 600 where the aircraft flies for itself, 1 to 58 in a swarm.
-    #[schema(min_items = 1, max_items = 600)]
-    pub waypoints: Vec<MissionItem>,
 }
 
 /// How bad a log line is.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::aircraft::{AircraftStatus, CommandKind, GeoPoint, LinkState, MissionUpload};
+use crate::aircraft::{AircraftStatus, CommandKind, GeoPoint, LinkState};
+use crate::mission::MissionUpload;
 
 /// Everything the console needs to draw itself. Sent once when a console connects and again when
 /// missions or the list of aircraft change; between those, [`FleetUpdate`] carries what moved.
@@ -162,11 +163,14 @@ pub struct FleetMissionUpload {
 pub struct MissionFile {
     /// The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) tells the format.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub text: String,
+    /// The protocol that will fly it, as in the aircraft's status: what it does not fly is in the notes then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
 }
 
-/// What a mission file holds.
+/// The missions of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MissionFileContent {
     /// One from a plan or a list of waypoints; one per path from KML.
@@ -178,6 +182,6 @@ pub struct MissionFileContent {
 pub struct ReadMission {
     /// As an aircraft takes it.
     pub mission: MissionUpload,
-    /// What in the file is not part of the flight, one line each.
+    /// What of the file is not flown, or not as it is stated; one line each.
     pub notes: Vec<String>,
 }

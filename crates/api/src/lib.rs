@@ -10,13 +10,13 @@ pub mod aircraft;
 pub mod error;
 pub mod fleet;
 pub mod measurements;
+pub mod mission;
 
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandKind, CommandOutcome,
     CommandProgress, CommandReply, CommandRequest, CommandStage, FlightController, Gateway, GeoPoint,
-    Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionItem, MissionSummary,
-    MissionUpload, Navigation, Nearby, Parameter, Phase, Radio, Refusal, Separation, Severity, Swarm,
-    SwarmPlan, SwarmSlot,
+    Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation,
+    Nearby, Parameter, Phase, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{
@@ -25,6 +25,7 @@ pub use fleet::{
     ReadMission, VehicleOutcome,
 };
 pub use measurements::Measurements;
+pub use mission::{MissionEnd, MissionItem, MissionUpload};
 
 /// The paths of both services.
 pub mod paths {

@@ -214,13 +214,12 @@ impl Fleet {
         let client = reqwest::Client::new();
         for (i, daemon) in self.daemons.iter().enumerate() {
             let Some(mission) = self.scenario.mission_for(i) else { continue };
-            let waypoints = mission.iter().map(|w| MissionItem {
-                latitude_deg: f64::from(w.latitude_e7) * 1e-7,
-                longitude_deg: f64::from(w.longitude_e7) * 1e-7,
-                height_m: f64::from(w.height_mm) * 1e-3,
+            let waypoints = mission.iter().map(|w| {
+                let [latitude_deg, longitude_deg] =
+                    [w.latitude_e7, w.longitude_e7].map(|e7| f64::from(e7) * 1e-7);
+                MissionItem::at(latitude_deg, longitude_deg, f64::from(w.height_mm) * 1e-3)
             });
-            let name = self.scenario.name.clone();
-            let upload = MissionUpload { name, waypoints: waypoints.collect() };
+            let upload = MissionUpload::new(&self.scenario.name, waypoints.collect());
             let url = format!("http://{}{}", daemon.address(), paths::MISSION);
             let answer = client.put(url).json(&upload).send().await?;
             let status = answer.status();

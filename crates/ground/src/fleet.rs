@@ -792,14 +792,20 @@ mod tests {
             fleet.identified(index, identity(id));
             let mut status = status(id, "Start");
             let (name, hash) = ("square".to_owned(), "00000000000000ff".to_owned());
-            status.mission =
-                Some(MissionSummary { name, hash, plan_hash: None, waypoints: 1, reached: None });
+            status.mission = Some(MissionSummary {
+                name,
+                hash,
+                plan_hash: None,
+                waypoints: 1,
+                reached: None,
+                notes: vec![],
+            });
             fleet.status(index, status, now);
         }
         assert!(fleet.take_redraw());
         assert_eq!(fleet.missing_missions(), BTreeMap::from([("00000000000000ff".to_owned(), vec![0, 1])]));
-        let waypoints = vec![MissionItem { latitude_deg: 39.0, longitude_deg: -0.5, height_m: 20.0 }];
-        fleet.mission("00000000000000ff".to_owned(), MissionUpload { name: "square".to_owned(), waypoints });
+        let waypoints = vec![MissionItem::at(39.0, -0.5, 20.0)];
+        fleet.mission("00000000000000ff".to_owned(), MissionUpload::new("square", waypoints));
         assert!(fleet.take_redraw() && fleet.missing_missions().is_empty());
         let missions = fleet.missions();
         assert_eq!(

@@ -109,16 +109,15 @@ async fn a_console_is_sent_the_picture_and_then_what_changes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mission_is_drawn_once_with_all_its_holders() {
     let fakes = [Fake::start(1).await, Fake::start(2).await];
-    let waypoint = MissionItem { latitude_deg: 39.5, longitude_deg: -0.35, height_m: 20.0 };
+    let waypoint = MissionItem::at(39.5, -0.35, 20.0);
     for (number, fake) in fakes.iter().enumerate() {
         let mut inner = fake.lock();
         let (name, hash) = ("square".to_owned(), "00000000000000aa".to_owned());
         inner.status.mission =
-            Some(MissionSummary { name, hash, plan_hash: None, waypoints: 2, reached: None });
+            Some(MissionSummary { name, hash, plan_hash: None, waypoints: 2, reached: None, notes: vec![] });
         // The first has it by radio and passes it to no other.
         if number == 1 {
-            inner.mission =
-                Some(MissionUpload { name: "square".to_owned(), waypoints: vec![waypoint, waypoint] });
+            inner.mission = Some(MissionUpload::new("square", vec![waypoint, waypoint]));
         }
     }
     let handle = ground(&fakes).await;

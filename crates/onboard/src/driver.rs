@@ -82,6 +82,8 @@ pub(crate) struct Publisher {
 struct Given {
     name: String,
     hash: Option<u64>,
+    /// What of it the protocol does not fly.
+    notes: Vec<String>,
 }
 
 /// The port to the autopilot, and who decides whether it may be open.
@@ -142,7 +144,7 @@ async fn received(link: &mut Option<Link>) -> Option<LinkEvent> {
 
 /// The state of an agent before anything happened.
 pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
-    status::aircraft(&agent.status(clock.now()), name, "", &Beside::new())
+    status::aircraft(&agent.status(clock.now()), name, None, &Beside::new())
 }
 
 /// What a ground station sent, where any is served.
@@ -494,15 +496,17 @@ impl<R: Radio> Driver<R> {
     }
 
     fn mission(&mut self, mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>>) {
-        let previous = std::mem::replace(&mut self.given, Given { name: mission.name, hash: None });
         let answer = self.feed(Input::Mission(&status::route(&mission.waypoints)));
         let now = self.agent.status(self.clock.now());
+        let notes = mission.notes(now.protocol);
+        let given = Given { name: mission.name, hash: None, notes };
+        let previous = std::mem::replace(&mut self.given, given);
         let conflict = |message: String| Err(ApiError { code: "conflict".into(), message });
         let answer = match answer {
             Some(Reply::Accepted | Reply::AlreadyKnown) => {
                 self.given.hash = now.route_hash;
                 self.publish();
-                match status::mission(&now, &self.mission_name(&now)) {
+                match self.held_mission(&now) {
                     Some(summary) => Ok(summary),
                     None => {
                         conflict(format!("state {}: the mission was accepted and is not held", now.state))
@@ -523,6 +527,9 @@ impl<R: Radio> Driver<R> {
                 let text =
                     format!("holds mission {:?}, {} waypoints, {}", held.name, held.waypoints, held.hash);
                 self.log(Severity::Info, text);
+                for note in &held.notes {
+                    self.log(Severity::Warning, format!("mission {:?}: {note}", held.name));
+                }
             }
             Err(error) => self.log(Severity::Warning, format!("mission refused: {}", error.message)),
         }
@@ -543,6 +550,12 @@ impl<R: Radio> Driver<R> {
         }
     }
 
+    fn held_mission(&self, status: &Status) -> Option<MissionSummary> {
+        // A plan that came by radio is flown as it came.
+        let notes: &[String] = if self.given.hash.is_some() { &self.given.notes } else { &[] };
+        status::mission(status, &self.mission_name(status), notes)
+    }
+
     fn publish_at(&self) -> KernelInstant {
         let period = if self.dirty { PUBLISH_PERIOD } else { PUBLISH_IDLE };
         self.published_at + period.div_f64(self.clock.speed()).clamp(PUBLISH_LEAST, PUBLISH_IDLE)
@@ -556,13 +569,13 @@ impl<R: Radio> Driver<R> {
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));
         if held != self.held {
-            let mission = held.as_ref().map(|(_, name)| {
-                Arc::new(MissionUpload { name: name.clone(), waypoints: status::items(self.agent.route()) })
-            });
+            let mission = held
+                .as_ref()
+                .map(|(_, name)| Arc::new(MissionUpload::new(name, status::items(self.agent.route()))));
             self.publisher.mission.send_replace(mission);
             self.held = held;
         }
-        let status = status::aircraft(&now, &self.publisher.name, &name, &self.beside);
+        let status = status::aircraft(&now, &self.publisher.name, self.held_mission(&now), &self.beside);
         self.tell_fault(status.flight_controller.link_fault.as_ref());
         self.publisher.status.send_replace(Arc::new(status));
         self.published_at = KernelInstant::now();

@@ -202,8 +202,8 @@ async fn unknown_paths_and_methods_are_answered_in_json() {
 async fn a_mission_is_checked_given_and_read_back() {
     let mut bench = bench(1);
     assert_eq!(bench.ask("GET", paths::MISSION, JSON, "").await.0, 404);
-    let item = MissionItem { latitude_deg: 39.48, longitude_deg: -0.34, height_m: 20.0 };
-    let upload = MissionUpload { name: "square".into(), waypoints: vec![item; 2] };
+    let item = MissionItem::at(39.48, -0.34, 20.0);
+    let upload = MissionUpload::new("square", vec![item; 2]);
     let high =
         MissionUpload { waypoints: vec![item, MissionItem { height_m: 121.0, ..item }], ..upload.clone() };
     let (code, body) = bench.ask("PUT", paths::MISSION, JSON, serde_json::to_string(&high).unwrap()).await;
@@ -226,6 +226,7 @@ async fn a_mission_is_checked_given_and_read_back() {
         plan_hash: None,
         waypoints: 2,
         reached: None,
+        notes: vec![],
     };
     let conflict = ApiError { code: "conflict".into(), message: "state Setup: too late".into() };
     for (answer, expected) in [(Ok(summary.clone()), 200), (Err(conflict), 409)] {

@@ -1,7 +1,7 @@
 //! Which missions an aircraft takes over HTTP. The ground reads files and checks them against its own
-//! limits; the aircraft trusts nobody and checks again against its own.
+//! limits; the aircraft checks again against its own.
 
-use wingbeat_api::MissionUpload;
+use wingbeat_api::{MissionEnd, MissionUpload, mission::HOLD_MAX_S};
 use wingbeat_geo::{Position, PositionError};
 use wingbeat_protocol::ROUTE_MAX;
 
@@ -46,6 +46,28 @@ pub enum Problem {
         /// Highest.
         most: f64,
     },
+    /// Not a time that a flight controller can hold for.
+    #[error("waypoints[{index}].hold_s: found {found}, expected 0 to {HOLD_MAX_S} s")]
+    Hold {
+        /// Which waypoint, from 0.
+        index: usize,
+        /// What was found.
+        found: f64,
+    },
+    /// Not a speed of a multicopter.
+    #[error("{of}: found {found}, expected more than 0 and at most {SPEED_MAX_M_S} m/s")]
+    Speed {
+        /// Which field.
+        of: String,
+        /// What was found.
+        found: f64,
+    },
+    /// The take-off ends on the ground or below.
+    #[error("take_off_height_m: found {0}, expected more than 0 m")]
+    TakeOff(f64),
+    /// The place of the landing is not on earth.
+    #[error("end: found {0}, expected a place on earth")]
+    Landing(PositionError),
 }
 
 /// Checks everything that needs no home position; how far a waypoint is from home is the agent's to judge.
@@ -68,8 +90,33 @@ pub fn check(mission: &MissionUpload, limits: &Limits) -> Result<(), Problem> {
         if !(least..=most).contains(&item.height_m) {
             return Err(Problem::Height { index, found: item.height_m, least, most });
         }
+        if !(0.0..=HOLD_MAX_S).contains(&item.hold_s) {
+            return Err(Problem::Hold { index, found: item.hold_s });
+        }
+        if let Some(found) = item.speed_m_s.filter(|speed_m_s| !is_speed(*speed_m_s)) {
+            return Err(Problem::Speed { of: format!("waypoints[{index}].speed_m_s"), found });
+        }
+    }
+    if let Some(found) =
+        mission.take_off_height_m.filter(|height_m| !height_m.is_finite() || *height_m <= 0.0)
+    {
+        return Err(Problem::TakeOff(found));
+    }
+    if let Some(found) = mission.speed_m_s.filter(|speed_m_s| !is_speed(*speed_m_s)) {
+        return Err(Problem::Speed { of: "speed_m_s".into(), found });
+    }
+    if let Some(MissionEnd::LandAt { latitude_deg, longitude_deg }) = mission.end {
+        Position::from_degrees(latitude_deg, longitude_deg, 0.0).map_err(Problem::Landing)?;
     }
     Ok(())
+}
+
+/// Faster than any multicopter, metres per second: no protocol flies the speeds of a mission, but what is noted is
+/// a speed.
+const SPEED_MAX_M_S: f64 = 100.0;
+
+fn is_speed(speed_m_s: f64) -> bool {
+    speed_m_s > 0.0 && speed_m_s <= SPEED_MAX_M_S
 }
 
 #[cfg(test)]
@@ -81,9 +128,8 @@ mod tests {
     const LIMITS: Limits = Limits { height_least_m: 2.0, height_most_m: 120.0 };
 
     fn with(latitude_deg: f64, longitude_deg: f64, height_m: f64) -> MissionUpload {
-        let good = MissionItem { latitude_deg: 39.48, longitude_deg: -0.34, height_m: 20.0 };
-        let waypoints = vec![good, MissionItem { latitude_deg, longitude_deg, height_m }];
-        MissionUpload { name: "square".into(), waypoints }
+        let good = MissionItem::at(39.48, -0.34, 20.0);
+        MissionUpload::new("square", vec![good, MissionItem::at(latitude_deg, longitude_deg, height_m)])
     }
 
     #[test]
@@ -100,6 +146,40 @@ mod tests {
         let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
         let upload = &document["components"]["schemas"]["MissionUpload"];
         assert_eq!(upload["properties"]["waypoints"]["maxItems"], ROUTE_MAX);
+    }
+
+    #[test]
+    fn what_a_mission_states_beyond_waypoints_is_checked() {
+        let with = |change: &dyn Fn(&mut MissionUpload)| {
+            let mut upload = with(39.48, -0.34, 20.0);
+            change(&mut upload);
+            check(&upload, &LIMITS).err().map(|problem| problem.to_string())
+        };
+        for (hold_s, taken) in
+            [(0.0, true), (65_535.0, true), (65_536.0, false), (-1.0, false), (f64::NAN, false)]
+        {
+            let problem = with(&|m| m.waypoints[1].hold_s = hold_s);
+            let expected = format!("waypoints[1].hold_s: found {hold_s}, expected 0 to 65535 s");
+            assert_eq!(problem, (!taken).then_some(expected));
+        }
+        for (speed_m_s, taken) in
+            [(0.1, true), (100.0, true), (0.0, false), (100.1, false), (f64::NAN, false)]
+        {
+            let expected = format!("found {speed_m_s}, expected more than 0 and at most 100 m/s");
+            let problem = with(&|m| m.waypoints[1].speed_m_s = Some(speed_m_s));
+            assert_eq!(problem, (!taken).then(|| format!("waypoints[1].speed_m_s: {expected}")));
+            let problem = with(&|m| m.speed_m_s = Some(speed_m_s));
+            assert_eq!(problem, (!taken).then(|| format!("speed_m_s: {expected}")));
+        }
+        for (height_m, taken) in [(0.1, true), (0.0, false), (f64::INFINITY, false)] {
+            let problem = with(&|m| m.take_off_height_m = Some(height_m));
+            let expected = format!("take_off_height_m: found {height_m}, expected more than 0 m");
+            assert_eq!(problem, (!taken).then_some(expected));
+        }
+        let land = |latitude_deg| Some(MissionEnd::LandAt { latitude_deg, longitude_deg: 0.0 });
+        assert_eq!(with(&|m| m.end = land(90.0)), None);
+        let problem = with(&|m| m.end = land(90.5)).expect("off the earth");
+        assert!(problem.starts_with("end: found latitude 90.5"), "{problem}");
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Beside {
 pub(crate) fn aircraft(
     status: &Status,
     name: &str,
-    mission_name: &str,
+    mission: Option<api::MissionSummary>,
     beside: &Beside,
 ) -> api::AircraftStatus {
     let unsent: u64 = beside.unsent.iter().map(|(_, count)| count).sum();
@@ -67,7 +67,7 @@ pub(crate) fn aircraft(
         flight_controller: flight_controller(status, beside),
         navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
         measurements: measurements(&status.measured),
-        mission: mission(status, mission_name),
+        mission,
         // Nobody leads and nobody follows: it flies for itself.
         swarm: (status.swarm.leader || status.swarm.leader_id.is_some()).then(|| api::Swarm {
             leader: status.swarm.leader,
@@ -195,7 +195,7 @@ fn separation(view: &separation::View) -> Option<api::Separation> {
 }
 
 /// The mission that it holds.
-pub(crate) fn mission(status: &Status, name: &str) -> Option<api::MissionSummary> {
+pub(crate) fn mission(status: &Status, name: &str, notes: &[String]) -> Option<api::MissionSummary> {
     let hash = status.route_hash?;
     Some(api::MissionSummary {
         name: name.into(),
@@ -203,6 +203,7 @@ pub(crate) fn mission(status: &Status, name: &str) -> Option<api::MissionSummary
         plan_hash: status.plan_hash.map(|hash| format!("{hash:016x}")),
         waypoints: status.route_len,
         reached: status.reached,
+        notes: notes.to_vec(),
     })
 }
 
@@ -210,10 +211,9 @@ pub(crate) fn mission(status: &Status, name: &str) -> Option<api::MissionSummary
 pub(crate) fn items(route: &[Point]) -> Vec<api::MissionItem> {
     route
         .iter()
-        .map(|p| api::MissionItem {
-            latitude_deg: f64::from(p.latitude_e7) / 1e7,
-            longitude_deg: f64::from(p.longitude_e7) / 1e7,
-            height_m: f64::from(p.height_mm) / 1e3,
+        .map(|p| {
+            let [latitude_deg, longitude_deg] = [p.latitude_e7, p.longitude_e7].map(|e7| f64::from(e7) / 1e7);
+            api::MissionItem::at(latitude_deg, longitude_deg, f64::from(p.height_mm) / 1e3)
         })
         .collect()
 }
@@ -428,7 +428,7 @@ mod tests {
 
     #[test]
     fn an_aircraft_that_knows_nothing_claims_nothing() {
-        let api = aircraft(&status(), "one", "", &Beside::default());
+        let api = aircraft(&status(), "one", None, &Beside::default());
         assert_eq!((api.id.as_str(), api.time_ms), ("00b827eb01020304", 3_000));
         assert_eq!(api.flight_controller.link, api::LinkState::NeverSeen);
         assert!(
@@ -444,7 +444,7 @@ mod tests {
     #[test]
     fn nearness_is_shown_once_somebody_was_heard() {
         let mut status = status();
-        assert_eq!(aircraft(&status, "one", "", &Beside::default()).separation, None);
+        assert_eq!(aircraft(&status, "one", None, &Beside::default()).separation, None);
         let near = |distance_m| separation::Near {
             id: VehicleId(7),
             distance_m,
@@ -455,14 +455,14 @@ mod tests {
         status.separation.closing =
             Some(separation::Closing { id: VehicleId(7), time_s: 1.999, distance_m: 6.0 });
         status.separation.flight.alarms = 1;
-        let shown = aircraft(&status, "one", "", &Beside::default()).separation.unwrap();
+        let shown = aircraft(&status, "one", None, &Beside::default()).separation.unwrap();
         let (nearest, closing) = (shown.nearest.unwrap(), shown.closest_approach.unwrap());
         assert_eq!((nearest.id.as_str(), nearest.distance_m), ("0000000000000007", 12.35));
         assert_eq!((closing.time_s, closing.distance_m, shown.alarms), (2.0, 6.0, 1));
         // Afterwards the minimum stays.
         status.separation.nearest = None;
         status.separation.flight.least = Some(near(9.0));
-        let shown = aircraft(&status, "one", "", &Beside::default()).separation.unwrap();
+        let shown = aircraft(&status, "one", None, &Beside::default()).separation.unwrap();
         assert_eq!((shown.nearest, shown.flight_minimum.unwrap().distance_m), (None, 9.0));
     }
 
@@ -480,7 +480,7 @@ mod tests {
         status.flight_controller.mode_number = Some(99);
         let beside =
             Beside { unsent: vec![("radio_down", 4)], overflows: 2, unwritten: 1, ..Beside::default() };
-        let api = aircraft(&status, "one", "", &beside);
+        let api = aircraft(&status, "one", None, &beside);
         let n = api.navigation.unwrap();
         assert_eq!((n.ground_speed_m_s, n.climb_m_s, n.heading_deg), (5.0, -1.5, 270.0));
         assert_eq!(n.target.unwrap().altitude_m, 120.0, "home is at 100 m");

@@ -24,8 +24,13 @@ async function ask<T>(path: string, method: string, body: unknown, request: type
   }
 }
 
-export const readMissionFile = (name: string, text: string, request: typeof fetch = fetch): Promise<Answer<MissionFileContent>> =>
-  ask(MISSION_FILES, 'POST', { name, text }, request);
+/** With the protocol of the aircraft that it is for, the notes say what that protocol does not fly. */
+export const readMissionFile = (
+  name: string,
+  text: string,
+  protocol: string | undefined,
+  request: typeof fetch = fetch,
+): Promise<Answer<MissionFileContent>> => ask(MISSION_FILES, 'POST', { name, text, protocol }, request);
 
 /** `vehicle` is the id of the aircraft; the answer is the aircraft's own. */
 export const giveMission = (vehicle: string, mission: MissionUpload, request: typeof fetch = fetch): Promise<Answer<MissionSummary>> =>

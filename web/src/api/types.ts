@@ -510,25 +510,13 @@ export interface components {
             gnss?: components["schemas"]["Gnss"] | null;
             wind?: components["schemas"]["Wind"] | null;
         };
-        /** @description POST body: a mission file, to be read. */
-        MissionFile: {
-            /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) tells the format. */
-            name: string;
-            /** @description What is in it. */
-            text: string;
-        };
-        /** @description What a mission file holds. */
-        MissionFileContent: {
-            /** @description One from a plan or a list of waypoints; one per path from KML. */
-            missions: components["schemas"]["ReadMission"][];
-        };
-        /** @description One item of a mission. */
-        MissionItem: {
-            /**
-             * Format: double
-             * @description Height above home, metres.
-             */
-            height_m: number;
+        /** @description How a mission ends. */
+        MissionEnd: {
+            /** @enum {string} */
+            kind: "land";
+        } | {
+            /** @enum {string} */
+            kind: "land_at";
             /**
              * Format: double
              * @description Latitude, degrees.
@@ -539,6 +527,52 @@ export interface components {
              * @description Longitude, degrees.
              */
             longitude_deg: number;
+        } | {
+            /** @enum {string} */
+            kind: "return";
+        };
+        /** @description POST body: a mission file, to be read. */
+        MissionFile: {
+            /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) tells the format. */
+            name: string;
+            /** @description The protocol that will fly it, as in the aircraft's status: what it does not fly is in the notes then. */
+            protocol?: string | null;
+            /** @description Its content. */
+            text: string;
+        };
+        /** @description The missions of a file. */
+        MissionFileContent: {
+            /** @description One from a plan or a list of waypoints; one per path from KML. */
+            missions: components["schemas"]["ReadMission"][];
+        };
+        /** @description One waypoint of a mission. */
+        MissionItem: {
+            /**
+             * Format: double
+             * @description Height above home, metres.
+             */
+            height_m: number;
+            /**
+             * Format: double
+             * @description Time to hold at the waypoint before the flight continues, 0 to 65535 s. The flight controller counts whole
+             *     seconds: a part of one is a whole one.
+             */
+            hold_s?: number;
+            /**
+             * Format: double
+             * @description Latitude, degrees.
+             */
+            latitude_deg: number;
+            /**
+             * Format: double
+             * @description Longitude, degrees.
+             */
+            longitude_deg: number;
+            /**
+             * Format: double
+             * @description Ground speed from the waypoint before this one on, metres per second; absent where it does not change.
+             */
+            speed_m_s?: number | null;
         };
         /** @description The mission that an aircraft holds. */
         MissionSummary: {
@@ -549,6 +583,11 @@ export interface components {
             hash: string;
             /** @description Name, usually of the file. */
             name: string;
+            /**
+             * @description What the operator's mission states and the aircraft does not fly, one line each with the reason. Empty for a
+             *     plan that came by radio.
+             */
+            notes?: string[];
             /**
              * @description In a swarm every aircraft flies waypoints of its own, derived from one plan: the plan's hash, 16
              *     hexadecimal digits. Equal hashes, equal plans. Absent before setup.
@@ -565,10 +604,24 @@ export interface components {
              */
             waypoints: number;
         };
-        /** @description PUT body of a mission, and what GET returns: the waypoints, in order. */
+        /**
+         * @description PUT body of a mission, and what GET returns. What a protocol does not fly of it is said in the notes of the
+         *     answer ([`MissionSummary`](crate::MissionSummary)).
+         */
         MissionUpload: {
+            end?: components["schemas"]["MissionEnd"] | null;
             /** @description Name, usually of the file; at most 64 characters. */
             name: string;
+            /**
+             * Format: double
+             * @description Ground speed that the mission was planned for, metres per second; absent where it states none.
+             */
+            speed_m_s?: number | null;
+            /**
+             * Format: double
+             * @description Height above home at which the take-off ends, metres; absent where the mission states none.
+             */
+            take_off_height_m?: number | null;
             /** @description Waypoints: 1 to 600 where the aircraft flies for itself, 1 to 58 in a swarm. */
             waypoints: components["schemas"]["MissionItem"][];
         };
@@ -654,7 +707,7 @@ export interface components {
         ReadMission: {
             /** @description As an aircraft takes it. */
             mission: components["schemas"]["MissionUpload"];
-            /** @description What in the file is not part of the flight, one line each. */
+            /** @description What of the file is not flown, or not as it is stated; one line each. */
             notes: string[];
         };
         /** @description A reason and how often it occurred. */

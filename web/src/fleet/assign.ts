@@ -1,5 +1,5 @@
 /**
- * Which aircraft gets which of the missions that were read. Nobody gets one by accident: the numbers must
+ * Which aircraft gets which of the missions that were read. No aircraft gets one by accident: the numbers must
  * match, and in a swarm the leader alone takes a mission.
  */
 import type { ReadMission } from '../api/model';
@@ -14,7 +14,7 @@ export interface Assignment {
   readonly mission: ReadMission;
 }
 
-/** Who is given missions, by name: the selected aircraft, or all; in a swarm its leader. */
+/** The aircraft that are given missions, by name: the selected aircraft, or all; in a swarm its leader. */
 export function receivers(fleet: readonly Aircraft[], selected: ReadonlySet<string>): Aircraft[] {
   const heard = fleet.filter(({ fleet }) => fleet.status);
   const meant = everyoneAlone(fleet)
@@ -22,6 +22,17 @@ export function receivers(fleet: readonly Aircraft[], selected: ReadonlySet<stri
     : heard.filter(({ fleet }) => fleet.status?.swarm?.leader || fleet.status?.swarm == null);
   return meant.toSorted((a, b) => natural.compare(displayName(a), displayName(b)));
 }
+
+/** The protocol of all these aircraft; none where they do not fly the same one. */
+export function sharedProtocol(aircraft: readonly Aircraft[]): string | undefined {
+  const protocols = new Set(aircraft.map(({ fleet }) => fleet.status?.protocol));
+  return protocols.size === 1 ? [...protocols][0] : undefined;
+}
+
+/** What was noted when the file was read and when the aircraft took the mission, each line once. */
+export const allNotes = (read: readonly string[], answered: readonly string[] | undefined): string[] => [
+  ...new Set([...read, ...(answered ?? [])]),
+];
 
 /** The first mission for the first aircraft, and so on; or why not. */
 export function assign(aircraft: readonly Aircraft[], missions: readonly ReadMission[]): Assignment[] | string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { announcements } from './announce';
-import { assign, receivers } from './assign';
+import { allNotes, assign, receivers, sharedProtocol } from './assign';
 import { avoidanceOf, byId, distanceM, everyoneAlone, inConflict, lengthM, nameOf, readyAlone, thinned } from './avoidance';
 import { aircraft, avoiding, neverSeen, stateOf, status } from './samples';
 import { sortAircraft } from './sort';
@@ -90,6 +90,17 @@ describe('missions of their own', () => {
     expect(pairs.map(({ name, mission }) => [name, mission.mission.name])).toEqual([['UAV 1', 'a'], ['UAV 2', 'b'], ['UAV 10', 'c']]);
     expect(assign(three, [read('a')])).toContain('Found 1 mission, expected 3');
     expect(assign([], [read('a')])).toContain('No aircraft');
+  });
+
+  it('are read for the protocol of their aircraft, where that is one', () => {
+    expect(sharedProtocol(three)).toBe('mbcap-e');
+    expect(sharedProtocol([...three, ...stateOf([aircraft(4)]).aircraft])).toBeUndefined();
+    expect(sharedProtocol([])).toBeUndefined();
+  });
+
+  it('show what was noted at reading and at upload once', () => {
+    expect(allNotes(['fence', 'hold'], ['hold', 'speed'])).toEqual(['fence', 'hold', 'speed']);
+    expect(allNotes(['fence'], undefined)).toEqual(['fence']);
   });
 
   it('let the selected be set up and started without the others', () => {

@@ -234,8 +234,14 @@ async fn put_mission(State(fake): State<Fake>, Json(mission): Json<MissionUpload
     let mut inner = fake.lock();
     let waypoints = u16::try_from(mission.waypoints.len()).expect("few");
     let hash = format!("{:016x}", mission.name.len());
-    let summary =
-        MissionSummary { name: mission.name.clone(), hash, plan_hash: None, waypoints, reached: None };
+    let summary = MissionSummary {
+        name: mission.name.clone(),
+        hash,
+        plan_hash: None,
+        waypoints,
+        reached: None,
+        notes: vec![],
+    };
     inner.status.mission = Some(summary.clone());
     inner.mission = Some(mission);
     Json(summary).into_response()
