@@ -108,7 +108,7 @@ fn adapt(sample: &str) -> Result<String> {
         ("\ninterface = \"wlan0\"", "\ninterface = \"lo\""),
         ("\n#broadcast = \"255.255.255.255\"", "\nbroadcast = \"127.255.255.255\""),
         // MUSCOP's: other protocols have the key too.
-        ("fly, 2 to 128. Required.\naircraft = 9", "fly, 2 to 128. Required.\naircraft = 1\nalone = true"),
+        ("or 1 with alone; ours]\naircraft = 9", "or 1 with alone; ours]\naircraft = 1\nalone = true"),
         // No pilot takes over here: the wait for one may be shorter than in the field.
         ("\n#hold_s = 10", "\nhold_s = 3"),
     ] {
