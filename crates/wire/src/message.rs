@@ -86,8 +86,9 @@ pub struct SlotOffset {
 
 /// Layouts whose offsets are in the plan.
 const LISTED: core::ops::RangeInclusive<u8> = 6..=7;
-/// All layouts: numbered, and split up into two to eight parts.
-const LAYOUTS: [core::ops::RangeInclusive<u8>; 2] = [0..=7, 18..=24];
+/// The numbers that layouts can have: without parts, and split up into two to eight. Whether a layout has such a number is
+/// checked where the plan is adopted.
+const LAYOUTS: [core::ops::RangeInclusive<u8>; 2] = [0..=15, 18..=24];
 /// No slot is farther from the centre in any direction, decimetre.
 const OFFSET_MAX_DM: u32 = 1_000_000;
 
