@@ -91,7 +91,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reads a mission file; no aircraft is told.
+         * Reads a mission file; nothing is sent to aircraft.
          * @description QGC WPL 110, QGroundControl plan or KML. What is read can be given to aircraft one by one.
          */
         post: operations["mission_file"];
