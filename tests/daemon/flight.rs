@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio_serial::{SerialPort as _, SerialStream};
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandStage, Identity, LinkState, MissionItem,
-    MissionSummary, MissionUpload, Severity, paths,
+    MissionSummary, MissionUpload, Severity, StateId, paths,
 };
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_hub::{Hub, HubRadio};
@@ -121,7 +121,7 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         );
     }
     for handle in &fleet {
-        until(handle, "SetupFinished", |s| s.state == "SetupFinished").await;
+        until(handle, "SetupFinished", |s| s.state == StateId::SetupFinished).await;
         let status = status(handle).await;
         let setup = &status.commands[0];
         assert_eq!((setup.id.as_str(), setup.stage), ("setup-1", CommandStage::EffectSeen));
@@ -140,7 +140,7 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         command(handle, "start-1", "start").await;
     }
     for handle in &fleet {
-        let last = until(handle, "Finished", |s| s.state == "Finished").await;
+        let last = until(handle, "Finished", |s| s.state == StateId::Finished).await;
         assert!(!last.flight_controller.armed && last.engaged);
         assert_eq!(last.mission.as_ref().unwrap().reached, Some(1), "the last waypoint");
         assert!(last.radio.sent > 0 && last.radio.received > 0);

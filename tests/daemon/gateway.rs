@@ -23,7 +23,7 @@ use tokio::{
     sync::watch,
     time::timeout,
 };
-use wingbeat_api::{MissionItem, MissionUpload, paths};
+use wingbeat_api::{MissionItem, MissionUpload, StateId, paths};
 use wingbeat_autopilot::{
     dialect::{MavDataStream, MavMessage},
     gateway::command_of,
@@ -82,11 +82,11 @@ async fn flying(profile: Profile) -> Flight {
     let body = serde_json::to_string(&mission).unwrap();
     assert_eq!(ask(handle.address(), "PUT", paths::MISSION, &body).await.0, 200);
     until(&handle, "checks passed", |s| s.checks.iter().all(|check| check.passed)).await;
-    for (command, state) in [("setup", "SetupFinished"), ("start", "MovingToWaypoint")] {
+    for (command, state) in [("setup", StateId::SetupFinished), ("start", StateId::MovingToWaypoint)] {
         let body = format!(r#"{{"id":"{command}","command":"{command}"}}"#);
         let (code, answer) = ask(handle.address(), "POST", paths::COMMANDS, &body).await;
         assert_eq!(code, 202, "{answer}");
-        until(&handle, state, |s| s.state == state).await;
+        until(&handle, command, |s| s.state == state).await;
     }
     Flight { handle, received, _hub: hub, _online: online_sender }
 }
@@ -99,7 +99,12 @@ impl Flight {
     /// Nothing that a client read took the aircraft over, or slowed what the agent needs.
     fn still_flies(&self) {
         let status = self.handle.status().borrow().clone();
-        assert!(status.engaged && status.state == "MovingToWaypoint", "{} {}", status.state, status.detail);
+        assert!(
+            status.engaged && status.state == StateId::MovingToWaypoint,
+            "{} {}",
+            status.state,
+            status.detail
+        );
         let mut position_hz = None;
         for (system, component, message) in self.received.lock().unwrap().iter() {
             if *component == 191 {

@@ -27,7 +27,9 @@ use tokio::{
     time::{sleep, timeout},
 };
 use wingbeat_agent::guardian::{self, Activity, Modes, Pulse};
-use wingbeat_api::{AircraftStatus, CommandOutcome, CommandReply, MissionItem, MissionUpload, paths};
+use wingbeat_api::{
+    AircraftStatus, CommandOutcome, CommandReply, MissionItem, MissionUpload, StateId, paths,
+};
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v2};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{
@@ -328,10 +330,11 @@ impl Rig {
     /// Until it cruises along its leg, in GUIDED.
     async fn cruising(&self, home: Position) {
         self.set_up(home).await;
-        self.until("set up", |s| s.state == "SetupFinished").await;
+        self.until("set up", |s| s.state == StateId::SetupFinished).await;
         self.command("start").await;
         self.until("cruising", |s| {
-            s.state == "MovingToWaypoint" && s.navigation.as_ref().is_some_and(|n| n.ground_speed_m_s > 4.0)
+            s.state == StateId::MovingToWaypoint
+                && s.navigation.as_ref().is_some_and(|n| n.ground_speed_m_s > 4.0)
         })
         .await;
     }
@@ -487,7 +490,7 @@ async fn dies_in_auto(
 ) {
     // The real daemon loads the route and takes off; then another companion takes its place.
     rig.set_up(home()).await;
-    rig.until("set up", |s| s.state == "SetupFinished").await;
+    rig.until("set up", |s| s.state == StateId::SetupFinished).await;
     pilot.send_replace(Some(Mode::Auto));
     rig.until("disengaged", |s| !s.engaged).await;
     rig.daemon.signal("KILL");

@@ -537,7 +537,7 @@ impl Agent {
             }
             Heard::Other => {}
         }
-        let from_ground_station = frame.header.system_id == self.config.ground_station_system_id.into();
+        let from_ground_station = frame.header.system_id == u32::from(self.config.ground_station_system_id);
         if from_ground_station && matches!(frame.message, MavMessage::HEARTBEAT(_)) {
             self.other_ground_station_at = Some(now);
         }

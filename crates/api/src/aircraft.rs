@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use wingbeat_wire::{Command, Phase, StateId};
 
 use crate::measurements::Measurements;
 
@@ -44,12 +45,8 @@ pub struct AircraftStatus {
     /// `mbcap-e` or `mbcap` (a mission of its own, kept apart from others), `muscop` (one mission as a
     /// formation) or `follow_me` (a formation behind an aircraft that a pilot flies).
     pub protocol: String,
-    /// The protocol's state, in the words of its paper. All: Start, Setup, SetupFinished, TakingOff, Landing,
-    /// Finished, and Aborted after an operator's abort or a failure. `mission` and `sweep`: Flying, Holding.
-    /// `mbcap`: Normal, StandStill, MovingAside, GoOnPlease, Overtaking, EmergencyLand. `muscop`: ReadyToFly,
-    /// WaypointReached, MovingToWaypoint, MovingToLand. `follow_me`: ReadyToFly, Ready and FollowMe (leader),
-    /// WaitMaster, Following, LeaderLost and MovingToLand (the others).
-    pub state: String,
+    /// The protocol's state, by the name that its paper gives it.
+    pub state: StateId,
     /// How far its flight has come, whatever the protocol calls that.
     pub phase: Phase,
     /// One line for people: what it is doing or waiting for.
@@ -87,33 +84,11 @@ pub struct AircraftStatus {
     pub commands: Vec<CommandProgress>,
 }
 
-/// How far a flight has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// On the ground, waiting for setup.
-    Start,
-    /// Being set up, or on the way into the mission.
-    Preparing,
-    /// Set up, waiting for the start.
-    Ready,
-    /// On the mission, standing for others.
-    Waiting,
-    /// On the mission, under way.
-    Moving,
-    /// The mission is over: coming down.
-    Ending,
-    /// Landed after the mission.
-    Finished,
-    /// Ended by the operator or a failure.
-    Aborted,
-}
-
 /// What an aircraft does to avoid others, as its last beacon told it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Avoidance {
     /// Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand.
-    pub state: String,
+    pub state: StateId,
     /// Id of the aircraft that it is in conflict with, 16 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoiding: Option<String>,
@@ -423,29 +398,6 @@ pub struct Check {
     pub detail: String,
 }
 
-/// What an operator can ask of an aircraft.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CommandKind {
-    /// Form the swarm: distribute the mission, take off, take the slots.
-    Setup,
-    /// Fly the mission.
-    Start,
-    /// Stop and hold position.
-    Hold,
-    /// Return to launch.
-    Return,
-    /// Land where it is.
-    Land,
-    /// Hand the aircraft to the pilot: release every override, command nothing any more.
-    RecoverControl,
-    /// Let the agent command again after a takeover, on the ground.
-    Engage,
-    /// No longer wait for the swarm's member `member`. The leader and the master pass it on over the radio; the
-    /// member itself, when it hears of it, holds and then lands.
-    Exclude,
-}
-
 /// POST body of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -453,10 +405,7 @@ pub struct CommandRequest {
     /// Chosen by the sender, 1 to 64 characters: the same id is the same command, however often it arrives.
     pub id: String,
     /// What to do.
-    pub command: CommandKind,
-    /// Whom to exclude, 16 hexadecimal digits; with `exclude` only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub member: Option<String>,
+    pub command: Command,
 }
 
 /// Answer to a command.
@@ -467,7 +416,7 @@ pub struct CommandReply {
     /// What was decided. 202 accepted, 200 already known, 409 refused.
     pub outcome: CommandOutcome,
     /// The protocol's state when it was decided.
-    pub state: String,
+    pub state: StateId,
     /// Why it was refused, for people; empty otherwise.
     pub reason: String,
 }
@@ -502,10 +451,7 @@ pub struct CommandProgress {
     /// The command's id.
     pub id: String,
     /// What was asked.
-    pub command: CommandKind,
-    /// Who is excluded; absent with other commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub member: Option<String>,
+    pub command: Command,
     /// How far it has come.
     pub stage: CommandStage,
     /// One line for people.

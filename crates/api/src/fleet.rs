@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::aircraft::{AircraftStatus, CommandKind, GeoPoint, LinkState};
+use wingbeat_wire::Command;
+
+use crate::aircraft::{AircraftStatus, GeoPoint, LinkState};
 use crate::mission::MissionUpload;
 
 /// Everything the console needs to draw itself. Sent once when a console connects and again when
@@ -86,13 +88,10 @@ pub struct FleetCommandRequest {
     /// Chosen by the sender, 1 to 64 characters: the same id is the same command.
     pub id: String,
     /// What to do.
-    pub command: CommandKind,
-    /// Ids of the aircraft; empty = all. To exclude somebody, leave it empty: all that fly in the swarm are told.
+    pub command: Command,
+    /// Ids of the aircraft; empty = all. An exclusion leaves it empty: it goes to all that fly in the swarm.
     #[serde(default)]
     pub vehicles: Vec<String>,
-    /// Whom to exclude from the swarm, 16 hexadecimal digits; with `exclude` only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub member: Option<String>,
 }
 
 /// Answer to a command for many: it is sent until answered or expired.
@@ -110,10 +109,7 @@ pub struct FleetCommand {
     /// The command's id.
     pub id: String,
     /// What was asked.
-    pub command: CommandKind,
-    /// Who is excluded; absent with other commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub member: Option<String>,
+    pub command: Command,
     /// Milliseconds since the ground service started when it was asked.
     pub time_ms: u64,
     /// One line per aircraft.

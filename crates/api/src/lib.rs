@@ -1,6 +1,6 @@
 //! What travels over HTTP: the aircraft's API (`wingbeatd`) and the ground service's API (the PC
 //! Companion). Both ends use these types; the OpenAPI documents and the web console's TypeScript are
-//! generated from them.
+//! generated from them. Commands, states and phases are the same values as in the aircraft: `wingbeat_wire`'s.
 //!
 //! Units: degrees, metres, metres per second, milliseconds; each is the last word of its field. An
 //! aircraft's id is 16 hexadecimal digits (64 bits, which JSON numbers cannot hold).
@@ -13,10 +13,10 @@ pub mod measurements;
 pub mod mission;
 
 pub use aircraft::{
-    Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandKind, CommandOutcome,
-    CommandProgress, CommandReply, CommandRequest, CommandStage, FlightController, Gateway, GeoPoint,
-    Identity, Lease, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation,
-    Nearby, Parameter, Phase, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
+    Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
+    CommandReply, CommandRequest, CommandStage, FlightController, Gateway, GeoPoint, Identity, Lease,
+    LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation, Nearby,
+    Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{
@@ -26,6 +26,8 @@ pub use fleet::{
 };
 pub use measurements::Measurements;
 pub use mission::{MissionEnd, MissionItem, MissionUpload};
+
+pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
 
 /// The paths of both services.
 pub mod paths {

@@ -11,9 +11,8 @@ use anyhow::{Context, Result, ensure};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
-use wingbeat_agent::Phase;
 use wingbeat_api::{
-    self as api, AircraftStatus, CommandKind, FleetCommandRequest, LinkState, LogLine, MissionItem,
+    self as api, AircraftStatus, Command, FleetCommandRequest, LinkState, LogLine, MissionItem,
     MissionUpload, paths,
 };
 use wingbeat_geo::{DVec3, Duration, Frame};
@@ -282,7 +281,7 @@ impl Fleet {
                 velocity: fact.velocity,
                 armed: fact.armed,
                 landed: fact.landed,
-                phase: phase(status.phase),
+                phase: status.phase,
                 leader: swarm.is_some_and(|s| s.leader),
                 slot_offset: offset.map(|o| DVec3::new(o.x, o.y, 0.0)),
                 heading_rad: fact.heading_rad,
@@ -326,19 +325,6 @@ fn is_over(status: &AircraftStatus) -> bool {
     matches!(status.phase, api::Phase::Finished | api::Phase::Aborted) && !status.flight_controller.armed
 }
 
-fn phase(phase: api::Phase) -> Phase {
-    match phase {
-        api::Phase::Start => Phase::Start,
-        api::Phase::Preparing => Phase::Preparing,
-        api::Phase::Ready => Phase::Ready,
-        api::Phase::Waiting => Phase::Waiting,
-        api::Phase::Moving => Phase::Moving,
-        api::Phase::Ending => Phase::Ending,
-        api::Phase::Finished => Phase::Finished,
-        api::Phase::Aborted => Phase::Aborted,
-    }
-}
-
 /// The swarm's progress, as it is printed.
 #[derive(Default)]
 struct Progress {
@@ -365,7 +351,7 @@ impl Progress {
                 }
             }
             api::Phase::Ending => "landing".to_owned(),
-            _ => behind.state.clone(),
+            _ => behind.state.to_string(),
         };
         if let Some(lost) = statuses.iter().find(|s| s.flight_controller.link == LinkState::Lost) {
             phase = format!("{phase}; {}: flight controller silent", lost.name);
@@ -383,16 +369,11 @@ impl Progress {
         }
         let Ok(picture) = ground.picture().await else { return };
         let (command, pressed) = match (picture.actions.setup, picture.actions.start) {
-            (true, _) if !self.setup_pressed => (CommandKind::Setup, &mut self.setup_pressed),
-            (_, true) => (CommandKind::Start, &mut self.start_pressed),
+            (true, _) if !self.setup_pressed => (Command::Setup, &mut self.setup_pressed),
+            (_, true) => (Command::Start, &mut self.start_pressed),
             _ => return,
         };
-        let request = FleetCommandRequest {
-            id: format!("auto-{command:?}"),
-            command,
-            vehicles: Vec::new(),
-            member: None,
-        };
+        let request = FleetCommandRequest { id: format!("auto-{command:?}"), command, vehicles: Vec::new() };
         match ground.command(request).await {
             Ok(_) => *pressed = true,
             Err(refused) => println!("{command:?} refused: {refused}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::{Client, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
-use wingbeat_api::{CommandKind, CommandReply, CommandRequest, VehicleOutcome, paths};
+use wingbeat_api::{Command, CommandReply, CommandRequest, VehicleOutcome, paths};
 
 use crate::client;
 use crate::ledger::{self, Lane};
@@ -25,8 +25,7 @@ pub(crate) struct Delivery {
     pub(crate) address: String,
     pub(crate) vehicle: String,
     pub(crate) id: String,
-    pub(crate) command: CommandKind,
-    pub(crate) member: Option<String>,
+    pub(crate) command: Command,
     /// How long before it expires.
     pub(crate) limit: Duration,
     pub(crate) owner: mpsc::Sender<Message>,
@@ -44,7 +43,7 @@ impl Delivery {
     /// Delivers; ends when it is answered finally or has expired.
     pub(crate) async fn run(self) {
         let end = Instant::now() + self.limit;
-        let recovery = ledger::lane(self.command, self.member.as_deref()) == Lane::Recovery;
+        let recovery = ledger::lane(self.command) == Lane::Recovery;
         let mut last = "no answer".to_owned();
         let mut accepted = false;
         while Instant::now() < end {
@@ -80,7 +79,7 @@ impl Delivery {
     }
 
     async fn attempt(&self) -> Answer {
-        let body = CommandRequest { id: self.id.clone(), command: self.command, member: self.member.clone() };
+        let body = CommandRequest { id: self.id.clone(), command: self.command };
         let request = self.client.post(format!("{}{}", self.address, paths::COMMANDS)).json(&body);
         let mut response = match request.timeout(ATTEMPT_LIMIT).send().await {
             Ok(response) => response,
@@ -127,15 +126,11 @@ mod tests {
     use tokio::net::TcpListener;
 
     /// Delivers to the server at that address and returns the reports.
-    async fn deliver(
-        address: String,
-        command: CommandKind,
-        limit: Duration,
-    ) -> Vec<(VehicleOutcome, String)> {
+    async fn deliver(address: String, command: Command, limit: Duration) -> Vec<(VehicleOutcome, String)> {
         let (owner, mut reports) = mpsc::channel(64);
         let (vehicle, id) = ("000000000000000a".to_owned(), "c".to_owned());
         let client = client::new().expect("a client");
-        Delivery { client, address, vehicle, id, command, member: None, limit, owner }.run().await;
+        Delivery { client, address, vehicle, id, command, limit, owner }.run().await;
         let mut out = Vec::new();
         while let Some(message) = reports.recv().await {
             if let Message::Delivered { outcome, detail, .. } = message {
@@ -150,7 +145,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("bound"));
         drop(listener);
-        let reports = deliver(address, CommandKind::Setup, Duration::from_secs(1)).await;
+        let reports = deliver(address, Command::Setup, Duration::from_secs(1)).await;
         let expected = [
             (VehicleOutcome::Sending, "repeating: connection refused"),
             (VehicleOutcome::Expired, "not answered within 1 s: connection refused"),
@@ -174,7 +169,7 @@ mod tests {
                 let _ = stream.write_all(answer.as_bytes()).await;
             }
         });
-        let reports = deliver(address, CommandKind::Land, Duration::from_secs(1)).await;
+        let reports = deliver(address, Command::Land, Duration::from_secs(1)).await;
         aircraft.abort();
         let expected = [
             (VehicleOutcome::Accepted, "accepted in state MovingToWaypoint"),

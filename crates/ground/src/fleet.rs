@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use wingbeat_api::{
-    Actions, AircraftStatus, CommandKind, FleetAircraft, FleetMission, GeoPoint, Identity, LinkState,
+    Actions, AircraftStatus, Command, FleetAircraft, FleetMission, GeoPoint, Identity, LinkState,
     MissionUpload, Phase,
 };
 
-use crate::ledger::{self, Ledger};
+use crate::ledger::Ledger;
 
 /// Silent for longer than this, the link is lost: seven of the five messages a second that an aircraft
 /// sends.
@@ -343,8 +343,8 @@ impl Fleet {
 
     /// What the operator can do now. A blocked action names the first aircraft and its reason.
     pub(crate) fn actions(&self, ledger: &Ledger) -> Actions {
-        let setup_blocked = self.blocked(ledger, CommandKind::Setup, &[]);
-        let start_blocked = self.blocked(ledger, CommandKind::Start, &[]);
+        let setup_blocked = self.blocked(ledger, Command::Setup, &[]);
+        let start_blocked = self.blocked(ledger, Command::Start, &[]);
         Actions {
             setup: setup_blocked.is_empty(),
             setup_blocked,
@@ -355,7 +355,7 @@ impl Fleet {
 
     /// Why *Setup* or *Start* cannot be carried out by these aircraft (none named: by all), for people;
     /// empty if it can.
-    pub(crate) fn blocked(&self, ledger: &Ledger, command: CommandKind, vehicles: &[String]) -> String {
+    pub(crate) fn blocked(&self, ledger: &Ledger, command: Command, vehicles: &[String]) -> String {
         if self.aircraft.is_empty() {
             return "no aircraft is configured".to_owned();
         }
@@ -386,7 +386,7 @@ impl Fleet {
 
     /// The aircraft that *Setup* or *Start* for all is sent to: the whole swarm, or of those that fly each
     /// for itself the ones that wait for it.
-    pub(crate) fn due(&self, ledger: &Ledger, command: CommandKind) -> Vec<String> {
+    pub(crate) fn due(&self, ledger: &Ledger, command: Command) -> Vec<String> {
         let due = self.aircraft.iter().filter(|a| self.is_due(ledger, command, a) == Ok(true));
         let mut ids: Vec<_> = due.filter_map(|a| a.id().map(str::to_owned)).collect();
         ids.sort();
@@ -435,7 +435,7 @@ impl Fleet {
 
     /// Whether an aircraft waits for *Setup* or *Start*; `Ok(false)` where it is past it and need not be
     /// asked; or the reason why it cannot be done.
-    fn is_due(&self, ledger: &Ledger, command: CommandKind, aircraft: &Aircraft) -> Result<bool, String> {
+    fn is_due(&self, ledger: &Ledger, command: Command, aircraft: &Aircraft) -> Result<bool, String> {
         let due = self.is_due_as_all(ledger, command, aircraft);
         // A member that its swarm does not wait for does not delay the start either.
         let starts = Wanted::of(command) == Wanted::Start;
@@ -445,12 +445,7 @@ impl Fleet {
         }
     }
 
-    fn is_due_as_all(
-        &self,
-        ledger: &Ledger,
-        command: CommandKind,
-        aircraft: &Aircraft,
-    ) -> Result<bool, String> {
+    fn is_due_as_all(&self, ledger: &Ledger, command: Command, aircraft: &Aircraft) -> Result<bool, String> {
         if let Some(problem) = self.problem(aircraft) {
             return Err(problem);
         }
@@ -481,7 +476,7 @@ impl Fleet {
             return Err(format!("its state is {}, expected one that {}", status.state, wanted.description()));
         }
         if let Some(recovery) = ledger.recovering(&status.id) {
-            return Err(format!("{} is still being sent", ledger::name(recovery)));
+            return Err(format!("{} is still being sent", recovery));
         }
         let failed = status.checks.iter().find(|check| !check.passed).filter(|_| wanted == Wanted::Setup);
         match failed {
@@ -505,8 +500,8 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(command: CommandKind) -> Self {
-        if command == CommandKind::Setup { Self::Setup } else { Self::Start }
+    fn of(command: Command) -> Self {
+        if command == Command::Setup { Self::Setup } else { Self::Start }
     }
 
     fn description(self) -> &'static str {
@@ -532,7 +527,7 @@ fn holders<'a>(aircraft: &'a [Aircraft], hash: &'a str) -> impl Iterator<Item = 
 mod tests {
     use super::*;
     use wingbeat_api::{
-        Check, FlightController, Measurements, MissionItem, MissionSummary, Navigation, Radio,
+        Check, FlightController, Measurements, MissionItem, MissionSummary, Navigation, Radio, StateId,
     };
 
     const A: &str = "000000000000000a";
@@ -543,16 +538,16 @@ mod tests {
         Identity { id: id.to_owned(), name, version, api_version: 1, protocol }
     }
 
-    fn status(id: &str, state: &str) -> AircraftStatus {
+    fn status(id: &str, state: StateId) -> AircraftStatus {
         AircraftStatus {
             id: id.to_owned(),
             name: format!("UAV {id}"),
             time_ms: 7,
             protocol: "muscop".to_owned(),
-            state: state.to_owned(),
+            state,
             phase: match state {
-                "Start" => Phase::Start,
-                "SetupFinished" => Phase::Ready,
+                StateId::Start => Phase::Start,
+                StateId::SetupFinished => Phase::Ready,
                 _ => Phase::Moving,
             },
             detail: String::new(),
@@ -606,17 +601,21 @@ mod tests {
         let start = Instant::now();
         let mut fleet = two(start);
         fleet.identified(0, identity(A));
-        assert!(fleet.status(0, status(A, "Start"), start).link_up);
-        assert!(!fleet.status(0, status(A, "Start"), start).link_up);
+        assert!(fleet.status(0, status(A, StateId::Start), start).link_up);
+        assert!(!fleet.status(0, status(A, StateId::Start), start).link_up);
         assert_eq!(fleet.age(start + LOST_AFTER), [] as [usize; 0]);
         let later = start + LOST_AFTER + Duration::from_millis(1);
         assert_eq!(fleet.age(later), [0]);
         assert_eq!(fleet.age(later), [] as [usize; 0], "reported once");
         let all = fleet.all(later);
         assert_eq!((all[0].link, all[0].age_ms), (LinkState::Lost, Some(1501)));
-        assert_eq!(all[0].status, Some(status(A, "Start")), "stale data is shown as stale, never dropped");
+        assert_eq!(
+            all[0].status,
+            Some(status(A, StateId::Start)),
+            "stale data is shown as stale, never dropped"
+        );
         assert_eq!((all[1].link, all[1].age_ms, &all[1].status), (LinkState::NeverSeen, None, &None));
-        assert!(fleet.status(0, status(A, "Start"), later).link_up);
+        assert!(fleet.status(0, status(A, StateId::Start), later).link_up);
     }
 
     #[test]
@@ -626,7 +625,7 @@ mod tests {
         assert_eq!(fleet.take_changed(now).len(), 2);
         assert_eq!(fleet.take_changed(now), []);
         fleet.identified(1, identity(B));
-        fleet.status(1, status(B, "Start"), now);
+        fleet.status(1, status(B, StateId::Start), now);
         let changed = fleet.take_changed(now);
         assert_eq!(changed.iter().map(|a| a.address.as_str()).collect::<Vec<_>>(), ["http://b"]);
         fleet.troubled(0, "connection refused".to_owned());
@@ -656,7 +655,7 @@ mod tests {
         let now = Instant::now();
         let mut fleet = two(now);
         fleet.identified(0, identity(A));
-        fleet.status(0, status(B, "Start"), now);
+        fleet.status(0, status(B, StateId::Start), now);
         let all = fleet.all(now);
         assert_eq!(all[0].status, None);
         assert!(all[0].problem.as_ref().is_some_and(|problem| problem.contains("expected one of")));
@@ -679,23 +678,23 @@ mod tests {
         assert_eq!(fleet.actions(&ledger).setup_blocked, "http://a: no status received yet");
         fleet.identified(0, identity(A));
         fleet.identified(1, identity(B));
-        fleet.status(0, status(A, "Start"), now);
+        fleet.status(0, status(A, StateId::Start), now);
         assert_eq!(fleet.actions(&ledger).setup_blocked, format!("UAV {B}: no status received yet"));
-        let mut unready = status(B, "Start");
+        let mut unready = status(B, StateId::Start);
         unready.checks[0].passed = false;
         "no position fix".clone_into(&mut unready.checks[0].detail);
         fleet.status(1, unready, now);
         let blocked = format!("UAV {B}: check gps has not passed: no position fix");
         assert_eq!(fleet.actions(&ledger).setup_blocked, blocked);
-        fleet.status(1, status(B, "Start"), now);
+        fleet.status(1, status(B, StateId::Start), now);
         let actions = fleet.actions(&ledger);
         assert_eq!((actions.setup, actions.setup_blocked.as_str(), actions.start), (true, "", false));
         assert_eq!(
             actions.start_blocked,
             format!("UAV {A}: its state is Start, expected one that is set up and waits for the start")
         );
-        fleet.status(0, status(A, "SetupFinished"), now);
-        fleet.status(1, status(B, "SetupFinished"), now);
+        fleet.status(0, status(A, StateId::SetupFinished), now);
+        fleet.status(1, status(B, StateId::SetupFinished), now);
         let actions = fleet.actions(&ledger);
         assert_eq!((actions.setup, actions.start, actions.start_blocked.as_str()), (false, true, ""));
         fleet.age(now + Duration::from_secs(2));
@@ -709,15 +708,15 @@ mod tests {
         assert!(fleet.in_swarm_with(B).is_err_and(|why| why.contains("no swarm flies")));
         fleet.identified(0, identity(A));
         fleet.identified(1, identity(B));
-        let planned = |id: &str, state: &str| {
+        let planned = |id: &str, state| {
             let mut status = status(id, state);
             status.swarm.iter_mut().for_each(|swarm| swarm.slot = Some(0));
             status
         };
-        fleet.status(0, planned(A, "SetupFinished"), now);
-        fleet.status(1, status(B, "Start"), now);
+        fleet.status(0, planned(A, StateId::SetupFinished), now);
+        fleet.status(1, status(B, StateId::Start), now);
         assert_eq!(fleet.in_swarm_with(B), Err(format!("UAV {B}: no member of a swarm that flies")));
-        fleet.status(1, planned(B, "Aborted"), now);
+        fleet.status(1, planned(B, StateId::Aborted), now);
         assert_eq!(fleet.in_swarm_with(B), Ok(vec![A.to_owned(), B.to_owned()]));
         assert_eq!(
             fleet.in_swarm_with("000000000000000c").map(|members| members.len()),
@@ -725,7 +724,7 @@ mod tests {
             "not received here"
         );
         assert!(fleet.actions(&ledger).start_blocked.starts_with(&format!("UAV {B}: its state is Aborted")));
-        let mut without = planned(A, "SetupFinished");
+        let mut without = planned(A, StateId::SetupFinished);
         without.swarm.as_mut().expect("a swarm").absent = vec![wingbeat_api::Absent {
             id: B.to_owned(),
             silent: false,
@@ -734,7 +733,7 @@ mod tests {
         }];
         fleet.status(0, without, now);
         assert_eq!(fleet.actions(&ledger).start_blocked, "");
-        assert_eq!(fleet.due(&ledger, CommandKind::Start), [A]);
+        assert_eq!(fleet.due(&ledger, Command::Start), [A]);
         // It would have to be set up again for another flight.
         assert!(!fleet.actions(&ledger).setup);
     }
@@ -745,10 +744,10 @@ mod tests {
         let mut fleet = two(now);
         fleet.identified(0, identity(A));
         fleet.identified(1, identity(B));
-        fleet.status(0, status(A, "Start"), now);
-        let mut waiting = AircraftStatus { phase: Phase::Preparing, ..status(B, "Setup") };
+        fleet.status(0, status(A, StateId::Start), now);
+        let mut waiting = AircraftStatus { phase: Phase::Preparing, ..status(B, StateId::Setup) };
         fleet.status(1, waiting.clone(), now);
-        assert_eq!(fleet.due(&ledger, CommandKind::Setup), [A, B]);
+        assert_eq!(fleet.due(&ledger, Command::Setup), [A, B]);
         waiting.flight_controller.armed = true;
         fleet.status(1, waiting.clone(), now);
         let blocked = format!("UAV {B}: its state is Setup, expected one that waits for setup");
@@ -759,26 +758,26 @@ mod tests {
     fn who_flies_for_itself_waits_for_nobody_who_is_past_it() {
         let (now, ledger) = (Instant::now(), Ledger::default());
         let mut fleet = two(now);
-        let alone = |id: &str, state: &str| AircraftStatus { swarm: None, ..status(id, state) };
+        let alone = |id: &str, state| AircraftStatus { swarm: None, ..status(id, state) };
         fleet.identified(0, identity(A));
         fleet.identified(1, identity(B));
         // A is set up, B was not reached: setup again is for B only.
-        fleet.status(0, alone(A, "SetupFinished"), now);
-        fleet.status(1, alone(B, "Start"), now);
+        fleet.status(0, alone(A, StateId::SetupFinished), now);
+        fleet.status(1, alone(B, StateId::Start), now);
         let actions = fleet.actions(&ledger);
         assert_eq!((actions.setup, actions.start), (true, false));
-        assert_eq!(fleet.due(&ledger, CommandKind::Setup), [B]);
+        assert_eq!(fleet.due(&ledger, Command::Setup), [B]);
         let blocked =
             format!("UAV {B}: its state is Start, expected one that is set up and waits for the start");
         assert_eq!(actions.start_blocked, blocked);
-        assert_eq!(fleet.blocked(&ledger, CommandKind::Start, &[A.to_owned()]), "", "A alone can start");
+        assert_eq!(fleet.blocked(&ledger, Command::Start, &[A.to_owned()]), "", "A alone can start");
         assert!(fleet.each_alone(&[A.to_owned(), B.to_owned()]) && !fleet.each_alone(&["0".to_owned()]));
         // A flies, in a state that only its protocol knows.
-        fleet.status(0, alone(A, "StandStill"), now);
-        fleet.status(1, alone(B, "SetupFinished"), now);
+        fleet.status(0, alone(A, StateId::StandStill), now);
+        fleet.status(1, alone(B, StateId::SetupFinished), now);
         assert!(fleet.actions(&ledger).start);
-        assert_eq!(fleet.due(&ledger, CommandKind::Start), [B]);
-        fleet.status(1, alone(B, "Overtaking"), now);
+        assert_eq!(fleet.due(&ledger, Command::Start), [B]);
+        fleet.status(1, alone(B, StateId::Overtaking), now);
         let expected =
             format!("no aircraft is set up and waits for the start: the state of UAV {A} is StandStill");
         assert_eq!(fleet.actions(&ledger).start_blocked, expected);
@@ -790,7 +789,7 @@ mod tests {
         let mut fleet = two(now);
         for (index, id) in [A, B].into_iter().enumerate() {
             fleet.identified(index, identity(id));
-            let mut status = status(id, "Start");
+            let mut status = status(id, StateId::Start);
             let (name, hash) = ("square".to_owned(), "00000000000000ff".to_owned());
             status.mission = Some(MissionSummary {
                 name,
@@ -814,10 +813,10 @@ mod tests {
         );
         assert_eq!(missions[0].waypoints[0].altitude_m, 70.0);
         assert!(!fleet.take_redraw(), "nothing changed");
-        fleet.status(0, status(A, "Start"), now);
+        fleet.status(0, status(A, StateId::Start), now);
         assert!(fleet.take_redraw(), "a holder less");
         assert_eq!(fleet.missions()[0].holders, [B]);
-        fleet.status(1, status(B, "Start"), now);
+        fleet.status(1, status(B, StateId::Start), now);
         assert!(fleet.take_redraw() && fleet.missions().is_empty(), "no aircraft holds it");
     }
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use wingbeat_api::{
-    CommandKind, CommandProgress, CommandStage, FleetCommand, FleetCommandRequest, FleetCommandResult,
+    Command, CommandProgress, CommandStage, FleetCommand, FleetCommandRequest, FleetCommandResult, VehicleId,
     VehicleOutcome,
 };
 
@@ -29,55 +29,32 @@ const REMEMBERED: usize = 256;
 pub(crate) enum Lane {
     /// Setup, start, engage: sent until answered.
     Normal,
-    /// Hold, return, land, recover control: sent until the effect is seen.
+    /// A command that recovers: sent until the effect is seen.
     Recovery,
-    /// Exclude this member: sent until answered. Each has a lane of its own, because it is about the swarm: it
-    /// ends nothing that the aircraft is about, and nothing ends it.
-    Exclusion(u64),
+    /// Exclude this member: sent until answered. Each has a lane of its own, because it concerns the swarm: it ends
+    /// nothing that the aircraft does, and nothing ends it.
+    Exclusion(VehicleId),
 }
 
-/// The lane of a command; `member` is the one that it excludes.
-pub(crate) fn lane(command: CommandKind, member: Option<&str>) -> Lane {
+/// The lane of a command.
+pub(crate) fn lane(command: Command) -> Lane {
     match command {
-        CommandKind::Setup | CommandKind::Start | CommandKind::Engage => Lane::Normal,
-        CommandKind::Hold | CommandKind::Return | CommandKind::Land | CommandKind::RecoverControl => {
-            Lane::Recovery
-        }
-        // The owner lets no other text through; should one come, it shares a lane.
-        CommandKind::Exclude => Lane::Exclusion(member.and_then(id_number).unwrap_or(0)),
+        Command::Exclude { member } => Lane::Exclusion(member),
+        command if command.recovers() => Lane::Recovery,
+        _ => Lane::Normal,
     }
 }
 
-/// The number behind an aircraft's id of 16 hexadecimal digits.
-pub(crate) fn id_number(id: &str) -> Option<u64> {
-    let digits = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    u64::from_str_radix(id, 16).ok().filter(|_| digits)
-}
-
 fn lane_of(entry: &FleetCommand) -> Lane {
-    lane(entry.command, entry.member.as_deref())
+    lane(entry.command)
 }
 
 /// How long a command is sent before it expires. An operator who presses *Start* must not be surprised
 /// by it half a minute later; one who presses *Land* wants it to arrive as long as there is hope.
-pub(crate) fn time_to_live(command: CommandKind) -> Duration {
-    match lane(command, None) {
+pub(crate) fn time_to_live(command: Command) -> Duration {
+    match lane(command) {
         Lane::Normal | Lane::Exclusion(_) => Duration::from_secs(10),
         Lane::Recovery => Duration::from_secs(60),
-    }
-}
-
-/// The command's name for people.
-pub(crate) fn name(command: CommandKind) -> &'static str {
-    match command {
-        CommandKind::Setup => "setup",
-        CommandKind::Start => "start",
-        CommandKind::Hold => "hold",
-        CommandKind::Return => "return",
-        CommandKind::Land => "land",
-        CommandKind::RecoverControl => "recover control",
-        CommandKind::Engage => "engage",
-        CommandKind::Exclude => "exclude",
     }
 }
 
@@ -85,7 +62,7 @@ pub(crate) fn name(command: CommandKind) -> &'static str {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Begin to send the command to the aircraft.
-    Send { id: String, command: CommandKind, member: Option<String>, vehicle: String },
+    Send { id: String, command: Command, vehicle: String },
     /// Stop sending what is in that lane of the aircraft.
     Stop { vehicle: String, lane: Lane },
 }
@@ -96,13 +73,12 @@ pub(crate) enum Known {
     /// The same command: answer as the first time.
     Same { vehicles: Vec<String> },
     /// Another one under the same id.
-    Different { command: CommandKind },
+    Different { command: Command },
 }
 
 struct Seen {
     id: String,
-    command: CommandKind,
-    member: Option<String>,
+    command: Command,
     asked: Vec<String>,
     vehicles: Vec<String>,
 }
@@ -118,8 +94,7 @@ impl Ledger {
     /// What came before under this id.
     pub(crate) fn known(&self, request: &FleetCommandRequest) -> Option<Known> {
         let seen = self.seen.iter().find(|seen| seen.id == request.id)?;
-        let same = seen.command == request.command && seen.member == request.member;
-        Some(if same && seen.asked == request.vehicles {
+        Some(if seen.command == request.command && seen.asked == request.vehicles {
             Known::Same { vehicles: seen.vehicles.clone() }
         } else {
             Known::Different { command: seen.command }
@@ -140,7 +115,6 @@ impl Ledger {
         self.seen.push_back(Seen {
             id: request.id.clone(),
             command: request.command,
-            member: request.member.clone(),
             asked: request.vehicles.clone(),
             vehicles: targets.iter().map(|(vehicle, _)| vehicle.clone()).collect(),
         });
@@ -149,7 +123,6 @@ impl Ledger {
         self.commands.push(FleetCommand {
             id: request.id.clone(),
             command: request.command,
-            member: request.member.clone(),
             time_ms,
             results,
         });
@@ -166,38 +139,30 @@ impl Ledger {
     ) -> FleetCommandResult {
         let command = request.command;
         let failed = |detail: String| (VehicleOutcome::Failed, detail);
-        let (outcome, detail) =
-            match (commandable, lane(command, request.member.as_deref()), self.recovering(&vehicle)) {
-                (Err(reason), _, _) => failed(reason),
-                (Ok(()), Lane::Normal, Some(recovery)) => {
-                    failed(format!("{} is still being sent", name(recovery)))
-                }
-                (Ok(()), mine, _) => {
-                    let overtaken: &[Lane] = match mine {
-                        Lane::Normal => &[Lane::Normal],
-                        Lane::Recovery => &[Lane::Normal, Lane::Recovery],
-                        Lane::Exclusion(_) => &[mine],
-                    };
-                    for &overtaken in overtaken {
-                        if self.overtake(&vehicle, overtaken, command) {
-                            orders.push(Order::Stop { vehicle: vehicle.clone(), lane: overtaken });
-                        }
+        let (outcome, detail) = match (commandable, lane(command), self.recovering(&vehicle)) {
+            (Err(reason), _, _) => failed(reason),
+            (Ok(()), Lane::Normal, Some(recovery)) => failed(format!("{} is still being sent", recovery)),
+            (Ok(()), mine, _) => {
+                let overtaken: &[Lane] = match mine {
+                    Lane::Normal => &[Lane::Normal],
+                    Lane::Recovery => &[Lane::Normal, Lane::Recovery],
+                    Lane::Exclusion(_) => &[mine],
+                };
+                for &overtaken in overtaken {
+                    if self.overtake(&vehicle, overtaken, command) {
+                        orders.push(Order::Stop { vehicle: vehicle.clone(), lane: overtaken });
                     }
-                    orders.push(Order::Send {
-                        id: request.id.clone(),
-                        command,
-                        member: request.member.clone(),
-                        vehicle: vehicle.clone(),
-                    });
-                    (VehicleOutcome::Sending, "sending".to_owned())
                 }
-            };
+                orders.push(Order::Send { id: request.id.clone(), command, vehicle: vehicle.clone() });
+                (VehicleOutcome::Sending, "sending".to_owned())
+            }
+        };
         FleetCommandResult { vehicle, outcome, detail }
     }
 
     /// Ends what is being sent in a lane; true if there was something.
-    fn overtake(&mut self, vehicle: &str, which: Lane, by: CommandKind) -> bool {
-        self.end_sending(vehicle, which, &format!("overtaken by {}", name(by)))
+    fn overtake(&mut self, vehicle: &str, which: Lane, by: Command) -> bool {
+        self.end_sending(vehicle, which, &format!("overtaken by {}", by))
     }
 
     fn end_sending(&mut self, vehicle: &str, which: Lane, reason: &str) -> bool {
@@ -225,7 +190,7 @@ impl Ledger {
     }
 
     /// The recovery command that is still being sent to an aircraft.
-    pub(crate) fn recovering(&self, vehicle: &str) -> Option<CommandKind> {
+    pub(crate) fn recovering(&self, vehicle: &str) -> Option<Command> {
         let entries = self.commands.iter().rev().filter(|entry| lane_of(entry) == Lane::Recovery);
         entries.into_iter().find_map(|entry| {
             let mut results = entry.results.iter();
@@ -247,12 +212,7 @@ impl Ledger {
         let (outcome, detail) =
             (VehicleOutcome::Sending, "sending, first status received after the command".to_owned());
         entry.results.push(FleetCommandResult { vehicle: vehicle.to_owned(), outcome, detail });
-        Some(Order::Send {
-            id: entry.id.clone(),
-            command: entry.command,
-            member: None,
-            vehicle: vehicle.to_owned(),
-        })
+        Some(Order::Send { id: entry.id.clone(), command: entry.command, vehicle: vehicle.to_owned() })
     }
 
     /// What a delivery reports. True if it changed something.
@@ -300,7 +260,7 @@ impl Ledger {
             if !may || (result.outcome == outcome && result.detail == step.detail) {
                 continue;
             }
-            let lane = lane(step.command, step.member.as_deref());
+            let lane = lane(step.command);
             let was_sent = is_being_sent(lane, result.outcome);
             result.outcome = outcome;
             step.detail.clone_into(&mut result.detail);
@@ -344,8 +304,8 @@ fn is_being_sent(lane: Lane, outcome: VehicleOutcome) -> bool {
 mod tests {
     use super::*;
 
-    fn request(id: &str, command: CommandKind) -> FleetCommandRequest {
-        FleetCommandRequest { id: id.to_owned(), command, vehicles: Vec::new(), member: None }
+    fn request(id: &str, command: Command) -> FleetCommandRequest {
+        FleetCommandRequest { id: id.to_owned(), command, vehicles: Vec::new() }
     }
 
     fn all(names: &[&str]) -> Vec<(String, Result<(), String>)> {
@@ -360,18 +320,12 @@ mod tests {
         (result.outcome, result.detail.clone())
     }
 
-    fn progress(id: &str, command: CommandKind, stage: CommandStage) -> CommandProgress {
-        CommandProgress {
-            id: id.to_owned(),
-            command,
-            member: None,
-            stage,
-            detail: "from the aircraft".to_owned(),
-        }
+    fn progress(id: &str, command: Command, stage: CommandStage) -> CommandProgress {
+        CommandProgress { id: id.to_owned(), command, stage, detail: "from the aircraft".to_owned() }
     }
 
-    fn send(id: &str, command: CommandKind, vehicle: &str) -> Order {
-        Order::Send { id: id.to_owned(), command, member: None, vehicle: vehicle.to_owned() }
+    fn send(id: &str, command: Command, vehicle: &str) -> Order {
+        Order::Send { id: id.to_owned(), command, vehicle: vehicle.to_owned() }
     }
 
     fn stop(vehicle: &str, lane: Lane) -> Order {
@@ -382,14 +336,14 @@ mod tests {
     fn the_newest_recovery_command_wins_and_ends_what_is_still_sent() {
         let mut ledger = Ledger::default();
         assert_eq!(
-            ledger.admit(&request("s", CommandKind::Start), 0, all(&["a"])),
-            [send("s", CommandKind::Start, "a")]
+            ledger.admit(&request("s", Command::Start), 0, all(&["a"])),
+            [send("s", Command::Start, "a")]
         );
-        let orders = ledger.admit(&request("h", CommandKind::Hold), 1, all(&["a"]));
-        assert_eq!(orders, [stop("a", Lane::Normal), send("h", CommandKind::Hold, "a")]);
+        let orders = ledger.admit(&request("h", Command::Hold), 1, all(&["a"]));
+        assert_eq!(orders, [stop("a", Lane::Normal), send("h", Command::Hold, "a")]);
         ledger.delivered("h", "a", VehicleOutcome::Accepted, String::new());
-        let orders = ledger.admit(&request("l", CommandKind::Land), 2, all(&["a"]));
-        assert_eq!(orders, [stop("a", Lane::Recovery), send("l", CommandKind::Land, "a")]);
+        let orders = ledger.admit(&request("l", Command::Land), 2, all(&["a"]));
+        assert_eq!(orders, [stop("a", Lane::Recovery), send("l", Command::Land, "a")]);
         assert_eq!(outcome(&ledger, "s", "a"), (VehicleOutcome::Failed, "overtaken by hold".to_owned()));
         assert_eq!(outcome(&ledger, "h", "a"), (VehicleOutcome::Failed, "overtaken by land".to_owned()));
         assert_eq!(outcome(&ledger, "l", "a").0, VehicleOutcome::Sending);
@@ -402,8 +356,8 @@ mod tests {
     #[test]
     fn nothing_is_engaged_while_a_recovery_is_being_sent() {
         let mut ledger = Ledger::default();
-        ledger.admit(&request("r", CommandKind::RecoverControl), 0, all(&["a"]));
-        assert_eq!(ledger.admit(&request("e", CommandKind::Engage), 1, all(&["a"])), []);
+        ledger.admit(&request("r", Command::RecoverControl), 0, all(&["a"]));
+        assert_eq!(ledger.admit(&request("e", Command::Engage), 1, all(&["a"])), []);
         assert_eq!(
             outcome(&ledger, "e", "a"),
             (VehicleOutcome::Failed, "recover control is still being sent".to_owned())
@@ -414,17 +368,13 @@ mod tests {
     #[test]
     fn a_recovery_command_is_sent_until_its_effect_is_seen() {
         let mut ledger = Ledger::default();
-        ledger.admit(&request("l", CommandKind::Land), 0, all(&["a"]));
+        ledger.admit(&request("l", Command::Land), 0, all(&["a"]));
         let mut orders = Vec::new();
+        assert!(ledger.progressed("a", &[progress("l", Command::Land, CommandStage::Accepted)], &mut orders));
+        assert_eq!((orders.as_slice(), ledger.recovering("a")), ([].as_slice(), Some(Command::Land)));
         assert!(ledger.progressed(
             "a",
-            &[progress("l", CommandKind::Land, CommandStage::Accepted)],
-            &mut orders
-        ));
-        assert_eq!((orders.as_slice(), ledger.recovering("a")), ([].as_slice(), Some(CommandKind::Land)));
-        assert!(ledger.progressed(
-            "a",
-            &[progress("l", CommandKind::Land, CommandStage::EffectSeen)],
+            &[progress("l", Command::Land, CommandStage::EffectSeen)],
             &mut orders
         ));
         assert_eq!((orders, ledger.recovering("a")), (vec![stop("a", Lane::Recovery)], None));
@@ -434,29 +384,25 @@ mod tests {
     #[test]
     fn an_accepted_setup_is_not_sent_again_and_ends_with_its_effect() {
         let mut ledger = Ledger::default();
-        ledger.admit(&request("s", CommandKind::Setup), 0, all(&["a"]));
+        ledger.admit(&request("s", Command::Setup), 0, all(&["a"]));
         let mut orders = Vec::new();
-        ledger.progressed("a", &[progress("s", CommandKind::Setup, CommandStage::Accepted)], &mut orders);
+        ledger.progressed("a", &[progress("s", Command::Setup, CommandStage::Accepted)], &mut orders);
         assert_eq!(orders, [stop("a", Lane::Normal)], "the answer was lost, the status proves the arrival");
         orders.clear();
-        ledger.progressed("a", &[progress("s", CommandKind::Setup, CommandStage::EffectSeen)], &mut orders);
+        ledger.progressed("a", &[progress("s", Command::Setup, CommandStage::EffectSeen)], &mut orders);
         assert_eq!((orders.len(), outcome(&ledger, "s", "a").0), (0, VehicleOutcome::EffectSeen));
     }
 
     #[test]
     fn expired_is_final_but_for_an_effect_seen_late() {
         let mut ledger = Ledger::default();
-        ledger.admit(&request("l", CommandKind::Land), 0, all(&["a"]));
+        ledger.admit(&request("l", Command::Land), 0, all(&["a"]));
         assert!(ledger.delivered("l", "a", VehicleOutcome::Expired, "no answer".to_owned()));
         let mut orders = Vec::new();
-        assert!(!ledger.progressed(
-            "a",
-            &[progress("l", CommandKind::Land, CommandStage::Failed)],
-            &mut orders
-        ));
+        assert!(!ledger.progressed("a", &[progress("l", Command::Land, CommandStage::Failed)], &mut orders));
         assert!(ledger.progressed(
             "a",
-            &[progress("l", CommandKind::Land, CommandStage::EffectSeen)],
+            &[progress("l", Command::Land, CommandStage::EffectSeen)],
             &mut orders
         ));
         assert_eq!(orders, [], "nothing was being sent");
@@ -465,23 +411,22 @@ mod tests {
     #[test]
     fn the_same_id_is_the_same_command() {
         let mut ledger = Ledger::default();
-        assert_eq!(ledger.known(&request("x", CommandKind::Hold)), None);
-        ledger.admit(&request("x", CommandKind::Hold), 0, all(&["a"]));
+        assert_eq!(ledger.known(&request("x", Command::Hold)), None);
+        ledger.admit(&request("x", Command::Hold), 0, all(&["a"]));
         let same = Known::Same { vehicles: vec!["a".to_owned()] };
-        assert_eq!(ledger.known(&request("x", CommandKind::Hold)), Some(same));
-        let different = Known::Different { command: CommandKind::Hold };
-        assert_eq!(ledger.known(&request("x", CommandKind::Land)), Some(different));
+        assert_eq!(ledger.known(&request("x", Command::Hold)), Some(same));
+        let different = Known::Different { command: Command::Hold };
+        assert_eq!(ledger.known(&request("x", Command::Land)), Some(different));
     }
 
     #[test]
     fn an_aircraft_first_heard_after_land_all_is_meant_too() {
         let mut ledger = Ledger::default();
-        ledger.admit(&request("l", CommandKind::Land), 1000, all(&["a"]));
+        ledger.admit(&request("l", Command::Land), 1000, all(&["a"]));
         assert_eq!(ledger.for_newcomer("a", 2000), None, "it has it");
-        assert_eq!(ledger.for_newcomer("b", 60_999), Some(send("l", CommandKind::Land, "b")));
+        assert_eq!(ledger.for_newcomer("b", 60_999), Some(send("l", Command::Land, "b")));
         assert_eq!(ledger.for_newcomer("c", 61_000), None, "expired");
-        let only_a =
-            FleetCommandRequest { vehicles: vec!["a".to_owned()], ..request("r", CommandKind::Return) };
+        let only_a = FleetCommandRequest { vehicles: vec!["a".to_owned()], ..request("r", Command::Return) };
         ledger.admit(&only_a, 3000, all(&["a"]));
         assert_eq!(ledger.for_newcomer("d", 4000), None, "the newest was for one");
     }
@@ -489,11 +434,11 @@ mod tests {
     #[test]
     fn what_is_being_sent_is_never_forgotten() {
         let mut ledger = Ledger::default();
-        ledger.admit(&request("land a", CommandKind::Land), 0, all(&["a"]));
+        ledger.admit(&request("land a", Command::Land), 0, all(&["a"]));
         for i in 0..100 {
-            ledger.admit(&request(&format!("hold b {i}"), CommandKind::Hold), 1, all(&["b"]));
+            ledger.admit(&request(&format!("hold b {i}"), Command::Hold), 1, all(&["b"]));
         }
-        assert_eq!(ledger.recovering("a"), Some(CommandKind::Land));
+        assert_eq!(ledger.recovering("a"), Some(Command::Land));
         assert_eq!(ledger.shown().len(), SHOWN);
         assert_eq!(ledger.commands.len(), SHOWN, "finished ones are dropped first");
         assert!(ledger.delivered("land a", "a", VehicleOutcome::Accepted, String::new()));
@@ -502,36 +447,28 @@ mod tests {
     #[test]
     fn exclusions_stand_beside_other_commands_and_beside_each_other() {
         let mut ledger = Ledger::default();
-        let exclude = |id: &str, member: &str| FleetCommandRequest {
-            member: Some(member.to_owned()),
-            ..request(id, CommandKind::Exclude)
-        };
-        let (b, c) = ("000000000000000b", "000000000000000c");
-        let sent = |id: &str, member: &str| Order::Send {
-            id: id.to_owned(),
-            command: CommandKind::Exclude,
-            member: Some(member.to_owned()),
-            vehicle: "a".to_owned(),
-        };
-        ledger.admit(&request("s", CommandKind::Setup), 0, all(&["a"]));
+        let exclude = |id: &str, member| request(id, Command::Exclude { member });
+        let (b, c) = (VehicleId(0xb), VehicleId(0xc));
+        let sent = |id: &str, member| send(id, Command::Exclude { member }, "a");
+        ledger.admit(&request("s", Command::Setup), 0, all(&["a"]));
         assert_eq!(ledger.admit(&exclude("x", b), 1, all(&["a"])), [sent("x", b)]);
         assert_eq!(ledger.admit(&exclude("y", c), 2, all(&["a"])), [sent("y", c)]);
         assert_eq!(
             ledger.admit(&exclude("z", b), 3, all(&["a"])),
-            [stop("a", Lane::Exclusion(0xb)), sent("z", b)],
+            [stop("a", Lane::Exclusion(b)), sent("z", b)],
             "the same member again"
         );
-        let orders = ledger.admit(&request("l", CommandKind::Land), 4, all(&["a"]));
-        assert_eq!(orders, [stop("a", Lane::Normal), send("l", CommandKind::Land, "a")]);
+        let orders = ledger.admit(&request("l", Command::Land), 4, all(&["a"]));
+        assert_eq!(orders, [stop("a", Lane::Normal), send("l", Command::Land, "a")]);
         assert_eq!(outcome(&ledger, "y", "a").0, VehicleOutcome::Sending);
         assert_eq!(
             ledger.admit(&exclude("v", c), 5, all(&["a"])).len(),
             2,
             "nor does it wait for a recovery"
         );
-        let different = Known::Different { command: CommandKind::Exclude };
+        let different = Known::Different { command: Command::Exclude { member: c } };
         assert_eq!(ledger.known(&exclude("y", b)), Some(different), "another member is another command");
-        let lanes = [Lane::Recovery, Lane::Exclusion(0xb), Lane::Exclusion(0xc)];
+        let lanes = [Lane::Recovery, Lane::Exclusion(b), Lane::Exclusion(c)];
         assert_eq!(ledger.give_up("a", "two aircraft"), lanes.map(|lane| stop("a", lane)));
     }
 
@@ -540,7 +477,7 @@ mod tests {
         let mut ledger = Ledger::default();
         let reason = "two aircraft";
         ledger.admit(
-            &request("l", CommandKind::Land),
+            &request("l", Command::Land),
             0,
             vec![("a".to_owned(), Err(reason.to_owned())), ("b".to_owned(), Ok(()))],
         );

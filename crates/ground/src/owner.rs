@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use wingbeat_api::{
-    AircraftStatus, CommandKind, FleetCommandReply, FleetCommandRequest, FleetPicture, FleetUpdate, Identity,
+    AircraftStatus, Command, FleetCommandReply, FleetCommandRequest, FleetPicture, FleetUpdate, Identity,
     LogLine, MissionUpload, Severity, VehicleOutcome,
 };
 
@@ -275,8 +275,7 @@ impl Owner {
             Some(Known::Different { command }) => {
                 return Err(Refused::conflict(format!(
                     "id {:?} was {} for other aircraft or another command; expected a new id for a new command",
-                    request.id,
-                    ledger::name(command)
+                    request.id, command
                 )));
             }
             None => {}
@@ -285,26 +284,21 @@ impl Owner {
         let mut vehicles = request.vehicles.clone();
         vehicles.sort();
         vehicles.dedup();
-        let together = matches!(request.command, CommandKind::Setup | CommandKind::Start);
+        let together = matches!(request.command, Command::Setup | Command::Start);
         if together && !vehicles.is_empty() && vehicles != known && !self.fleet.each_alone(&vehicles) {
             return Err(Refused::bad_request(format!(
                 "vehicles: found {} of {} aircraft, expected none or all: {} is for the whole swarm",
                 vehicles.len(),
                 known.len(),
-                ledger::name(request.command)
+                request.command
             )));
         }
-        let mut members = Vec::new();
-        match (request.command, &request.member) {
-            (CommandKind::Exclude, member) => members = self.may_exclude(member.as_deref())?,
-            (_, None) => {}
-            (command, Some(_)) => {
-                return Err(Refused::bad_request(format!(
-                    "member: found one with {}, expected it with exclude only",
-                    ledger::name(command)
-                )));
+        let swarm = match request.command {
+            Command::Exclude { member } => {
+                self.fleet.in_swarm_with(&member.to_string()).map_err(Refused::conflict)?
             }
-        }
+            _ => known,
+        };
         let blocked = if together {
             self.fleet.blocked(&self.ledger, request.command, &vehicles)
         } else {
@@ -318,7 +312,7 @@ impl Owner {
             let named = |id: &String| vehicles.is_empty() || vehicles.contains(id);
             vehicles = due.into_iter().filter(named).collect();
         } else if vehicles.is_empty() {
-            vehicles = if request.command == CommandKind::Exclude { members } else { known };
+            vehicles = swarm;
         }
         if vehicles.is_empty() {
             return Err(Refused::conflict(
@@ -340,28 +334,12 @@ impl Owner {
         let orders = self.ledger.admit(request, self.fleet.time_ms(now), targets);
         tracing::info!(
             id = request.id,
-            command = ledger::name(request.command),
+            command = %request.command,
             vehicles = vehicles.len(),
             "command"
         );
         self.carry_out(orders);
         Ok(Admitted { reply: FleetCommandReply { id: request.id.clone(), vehicles }, repeated: false })
-    }
-
-    /// The aircraft that receive an exclusion: all that fly in a swarm.
-    fn may_exclude(&self, member: Option<&str>) -> Result<Vec<String>, Refused> {
-        let Some(member) = member else {
-            return Err(Refused::bad_request(
-                "member: found none, expected the id of the aircraft to exclude".to_owned(),
-            ));
-        };
-        if ledger::id_number(member).is_none() {
-            let found: String = member.chars().take(20).collect();
-            return Err(Refused::bad_request(format!(
-                "member: found {found:?}, expected 16 hexadecimal digits"
-            )));
-        }
-        self.fleet.in_swarm_with(member).map_err(Refused::conflict)
     }
 
     fn locate(&self, id: &str) -> Result<&str, Refused> {
@@ -381,21 +359,13 @@ impl Owner {
                         delivery.abort();
                     }
                 }
-                Order::Send { id, command, member, vehicle } => {
+                Order::Send { id, command, vehicle } => {
                     let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
                     let (client, address) = (self.client.clone(), address.to_owned());
                     let (limit, owner) = (ledger::time_to_live(command), self.messages.clone());
-                    let lane = ledger::lane(command, member.as_deref());
-                    let delivery = Delivery {
-                        client,
-                        address,
-                        vehicle: vehicle.clone(),
-                        id,
-                        command,
-                        member,
-                        limit,
-                        owner,
-                    };
+                    let lane = ledger::lane(command);
+                    let delivery =
+                        Delivery { client, address, vehicle: vehicle.clone(), id, command, limit, owner };
                     let task = self.tasks.spawn(delivery.run());
                     if let Some(older) = self.sending.insert((vehicle, lane), task) {
                         older.abort();

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use support::{Answers, Fake, all_up, eventually, ground, id, picture, request, result};
-use wingbeat_api::{CommandKind, CommandProgress, CommandStage, FleetCommandRequest, Phase, VehicleOutcome};
+use wingbeat_api::{Command, CommandProgress, CommandStage, Phase, StateId, VehicleId, VehicleOutcome};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_repeated_with_the_same_id_until_it_is_accepted() {
@@ -13,11 +13,11 @@ async fn a_command_is_repeated_with_the_same_id_until_it_is_accepted() {
     fake.lock().answers = Answers::BusyFor(3);
     let handle = ground(std::slice::from_ref(&fake)).await;
     picture(&handle, "its status arrives", all_up).await;
-    handle.command(request("s", CommandKind::Setup, &[])).await.expect("setup is possible");
+    handle.command(request("s", Command::Setup, &[])).await.expect("setup is possible");
     picture(&handle, "its effect is seen", |p| result(p, "s", &id(1)).0 == VehicleOutcome::EffectSeen).await;
     let received = fake.received();
     assert_eq!(received.len(), 4);
-    assert!(received.iter().all(|r| r.id == "s" && r.command == CommandKind::Setup), "{received:?}");
+    assert!(received.iter().all(|r| r.id == "s" && r.command == Command::Setup), "{received:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +26,7 @@ async fn a_recovery_command_is_repeated_until_its_effect_is_seen() {
     fake.lock().effect = false;
     let handle = ground(std::slice::from_ref(&fake)).await;
     picture(&handle, "its status arrives", all_up).await;
-    handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
+    handle.command(request("l", Command::Land, &[])).await.expect("landing is always possible");
     picture(&handle, "it is accepted", |p| result(p, "l", &id(1)).0 == VehicleOutcome::Accepted).await;
     eventually("it is repeated after it was accepted", async || (fake.received().len() >= 3).then_some(()))
         .await;
@@ -46,16 +46,16 @@ async fn a_recovery_command_never_waits_for_a_slow_setup() {
     fake.lock().answers = Answers::Never;
     let handle = ground(std::slice::from_ref(&fake)).await;
     picture(&handle, "its status arrives", all_up).await;
-    handle.command(request("s", CommandKind::Setup, &[])).await.expect("setup is possible");
+    handle.command(request("s", Command::Setup, &[])).await.expect("setup is possible");
     eventually("setup hangs at the aircraft", async || (!fake.received().is_empty()).then_some(())).await;
     fake.lock().answers = Answers::Accept;
-    handle.command(request("h", CommandKind::Hold, &[id(1)])).await.expect("holding is always possible");
+    handle.command(request("h", Command::Hold, &[id(1)])).await.expect("holding is always possible");
     let seen =
         picture(&handle, "hold is seen", |p| result(p, "h", &id(1)).0 == VehicleOutcome::EffectSeen).await;
     let overtaken = (VehicleOutcome::Failed, "overtaken by hold".to_owned());
     assert_eq!(result(&seen, "s", &id(1)), overtaken);
     let order: Vec<_> = fake.received().iter().map(|r| r.command).collect();
-    assert_eq!(order.last(), Some(&CommandKind::Hold), "nothing older comes after it: {order:?}");
+    assert_eq!(order.last(), Some(&Command::Hold), "nothing older comes after it: {order:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,7 +64,7 @@ async fn a_refusal_is_shown_with_its_reason_and_not_repeated() {
     fakes[0].lock().answers = Answers::Refuse("the pilot has control");
     let handle = ground(&fakes).await;
     picture(&handle, "both report", all_up).await;
-    handle.command(request("r", CommandKind::Return, &[])).await.expect("returning is always possible");
+    handle.command(request("r", Command::Return, &[])).await.expect("returning is always possible");
     let shown = picture(&handle, "both are answered", |p| {
         result(p, "r", &id(1)).0 == VehicleOutcome::Failed
             && result(p, "r", &id(2)).0 == VehicleOutcome::EffectSeen
@@ -80,16 +80,10 @@ async fn the_lost_answer_of_a_command_is_made_up_for_by_the_status() {
     fake.lock().answers = Answers::Never;
     let handle = ground(std::slice::from_ref(&fake)).await;
     picture(&handle, "its status arrives", all_up).await;
-    handle.command(request("e", CommandKind::Engage, &[id(1)])).await.expect("its status arrives");
+    handle.command(request("e", Command::Engage, &[id(1)])).await.expect("its status arrives");
     eventually("it arrived", async || (!fake.received().is_empty()).then_some(())).await;
-    let (command, stage, detail) = (CommandKind::Engage, CommandStage::EffectSeen, "engaged".to_owned());
-    fake.lock().status.commands.push(CommandProgress {
-        id: "e".to_owned(),
-        command,
-        member: None,
-        stage,
-        detail,
-    });
+    let (command, stage, detail) = (Command::Engage, CommandStage::EffectSeen, "engaged".to_owned());
+    fake.lock().status.commands.push(CommandProgress { id: "e".to_owned(), command, stage, detail });
     let shown = picture(&handle, "it is seen", |p| result(p, "e", &id(1)).0 != VehicleOutcome::Sending).await;
     assert_eq!(result(&shown, "e", &id(1)), (VehicleOutcome::EffectSeen, "engaged".to_owned()));
 }
@@ -100,7 +94,7 @@ async fn land_waits_for_an_aircraft_that_is_out_of_reach() {
     let handle = ground(std::slice::from_ref(&fake)).await;
     picture(&handle, "its status arrives", all_up).await;
     fake.die().await;
-    handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
+    handle.command(request("l", Command::Land, &[])).await.expect("landing is always possible");
     let shown = picture(&handle, "it is being repeated", |p| result(p, "l", &id(1)).1 != "sending").await;
     assert_eq!(
         result(&shown, "l", &id(1)),
@@ -116,8 +110,7 @@ async fn land_all_is_also_for_an_aircraft_that_is_first_heard_afterwards() {
     fakes[1].die().await;
     let handle = ground(&fakes).await;
     picture(&handle, "the first reports", |p| p.aircraft.iter().any(|a| a.status.is_some())).await;
-    let reply =
-        handle.command(request("l", CommandKind::Land, &[])).await.expect("landing is always possible");
+    let reply = handle.command(request("l", Command::Land, &[])).await.expect("landing is always possible");
     assert_eq!(reply.vehicles, [id(1)]);
     fakes[1].revive().await;
     eventually("the second lands too", async || (!fakes[1].received().is_empty()).then_some(())).await;
@@ -131,22 +124,22 @@ async fn one_that_flies_for_itself_is_set_up_without_the_others() {
     }
     let handle = ground(&fakes).await;
     picture(&handle, "both report", all_up).await;
-    let reply = handle.command(request("s1", CommandKind::Setup, &[id(2)])).await.expect("one of two");
+    let reply = handle.command(request("s1", Command::Setup, &[id(2)])).await.expect("one of two");
     assert_eq!(reply.vehicles, [id(2)]);
     {
         let mut second = fakes[1].lock();
-        "SetupFinished".clone_into(&mut second.status.state);
+        second.status.state = StateId::SetupFinished;
         second.status.phase = Phase::Ready;
     }
     let ready = |p: &wingbeat_api::FleetPicture| {
         p.aircraft.iter().any(|a| a.status.as_ref().is_some_and(|s| s.phase == Phase::Ready))
     };
     picture(&handle, "the second is set up", ready).await;
-    let reply = handle.command(request("s2", CommandKind::Setup, &[])).await.expect("the first is left");
+    let reply = handle.command(request("s2", Command::Setup, &[])).await.expect("the first is left");
     assert_eq!(reply.vehicles, [id(1)], "an aircraft that is set up is not asked again");
-    let refused = handle.command(request("s3", CommandKind::Start, &[id(1)])).await.expect_err("not set up");
+    let refused = handle.command(request("s3", Command::Start, &[id(1)])).await.expect_err("not set up");
     assert_eq!(refused.status(), 409);
-    let reply = handle.command(request("s4", CommandKind::Start, &[id(2)])).await.expect("set up");
+    let reply = handle.command(request("s4", Command::Start, &[id(2)])).await.expect("set up");
     assert_eq!(reply.vehicles, [id(2)]);
 }
 
@@ -155,23 +148,23 @@ async fn setup_and_start_are_for_all_and_only_when_all_are_ready() {
     let fakes = [Fake::start(1).await, Fake::start(2).await];
     let handle = ground(&fakes).await;
     picture(&handle, "both report", all_up).await;
-    let refused = handle.command(request("s1", CommandKind::Start, &[])).await.expect_err("not set up");
+    let refused = handle.command(request("s1", Command::Start, &[])).await.expect_err("not set up");
     assert_eq!(
         (refused.status(), refused.to_string().as_str()),
         (409, "UAV 1: its state is Start, expected one that is set up and waits for the start")
     );
-    let refused = handle.command(request("s2", CommandKind::Setup, &[id(1)])).await.expect_err("one of two");
+    let refused = handle.command(request("s2", Command::Setup, &[id(1)])).await.expect_err("one of two");
     assert_eq!(refused.status(), 400);
     let both = [id(2), id(1)];
-    let reply = handle.command(request("s3", CommandKind::Setup, &both)).await.expect("both are named");
+    let reply = handle.command(request("s3", Command::Setup, &both)).await.expect("both are named");
     assert_eq!(reply.vehicles, [id(1), id(2)]);
     for fake in &fakes {
         let mut aircraft = fake.lock();
-        "SetupFinished".clone_into(&mut aircraft.status.state);
+        aircraft.status.state = StateId::SetupFinished;
         aircraft.status.phase = Phase::Ready;
     }
     picture(&handle, "start is possible", |p| p.actions.start && !p.actions.setup).await;
-    handle.command(request("s4", CommandKind::Start, &[])).await.expect("all are ready");
+    handle.command(request("s4", Command::Start, &[])).await.expect("all are ready");
     eventually("both have it", async || fakes.iter().all(|fake| fake.received().len() == 2).then_some(()))
         .await;
 }
@@ -181,10 +174,10 @@ async fn the_same_id_is_carried_out_once() {
     let fake = Fake::start(1).await;
     let handle = ground(std::slice::from_ref(&fake)).await;
     picture(&handle, "its status arrives", all_up).await;
-    let first = handle.command(request("h", CommandKind::Hold, &[])).await.expect("possible");
+    let first = handle.command(request("h", Command::Hold, &[])).await.expect("possible");
     picture(&handle, "its effect is seen", |p| result(p, "h", &id(1)).0 == VehicleOutcome::EffectSeen).await;
-    assert_eq!(handle.command(request("h", CommandKind::Hold, &[])).await.expect("the same"), first);
-    let other = handle.command(request("h", CommandKind::Land, &[])).await.expect_err("another command");
+    assert_eq!(handle.command(request("h", Command::Hold, &[])).await.expect("the same"), first);
+    let other = handle.command(request("h", Command::Land, &[])).await.expect_err("another command");
     assert_eq!(other.status(), 409);
     assert_eq!((fake.received().len(), handle.picture().await.expect("running").commands.len()), (1, 1));
 }
@@ -194,17 +187,11 @@ async fn an_exclusion_goes_to_all_that_fly_in_the_swarm() {
     let fakes = [Fake::start(1).await, Fake::start(2).await, Fake::start(3).await];
     let handle = ground(&fakes).await;
     picture(&handle, "all report", all_up).await;
-    let exclude = |id: &str, member: Option<String>| FleetCommandRequest {
-        member,
-        ..request(id, CommandKind::Exclude, &[])
-    };
+    let member = |n| VehicleId::from_hexadecimal(&id(n)).expect("an id");
+    let exclude = |id: &str, n| request(id, Command::Exclude { member: member(n) }, &[]);
     let refused = async |request| handle.command(request).await.expect_err("refused").to_string();
-    let no_swarm = refused(exclude("x1", Some(id(2)))).await;
+    let no_swarm = refused(exclude("x1", 2)).await;
     assert!(no_swarm.contains("no swarm flies"), "{no_swarm}");
-    assert!(refused(exclude("x2", None)).await.contains("member: found none"));
-    assert!(refused(exclude("x3", Some("two".to_owned()))).await.contains("found \"two\""));
-    let land = FleetCommandRequest { member: Some(id(2)), ..request("x4", CommandKind::Land, &[]) };
-    assert!(refused(land).await.contains("member: found one with land"));
     assert!(fakes.iter().all(|fake| fake.received().is_empty()), "no aircraft received a command");
 
     // The first two hold a plan, the third flies for itself.
@@ -221,9 +208,9 @@ async fn an_exclusion_goes_to_all_that_fly_in_the_swarm() {
             && p.aircraft.iter().any(|a| a.status.as_ref().is_some_and(|s| s.swarm.is_none()))
     })
     .await;
-    let outside = refused(exclude("x5", Some(id(3)))).await;
+    let outside = refused(exclude("x5", 3)).await;
     assert!(outside.contains("no member of a swarm"), "{outside}");
-    let reply = handle.command(exclude("x6", Some(id(2)))).await.expect("two fly");
+    let reply = handle.command(exclude("x6", 2)).await.expect("two fly");
     assert_eq!(reply.vehicles, [id(1), id(2)]);
     let shown = picture(&handle, "the first received it", |p| {
         result(p, "x6", &id(1)).0 == VehicleOutcome::EffectSeen
@@ -231,11 +218,11 @@ async fn an_exclusion_goes_to_all_that_fly_in_the_swarm() {
     .await;
     assert_eq!(result(&shown, "x6", &id(2)).0, VehicleOutcome::Sending);
     let entry = shown.commands.iter().find(|c| c.id == "x6").expect("it is shown");
-    assert_eq!((entry.command, entry.member.as_deref()), (CommandKind::Exclude, Some(id(2).as_str())));
+    assert_eq!(entry.command, Command::Exclude { member: member(2) });
     let received = fakes[0].received();
-    assert_eq!((received.len(), received[0].member.as_deref()), (1, Some(id(2).as_str())));
+    assert_eq!(received.iter().map(|r| r.command).collect::<Vec<_>>(), [entry.command]);
     // A landing of the one that does not answer waits for nothing and is not ended by its exclusion.
     fakes[1].lock().answers = Answers::Accept;
-    handle.command(request("l", CommandKind::Land, &[id(2)])).await.expect("landing is always possible");
+    handle.command(request("l", Command::Land, &[id(2)])).await.expect("landing is always possible");
     picture(&handle, "it lands", |p| result(p, "l", &id(2)).0 == VehicleOutcome::EffectSeen).await;
 }

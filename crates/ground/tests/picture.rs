@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use support::{Console, Fake, all_up, eventually, ground, id, picture};
-use wingbeat_api::{CommandKind, LinkState, MissionItem, MissionSummary, MissionUpload, VehicleOutcome};
+use wingbeat_api::{Command, LinkState, MissionItem, MissionSummary, MissionUpload, VehicleOutcome};
 use wingbeat_ground::{Config, Ground};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +75,7 @@ async fn one_id_at_two_addresses_is_flagged_and_commanded_at_neither() {
     })
     .await;
     let reply =
-        handle.command(support::request("l", CommandKind::Land, &[])).await.expect("one can be commanded");
+        handle.command(support::request("l", Command::Land, &[])).await.expect("one can be commanded");
     assert_eq!(reply.vehicles, [id(1), id(2)]);
     let picture = picture(&handle, "the good one is landing", |p| {
         support::result(p, "l", &id(2)).0 == VehicleOutcome::EffectSeen
@@ -167,7 +167,7 @@ async fn a_hundred_aircraft() {
     let picture = picture(&handle, "all report", all_up).await;
     assert_eq!(picture.aircraft.len(), 100);
     assert!(picture.actions.setup, "{}", picture.actions.setup_blocked);
-    handle.command(support::request("s", CommandKind::Setup, &[])).await.expect("setup is possible");
+    handle.command(support::request("s", Command::Setup, &[])).await.expect("setup is possible");
     eventually("all have it", async || fakes.iter().all(|fake| !fake.received().is_empty()).then_some(()))
         .await;
     console

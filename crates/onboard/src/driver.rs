@@ -234,9 +234,7 @@ impl<R: Radio> Driver<R> {
                     radio_ended = true;
                     self.log(Severity::Error, "the radio has ended: found no task, expected one".into());
                 }
-                Woken::Request(Some(Request::Command { request, command, reply })) => {
-                    self.command(request, command, reply);
-                }
+                Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
                 Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
                 Woken::Request(Some(Request::Lease { console, ttl, reply })) => {
                     // A console that hung up asks again.
@@ -474,8 +472,9 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    fn command(&mut self, request: CommandRequest, command: Command, reply: oneshot::Sender<CommandReply>) {
-        let answer = self.feed(Input::Operator { id: &request.id, command });
+    fn command(&mut self, request: CommandRequest, reply: oneshot::Sender<CommandReply>) {
+        let CommandRequest { id, command } = request;
+        let answer = self.feed(Input::Operator { id: &id, command });
         let (outcome, reason) = match answer {
             Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
             Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
@@ -488,11 +487,10 @@ impl<R: Radio> Driver<R> {
             CommandOutcome::Refused => "refused",
         };
         let separator = if reason.is_empty() { "" } else { ": " };
-        let member = request.member.map_or(String::new(), |member| format!(" {member}"));
-        self.log(Severity::Info, format!("command {:?}{member} {word}{separator}{reason}", request.command));
-        let state = self.publisher.status.borrow().state.clone();
+        self.log(Severity::Info, format!("command {command} {word}{separator}{reason}"));
+        let state = self.publisher.status.borrow().state;
         // An operator who hung up does not read the answer.
-        let _ = reply.send(CommandReply { id: request.id, outcome, state, reason });
+        let _ = reply.send(CommandReply { id, outcome, state, reason });
     }
 
     fn mission(&mut self, mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>>) {

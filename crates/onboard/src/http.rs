@@ -28,7 +28,6 @@ use tokio::{
 use tower_http::timeout::TimeoutLayer;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use wingbeat_agent::Command;
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Lease, LeaseRequest,
     LogLine, MissionSummary, MissionUpload,
@@ -38,7 +37,6 @@ use crate::{
     lease::TTL_MS,
     liveness::Turn,
     mission::{self, Limits},
-    status::command as agent_command,
     stream,
 };
 
@@ -99,8 +97,8 @@ impl<L: Listener> Listener for Watched<L> {
 /// What is asked of the driver, with where to answer.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// An operator's command, and the agent's word for it.
-    Command { request: CommandRequest, command: Command, reply: oneshot::Sender<CommandReply> },
+    /// An operator's command.
+    Command { request: CommandRequest, reply: oneshot::Sender<CommandReply> },
     /// A mission to hold; checked.
     Mission { mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>> },
     /// A console takes or renews the lease; checked.
@@ -299,9 +297,7 @@ async fn post_command(
             ),
         ));
     }
-    let command = agent_command(&request)
-        .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem))?;
-    let reply = front.ask(|reply| Request::Command { request, command, reply }).await?;
+    let reply = front.ask(|reply| Request::Command { request, reply }).await?;
     let status = match reply.outcome {
         CommandOutcome::Accepted => StatusCode::ACCEPTED,
         CommandOutcome::AlreadyKnown => StatusCode::OK,

@@ -4,7 +4,7 @@ use axum::{
 };
 use futures_util::StreamExt as _;
 use tower::ServiceExt as _;
-use wingbeat_api::{CommandKind, MissionItem, Severity, paths};
+use wingbeat_api::{Command, MissionItem, Severity, StateId, paths};
 
 use super::*;
 
@@ -16,13 +16,13 @@ struct Bench {
     mission: watch::Sender<Option<Arc<MissionUpload>>>,
 }
 
-fn aircraft(state: &str, time_ms: u64) -> Arc<AircraftStatus> {
+fn aircraft(state: StateId, time_ms: u64) -> Arc<AircraftStatus> {
     Arc::new(AircraftStatus {
         id: "00b827eb01020304".into(),
         name: "one".into(),
         time_ms,
         protocol: "muscop".into(),
-        state: state.into(),
+        state,
         phase: wingbeat_api::Phase::Start,
         detail: String::new(),
         engaged: true,
@@ -60,7 +60,7 @@ fn bench(queue: usize) -> Bench {
         protocol: "muscop".into(),
     };
     let limits = Limits { height_least_m: 2.0, height_most_m: 120.0 };
-    let (status, status_receiver) = watch::channel(aircraft("Start", 0));
+    let (status, status_receiver) = watch::channel(aircraft(StateId::Start, 0));
     let (mission, mission_receiver) = watch::channel(None);
     let (log, _) = broadcast::channel(4);
     let (sender, requests) = mpsc::channel(queue);
@@ -110,10 +110,10 @@ async fn identity_and_status_are_told() {
     let bench = bench(1);
     let (code, body) = bench.ask("GET", paths::IDENTITY, JSON, "").await;
     assert_eq!((code, serde_json::from_str::<Identity>(&body).unwrap().name.as_str()), (200, "one"));
-    bench.status.send_replace(aircraft("Setup", 7));
+    bench.status.send_replace(aircraft(StateId::Setup, 7));
     let (code, body) = bench.ask("GET", paths::STATUS, JSON, "").await;
     let status: AircraftStatus = serde_json::from_str(&body).unwrap();
-    assert_eq!((code, status), (200, aircraft("Setup", 7).as_ref().clone()));
+    assert_eq!((code, status), (200, aircraft(StateId::Setup, 7).as_ref().clone()));
 }
 
 #[tokio::test]
@@ -129,8 +129,8 @@ async fn a_command_is_answered_by_the_driver_and_the_code_says_how() {
         let Some(Request::Command { request, reply, .. }) = bench.requests.recv().await else {
             panic!("a command")
         };
-        assert_eq!((request.id.as_str(), request.command), ("a", CommandKind::RecoverControl));
-        let answer = CommandReply { id: request.id, outcome, state: "Start".into(), reason: "why".into() };
+        assert_eq!((request.id.as_str(), request.command), ("a", Command::RecoverControl));
+        let answer = CommandReply { id: request.id, outcome, state: StateId::Start, reason: "why".into() };
         reply.send(answer.clone()).unwrap();
         let (code, body) = asked.await.unwrap();
         assert_eq!((code, serde_json::from_str::<CommandReply>(&body).unwrap()), (expected, answer));
@@ -153,16 +153,17 @@ async fn a_command_that_is_none_is_refused_before_the_driver_sees_it() {
         (r#"{"id":"a b","command":"land"}"#, "id: found \"a b\""),
         (r#"{"id":"ä","command":"land"}"#, "id: found \"ä\""),
         (&long, "(65 bytes), expected 1 to 64"),
-        (r#"{"id":"a","command":"exclude"}"#, "member: found none, expected the id"),
+        (r#"{"id":"a","command":"exclude"}"#, "expected struct variant Command::Exclude"),
+        (r#"{"id":"a","command":{"exclude":{}}}"#, "missing field `member`"),
         (
-            r#"{"id":"a","command":"exclude","member":"7"}"#,
-            "member: found \"7\", expected 16 hexadecimal digits",
+            r#"{"id":"a","command":{"exclude":{"member":"7"}}}"#,
+            "string \"7\", expected 16 hexadecimal digits",
         ),
-        (r#"{"id":"a","command":"exclude","member":"+00000000000000a"}"#, "expected 16 hexadecimal digits"),
         (
-            r#"{"id":"a","command":"land","member":"000000000000000a"}"#,
-            "member: found one with Land, expected it",
+            r#"{"id":"a","command":{"exclude":{"member":"+00000000000000a"}}}"#,
+            "expected 16 hexadecimal digits",
         ),
+        (r#"{"id":"a","command":{"land":{"member":"000000000000000a"}}}"#, "expected unit"),
     ] {
         let (code, answer) = bench.ask("POST", paths::COMMANDS, JSON, body.to_owned()).await;
         let error = error_of(&answer);
@@ -307,7 +308,7 @@ async fn numbers_are_streamed_five_times_a_second_and_changes_at_once() {
     let sender = bench.status.clone();
     let numbers = tokio::spawn(async move {
         for time_ms in 1..=200 {
-            sender.send_replace(aircraft("Start", time_ms));
+            sender.send_replace(aircraft(StateId::Start, time_ms));
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     });
@@ -316,8 +317,8 @@ async fn numbers_are_streamed_five_times_a_second_and_changes_at_once() {
     assert!((9..=12).contains(&streamed.len()), "{}", streamed.len());
     assert!(streamed.last().unwrap().contains("\"time_ms\":200"), "the last state arrives");
 
-    bench.status.send_replace(aircraft("Start", 201));
-    bench.status.send_replace(aircraft("Landing", 202));
+    bench.status.send_replace(aircraft(StateId::Start, 201));
+    bench.status.send_replace(aircraft(StateId::Landing, 202));
     let change = events_within(&mut body, Duration::from_millis(1)).await;
     assert!(change.len() == 1 && change[0].contains("Landing"), "{change:?}");
     drop(bench.status);

@@ -1,14 +1,13 @@
 //! From an agent's status to the API's: the one place where radians become degrees and ids become text.
 
 use wingbeat_agent::{
-    Command, CommandProgress, Finding, LinkState, Navigation, Phase, Severity, Stage, Status, Watched,
-    separation,
+    CommandProgress, Finding, LinkState, Navigation, Severity, Stage, Status, Watched, separation,
 };
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::{Instant, Position};
 use wingbeat_protocol::{Absent, AvoidanceView, FormationView, SlotView};
-use wingbeat_wire::{Ending, Point, Refused, VehicleId};
+use wingbeat_wire::{Ending, Point, Refused};
 
 use crate::measurements::measurements;
 
@@ -60,8 +59,8 @@ pub(crate) fn aircraft(
         name: name.into(),
         time_ms: status.at.as_millis(),
         protocol: status.protocol.into(),
-        state: status.state.to_string(),
-        phase: phase(status.phase),
+        state: status.state,
+        phase: status.phase,
         detail: status.detail.as_str().into(),
         engaged: status.engaged,
         flight_controller: flight_controller(status, beside),
@@ -99,19 +98,6 @@ pub(crate) fn aircraft(
             .map(|c| api::Check { name: c.name.into(), passed: c.passed, detail: c.detail.as_str().into() })
             .collect(),
         commands: status.commands.iter().map(progress).collect(),
-    }
-}
-
-fn phase(phase: Phase) -> api::Phase {
-    match phase {
-        Phase::Start => api::Phase::Start,
-        Phase::Preparing => api::Phase::Preparing,
-        Phase::Ready => api::Phase::Ready,
-        Phase::Waiting => api::Phase::Waiting,
-        Phase::Moving => api::Phase::Moving,
-        Phase::Ending => api::Phase::Ending,
-        Phase::Finished => api::Phase::Finished,
-        Phase::Aborted => api::Phase::Aborted,
     }
 }
 
@@ -161,7 +147,7 @@ fn avoidance(view: &AvoidanceView) -> api::Avoidance {
         altitude_m: f64::from(p.altitude_mm) / 1e3,
     };
     api::Avoidance {
-        state: view.state.name().into(),
+        state: view.state.into(),
         avoiding: view.avoiding.map(|id| id.to_string()),
         predicted: view.predicted.iter().map(place).collect(),
         risk: view.risk.as_ref().map(place),
@@ -229,41 +215,6 @@ pub(crate) fn route(items: &[api::MissionItem]) -> Vec<Point> {
             height_mm: (item.height_m * 1e3).round() as i32,
         })
         .collect()
-}
-
-/// The agent's word for an operator's command.
-///
-/// # Errors
-/// A member that is none, or is missing, or is there and has no business there; what and where, found, expected.
-pub(crate) fn command(request: &api::CommandRequest) -> Result<Command, String> {
-    let excluded = match (request.command, &request.member) {
-        (api::CommandKind::Exclude, Some(member)) => vehicle_id(member)?,
-        (api::CommandKind::Exclude, None) => {
-            return Err("member: found none, expected the id of the aircraft to exclude".into());
-        }
-        (_, None) => VehicleId(0),
-        (kind, Some(_)) => {
-            return Err(format!("member: found one with {kind:?}, expected it with exclude only"));
-        }
-    };
-    Ok(match request.command {
-        api::CommandKind::Exclude => Command::Exclude { member: excluded },
-        api::CommandKind::Setup => Command::Setup,
-        api::CommandKind::Start => Command::Start,
-        api::CommandKind::Hold => Command::Hold,
-        api::CommandKind::Return => Command::Return,
-        api::CommandKind::Land => Command::Land,
-        api::CommandKind::RecoverControl => Command::RecoverControl,
-        api::CommandKind::Engage => Command::Engage,
-    })
-}
-
-fn vehicle_id(text: &str) -> Result<VehicleId, String> {
-    let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    u64::from_str_radix(text, 16).ok().filter(|_| digits).map(VehicleId).ok_or_else(|| {
-        let found: String = text.chars().take(20).collect();
-        format!("member: found {found:?}, expected 16 hexadecimal digits")
-    })
 }
 
 /// The API's word for how bad a line is.
@@ -384,21 +335,7 @@ fn progress(c: &CommandProgress) -> api::CommandProgress {
         Stage::EffectSeen => (api::CommandStage::EffectSeen, "its effect was seen"),
         Stage::Failed => (api::CommandStage::Failed, "failed, or overtaken by a later command"),
     };
-    let command = match c.command {
-        Command::Setup => api::CommandKind::Setup,
-        Command::Start => api::CommandKind::Start,
-        Command::Hold => api::CommandKind::Hold,
-        Command::Return => api::CommandKind::Return,
-        Command::Land => api::CommandKind::Land,
-        Command::RecoverControl => api::CommandKind::RecoverControl,
-        Command::Engage => api::CommandKind::Engage,
-        Command::Exclude { .. } => api::CommandKind::Exclude,
-    };
-    let member = match c.command {
-        Command::Exclude { member } => Some(member.to_string()),
-        _ => None,
-    };
-    api::CommandProgress { id: c.id.as_str().into(), command, member, stage, detail: detail.into() }
+    api::CommandProgress { id: c.id.as_str().into(), command: c.command, stage, detail: detail.into() }
 }
 
 /// What occurred; reasons that never did are left out.

@@ -33,7 +33,7 @@ pub async fn run(
     let period = watchdog.map_or(LOOK_PERIOD, |period| period / FEEDS_PER_PERIOD);
     let mut look = interval(period.max(LOOK_PERIOD_LEAST));
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut state = String::new();
+    let mut state = None;
     let mut late_task = None;
     loop {
         tokio::select! {
@@ -41,10 +41,9 @@ pub async fn run(
                 if changed.is_err() {
                     return;
                 }
-                let now = status.borrow_and_update().state.clone();
-                if now != state {
-                    tell(&[NotifyState::Status(&now)]);
-                    state = now;
+                let now = status.borrow_and_update().state;
+                if state.replace(now) != Some(now) {
+                    tell(&[NotifyState::Status(&now.to_string())]);
                 }
             }
             _ = look.tick() => match tasks.late() {
@@ -121,7 +120,7 @@ mod tests {
         assert!(feeds() >= 1, "it came back");
 
         let mut next = a_status();
-        next.state = "Landing".into();
+        next.state = wingbeat_api::StateId::Landing;
         sender.send_replace(Arc::new(next));
         sleep(SECOND).await;
         assert!(told.lock().unwrap().contains(&"STATUS=Landing".to_owned()));

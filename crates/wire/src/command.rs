@@ -1,6 +1,9 @@
 //! What an operator asks of an aircraft: one enumeration from the page to the protocol.
 
 use core::fmt;
+// What the derive of `ToSchema` names without a path.
+#[cfg(feature = "schema")]
+use std::{string::String, vec, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +13,7 @@ use crate::VehicleId;
 /// `{"exclude": {"member": "00b827eb01020304"}}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Command {
     /// Form the swarm: distribute the mission, take off, take the slots.
     Setup,
@@ -30,6 +34,7 @@ pub enum Command {
     Exclude {
         /// The member's id, 16 hexadecimal digits.
         #[serde(with = "hexadecimal")]
+        #[cfg_attr(feature = "schema", schema(value_type = String))]
         member: VehicleId,
     },
 }

@@ -8,6 +8,9 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+#[cfg(feature = "schema")]
+extern crate std;
+
 mod command;
 mod message;
 mod places;

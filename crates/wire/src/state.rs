@@ -2,6 +2,9 @@
 //! each, from the protocol to the page.
 
 use core::fmt;
+// What the derive of `ToSchema` names without a path.
+#[cfg(feature = "schema")]
+use std::{string::String, vec, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +13,7 @@ use crate::Avoidance;
 /// The states of all protocols, by the names that their papers give them. One that a checker does not know does not
 /// compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum StateId {
     /// On the ground, waiting for the operator.
     Start,
@@ -84,6 +88,7 @@ impl From<Avoidance> for StateId {
 /// How far a flight has come, in words that all protocols share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Phase {
     /// On the ground, waiting for setup.
     Start,

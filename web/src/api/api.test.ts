@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { picture, update } from '../fleet/samples';
 import { shortcutOf } from '../view/shortcuts';
 import { giveMission, readMissionFile } from './missions';
-import { isRecovery, newCommandId, sendCommand } from './send';
+import { isRecovery } from './commands';
+import { newCommandId, sendCommand } from './send';
 import { ANSWER_MS, FleetStream, REOPEN_MS, SILENCE_MS } from './stream';
 
 beforeEach(() => vi.useFakeTimers());

@@ -3,20 +3,16 @@
  * so repeating is safe. From the answer on the ground service repeats towards the aircraft, and what
  * became of it arrives on the event stream.
  */
-import type { ApiError, CommandKind, FleetCommandRequest } from './model';
+import { isRecovery } from './commands';
+import type { ApiError, Command, FleetCommandRequest } from './model';
 
 export const FLEET_COMMANDS = '/api/v1/fleet/commands';
 
 const REPEAT_MS = 500;
 const ANSWER_MS = 2_000;
 
-/** Hold, return, land and recover control: they end a flight, and they are tried for longer. */
-export function isRecovery(command: CommandKind): boolean {
-  return command === 'hold' || command === 'return' || command === 'land' || command === 'recover_control';
-}
-
 /** For how long the page keeps trying. A set-up that arrives late surprises; a landing does not. */
-export function patienceMs(command: CommandKind): number {
+export function patienceMs(command: Command): number {
   return isRecovery(command) ? 60_000 : 5_000;
 }
 

@@ -162,14 +162,8 @@ export interface components {
             /** @description What the radio did. */
             radio: components["schemas"]["Radio"];
             separation?: components["schemas"]["Separation"] | null;
-            /**
-             * @description The protocol's state, in the words of its paper. All: Start, Setup, SetupFinished, TakingOff, Landing,
-             *     Finished, and Aborted after an operator's abort or a failure. `mission` and `sweep`: Flying, Holding.
-             *     `mbcap`: Normal, StandStill, MovingAside, GoOnPlease, Overtaking, EmergencyLand. `muscop`: ReadyToFly,
-             *     WaypointReached, MovingToWaypoint, MovingToLand. `follow_me`: ReadyToFly, Ready and FollowMe (leader),
-             *     WaitMaster, Following, LeaderLost and MovingToLand (the others).
-             */
-            state: string;
+            /** @description The protocol's state, by the name that its paper gives it. */
+            state: components["schemas"]["StateId"];
             swarm?: components["schemas"]["Swarm"] | null;
             /**
              * Format: int64
@@ -217,7 +211,7 @@ export interface components {
             predicted: components["schemas"]["GeoPoint"][];
             risk?: components["schemas"]["GeoPoint"] | null;
             /** @description Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand. */
-            state: string;
+            state: components["schemas"]["StateId"];
         };
         /** @description Battery. */
         Battery: {
@@ -269,20 +263,27 @@ export interface components {
             time_s: number;
         };
         /**
-         * @description What an operator can ask of an aircraft.
-         * @enum {string}
+         * @description An operator's command. In JSON the name in `snake_case`; one with a value is an object of that name, for example
+         *     `{"exclude": {"member": "00b827eb01020304"}}`.
          */
-        CommandKind: "setup" | "start" | "hold" | "return" | "land" | "recover_control" | "engage" | "exclude";
+        Command: "setup" | "start" | "hold" | "return" | "land" | "recover_control" | "engage" | {
+            /**
+             * @description No longer wait for a member of the swarm. The leader and the master pass it on over the radio; the member
+             *     itself, when it receives it, holds and then lands.
+             */
+            exclude: {
+                /** @description The member's id, 16 hexadecimal digits. */
+                member: string;
+            };
+        };
         /** @description An operator's command and what became of it. */
         CommandProgress: {
             /** @description What was asked. */
-            command: components["schemas"]["CommandKind"];
+            command: components["schemas"]["Command"];
             /** @description One line for people. */
             detail: string;
             /** @description The command's id. */
             id: string;
-            /** @description Who is excluded; absent with other commands. */
-            member?: string | null;
             /** @description How far it has come. */
             stage: components["schemas"]["CommandStage"];
         };
@@ -309,11 +310,9 @@ export interface components {
         /** @description A command for many and what became of it. */
         FleetCommand: {
             /** @description What was asked. */
-            command: components["schemas"]["CommandKind"];
+            command: components["schemas"]["Command"];
             /** @description The command's id. */
             id: string;
-            /** @description Who is excluded; absent with other commands. */
-            member?: string | null;
             /** @description One line per aircraft. */
             results: components["schemas"]["FleetCommandResult"][];
             /**
@@ -332,12 +331,10 @@ export interface components {
         /** @description POST body of a command for many. */
         FleetCommandRequest: {
             /** @description What to do. */
-            command: components["schemas"]["CommandKind"];
+            command: components["schemas"]["Command"];
             /** @description Chosen by the sender, 1 to 64 characters: the same id is the same command. */
             id: string;
-            /** @description Whom to exclude from the swarm, 16 hexadecimal digits; with `exclude` only. */
-            member?: string | null;
-            /** @description Ids of the aircraft; empty = all. To exclude somebody, leave it empty: all that fly in the swarm are told. */
+            /** @description Ids of the aircraft; empty = all. An exclusion leaves it empty: it goes to all that fly in the swarm. */
             vehicles?: string[];
         };
         /** @description A command on its way to one aircraft. */
@@ -684,7 +681,7 @@ export interface components {
             value?: number | null;
         };
         /**
-         * @description How far a flight has come.
+         * @description How far a flight has come, in words that all protocols share.
          * @enum {string}
          */
         Phase: "start" | "preparing" | "ready" | "waiting" | "moving" | "ending" | "finished" | "aborted";
@@ -749,6 +746,12 @@ export interface components {
          * @enum {string}
          */
         Severity: "info" | "warning" | "error";
+        /**
+         * @description The states of all protocols, by the names that their papers give them. One that a checker does not know does not
+         *     compile.
+         * @enum {string}
+         */
+        StateId: "Start" | "Setup" | "ReadyToFly" | "TakingOff" | "SetupFinished" | "Flying" | "Holding" | "WaypointReached" | "MovingToWaypoint" | "Ready" | "FollowMe" | "WaitMaster" | "Following" | "LeaderLost" | "Normal" | "StandStill" | "MovingAside" | "GoOnPlease" | "Overtaking" | "EmergencyLand" | "MovingToLand" | "Landing" | "Finished" | "Aborted";
         /** @description Place in the swarm. */
         Swarm: {
             /** @description Members that this aircraft does not wait for, by slot. */

@@ -3,7 +3,8 @@
  * change alike.
  */
 import { avoidanceOf, byId, nameOf, type ById } from './avoidance';
-import { commandName, plural, stateWords } from './format';
+import { commandName } from '../api/commands';
+import { plural, stateWords } from './format';
 import { summarizeCommand } from './commands';
 import { displayName } from './sort';
 import type { Aircraft, FleetState } from './state';

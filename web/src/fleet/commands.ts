@@ -1,5 +1,5 @@
 /** What became of a command: the failures first, and one line for the whole. */
-import type { CommandKind, FleetCommand, FleetCommandResult, VehicleOutcome } from '../api/model';
+import type { Command, FleetCommand, FleetCommandResult, VehicleOutcome } from '../api/model';
 import { plural } from './format';
 
 /** Worst first. */
@@ -37,7 +37,7 @@ export function summarizeCommand(command: FleetCommand): CommandSummary {
 /** A command as the page sent it, from the key press until the ground service shows it. */
 export interface Sending {
   readonly id: string;
-  readonly command: CommandKind;
+  readonly command: Command;
   readonly vehicles: readonly string[];
   /** Whom it addresses, in words. */
   readonly scope: string;
@@ -48,7 +48,7 @@ export interface Sending {
 
 export interface HistoryItem {
   readonly id: string;
-  readonly command: CommandKind;
+  readonly command: Command;
   readonly local: Sending | undefined;
   readonly remote: FleetCommand | undefined;
 }

@@ -2,14 +2,14 @@
  * What the page shows: the one place where the stream, the operator's selection and the commands under
  * way meet. Components read it and call its methods; they keep no copy of the fleet.
  */
-import type { CommandKind, FleetCommandRequest } from '../api/model';
-import { isRecovery, newCommandId, sendCommand } from '../api/send';
+import type { Command, FleetCommandRequest } from '../api/model';
+import { commandName, isRecovery } from '../api/commands';
+import { newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
 import { colourOf } from '../map/features';
 import { announcements } from './announce';
 import { byId, everyoneAlone, type ById } from './avoidance';
 import type { Sending } from './commands';
-import { commandName } from './format';
 import { absences, type Absences } from './members';
 import { covers, scopeOf, type Scope } from './scope';
 import { displayName } from './sort';
@@ -124,7 +124,7 @@ export class FleetConsole {
   }
 
   /** Setup and Start go to everybody, the others to the scope that the operator saw on the button. */
-  async send(command: CommandKind, scope: Scope): Promise<void> {
+  async send(command: Command, scope: Scope): Promise<void> {
     // An empty list means all in a request: nobody must never become everybody.
     if (scope.kind === 'nobody') return;
     const body = { id: newCommandId(), command, vehicles: [...scope.vehicles] };
@@ -136,7 +136,7 @@ export class FleetConsole {
   async exclude(aircraft: Aircraft): Promise<void> {
     const member = aircraft.fleet.status?.id;
     if (member === undefined) return;
-    await this.#deliver({ id: newCommandId(), command: 'exclude', vehicles: [], member }, displayName(aircraft));
+    await this.#deliver({ id: newCommandId(), command: { exclude: { member } }, vehicles: [] }, displayName(aircraft));
   }
 
   async #deliver(body: Addressed, scope: string): Promise<void> {

@@ -42,7 +42,7 @@ it('coordinates name their hemisphere', () => {
 
 it('words', () => {
   expect(stateWords('MovingToWaypoint')).toBe('Moving to waypoint');
-  expect(stateWords('')).toBe('');
+  expect(stateWords('Start')).toBe('Start');
   expect(shortAddress('http://10.0.0.7:8080/')).toBe('10.0.0.7:8080');
   expect(plural(1, 'line', 'lines')).toBe('1 line');
   expect(plural(2, 'line', 'lines')).toBe('2 lines');

@@ -1,5 +1,5 @@
 /** Numbers for people: with their unit, of a width that does not jump. */
-import type { CommandKind, VehicleOutcome } from '../api/model';
+import type { StateId, VehicleOutcome } from '../api/model';
 
 export const ABSENT = '–';
 
@@ -60,24 +60,12 @@ export const shortAddress = (address: string): string => address.replace(/^https
 export const shortHash = (hash: string): string => hash.slice(0, 6);
 
 /** A protocol's state in words: MovingToWaypoint becomes Moving to waypoint. */
-export function stateWords(state: string): string {
+export function stateWords(state: StateId): string {
   const words = state.replace(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 export const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
-
-const COMMANDS: Record<CommandKind, string> = {
-  setup: 'Setup',
-  start: 'Start',
-  hold: 'Hold',
-  return: 'Return',
-  land: 'Land',
-  recover_control: 'Recover control',
-  engage: 'Engage',
-  exclude: 'Exclude',
-};
-export const commandName = (command: CommandKind): string => COMMANDS[command] ?? command;
 
 const OUTCOMES: Record<VehicleOutcome, string> = {
   sending: 'sending',

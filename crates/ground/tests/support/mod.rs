@@ -19,9 +19,9 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use wingbeat_api::{
-    AircraftStatus, ApiError, Check, CommandKind, CommandOutcome, CommandProgress, CommandReply,
-    CommandRequest, CommandStage, FleetCommandRequest, FleetPicture, FlightController, GeoPoint, Identity,
-    LinkState, LogLine, Measurements, MissionSummary, MissionUpload, Navigation, Radio, Severity,
+    AircraftStatus, ApiError, Check, Command, CommandOutcome, CommandProgress, CommandReply, CommandRequest,
+    CommandStage, FleetCommandRequest, FleetPicture, FlightController, GeoPoint, Identity, LinkState,
+    LogLine, Measurements, MissionSummary, MissionUpload, Navigation, Radio, Severity, StateId,
     VehicleOutcome, paths,
 };
 use wingbeat_ground::{Config, Ground, Handle};
@@ -134,7 +134,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         name: format!("UAV {}", id.trim_start_matches('0')),
         time_ms: 0,
         protocol: "muscop".to_owned(),
-        state: "Start".to_owned(),
+        state: StateId::Start,
         phase: wingbeat_api::Phase::Start,
         detail: "waiting for the operator".to_owned(),
         engaged: true,
@@ -250,7 +250,7 @@ async fn put_mission(State(fake): State<Fake>, Json(mission): Json<MissionUpload
 async fn command(State(fake): State<Fake>, Json(request): Json<CommandRequest>) -> Response {
     let reply = {
         let mut inner = fake.lock();
-        let (id, state) = (request.id.clone(), inner.status.state.clone());
+        let (id, state) = (request.id.clone(), inner.status.state);
         let known = inner.status.commands.iter().any(|progress| progress.id == id);
         inner.received.push(request.clone());
         match inner.answers.clone() {
@@ -270,15 +270,8 @@ async fn command(State(fake): State<Fake>, Json(request): Json<CommandRequest>) 
             }
             Answers::BusyFor(_) | Answers::Accept => {
                 let stage = if inner.effect { CommandStage::EffectSeen } else { CommandStage::Accepted };
-                let (command, member) = (request.command, request.member);
-                let detail = "set by the fake".to_owned();
-                inner.status.commands.push(CommandProgress {
-                    id: id.clone(),
-                    command,
-                    member,
-                    stage,
-                    detail,
-                });
+                let (command, detail) = (request.command, "set by the fake".to_owned());
+                inner.status.commands.push(CommandProgress { id: id.clone(), command, stage, detail });
                 let outcome = CommandOutcome::Accepted;
                 Some((StatusCode::ACCEPTED, CommandReply { id, outcome, state, reason: String::new() }))
             }
@@ -322,8 +315,8 @@ pub(crate) fn all_up(picture: &FleetPicture) -> bool {
     picture.aircraft.iter().all(|aircraft| aircraft.link == LinkState::Up)
 }
 
-pub(crate) fn request(id: &str, command: CommandKind, vehicles: &[String]) -> FleetCommandRequest {
-    FleetCommandRequest { id: id.to_owned(), command, vehicles: vehicles.to_vec(), member: None }
+pub(crate) fn request(id: &str, command: Command, vehicles: &[String]) -> FleetCommandRequest {
+    FleetCommandRequest { id: id.to_owned(), command, vehicles: vehicles.to_vec() }
 }
 
 /// Outcome and detail of a command at one aircraft.

@@ -214,7 +214,7 @@ mod tests {
         members.leaves(3);
         members.exclude(4, VehicleId(10));
         members.check_silence(Instant::from_secs(9), TIME_TO_LIVE);
-        assert_eq!(slots(members.awaited(true)), []);
+        assert_eq!(slots(members.awaited(true)), [] as [usize; 0]);
         assert_eq!(slots(members.awaited(false)), [0, 2, 3]);
         assert_eq!(slots(members.lost()), [0, 2], "the absent are not lost besides");
     }
