@@ -27,7 +27,7 @@ mod view;
 
 pub use config::{ConfigError, Configuration, Fence};
 pub use denied::{Denied, FenceError, MissionError};
-pub use flight::EndFlight;
+pub use flight::{Asked, EndFlight};
 pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use mission::Mission;

@@ -1,6 +1,39 @@
-//! How a flight ends before its mission does.
+//! What an operator's command asks of a flight, and how a flight ends before its mission does.
+
+use wingbeat_wire::VehicleId;
 
 use crate::{Command, Order};
+
+/// What an operator's command asks of a flight. Protocols decide by this and not by the command, so that a command
+/// which ends a flight in one of the known ways is a row of [`Asked::by`] and nothing in any protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To be set up.
+    Setup,
+    /// To fly the mission.
+    Start,
+    /// To end before the mission does.
+    End(EndFlight),
+    /// Not to wait for a member of the swarm.
+    Exclude(VehicleId),
+    /// Nothing: the command is the agent's own.
+    Nothing,
+}
+
+impl Asked {
+    /// By this command.
+    pub const fn by(command: Command) -> Self {
+        match command {
+            Command::Setup => Self::Setup,
+            Command::Start => Self::Start,
+            Command::Hold => Self::End(EndFlight::Hold),
+            Command::Return => Self::End(EndFlight::Return),
+            Command::Land => Self::End(EndFlight::Land),
+            Command::Exclude { member } => Self::Exclude(member),
+            Command::RecoverControl | Command::Engage => Self::Nothing,
+        }
+    }
+}
 
 /// How a flight ends before its mission does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +49,6 @@ pub enum EndFlight {
 impl EndFlight {
     /// Every one.
     pub const ALL: [Self; 3] = [Self::Hold, Self::Return, Self::Land];
-
-    /// The end that an operator's command asks for; none where it asks for something else.
-    pub const fn commanded(command: Command) -> Option<Self> {
-        match command {
-            Command::Hold => Some(Self::Hold),
-            Command::Return => Some(Self::Return),
-            Command::Land => Some(Self::Land),
-            Command::Setup
-            | Command::Start
-            | Command::RecoverControl
-            | Command::Engage
-            | Command::Exclude { .. } => None,
-        }
-    }
 
     /// The order that brings it about.
     pub const fn order(self) -> Order {

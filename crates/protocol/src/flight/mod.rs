@@ -19,7 +19,7 @@
 
 mod end;
 
-pub use end::EndFlight;
+pub use end::{Asked, EndFlight};
 
 use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
@@ -148,19 +148,19 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     /// # Errors
     /// Why not.
     pub(crate) fn permits(&self, command: Command, found: StateId) -> Result<(), Denied> {
-        match command {
-            Command::Setup if self.state != State::Start => {
+        match Asked::by(command) {
+            Asked::Setup if self.state != State::Start => {
                 Err(Denied::State { command, found, expected: StateId::Start })
             }
-            Command::Setup if self.route.is_empty() => Err(Denied::NoMission),
-            Command::Setup => match self.telemetry {
+            Asked::Setup if self.route.is_empty() => Err(Denied::NoMission),
+            Asked::Setup => match self.telemetry {
                 None => Err(Denied::NoPosition),
                 Some(t) => Ok(self.rules.fence.check(t.position, &self.route)?),
             },
-            Command::Start if self.state == State::SetupFinished => Ok(()),
-            Command::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
+            Asked::Start if self.state == State::SetupFinished => Ok(()),
+            Asked::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
             // Motors that were armed by hand: the operator can still bring the aircraft down.
-            Command::Hold | Command::Return | Command::Land => match self.state {
+            Asked::End(_) => match self.state {
                 State::Start | State::Finished if !self.is_armed() => Err(Denied::OnGround { found }),
                 State::Start
                 | State::Setup
@@ -172,8 +172,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
                 | State::Finished
                 | State::Aborted(_) => Ok(()),
             },
-            Command::Exclude { member } => Err(Denied::NoSwarm(member)),
-            Command::RecoverControl | Command::Engage => Err(Denied::NotTheProtocols),
+            Asked::Exclude(member) => Err(Denied::NoSwarm(member)),
+            Asked::Nothing => Err(Denied::NotTheProtocols),
         }
     }
 
@@ -198,13 +198,14 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     pub(crate) fn next(&self, now: Instant, input: &Input<'_>, begin: F) -> Option<Transition<F>> {
         use State::{Aborted, Finished, Flying, Holding, Landing, Setup, SetupFinished, Start, TakingOff};
         let by_input = match *input {
-            Input::Operator(command) => match (command, self.state) {
-                (Command::Setup, Start) => Some(Transition::ordering(Setup, Order::LoadRoute)),
-                (Command::Start, SetupFinished) => {
+            Input::Operator(command) => match (Asked::by(command), self.state) {
+                (Asked::Setup, Start) => Some(Transition::ordering(Setup, Order::LoadRoute)),
+                (Asked::Start, SetupFinished) => {
                     let height_mm = self.route.first().map_or(0, |w| w.height_mm);
                     Some(Transition::ordering(TakingOff, Order::FlyRoute { height_mm }))
                 }
-                (command, _) => EndFlight::commanded(command).map(Transition::end),
+                (Asked::End(end), _) => Some(Transition::end(end)),
+                (Asked::Setup | Asked::Start | Asked::Exclude(_) | Asked::Nothing, _) => None,
             },
             Input::Done(order) => match (order, self.state) {
                 (Order::LoadRoute, Setup) => Some(Transition::to(SetupFinished)),

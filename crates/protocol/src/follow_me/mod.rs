@@ -31,7 +31,8 @@ use wingbeat_wire::Point;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Swarm};
 use crate::{
-    Action, Actions, Command, Denied, Details, Input, MissionError, Phase, Protocol, StateId, Text, View,
+    Action, Actions, Asked, Command, Denied, Details, Input, MissionError, Phase, Protocol, StateId, Text,
+    View,
 };
 use guidance::Guidance;
 
@@ -90,7 +91,7 @@ impl Protocol for FollowMe {
 
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         // The operator does not command what a pilot flies.
-        let stops = matches!(input, Input::Operator(Command::Hold | Command::Return | Command::Land));
+        let stops = matches!(input, Input::Operator(command) if matches!(Asked::by(command), Asked::End(_)));
         if stops && self.is_leader() && self.swarm.ownship().is_armed() {
             return;
         }
@@ -110,29 +111,22 @@ impl Protocol for FollowMe {
 
     fn permits(&self, command: Command) -> Result<(), Denied> {
         let (is_leader, ownship) = (self.is_leader(), self.swarm.ownship());
-        match command {
-            Command::Hold | Command::Return | Command::Land if is_leader && ownship.is_armed() => {
-                Err(Denied::Piloted)
-            }
-            Command::Setup
+        match Asked::by(command) {
+            Asked::End(_) if is_leader && ownship.is_armed() => Err(Denied::Piloted),
+            Asked::Setup
                 if is_leader
                     && ownship.telemetry().is_some_and(|own| guidance::heading_of(own).is_none()) =>
             {
                 Err(Denied::NoHeading)
             }
-            Command::Exclude { member }
+            Asked::Exclude(member)
                 if self.swarm.assignment().is_planned() && member == self.swarm.config().master =>
             {
                 Err(Denied::Followed(member))
             }
-            Command::Setup
-            | Command::Start
-            | Command::Hold
-            | Command::Return
-            | Command::Land
-            | Command::RecoverControl
-            | Command::Engage
-            | Command::Exclude { .. } => self.swarm.permits(command, self.state_id()),
+            Asked::Setup | Asked::Start | Asked::End(_) | Asked::Exclude(_) | Asked::Nothing => {
+                self.swarm.permits(command, self.state_id())
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use wingbeat_wire::Point;
 
 use super::timer::Timer;
 use super::{Host, Swarm};
-use crate::{Command, EndFlight, Input};
+use crate::{Asked, Command, EndFlight, Input};
 
 /// States of a swarm (thesis figure 6.1; the take-off is spread out as in the reference); `F` are the host's own in
 /// flight.
@@ -204,7 +204,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return Some(Transition::to(self.state));
         }
         if let Trigger::Command(command) = trigger
-            && let Some(ending) = EndFlight::commanded(command)
+            && let Asked::End(ending) = Asked::by(command)
         {
             let is_returning =
                 matches!(self.state, Aborted(Abort::Ending(EndFlight::Return) | Abort::ReturnHeld { .. }));

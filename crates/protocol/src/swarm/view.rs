@@ -6,7 +6,7 @@ use wingbeat_wire::{Point, VehicleId};
 
 use super::{Abort, State, Swarm, plan};
 use crate::{
-    Absent, Absentees, Command, Denied, Details, EndFlight, FormationView, Phase, SlotView, StateId,
+    Absent, Absentees, Asked, Command, Denied, Details, EndFlight, FormationView, Phase, SlotView, StateId,
     SwarmView, Text, View, text,
 };
 
@@ -26,24 +26,22 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Why not.
     pub(crate) fn permits(&self, command: Command, found: StateId) -> Result<(), Denied> {
         let is_planned = self.assignment.is_planned();
-        match command {
-            Command::Setup => self.permits_setup(found),
-            Command::Start if self.state == State::SetupFinished => Ok(()),
-            Command::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
-            Command::Exclude { member } if !is_planned => Err(Denied::NoPlan(member)),
-            Command::Exclude { member } if self.members.slot_of(member).is_none() => {
-                Err(Denied::NoMember(member))
-            }
-            Command::Exclude { .. } => Ok(()),
-            Command::Return if self.ownship.is_armed() && self.lacks_layers() => {
+        match Asked::by(command) {
+            Asked::Setup => self.permits_setup(found),
+            Asked::Start if self.state == State::SetupFinished => Ok(()),
+            Asked::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
+            Asked::Exclude(member) if !is_planned => Err(Denied::NoPlan(member)),
+            Asked::Exclude(member) if self.members.slot_of(member).is_none() => Err(Denied::NoMember(member)),
+            Asked::Exclude(_) => Ok(()),
+            Asked::End(EndFlight::Return) if self.ownship.is_armed() && self.lacks_layers() => {
                 Err(Denied::NoReturnHeight { height_most_m: self.config.height_most_m })
             }
-            Command::Hold | Command::Return | Command::Land => {
+            Asked::End(_) => {
                 let is_over =
                     matches!(self.state, State::Start | State::Finished | State::Aborted(Abort::Ground));
                 if is_over && !self.ownship.is_armed() { Err(Denied::OnGround { found }) } else { Ok(()) }
             }
-            Command::RecoverControl | Command::Engage => Err(Denied::NotTheProtocols),
+            Asked::Nothing => Err(Denied::NotTheProtocols),
         }
     }
 
