@@ -44,7 +44,7 @@ pub(crate) fn states(script: &[u8]) -> BTreeSet<StateId> {
     let Some((&first, script)) = script.split_first() else { return BTreeSet::new() };
     let mut config = if first & 1 == 0 { mbcap::Config::mbcap_e() } else { mbcap::Config::mbcap() };
     config.me = ME;
-    let mut flight = Flight {
+    let mut flight = FuzzedFlight {
         protocol: Mbcap::new(config, 1, Instant::ZERO),
         monitor: Monitor::new(Thresholds::default()),
         now: Instant::from_secs(1),
@@ -83,7 +83,7 @@ fn corner((north_e7, east_e7): (i32, i32)) -> Point {
     }
 }
 
-struct Flight {
+struct FuzzedFlight {
     protocol: Mbcap,
     monitor: Monitor,
     now: Instant,
@@ -96,7 +96,7 @@ struct Flight {
     states: BTreeSet<StateId>,
 }
 
-impl Flight {
+impl FuzzedFlight {
     fn take_off(&mut self) {
         self.report();
         self.feed(Input::Operator(Command::Setup));

@@ -21,7 +21,7 @@ use wingbeat_autopilot::rc::{Calibration, Channel, Override, ReadCalibration};
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::takeoff::TakeOff;
-use wingbeat_autopilot::target::{FlyTo, Place};
+use wingbeat_autopilot::target::{FlyTo, RelativePosition};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit};
 use wingbeat_geo::{Duration, Instant};
 
@@ -75,7 +75,8 @@ const CORNER: LegacyPoint = LegacyPoint { latitude_e7: 394_825_940, longitude_e7
 const CHANNEL: Channel = Channel { min_us: 1_000, trim_us: 1_500, max_us: 2_000, dead_zone_us: 20 };
 const CALIBRATION: Calibration =
     Calibration { map: [1, 2, 3, 4], channels: [CHANNEL; 4], throttle_dead_zone_us: 100 };
-const PLACE: Place = Place { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
+const PLACE: RelativePosition =
+    RelativePosition { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
 
 /// A job and how it is driven: whether it ends, how it begins, when it is due, how it hears and polls.
 type Entry = (&'static str, fn(&[u8]));
@@ -138,7 +139,7 @@ struct Driver<J> {
 
 impl<J> Driver<J> {
     fn hear_frame(&mut self, frame: &Frame) {
-        self.telemetry.absorb(self.now, frame);
+        self.telemetry.on_frame(self.now, frame);
         (self.hear)(&mut self.job, self.now, &frame.message);
     }
 

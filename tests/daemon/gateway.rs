@@ -42,7 +42,7 @@ use wingbeat_wire::VehicleId;
 /// Longer than a client takes on a loaded machine: what misses it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Flight {
+struct LoneFlight {
     handle: Handle,
     received: Received,
     _hub: Hub,
@@ -50,7 +50,7 @@ struct Flight {
 }
 
 /// A lone aircraft that flies a leg of two kilometres, five times as fast as the clock.
-async fn flying(profile: Profile) -> Flight {
+async fn flying(profile: Profile) -> LoneFlight {
     let clock = Clock::start(5.0).unwrap();
     let me = VehicleId(0xa1);
     let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1);
@@ -88,10 +88,10 @@ async fn flying(profile: Profile) -> Flight {
         assert_eq!(code, 202, "{answer}");
         until(&handle, command, |s| s.state == state).await;
     }
-    Flight { handle, received, _hub: hub, _online: online_sender }
+    LoneFlight { handle, received, _hub: hub, _online: online_sender }
 }
 
-impl Flight {
+impl LoneFlight {
     fn tcp(&self) -> SocketAddr {
         self.handle.gateway()[1]
     }

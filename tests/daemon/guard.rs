@@ -372,7 +372,7 @@ async fn killed_in_guided_flight_the_aircraft_stops_and_lands_and_the_next_daemo
     rig.cruising(home()).await;
     rig.daemon.signal("KILL");
     let died = Instant::now();
-    rig.guard().says("taking the flight controller").await;
+    rig.guard().says("taking over the flight controller").await;
 
     // Started again at once, as systemd would: the autopilot is not its own yet, and it says why.
     (rig.daemon, rig.api) = daemon(&rig.folder).await;
@@ -457,7 +457,7 @@ async fn a_pilot_who_takes_it_after_the_death_has_it() {
     rig.daemon.signal("KILL");
     timeout(PATIENCE, aircraft.truth.wait_for(|t| t.mode == Mode::Brake)).await.unwrap().unwrap();
     aircraft.pilot.send_replace(Some(Mode::AltHold));
-    let said = rig.guard().says("letting go of the flight controller").await;
+    let said = rig.guard().says("released the flight controller").await;
     assert!(said.contains("the pilot's or a failsafe's"), "{said}");
     // The hold would be over now.
     let later = Instant::now();
@@ -508,10 +508,10 @@ async fn dies_in_auto(
     companion.write_all(&pulse.encode()).await.unwrap();
     let mut answer = [0; guardian::ANSWER_LEN];
     companion.read_exact(&mut answer).await.unwrap();
-    assert_eq!(guardian::Answer::decode(&answer).unwrap().stance, guardian::Stance::Watches);
+    assert_eq!(guardian::Answer::decode(&answer).unwrap().stance, guardian::Stance::Watching);
     drop(companion);
     comes_down(what, truth, Instant::now()).await;
-    rig.guard().says("letting go of the flight controller").await;
+    rig.guard().says("released the flight controller").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -563,13 +563,13 @@ async fn killed_on_sitl_in_every_kind_of_flight() {
     rig.until("climbing", |s| s.navigation.as_ref().is_some_and(|n| n.height_m > 1.0)).await;
     rig.daemon.signal("KILL");
     comes_down("SITL, kill -9 during take-off", &mut sitl.truth, Instant::now()).await;
-    rig.guard().says("letting go of the flight controller").await;
+    rig.guard().says("released the flight controller").await;
 
     (rig.daemon, rig.api) = daemon(&rig.folder).await;
     rig.cruising(home()).await;
     rig.daemon.signal("KILL");
     comes_down("SITL, kill -9 in guided flight", &mut sitl.truth, Instant::now()).await;
-    rig.guard().says("letting go of the flight controller").await;
+    rig.guard().says("released the flight controller").await;
     drop(rig);
 
     let rig = Rig::new(sitl.autopilot, true).await;

@@ -20,8 +20,8 @@ macro_rules! protocols {
         /// The protocol of one flight.
         // One lives at a time, in its agent, and there is no allocator to put the larger one elsewhere.
         #[allow(clippy::large_enum_variant)]
-        pub(crate) enum Flight {
-            $($name(<$config as Configuration>::Flight),)+
+        pub(crate) enum ActiveProtocol {
+            $($name(<$config as Configuration>::Machine),)+
         }
 
         $(impl From<$config> for Coordination {
@@ -51,19 +51,19 @@ macro_rules! protocols {
                 match self { $(Self::$name(_) => <$config as Configuration>::SECTION,)+ }
             }
 
-            pub(crate) fn begin(&self, seed: u64, now: Instant) -> Flight {
-                match self { $(Self::$name(config) => Flight::$name(config.begin(seed, now)),)+ }
+            pub(crate) fn begin(&self, seed: u64, now: Instant) -> ActiveProtocol {
+                match self { $(Self::$name(config) => ActiveProtocol::$name(config.begin(seed, now)),)+ }
             }
         }
 
-        impl Deref for Flight {
+        impl Deref for ActiveProtocol {
             type Target = dyn Protocol;
             fn deref(&self) -> &Self::Target {
                 match self { $(Self::$name(flight) => flight,)+ }
             }
         }
 
-        impl DerefMut for Flight {
+        impl DerefMut for ActiveProtocol {
             fn deref_mut(&mut self) -> &mut Self::Target {
                 match self { $(Self::$name(flight) => flight,)+ }
             }

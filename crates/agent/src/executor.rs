@@ -9,7 +9,7 @@ use wingbeat_autopilot::mission::{ItemList, RouteItems, Transfer};
 use wingbeat_autopilot::mode::SetMode;
 use wingbeat_autopilot::parameter::{Names, Value, Write};
 use wingbeat_autopilot::takeoff::TakeOff;
-use wingbeat_autopilot::target::{FlyTo, Place};
+use wingbeat_autopilot::target::{FlyTo, RelativePosition};
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Order, Protocol, Text, text};
@@ -47,8 +47,12 @@ enum Job {
 }
 
 /// The place of a point.
-pub(crate) fn place(point: Point) -> Place {
-    Place { latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7, height_mm: point.height_mm }
+pub(crate) fn place(point: Point) -> RelativePosition {
+    RelativePosition {
+        latitude_e7: point.latitude_e7,
+        longitude_e7: point.longitude_e7,
+        height_mm: point.height_mm,
+    }
 }
 
 /// What of a route goes to the autopilot.

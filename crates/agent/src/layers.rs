@@ -137,7 +137,7 @@ pub(crate) fn judge(
     {
         return (false, text!("the guardian has the flight controller ({cause}): {}", stance.name()));
     }
-    let guarded = guard.is_some_and(|a| a.stance == Stance::Watches);
+    let guarded = guard.is_some_and(|a| a.stance == Stance::Watching);
     let absent = match guard {
         None => text!("no guardian answers (is wingbeat-guard running?)"),
         Some(Answer { stance, .. }) => text!("the guardian is {}", stance.name()),
@@ -263,14 +263,18 @@ mod tests {
             assert_eq!((in_guided, in_auto), (*guided, *auto), "{text}");
             assert!(text.starts_with("the guardian is watching another") && text.ends_with(why), "{text}");
 
-            let (in_guided, in_auto, text) = verdict(answer(Stance::Watches), ground);
+            let (in_guided, in_auto, text) = verdict(answer(Stance::Watching), ground);
             assert!(in_guided && in_auto, "the guardian catches in every mode: {text}");
             assert!(text.starts_with("the guardian watches") && text.ends_with(why), "{text}");
             assert_eq!(text.contains("loss of power"), !*guided, "{text}");
 
-            for stance in
-                [Stance::Looking, Stance::Braking, Stance::Holding, Stance::Ending, Stance::Descending]
-            {
+            for stance in [
+                Stance::AwaitingHeartbeat,
+                Stance::Braking,
+                Stance::Holding,
+                Stance::Ending,
+                Stance::Descending,
+            ] {
                 let (in_guided, in_auto, text) = verdict(answer(stance), ground);
                 assert!(!in_guided && !in_auto, "{stance:?} has the aircraft: {text}");
             }

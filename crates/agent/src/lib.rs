@@ -38,7 +38,7 @@ pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Command, ConfigError, Phase, Severity, StateId, Text, View};
 
 use command::{Commands, Observation};
-use coordination::Flight;
+use coordination::ActiveProtocol;
 use executor::Executor;
 use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
@@ -53,7 +53,7 @@ use wingbeat_autopilot::job::TRANSMIT_LEN_MAX;
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
-use wingbeat_autopilot::telemetry::{Event as Heard, LINK_TIMEOUT, StreamRequest};
+use wingbeat_autopilot::telemetry::{LINK_TIMEOUT, StreamRequest, TelemetryEvent};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
@@ -101,7 +101,7 @@ const DUPLICATE_ID_FOR: Duration = Duration::from_secs(5);
 
 /// One line for the log.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct LogEntry {
     /// How bad.
     pub severity: Severity,
     /// What happened.
@@ -116,7 +116,7 @@ pub struct Outputs {
     /// Datagrams to broadcast: an input asks for two at most, its consequences for two more.
     pub datagrams: Vec<Bytes, 4>,
     /// Lines for the log.
-    pub events: Vec<Event, 16>,
+    pub log: Vec<LogEntry, 16>,
     /// The answer to [`Input::Operator`] and [`Input::Mission`].
     pub reply: Option<Reply>,
 }
@@ -125,12 +125,12 @@ impl Outputs {
     fn clear(&mut self) {
         self.autopilot.clear();
         self.datagrams.clear();
-        self.events.clear();
+        self.log.clear();
         self.reply = None;
     }
     fn log(&mut self, severity: Severity, text: Text) {
         // A flood of lines is cut off; the status shows the state in any case.
-        let _ = self.events.push(Event { severity, text });
+        let _ = self.log.push(LogEntry { severity, text });
     }
     fn notify(&mut self, notice: &separation::Notice) {
         self.log(notice.severity(), notice.text());
@@ -141,7 +141,7 @@ impl Outputs {
 pub struct Agent {
     config: Config,
     seed: u64,
-    protocol: Flight,
+    protocol: ActiveProtocol,
     mission: Route,
     decoder: Decoder,
     telemetry: Telemetry,
@@ -372,7 +372,7 @@ impl Agent {
                 is_copter: t.is_copter,
                 firmware: t.firmware,
                 reboots: t.reboots,
-                strangers: t.strangers,
+                other_autopilots: t.other_autopilots,
                 version: t.version,
                 mode_number: t.mode_number,
                 armed: t.armed,
@@ -436,7 +436,7 @@ impl Agent {
     }
 
     fn hear_guardian(&mut self, answer: Option<guardian::Answer>, out: &mut Outputs) {
-        let watched = |answer: Option<guardian::Answer>| answer.is_some_and(|a| a.stance == Stance::Watches);
+        let watched = |answer: Option<guardian::Answer>| answer.is_some_and(|a| a.stance == Stance::Watching);
         if watched(answer) && !watched(self.guard) {
             out.log(Severity::Info, text!("the guardian watches over this aircraft"));
         } else if watched(self.guard) && !watched(answer) {
@@ -480,8 +480,8 @@ impl Agent {
     }
 
     fn hear_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
-        match self.telemetry.absorb(now, frame) {
-            Heard::Position => {
+        match self.telemetry.on_frame(now, frame) {
+            TelemetryEvent::Position => {
                 if let Some(position) = self.telemetry.position {
                     let own = separation::Own {
                         position,
@@ -501,15 +501,15 @@ impl Agent {
                     self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
                 }
             }
-            Heard::ItemReached(item) => {
+            TelemetryEvent::ItemReached(item) => {
                 // Before the waypoints stand home and the take-off.
                 if let Some(waypoint) = item.checked_sub(mission::FIRST_WAYPOINT) {
                     self.protocol_input(now, wingbeat_protocol::Input::Reached(waypoint), out);
                 }
             }
-            Heard::Heartbeat { changed_from: Some(_) } => self.judge_mode(now, out),
-            Heard::Heartbeat { changed_from: None } => {}
-            Heard::Identified(vehicle) => {
+            TelemetryEvent::Heartbeat { changed_from: Some(_) } => self.judge_mode(now, out),
+            TelemetryEvent::Heartbeat { changed_from: None } => {}
+            TelemetryEvent::Identified(vehicle) => {
                 self.forget_autopilot(now);
                 if vehicle.is_copter() {
                     out.log(Severity::Info, text!("flight controller: {vehicle}"));
@@ -520,22 +520,22 @@ impl Agent {
                     );
                 }
             }
-            Heard::Rebooted => {
+            TelemetryEvent::Rebooted => {
                 self.forget_autopilot(now);
                 out.log(Severity::Warning, text!("the flight controller has started anew"));
             }
-            Heard::Stranger(id) => {
+            TelemetryEvent::OtherAutopilot(id) => {
                 let ours = self.telemetry.system_id.unwrap_or(0);
                 out.log(
                     Severity::Warning,
                     text!("a second autopilot on the line: found system {id}, expected {ours}; ignored"),
                 );
             }
-            Heard::StatusText { severe, text: line } => {
+            TelemetryEvent::StatusText { severe, text: line } => {
                 let severity = if severe { Severity::Warning } else { Severity::Info };
                 out.log(severity, text!("flight controller: {line}"));
             }
-            Heard::Other => {}
+            TelemetryEvent::Other => {}
         }
         let from_ground_station = frame.header.system_id == u32::from(self.config.ground_station_system_id);
         if from_ground_station && matches!(frame.message, MavMessage::HEARTBEAT(_)) {

@@ -4,7 +4,7 @@ use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::identity::{Firmware, Vehicle};
 use wingbeat_autopilot::parameter::Watch;
-use wingbeat_autopilot::telemetry::{Measurements, Strangers, Version};
+use wingbeat_autopilot::telemetry::{Measurements, OtherAutopilots, Version};
 use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_protocol::{Absentees, AvoidanceView, Command, FormationView, Phase, StateId, SwarmView, Text};
 use wingbeat_wire::{Point, VehicleId};
@@ -39,7 +39,7 @@ pub struct FlightControllerStatus {
     /// How often it has started anew.
     pub reboots: u32,
     /// Other autopilots on its line.
-    pub strangers: Strangers,
+    pub other_autopilots: OtherAutopilots,
     /// Firmware, once known.
     pub version: Option<Version>,
     /// Number of its mode.

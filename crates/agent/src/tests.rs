@@ -31,7 +31,7 @@ struct Bench {
     /// What the agent sent to the autopilot in the last step.
     sent: StdVec<MavMessage>,
     datagrams: StdVec<Datagram>,
-    log: StdVec<Event>,
+    log: StdVec<LogEntry>,
 }
 
 impl Bench {
@@ -64,7 +64,7 @@ impl Bench {
         self.agent.handle(self.now, input, &mut out);
         Decoder::default().push(&out.autopilot, |f| self.sent.push(f.message));
         self.datagrams.extend(out.datagrams.iter().map(|b| wingbeat_wire::decode(b).unwrap()));
-        self.log.extend(out.events);
+        self.log.extend(out.log);
         out.reply
     }
 
@@ -494,7 +494,7 @@ fn a_second_autopilot_is_not_listened_to() {
     bench.second();
     let status = bench.agent.status(bench.now);
     assert!(status.engaged, "its mode is not our aircraft's: {}", status.detail);
-    assert_eq!(status.flight_controller.strangers.heartbeats, 2);
+    assert_eq!(status.flight_controller.other_autopilots.heartbeats, 2);
     let logged = bench.log.iter().filter(|e| e.text.contains("found system 2, expected 1")).count();
     assert_eq!(logged, 1);
 }

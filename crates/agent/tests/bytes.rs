@@ -69,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-struct Flight {
+struct Harness {
     agent: Box<Agent>,
     out: Box<Outputs>,
     now: Instant,
@@ -77,7 +77,7 @@ struct Flight {
     commands: u32,
 }
 
-impl Flight {
+impl Harness {
     fn new(signing: Option<Signing>) -> Self {
         let mut config = Config::new(muscop::Config::new(VehicleId(1), VehicleId(1), 1));
         config.signing = signing;
@@ -153,7 +153,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic_and_it_comes_to_rest(steps in prop::collection::vec(step(), 1..80)) {
-        let mut flight = Flight::new(None);
+        let mut flight = Harness::new(None);
         for step in &steps {
             flight.step(step);
         }
@@ -163,7 +163,7 @@ proptest! {
     #[test]
     fn where_frames_must_be_signed_no_other_is_answered(steps in prop::collection::vec(step(), 1..60)) {
         let key = SigningKey::new([7; 32]);
-        let mut flight = Flight::new(Some(Signing { key, link_id: 0, setup: false }));
+        let mut flight = Harness::new(Some(Signing { key, link_id: 0, setup: false }));
         for step in &steps {
             flight.step(step);
         }

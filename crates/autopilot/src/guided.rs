@@ -15,7 +15,7 @@ use crate::dialect::{
     SET_POSITION_TARGET_LOCAL_NED_DATA,
 };
 use crate::job::{AUTOPILOT_COMPONENT_ID, Transmit};
-use crate::target::Place;
+use crate::target::RelativePosition;
 use crate::telemetry::Version;
 
 /// Position only (<https://mavlink.io/en/messages/common.html#POSITION_TARGET_TYPEMASK>): a set bit names
@@ -37,15 +37,15 @@ pub fn takes_acceleration(version: Version) -> bool {
 fn global(
     now: Instant,
     mask: PositionTargetTypemask,
-    place: Place,
+    position: RelativePosition,
     velocity_m_s: DVec3,
     system: u8,
 ) -> MavMessage {
     MavMessage::SET_POSITION_TARGET_GLOBAL_INT(SET_POSITION_TARGET_GLOBAL_INT_DATA {
         time_boot_ms: now.as_millis() as u32,
-        lat_int: place.latitude_e7,
-        lon_int: place.longitude_e7,
-        alt: place.height_mm as f32 * 1e-3,
+        lat_int: position.latitude_e7,
+        lon_int: position.longitude_e7,
+        alt: position.height_mm as f32 * 1e-3,
         // North, east, down.
         vx: velocity_m_s.y as f32,
         vy: velocity_m_s.x as f32,
@@ -68,11 +68,11 @@ fn global(
 /// No room; the next target of the stream replaces it.
 pub fn position_velocity(
     now: Instant,
-    place: Place,
+    position: RelativePosition,
     velocity_m_s: DVec3,
     transmit: &mut Transmit<'_>,
 ) -> Result<(), BufferFull> {
-    transmit.send(&global(now, POSITION_VELOCITY, place, velocity_m_s, transmit.system_id))
+    transmit.send(&global(now, POSITION_VELOCITY, position, velocity_m_s, transmit.system_id))
 }
 
 /// Move with this velocity (east, north, up).
@@ -80,7 +80,7 @@ pub fn position_velocity(
 /// # Errors
 /// As [`position_velocity`].
 pub fn velocity(now: Instant, velocity_m_s: DVec3, transmit: &mut Transmit<'_>) -> Result<(), BufferFull> {
-    let ignored = Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
+    let ignored = RelativePosition { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
     transmit.send(&global(now, VELOCITY, ignored, velocity_m_s, transmit.system_id))
 }
 
@@ -127,7 +127,8 @@ mod tests {
     use crate::job::testing::sent;
     use std::vec::Vec;
 
-    const PLACE: Place = Place { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
+    const POSITION: RelativePosition =
+        RelativePosition { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
 
     /// The payload as numbers of four bytes, little end first, then the tail of single bytes.
     fn payload(message: &MavMessage) -> Vec<u8> {
@@ -153,10 +154,10 @@ mod tests {
         let v = DVec3::new(3.0, 4.0, 1.0);
         let zero = f(0.0);
         let (time, lat, lon) = ([4, 3, 2, 1], [0xd4, 0x90, 0x88, 0x17], [0x06, 0x2a, 0xcb, 0xff]);
-        assert_eq!((lat, lon), (PLACE.latitude_e7.to_le_bytes(), PLACE.longitude_e7.to_le_bytes()));
+        assert_eq!((lat, lon), (POSITION.latitude_e7.to_le_bytes(), POSITION.longitude_e7.to_le_bytes()));
         let ned = [f(4.0), f(3.0), f(-1.0)];
         let messages = sent(|t| {
-            position_velocity(now, PLACE, v, t).unwrap();
+            position_velocity(now, POSITION, v, t).unwrap();
             velocity(now, v, t).unwrap();
             position_velocity_acceleration(now, DVec3::new(7.0, 8.0, 9.0), v, DVec3::new(0.5, 0.25, 0.0), t)
                 .unwrap();

@@ -27,7 +27,7 @@ const SAME_POSITION_M: f64 = 1.0;
 
 /// A position with its height above home: MAV_FRAME_GLOBAL_RELATIVE_ALT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RelativePosition {
     /// Latitude, 1e-7 degree.
     pub latitude_e7: i32,
     /// Longitude, 1e-7 degree.
@@ -39,15 +39,15 @@ pub struct Place {
 /// Makes the autopilot fly to a position.
 #[derive(Clone, Copy, Debug)]
 pub struct FlyTo {
-    place: Place,
+    position: RelativePosition,
     requested_at: Option<Instant>,
     retry: Retry,
 }
 
 impl FlyTo {
     /// Tries five times, two seconds apart.
-    pub fn new(now: Instant, place: Place) -> Self {
-        Self { place, requested_at: None, retry: Retry::new(now, Duration::from_secs(2), 5) }
+    pub fn new(now: Instant, position: RelativePosition) -> Self {
+        Self { position, requested_at: None, retry: Retry::new(now, Duration::from_secs(2), 5) }
     }
     /// When [`FlyTo::poll`] is due.
     pub fn due(&self) -> Instant {
@@ -55,8 +55,8 @@ impl FlyTo {
     }
     fn is_proved(&self, telemetry: &Telemetry) -> bool {
         let there = Position {
-            latitude_e7: self.place.latitude_e7,
-            longitude_e7: self.place.longitude_e7,
+            latitude_e7: self.position.latitude_e7,
+            longitude_e7: self.position.longitude_e7,
             altitude_mm: 0,
         };
         let near = |latitude_e7, longitude_e7| {
@@ -71,7 +71,7 @@ impl FlyTo {
         // An aircraft that is there already reports no target.
         let there_already = self.requested_at.is_some()
             && telemetry.position.is_some_and(|p| near(p.latitude_e7, p.longitude_e7))
-            && (telemetry.height_m - f64::from(self.place.height_mm) * 1e-3).abs() < SAME_POSITION_M;
+            && (telemetry.height_m - f64::from(self.position.height_mm) * 1e-3).abs() < SAME_POSITION_M;
         reported || there_already || self.bearing_agrees(telemetry, there)
     }
 
@@ -106,9 +106,9 @@ impl FlyTo {
                         | PositionTargetTypemask::POSITION_TARGET_TYPEMASK_FORCE_SET);
                 let _ = transmit.send(&MavMessage::SET_POSITION_TARGET_GLOBAL_INT(
                     SET_POSITION_TARGET_GLOBAL_INT_DATA {
-                        lat_int: self.place.latitude_e7,
-                        lon_int: self.place.longitude_e7,
-                        alt: self.place.height_mm as f32 * 1e-3,
+                        lat_int: self.position.latitude_e7,
+                        lon_int: self.position.longitude_e7,
+                        alt: self.position.height_mm as f32 * 1e-3,
                         type_mask: position_only,
                         target_system: transmit.system_id,
                         target_component: AUTOPILOT_COMPONENT_ID,
@@ -138,11 +138,12 @@ mod tests {
     use crate::job::testing::sent;
     use crate::telemetry::{BearingReport, TargetReport};
 
-    const PLACE: Place = Place { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
+    const POSITION: RelativePosition =
+        RelativePosition { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
 
     #[test]
     fn sent_once_when_the_report_agrees() {
-        let mut job = FlyTo::new(Instant::ZERO, PLACE);
+        let mut job = FlyTo::new(Instant::ZERO, POSITION);
         let mut telemetry = Telemetry::default();
         let messages = sent(|t| assert_eq!(job.poll(Instant::ZERO, &telemetry, t), Progress::Pending));
         let [MavMessage::SET_POSITION_TARGET_GLOBAL_INT(m)] = &messages[..] else { panic!("{messages:?}") };
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn distance_and_bearing_prove_it_where_the_target_is_not_reported() {
-        let mut job = FlyTo::new(Instant::ZERO, PLACE);
+        let mut job = FlyTo::new(Instant::ZERO, POSITION);
         // 100 m south of the target.
         let here = Position { latitude_e7: 394_816_933, longitude_e7: -3_462_650, altitude_mm: 0 };
         let mut telemetry = Telemetry { position: Some(here), ..Telemetry::default() };
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn an_autopilot_that_does_not_answer_is_a_failure() {
-        let mut job = FlyTo::new(Instant::ZERO, PLACE);
+        let mut job = FlyTo::new(Instant::ZERO, POSITION);
         let (mut frames, mut progress) = (0, Progress::Pending);
         for s in 0..=10 {
             frames += sent(|t| progress = job.poll(Instant::from_secs(s), &Telemetry::default(), t)).len();

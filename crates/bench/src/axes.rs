@@ -233,7 +233,7 @@ mod tests {
     use wingbeat_onboard::config::schema;
 
     use super::*;
-    use crate::flight::{Flight, fly};
+    use crate::flight::{FlightResult, fly};
     use crate::plan::Plan;
 
     fn axes(text: &str) -> Result<Vec<Settings>> {
@@ -356,7 +356,7 @@ mod tests {
         varied.vary.axes = "\"mbcap.beacon_period_ms\" = [200, 400]".parse().unwrap();
         let mut published = varied.clone();
         published.vary.axes = toml::Table::new();
-        let flown = |plan: &Plan| -> Vec<Flight> {
+        let flown = |plan: &Plan| -> Vec<FlightResult> {
             let rows = plan.flights(folder, 1).unwrap();
             rows.iter().flatten().map(|(s, seed)| fly(s, *seed, plan.time_limit()).unwrap()).collect()
         };

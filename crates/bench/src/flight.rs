@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_millis(200);
 
 /// How a flight ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flight {
+pub struct FlightResult {
     /// Figures of every aircraft.
     pub aircraft: Vec<AircraftFigures>,
     /// Figures of the swarm.
@@ -56,7 +56,7 @@ pub struct Radio {
     pub refused: u64,
 }
 
-impl Flight {
+impl FlightResult {
     /// Stops because of a risk, all aircraft together.
     pub fn stops(&self) -> f64 {
         self.avoidance.iter().map(|a| f64::from(a.stops)).sum()
@@ -77,7 +77,7 @@ impl Flight {
 ///
 /// # Errors
 /// The scenario cannot be flown, or it is not over after `time_limit` of virtual time.
-pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Flight> {
+pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<FlightResult> {
     scenario.check()?;
     let mut vehicles = Vec::new();
     for i in 0..scenario.aircraft() {
@@ -99,9 +99,9 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     let warnings = world
         // Among aircraft of different owners conflicts are frequent, and the tables count them.
         .log_from(if scenario.variant().is_some() { Severity::Error } else { Severity::Warning })
-        .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.event.text))
+        .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.entry.text))
         .collect();
-    Ok(Flight {
+    Ok(FlightResult {
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
         encounters: world.observer().encounters().to_vec(),
@@ -185,7 +185,7 @@ mod tests {
         assert!((1..=4).all(|i| flight.aircraft[i].distance_m > 500.0));
     }
 
-    fn flown(scenario: &mut Scenario, configure: impl Fn(&mut SwarmTask)) -> Flight {
+    fn flown(scenario: &mut Scenario, configure: impl Fn(&mut SwarmTask)) -> FlightResult {
         let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
         configure(swarm);
         let flight = fly(scenario, 3, Duration::from_secs(900)).unwrap();

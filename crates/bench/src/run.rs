@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use wingbeat_geo::Duration;
 use wingbeat_sim::flight_controller::TICK;
 
-use crate::flight::{Flight, fly};
+use crate::flight::{FlightResult, fly};
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
 use crate::scenario::{Scenario, Task};
@@ -60,7 +60,7 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         .iter()
         .enumerate()
         .map(|(i, row)| {
-            let of = |all: &[Flight]| all.chunks(repeat).nth(i).unwrap_or_default().to_vec();
+            let of = |all: &[FlightResult]| all.chunks(repeat).nth(i).unwrap_or_default().to_vec();
             Row::of(row.first().map(|(scenario, _)| scenario), of(flights), of(lone))
         })
         .collect();
@@ -91,9 +91,9 @@ pub(crate) fn alone(scenario: &Scenario) -> Scenario {
     alone
 }
 
-fn fly_all(jobs: &[(Scenario, u64)], time_limit: Duration, threads: usize) -> Result<Vec<Flight>> {
+fn fly_all(jobs: &[(Scenario, u64)], time_limit: Duration, threads: usize) -> Result<Vec<FlightResult>> {
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Flight>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let results: Mutex<Vec<Option<Result<FlightResult>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, jobs.len().max(1)) {
             scope.spawn(|| {
@@ -161,9 +161,10 @@ mod tests {
         let outcome = run(&plan, &folder, 1, 1).unwrap();
         assert!(outcome.failed.is_empty(), "{:?}", outcome.failed);
         let rows = plan.flights(&folder, 1).unwrap();
-        let flown: Vec<Flight> =
+        let flown: Vec<FlightResult> =
             rows.iter().flatten().map(|(s, seed)| fly(s, *seed, plan.time_limit()).unwrap()).collect();
-        let closest = |f: &Flight| f.encounters.iter().map(|e| e.closest_m).fold(f64::INFINITY, f64::min);
+        let closest =
+            |f: &FlightResult| f.encounters.iter().map(|e| e.closest_m).fold(f64::INFINITY, f64::min);
         let [off, mbcap, mbcap_e] = &flown[..] else { panic!("three variants, found {}", flown.len()) };
         assert!(closest(off) < 1.0, "they meet: {}", closest(off));
         assert!((18.0..25.0).contains(&closest(mbcap)), "20 m aside: {}", closest(mbcap));

@@ -19,8 +19,8 @@ use wingbeat_autopilot::mode::SetMode;
 use wingbeat_autopilot::parameter::{Kind, List, Names, Read, Value, Write};
 use wingbeat_autopilot::rc::{Override, ReadCalibration, Sticks};
 use wingbeat_autopilot::takeoff::TakeOff;
-use wingbeat_autopilot::target::Place;
-use wingbeat_autopilot::telemetry::Event;
+use wingbeat_autopilot::target::RelativePosition;
+use wingbeat_autopilot::telemetry::TelemetryEvent;
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit, guided};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant};
 
@@ -114,13 +114,13 @@ fn parameters(client: &mut Client) {
 }
 
 /// A route of `count` places around home.
-fn route(count: u32) -> Vec<Place> {
+fn route(count: u32) -> Vec<RelativePosition> {
     let frame = Frame::new(wingbeat_bench::scenario::ORIGIN);
     (0..count)
         .map(|i| {
             let angle = f64::from(i) * 0.35;
             let at = frame.to_position(DVec2::new(60.0 * angle.cos(), 60.0 * angle.sin()).extend(0.0));
-            Place {
+            RelativePosition {
                 latitude_e7: at.latitude_e7,
                 longitude_e7: at.longitude_e7,
                 height_mm: 25_000 + i as i32 * 10,
@@ -168,8 +168,8 @@ fn missions(client: &mut Client) {
 }
 
 fn points(client: &mut Client) {
-    let corners = |places: &[Place]| {
-        let point = |p: &Place| LegacyPoint {
+    let corners = |places: &[RelativePosition]| {
+        let point = |p: &RelativePosition| LegacyPoint {
             latitude_e7: p.latitude_e7,
             longitude_e7: p.longitude_e7,
             height_m: 20,
@@ -335,7 +335,7 @@ fn streams_that_end(client: &mut Client) {
     let cruise = DVec3::new(3.0, 0.0, 0.0);
     stream_that_ends(client, "position and velocity, then silence", cruise, |now, age_s, out| {
         let at = frame.to_position(cruise * age_s);
-        let place = Place {
+        let place = RelativePosition {
             latitude_e7: at.latitude_e7,
             longitude_e7: at.longitude_e7,
             height_mm: (HEIGHT_M * 1e3) as i32,
@@ -442,7 +442,7 @@ fn reboots(client: &mut Client) {
         client.begin_again();
     }
     let noticed = client.wait(Duration::from_secs(30), |t| t.reboots > before);
-    let told = client.events.contains(&Event::Rebooted);
+    let told = client.events.contains(&TelemetryEvent::Rebooted);
     let words = format!("noticed: {noticed}, told as an event: {told}");
     client.note("started anew", from, if noticed && told { Ok(words) } else { Err(words) });
 }

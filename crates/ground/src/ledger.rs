@@ -76,7 +76,7 @@ pub(crate) enum Known {
     Different { command: Command },
 }
 
-struct Seen {
+struct RememberedCommand {
     id: String,
     command: Command,
     asked: Vec<String>,
@@ -87,17 +87,17 @@ struct Seen {
 #[derive(Default)]
 pub(crate) struct Ledger {
     commands: Vec<FleetCommand>,
-    seen: VecDeque<Seen>,
+    remembered: VecDeque<RememberedCommand>,
 }
 
 impl Ledger {
     /// What came before under this id.
     pub(crate) fn known(&self, request: &FleetCommandRequest) -> Option<Known> {
-        let seen = self.seen.iter().find(|seen| seen.id == request.id)?;
-        Some(if seen.command == request.command && seen.asked == request.vehicles {
-            Known::Same { vehicles: seen.vehicles.clone() }
+        let remembered = self.remembered.iter().find(|remembered| remembered.id == request.id)?;
+        Some(if remembered.command == request.command && remembered.asked == request.vehicles {
+            Known::Same { vehicles: remembered.vehicles.clone() }
         } else {
-            Known::Different { command: seen.command }
+            Known::Different { command: remembered.command }
         })
     }
 
@@ -109,10 +109,10 @@ impl Ledger {
         time_ms: u64,
         targets: Vec<(String, Result<(), String>)>,
     ) -> Vec<Order> {
-        if self.seen.len() == REMEMBERED {
-            self.seen.pop_front();
+        if self.remembered.len() == REMEMBERED {
+            self.remembered.pop_front();
         }
-        self.seen.push_back(Seen {
+        self.remembered.push_back(RememberedCommand {
             id: request.id.clone(),
             command: request.command,
             asked: request.vehicles.clone(),
@@ -203,7 +203,8 @@ impl Ledger {
     /// aircraft whose first status arrives only now is meant too.
     pub(crate) fn for_newcomer(&mut self, vehicle: &str, time_ms: u64) -> Option<Order> {
         let entry = self.commands.iter_mut().rfind(|entry| lane_of(entry) == Lane::Recovery)?;
-        let to_all = self.seen.iter().any(|seen| seen.id == entry.id && seen.asked.is_empty());
+        let to_all =
+            self.remembered.iter().any(|remembered| remembered.id == entry.id && remembered.asked.is_empty());
         let age = Duration::from_millis(time_ms.saturating_sub(entry.time_ms));
         if !to_all || age >= time_to_live(entry.command) || entry.results.iter().any(|r| r.vehicle == vehicle)
         {

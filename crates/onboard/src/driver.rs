@@ -30,12 +30,12 @@ use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Clock, Radio, RadioEvent};
 
 use crate::{
-    gateway::{self, Gateway, Step},
+    gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::Request,
     lease::Lease,
-    liveness::Turn,
-    status::{self, Beside},
+    liveness::TaskWatchdog,
+    status::{self, DaemonStatus},
 };
 
 /// Between two published states while things move, in agent time.
@@ -79,7 +79,7 @@ pub(crate) struct Publisher {
 
 /// The mission that an operator gave, by the name that people know it by.
 #[derive(Clone, Debug, Default)]
-struct Given {
+struct UploadedMission {
     name: String,
     hash: Option<u64>,
     /// What of it the protocol does not fly.
@@ -91,7 +91,7 @@ pub(crate) struct Port {
     pub(crate) endpoint: Endpoint,
     pub(crate) guard: Option<guard::Client>,
     /// The link's sign of life, given by the driver while there is no link.
-    pub(crate) turn: Turn,
+    pub(crate) watchdog: TaskWatchdog,
 }
 
 pub(crate) struct Driver<R> {
@@ -105,11 +105,11 @@ pub(crate) struct Driver<R> {
     radio: R,
     requests: mpsc::Receiver<Request>,
     publisher: Publisher,
-    turn: Turn,
-    given: Given,
+    watchdog: TaskWatchdog,
+    uploaded: UploadedMission,
     /// Hash and name of the mission that was published last.
     held: Option<(u64, String)>,
-    beside: Beside,
+    daemon: DaemonStatus,
     /// What is wrong with the link, as it was told last.
     fault: Option<LinkFaultKind>,
     published_at: KernelInstant,
@@ -130,7 +130,7 @@ enum Woken {
     Link(Option<LinkEvent>),
     Radio(Option<RadioEvent>),
     Request(Option<Request>),
-    Gateway(gateway::Event),
+    Gateway(GatewayEvent),
     Stop,
 }
 
@@ -144,11 +144,11 @@ async fn received(link: &mut Option<Link>) -> Option<LinkEvent> {
 
 /// The state of an agent before anything happened.
 pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
-    status::aircraft(&agent.status(clock.now()), name, None, &Beside::new())
+    status::aircraft(&agent.status(clock.now()), name, None, &DaemonStatus::new())
 }
 
 /// What a ground station sent, where any is served.
-async fn gateway_event(gateway: &mut Option<Gateway>) -> gateway::Event {
+async fn gateway_event(gateway: &mut Option<Gateway>) -> GatewayEvent {
     match gateway {
         Some(gateway) => gateway.recv().await,
         None => std::future::pending().await,
@@ -163,7 +163,7 @@ impl<R: Radio> Driver<R> {
         radio: R,
         requests: mpsc::Receiver<Request>,
         publisher: Publisher,
-        turn: Turn,
+        watchdog: TaskWatchdog,
     ) -> Self {
         let now = KernelInstant::now();
         Self {
@@ -176,10 +176,10 @@ impl<R: Radio> Driver<R> {
             radio,
             requests,
             publisher,
-            turn,
-            given: Given::default(),
+            watchdog,
+            uploaded: UploadedMission::default(),
             held: None,
-            beside: Beside::new(),
+            daemon: DaemonStatus::new(),
             fault: None,
             published_at: now,
             dirty: false,
@@ -196,11 +196,11 @@ impl<R: Radio> Driver<R> {
         let (mut radio_ended, mut requests_ended) = (false, false);
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
         loop {
-            self.turn.turned();
+            self.watchdog.feed();
             self.tell_utc();
             if self.link.is_none() {
                 // The guardian has the port: nobody hangs who is not there.
-                self.port.turn.turned();
+                self.port.watchdog.feed();
             }
             let (deadline, why) = self.agent.poll_timeout();
             let wake_at = self.clock.kernel(deadline).max(self.woken_at + TICK);
@@ -270,7 +270,7 @@ impl<R: Radio> Driver<R> {
     }
 
     /// A ground station beside us sent something. The agent hears of every command before its bytes leave.
-    fn gateway_event(&mut self, event: gateway::Event) {
+    fn gateway_event(&mut self, event: GatewayEvent) {
         let Some(mut gateway) = self.gateway.take() else { return };
         let circumstances =
             Circumstances { system_id: self.agent.system_id(), leased: self.lease_holder().is_some() };
@@ -348,25 +348,25 @@ impl<R: Radio> Driver<R> {
             && self.link_open
             && self.link.as_ref().is_some_and(|link| link.send(self.out.autopilot.to_vec()).is_err())
         {
-            self.beside.unwritten += 1;
+            self.daemon.unwritten += 1;
         }
         for datagram in &self.out.datagrams {
             if let Err(error) = self.radio.send(datagram) {
                 tracing::trace!(%error, "a datagram did not leave");
                 let name = error.name();
-                match self.beside.unsent.iter_mut().find(|(reason, _)| *reason == name) {
+                match self.daemon.unsent.iter_mut().find(|(reason, _)| *reason == name) {
                     Some((_, count)) => *count += 1,
-                    None => self.beside.unsent.push((name, 1)),
+                    None => self.daemon.unsent.push((name, 1)),
                 }
             }
         }
-        let events = std::mem::take(&mut self.out.events);
-        let loud = !events.is_empty();
-        for event in events {
-            self.log(event.severity, event.text.as_str().into());
+        let log = std::mem::take(&mut self.out.log);
+        let has_logged = !log.is_empty();
+        for entry in log {
+            self.log(entry.severity, entry.text.as_str().into());
         }
         let reply = self.out.reply.take();
-        if loud || reply.is_some() {
+        if has_logged || reply.is_some() {
             self.publish();
         }
         reply
@@ -390,10 +390,10 @@ impl<R: Radio> Driver<R> {
                 self.feed(Input::AutopilotLink(false));
             }
         } else if !guardian_holds && self.link.is_none() {
-            let turn = self.port.turn.clone();
+            let watchdog = self.port.watchdog.clone();
             let endpoint = self.port.endpoint.clone();
             self.link =
-                Some(Link::spawn_with(endpoint, wingbeat_link::Backoff::default(), move || turn.turned()));
+                Some(Link::spawn_with(endpoint, wingbeat_link::Backoff::default(), move || watchdog.feed()));
         }
     }
 
@@ -410,7 +410,7 @@ impl<R: Radio> Driver<R> {
             .guard
             .as_ref()
             .and_then(guard::Client::answer)
-            .is_some_and(|a| a.stance == Stance::Watches)
+            .is_some_and(|a| a.stance == Stance::Watching)
         {
             return self.log(Severity::Warning, "stopping in flight: the guardian takes the aircraft".into());
         }
@@ -421,7 +421,7 @@ impl<R: Radio> Driver<R> {
         }
         let until = KernelInstant::now() + LEAVE_TIMEOUT;
         while KernelInstant::now() < until {
-            self.turn.turned();
+            self.watchdog.feed();
             let pending = |c: &CommandProgress| c.id.as_str() == STOP_ID && c.stage == Stage::Accepted;
             if !self.agent.status(self.clock.now()).commands.iter().any(pending) {
                 return self.log(Severity::Warning, "the aircraft is landing".into());
@@ -446,7 +446,7 @@ impl<R: Radio> Driver<R> {
         match event {
             LinkEvent::Up => {
                 self.link_open = true;
-                self.beside.port_closed = None;
+                self.daemon.port_closed = None;
                 if let Some(gateway) = &mut self.gateway {
                     gateway.restart();
                 }
@@ -454,7 +454,7 @@ impl<R: Radio> Driver<R> {
                 self.feed(Input::AutopilotLink(true));
             }
             LinkEvent::Bytes(bytes) => {
-                self.beside.bytes_at = Some(self.clock.now());
+                self.daemon.bytes_at = Some(self.clock.now());
                 if let Some(gateway) = &mut self.gateway {
                     gateway.autopilot(self.clock.now(), &bytes);
                 }
@@ -463,7 +463,7 @@ impl<R: Radio> Driver<R> {
                 }
             }
             LinkEvent::Down { reason } => {
-                self.beside.port_closed = Some(reason.clone());
+                self.daemon.port_closed = Some(reason.clone());
                 self.log(Severity::Warning, reason);
                 if std::mem::take(&mut self.link_open) {
                     self.feed(Input::AutopilotLink(false));
@@ -497,12 +497,12 @@ impl<R: Radio> Driver<R> {
         let answer = self.feed(Input::Mission(&status::route(&mission.waypoints)));
         let now = self.agent.status(self.clock.now());
         let notes = mission.notes(now.protocol);
-        let given = Given { name: mission.name, hash: None, notes };
-        let previous = std::mem::replace(&mut self.given, given);
+        let uploaded = UploadedMission { name: mission.name, hash: None, notes };
+        let previous = std::mem::replace(&mut self.uploaded, uploaded);
         let conflict = |message: String| Err(ApiError { code: "conflict".into(), message });
         let answer = match answer {
             Some(Reply::Accepted | Reply::AlreadyKnown) => {
-                self.given.hash = now.route_hash;
+                self.uploaded.hash = now.route_hash;
                 self.publish();
                 match self.held_mission(&now) {
                     Some(summary) => Ok(summary),
@@ -512,7 +512,7 @@ impl<R: Radio> Driver<R> {
                 }
             }
             refused => {
-                self.given = previous;
+                self.uploaded = previous;
                 let why = match refused {
                     Some(Reply::Refused(why)) => why.to_string(),
                     _ => "the agent did not answer".into(),
@@ -537,20 +537,20 @@ impl<R: Radio> Driver<R> {
     /// What people call the mission that the agent flies: the file that an operator gave, the part of it
     /// that falls to our slot, or the plan that came by radio.
     fn mission_name(&self, status: &Status) -> String {
-        let given = &self.given;
-        if status.route_hash == given.hash || given.hash.is_none() && status.swarm.slot.is_none() {
-            return given.name.clone();
+        let uploaded = &self.uploaded;
+        if status.route_hash == uploaded.hash || uploaded.hash.is_none() && status.swarm.slot.is_none() {
+            return uploaded.name.clone();
         }
-        match (given.hash, status.swarm.slot) {
-            (Some(_), Some(slot)) => format!("{}, slot {slot}", given.name),
-            (Some(_), None) => given.name.clone(),
+        match (uploaded.hash, status.swarm.slot) {
+            (Some(_), Some(slot)) => format!("{}, slot {slot}", uploaded.name),
+            (Some(_), None) => uploaded.name.clone(),
             (None, _) => "the master's plan".into(),
         }
     }
 
     fn held_mission(&self, status: &Status) -> Option<MissionSummary> {
         // A plan that came by radio is flown as it came.
-        let notes: &[String] = if self.given.hash.is_some() { &self.given.notes } else { &[] };
+        let notes: &[String] = if self.uploaded.hash.is_some() { &self.uploaded.notes } else { &[] };
         status::mission(status, &self.mission_name(status), notes)
     }
 
@@ -560,9 +560,9 @@ impl<R: Radio> Driver<R> {
     }
 
     fn publish(&mut self) {
-        self.beside.overflows = self.radio.overflows();
-        self.beside.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
-        self.beside.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
+        self.daemon.overflows = self.radio.overflows();
+        self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
+        self.daemon.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
         let now = self.agent.status(self.clock.now());
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));
@@ -573,7 +573,7 @@ impl<R: Radio> Driver<R> {
             self.publisher.mission.send_replace(mission);
             self.held = held;
         }
-        let status = status::aircraft(&now, &self.publisher.name, self.held_mission(&now), &self.beside);
+        let status = status::aircraft(&now, &self.publisher.name, self.held_mission(&now), &self.daemon);
         self.tell_fault(status.flight_controller.link_fault.as_ref());
         self.publisher.status.send_replace(Arc::new(status));
         self.published_at = KernelInstant::now();

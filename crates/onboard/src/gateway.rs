@@ -32,7 +32,7 @@ use wingbeat_autopilot::{
 use wingbeat_geo::Instant;
 use wingbeat_link::Endpoint;
 
-use crate::liveness::{Liveness, Turn};
+use crate::liveness::{Liveness, TaskWatchdog};
 
 /// Clients at once. Each is a copy of everything that the autopilot says.
 pub const CLIENTS_MAX: usize = 8;
@@ -87,7 +87,7 @@ enum Key {
 
 /// What the sockets' tasks report.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum GatewayEvent {
     Connected { id: u64, peer: SocketAddr, out: mpsc::Sender<Arc<[u8]>> },
     Bytes { id: u64, bytes: Vec<u8> },
     Disconnected { id: u64 },
@@ -138,7 +138,7 @@ impl Client {
 
 /// The driver's side.
 pub(crate) struct Gateway {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<GatewayEvent>,
     sockets: Vec<Arc<UdpSocket>>,
     clients: Vec<Client>,
     keeper: Gatekeeper,
@@ -215,8 +215,8 @@ impl Gateway {
         };
         // Nothing is carried before everything is bound.
         for (index, (socket, fixed)) in bound.into_iter().enumerate() {
-            let turn = liveness.task("gateway UDP", TURN_MAX);
-            tasks.spawn(receive(index, socket, fixed, sender.clone(), overflows.clone(), turn));
+            let watchdog = liveness.task("gateway UDP", TURN_MAX);
+            tasks.spawn(receive(index, socket, fixed, sender.clone(), overflows.clone(), watchdog));
         }
         if let Some(listener) = listener {
             tasks.spawn(accept(listener, sender, liveness.task("gateway TCP", TURN_MAX)));
@@ -249,7 +249,7 @@ impl Gateway {
     }
 
     /// The next event. Dropping the future loses nothing.
-    pub(crate) async fn recv(&mut self) -> Event {
+    pub(crate) async fn recv(&mut self) -> GatewayEvent {
         match self.events.recv().await {
             Some(event) => event,
             // Every socket's task has ended, which none does by itself.
@@ -260,13 +260,13 @@ impl Gateway {
     /// Takes what came from a client, and hands on what is to be done.
     pub(crate) fn take(
         &mut self,
-        event: Event,
+        event: GatewayEvent,
         now: Instant,
         circumstances: Circumstances,
         act: &mut dyn FnMut(Step<'_>) -> bool,
     ) {
         let (key, bytes) = match event {
-            Event::Connected { id, peer, out } => {
+            GatewayEvent::Connected { id, peer, out } => {
                 let name = format!("tcp {peer}");
                 if self.clients.len() >= CLIENTS_MAX {
                     // Its task sees its queue end, and hangs up.
@@ -280,14 +280,14 @@ impl Gateway {
                 self.clients.push(client(Key::Tcp(id), Sink::Tcp(out), name, false));
                 return;
             }
-            Event::Disconnected { id } => {
+            GatewayEvent::Disconnected { id } => {
                 for client in self.forget(|client| client.key == Key::Tcp(id)) {
                     act(Step::Log(format!("gateway: {client} left")));
                 }
                 return;
             }
-            Event::Bytes { id, bytes } => (Key::Tcp(id), bytes),
-            Event::Datagram { socket, from, bytes } => (Key::Udp(socket, from), bytes),
+            GatewayEvent::Bytes { id, bytes } => (Key::Tcp(id), bytes),
+            GatewayEvent::Datagram { socket, from, bytes } => (Key::Udp(socket, from), bytes),
         };
         let index = match self.clients.iter().position(|client| client.key == key) {
             Some(index) => index,
@@ -499,19 +499,19 @@ async fn receive(
     index: usize,
     socket: Arc<UdpSocket>,
     fixed: Option<SocketAddr>,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<GatewayEvent>,
     overflows: Arc<AtomicU64>,
-    turn: Turn,
+    watchdog: TaskWatchdog,
 ) {
     let mut buffer = vec![0; 4_096];
     loop {
-        turn.turned();
+        watchdog.feed();
         // Nothing is lost by a wait that ends.
         let Ok(received) = timeout(TURN_PERIOD, socket.recv_from(&mut buffer)).await else { continue };
         match received {
             Ok((length, from)) if fixed.is_none_or(|peer| peer == from) => {
                 let bytes = buffer.get(..length).unwrap_or_default().to_vec();
-                match events.try_send(Event::Datagram { socket: index, from, bytes }) {
+                match events.try_send(GatewayEvent::Datagram { socket: index, from, bytes }) {
                     Ok(()) => {}
                     Err(mpsc::error::TrySendError::Full(_)) => {
                         overflows.fetch_add(1, Ordering::Relaxed);
@@ -527,12 +527,12 @@ async fn receive(
     }
 }
 
-async fn accept(listener: TcpListener, events: mpsc::Sender<Event>, turn: Turn) {
+async fn accept(listener: TcpListener, events: mpsc::Sender<GatewayEvent>, watchdog: TaskWatchdog) {
     let mut connections = JoinSet::new();
     let mut id = 0;
     let mut turns = interval(TURN_PERIOD);
     loop {
-        turn.turned();
+        watchdog.feed();
         tokio::select! {
             // More than are served would only wait to be turned away.
             accepted = listener.accept(), if connections.len() <= 2 * CLIENTS_MAX => match accepted {
@@ -549,11 +549,11 @@ async fn accept(listener: TcpListener, events: mpsc::Sender<Event>, turn: Turn) 
 }
 
 /// Carries one connection until either end has had enough.
-async fn carry(id: u64, peer: SocketAddr, stream: TcpStream, events: mpsc::Sender<Event>) {
+async fn carry(id: u64, peer: SocketAddr, stream: TcpStream, events: mpsc::Sender<GatewayEvent>) {
     // Frames are small and urgent; without it they come late, not wrong.
     let _ = stream.set_nodelay(true);
     let (out, mut queue) = mpsc::channel::<Arc<[u8]>>(QUEUE_MAX);
-    if events.send(Event::Connected { id, peer, out }).await.is_err() {
+    if events.send(GatewayEvent::Connected { id, peer, out }).await.is_err() {
         return;
     }
     let (mut reader, mut writer) = stream.into_split();
@@ -561,7 +561,7 @@ async fn carry(id: u64, peer: SocketAddr, stream: TcpStream, events: mpsc::Sende
         let mut buffer = vec![0; 4_096];
         while let Ok(length) = reader.read(&mut buffer).await {
             let bytes = buffer.get(..length).unwrap_or_default().to_vec();
-            if length == 0 || events.send(Event::Bytes { id, bytes }).await.is_err() {
+            if length == 0 || events.send(GatewayEvent::Bytes { id, bytes }).await.is_err() {
                 break;
             }
         }
@@ -578,7 +578,7 @@ async fn carry(id: u64, peer: SocketAddr, stream: TcpStream, events: mpsc::Sende
         () = writing => {}
     }
     // A driver that has ended does not need to know.
-    let _ = events.send(Event::Disconnected { id }).await;
+    let _ = events.send(GatewayEvent::Disconnected { id }).await;
 }
 
 #[cfg(test)]

@@ -186,8 +186,8 @@ impl Process {
     fn feed(&mut self, input: Input<'_>) {
         let now = self.now();
         self.guardian.handle(now, input, &mut self.out);
-        for event in &self.out.events {
-            say(event.severity, &event.text);
+        for entry in &self.out.log {
+            say(entry.severity, &entry.text);
         }
         if !self.out.autopilot.is_empty()
             && self.link_open

@@ -35,7 +35,7 @@ use wingbeat_api::{
 
 use crate::{
     lease::TTL_MS,
-    liveness::Turn,
+    liveness::TaskWatchdog,
     mission::{self, Limits},
     stream,
 };
@@ -64,12 +64,12 @@ const COMMAND_ID_MAX: usize = 64;
 /// time: it fails while the radio's interface, and the address with it, is gone.
 pub(crate) struct Watched<L> {
     listener: L,
-    turn: Turn,
+    watchdog: TaskWatchdog,
 }
 
 impl<L> Watched<L> {
-    pub(crate) fn new(listener: L, turn: Turn) -> Self {
-        Self { listener, turn }
+    pub(crate) fn new(listener: L, watchdog: TaskWatchdog) -> Self {
+        Self { listener, watchdog }
     }
 }
 
@@ -81,7 +81,7 @@ impl<L: Listener> Listener for Watched<L> {
         let mut turns = interval(TURN_PERIOD);
         let mut accepting = std::pin::pin!(self.listener.accept());
         loop {
-            self.turn.turned();
+            self.watchdog.feed();
             tokio::select! {
                 accepted = &mut accepting => return accepted,
                 _ = turns.tick() => {}

@@ -196,16 +196,16 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         mission: mission_sender,
         log: log.clone(),
     };
-    let link_turn = liveness.task("link", wingbeat_link::TURN_MAX);
-    let turn = liveness.task("driver", driver::TURN_MAX);
+    let link_watchdog = liveness.task("link", wingbeat_link::TURN_MAX);
+    let watchdog = liveness.task("driver", driver::TURN_MAX);
     let driver = Driver::new(
         agent,
         clock,
-        driver::Port { endpoint: autopilot, guard, turn: link_turn },
+        driver::Port { endpoint: autopilot, guard, watchdog: link_watchdog },
         radio,
         request_receiver,
         publisher,
-        turn,
+        watchdog,
     )
     .serving(gateway);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));

@@ -1,7 +1,7 @@
 //! Whether every task of the daemon still turns.
 //!
 //! Each long-lived task is entered once, by its name and by the longest time that one turn of its loop may
-//! take, and says [`Turn::turned`] at every turn. A loop that has nothing to do turns too, by a timer of its
+//! take, and says [`TaskWatchdog::turned`] at every turn. A loop that has nothing to do turns too, by a timer of its
 //! own, so that silence always means a task that hangs or has ended. Whoever feeds a watchdog asks
 //! [`Liveness::late`] first: a daemon of which one part hangs is not half alive, it is to be started again.
 
@@ -33,7 +33,7 @@ struct Task {
 
 /// A task's way of saying that it lives.
 #[derive(Clone, Debug)]
-pub struct Turn(Arc<Task>);
+pub struct TaskWatchdog(Arc<Task>);
 
 /// A task that has been silent for longer than it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +54,12 @@ impl Default for Liveness {
 
 impl Liveness {
     /// Enters a task, which counts as having turned just now.
-    pub fn task(&mut self, name: &'static str, limit: Duration) -> Turn {
+    pub fn task(&mut self, name: &'static str, limit: Duration) -> TaskWatchdog {
         let task = Arc::new(Task { name, limit, since: self.since, turned_ms: AtomicU64::new(0) });
-        let turn = Turn(task.clone());
-        turn.turned();
+        let watchdog = TaskWatchdog(task.clone());
+        watchdog.feed();
         self.tasks.push(task);
-        turn
+        watchdog
     }
 
     /// Watches the tasks of `other` too.
@@ -89,9 +89,9 @@ impl Task {
     }
 }
 
-impl Turn {
+impl TaskWatchdog {
     /// The task's loop has come round.
-    pub fn turned(&self) {
+    pub fn feed(&self) {
         let elapsed_ms = self.0.since.elapsed().as_millis();
         self.0.turned_ms.store(u64::try_from(elapsed_ms).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -114,17 +114,17 @@ mod tests {
         assert_eq!(all.late(), None, "exactly its limit is in time");
         advance(SECOND).await;
         assert_eq!(all.late(), Some(Late { name: "quick", silence: 2 * SECOND, limit: SECOND }));
-        quick.turned();
+        quick.feed();
         assert_eq!(all.late(), None);
         advance(5 * SECOND).await;
         assert_eq!(all.late().map(|late| late.name), Some("quick"), "six seconds too many against three");
-        quick.turned();
+        quick.feed();
         assert_eq!(
             all.late().map(|late| late.name),
             Some("slow"),
             "one that turns does not speak for others"
         );
-        slow.turned();
+        slow.feed();
         assert_eq!(all.late(), None, "a task that comes back is alive");
     }
 
@@ -138,7 +138,7 @@ mod tests {
         second.join(&first);
         assert!(second.names().eq(["two", "one"]));
         assert_eq!(second.late().map(|late| (late.name, late.silence)), Some(("one", 10 * SECOND)));
-        one.turned();
+        one.feed();
         assert_eq!(second.late(), None);
     }
 }

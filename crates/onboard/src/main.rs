@@ -75,8 +75,8 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (daemon.agent.coordination.me(), daemon.name.clone(), daemon.autopilot.clone());
     let seed = daemon.seed;
     let mut tasks = Liveness::default();
-    let radio_turn = tasks.task("radio", wingbeat_radio::TURN_MAX);
-    let radio = UdpBroadcast::spawn_watched(settings.radio, move || radio_turn.turned());
+    let radio_watchdog = tasks.task("radio", wingbeat_radio::TURN_MAX);
+    let radio = UdpBroadcast::spawn_watched(settings.radio, move || radio_watchdog.feed());
     let mut handle = wingbeat_onboard::start(daemon, Clock::real_time(), radio).await?;
     tasks.join(handle.liveness());
     tracing::info!(

@@ -11,9 +11,9 @@ use wingbeat_wire::{Ending, Point, Refused};
 
 use crate::measurements::measurements;
 
-/// What the daemon knows beside its agent.
+/// What the daemon adds to its agent's status: link, radio, lease and gateway.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct DaemonStatus {
     /// Datagrams that the agent wrote and the radio did not take, by reason.
     pub(crate) unsent: Vec<(&'static str, u64)>,
     /// Datagrams that arrived and were thrown away before the agent saw them.
@@ -33,7 +33,7 @@ pub(crate) struct Beside {
 /// Clients, and how much was refused by reason.
 type GatewayView = (Vec<String>, Vec<(&'static str, u64)>);
 
-impl Beside {
+impl DaemonStatus {
     /// Before anything happened.
     pub(crate) fn new() -> Self {
         Self { port_closed: Some("the port is not open yet".into()), ..Self::default() }
@@ -45,15 +45,15 @@ pub(crate) fn aircraft(
     status: &Status,
     name: &str,
     mission: Option<api::MissionSummary>,
-    beside: &Beside,
+    daemon: &DaemonStatus,
 ) -> api::AircraftStatus {
-    let unsent: u64 = beside.unsent.iter().map(|(_, count)| count).sum();
+    let unsent: u64 = daemon.unsent.iter().map(|(_, count)| count).sum();
     let radio_refused = Refused::ALL
         .iter()
         .zip(status.refused)
         .map(|(reason, count)| (reason.name(), count))
-        .chain(beside.unsent.iter().copied())
-        .chain([("overflow", beside.overflows)]);
+        .chain(daemon.unsent.iter().copied())
+        .chain([("overflow", daemon.overflows)]);
     api::AircraftStatus {
         id: status.id.to_string(),
         name: name.into(),
@@ -63,7 +63,7 @@ pub(crate) fn aircraft(
         phase: status.phase,
         detail: status.detail.as_str().into(),
         engaged: status.engaged,
-        flight_controller: flight_controller(status, beside),
+        flight_controller: flight_controller(status, daemon),
         navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
         measurements: measurements(&status.measured),
         mission,
@@ -84,11 +84,11 @@ pub(crate) fn aircraft(
             received: status.received,
             refused: refusals(radio_refused),
         },
-        lease: beside
+        lease: daemon
             .lease
             .as_ref()
             .map(|(console, left)| api::Lease { console: console.clone(), left_ms: left.as_millis() as u64 }),
-        gateway: beside.gateway.as_ref().map(|(clients, refused)| api::Gateway {
+        gateway: daemon.gateway.as_ref().map(|(clients, refused)| api::Gateway {
             clients: clients.clone(),
             refused: refusals(refused.iter().copied()),
         }),
@@ -226,7 +226,7 @@ pub(crate) fn severity(severity: Severity) -> api::Severity {
     }
 }
 
-fn flight_controller(status: &Status, beside: &Beside) -> api::FlightController {
+fn flight_controller(status: &Status, daemon: &DaemonStatus) -> api::FlightController {
     let (f, now) = (&status.flight_controller, status.at);
     api::FlightController {
         link: match f.link {
@@ -234,7 +234,7 @@ fn flight_controller(status: &Status, beside: &Beside) -> api::FlightController 
             LinkState::Up => api::LinkState::Up,
             LinkState::Lost => api::LinkState::Lost,
         },
-        link_fault: link_fault(f.link, now, beside),
+        link_fault: link_fault(f.link, now, daemon),
         heartbeat_age_ms: f.heartbeat_at.map(|at| now.since(at).as_millis() as u64),
         firmware: f.version.map(|v| {
             let vehicle = if f.is_copter == Some(true) { "ArduCopter" } else { "not ArduCopter" };
@@ -257,7 +257,7 @@ fn flight_controller(status: &Status, beside: &Beside) -> api::FlightController 
             ("signature_replayed", u64::from(f.refused.signature.replayed)),
             ("signature_old", u64::from(f.refused.signature.old)),
             ("signature_senders", u64::from(f.refused.signature.too_many_streams)),
-            ("unwritten", beside.unwritten),
+            ("unwritten", daemon.unwritten),
         ]),
         autopilot: f.vehicle.map(|vehicle| api::Autopilot {
             vehicle: vehicle.to_string(),
@@ -265,7 +265,7 @@ fn flight_controller(status: &Status, beside: &Beside) -> api::FlightController 
             hardware_id: f.firmware.map(|firmware| format!("{:016x}", firmware.uid)),
             board_version: f.firmware.map(|firmware| firmware.board_version),
             reboots: f.reboots,
-            other_autopilots: f.strangers.heartbeats,
+            other_autopilots: f.other_autopilots.heartbeats,
         }),
         parameters: status
             .parameters
@@ -276,11 +276,11 @@ fn flight_controller(status: &Status, beside: &Beside) -> api::FlightController 
 }
 
 /// What is wrong between us and a flight controller that is not heard.
-fn link_fault(link: LinkState, now: Instant, beside: &Beside) -> Option<api::LinkFault> {
+fn link_fault(link: LinkState, now: Instant, daemon: &DaemonStatus) -> Option<api::LinkFault> {
     if link == LinkState::Up {
         return None;
     }
-    let (kind, detail) = match (&beside.port_closed, beside.bytes_at) {
+    let (kind, detail) = match (&daemon.port_closed, daemon.bytes_at) {
         (Some(reason), _) => (api::LinkFaultKind::PortClosed, reason.clone()),
         (None, Some(at)) if now.since(at) < LINK_TIMEOUT => (
             api::LinkFaultKind::NoMavlink,
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn an_aircraft_that_knows_nothing_claims_nothing() {
-        let api = aircraft(&status(), "one", None, &Beside::default());
+        let api = aircraft(&status(), "one", None, &DaemonStatus::default());
         assert_eq!((api.id.as_str(), api.time_ms), ("00b827eb01020304", 3_000));
         assert_eq!(api.flight_controller.link, api::LinkState::NeverSeen);
         assert!(
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn nearness_is_shown_once_somebody_was_heard() {
         let mut status = status();
-        assert_eq!(aircraft(&status, "one", None, &Beside::default()).separation, None);
+        assert_eq!(aircraft(&status, "one", None, &DaemonStatus::default()).separation, None);
         let near = |distance_m| separation::Near {
             id: VehicleId(7),
             distance_m,
@@ -392,14 +392,14 @@ mod tests {
         status.separation.closing =
             Some(separation::Closing { id: VehicleId(7), time_s: 1.999, distance_m: 6.0 });
         status.separation.flight.alarms = 1;
-        let shown = aircraft(&status, "one", None, &Beside::default()).separation.unwrap();
+        let shown = aircraft(&status, "one", None, &DaemonStatus::default()).separation.unwrap();
         let (nearest, closing) = (shown.nearest.unwrap(), shown.closest_approach.unwrap());
         assert_eq!((nearest.id.as_str(), nearest.distance_m), ("0000000000000007", 12.35));
         assert_eq!((closing.time_s, closing.distance_m, shown.alarms), (2.0, 6.0, 1));
         // Afterwards the minimum stays.
         status.separation.nearest = None;
         status.separation.flight.least = Some(near(9.0));
-        let shown = aircraft(&status, "one", None, &Beside::default()).separation.unwrap();
+        let shown = aircraft(&status, "one", None, &DaemonStatus::default()).separation.unwrap();
         assert_eq!((shown.nearest, shown.flight_minimum.unwrap().distance_m), (None, 9.0));
     }
 
@@ -415,9 +415,13 @@ mod tests {
         });
         status.target = Some(Point { latitude_e7: 395_000_000, longitude_e7: -3_500_000, height_mm: 20_000 });
         status.flight_controller.mode_number = Some(99);
-        let beside =
-            Beside { unsent: vec![("radio_down", 4)], overflows: 2, unwritten: 1, ..Beside::default() };
-        let api = aircraft(&status, "one", None, &beside);
+        let daemon = DaemonStatus {
+            unsent: vec![("radio_down", 4)],
+            overflows: 2,
+            unwritten: 1,
+            ..DaemonStatus::default()
+        };
+        let api = aircraft(&status, "one", None, &daemon);
         let n = api.navigation.unwrap();
         assert_eq!((n.ground_speed_m_s, n.climb_m_s, n.heading_deg), (5.0, -1.5, 270.0));
         assert_eq!(n.target.unwrap().altitude_m, 120.0, "home is at 100 m");
@@ -431,8 +435,8 @@ mod tests {
     fn a_closed_port_a_silent_one_and_noise_are_three_failures() {
         let kind = |link, port_closed: Option<&str>, bytes_at| {
             let port_closed = port_closed.map(str::to_owned);
-            let beside = Beside { port_closed, bytes_at, ..Beside::default() };
-            link_fault(link, Instant::from_secs(10), &beside).map(|fault| fault.kind)
+            let daemon = DaemonStatus { port_closed, bytes_at, ..DaemonStatus::default() };
+            link_fault(link, Instant::from_secs(10), &daemon).map(|fault| fault.kind)
         };
         let (lost, bytes) = (LinkState::Lost, |ms| Some(Instant::from_millis(ms)));
         assert_eq!(kind(lost, Some("no such device"), bytes(9_999)), Some(api::LinkFaultKind::PortClosed));

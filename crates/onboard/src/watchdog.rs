@@ -102,20 +102,20 @@ mod tests {
             all.iter().filter(|line| *line == "WATCHDOG=1").count()
         };
         for _ in 0..10 {
-            one.turned();
-            two.turned();
+            one.feed();
+            two.feed();
             sleep(SECOND).await;
         }
         assert!((10..=11).contains(&feeds()), "four times in its period of four seconds");
 
         // The one that hangs is not spoken for by the one that turns.
         for _ in 0..10 {
-            one.turned();
+            one.feed();
             sleep(SECOND).await;
         }
         assert!(feeds() <= 2, "at most until its limit has passed");
-        two.turned();
-        one.turned();
+        two.feed();
+        one.feed();
         sleep(2 * SECOND).await;
         assert!(feeds() >= 1, "it came back");
 

@@ -10,8 +10,8 @@ use crate::{FenceError, Protocol};
 
 /// The numbers of one protocol, from which its flights are made.
 pub trait Configuration {
-    /// The protocol.
-    type Flight: Protocol;
+    /// The protocol of one flight.
+    type Machine: Protocol;
     /// Section of the configuration file that has its keys.
     const SECTION: &'static str;
     /// Who we are.
@@ -24,7 +24,7 @@ pub trait Configuration {
     /// The first number that cannot be flown.
     fn check(&self) -> Result<(), ConfigError>;
     /// A fresh flight of an aircraft on the ground. All its chance comes from `seed`.
-    fn begin(&self, seed: u64, now: Instant) -> Self::Flight;
+    fn begin(&self, seed: u64, now: Instant) -> Self::Machine;
 }
 
 /// A number that cannot be flown: its key, its value, and what the value may be.

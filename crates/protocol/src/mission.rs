@@ -53,7 +53,7 @@ impl Config {
 }
 
 impl Configuration for Config {
-    type Flight = Mission;
+    type Machine = Mission;
     const SECTION: &'static str = "mission";
 
     fn me(&self) -> VehicleId {
@@ -136,7 +136,7 @@ impl Protocol for Mission {
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         if let Input::Message { .. } = input {
             // It needs nothing from other aircraft.
-            push(out, Action::Refused(Refused::Stranger));
+            push(out, Action::Refused(Refused::UnexpectedSender));
         }
         self.flight.observe(&input);
         let next = self.next(now, &input);

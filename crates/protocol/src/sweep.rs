@@ -48,7 +48,7 @@ impl Config {
 }
 
 impl Configuration for Config {
-    type Flight = Sweep;
+    type Machine = Sweep;
     const SECTION: &'static str = "sweep";
 
     fn me(&self) -> VehicleId {

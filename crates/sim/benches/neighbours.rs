@@ -116,7 +116,7 @@ impl Kept {
 }
 
 /// A flight as the agent saw it.
-struct Flight {
+struct RecordedFlight {
     inputs: Vec<(Instant, Kept)>,
     /// When everything was under way.
     steady_at: Instant,
@@ -198,7 +198,7 @@ impl Other {
 }
 
 /// Flies, and keeps what the agent was told.
-fn fly(sky: &Sky) -> Result<Flight, Box<dyn Error>> {
+fn fly(sky: &Sky) -> Result<RecordedFlight, Box<dyn Error>> {
     let frame = Frame::new(ORIGIN);
     let mut generator = chance::child(SEED, "others", 0);
     let mut others: Vec<Other> =
@@ -210,7 +210,7 @@ fn fly(sky: &Sky) -> Result<Flight, Box<dyn Error>> {
     config.boot = Boot::Warm;
     let mut controller = FlightController::new(config, SEED, Instant::ZERO);
     let (mut agent, mut out, mut bytes) = (agent()?, Outputs::default(), Vec::new());
-    let mut flight = Flight { inputs: Vec::new(), steady_at: Instant::NEVER, trace: 0 };
+    let mut flight = RecordedFlight { inputs: Vec::new(), steady_at: Instant::NEVER, trace: 0 };
     let mut give = |now: Instant, kept: Kept, agent: &mut Agent, controller: &mut FlightController| {
         agent.handle(now, kept.input(), &mut out);
         flight.trace = mixed(flight.trace, &out);
@@ -283,7 +283,7 @@ fn fly(sky: &Sky) -> Result<Flight, Box<dyn Error>> {
 }
 
 /// The same inputs for a fresh agent: the same bytes, and what it took.
-fn replay(flight: &Flight) -> Result<Measured, Box<dyn Error>> {
+fn replay(flight: &RecordedFlight) -> Result<Measured, Box<dyn Error>> {
     let (mut agent, mut out, mut trace) = (agent()?, Outputs::default(), 0);
     let steady = flight.inputs.partition_point(|(at, _)| *at < flight.steady_at);
     for (at, kept) in &flight.inputs[..steady] {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use wingbeat_agent::separation::Figures;
 use wingbeat_agent::{
-    Agent, AvoidanceTally, Command, Event, Input, Outputs, Phase, Rejection, Reply, Severity, StateId,
+    Agent, AvoidanceTally, Command, Input, LogEntry, Outputs, Phase, Rejection, Reply, Severity, StateId,
     Status, Text,
 };
 use wingbeat_autopilot::codec::Decoder;
@@ -71,7 +71,7 @@ pub struct Logged {
     /// Which aircraft.
     pub vehicle: usize,
     /// What.
-    pub event: Event,
+    pub entry: LogEntry,
 }
 
 /// A datagram that an agent sent, received or not.
@@ -387,7 +387,7 @@ impl World {
             }
             self.trace = mixed(self.trace, now, i, 2, &out.autopilot);
         }
-        self.log.extend(out.events.drain(..).map(|event| Logged { at: now, vehicle: i, event }));
+        self.log.extend(out.log.drain(..).map(|entry| Logged { at: now, vehicle: i, entry }));
         let reply = out.reply.take();
         if !out.datagrams.is_empty() {
             self.locate();
@@ -520,7 +520,7 @@ impl World {
     }
     /// Lines of at least this severity.
     pub fn log_from(&self, severity: Severity) -> impl Iterator<Item = &Logged> {
-        self.log.iter().filter(move |l| l.event.severity >= severity)
+        self.log.iter().filter(move |l| l.entry.severity >= severity)
     }
     /// A number over every byte that crossed a border, with its time: equal for equal runs.
     pub fn trace_hash(&self) -> u64 {

@@ -91,7 +91,7 @@ struct Outcome {
     released: bool,
 }
 
-struct Flight<C> {
+struct GuardedFlight<C> {
     now: Instant,
     companion: Option<C>,
     guardian: Guardian,
@@ -142,7 +142,7 @@ impl SigningPort {
     }
 }
 
-impl<C: Companion> Flight<C> {
+impl<C: Companion> GuardedFlight<C> {
     fn new(profile: Profile, companion: C) -> Self {
         Self::with(profile, companion, &[], None)
     }
@@ -303,7 +303,7 @@ fn every_half_second<C: Companion>(
     let mut commanding = 0;
     for half_seconds in 1.. {
         let at = Duration::from_millis(500) * half_seconds;
-        let mut flight = Flight::new(profile, companion());
+        let mut flight = GuardedFlight::new(profile, companion());
         while flight.now < Instant::ZERO + at {
             flight.tick();
         }
@@ -474,7 +474,7 @@ impl Alone {
     }
 }
 
-impl<C: Companion> Flight<C> {
+impl<C: Companion> GuardedFlight<C> {
     fn until(&mut self, what: &str, reached: impl Fn(&Self) -> bool) {
         while !reached(self) {
             self.tick();
@@ -513,12 +513,12 @@ impl<C: Companion> Flight<C> {
 }
 
 /// MUSCOP with no guardian: a console holds the lease, or none does.
-fn unguarded(profile: Profile, action: f32, held: bool) -> Flight<Muscop> {
+fn unguarded(profile: Profile, action: f32, held: bool) -> GuardedFlight<Muscop> {
     let mut companion = Muscop::new(HOME, &LEGS, HEIGHT_M);
     let mut out = Vec::new();
     companion.feed(Instant::ZERO, Input::Guard(None), &mut out);
     companion.feed(Instant::ZERO, Input::Lease(held), &mut out);
-    let mut flight = Flight::with(profile, companion, &[(Parameter::FS_GCS_ENABLE, action)], None);
+    let mut flight = GuardedFlight::with(profile, companion, &[(Parameter::FS_GCS_ENABLE, action)], None);
     flight.guarded = false;
     flight
 }
@@ -544,7 +544,7 @@ fn without_a_guardian_the_autopilots_failsafe_brings_it_home_from_guided() {
 fn in_auto_only_4_x_has_a_failsafe_that_brings_it_home() {
     for profile in [Profile::Copter357, Profile::Copter462] {
         let companion = Beating { companion: Scripted::new(HOME, &LEGS, HEIGHT_M), due: Instant::ZERO };
-        let mut flight = Flight::with(profile, companion, &[(Parameter::FS_GCS_ENABLE, 1.0)], None);
+        let mut flight = GuardedFlight::with(profile, companion, &[(Parameter::FS_GCS_ENABLE, 1.0)], None);
         flight.guarded = false;
         flight.cruising(Mode::Auto);
         let old = profile == Profile::Copter357;
@@ -587,7 +587,7 @@ fn the_autopilots_failsafe_may_take_the_aircraft_from_the_guardian() {
     ] {
         let mut companion = Muscop::new(HOME, &LEGS, HEIGHT_M);
         companion.feed(Instant::ZERO, Input::Lease(true), &mut Vec::new());
-        let mut flight = Flight::with(profile, companion, &[(Parameter::FS_GCS_ENABLE, action)], None);
+        let mut flight = GuardedFlight::with(profile, companion, &[(Parameter::FS_GCS_ENABLE, action)], None);
         flight.cruising(Mode::Guided);
         let alone = flight.modes_after_death(Duration::from_secs(180));
         println!("guardian and FS_GCS_ENABLE {action}, {profile:?}: {alone:?}");
@@ -611,7 +611,7 @@ fn what_the_guardian_signs_is_accepted_after_what_the_daemon_signed() {
         let config = wingbeat_agent::Config { signing: signing.clone(), ..Muscop::config() };
         let mut companion = Muscop::configured(config, HOME, &LEGS, HEIGHT_M);
         companion.feed(Instant::ZERO, Input::Utc { unix_us: UNIX_US }, &mut Vec::new());
-        let mut flight = Flight::with(profile, companion, &[], signing);
+        let mut flight = GuardedFlight::with(profile, companion, &[], signing);
         if clock_is_set {
             flight.guard(guardian::Input::Utc { unix_us: UNIX_US });
         }

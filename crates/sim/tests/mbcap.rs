@@ -114,7 +114,7 @@ fn two_that_meet_face_to_face_pass_each_other_and_both_arrive() {
             assert_eq!((believed.alarms, believed.rule_collisions), (0, 0), "{believed:?}");
             assert!((least.distance_m - figures.separation_min_m).abs() < 0.1, "{least:?} {figures:?}");
             let line = format!("closest to {}: {:.1} m", least.id, least.distance_m);
-            let said = world.log().iter().filter(|l| l.vehicle == i && l.event.text.starts_with(&line));
+            let said = world.log().iter().filter(|l| l.vehicle == i && l.entry.text.starts_with(&line));
             assert_eq!(said.count(), 1, "{line}");
         }
     }
@@ -133,8 +133,8 @@ fn who_flies_into_another_is_warned_in_time_and_told_what_happened() {
         assert!((least.distance_m - figures.separation_min_m).abs() < 1.0, "{least:?} {figures:?}");
         assert_eq!((believed.alarms, believed.collisions, believed.rule_collisions), (1, 1, 1));
         let said = |severity| {
-            let lines = world.log().iter().filter(|l| l.vehicle == i && l.event.severity == severity);
-            let lines: Vec<_> = lines.filter(|l| l.event.text.contains(&format!("{}", least.id))).collect();
+            let lines = world.log().iter().filter(|l| l.vehicle == i && l.entry.severity == severity);
+            let lines: Vec<_> = lines.filter(|l| l.entry.text.contains(&format!("{}", least.id))).collect();
             assert_eq!(lines.len(), 1, "{lines:?}");
             lines[0].at
         };

@@ -10,7 +10,7 @@ use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::mission::{Download, Item, Upload, items_of};
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::streams::Streams;
-use wingbeat_autopilot::target::Place;
+use wingbeat_autopilot::target::RelativePosition;
 use wingbeat_autopilot::{Progress, Telemetry, Transmit};
 use wingbeat_geo::{Duration, Instant, Position};
 use wingbeat_sim::flight_controller::{Config, FlightController};
@@ -72,7 +72,7 @@ fn fly(profile: Profile, baud: u64, waypoints: usize) -> Figures {
     let mut now = Instant::ZERO;
     let mut streams = Streams::new(now, Duration::from_millis(250));
     let (mut heartbeat, mut watch) = (Heartbeat::new(now), Watch::new(now));
-    let place = |i: usize| Place {
+    let place = |i: usize| RelativePosition {
         latitude_e7: 394_800_000 + 900 * i as i32,
         longitude_e7: -3_400_000,
         height_mm: 20_000 + 10 * i as i32,
@@ -87,7 +87,7 @@ fn fly(profile: Profile, baud: u64, waypoints: usize) -> Figures {
         let heard = down.read(now);
         let mut messages = Vec::new();
         decoder.push(&heard, |frame| {
-            telemetry.absorb(now, &frame);
+            telemetry.on_frame(now, &frame);
             if telemetry.is_ours(&frame) {
                 streams.on_message(now, &frame.message);
                 watch.on_message(&frame.message);

@@ -90,7 +90,7 @@ fn a_return_without_the_companion_is_in_the_same_layer() {
     for i in 0..COUNT {
         assert_eq!(parameters(&mut world, i), pilots, "aircraft {i}");
     }
-    let is_logged = |words: &str| world.log().iter().any(|l| l.vehicle == 1 && l.event.text.contains(words));
+    let is_logged = |words: &str| world.log().iter().any(|l| l.vehicle == 1 && l.entry.text.contains(words));
     assert!(is_logged("the pilot's RTL_ALT 1550, RTL_CONE_SLOPE 2, RTL_CLIMB_MIN 100"));
     assert!(is_logged("the pilot's settings of RTL are back"));
 }
@@ -104,8 +104,8 @@ fn a_layer_above_the_autopilots_fence_is_refused_with_the_heights() {
     let refused: Vec<_> = world
         .log()
         .iter()
-        .filter(|l| l.event.text.contains("return at 41.5 m, expected at most 38 m"))
+        .filter(|l| l.entry.text.contains("return at 41.5 m, expected at most 38 m"))
         .collect();
-    assert_eq!(refused.len(), 1, "{:?}", world.log().iter().map(|l| &l.event.text).collect::<Vec<_>>());
+    assert_eq!(refused.len(), 1, "{:?}", world.log().iter().map(|l| &l.entry.text).collect::<Vec<_>>());
     assert!((0..COUNT).all(|i| !world.truth(i).armed), "no aircraft arms");
 }

@@ -27,7 +27,7 @@ const LEGS: [DVec2; 3] = [DVec2::new(0.0, 5.0), DVec2::new(0.0, 65.0), DVec2::ne
 /// ArduCopter's modes have numbers up to 28; a few more are unknown to everybody.
 const MODES: u32 = 32;
 
-struct Flight {
+struct PilotedFlight {
     now: Instant,
     companion: Muscop,
     controller: FlightController,
@@ -36,7 +36,7 @@ struct Flight {
     shown: Option<u32>,
 }
 
-impl Flight {
+impl PilotedFlight {
     fn new(profile: Profile) -> Self {
         let mut config = Config::new(1, HOME);
         config.profile = profile;
@@ -139,7 +139,7 @@ fn judge(
     later: Duration,
     mode: u32,
 ) -> Result<Option<StateId>, TestCaseError> {
-    let mut flight = Flight::new(profile);
+    let mut flight = PilotedFlight::new(profile);
     while flight.now < Instant::ZERO + at {
         flight.tick();
     }
@@ -186,7 +186,7 @@ fn judge(
 
 /// How long a whole flight takes, and when it is in which state.
 fn states(profile: Profile) -> BTreeMap<StateId, Vec<Duration>> {
-    let mut flight = Flight::new(profile);
+    let mut flight = PilotedFlight::new(profile);
     let mut states: BTreeMap<StateId, Vec<Duration>> = BTreeMap::new();
     while flight.state() != StateId::Finished {
         flight.tick();
@@ -239,7 +239,7 @@ proptest! {
 #[test]
 fn a_mode_of_ours_is_expected_once() {
     for profile in [Profile::Copter357, Profile::Copter462] {
-        let mut flight = Flight::new(profile);
+        let mut flight = PilotedFlight::new(profile);
         while flight.state() != StateId::MovingToWaypoint {
             flight.tick();
         }
@@ -265,7 +265,7 @@ fn from_the_switch_to_silence() {
     for profile in [Profile::Copter357, Profile::Copter462] {
         let mut worst = Duration::ZERO;
         for half_seconds in 0..40 {
-            let mut flight = Flight::new(profile);
+            let mut flight = PilotedFlight::new(profile);
             let at = Instant::from_secs(15) + Duration::from_millis(470) * half_seconds;
             while flight.now < at {
                 flight.tick();

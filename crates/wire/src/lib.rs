@@ -80,8 +80,8 @@ pub enum Refused {
     #[error("own datagram")]
     Own,
     /// The sender does not belong to this swarm, or claims a role that it does not have.
-    #[error("stranger")]
-    Stranger,
+    #[error("unexpected sender")]
+    UnexpectedSender,
     /// It belongs to another flight.
     #[error("other flight")]
     OtherFlight,
@@ -116,7 +116,7 @@ impl Refused {
         Self::OffEarth,
         Self::Contradiction,
         Self::Own,
-        Self::Stranger,
+        Self::UnexpectedSender,
         Self::OtherFlight,
         Self::Impossible,
         Self::Stale,
@@ -136,7 +136,7 @@ impl Refused {
             Self::OffEarth => "off_earth",
             Self::Contradiction => "contradiction",
             Self::Own => "own",
-            Self::Stranger => "stranger",
+            Self::UnexpectedSender => "stranger",
             Self::OtherFlight => "other_flight",
             Self::Impossible => "impossible",
             Self::Stale => "stale",

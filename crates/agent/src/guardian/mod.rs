@@ -1,22 +1,22 @@
-//! The guardian: what brings an aircraft down when its companion's daemon dies.
+//! The guardian: the process that stops and lands an aircraft whose companion daemon has died.
 //!
 //! A position target has no time-out in ArduCopter and a mission in AUTO continues without it, so a dead
-//! daemon leaves an aircraft that flies on. The guardian is a second, small process beside the daemon.
+//! daemon leaves an aircraft that flies on. The guardian is a second, small process on the same computer.
 //! While the daemon lives it only receives its pulses. When they end while the daemon was commanding, it
-//! takes the autopilot's port, asks for BRAKE until that is seen, holds, asks for LAND (or RTL) until
+//! takes the autopilot's port, requests BRAKE until a heartbeat shows it, holds, requests LAND (or RTL) until
 //! that is seen, and waits for the motors to stop.
 //!
 //! Promises: it commands nothing while the daemon lives, or when the daemon was idle or the pilot had the
-//! aircraft; any mode that neither the daemon nor itself asked for is the pilot's, and ends what it does
+//! aircraft; any mode that neither the daemon nor itself requested is the pilot's, and ends what it does
 //! at once; once its own mode was seen, a mode of the daemon's is not expected any more.
 //!
 //! Like the agent it is pure: one [`Input`] with the time in, bounded [`Outputs`] out.
 //! `docs/decisions/0003-companion-death.md` gives the reasons. The transition table is
-//! [`Phase::next`], printed whole in `snapshots/`.
+//! [`TakeoverPhase::next`], printed whole in `snapshots/`.
 //!
 //! ```text
 //!            pulse             socket closed, or silence and SIGKILL, while commanding
-//! (no daemon) ───▶ Watching ─────────────────────▶ Looking ──▶ Braking ──▶ Holding ──▶ Ending ──▶ Descending
+//! (no daemon) ───▶ Watching ─────────────────────▶ AwaitingHeartbeat ──▶ Braking ──▶ Holding ──▶ Ending ──▶ Descending
 //!                     ▲                               │           │           │          │           │
 //!                     └───────────────────────────────┴───────────┴───────────┴──────────┴───────────┘
 //!                                    disarmed, or the pilot's mode: the port closes
@@ -46,7 +46,7 @@ use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Severity, Text, text};
 
-use crate::{Event, Signing};
+use crate::{LogEntry, Signing};
 
 /// The guardian's MAVLink component: the second onboard computer
 /// (<https://mavlink.io/en/messages/common.html#MAV_COMP_ID_ONBOARD_COMPUTER2>).
@@ -56,17 +56,17 @@ pub const PULSE_PERIOD: Duration = Duration::from_millis(200);
 /// A daemon that has not been answered for so long is not protected.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
-/// A heartbeat shows the mode at 1 Hz on 3.5.7: ask again a little later than that.
-const ASK_PERIOD: Duration = Duration::from_millis(1_200);
+/// A heartbeat shows the mode at 1 Hz on 3.5.7: request again a little later than that.
+const REQUEST_PERIOD: Duration = Duration::from_millis(1_200);
 /// 3.5.7 refuses BRAKE and RTL without a position estimate: after so many tries LAND, which needs none.
 const TRIES: u8 = 3;
 /// A daemon that dies while it arms leaves motors that start a moment later: so long a disarmed heartbeat
-/// is not believed.
+/// is ignored.
 const ARMING_WITHIN: Duration = Duration::from_secs(3);
 /// A killed process is gone within milliseconds; whatever its socket reports, the aircraft does not wait longer.
 const KILL_WITHIN: Duration = Duration::from_millis(500);
 /// Woken later than this, the guardian itself stood still, and the daemon perhaps with it: its pulses are
-/// given their time once more.
+/// given their timeout once more.
 const OVERSLEPT: Duration = Duration::from_millis(500);
 /// Our heartbeat, MAVLink's usual period.
 const HEARTBEAT_PERIOD: Duration = Duration::from_secs(1);
@@ -84,14 +84,14 @@ pub enum Then {
     Hold,
 }
 
-/// A guardian's numbers.
+/// Configuration of a guardian.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// A commanding daemon that is silent for so long hangs.
     pub silence: Duration,
     /// How long BRAKE is kept.
     pub hold: Duration,
-    /// What follows.
+    /// What it requests after the hold.
     pub then: Then,
     /// [`fingerprint`] of the autopilot's endpoint.
     pub endpoint: u32,
@@ -99,7 +99,7 @@ pub struct Config {
     pub signing: Option<Signing>,
 }
 
-/// What happens to a guardian.
+/// An input of a guardian.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// Time has passed. Pulses that wait are handed in before.
@@ -133,98 +133,103 @@ pub struct Outputs {
     /// The daemon hangs: end its process by force, so that its port is free.
     pub kill: bool,
     /// Lines for the log.
-    pub events: Vec<Event, 8>,
+    pub log: Vec<LogEntry, 8>,
 }
 
 impl Outputs {
     fn log(&mut self, severity: Severity, text: Text) {
-        let _ = self.events.push(Event { severity, text });
+        let _ = self.log.push(LogEntry { severity, text });
     }
 }
 
-/// What a guardian that has the autopilot is at.
+/// What a guardian does that has taken over the autopilot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Waits for a heartbeat, to judge by.
-    Looking,
-    /// Asks for BRAKE.
+pub enum TakeoverPhase {
+    /// Waits for a heartbeat, which shows mode and arming.
+    AwaitingHeartbeat,
+    /// Requests BRAKE.
     Braking,
-    /// BRAKE was seen.
+    /// A heartbeat showed BRAKE.
     Holding,
-    /// Asks for LAND or RTL.
+    /// Requests LAND or RTL.
     Ending,
-    /// LAND or RTL was seen.
+    /// A heartbeat showed LAND or RTL.
     Descending,
 }
 
-/// What a heartbeat, or time, means to a guardian that has the autopilot.
+/// What a heartbeat, a deadline or a request to stop means to a guardian that has taken over the autopilot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum TakeoverInput {
     /// Motors off, and arming may still be on its way.
     DisarmedEarly,
     /// Motors off.
     Disarmed,
-    /// A mode that neither the daemon nor the guardian asked for.
-    Theirs,
-    /// BRAKE, asked for.
+    /// A mode that neither the daemon nor the guardian requested.
+    ForeignMode,
+    /// BRAKE, requested.
     Brake,
-    /// LAND or RTL, asked for.
+    /// LAND or RTL, requested.
     Descent,
-    /// Any other mode that the daemon asked for: GUIDED, AUTO.
+    /// Any other mode that the daemon requested: GUIDED, AUTO.
     Commanded,
-    /// What was asked for was not seen after every try.
-    Unseen,
+    /// No heartbeat showed the requested mode after the last try.
+    Unconfirmed,
     /// BRAKE was kept long enough.
     HoldOver,
     /// The guardian is asked to end.
     Stop,
 }
 
-/// What a sight leads to.
+/// What a input leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing changes.
     Stay,
     /// Another phase.
-    To(Phase),
-    /// The autopilot is let go.
+    To(TakeoverPhase),
+    /// The guardian releases the autopilot.
     Release,
 }
 
-impl Phase {
+impl TakeoverPhase {
     /// Every phase.
-    pub const ALL: [Self; 5] = [Self::Looking, Self::Braking, Self::Holding, Self::Ending, Self::Descending];
+    pub const ALL: [Self; 5] =
+        [Self::AwaitingHeartbeat, Self::Braking, Self::Holding, Self::Ending, Self::Descending];
 
     /// The transition table: it reads and never writes, so that a test can print it whole.
-    pub fn next(self, sight: Sight) -> Next {
-        match (self, sight) {
-            (_, Sight::Theirs | Sight::Disarmed) => Next::Release,
-            (Self::Looking, Sight::DisarmedEarly) => Next::Stay,
-            (_, Sight::DisarmedEarly) => Next::Release,
-            (Self::Looking, Sight::Commanded) => Next::To(Self::Braking),
-            (Self::Looking | Self::Braking | Self::Descending, Sight::Brake) => Next::To(Self::Holding),
-            // The daemon had asked for it already: it lands.
-            (Self::Looking | Self::Braking | Self::Ending, Sight::Descent) => Next::To(Self::Descending),
-            (Self::Braking, Sight::Unseen | Sight::Stop) => Next::To(Self::Ending),
-            (Self::Holding, Sight::HoldOver | Sight::Stop) => Next::To(Self::Ending),
+    pub fn next(self, input: TakeoverInput) -> Next {
+        match (self, input) {
+            (_, TakeoverInput::ForeignMode | TakeoverInput::Disarmed) => Next::Release,
+            (Self::AwaitingHeartbeat, TakeoverInput::DisarmedEarly) => Next::Stay,
+            (_, TakeoverInput::DisarmedEarly) => Next::Release,
+            (Self::AwaitingHeartbeat, TakeoverInput::Commanded) => Next::To(Self::Braking),
+            (Self::AwaitingHeartbeat | Self::Braking | Self::Descending, TakeoverInput::Brake) => {
+                Next::To(Self::Holding)
+            }
+            // The daemon had requested it already: it lands.
+            (Self::AwaitingHeartbeat | Self::Braking | Self::Ending, TakeoverInput::Descent) => {
+                Next::To(Self::Descending)
+            }
+            (Self::Braking, TakeoverInput::Unconfirmed | TakeoverInput::Stop) => Next::To(Self::Ending),
+            (Self::Holding, TakeoverInput::HoldOver | TakeoverInput::Stop) => Next::To(Self::Ending),
             // RTL was refused: LAND instead.
-            (Self::Ending, Sight::Unseen | Sight::Stop) => Next::To(Self::Ending),
+            (Self::Ending, TakeoverInput::Unconfirmed | TakeoverInput::Stop) => Next::To(Self::Ending),
             // Before the first heartbeat it is unknown who commands the aircraft: the pilot's mode outranks.
             (
                 _,
-                Sight::Commanded
-                | Sight::Brake
-                | Sight::Descent
-                | Sight::Unseen
-                | Sight::HoldOver
-                | Sight::Stop,
+                TakeoverInput::Commanded
+                | TakeoverInput::Brake
+                | TakeoverInput::Descent
+                | TakeoverInput::Unconfirmed
+                | TakeoverInput::HoldOver
+                | TakeoverInput::Stop,
             ) => Next::Stay,
         }
     }
 
     fn stance(self) -> Stance {
         match self {
-            Self::Looking => Stance::Looking,
+            Self::AwaitingHeartbeat => Stance::AwaitingHeartbeat,
             Self::Braking => Stance::Braking,
             Self::Holding => Stance::Holding,
             Self::Ending => Stance::Ending,
@@ -235,28 +240,28 @@ impl Phase {
 
 /// A daemon that is connected.
 #[derive(Clone, Copy, Debug)]
-struct Watch {
+struct DaemonWatch {
     pulse: Option<Pulse>,
     received_at: Instant,
     killed_at: Option<Instant>,
 }
 
-/// The autopilot in the guardian's hands.
+/// The autopilot, taken over by the guardian.
 #[derive(Clone, Copy, Debug)]
-struct Hold {
+struct Takeover {
     cause: Cause,
-    phase: Phase,
+    phase: TakeoverPhase,
     since: Instant,
     system_id: u8,
-    /// Modes that are no pilot's doing.
+    /// Modes that the daemon or the guardian requested: no sign of a pilot.
     ours: Modes,
     shown: Option<u32>,
-    /// The mode that is asked for.
-    asks: Mode,
+    /// The mode that is requested.
+    requested: Mode,
     tries: u8,
-    /// It was asked for at least once.
-    asked: bool,
-    ask_at: Instant,
+    /// It was requested at least once.
+    is_requested: bool,
+    request_at: Instant,
     hold_until: Instant,
     heartbeat_at: Instant,
     /// The guardian is to end: nothing but LAND.
@@ -266,8 +271,8 @@ struct Hold {
 /// A guardian.
 pub struct Guardian {
     config: Config,
-    daemon: Option<Watch>,
-    hold: Option<Hold>,
+    daemon: Option<DaemonWatch>,
+    takeover: Option<Takeover>,
     port_open: bool,
     utc: Option<(Instant, u64)>,
     decoder: Decoder,
@@ -282,17 +287,17 @@ impl Guardian {
             ..Outgoing::default()
         };
         let decoder = decoder(&config);
-        Self { config, daemon: None, hold: None, port_open: false, utc: None, decoder, outgoing }
+        Self { config, daemon: None, takeover: None, port_open: false, utc: None, decoder, outgoing }
     }
 
     /// Whether it wants the port to the autopilot open. It must be closed otherwise.
     pub fn wants_port(&self) -> bool {
-        self.hold.is_some()
+        self.takeover.is_some()
     }
 
-    /// What it is doing.
+    /// What it is doing, for its answer and the log.
     pub fn stance(&self) -> Stance {
-        self.hold.map_or(Stance::Watches, |hold| hold.phase.stance())
+        self.takeover.map_or(Stance::Watching, |takeover| takeover.phase.stance())
     }
 
     /// Whether a daemon is protected now: it would be noticed if it died.
@@ -303,26 +308,31 @@ impl Guardian {
     /// When it wants [`Input::Wake`]. Earlier is harmless.
     pub fn poll_timeout(&self) -> Instant {
         let mut next = Instant::NEVER;
-        if let (Some((watch, _)), None) = (self.commanding(), self.hold) {
+        if let (Some((watch, _)), None) = (self.commanding(), self.takeover) {
             next = match watch.killed_at {
                 Some(at) => at + KILL_WITHIN,
                 None => watch.received_at + self.config.silence,
             };
         }
-        if let Some(hold) = self.hold {
-            match hold.phase {
-                Phase::Braking | Phase::Ending if self.port_open => next = next.min(hold.ask_at),
-                Phase::Looking | Phase::Descending | Phase::Braking | Phase::Ending => {}
-                Phase::Holding => next = next.min(hold.hold_until),
+        if let Some(takeover) = self.takeover {
+            match takeover.phase {
+                TakeoverPhase::Braking | TakeoverPhase::Ending if self.port_open => {
+                    next = next.min(takeover.request_at)
+                }
+                TakeoverPhase::AwaitingHeartbeat
+                | TakeoverPhase::Descending
+                | TakeoverPhase::Braking
+                | TakeoverPhase::Ending => {}
+                TakeoverPhase::Holding => next = next.min(takeover.hold_until),
             }
-            if hold.system_id != 0 && self.port_open {
-                next = next.min(hold.heartbeat_at);
+            if takeover.system_id != 0 && self.port_open {
+                next = next.min(takeover.heartbeat_at);
             }
         }
         next
     }
 
-    /// The one way in. When it returns, `out` is everything to do; what it held before is gone.
+    /// Handles one input. When it returns, `out` is everything to do; what it held before is cleared.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
         *out = Outputs::default();
         match input {
@@ -330,7 +340,7 @@ impl Guardian {
             Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
             Input::Connected => {
                 out.log(Severity::Info, text!("a daemon connected"));
-                self.daemon = Some(Watch { pulse: None, received_at: now, killed_at: None });
+                self.daemon = Some(DaemonWatch { pulse: None, received_at: now, killed_at: None });
             }
             Input::Pulse(pulse) => self.pulse(now, pulse, out),
             Input::Gone => self.gone(now, out),
@@ -339,12 +349,12 @@ impl Guardian {
                 // Half a frame of before the port closed is no frame's beginning.
                 self.decoder.restart();
                 self.outgoing.negotiation.restart();
-                if let Some(hold) = &mut self.hold {
+                if let Some(takeover) = &mut self.takeover {
                     let what = if open { "open" } else { "closed" };
                     if open {
                         // What was on its way when the port closed may be lost; and a UDP bridge learns from
                         // our heartbeat where to send.
-                        (hold.ask_at, hold.tries, hold.heartbeat_at) = (now, 0, now);
+                        (takeover.request_at, takeover.tries, takeover.heartbeat_at) = (now, 0, now);
                     }
                     out.log(Severity::Info, text!("the port to the flight controller is {what}"));
                 }
@@ -355,17 +365,17 @@ impl Guardian {
                 self.decoder = decoder;
             }
             Input::Stop => {
-                if let Some(hold) = &mut self.hold {
-                    hold.stopping = true;
-                    self.see(now, Sight::Stop, out);
+                if let Some(takeover) = &mut self.takeover {
+                    takeover.stopping = true;
+                    self.apply(now, TakeoverInput::Stop, out);
                 }
             }
         }
-        self.speak(now, out);
+        self.send_due(now, out);
     }
 
-    /// The daemon, if its death would need us.
-    fn commanding(&self) -> Option<(Watch, Pulse)> {
+    /// The daemon with its last pulse, while it commands the aircraft.
+    fn commanding(&self) -> Option<(DaemonWatch, Pulse)> {
         let watch = self.daemon?;
         let pulse = watch.pulse.filter(|pulse| pulse.activity == Activity::Commanding)?;
         Some((watch, pulse))
@@ -384,7 +394,7 @@ impl Guardian {
             // Kept for the comparison above, and never acted upon.
             watch.pulse = Some(Pulse { activity: Activity::Idle, ..pulse });
         }
-        let cause = self.hold.map_or(Cause::Ended, |hold| hold.cause);
+        let cause = self.takeover.map_or(Cause::Ended, |takeover| takeover.cause);
         out.answer = Some(Answer { stance, cause });
     }
 
@@ -392,30 +402,30 @@ impl Guardian {
         let commanding = self.commanding();
         let was_there = self.daemon.take().is_some();
         match commanding {
-            Some((watch, pulse)) if self.hold.is_none() => {
+            Some((watch, pulse)) if self.takeover.is_none() => {
                 let cause = if watch.killed_at.is_some() { Cause::Hung } else { Cause::Ended };
-                self.take(now, cause, pulse, out);
+                self.take_over(now, cause, pulse, out);
             }
             _ if was_there => out.log(Severity::Info, text!("the daemon left; it was not commanding")),
             _ => {}
         }
     }
 
-    fn take(&mut self, now: Instant, cause: Cause, pulse: Pulse, out: &mut Outputs) {
-        out.log(Severity::Error, text!("{cause} while it was commanding: taking the flight controller"));
+    fn take_over(&mut self, now: Instant, cause: Cause, pulse: Pulse, out: &mut Outputs) {
+        out.log(Severity::Error, text!("{cause} while it was commanding: taking over the flight controller"));
         self.decoder = decoder(&self.config);
         self.outgoing.negotiation.restart();
-        self.hold = Some(Hold {
+        self.takeover = Some(Takeover {
             cause,
-            phase: Phase::Looking,
+            phase: TakeoverPhase::AwaitingHeartbeat,
             since: now,
             system_id: pulse.system_id,
             ours: pulse.ours,
             shown: None,
-            asks: Mode::Brake,
+            requested: Mode::Brake,
             tries: 0,
-            asked: false,
-            ask_at: now,
+            is_requested: false,
+            request_at: now,
             hold_until: Instant::NEVER,
             heartbeat_at: now,
             stopping: false,
@@ -423,7 +433,7 @@ impl Guardian {
     }
 
     fn wake(&mut self, now: Instant, out: &mut Outputs) {
-        if let (Some((watch, pulse)), None) = (self.commanding(), self.hold) {
+        if let (Some((watch, pulse)), None) = (self.commanding(), self.takeover) {
             let silent_at = watch.received_at + self.config.silence;
             let Some(watch) = &mut self.daemon else { return };
             match watch.killed_at {
@@ -447,95 +457,108 @@ impl Guardian {
                     out.log(Severity::Error, text!("the hung daemon does not end"));
                     // From now on it counts as dead.
                     self.daemon = None;
-                    self.take(now, Cause::Hung, pulse, out);
+                    self.take_over(now, Cause::Hung, pulse, out);
                 }
                 None | Some(_) => {}
             }
         }
-        let Some(hold) = &self.hold else { return };
-        match hold.phase {
-            Phase::Holding if now >= hold.hold_until => self.see(now, Sight::HoldOver, out),
-            Phase::Braking | Phase::Ending if self.port_open && now >= hold.ask_at && hold.tries >= TRIES => {
-                self.see(now, Sight::Unseen, out);
+        let Some(takeover) = &self.takeover else { return };
+        match takeover.phase {
+            TakeoverPhase::Holding if now >= takeover.hold_until => {
+                self.apply(now, TakeoverInput::HoldOver, out)
             }
-            Phase::Looking | Phase::Braking | Phase::Holding | Phase::Ending | Phase::Descending => {}
+            TakeoverPhase::Braking | TakeoverPhase::Ending
+                if self.port_open && now >= takeover.request_at && takeover.tries >= TRIES =>
+            {
+                self.apply(now, TakeoverInput::Unconfirmed, out);
+            }
+            TakeoverPhase::AwaitingHeartbeat
+            | TakeoverPhase::Braking
+            | TakeoverPhase::Holding
+            | TakeoverPhase::Ending
+            | TakeoverPhase::Descending => {}
         }
     }
 
     fn on_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
-        let (Some(hold), MavMessage::HEARTBEAT(heartbeat)) = (&mut self.hold, &frame.message) else { return };
+        let (Some(takeover), MavMessage::HEARTBEAT(heartbeat)) = (&mut self.takeover, &frame.message) else {
+            return;
+        };
         let from_autopilot = frame.header.component_id == AUTOPILOT_COMPONENT_ID
-            && (hold.system_id == 0 || frame.header.system_id == u32::from(hold.system_id))
+            && (takeover.system_id == 0 || frame.header.system_id == u32::from(takeover.system_id))
             && heartbeat.autopilot == MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA;
         if !from_autopilot {
             return;
         }
         self.outgoing.negotiation.on_frame(now, frame);
-        hold.system_id = u8::try_from(frame.header.system_id).unwrap_or(hold.system_id);
+        takeover.system_id = u8::try_from(frame.header.system_id).unwrap_or(takeover.system_id);
         if !heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED) {
-            let early = now < hold.since + ARMING_WITHIN;
-            return self.see(now, if early { Sight::DisarmedEarly } else { Sight::Disarmed }, out);
+            let early = now < takeover.since + ARMING_WITHIN;
+            return self.apply(
+                now,
+                if early { TakeoverInput::DisarmedEarly } else { TakeoverInput::Disarmed },
+                out,
+            );
         }
         let number = heartbeat.custom_mode;
-        if !hold.ours.contains(number) {
+        if !takeover.ours.contains(number) {
             let name = Mode::from_number(number).map_or("a mode of its own", Mode::name);
             out.log(Severity::Warning, text!("mode {name} ({number}) is the pilot's or a failsafe's"));
-            return self.see(now, Sight::Theirs, out);
+            return self.apply(now, TakeoverInput::ForeignMode, out);
         }
-        if let Some(before) = hold.shown.replace(number).filter(|before| *before != number) {
+        if let Some(before) = takeover.shown.replace(number).filter(|before| *before != number) {
             // A mode that was left is not expected again.
-            hold.ours = hold.ours.without(Modes::one(before));
-            if number == hold.asks.number() && hold.asked {
-                // Ours was asked for last: whatever the daemon had asked for is past.
-                hold.ours = Modes::one(number);
+            takeover.ours = takeover.ours.without(Modes::one(before));
+            if number == takeover.requested.number() && takeover.is_requested {
+                // Ours was requested last: what the daemon had requested no longer counts.
+                takeover.ours = Modes::one(number);
             }
         }
-        let sight = match Mode::from_number(number) {
-            Some(Mode::Brake) => Sight::Brake,
-            Some(Mode::Land | Mode::Rtl | Mode::SmartRtl) => Sight::Descent,
-            _ => Sight::Commanded,
+        let input = match Mode::from_number(number) {
+            Some(Mode::Brake) => TakeoverInput::Brake,
+            Some(Mode::Land | Mode::Rtl | Mode::SmartRtl) => TakeoverInput::Descent,
+            _ => TakeoverInput::Commanded,
         };
-        self.see(now, sight, out);
+        self.apply(now, input, out);
     }
 
-    /// Performs what the table returns.
-    fn see(&mut self, now: Instant, sight: Sight, out: &mut Outputs) {
-        let Some(hold) = &mut self.hold else { return };
-        match hold.phase.next(sight) {
+    /// Applies the transition that the table returns.
+    fn apply(&mut self, now: Instant, input: TakeoverInput, out: &mut Outputs) {
+        let Some(takeover) = &mut self.takeover else { return };
+        match takeover.phase.next(input) {
             Next::Stay => {}
             Next::Release => {
-                let why = if sight == Sight::Theirs { "not ours any more" } else { "disarmed" };
-                let held_ms = now.since(hold.since).as_millis();
-                out.log(
-                    Severity::Info,
-                    text!("{why}: letting go of the flight controller after {held_ms} ms"),
-                );
-                (self.hold, self.port_open) = (None, false);
+                let why = if input == TakeoverInput::ForeignMode { "not ours any more" } else { "disarmed" };
+                let held_ms = now.since(takeover.since).as_millis();
+                out.log(Severity::Info, text!("{why}: released the flight controller after {held_ms} ms"));
+                (self.takeover, self.port_open) = (None, false);
                 if let Some(watch) = &mut self.daemon {
                     watch.received_at = now;
                 }
             }
             Next::To(phase) => {
-                hold.phase = phase;
+                takeover.phase = phase;
                 match phase {
-                    Phase::Looking | Phase::Descending => {}
-                    Phase::Braking => {
-                        (hold.asks, hold.asked, hold.tries, hold.ask_at) = (Mode::Brake, false, 0, now);
+                    TakeoverPhase::AwaitingHeartbeat | TakeoverPhase::Descending => {}
+                    TakeoverPhase::Braking => {
+                        (takeover.requested, takeover.is_requested, takeover.tries, takeover.request_at) =
+                            (Mode::Brake, false, 0, now);
                     }
-                    Phase::Holding => {
-                        hold.hold_until = match self.config.then {
-                            _ if hold.stopping => now,
+                    TakeoverPhase::Holding => {
+                        takeover.hold_until = match self.config.then {
+                            _ if takeover.stopping => now,
                             Then::Hold => Instant::NEVER,
                             Then::Land | Then::Rtl => now + self.config.hold,
                         };
                     }
-                    Phase::Ending => {
-                        let refused = sight == Sight::Unseen;
+                    TakeoverPhase::Ending => {
+                        let refused = input == TakeoverInput::Unconfirmed;
                         let mode = match self.config.then {
-                            Then::Rtl if !refused && !hold.stopping => Mode::Rtl,
+                            Then::Rtl if !refused && !takeover.stopping => Mode::Rtl,
                             Then::Land | Then::Rtl | Then::Hold => Mode::Land,
                         };
-                        (hold.asks, hold.asked, hold.tries, hold.ask_at) = (mode, false, 0, now);
+                        (takeover.requested, takeover.is_requested, takeover.tries, takeover.request_at) =
+                            (mode, false, 0, now);
                     }
                 }
                 out.log(Severity::Warning, text!("{}", phase.stance().name()));
@@ -543,11 +566,11 @@ impl Guardian {
         }
     }
 
-    /// What is due towards the autopilot.
-    fn speak(&mut self, now: Instant, out: &mut Outputs) {
-        let Some(hold) = &mut self.hold else { return };
+    /// Sends the mode request and the heartbeat that are due.
+    fn send_due(&mut self, now: Instant, out: &mut Outputs) {
+        let Some(takeover) = &mut self.takeover else { return };
         // A closed port has no receiver.
-        if hold.system_id == 0 || !self.port_open {
+        if takeover.system_id == 0 || !self.port_open {
             return;
         }
         if let Some(signer) = &mut self.outgoing.signer {
@@ -561,25 +584,27 @@ impl Guardian {
                 signer.advance(Timestamp::from_units(verifier.newest().units() + 1));
             }
         }
-        let system_id = hold.system_id;
+        let system_id = takeover.system_id;
         let mut transmit = self.outgoing.transmit(system_id, &mut out.autopilot);
         let mut send = |message: &MavMessage| {
             // A frame that finds no room is lost, and is sent again at its next deadline.
             let _ = transmit.send_from(system_id, COMPONENT_ID, message);
         };
-        if matches!(hold.phase, Phase::Braking | Phase::Ending) && now >= hold.ask_at {
-            hold.ours = hold.ours.with(Modes::one(hold.asks.number()));
-            hold.tries = hold.tries.saturating_add(1);
-            hold.asked = true;
-            hold.ask_at = now + ASK_PERIOD;
+        if matches!(takeover.phase, TakeoverPhase::Braking | TakeoverPhase::Ending)
+            && now >= takeover.request_at
+        {
+            takeover.ours = takeover.ours.with(Modes::one(takeover.requested.number()));
+            takeover.tries = takeover.tries.saturating_add(1);
+            takeover.is_requested = true;
+            takeover.request_at = now + REQUEST_PERIOD;
             send(&MavMessage::SET_MODE(SET_MODE_DATA {
-                custom_mode: hold.asks.number(),
-                target_system: hold.system_id,
+                custom_mode: takeover.requested.number(),
+                target_system: takeover.system_id,
                 base_mode: MavModeFlag::MAV_MODE_FLAG_CUSTOM_MODE_ENABLED,
             }));
         }
-        if now >= hold.heartbeat_at {
-            hold.heartbeat_at = now + HEARTBEAT_PERIOD;
+        if now >= takeover.heartbeat_at {
+            takeover.heartbeat_at = now + HEARTBEAT_PERIOD;
             send(&MavMessage::HEARTBEAT(HEARTBEAT_DATA {
                 custom_mode: 0,
                 mavtype: MavType::MAV_TYPE_ONBOARD_CONTROLLER,
@@ -592,7 +617,7 @@ impl Guardian {
     }
 }
 
-/// A decoder that believes what the daemon's does.
+/// A decoder that accepts the same signatures as the daemon's.
 fn decoder(config: &Config) -> Decoder {
     match &config.signing {
         None => Decoder::default(),

@@ -50,12 +50,12 @@ impl Modes {
 /// What a daemon sends its guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse {
-    /// What it is doing.
+    /// The daemon's activity.
     pub activity: Activity,
     /// The flight controller's MAVLink system id, 0 while unknown.
     pub system_id: u8,
-    /// Modes that are the companion's own doing: the one that it saw last and those that it asked for and
-    /// has not seen. Any other is the pilot's.
+    /// Modes that the companion requested: the one that a heartbeat showed last, and those requested and
+    /// not shown yet. Any other is the pilot's.
     pub ours: Modes,
     /// Fingerprint of the autopilot's endpoint ([`fingerprint`]): a guardian of another port protects no aircraft.
     pub endpoint: u32,
@@ -69,7 +69,7 @@ pub fn fingerprint(endpoint: &str) -> u32 {
 /// Why a record is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// The other end speaks another version.
+    /// The other process uses another version.
     #[error(
         "guard socket: found version {0}, expected {VERSION}; are wingbeatd and wingbeat-guard of one release?"
     )]
@@ -77,11 +77,11 @@ pub enum RecordError {
     /// A code that this version does not have.
     #[error("guard socket: found code {found} for {what}, expected 0 to {most}")]
     Code {
-        /// Of what.
+        /// The field: `activity`, `stance` or `cause`.
         what: &'static str,
-        /// Found.
+        /// The code that was received.
         found: u8,
-        /// The highest.
+        /// The highest code that is known.
         most: u8,
     },
 }
@@ -140,17 +140,17 @@ impl fmt::Display for Cause {
 /// What a guardian is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stance {
-    /// It watches the daemon and has no port open.
-    Watches,
-    /// It is not of this aircraft: its autopilot endpoint is another one.
+    /// It monitors the daemon; its port to the autopilot is closed.
+    Watching,
+    /// Its configuration names another autopilot endpoint: it does not protect this aircraft.
     OtherEndpoint,
     /// It has the autopilot and waits for a heartbeat.
-    Looking,
-    /// It has the autopilot and asks for BRAKE.
+    AwaitingHeartbeat,
+    /// It has the autopilot and requests BRAKE.
     Braking,
     /// It has the autopilot, which holds in BRAKE.
     Holding,
-    /// It has the autopilot and asks for the mode that ends the flight.
+    /// It has the autopilot and requests the mode that ends the flight.
     Ending,
     /// It has the autopilot, which lands or returns.
     Descending,
@@ -158,9 +158,9 @@ pub enum Stance {
 
 impl Stance {
     const ALL: [Self; 7] = [
-        Self::Watches,
+        Self::Watching,
         Self::OtherEndpoint,
-        Self::Looking,
+        Self::AwaitingHeartbeat,
         Self::Braking,
         Self::Holding,
         Self::Ending,
@@ -169,18 +169,18 @@ impl Stance {
 
     /// Whether the guardian has the autopilot: no other process may open its port.
     pub fn holds(self) -> bool {
-        !matches!(self, Self::Watches | Self::OtherEndpoint)
+        !matches!(self, Self::Watching | Self::OtherEndpoint)
     }
 
     /// As text.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Watches => "watching",
+            Self::Watching => "watching",
             Self::OtherEndpoint => "watching another autopilot.endpoint",
-            Self::Looking => "waiting for a heartbeat",
-            Self::Braking => "asking for BRAKE",
+            Self::AwaitingHeartbeat => "waiting for a heartbeat",
+            Self::Braking => "requesting BRAKE",
             Self::Holding => "holding in BRAKE",
-            Self::Ending => "asking for the end of the flight",
+            Self::Ending => "requesting the mode that ends the flight",
             Self::Descending => "landing or returning",
         }
     }
@@ -189,7 +189,7 @@ impl Stance {
 /// What a guardian answers to a pulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What it is doing.
+    /// What the guardian is doing.
     pub stance: Stance,
     /// Why it has the autopilot; means nothing while it has not.
     pub cause: Cause,

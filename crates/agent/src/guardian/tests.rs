@@ -68,8 +68,8 @@ impl Bench {
         });
         self.kills += usize::from(out.kill);
         self.answer = out.answer.or(self.answer);
-        for event in &out.events {
-            writeln!(self.log, "{}", event.text).unwrap();
+        for entry in &out.log {
+            writeln!(self.log, "{}", entry.text).unwrap();
         }
     }
 
@@ -109,21 +109,21 @@ fn pulse(activity: Activity, ours: &[Mode]) -> Pulse {
 
 #[test]
 fn transition_table() {
-    let sights = [
-        Sight::DisarmedEarly,
-        Sight::Disarmed,
-        Sight::Theirs,
-        Sight::Brake,
-        Sight::Descent,
-        Sight::Commanded,
-        Sight::Unseen,
-        Sight::HoldOver,
-        Sight::Stop,
+    let inputs = [
+        TakeoverInput::DisarmedEarly,
+        TakeoverInput::Disarmed,
+        TakeoverInput::ForeignMode,
+        TakeoverInput::Brake,
+        TakeoverInput::Descent,
+        TakeoverInput::Commanded,
+        TakeoverInput::Unconfirmed,
+        TakeoverInput::HoldOver,
+        TakeoverInput::Stop,
     ];
     let mut table = String::new();
-    for phase in Phase::ALL {
-        for sight in sights {
-            writeln!(table, "{phase:?} | {sight:?} -> {:?}", phase.next(sight)).unwrap();
+    for phase in TakeoverPhase::ALL {
+        for input in inputs {
+            writeln!(table, "{phase:?} | {input:?} -> {:?}", phase.next(input)).unwrap();
         }
     }
     insta::assert_snapshot!(table);
@@ -162,12 +162,12 @@ fn a_daemon_that_was_not_commanding_may_die() {
 
 #[test]
 fn every_mode_that_nobody_of_us_asked_for_silences_the_guardian_in_every_phase() {
-    let until: [(Phase, &[(u64, Mode)]); 5] = [
-        (Phase::Looking, &[]),
-        (Phase::Braking, &[(1, Mode::Guided)]),
-        (Phase::Holding, &[(1, Mode::Guided), (1, Mode::Brake)]),
-        (Phase::Ending, &[(1, Mode::Guided), (11, Mode::Brake)]),
-        (Phase::Descending, &[(1, Mode::Guided), (11, Mode::Brake), (1, Mode::Land)]),
+    let until: [(TakeoverPhase, &[(u64, Mode)]); 5] = [
+        (TakeoverPhase::AwaitingHeartbeat, &[]),
+        (TakeoverPhase::Braking, &[(1, Mode::Guided)]),
+        (TakeoverPhase::Holding, &[(1, Mode::Guided), (1, Mode::Brake)]),
+        (TakeoverPhase::Ending, &[(1, Mode::Guided), (11, Mode::Brake)]),
+        (TakeoverPhase::Descending, &[(1, Mode::Guided), (11, Mode::Brake), (1, Mode::Land)]),
     ];
     for (phase, script) in until {
         for number in 0..40 {
@@ -177,11 +177,11 @@ fn every_mode_that_nobody_of_us_asked_for_silences_the_guardian_in_every_phase()
             }
             assert_eq!(bench.guardian.stance(), phase.stance());
             let own = match phase {
-                Phase::Looking => number == Mode::Guided.number(),
-                Phase::Braking => [Mode::Guided, Mode::Brake].iter().any(|m| m.number() == number),
-                Phase::Holding => number == Mode::Brake.number(),
-                Phase::Ending => [Mode::Brake, Mode::Land].iter().any(|m| m.number() == number),
-                Phase::Descending => number == Mode::Land.number(),
+                TakeoverPhase::AwaitingHeartbeat => number == Mode::Guided.number(),
+                TakeoverPhase::Braking => [Mode::Guided, Mode::Brake].iter().any(|m| m.number() == number),
+                TakeoverPhase::Holding => number == Mode::Brake.number(),
+                TakeoverPhase::Ending => [Mode::Brake, Mode::Land].iter().any(|m| m.number() == number),
+                TakeoverPhase::Descending => number == Mode::Land.number(),
             };
             let asked = bench.asked.len();
             bench.heartbeat(number, true);
@@ -266,7 +266,7 @@ fn a_hung_daemon_is_killed_once_and_then_succeeded() {
     assert!(bench.guardian.wants_port());
     bench.feed(Input::Connected);
     bench.feed(Input::Pulse(pulse(Activity::Idle, &[])));
-    assert_eq!(bench.answer, Some(Answer { stance: Stance::Looking, cause: Cause::Hung }));
+    assert_eq!(bench.answer, Some(Answer { stance: Stance::AwaitingHeartbeat, cause: Cause::Hung }));
 
     // One that cannot be killed is not waited for.
     let mut bench = Bench::new(Then::Land);
@@ -324,6 +324,6 @@ fn other_systems_on_the_line_decide_nothing() {
         bench.feed(Input::Autopilot(&bytes));
         bytes.clear();
     }
-    assert_eq!(bench.guardian.stance(), Stance::Looking);
+    assert_eq!(bench.guardian.stance(), Stance::AwaitingHeartbeat);
     assert!(bench.asked.is_empty());
 }

@@ -101,7 +101,7 @@ fn mbcap_09_each_bad_beacon_is_refused_with_its_reason_and_does_nothing() {
         ("more locations than fit", sixty_locations(), Refused::Malformed),
         ("no location", changed(|b| b.locations.clear()), Refused::Contradiction),
         ("our own", datagram(1, 1, beacon()), Refused::Own),
-        ("another protocol's", wingbeat_wire::encode(&muscop).unwrap(), Refused::Stranger),
+        ("another protocol's", wingbeat_wire::encode(&muscop).unwrap(), Refused::UnexpectedSender),
         ("faster than any multicopter", changed(|b| b.speed_cm_s = 10_001), Refused::Impossible),
         ("the fastest that can be written", changed(|b| b.speed_cm_s = u16::MAX), Refused::Impossible),
         ("a mission as fast", changed(|b| b.planned_speed_cm_s = 10_001), Refused::Impossible),

@@ -167,12 +167,16 @@ mod tests {
     use super::*;
     use crate::dialect::{MISSION_ACK_DATA, MISSION_COUNT_DATA};
     use crate::job::testing::sent;
-    use crate::target::Place;
+    use crate::target::RelativePosition;
     use std::vec::Vec;
 
     fn items(count: usize) -> Vec<Item> {
-        let place = |i| Place { latitude_e7: 394_825_940 + i, longitude_e7: -3_462_650, height_mm: 20_000 };
-        (0..count as i32).map(|i| Item::waypoint(place(i))).collect()
+        let position = |i| RelativePosition {
+            latitude_e7: 394_825_940 + i,
+            longitude_e7: -3_462_650,
+            height_mm: 20_000,
+        };
+        (0..count as i32).map(|i| Item::waypoint(position(i))).collect()
     }
 
     /// An autopilot whose list is `held(number of the answer)`; every answer comes twice, and one in
@@ -241,7 +245,7 @@ mod tests {
             list[3].latitude_e7 += 9;
             list
         };
-        // Another place in the same number of items, without and with an id; fewer items; more.
+        // Another position in the same number of items, without and with an id; fewer items; more.
         for change in [(moved(), 0), (moved(), 5), (items(8), 0), (items(30), 0)] {
             let (new, id) = change.clone();
             let held = |n| if n < 15 { (items(20), if id == 0 { 0 } else { 4 }) } else { (new.clone(), id) };

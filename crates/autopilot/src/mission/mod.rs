@@ -21,7 +21,7 @@ use wingbeat_geo::ROUTE_MAX;
 
 use crate::dialect::{MISSION_ITEM_INT_DATA, MavCmd, MavFrame, MavMissionType};
 use crate::job::AUTOPILOT_COMPONENT_ID;
-use crate::target::Place;
+use crate::target::RelativePosition;
 
 /// Items in one mission: home, take-off and a route.
 pub const ITEMS_MAX: usize = ROUTE_MAX + FIRST_WAYPOINT as usize;
@@ -45,31 +45,31 @@ pub struct Item {
 
 impl Item {
     /// A command at a position.
-    pub fn at(command: MavCmd, place: Place) -> Self {
+    pub fn at(command: MavCmd, position: RelativePosition) -> Self {
         Self {
             command,
             frame: MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT,
             params: [0.0; 4],
-            latitude_e7: place.latitude_e7,
-            longitude_e7: place.longitude_e7,
-            altitude_m: place.height_mm as f32 * 1e-3,
+            latitude_e7: position.latitude_e7,
+            longitude_e7: position.longitude_e7,
+            altitude_m: position.height_mm as f32 * 1e-3,
         }
     }
     /// Fly there.
-    pub fn waypoint(place: Place) -> Self {
-        Self::at(MavCmd::MAV_CMD_NAV_WAYPOINT, place)
+    pub fn waypoint(position: RelativePosition) -> Self {
+        Self::at(MavCmd::MAV_CMD_NAV_WAYPOINT, position)
     }
     /// Take off to this height.
-    pub fn take_off(place: Place) -> Self {
-        Self::at(MavCmd::MAV_CMD_NAV_TAKEOFF, place)
+    pub fn take_off(position: RelativePosition) -> Self {
+        Self::at(MavCmd::MAV_CMD_NAV_TAKEOFF, position)
     }
     /// Land there.
-    pub fn land(place: Place) -> Self {
-        Self::at(MavCmd::MAV_CMD_NAV_LAND, place)
+    pub fn land(position: RelativePosition) -> Self {
+        Self::at(MavCmd::MAV_CMD_NAV_LAND, position)
     }
     /// A command without a position.
     pub fn command(command: MavCmd, params: [f32; 4]) -> Self {
-        let ignored = Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
+        let ignored = RelativePosition { latitude_e7: 0, longitude_e7: 0, height_mm: 0 };
         Self { params, ..Self::at(command, ignored) }
     }
     /// Return to launch.
@@ -191,34 +191,36 @@ impl ItemList for Items {
     }
 }
 
-/// The items of a route, of which `place` names the waypoints: home, a take-off to the height of the first waypoint,
+/// The items of a route, of which `position` names the waypoints: home, a take-off to the height of the first waypoint,
 /// the waypoints.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteItems<F> {
     waypoints: usize,
-    place: F,
+    position: F,
 }
 
-impl<F: Fn(usize) -> Option<Place>> RouteItems<F> {
+impl<F: Fn(usize) -> Option<RelativePosition>> RouteItems<F> {
     /// Of so many waypoints.
     ///
     /// # Errors
     /// There are more than fit; the number that was found.
-    pub fn new(waypoints: usize, place: F) -> Result<Self, usize> {
-        if waypoints > ROUTE_MAX { Err(waypoints) } else { Ok(Self { waypoints, place }) }
+    pub fn new(waypoints: usize, position: F) -> Result<Self, usize> {
+        if waypoints > ROUTE_MAX { Err(waypoints) } else { Ok(Self { waypoints, position }) }
     }
 }
 
-impl<F: Fn(usize) -> Option<Place>> ItemList for RouteItems<F> {
+impl<F: Fn(usize) -> Option<RelativePosition>> ItemList for RouteItems<F> {
     fn count(&self) -> usize {
         self.waypoints + usize::from(FIRST_WAYPOINT)
     }
     fn item(&self, index: usize) -> Option<Item> {
-        let first = || (self.place)(0).unwrap_or(Place { latitude_e7: 0, longitude_e7: 0, height_mm: 0 });
+        let first = || {
+            (self.position)(0).unwrap_or(RelativePosition { latitude_e7: 0, longitude_e7: 0, height_mm: 0 })
+        };
         match index.checked_sub(usize::from(FIRST_WAYPOINT)) {
             None if index == 0 => Some(Item::waypoint(first())),
             None => Some(Item::take_off(first())),
-            Some(waypoint) => (self.place)(waypoint).map(Item::waypoint),
+            Some(waypoint) => (self.position)(waypoint).map(Item::waypoint),
         }
     }
 }
@@ -230,19 +232,19 @@ pub const FIRST_WAYPOINT: u16 = 2;
 ///
 /// # Errors
 /// More waypoints than fit; the number that was found.
-pub fn items_of(route: impl ExactSizeIterator<Item = Place> + Clone) -> Result<Items, usize> {
+pub fn items_of(route: impl ExactSizeIterator<Item = RelativePosition> + Clone) -> Result<Items, usize> {
     let list = RouteItems::new(route.len(), |i| route.clone().nth(i))?;
     Ok((0..list.count()).filter_map(|i| list.item(i)).collect())
 }
 
 /// First eight bytes of the SHA-256 over latitude, longitude and height of every waypoint: an
 /// aircraft holds what was sent if and only if the hashes agree.
-pub fn hash(route: impl Iterator<Item = Place>) -> u64 {
+pub fn hash(route: impl Iterator<Item = RelativePosition>) -> u64 {
     let mut sha = Sha256::new();
-    for place in route {
-        sha.update(place.latitude_e7.to_be_bytes());
-        sha.update(place.longitude_e7.to_be_bytes());
-        sha.update(place.height_mm.to_be_bytes());
+    for position in route {
+        sha.update(position.latitude_e7.to_be_bytes());
+        sha.update(position.longitude_e7.to_be_bytes());
+        sha.update(position.height_mm.to_be_bytes());
     }
     let digest = sha.finalize();
     u64::from_be_bytes(core::array::from_fn(|i| digest[i]))
@@ -258,9 +260,13 @@ mod tests {
     extern crate std;
     use super::*;
 
-    fn route() -> std::vec::Vec<Place> {
+    fn route() -> std::vec::Vec<RelativePosition> {
         (0..5)
-            .map(|i| Place { latitude_e7: 394_825_940 + i * 9, longitude_e7: -3_462_650, height_mm: 20_129 })
+            .map(|i| RelativePosition {
+                latitude_e7: 394_825_940 + i * 9,
+                longitude_e7: -3_462_650,
+                height_mm: 20_129,
+            })
             .collect()
     }
 
@@ -291,8 +297,8 @@ mod tests {
 
     #[test]
     fn a_route_of_600_waypoints_fits() {
-        let place = route()[0];
-        assert_eq!(items_of(std::vec![place; 600].into_iter()).map(|i| i.len()), Ok(ITEMS_MAX));
-        assert_eq!(items_of(std::vec![place; 601].into_iter()), Err(601));
+        let position = route()[0];
+        assert_eq!(items_of(std::vec![position; 600].into_iter()).map(|i| i.len()), Ok(ITEMS_MAX));
+        assert_eq!(items_of(std::vec![position; 601].into_iter()), Err(601));
     }
 }

@@ -165,7 +165,7 @@ impl LegacyUpload {
 
 /// Whether the first is the second after ArduCopter stored it: degrees in float become 1e-7 degrees in float
 /// and then whole ones, and back again. Each of the three steps rounds by half a unit of the
-/// last place at most, the whole number by one of its own.
+/// last digit at most, the whole number by one of its own.
 fn is_rounded(found_deg: f32, sent_deg: f32) -> bool {
     libm::fabsf(found_deg - sent_deg) <= 2.0 * f32::EPSILON * libm::fabsf(sent_deg) + 1e-7
 }

@@ -193,12 +193,16 @@ mod tests {
     use super::*;
     use crate::dialect::{MISSION_ACK_DATA, MISSION_ITEM_INT_DATA, MISSION_REQUEST_DATA};
     use crate::job::testing::sent;
-    use crate::target::Place;
+    use crate::target::RelativePosition;
     use std::vec::Vec;
 
-    fn route() -> Vec<Place> {
+    fn route() -> Vec<RelativePosition> {
         (0..5)
-            .map(|i| Place { latitude_e7: 394_825_940 + i * 9, longitude_e7: -3_462_650, height_mm: 20_129 })
+            .map(|i| RelativePosition {
+                latitude_e7: 394_825_940 + i * 9,
+                longitude_e7: -3_462_650,
+                height_mm: 20_129,
+            })
             .collect()
     }
 

@@ -93,12 +93,12 @@ pub struct Telemetry {
     /// Number of its reboots.
     pub reboots: u32,
     /// Other autopilots on this line.
-    pub strangers: Strangers,
+    pub other_autopilots: OtherAutopilots,
 }
 
 /// Autopilots on the line that are not ours. Their frames are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Strangers {
+pub struct OtherAutopilots {
     /// System id of the last heartbeat.
     pub system_id: Option<u8>,
     /// Number of their heartbeats.
@@ -114,7 +114,7 @@ const ADOPT_AFTER: Duration = Duration::from_secs(10);
 
 /// What a frame brought, as far as the agent acts on it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum TelemetryEvent {
     /// A position report.
     Position,
     /// A heartbeat.
@@ -127,7 +127,7 @@ pub enum Event {
     /// The autopilot has rebooted: its values are forgotten, except identity, mode and arming.
     Rebooted,
     /// The first heartbeat of another autopilot with this system id, which is ignored.
-    Stranger(u8),
+    OtherAutopilot(u8),
     /// The autopilot's own navigation reached this item of its mission.
     ItemReached(u16),
     /// A message for the operator.
@@ -151,23 +151,23 @@ impl Telemetry {
     }
 
     /// Makes the sender of the first heartbeat ours, and counts others.
-    fn identify(&mut self, now: Instant, frame: &Frame) -> Option<Event> {
+    fn identify(&mut self, now: Instant, frame: &Frame) -> Option<TelemetryEvent> {
         let MavMessage::HEARTBEAT(m) = &frame.message else { return None };
         let vehicle = Vehicle::of(m).filter(|_| frame.header.component_id == AUTOPILOT_COMPONENT_ID)?;
         let system_id = u8::try_from(frame.header.system_id).ok()?;
         match self.system_id {
             Some(ours) if ours == system_id => None,
             Some(_) if self.armed || self.frame_at.is_some_and(|at| now.since(at) < ADOPT_AFTER) => {
-                let first = self.strangers.system_id != Some(system_id);
-                self.strangers.system_id = Some(system_id);
-                self.strangers.heartbeats = self.strangers.heartbeats.saturating_add(1);
-                first.then_some(Event::Stranger(system_id))
+                let first = self.other_autopilots.system_id != Some(system_id);
+                self.other_autopilots.system_id = Some(system_id);
+                self.other_autopilots.heartbeats = self.other_autopilots.heartbeats.saturating_add(1);
+                first.then_some(TelemetryEvent::OtherAutopilot(system_id))
             }
             _ => {
-                let (strangers, reboots) = (self.strangers, self.reboots);
-                *self = Self { strangers, reboots, system_id: Some(system_id), ..Self::default() };
+                let (other_autopilots, reboots) = (self.other_autopilots, self.reboots);
+                *self = Self { other_autopilots, reboots, system_id: Some(system_id), ..Self::default() };
                 self.on_heartbeat(now, m, vehicle);
-                Some(Event::Identified(vehicle))
+                Some(TelemetryEvent::Identified(vehicle))
             }
         }
     }
@@ -209,36 +209,38 @@ impl Telemetry {
             mode_number: self.mode_number,
             armed: self.armed,
             reboots: self.reboots.saturating_add(1),
-            strangers: self.strangers,
+            other_autopilots: self.other_autopilots,
             ..Self::default()
         };
     }
 
     /// Applies a frame.
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
-    pub fn absorb(&mut self, now: Instant, frame: &Frame) -> Event {
+    pub fn on_frame(&mut self, now: Instant, frame: &Frame) -> TelemetryEvent {
         if let Some(event) = self.identify(now, frame) {
             return event;
         }
         if !self.is_ours(frame) {
-            return Event::Other;
+            return TelemetryEvent::Other;
         }
         self.frame_at = Some(now);
         if self.is_reboot(&frame.message) {
             self.forget();
-            return Event::Rebooted;
+            return TelemetryEvent::Rebooted;
         }
         self.measured.on_message(&frame.message);
         match &frame.message {
             MavMessage::HEARTBEAT(m) => match Vehicle::of(m) {
-                Some(vehicle) => Event::Heartbeat { changed_from: self.on_heartbeat(now, m, vehicle) },
-                None => Event::Other,
+                Some(vehicle) => {
+                    TelemetryEvent::Heartbeat { changed_from: self.on_heartbeat(now, m, vehicle) }
+                }
+                None => TelemetryEvent::Other,
             },
             MavMessage::GLOBAL_POSITION_INT(m) => {
                 let position = Position { latitude_e7: m.lat, longitude_e7: m.lon, altitude_mm: m.alt };
                 // ArduCopter reports 0, 0 before it knows where it is.
                 if (m.lat == 0 && m.lon == 0) || !position.is_on_earth() {
-                    return Event::Other;
+                    return TelemetryEvent::Other;
                 }
                 self.position = Some(position);
                 self.position_at = Some(now);
@@ -248,16 +250,16 @@ impl Telemetry {
                 if m.hdg != u16::MAX {
                     self.heading_rad = (f64::from(m.hdg) * 1e-2).to_radians();
                 }
-                Event::Position
+                TelemetryEvent::Position
             }
             MavMessage::EKF_STATUS_REPORT(m) => {
                 self.ekf_position = Some(m.flags.contains(EkfStatusFlags::EKF_POS_HORIZ_ABS));
                 self.ekf_at = Some(now);
-                Event::Other
+                TelemetryEvent::Other
             }
             MavMessage::POSITION_TARGET_GLOBAL_INT(m) => {
                 self.target = Some(TargetReport { latitude_e7: m.lat_int, longitude_e7: m.lon_int, at: now });
-                Event::Other
+                TelemetryEvent::Other
             }
             MavMessage::NAV_CONTROLLER_OUTPUT(m) => {
                 self.target_bearing = Some(BearingReport {
@@ -265,12 +267,12 @@ impl Telemetry {
                     bearing_rad: f64::from(m.target_bearing).to_radians(),
                     at: now,
                 });
-                Event::Other
+                TelemetryEvent::Other
             }
             MavMessage::AUTOPILOT_VERSION(m) => {
                 let firmware = Firmware::of(m);
                 (self.version, self.firmware) = (Some(firmware.version), Some(firmware));
-                Event::Other
+                TelemetryEvent::Other
             }
             MavMessage::HOME_POSITION(m) => {
                 let home =
@@ -278,9 +280,9 @@ impl Telemetry {
                 if home.is_on_earth() {
                     (self.home, self.home_at) = (Some(home), Some(now));
                 }
-                Event::Other
+                TelemetryEvent::Other
             }
-            MavMessage::MISSION_ITEM_REACHED(m) => Event::ItemReached(m.seq),
+            MavMessage::MISSION_ITEM_REACHED(m) => TelemetryEvent::ItemReached(m.seq),
             MavMessage::STATUSTEXT(m) => {
                 let mut line = heapless::String::new();
                 // A field of 50 bytes fits 50 bytes.
@@ -292,9 +294,9 @@ impl Telemetry {
                         | MavSeverity::MAV_SEVERITY_CRITICAL
                         | MavSeverity::MAV_SEVERITY_ERROR
                 );
-                Event::StatusText { severe, text: line }
+                TelemetryEvent::StatusText { severe, text: line }
             }
-            _ => Event::Other,
+            _ => TelemetryEvent::Other,
         }
     }
 
@@ -333,7 +335,10 @@ mod tests {
     /// After the first heartbeat of system 7.
     fn met() -> Telemetry {
         let mut t = Telemetry::default();
-        assert!(matches!(t.absorb(Instant::ZERO, &frame(1, heartbeat(Mode::Guided))), Event::Identified(_)));
+        assert!(matches!(
+            t.on_frame(Instant::ZERO, &frame(1, heartbeat(Mode::Guided))),
+            TelemetryEvent::Identified(_)
+        ));
         t
     }
 
@@ -352,20 +357,20 @@ mod tests {
             ..Default::default()
         };
         let stalled = frame(1, MavMessage::GLOBAL_POSITION_INT(position));
-        assert_eq!(t.absorb(now, &stalled), Event::Position);
-        assert_eq!(t.absorb(now, &clock(90_000)), Event::Other);
+        assert_eq!(t.on_frame(now, &stalled), TelemetryEvent::Position);
+        assert_eq!(t.on_frame(now, &clock(90_000)), TelemetryEvent::Other);
         // The receiver stalls, not the autopilot.
-        assert_eq!(t.absorb(now, &clock(95_000)), Event::Other);
-        assert_eq!((t.absorb(now, &stalled), t.reboots), (Event::Position, 0));
-        assert_eq!(t.absorb(now, &clock(90_000 + 5_100)), Event::Other);
+        assert_eq!(t.on_frame(now, &clock(95_000)), TelemetryEvent::Other);
+        assert_eq!((t.on_frame(now, &stalled), t.reboots), (TelemetryEvent::Position, 0));
+        assert_eq!(t.on_frame(now, &clock(90_000 + 5_100)), TelemetryEvent::Other);
         // Reordered frames are no reboot, nor is the clock's wrap.
-        assert_eq!(t.absorb(now, &clock(94_300)), Event::Other);
-        assert_eq!(t.absorb(now, &clock(2_000)), Event::Rebooted);
+        assert_eq!(t.on_frame(now, &clock(94_300)), TelemetryEvent::Other);
+        assert_eq!(t.on_frame(now, &clock(2_000)), TelemetryEvent::Rebooted);
         assert_eq!((t.position, t.version, t.ekf_position, t.reboots), (None, None, None, 1));
         assert_eq!((t.system_id, t.mode()), (Some(7), Some(Mode::Guided)));
-        assert_eq!(t.absorb(now, &clock(2_100)), Event::Other);
+        assert_eq!(t.on_frame(now, &clock(2_100)), TelemetryEvent::Other);
         t.boot_ms = Some(u32::MAX - 10);
-        assert_eq!((t.absorb(now, &clock(500)), t.reboots), (Event::Other, 1));
+        assert_eq!((t.on_frame(now, &clock(500)), t.reboots), (TelemetryEvent::Other, 1));
     }
 
     #[test]
@@ -376,15 +381,15 @@ mod tests {
             header: MavHeader { system_id: 9, component_id: 1, sequence: 0 },
             ..frame(1, message)
         };
-        assert_eq!(t.absorb(now, &other(heartbeat(Mode::Land))), Event::Stranger(9));
-        assert_eq!(t.absorb(now, &other(heartbeat(Mode::Land))), Event::Other);
-        let strangers = Strangers { system_id: Some(9), heartbeats: 2 };
-        assert_eq!((t.mode(), t.strangers), (Some(Mode::Guided), strangers));
-        assert_eq!(t.absorb(now, &other(clock(1).message)), Event::Other);
+        assert_eq!(t.on_frame(now, &other(heartbeat(Mode::Land))), TelemetryEvent::OtherAutopilot(9));
+        assert_eq!(t.on_frame(now, &other(heartbeat(Mode::Land))), TelemetryEvent::Other);
+        let other_autopilots = OtherAutopilots { system_id: Some(9), heartbeats: 2 };
+        assert_eq!((t.mode(), t.other_autopilots), (Some(Mode::Guided), other_autopilots));
+        assert_eq!(t.on_frame(now, &other(clock(1).message)), TelemetryEvent::Other);
         assert_eq!((t.boot_ms, t.frame_at), (None, Some(Instant::ZERO)));
         // Ours is silent, disarmed: its id was changed.
         let later = Instant::from_secs(10);
-        assert!(matches!(t.absorb(later, &other(heartbeat(Mode::Land))), Event::Identified(_)));
+        assert!(matches!(t.on_frame(later, &other(heartbeat(Mode::Land))), TelemetryEvent::Identified(_)));
         assert_eq!((t.system_id, t.mode()), (Some(9), Some(Mode::Land)));
     }
 
@@ -395,7 +400,7 @@ mod tests {
             header: MavHeader { system_id: 9, component_id: 1, sequence: 0 },
             ..frame(1, heartbeat(Mode::Land))
         };
-        assert_eq!(t.absorb(Instant::from_secs(100), &other), Event::Stranger(9));
+        assert_eq!(t.on_frame(Instant::from_secs(100), &other), TelemetryEvent::OtherAutopilot(9));
         assert_eq!(t.system_id, Some(7));
     }
 
@@ -404,7 +409,7 @@ mod tests {
         let mut t = Telemetry::default();
         let MavMessage::HEARTBEAT(mut m) = heartbeat(Mode::Guided) else { unreachable!() };
         m.autopilot = MavAutopilot::MAV_AUTOPILOT_INVALID;
-        assert_eq!(t.absorb(Instant::ZERO, &frame(1, MavMessage::HEARTBEAT(m))), Event::Other);
+        assert_eq!(t.on_frame(Instant::ZERO, &frame(1, MavMessage::HEARTBEAT(m))), TelemetryEvent::Other);
         assert_eq!((t.system_id, t.frame_at), (None, None));
     }
 
@@ -412,15 +417,18 @@ mod tests {
     fn a_mode_change_is_an_event_and_other_components_are_not_the_autopilot() {
         let mut t = Telemetry::default();
         let now = Instant::from_secs(1);
-        assert_eq!(t.absorb(now, &frame(190, heartbeat(Mode::Auto))), Event::Other);
+        assert_eq!(t.on_frame(now, &frame(190, heartbeat(Mode::Auto))), TelemetryEvent::Other);
         let quadrotor = Vehicle { autopilot: 3, kind: 2 };
-        assert_eq!(t.absorb(now, &frame(1, heartbeat(Mode::Guided))), Event::Identified(quadrotor));
         assert_eq!(
-            t.absorb(now, &frame(1, heartbeat(Mode::Guided))),
-            Event::Heartbeat { changed_from: None }
+            t.on_frame(now, &frame(1, heartbeat(Mode::Guided))),
+            TelemetryEvent::Identified(quadrotor)
         );
-        let changed = Event::Heartbeat { changed_from: Some(Mode::Guided.number()) };
-        assert_eq!(t.absorb(now, &frame(1, heartbeat(Mode::Loiter))), changed);
+        assert_eq!(
+            t.on_frame(now, &frame(1, heartbeat(Mode::Guided))),
+            TelemetryEvent::Heartbeat { changed_from: None }
+        );
+        let changed = TelemetryEvent::Heartbeat { changed_from: Some(Mode::Guided.number()) };
+        assert_eq!(t.on_frame(now, &frame(1, heartbeat(Mode::Loiter))), changed);
         assert_eq!((t.mode(), t.armed, t.system_id), (Some(Mode::Loiter), false, Some(7)));
         assert!(t.is_up(now + Duration::from_millis(1_499)) && !t.is_up(now + LINK_TIMEOUT));
     }
@@ -429,7 +437,10 @@ mod tests {
     fn a_position_of_zeros_is_no_position() {
         let mut t = met();
         let zero = GLOBAL_POSITION_INT_DATA::default();
-        assert_eq!(t.absorb(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(zero))), Event::Other);
+        assert_eq!(
+            t.on_frame(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(zero))),
+            TelemetryEvent::Other
+        );
         let real = GLOBAL_POSITION_INT_DATA {
             lat: 394_825_940,
             lon: -3_462_650,
@@ -438,8 +449,8 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(
-            t.absorb(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(real))),
-            Event::Position
+            t.on_frame(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(real))),
+            TelemetryEvent::Position
         );
         assert_eq!(t.velocity_m_s, DVec3::new(0.0, 1.0, 0.5));
     }

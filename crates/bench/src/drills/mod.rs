@@ -8,12 +8,13 @@
 //! | `script` | what is drawn from a seed: aircraft, flight, faults |
 //! | `run` | one drill under way, step by step |
 //! | `sky` | what the actors share and the rules read: world, progress, story |
-//! | `faults`, `operator`, `pilot`, `stranger` | the actors |
+//! | `faults`, `operator`, `pilot`, `forged` | the actors |
 //! | `progress` | how far each aircraft has come |
 //! | `rules` | the checks by name, of all drills and of each task |
 //! | `table` | the table of many drills, the story of one |
 
 mod faults;
+mod forged;
 mod operator;
 mod pilot;
 mod progress;
@@ -21,7 +22,6 @@ mod rules;
 mod run;
 mod script;
 mod sky;
-mod stranger;
 mod table;
 #[cfg(test)]
 mod tests;

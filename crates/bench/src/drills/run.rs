@@ -7,12 +7,12 @@ use wingbeat_protocol::follow_me::LeaderLost;
 use wingbeat_sim::world::Logged;
 
 use super::faults::Faults;
+use super::forged::ForgedSender;
 use super::operator::Operator;
 use super::pilot::Pilot;
 use super::rules::Rules;
 use super::script::Script;
 use super::sky::Sky;
-use super::stranger::Stranger;
 use super::{AIRCRAFT, Kind, Outcome};
 
 /// How often operator, script and rules are handled.
@@ -32,7 +32,7 @@ pub(super) struct Run {
     pub(super) faults: Faults,
     pub(super) operator: Operator,
     pilot: Option<Pilot>,
-    stranger: Stranger,
+    forged: ForgedSender,
     /// Since when all that can land are on the ground.
     rest_since: Option<Instant>,
 }
@@ -85,7 +85,7 @@ impl Drill {
             faults: Faults::new(steps, sky.count()),
             operator: Operator::new(sky.count(), sky.swarms()),
             pilot,
-            stranger: Stranger::default(),
+            forged: ForgedSender::default(),
             rest_since: None,
             sky,
         };
@@ -108,7 +108,7 @@ impl Drill {
     }
 
     fn outcome(self, kind: Kind, seed: u64) -> Outcome {
-        let Run { mut sky, stranger, rest_since, .. } = self.run;
+        let Run { mut sky, forged, rest_since, .. } = self.run;
         if let Some(task) = sky.script.follow_task() {
             let configured = match task.leader_lost {
                 LeaderLost::Hold => "hold",
@@ -117,7 +117,7 @@ impl Drill {
             };
             sky.story.push(format!("leader lost: {configured}"));
         }
-        if stranger.sent() > 0 {
+        if forged.sent() > 0 {
             let refused = |i: usize| sky.world.status(i).refused.iter().sum::<u64>();
             let refused = (0..AIRCRAFT).map(refused).sum::<u64>();
             sky.story.push(format!("{refused} forged datagrams refused"));
@@ -145,12 +145,12 @@ impl Drill {
 impl Run {
     /// What all that act do after a step of the world.
     fn act(&mut self) {
-        let Self { sky, faults, operator, pilot, stranger, .. } = self;
+        let Self { sky, faults, operator, pilot, forged, .. } = self;
         faults.inject(sky, operator);
         if let Some(pilot) = pilot {
             pilot.fly(sky, operator);
         }
-        stranger.broadcast(sky);
+        forged.broadcast(sky);
         operator.operate(sky);
     }
 
@@ -191,7 +191,7 @@ pub(super) fn completed(sky: &Sky) -> usize {
 }
 
 fn line(logged: &Logged) -> String {
-    let mark = if logged.event.severity == Severity::Info { ' ' } else { '!' };
+    let mark = if logged.entry.severity == Severity::Info { ' ' } else { '!' };
     let (at_s, aircraft) = (logged.at.as_secs_f64(), logged.vehicle + 1);
-    format!("{at_s:8.3} s {mark} aircraft {aircraft}: {}", logged.event.text)
+    format!("{at_s:8.3} s {mark} aircraft {aircraft}: {}", logged.entry.text)
 }

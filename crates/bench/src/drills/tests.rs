@@ -115,10 +115,10 @@ fn a_target_right_after_a_hold_is_flown_to() {
             let world = &drill.run.sky.world;
             for line in &world.log()[read..] {
                 let was_lost = &mut lost[line.vehicle];
-                if line.event.text.starts_with("Following") && std::mem::take(was_lost) {
+                if line.entry.text.starts_with("Following") && std::mem::take(was_lost) {
                     resumed.push((line.vehicle, line.at));
                 }
-                *was_lost |= line.event.text.starts_with("LeaderLost");
+                *was_lost |= line.entry.text.starts_with("LeaderLost");
             }
             read = world.log().len();
             // A heartbeat is a second away at most, and the next refresh five.

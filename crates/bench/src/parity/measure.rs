@@ -1,8 +1,8 @@
-//! What a trace comes to: times, distances and speeds of every phase.
+//! What a trace comes to: times, distances and speeds of every segment.
 
 use wingbeat_geo::{DVec2, DVec3};
 
-use super::script::{ARRIVED_M, BRAKES, CIRCLE, LEGS, Phase, SQUARE, Sample, Trace, on_circle};
+use super::script::{ARRIVED_M, BRAKES, CIRCLE, LEGS, SQUARE, Sample, Segment, Trace, on_circle};
 
 /// One figure of a flight.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,15 +21,15 @@ const SLOW_M_S: f64 = 0.6;
 const CIRCLE_FROM_S: f64 = 20.0;
 
 impl Trace {
-    /// The phase of a name.
-    pub fn phase(&self, name: &str) -> Option<Phase> {
-        self.phases.iter().find(|p| p.name == name).copied()
+    /// The segment of a name.
+    pub fn segment(&self, name: &str) -> Option<Segment> {
+        self.segments.iter().find(|p| p.name == name).copied()
     }
 
-    /// Samples of a phase with their time since its begin.
-    fn of(&self, phase: Phase) -> impl Iterator<Item = (f64, &Sample)> + Clone {
-        let inside = move |s: &&Sample| s.t_s >= phase.from_s && s.t_s <= phase.to_s;
-        self.samples.iter().filter(inside).map(move |s| (s.t_s - phase.from_s, s))
+    /// Samples of a segment with their time since its begin.
+    fn of(&self, segment: Segment) -> impl Iterator<Item = (f64, &Sample)> + Clone {
+        let inside = move |s: &&Sample| s.t_s >= segment.from_s && s.t_s <= segment.to_s;
+        self.samples.iter().filter(inside).map(move |s| (s.t_s - segment.from_s, s))
     }
 
     /// Where it was at a time, straight between samples.
@@ -58,23 +58,24 @@ pub fn everything(trace: &Trace) -> Vec<Quantity> {
     let mut put = |name: &str, unit, value: Option<f64>| {
         all.push(Quantity { name: name.to_owned(), value: value.unwrap_or(f64::NAN), unit });
     };
-    let phase = |name: &str| trace.phase(name).unwrap_or(Phase { name: "none", from_s: 0.0, to_s: -1.0 });
+    let segment =
+        |name: &str| trace.segment(name).unwrap_or(Segment { name: "none", from_s: 0.0, to_s: -1.0 });
 
-    let climb = trace.of(phase("take-off"));
+    let climb = trace.of(segment("take-off"));
     for height_m in [0.1, 10.0, 18.0] {
         let at = first(climb.clone(), |s| s.position.z > height_m).map(|(t, _)| t);
         put(&format!("take-off: command to {height_m} m"), "s", at);
     }
     put("take-off: fastest climb", "m/s", most(climb.map(|(_, s)| s.velocity.z)));
 
-    legs(trace, phase("legs"), &mut put);
+    legs(trace, segment("legs"), &mut put);
     for (_, name) in BRAKES {
-        brake(trace, phase(name), name, &mut put);
+        brake(trace, segment(name), name, &mut put);
     }
     for (i, name) in ["side 1", "side 2", "side 3", "side 4"].into_iter().enumerate() {
         let from = SQUARE[(i + 3) % 4];
         let way = flat(SQUARE[i] - from);
-        let (length_m, side) = (way.length(), trace.of(phase(name)));
+        let (length_m, side) = (way.length(), trace.of(segment(name)));
         let along = |s: &Sample| flat(s.position - from).dot(way) / length_m;
         let half = first(side.clone(), |s| along(s) > length_m / 2.0).map(|(t, _)| t);
         put(&format!("{name}: command to half way"), "s", half);
@@ -82,11 +83,11 @@ pub fn everything(trace: &Trace) -> Vec<Quantity> {
         put(&format!("{name}: command to rest"), "s", first(side.clone(), near).map(|(t, _)| t));
         put(&format!("{name}: overshoot"), "m", most(side.map(|(_, s)| along(s) - length_m)));
     }
-    circle(trace, phase("circle"), &mut put);
-    let ends = trace.of(phase("stream ends"));
+    circle(trace, segment("circle"), &mut put);
+    let ends = trace.of(segment("stream ends"));
     put("stream ends: to 0.6 m/s", "s", first(ends, |s| speed(s) < SLOW_M_S).map(|(t, _)| t));
 
-    let back = trace.of(phase("return"));
+    let back = trace.of(segment("return"));
     let from_m = back.clone().next().map_or(0.0, |(_, s)| flat(s.position).length());
     let half = first(back.clone(), |s| flat(s.position).length() < from_m / 2.0).map(|(t, _)| t);
     put("return: command to half way", "s", half);
@@ -94,7 +95,7 @@ pub fn everything(trace: &Trace) -> Vec<Quantity> {
     let home = |s: &Sample| flat(s.position).length() < 1.0 && speed(s) < 0.5;
     put("return: command to rest at home", "s", first(back, home).map(|(t, _)| t));
 
-    let down = trace.of(phase("land"));
+    let down = trace.of(segment("land"));
     let touch = first(down.clone(), |s| s.position.z < 0.15).map(|(t, _)| t);
     put("land: command to 10 m", "s", first(down.clone(), |s| s.position.z < 10.0).map(|(t, _)| t));
     put("land: command to touch-down (0.15 m)", "s", touch);
@@ -103,8 +104,8 @@ pub fn everything(trace: &Trace) -> Vec<Quantity> {
     all
 }
 
-fn legs(trace: &Trace, phase: Phase, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
-    let legs = trace.of(phase);
+fn legs(trace: &Trace, segment: Segment, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
+    let legs = trace.of(segment);
     let moves = first(legs.clone(), |s| speed(s) > 0.15).map(|(t, _)| t);
     put("legs: command to 0.15 m/s", "s", moves);
     put("legs: fastest", "m/s", most(legs.clone().map(|(_, s)| speed(s))));
@@ -124,8 +125,8 @@ fn legs(trace: &Trace, phase: Phase, put: &mut impl FnMut(&str, &'static str, Op
     put("legs: command to rest at the end", "s", first(legs, rest).map(|(t, _)| t));
 }
 
-fn brake(trace: &Trace, phase: Phase, name: &str, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
-    let samples = trace.of(phase);
+fn brake(trace: &Trace, segment: Segment, name: &str, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
+    let samples = trace.of(segment);
     let Some((_, start)) = samples.clone().next() else {
         put(&format!("{name}: speed at the command"), "m/s", None);
         return;
@@ -140,12 +141,12 @@ fn brake(trace: &Trace, phase: Phase, name: &str, put: &mut impl FnMut(&str, &'s
     put(&format!("{name}: at rest after 12 s"), "m", samples.last().map(|(_, s)| forward(s)));
 }
 
-fn circle(trace: &Trace, phase: Phase, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
-    let steady = trace.of(phase).filter(|(t, _)| *t > CIRCLE_FROM_S);
+fn circle(trace: &Trace, segment: Segment, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
+    let steady = trace.of(segment).filter(|(t, _)| *t > CIRCLE_FROM_S);
     let error = |(t, s): (f64, &Sample)| flat(on_circle(t).0 - s.position).length();
     let (middle, radius_m, _) = CIRCLE;
     let outside = |(_, s): (f64, &Sample)| flat(s.position - middle).length() - radius_m;
-    let start = trace.of(phase).filter(|(t, _)| *t <= CIRCLE_FROM_S);
+    let start = trace.of(segment).filter(|(t, _)| *t <= CIRCLE_FROM_S);
     put("circle: largest error, first 20 s", "m", most(start.map(error)));
     put("circle: error after 20 s, mean", "m", mean(steady.clone().map(error)));
     put("circle: error after 20 s, largest", "m", most(steady.clone().map(error)));

@@ -183,20 +183,22 @@ pub fn compare(real: &Trace, simulated: &Trace) -> Comparison {
             u = theirs.unit
         );
     }
-    table.push_str("\nDistance between the two aircraft, each so long after the phase's command:\n\n");
+    table.push_str("\nDistance between the two aircraft, each so long after the segment's command:\n\n");
     table.push_str(
-        "| phase | length, ArduCopter | simulated | 2 s | 5 s | 10 s | 20 s | 40 s | mean | largest |\n",
+        "| segment | length, ArduCopter | simulated | 2 s | 5 s | 10 s | 20 s | 40 s | mean | largest |\n",
     );
     table.push_str("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
-    for phase in &real.phases {
-        let Some(ours) = simulated.phase(phase.name).filter(|_| phase.name != "cruise") else { continue };
-        // Where a phase begins differs by what came before; the phase itself is compared.
-        let (Some(from), Some(ours_from)) = (real.at(phase.from_s), simulated.at(ours.from_s)) else {
+    for segment in &real.segments {
+        let Some(ours) = simulated.segment(segment.name).filter(|_| segment.name != "cruise") else {
             continue;
         };
-        let lengths = (phase.to_s - phase.from_s, ours.to_s - ours.from_s);
+        // Where a segment begins differs by what came before; the segment itself is compared.
+        let (Some(from), Some(ours_from)) = (real.at(segment.from_s), simulated.at(ours.from_s)) else {
+            continue;
+        };
+        let lengths = (segment.to_s - segment.from_s, ours.to_s - ours.from_s);
         let apart = |t_s: f64| {
-            let theirs = real.at(phase.from_s + t_s)? - from;
+            let theirs = real.at(segment.from_s + t_s)? - from;
             Some((simulated.at(ours.from_s + t_s)? - ours_from - theirs).length())
         };
         let within = lengths.0.min(lengths.1);
@@ -209,7 +211,7 @@ pub fn compare(real: &Trace, simulated: &Trace) -> Comparison {
         let _ = writeln!(
             table,
             "| {} | {:.1} s | {:.1} s | {marks} | {mean:.2} m | {largest:.2} m |",
-            phase.name, lengths.0, lengths.1
+            segment.name, lengths.0, lengths.1
         );
     }
     Comparison { table, alike }
@@ -227,14 +229,14 @@ fn is_alike(theirs: &Quantity, ours: &Quantity) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use script::{LEGS, Phase, Sample};
+    use script::{LEGS, Sample, Segment};
     use wingbeat_geo::DVec3;
 
     #[test]
     fn both_profiles_fly_the_whole_scenario_and_a_flight_is_like_itself() {
         for profile in [Profile::Copter357, Profile::Copter462] {
             let trace = simulated(profile).unwrap();
-            let names: Vec<_> = trace.phases.iter().map(|p| p.name).collect();
+            let names: Vec<_> = trace.segments.iter().map(|p| p.name).collect();
             assert_eq!((names.first(), names.last()), (Some(&"take-off"), Some(&"land")), "{names:?}");
             let missing: Vec<_> =
                 measure::everything(&trace).into_iter().filter(|q| !q.value.is_finite()).collect();
@@ -277,8 +279,8 @@ mod tests {
             position,
             velocity: DVec3::new(3.0, 0.0, 0.0),
         });
-        let phases = vec![Phase { name: "legs", from_s: 0.0, to_s: 79.0 }];
-        let trace = Trace { samples: samples.collect(), phases };
+        let segments = vec![Segment { name: "legs", from_s: 0.0, to_s: 79.0 }];
+        let trace = Trace { samples: samples.collect(), segments };
         let found = measure::everything(&trace);
         let cut = found.iter().find(|q| q.name == "legs: corner 1 cut").unwrap();
         assert!((cut.value - 3.0).abs() < 0.01, "{cut:?}");

@@ -32,7 +32,7 @@ pub const SQUARE: [DVec3; 4] = [
 ];
 /// The circle: its middle, radius and speed.
 pub const CIRCLE: (DVec3, f64, f64) = (DVec3::new(10.0, 0.0, HEIGHT_M), 30.0, 5.0);
-/// Speeds from which it brakes, each with the phase's name.
+/// Speeds from which it brakes, each with the segment's name.
 pub const BRAKES: [(f64, &str); 3] = [(2.5, "brake 2.5 m/s"), (5.0, "brake 5 m/s"), (8.0, "brake 8 m/s")];
 /// WPNAV_SPEED of the whole scenario.
 pub const SPEED_M_S: f64 = 8.0;
@@ -62,12 +62,12 @@ pub struct Sample {
 
 /// A named part of the flight, from the command that begins it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Phase {
+pub struct Segment {
     /// Name.
     pub name: &'static str,
     /// Autopilot time when the command left, seconds.
     pub from_s: f64,
-    /// When the next phase began, or the flight ended.
+    /// When the next segment began, or the flight ended.
     pub to_s: f64,
 }
 
@@ -76,8 +76,8 @@ pub struct Phase {
 pub struct Trace {
     /// Position reports, oldest first.
     pub samples: Vec<Sample>,
-    /// Phases, in order.
-    pub phases: Vec<Phase>,
+    /// Segments, in order.
+    pub segments: Vec<Segment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -219,7 +219,7 @@ impl Script {
                 self.now_s = f64::from(m.time_boot_ms) * 1e-3;
                 let east_north_up = |n: f32, e: f32, d: f32| DVec3::new(e.into(), n.into(), f64::from(-d));
                 let position = east_north_up(m.x, m.y, m.z);
-                if !self.armed && self.trace.phases.is_empty() {
+                if !self.armed && self.trace.segments.is_empty() {
                     self.zero = position;
                 }
                 let velocity = east_north_up(m.vx, m.vy, m.vz);
@@ -245,8 +245,8 @@ impl Script {
                 self.began_s = Some(self.now_s);
                 self.sent_s = f64::NEG_INFINITY;
                 if let Some(name) = name {
-                    self.end_phase();
-                    self.trace.phases.push(Phase { name, from_s: self.now_s, to_s: self.now_s });
+                    self.end_segment();
+                    self.trace.segments.push(Segment { name, from_s: self.now_s, to_s: self.now_s });
                 }
                 self.now_s
             }
@@ -263,15 +263,15 @@ impl Script {
             self.steps.pop_front();
             self.began_s = None;
             if self.steps.is_empty() {
-                self.end_phase();
+                self.end_segment();
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn end_phase(&mut self) {
-        if let Some(last) = self.trace.phases.last_mut() {
+    fn end_segment(&mut self) {
+        if let Some(last) = self.trace.segments.last_mut() {
             last.to_s = self.now_s;
         }
     }

@@ -11,9 +11,7 @@ pub mod table;
 
 use anyhow::{Result, bail};
 use strum::{IntoStaticStr, VariantArray};
-use wingbeat_agent::{
-    Agent, Command, CompanionLoss, Config as AgentConfig, Phase as FlightPhase, Reply, StateId,
-};
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config as AgentConfig, Phase, Reply, StateId};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant};
 use wingbeat_protocol::mbcap::config::{Config, Projection};
 use wingbeat_sim::channel::{Channel, Draw, Model};
@@ -85,7 +83,7 @@ impl Alternative {
 
 /// What the aircraft does during the time that a beacon tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
-pub enum Phase {
+pub enum MotionPhase {
     /// Neither of the others.
     #[strum(serialize = "constant speed")]
     Constant,
@@ -100,7 +98,7 @@ pub enum Phase {
     Braking,
 }
 
-impl Phase {
+impl MotionPhase {
     /// All, the quiet one first.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
@@ -112,16 +110,16 @@ impl Phase {
 
 /// One beacon and how wrong it was.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct BeaconErrors {
     /// When it was sent, seconds since the mission began.
     pub at_s: f64,
     /// What the aircraft did meanwhile.
-    pub phase: Phase,
+    pub phase: MotionPhase,
     /// Error of each location that counts, metres; they are half a second apart, the current one first.
     pub errors_m: Vec<f64>,
 }
 
-impl Told {
+impl BeaconErrors {
     /// The largest.
     pub fn max_m(&self) -> f64 {
         self.errors_m.iter().copied().fold(0.0, f64::max)
@@ -138,7 +136,7 @@ pub struct Flown {
     /// Under which alternative.
     pub alternative: Alternative,
     /// Its beacons between the beginning of the mission and the landing.
-    pub beacons: Vec<Told>,
+    pub beacons: Vec<BeaconErrors>,
     /// Seconds between two locations.
     pub hop_s: f64,
     /// Seconds between two beacons.
@@ -178,7 +176,7 @@ pub fn fly(alternative: Alternative) -> Result<Flown> {
             let id = format!("setup at {}", now.as_millis());
             setup = world.command(0, &id, Command::Setup) == Reply::Accepted;
         }
-        if !started && world.phase(0) == FlightPhase::Ready {
+        if !started && world.phase(0) == Phase::Ready {
             started = world.command(0, "start", Command::Start) == Reply::Accepted;
         }
         let truth = world.controller(0).truth();
@@ -197,10 +195,10 @@ pub fn fly(alternative: Alternative) -> Result<Flown> {
                 sent.push((datagram.at, beacon));
             }
         }
-        if world.phase(0) == FlightPhase::Finished {
+        if world.phase(0) == Phase::Finished {
             break;
         }
-        if now.since(Instant::ZERO) > TIME_LIMIT || world.phase(0) == FlightPhase::Aborted {
+        if now.since(Instant::ZERO) > TIME_LIMIT || world.phase(0) == Phase::Aborted {
             let status = world.status(0);
             bail!("{}: not completed: {} ({})", alternative.name(), status.state, status.detail);
         }
@@ -210,12 +208,11 @@ pub fn fly(alternative: Alternative) -> Result<Flown> {
     let Some(manoeuvres) = Manoeuvres::of(&fixes) else {
         bail!("{}: the flight has no start, turn and end to be measured", alternative.name())
     };
-    let judge =
-        |(at, beacon): &(Instant, Beacon)| {
-            judge(*at, beacon, alternative, hop_s, &frame, &fixes, &manoeuvres)
-                .map(|(phase, errors_m)| Told { at_s: at.since(began).as_secs_f64(), phase, errors_m })
-        };
-    let beacons: Vec<Told> = sent.iter().filter_map(judge).collect();
+    let judge = |(at, beacon): &(Instant, Beacon)| {
+        judge(*at, beacon, alternative, hop_s, &frame, &fixes, &manoeuvres)
+            .map(|(phase, errors_m)| BeaconErrors { at_s: at.since(began).as_secs_f64(), phase, errors_m })
+    };
+    let beacons: Vec<BeaconErrors> = sent.iter().filter_map(judge).collect();
     Ok(Flown { alternative, beacons, hop_s, beacon_period_s })
 }
 
@@ -263,7 +260,7 @@ fn judge(
     frame: &Frame,
     fixes: &[Fix],
     manoeuvres: &Manoeuvres,
-) -> Option<(Phase, Vec<f64>)> {
+) -> Option<(MotionPhase, Vec<f64>)> {
     let age = Duration::from_millis(beacon.age_ms.into());
     if sent_at < fixes.first()?.at + age {
         return None;
@@ -321,15 +318,15 @@ impl Manoeuvres {
         })
     }
 
-    fn during(&self, from: Instant, to: Instant) -> Phase {
+    fn during(&self, from: Instant, to: Instant) -> MotionPhase {
         if from < self.fast_at {
-            Phase::Start
+            MotionPhase::Start
         } else if to > self.slow_at {
-            Phase::Braking
+            MotionPhase::Braking
         } else if from < self.turn.1 && to > self.turn.0 {
-            Phase::Turn
+            MotionPhase::Turn
         } else {
-            Phase::Constant
+            MotionPhase::Constant
         }
     }
 }

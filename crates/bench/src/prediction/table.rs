@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Alternative, Flown, Phase};
+use super::{Alternative, Flown, MotionPhase};
 
 /// What thesis sections 5.1.4 and 5.3.1.2 say in numbers.
 const PUBLISHED: &str = include_str!("../../published/mbcap-prediction.csv");
@@ -26,7 +26,7 @@ pub struct Figures {
 }
 
 /// Figures of a phase, or of the whole flight.
-pub fn figures(flown: &Flown, phase: Option<Phase>) -> Figures {
+pub fn figures(flown: &Flown, phase: Option<MotionPhase>) -> Figures {
     let of_phase = || flown.beacons.iter().filter(|b| phase.is_none_or(|phase| b.phase == phase));
     let locations = of_phase().map(|b| b.errors_m.len()).sum::<usize>();
     let sum_m: f64 = of_phase().flat_map(|b| &b.errors_m).sum();
@@ -59,7 +59,7 @@ pub fn table(all: &[Flown]) -> String {
         "alternative    phase           published      ours   published      ours   mean  published   ours",
     );
     for flown in all {
-        for &phase in Phase::ALL {
+        for &phase in MotionPhase::ALL {
             let f = figures(flown, Some(phase));
             let [max, mean, peak] = published(flown.alternative, phase);
             line(
@@ -95,7 +95,7 @@ pub fn table(all: &[Flown]) -> String {
 }
 
 /// Largest error, mean error and time of the peak, as the thesis gives them; a dash where it does not.
-fn published(alternative: Alternative, phase: Phase) -> [String; 3] {
+fn published(alternative: Alternative, phase: MotionPhase) -> [String; 3] {
     let found = PUBLISHED.lines().skip(1).find_map(|l| {
         let rest = l.strip_prefix(alternative.name())?.strip_prefix(',')?;
         rest.strip_prefix(phase.name())?.strip_prefix(',')

@@ -58,7 +58,7 @@ fn an_error_is_the_distance_to_where_the_aircraft_was_at_the_time_that_was_told(
     let sent_at = Instant::from_millis(2_450);
     let (phase, errors) =
         judge(sent_at, &told, Alternative::Three, 0.5, &frame, &fixes, &NEVER).expect("it counts");
-    assert_eq!(phase, Phase::Constant);
+    assert_eq!(phase, MotionPhase::Constant);
     for (found, expected) in errors.iter().zip([0.0, 3.0, 4.0]) {
         assert!((found - expected).abs() < 0.02, "{errors:?}");
     }
@@ -86,22 +86,22 @@ fn of_the_original_nothing_counts_beyond_its_threshold() {
 fn a_beacon_belongs_to_the_manoeuvre_that_it_tells_of() {
     let s = Instant::from_secs;
     let m = Manoeuvres { fast_at: s(10), turn: (s(50), s(60)), slow_at: s(100) };
-    assert_eq!(m.during(s(9), s(15)), Phase::Start);
-    assert_eq!(m.during(s(20), s(26)), Phase::Constant);
-    assert_eq!(m.during(s(46), s(52)), Phase::Turn);
-    assert_eq!(m.during(s(59), s(65)), Phase::Turn);
-    assert_eq!(m.during(s(60), s(66)), Phase::Constant);
-    assert_eq!(m.during(s(97), s(103)), Phase::Braking);
+    assert_eq!(m.during(s(9), s(15)), MotionPhase::Start);
+    assert_eq!(m.during(s(20), s(26)), MotionPhase::Constant);
+    assert_eq!(m.during(s(46), s(52)), MotionPhase::Turn);
+    assert_eq!(m.during(s(59), s(65)), MotionPhase::Turn);
+    assert_eq!(m.during(s(60), s(66)), MotionPhase::Constant);
+    assert_eq!(m.during(s(97), s(103)), MotionPhase::Braking);
 }
 
 #[test]
 fn at_constant_speed_the_errors_stay_below_the_published_ones() {
     for f in FLOWN.iter() {
-        let constant = figures(f, Some(Phase::Constant));
+        let constant = figures(f, Some(MotionPhase::Constant));
         let most_m = if f.alternative == Alternative::Enhanced { 1.0 } else { 4.0 };
         assert!(constant.max_m <= most_m && constant.mean_m < 2.0, "{:?}: {constant:?}", f.alternative);
         assert!(constant.beacons > 500, "most of the flight: {constant:?}");
-        for phase in [Phase::Start, Phase::Turn, Phase::Braking] {
+        for phase in [MotionPhase::Start, MotionPhase::Turn, MotionPhase::Braking] {
             let manoeuvre = figures(f, Some(phase));
             assert!(manoeuvre.max_m > 2.0 * constant.max_m, "{:?} {phase:?}: {manoeuvre:?}", f.alternative);
         }
@@ -114,12 +114,12 @@ fn each_alternative_is_better_than_the_one_before_where_the_thesis_says_so() {
     let (one, two, three, e) =
         (Alternative::One, Alternative::Two, Alternative::Three, Alternative::Enhanced);
     // The projection mends the turn, and only that (figure 5.4).
-    assert!(of(two, Phase::Turn).max_m < 0.7 * of(one, Phase::Turn).max_m);
-    assert_eq!(of(two, Phase::Start).max_m, of(one, Phase::Start).max_m);
+    assert!(of(two, MotionPhase::Turn).max_m < 0.7 * of(one, MotionPhase::Turn).max_m);
+    assert_eq!(of(two, MotionPhase::Start).max_m, of(one, MotionPhase::Start).max_m);
     // The acceleration mends start and stop, and shortens all peaks (figure 5.6).
-    assert!(of(three, Phase::Start).max_m < 0.3 * of(two, Phase::Start).max_m);
-    assert!(of(three, Phase::Braking).max_m < of(two, Phase::Braking).max_m);
-    for phase in [Phase::Start, Phase::Turn, Phase::Braking] {
+    assert!(of(three, MotionPhase::Start).max_m < 0.3 * of(two, MotionPhase::Start).max_m);
+    assert!(of(three, MotionPhase::Braking).max_m < of(two, MotionPhase::Braking).max_m);
+    for phase in [MotionPhase::Start, MotionPhase::Turn, MotionPhase::Braking] {
         assert!(of(three, phase).peak_s < of(two, phase).peak_s, "{phase:?}");
         // MBCAP-e is better everywhere (figure 5.15).
         assert!(of(e, phase).max_m < of(three, phase).max_m, "{phase:?}");
@@ -128,7 +128,7 @@ fn each_alternative_is_better_than_the_one_before_where_the_thesis_says_so() {
     // For MBCAP and MBCAP-e the turn is the worst of all.
     for alternative in [three, e] {
         let worst = figures(flown(alternative), None).max_m;
-        assert_eq!(of(alternative, Phase::Turn).max_m, worst, "{alternative:?}");
+        assert_eq!(of(alternative, MotionPhase::Turn).max_m, worst, "{alternative:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::statistics::Summary;
 use super::{Row, SOFT_M, line};
-use crate::flight::Flight;
+use crate::flight::FlightResult;
 
 /// Separations beyond this are shown as such, metres.
 const FAR_M: f64 = 1_000.0;
@@ -30,7 +30,8 @@ pub fn table(rows: &[Row]) -> String {
             Some(variant) => format!("{}, {}", s.name, variant.name()),
             None => s.name.clone(),
         });
-        let mean = |of: fn(&Flight) -> f64| Summary::of(row.flights.iter().map(of)).map_or(0.0, |s| s.mean);
+        let mean =
+            |of: fn(&FlightResult) -> f64| Summary::of(row.flights.iter().map(of)).map_or(0.0, |s| s.mean);
         let separation = Summary::of(row.flights.iter().map(|f| f.swarm.separation_min_m.min(FAR_M)));
         let (mean_m, least_m) = separation.map_or((0.0, 0.0), |s| (s.mean, s.range.0));
         let failed = row.flights.iter().filter(|f| !f.succeeded()).count();
@@ -41,7 +42,7 @@ pub fn table(rows: &[Row]) -> String {
                 "{values}{flown:<36} {:>7}  {failed:>6}  {:>6.1} s  {:>7.1}  {mean_m:>8.2} m {least_m:>6.2} m {near:>9}  {:>14.0}",
                 row.flights.len(),
                 mean(|f| f.aircraft.iter().map(|a| a.flight_time_s).fold(0.0, f64::max)),
-                mean(Flight::stops),
+                mean(FlightResult::stops),
                 mean(|f| f.radio.sent as f64),
             ),
         );

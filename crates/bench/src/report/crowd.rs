@@ -2,7 +2,7 @@
 
 use super::statistics::Summary;
 use super::{HARD_M, Row, SOFT_M, line};
-use crate::flight::Flight;
+use crate::flight::FlightResult;
 use crate::scenario::Variant;
 use wingbeat_sim::encounters::{Encounter, NEAR_M};
 use wingbeat_sim::observer::AircraftFigures;
@@ -34,7 +34,7 @@ pub fn table(rows: &[Row]) -> String {
     t
 }
 
-fn count(flight: &Flight, near: impl Fn(&&Encounter) -> bool) -> f64 {
+fn count(flight: &FlightResult, near: impl Fn(&&Encounter) -> bool) -> f64 {
     flight.encounters.iter().filter(near).count() as f64
 }
 
@@ -47,7 +47,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     /// A quantity of each flight, under the name that the published data has for it.
-    fn of(&mut self, text: &str, name: &str, counts: bool, each: impl Fn(&Flight) -> Option<f64>) {
+    fn of(&mut self, text: &str, name: &str, counts: bool, each: impl Fn(&FlightResult) -> Option<f64>) {
         let Some(summary) = Summary::of(self.row.flights.iter().filter_map(each)) else { return };
         let spread = if counts { summary.spread_of_counts() } else { summary.spread() };
         let published =
@@ -111,7 +111,7 @@ fn block(t: &mut String, row: &Row, off: Option<&Row>) {
 }
 
 fn spread_of(l: &mut Line<'_>, text: &str, name: &str, value: impl Fn(&AircraftFigures) -> f64) {
-    let summary = |f: &Flight| Summary::of(f.aircraft.iter().map(&value));
+    let summary = |f: &FlightResult| Summary::of(f.aircraft.iter().map(&value));
     l.of(&format!("{text}, min of aircraft"), &format!("{name}_min"), false, |f| Some(summary(f)?.range.0));
     l.of(&format!("{text}, mean"), &format!("{name}_mean"), false, |f| Some(summary(f)?.mean));
     l.of(&format!("{text}, max of aircraft"), &format!("{name}_max"), false, |f| Some(summary(f)?.range.1));
@@ -120,13 +120,13 @@ fn spread_of(l: &mut Line<'_>, text: &str, name: &str, value: impl Fn(&AircraftF
 /// What the protocol costs, aircraft by aircraft against the same flight without.
 fn overhead(l: &mut Line<'_>, off: &Row) {
     let row = l.row;
-    let added = |f: &Flight, value: fn(&AircraftFigures) -> f64| {
+    let added = |f: &FlightResult, value: fn(&AircraftFigures) -> f64| {
         let place = row.flights.iter().position(|g| std::ptr::eq(f, g))?;
         let without = &off.flights.get(place)?.aircraft;
         Summary::of(f.aircraft.iter().zip(without).map(|(with, without)| value(with) - value(without)))
     };
-    let time = |f: &Flight| added(f, |a| a.flight_time_s);
-    let length = |f: &Flight| added(f, |a| a.distance_m);
+    let time = |f: &FlightResult| added(f, |a| a.flight_time_s);
+    let length = |f: &FlightResult| added(f, |a| a.distance_m);
     l.of("overhead per aircraft, mean (s)", "overhead_s_mean", false, |f| Some(time(f)?.mean));
     l.of("overhead, max of aircraft (s)", "flight_time_s_max_overhead", false, |f| Some(time(f)?.range.1));
     l.of("seconds per risk of an aircraft", "", false, |f| {

@@ -53,7 +53,7 @@ pub fn table(rows: &[Row]) -> String {
             name = &row.name;
             line(&mut t, name);
         }
-        let ours = |errors: fn(&crate::flight::Flight) -> &Errors| -> [f64; 3] {
+        let ours = |errors: fn(&crate::flight::FlightResult) -> &Errors| -> [f64; 3] {
             let spreads: Vec<Spread> = row.flights.iter().map(|f| errors(f).of_slaves()).collect();
             [Spread::mean, Spread::max, Spread::deviation].map(|of| mean(spreads.iter().map(of)))
         };
@@ -105,7 +105,7 @@ pub fn table(rows: &[Row]) -> String {
     );
     for row in rows {
         let Some(task) = &row.follow else { continue };
-        let other = |of: fn(&Errors) -> &Spread, errors: fn(&crate::flight::Flight) -> &Errors| {
+        let other = |of: fn(&Errors) -> &Spread, errors: fn(&crate::flight::FlightResult) -> &Errors| {
             let all = |stat: fn(&Spread) -> f64| mean(row.flights.iter().map(|f| stat(of(errors(f)))));
             format!("{:>6.2} {:>6.2} {:>6.2}", all(Spread::mean), all(Spread::max), all(Spread::deviation))
         };

@@ -10,7 +10,7 @@ pub mod statistics;
 
 use std::fmt::Write as _;
 
-use crate::flight::{Flight, Radio};
+use crate::flight::{FlightResult, Radio};
 use crate::scenario::FollowTask;
 use crate::scenario::{Scenario, Task, Variant};
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
@@ -83,14 +83,14 @@ pub struct Row {
     /// Number of waypoints.
     pub waypoints: usize,
     /// One flight per repeat.
-    pub flights: Vec<Flight>,
+    pub flights: Vec<FlightResult>,
     /// The same flown by one aircraft alone, where the table asks for it.
-    pub alone: Vec<Flight>,
+    pub alone: Vec<FlightResult>,
 }
 
 impl Row {
     /// The flights of a scenario; without one an empty row.
-    pub fn of(scenario: Option<&Scenario>, flights: Vec<Flight>, alone: Vec<Flight>) -> Self {
+    pub fn of(scenario: Option<&Scenario>, flights: Vec<FlightResult>, alone: Vec<FlightResult>) -> Self {
         Self {
             scenario: scenario.cloned(),
             mission: scenario.map_or_else(String::new, Scenario::label),
@@ -119,7 +119,7 @@ pub fn flights(rows: &[Row]) -> String {
         let n = row.flights.len();
         let failed = row.flights.iter().filter(|f| !f.succeeded()).count();
         // Without a leader whose mission it is: from the first take-off to the last landing.
-        let longest = |f: &Flight| f.aircraft.iter().map(|a| a.flight_time_s).fold(0.0, f64::max);
+        let longest = |f: &FlightResult| f.aircraft.iter().map(|a| a.flight_time_s).fold(0.0, f64::max);
         let time = mean(
             row.flights
                 .iter()

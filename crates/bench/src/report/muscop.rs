@@ -5,7 +5,7 @@ use wingbeat_sim::channel::{Losses, Model, REACH_M};
 use wingbeat_sim::observer::Spread;
 
 use super::{Row, line, mean};
-use crate::flight::Flight;
+use crate::flight::FlightResult;
 use crate::scenario::{Scenario, Task};
 
 /// Thesis Table 6.2 as data.
@@ -69,7 +69,10 @@ pub fn overhead(rows: &[Row]) -> String {
 }
 
 /// What all followers of some flights come to.
-fn pooled<'a>(flights: impl Iterator<Item = &'a Flight>, of: impl Fn(&'a Flight) -> &'a Spread) -> Spread {
+fn pooled<'a>(
+    flights: impl Iterator<Item = &'a FlightResult>,
+    of: impl Fn(&'a FlightResult) -> &'a Spread,
+) -> Spread {
     let mut all = Spread::default();
     flights.for_each(|f| all.merge(of(f)));
     all
@@ -117,7 +120,7 @@ pub fn offsets(rows: &[Row]) -> String {
     for (scenario, group) in grouped(rows, |s| Some((channel(s), swarm(s)?.0))) {
         let Some((formation, ..)) = swarm(scenario) else { continue };
         let flights = || group.iter().flat_map(|r| &r.flights);
-        let over_missions = |of: fn(&Flight) -> &Spread| {
+        let over_missions = |of: fn(&FlightResult) -> &Spread| {
             let spreads: Vec<Spread> = group.iter().map(|row| pooled(row.flights.iter(), of)).collect();
             let max = spreads.iter().map(Spread::max).fold(0.0, f64::max);
             [mean(spreads.iter().map(Spread::mean)), max, mean(spreads.iter().map(Spread::deviation))]
@@ -253,7 +256,7 @@ mod tests {
     #[test]
     fn figures_of_one_kind_are_put_together_and_others_apart() {
         let flight = |time_offset_s: f64| {
-            let mut flight = Flight {
+            let mut flight = FlightResult {
                 aircraft: vec![],
                 swarm: Default::default(),
                 encounters: vec![],

@@ -276,7 +276,7 @@ mod tests {
     }
 
     /// The published flight's shape, once.
-    fn flown(change: impl FnOnce(&mut FollowTask)) -> crate::flight::Flight {
+    fn flown(change: impl FnOnce(&mut FollowTask)) -> crate::flight::FlightResult {
         let mut task = FollowTask { heading_noise_rad: 1.1f64.to_radians(), ..FollowTask::new() };
         change(&mut task);
         let scenario = Scenario::new("test", Task::Follow(task));

@@ -41,7 +41,7 @@ use wingbeat_radio::Clock;
 use wingbeat_sim::motion::WindParameters;
 
 use crate::fleet::{Ended, Fact, Facts, Fleet};
-use crate::flight::{self, Flight};
+use crate::flight::{self, FlightResult};
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
 use crate::run::alone;
@@ -119,7 +119,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         let flown_alone = each(&config, &program, &lone, &name, &mut ended, &mut stop).await?;
         let (Some(flown), Some(flown_alone)) = (flown, flown_alone) else { return Ok(Ended::Stopped) };
         let limit = config.plan.time_limit();
-        let simulate = |flights: &[(Scenario, u64)]| -> Result<Vec<Flight>> {
+        let simulate = |flights: &[(Scenario, u64)]| -> Result<Vec<FlightResult>> {
             flights.iter().map(|(scenario, seed)| flight::fly(scenario, *seed, limit)).collect()
         };
         let (simulated, simulated_alone) = (simulate(&flights)?, simulate(&lone)?);
@@ -157,7 +157,7 @@ async fn each(
     name: &str,
     ended: &mut Ended,
     stop: &mut (impl Future<Output = ()> + Unpin),
-) -> Result<Option<Vec<Flight>>> {
+) -> Result<Option<Vec<FlightResult>>> {
     let mut flown = Vec::new();
     for (repeat, (scenario, seed)) in flights.iter().enumerate() {
         let name = format!("{name}{}-", repeat + 1);
@@ -173,9 +173,12 @@ async fn each(
 
 /// The rows of a scenario, each with its flights by one aircraft alone: flown by SITL, and by simulated flight
 /// controllers in virtual time.
-fn compared(flights: &[(Scenario, u64)], [real, simulated]: [(&[Flight], Vec<Flight>); 2]) -> [Row; 2] {
+fn compared(
+    flights: &[(Scenario, u64)],
+    [real, simulated]: [(&[FlightResult], Vec<FlightResult>); 2],
+) -> [Row; 2] {
     let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
-    let row = |how: &str, (flown, alone): (&[Flight], Vec<Flight>)| Row {
+    let row = |how: &str, (flown, alone): (&[FlightResult], Vec<FlightResult>)| Row {
         mission: format!("{name}, {how}"),
         name: format!("{name}, {how}"),
         ..Row::of(flights.first().map(|(scenario, _)| scenario), flown.to_vec(), alone)
@@ -191,7 +194,7 @@ async fn one(
     seed: u64,
     name: &str,
     stop: &mut (impl Future<Output = ()> + Unpin),
-) -> Result<Option<(Flight, bool)>> {
+) -> Result<Option<(FlightResult, bool)>> {
     let mut processes = Processes::start(config, program, scenario, seed)?;
     let flown = {
         let instance = processes.instance;
@@ -294,7 +297,7 @@ async fn in_the_air(
     scenario: &Scenario,
     seed: u64,
     instance: u16,
-) -> Result<(Flight, bool)> {
+) -> Result<(FlightResult, bool)> {
     let instances = instance..instance + scenario.aircraft() as u16;
     let mut monitors = Vec::new();
     for port in instances.clone().map(ports::serial1) {
@@ -335,7 +338,7 @@ async fn in_the_air(
     let observer = fleet.watch(Some(&ground), config.plan.time_limit()).await?;
     let rates: Vec<_> = monitors.iter().map(|m| m.reports().rate.clone()).collect();
     fleet.report(&observer);
-    let flight = Flight {
+    let flight = FlightResult {
         following: observer.following().clone(),
         aircraft: observer.aircraft(),
         swarm: observer.swarm().clone(),

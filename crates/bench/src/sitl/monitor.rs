@@ -95,7 +95,7 @@ impl Reports {
             }
             _ => {}
         }
-        self.telemetry.absorb(wingbeat_geo::Instant::from_micros(since.as_micros() as u64), frame);
+        self.telemetry.on_frame(wingbeat_geo::Instant::from_micros(since.as_micros() as u64), frame);
     }
 }
 

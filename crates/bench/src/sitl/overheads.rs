@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::flight::Flight;
+use crate::flight::FlightResult;
 use crate::scenario::{Scenario, Task, Variant};
 
 /// Thesis Table 5.5 as data.
@@ -14,9 +14,9 @@ pub(crate) struct Pair {
     /// What was flown.
     pub(crate) scenario: Scenario,
     /// With real ArduCopters, once per repeat.
-    pub(crate) real: Vec<Flight>,
+    pub(crate) real: Vec<FlightResult>,
     /// With simulated flight controllers, once per repeat.
-    pub(crate) simulated: Vec<Flight>,
+    pub(crate) simulated: Vec<FlightResult>,
 }
 
 impl Pair {
@@ -39,7 +39,7 @@ pub(crate) fn table(pairs: &[Pair]) -> String {
         let (Some(protocol), Some(without)) = (protocol, pairs.iter().find(is_yardstick)) else { continue };
         for uav in 0..with.scenario.aircraft() {
             let [simulator, multicopter] = published(&with.scenario.name, uav, protocol);
-            let ours = |with: &[Flight], without: &[Flight]| {
+            let ours = |with: &[FlightResult], without: &[FlightResult]| {
                 let (on, off) = (flight_time_s(with, uav), flight_time_s(without, uav));
                 format!("{on:>7.1} {off:>7.1} {:>6.1}", on - off)
             };
@@ -78,12 +78,12 @@ pub(crate) fn table(pairs: &[Pair]) -> String {
     )
 }
 
-fn flight_time_s(flights: &[Flight], uav: usize) -> f64 {
+fn flight_time_s(flights: &[FlightResult], uav: usize) -> f64 {
     let times = flights.iter().filter_map(|f| f.aircraft.get(uav)).map(|a| a.flight_time_s);
     times.sum::<f64>() / flights.len().max(1) as f64
 }
 
-fn separation_m(flights: &[Flight]) -> f64 {
+fn separation_m(flights: &[FlightResult]) -> f64 {
     flights.iter().map(|f| f.swarm.separation_min_m).fold(f64::INFINITY, f64::min)
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn pair(name: &str, variant: Variant, real_s: [f64; 2], simulated_s: [f64; 2]) -> Pair {
         let mission = OwnMission { speed_m_s: 10.0, points: Vec::new(), start: None };
         let task = OwnTask { variant, missions: vec![mission.clone(), mission] };
-        let flight = |times_s: [f64; 2]| Flight {
+        let flight = |times_s: [f64; 2]| FlightResult {
             following: Following::default(),
             aircraft: times_s
                 .map(|flight_time_s| AircraftFigures { flight_time_s, ..AircraftFigures::default() })

@@ -13,7 +13,7 @@ use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::streams::Streams;
-use wingbeat_autopilot::telemetry::Event;
+use wingbeat_autopilot::telemetry::TelemetryEvent;
 use wingbeat_autopilot::{Progress, Telemetry, Transmit};
 use wingbeat_bench::scenario::ORIGIN;
 use wingbeat_bench::sitl::parameters::{Wanted, file};
@@ -57,7 +57,7 @@ pub(crate) struct Client {
     began: time::Instant,
     decoder: Decoder,
     pub(crate) telemetry: Telemetry,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<TelemetryEvent>,
     outgoing: Outgoing,
     streams: Streams,
     heartbeat: Heartbeat,
@@ -158,10 +158,10 @@ impl Client {
         }
         let mut restarted = false;
         self.decoder.push_at(now, &buffer[..len], |frame| {
-            match self.telemetry.absorb(now, &frame) {
-                Event::Other | Event::Position | Event::Heartbeat { .. } => {}
+            match self.telemetry.on_frame(now, &frame) {
+                TelemetryEvent::Other | TelemetryEvent::Position | TelemetryEvent::Heartbeat { .. } => {}
                 event => {
-                    restarted |= event == Event::Rebooted;
+                    restarted |= event == TelemetryEvent::Rebooted;
                     self.events.push(event);
                 }
             }

@@ -101,7 +101,7 @@ impl Config {
 }
 
 impl Configuration for Config {
-    type Flight = FollowMe;
+    type Machine = FollowMe;
     const SECTION: &'static str = "follow_me";
 
     fn me(&self) -> VehicleId {

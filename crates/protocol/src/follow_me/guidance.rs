@@ -33,7 +33,7 @@ const SITE_DIRECTIONS: u32 = 16;
 
 /// States of the flight (thesis figure 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flight {
+pub enum GuidanceState {
     /// The leader: until its pilot has it at height. A slave, there *WaitMaster*: until the leader leads.
     Ready,
     /// The leader leads.
@@ -52,7 +52,7 @@ pub enum Flight {
     },
 }
 
-type Swarm = swarm::Swarm<Flight>;
+type Swarm = swarm::Swarm<GuidanceState>;
 
 /// What one aircraft knows of the flight.
 #[derive(Clone, Debug)]
@@ -143,57 +143,70 @@ impl Guidance {
         swarm.timers_mut().set(Timer::LeaderSilent, now + self.config.leader_timeout);
     }
 
-    fn next_of_leader(&self, swarm: &Swarm, now: Instant, flight: Flight) -> Option<Transition<Flight>> {
+    fn next_of_leader(
+        &self,
+        swarm: &Swarm,
+        now: Instant,
+        flight: GuidanceState,
+    ) -> Option<Transition<GuidanceState>> {
         let is_armed = swarm.ownship().is_armed();
         let (height_m, is_in_land) =
             swarm.ownship().telemetry().map_or((0.0, false), |own| (own.height_m, own.landing));
         let lands = is_in_land || !is_armed || height_m < LANDS_BELOW * self.config.height_m;
-        let descending = Transition::to(State::Flying(Flight::Descending { until: now + LANDING_CALL }));
+        let descending =
+            Transition::to(State::Flying(GuidanceState::Descending { until: now + LANDING_CALL }));
         match flight {
-            Flight::Ready if is_armed && height_m >= AT_HEIGHT * self.config.height_m => {
-                Some(Transition::to(State::Flying(Flight::FollowMe)))
+            GuidanceState::Ready if is_armed && height_m >= AT_HEIGHT * self.config.height_m => {
+                Some(Transition::to(State::Flying(GuidanceState::FollowMe)))
             }
             // A climb that was broken off: the slaves that wait in their slots have to land too.
-            Flight::Ready if self.was_up && (is_in_land || !is_armed) => Some(descending),
-            Flight::FollowMe if lands => Some(descending),
-            Flight::Descending { until } if !is_armed && now >= until => {
+            GuidanceState::Ready if self.was_up && (is_in_land || !is_armed) => Some(descending),
+            GuidanceState::FollowMe if lands => Some(descending),
+            GuidanceState::Descending { until } if !is_armed && now >= until => {
                 Some(Transition::to(State::Finished))
             }
-            Flight::Ready
-            | Flight::FollowMe
-            | Flight::Following
-            | Flight::LeaderLost { .. }
-            | Flight::Descending { .. } => None,
+            GuidanceState::Ready
+            | GuidanceState::FollowMe
+            | GuidanceState::Following
+            | GuidanceState::LeaderLost { .. }
+            | GuidanceState::Descending { .. } => None,
         }
     }
 
-    fn next_of_slave(&self, swarm: &Swarm, now: Instant, flight: Flight) -> Option<Transition<Flight>> {
+    fn next_of_slave(
+        &self,
+        swarm: &Swarm,
+        now: Instant,
+        flight: GuidanceState,
+    ) -> Option<Transition<GuidanceState>> {
         let is_silent = swarm.timers().is_due(Timer::LeaderSilent, now);
-        let following = Transition::to(State::Flying(Flight::Following));
+        let following = Transition::to(State::Flying(GuidanceState::Following));
         if is_called_to_land(swarm) {
             return Some(Transition::to(self.landing(swarm)));
         }
         match flight {
-            Flight::Ready if self.is_fresh => Some(following),
-            Flight::Ready | Flight::Following if is_silent => Some(self.without_leader(swarm, now)),
-            Flight::LeaderLost { .. } if self.is_fresh && self.config.follows_again => Some(following),
-            Flight::LeaderLost { land_at } if now >= land_at => {
+            GuidanceState::Ready if self.is_fresh => Some(following),
+            GuidanceState::Ready | GuidanceState::Following if is_silent => {
+                Some(self.without_leader(swarm, now))
+            }
+            GuidanceState::LeaderLost { .. } if self.is_fresh && self.config.follows_again => Some(following),
+            GuidanceState::LeaderLost { land_at } if now >= land_at => {
                 Some(Transition::because(State::Aborted(Abort::LAND), Reason::LeaderSilentUndecided))
             }
-            Flight::Ready
-            | Flight::FollowMe
-            | Flight::Following
-            | Flight::LeaderLost { .. }
-            | Flight::Descending { .. } => None,
+            GuidanceState::Ready
+            | GuidanceState::FollowMe
+            | GuidanceState::Following
+            | GuidanceState::LeaderLost { .. }
+            | GuidanceState::Descending { .. } => None,
         }
     }
 
     /// As configured.
-    fn without_leader(&self, swarm: &Swarm, now: Instant) -> Transition<Flight> {
+    fn without_leader(&self, swarm: &Swarm, now: Instant) -> Transition<GuidanceState> {
         let ending = match self.config.leader_lost {
             LeaderLost::Hold => {
                 let land_at = now + swarm.config().hold_before_landing;
-                return Transition::to(State::Flying(Flight::LeaderLost { land_at }));
+                return Transition::to(State::Flying(GuidanceState::LeaderLost { land_at }));
             }
             LeaderLost::Land => EndFlight::Land,
             LeaderLost::Return => EndFlight::Return,
@@ -229,7 +242,7 @@ impl Guidance {
 
     /// Where the formation is while this aircraft leads it.
     pub(super) fn formation_around(&self, swarm: &Swarm) -> Option<FormationCenter> {
-        let leads = swarm.state() == State::Flying(Flight::FollowMe);
+        let leads = swarm.state() == State::Flying(GuidanceState::FollowMe);
         let ((_, heading_rad), here) = self.heading.filter(|_| leads).zip(swarm.ownship().point())?;
         Some(FormationCenter::Position(here, heading_rad))
     }
@@ -238,7 +251,7 @@ impl Guidance {
     /// until the leader leads: that is where the slaves wait.
     fn turn_formation(&mut self, swarm: &Swarm, now: Instant) {
         let planned_rad = plan::heading_rad(swarm.assignment().plan());
-        if swarm.state() != State::Flying(Flight::FollowMe) {
+        if swarm.state() != State::Flying(GuidanceState::FollowMe) {
             self.heading = Some((now, planned_rad));
             return;
         }
@@ -254,8 +267,8 @@ impl Guidance {
 
     /// What the leader broadcasts about itself; none where it does not know it.
     pub(super) fn coordinates(&self, swarm: &Swarm) -> Option<Coordinates> {
-        let leads = swarm.state() == State::Flying(Flight::FollowMe);
-        let is_ready = swarm.state() == State::Flying(Flight::Ready) && swarm.is_master();
+        let leads = swarm.state() == State::Flying(GuidanceState::FollowMe);
+        let is_ready = swarm.state() == State::Flying(GuidanceState::Ready) && swarm.is_master();
         if !leads && !is_ready {
             return None;
         }
@@ -272,16 +285,18 @@ impl Guidance {
         let (height_m, is_leader, slot) =
             (self.config.height_m, swarm.is_master(), swarm.assignment().slot());
         match swarm.state() {
-            State::Flying(Flight::Ready) if is_leader => {
+            State::Flying(GuidanceState::Ready) if is_leader => {
                 text!("waiting for its pilot to be at {height_m} m")
             }
-            State::Flying(Flight::Ready) => text!("in slot {slot}, waiting for the leader"),
-            State::Flying(Flight::FollowMe) => text!("flown by its pilot, telling where it is"),
-            State::Flying(Flight::Following) => text!("following in slot {slot}"),
-            State::Flying(Flight::LeaderLost { .. }) => {
+            State::Flying(GuidanceState::Ready) => text!("in slot {slot}, waiting for the leader"),
+            State::Flying(GuidanceState::FollowMe) => text!("flown by its pilot, telling where it is"),
+            State::Flying(GuidanceState::Following) => text!("following in slot {slot}"),
+            State::Flying(GuidanceState::LeaderLost { .. }) => {
                 text!("the leader is silent: holding, then landing")
             }
-            State::Flying(Flight::Descending { .. }) => text!("landed by its pilot, calling all to land"),
+            State::Flying(GuidanceState::Descending { .. }) => {
+                text!("landed by its pilot, calling all to land")
+            }
             State::TakingOff(_) if is_leader => {
                 text!("waiting for {} to be in their slots", swarm.missing(swarm.take_off().in_slot()))
             }
@@ -300,7 +315,7 @@ impl Guidance {
 }
 
 impl Host for Guidance {
-    type Flight = Flight;
+    type FlyingState = GuidanceState;
 
     fn on_message(
         &mut self,
@@ -312,24 +327,24 @@ impl Host for Guidance {
         let is_from_leader = slot == swarm.members().leader();
         if let Message::Coordinates(coordinates) = message {
             if !is_from_leader {
-                return Err(Refused::Stranger);
+                return Err(Refused::UnexpectedSender);
             }
             return self.on_coordinates(swarm, now, *coordinates);
         }
         if matches!(message, Message::Land { .. }) {
             if !is_from_leader {
-                return Err(Refused::Stranger);
+                return Err(Refused::UnexpectedSender);
             }
             self.on_leader(swarm, now);
         }
         Ok(())
     }
 
-    fn next(&self, swarm: &Swarm, now: Instant, trigger: Trigger) -> Option<Transition<Flight>> {
+    fn next(&self, swarm: &Swarm, now: Instant, trigger: Trigger) -> Option<Transition<GuidanceState>> {
         let is_leader = swarm.is_master();
         match swarm.state() {
             State::SetupFinished if trigger == Trigger::Command(Command::Start) => {
-                Some(Transition::to(State::Flying(Flight::Ready)))
+                Some(Transition::to(State::Flying(GuidanceState::Ready)))
             }
             State::SetupFinished if !is_leader && is_called_to_land(swarm) => {
                 Some(Transition::to(self.landing(swarm)))
@@ -357,22 +372,25 @@ impl Host for Guidance {
         let State::Flying(flight) = swarm.state() else { return None };
         match flight {
             // A leader that was never received may not have been started yet: it is waited for as long as an operator.
-            Flight::Ready if !swarm.timers().is_set(Timer::LeaderSilent) => {
+            GuidanceState::Ready if !swarm.timers().is_set(Timer::LeaderSilent) => {
                 let ends_at = now + swarm.config().hold_before_landing;
                 swarm.timers_mut().set(Timer::LeaderSilent, ends_at);
             }
-            Flight::LeaderLost { .. } => {
+            GuidanceState::LeaderLost { .. } => {
                 self.is_fresh = false;
                 push(out, Action::Order(Order::Hold));
             }
-            Flight::Ready | Flight::FollowMe | Flight::Following | Flight::Descending { .. } => {}
+            GuidanceState::Ready
+            | GuidanceState::FollowMe
+            | GuidanceState::Following
+            | GuidanceState::Descending { .. } => {}
         }
         None
     }
 
     /// A slave flies after the last coordinates.
     fn act(&mut self, swarm: &mut Swarm, now: Instant, _: &Input<'_>, out: &mut Actions) -> Option<Urgency> {
-        if swarm.state() == State::Flying(Flight::Following) && core::mem::take(&mut self.is_fresh) {
+        if swarm.state() == State::Flying(GuidanceState::Following) && core::mem::take(&mut self.is_fresh) {
             let target = self.received.and_then(|(_, c)| slot_around(swarm, c));
             swarm.fly_to(now, target, out);
         }
@@ -380,10 +398,15 @@ impl Host for Guidance {
     }
 
     /// Besides the coordinates: the leader's call to land.
-    fn messages(&self, swarm: &Swarm, _: Instant, flight: Flight) -> [Option<Message>; 2] {
+    fn messages(&self, swarm: &Swarm, _: Instant, flight: GuidanceState) -> [Option<Message>; 2] {
         match flight {
-            Flight::Descending { .. } => [swarm.ownship().point().map(|at| Message::Land { at }), None],
-            Flight::Ready | Flight::FollowMe | Flight::Following | Flight::LeaderLost { .. } => [None, None],
+            GuidanceState::Descending { .. } => {
+                [swarm.ownship().point().map(|at| Message::Land { at }), None]
+            }
+            GuidanceState::Ready
+            | GuidanceState::FollowMe
+            | GuidanceState::Following
+            | GuidanceState::LeaderLost { .. } => [None, None],
         }
     }
 
@@ -421,21 +444,22 @@ impl Host for Guidance {
         let State::Flying(flight) = swarm.state() else { return false };
         match flight {
             // Only the end of its call to land.
-            Flight::Descending { .. } if !swarm.ownship().is_armed() => false,
+            GuidanceState::Descending { .. } if !swarm.ownship().is_armed() => false,
             _ if swarm.is_master() => timer == Timer::Coordinates,
-            Flight::LeaderLost { .. } => false,
-            Flight::Ready | Flight::FollowMe | Flight::Following | Flight::Descending { .. } => {
-                timer == Timer::LeaderSilent
-            }
+            GuidanceState::LeaderLost { .. } => false,
+            GuidanceState::Ready
+            | GuidanceState::FollowMe
+            | GuidanceState::Following
+            | GuidanceState::Descending { .. } => timer == Timer::LeaderSilent,
         }
     }
 
     fn deadline(&self, swarm: &Swarm) -> Option<(Instant, &'static str)> {
         match swarm.state() {
-            State::Flying(Flight::Descending { until }) if !swarm.ownship().is_armed() => {
+            State::Flying(GuidanceState::Descending { until }) if !swarm.ownship().is_armed() => {
                 Some((until, "down"))
             }
-            State::Flying(Flight::LeaderLost { land_at }) => Some((land_at, "no operator decided")),
+            State::Flying(GuidanceState::LeaderLost { land_at }) => Some((land_at, "no operator decided")),
             State::SetupFinished => leader_lost_at(swarm).map(|at| (at, "leader silent")),
             State::Start
             | State::Setup
@@ -458,12 +482,12 @@ impl Host for Guidance {
 pub(super) fn state_id(swarm: &Swarm) -> StateId {
     let State::Flying(flight) = swarm.state() else { return swarm.state_id().unwrap_or(StateId::Following) };
     match flight {
-        Flight::Ready if swarm.is_master() => StateId::Ready,
-        Flight::Ready => StateId::WaitMaster,
-        Flight::FollowMe => StateId::FollowMe,
-        Flight::Following => StateId::Following,
-        Flight::LeaderLost { .. } => StateId::LeaderLost,
-        Flight::Descending { .. } => StateId::Landing,
+        GuidanceState::Ready if swarm.is_master() => StateId::Ready,
+        GuidanceState::Ready => StateId::WaitMaster,
+        GuidanceState::FollowMe => StateId::FollowMe,
+        GuidanceState::Following => StateId::Following,
+        GuidanceState::LeaderLost { .. } => StateId::LeaderLost,
+        GuidanceState::Descending { .. } => StateId::Landing,
     }
 }
 

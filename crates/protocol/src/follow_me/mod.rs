@@ -23,7 +23,7 @@ mod guidance;
 mod tests;
 
 pub use config::{Config, Landing, LeaderLost};
-pub use guidance::Flight;
+pub use guidance::GuidanceState;
 
 use wingbeat_geo::Instant;
 use wingbeat_wire::Point;
@@ -37,12 +37,12 @@ use crate::{
 use guidance::Guidance;
 
 /// All states.
-pub type State = swarm::State<Flight>;
+pub type State = swarm::State<GuidanceState>;
 
 /// FollowMe on one aircraft.
 #[cfg_attr(test, derive(Clone))]
 pub struct FollowMe {
-    swarm: Swarm<Flight>,
+    swarm: Swarm<GuidanceState>,
     guidance: Guidance,
 }
 
@@ -69,9 +69,9 @@ impl FollowMe {
             return self.swarm.phase().unwrap_or(Phase::Waiting);
         };
         match flight {
-            Flight::FollowMe | Flight::Following => Phase::Moving,
-            Flight::Descending { .. } => Phase::Ending,
-            Flight::Ready | Flight::LeaderLost { .. } => Phase::Waiting,
+            GuidanceState::FollowMe | GuidanceState::Following => Phase::Moving,
+            GuidanceState::Descending { .. } => Phase::Ending,
+            GuidanceState::Ready | GuidanceState::LeaderLost { .. } => Phase::Waiting,
         }
     }
 

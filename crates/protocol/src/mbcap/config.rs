@@ -319,7 +319,7 @@ impl Prediction {
 }
 
 impl Configuration for Config {
-    type Flight = Mbcap;
+    type Machine = Mbcap;
     const SECTION: &'static str = "mbcap";
 
     fn me(&self) -> VehicleId {

@@ -223,7 +223,7 @@ impl Mbcap {
 
     fn receive(&mut self, now: Instant, from: VehicleId, message: &Message) -> Result<(), Refused> {
         let Message::Beacon(beacon) = message else {
-            return Err(Refused::Stranger);
+            return Err(Refused::UnexpectedSender);
         };
         let Some(local) = &self.local else {
             return Ok(());

@@ -20,7 +20,7 @@ const HOLD_LEAST: Duration = Duration::from_secs(1);
 
 /// States of the flight (thesis figure 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flight {
+pub enum BarrierState {
     /// At a waypoint, waiting for the others.
     WaypointReached {
         /// Its index in the route.
@@ -33,7 +33,7 @@ pub enum Flight {
     },
 }
 
-type Swarm = swarm::Swarm<Flight>;
+type Swarm = swarm::Swarm<BarrierState>;
 
 /// The barrier at the waypoints, on one aircraft.
 #[derive(Clone, Debug, Default)]
@@ -130,8 +130,8 @@ impl Barrier {
     /// command is older than that, so it counts only where no member is known to be behind.
     fn take_command(&mut self, swarm: &Swarm, slot: usize, report: &Report) {
         let State::Flying(flight) = swarm.state() else { return };
-        let (Flight::WaypointReached { waypoint: here } | Flight::MovingToWaypoint { waypoint: here }) =
-            flight;
+        let (BarrierState::WaypointReached { waypoint: here }
+        | BarrierState::MovingToWaypoint { waypoint: here }) = flight;
         let leader = swarm.members().leader();
         if swarm.is_leader() {
             return;
@@ -157,7 +157,7 @@ impl Barrier {
     }
 
     /// What follows for the leader at a waypoint.
-    fn next_of_leader(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<Flight>> {
+    fn next_of_leader(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<BarrierState>> {
         if swarm.timers().is_set(Timer::Blocked) {
             let ends = swarm.timers().is_due(Timer::Blocked, now);
             return ends.then_some(Transition::because(State::Aborted(Abort::LAND), Reason::FlightBlocked));
@@ -174,7 +174,12 @@ impl Barrier {
     }
 
     /// What follows for a follower at a waypoint.
-    fn next_of_follower(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<Flight>> {
+    fn next_of_follower(
+        &self,
+        swarm: &Swarm,
+        now: Instant,
+        waypoint: u16,
+    ) -> Option<Transition<BarrierState>> {
         let is_last = waypoint == last_waypoint(swarm);
         let leader_lands = swarm.landing().leader_site().is_some();
         let have_left = self.commanded > Some(waypoint + 1) && swarm.timers().is_due(Timer::Yield, now);
@@ -198,10 +203,10 @@ impl Barrier {
     }
 
     /// What follows once this aircraft is released from a waypoint.
-    fn next_leg(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<Flight>> {
+    fn next_leg(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<BarrierState>> {
         match swarm.clearance().next_leg(waypoint) {
             PathStatus::Clear => {
-                Some(Transition::to(State::Flying(Flight::MovingToWaypoint { waypoint: waypoint + 1 })))
+                Some(Transition::to(State::Flying(BarrierState::MovingToWaypoint { waypoint: waypoint + 1 })))
             }
             PathStatus::Occupied if !swarm.timers().is_due(Timer::Yield, now) => None,
             PathStatus::Occupied => Some(swarm.failure(now, Reason::NextLegOccupied)),
@@ -234,26 +239,28 @@ impl Barrier {
         let State::Flying(flight) = swarm.state() else { return swarm.detail().unwrap_or_default() };
         let last = last_waypoint(swarm);
         match flight {
-            Flight::WaypointReached { waypoint } if swarm.is_leader() => match swarm.missing(self.arrived) {
-                0 if swarm.timers().is_set(Timer::Blocked) => {
-                    text!("at waypoint {waypoint} of {last}, the leg past a lost aircraft is blocked")
+            BarrierState::WaypointReached { waypoint } if swarm.is_leader() => {
+                match swarm.missing(self.arrived) {
+                    0 if swarm.timers().is_set(Timer::Blocked) => {
+                        text!("at waypoint {waypoint} of {last}, the leg past a lost aircraft is blocked")
+                    }
+                    n => text!("at waypoint {waypoint} of {last}, waiting for {n}"),
                 }
-                n => text!("at waypoint {waypoint} of {last}, waiting for {n}"),
-            },
-            Flight::WaypointReached { waypoint } => text!("at waypoint {waypoint} of {last}"),
-            Flight::MovingToWaypoint { waypoint } => text!("to waypoint {waypoint} of {last}"),
+            }
+            BarrierState::WaypointReached { waypoint } => text!("at waypoint {waypoint} of {last}"),
+            BarrierState::MovingToWaypoint { waypoint } => text!("to waypoint {waypoint} of {last}"),
         }
     }
 }
 
 impl Host for Barrier {
-    type Flight = Flight;
+    type FlyingState = BarrierState;
 
     fn on_members(&mut self, swarm: &mut Swarm, now: Instant, change: MemberChange) {
         if change.is_leader_new {
             self.commanded = None;
         }
-        if let State::Flying(Flight::WaypointReached { waypoint }) = swarm.state()
+        if let State::Flying(BarrierState::WaypointReached { waypoint }) = swarm.state()
             && swarm.is_leader()
             && (change.is_check_due || change.is_leader_new)
         {
@@ -279,32 +286,37 @@ impl Host for Barrier {
         swarm.report_progress(slot, report.reached, report.departed_for);
         // Reported since this aircraft is here itself, and following it: one that still follows another is not left
         // alone.
-        if let State::Flying(Flight::WaypointReached { waypoint }) = swarm.state() {
+        if let State::Flying(BarrierState::WaypointReached { waypoint }) = swarm.state() {
             let is_here = swarm.traffic().reached(slot) >= Some(waypoint);
             self.arrived.set(slot, is_here && report.follows == swarm.assignment().slot());
         }
         if report.is_command && slot != swarm.members().leader() {
-            return Err(Refused::Stranger);
+            return Err(Refused::UnexpectedSender);
         }
         self.take_command(swarm, slot, &report);
         Ok(())
     }
 
-    fn next(&self, swarm: &Swarm, now: Instant, trigger: Trigger) -> Option<Transition<Flight>> {
-        let at_waypoint = |waypoint| Transition::to(State::Flying(Flight::WaypointReached { waypoint }));
+    fn next(&self, swarm: &Swarm, now: Instant, trigger: Trigger) -> Option<Transition<BarrierState>> {
+        let at_waypoint =
+            |waypoint| Transition::to(State::Flying(BarrierState::WaypointReached { waypoint }));
         match swarm.state() {
             State::SetupFinished if trigger == Trigger::Command(Command::Start) => Some(at_waypoint(0)),
-            State::Flying(Flight::WaypointReached { waypoint }) => match swarm.is_leader() {
+            State::Flying(BarrierState::WaypointReached { waypoint }) => match swarm.is_leader() {
                 true => self.next_of_leader(swarm, now, waypoint),
                 false => self.next_of_follower(swarm, now, waypoint),
             },
-            State::Flying(Flight::MovingToWaypoint { waypoint }) if swarm.has_arrived() => {
+            State::Flying(BarrierState::MovingToWaypoint { waypoint }) if swarm.has_arrived() => {
                 Some(at_waypoint(waypoint))
             }
-            State::Flying(Flight::MovingToWaypoint { .. }) if swarm.timers().is_due(Timer::Yield, now) => {
+            State::Flying(BarrierState::MovingToWaypoint { .. })
+                if swarm.timers().is_due(Timer::Yield, now) =>
+            {
                 Some(swarm.failure(now, Reason::LegOccupied))
             }
-            State::Flying(Flight::MovingToWaypoint { .. }) if swarm.timers().is_due(Timer::Leg, now) => {
+            State::Flying(BarrierState::MovingToWaypoint { .. })
+                if swarm.timers().is_due(Timer::Leg, now) =>
+            {
                 Some(swarm.failure(now, Reason::TargetNotReached))
             }
             State::MovingToLand if swarm.timers().is_due(Timer::Yield, now) => {
@@ -315,7 +327,7 @@ impl Host for Barrier {
             | State::ReadyToFly
             | State::TakingOff(_)
             | State::SetupFinished
-            | State::Flying(Flight::MovingToWaypoint { .. })
+            | State::Flying(BarrierState::MovingToWaypoint { .. })
             | State::MovingToLand
             | State::Landing
             | State::Finished
@@ -327,12 +339,12 @@ impl Host for Barrier {
         self.arrived = SlotSet::EMPTY;
         let State::Flying(flight) = swarm.state() else { return None };
         match flight {
-            Flight::WaypointReached { waypoint } => {
+            BarrierState::WaypointReached { waypoint } => {
                 swarm.timers_mut().stop(Timer::Blocked);
                 check_legs(swarm, now, waypoint);
                 None
             }
-            Flight::MovingToWaypoint { waypoint } => {
+            BarrierState::MovingToWaypoint { waypoint } => {
                 let target = swarm.assignment().route().get(usize::from(waypoint)).copied();
                 swarm.fly_to(now, target, out);
                 self.commanded_by = swarm.members().leader();
@@ -365,8 +377,10 @@ impl Host for Barrier {
             return None;
         }
         match swarm.state() {
-            State::Flying(Flight::WaypointReached { waypoint }) => self.limit_wait(swarm, now, waypoint),
-            State::Flying(Flight::MovingToWaypoint { .. }) | State::MovingToLand => {
+            State::Flying(BarrierState::WaypointReached { waypoint }) => {
+                self.limit_wait(swarm, now, waypoint)
+            }
+            State::Flying(BarrierState::MovingToWaypoint { .. }) | State::MovingToLand => {
                 keep_distance(swarm, now, out)
             }
             State::Start
@@ -380,7 +394,7 @@ impl Host for Barrier {
         }
     }
 
-    fn messages(&self, swarm: &Swarm, now: Instant, flight: Flight) -> [Option<Message>; 2] {
+    fn messages(&self, swarm: &Swarm, now: Instant, flight: BarrierState) -> [Option<Message>; 2] {
         let leader = swarm.members().leader();
         let at = swarm.position_at(now).unwrap_or_default();
         let one = |message| [Some(message), None];
@@ -392,22 +406,22 @@ impl Host for Barrier {
         };
         match flight {
             // A follower that missed the release to here still has to receive it, and all that the leader is present.
-            Flight::WaypointReached { waypoint } if swarm.is_leader() => {
+            BarrierState::WaypointReached { waypoint } if swarm.is_leader() => {
                 one(match self.releases(swarm, waypoint) {
                     true => Message::Release { waypoint: waypoint + 1 },
                     false => Message::Gather { waypoint: command(swarm, waypoint) },
                 })
             }
-            Flight::MovingToWaypoint { waypoint } if swarm.is_leader() => {
+            BarrierState::MovingToWaypoint { waypoint } if swarm.is_leader() => {
                 let waypoint = command(swarm, waypoint);
                 [Some(Message::MoveToWaypoint { waypoint }), swarm.position_report(now)]
             }
-            Flight::WaypointReached { waypoint } if leader == swarm.assignment().center() => {
+            BarrierState::WaypointReached { waypoint } if leader == swarm.assignment().center() => {
                 one(Message::ReachedWaypointAck { waypoint })
             }
-            Flight::WaypointReached { waypoint } => one(following(waypoint, true, leader)),
+            BarrierState::WaypointReached { waypoint } => one(following(waypoint, true, leader)),
             // It relays the command to those that missed it; as another leader's it is none.
-            Flight::MovingToWaypoint { waypoint } => {
+            BarrierState::MovingToWaypoint { waypoint } => {
                 let holds = swarm.holds_leg().then(|| swarm.position_report(now)).flatten();
                 [Some(following(waypoint, false, self.commanded_by)), holds]
             }
@@ -416,7 +430,7 @@ impl Host for Barrier {
 
     fn runs(&self, swarm: &Swarm, timer: Timer) -> bool {
         match swarm.state() {
-            State::Flying(Flight::WaypointReached { waypoint }) => match timer {
+            State::Flying(BarrierState::WaypointReached { waypoint }) => match timer {
                 Timer::Yield => true,
                 // Only what ends the wait in this role: a time that passes and changes nothing wakes for ever.
                 Timer::Blocked => swarm.is_leader(),
@@ -432,7 +446,9 @@ impl Host for Barrier {
                 | Timer::Coordinates
                 | Timer::LeaderSilent => false,
             },
-            State::Flying(Flight::MovingToWaypoint { .. }) => matches!(timer, Timer::Leg | Timer::Yield),
+            State::Flying(BarrierState::MovingToWaypoint { .. }) => {
+                matches!(timer, Timer::Leg | Timer::Yield)
+            }
             State::MovingToLand => timer == Timer::Yield,
             State::Start
             | State::Setup
@@ -452,7 +468,7 @@ impl Host for Barrier {
 
 /// The state, by its name in the thesis.
 pub(super) fn state_id(swarm: &Swarm) -> StateId {
-    let is_at_waypoint = matches!(swarm.state(), State::Flying(Flight::WaypointReached { .. }));
+    let is_at_waypoint = matches!(swarm.state(), State::Flying(BarrierState::WaypointReached { .. }));
     let in_flight = if is_at_waypoint { StateId::WaypointReached } else { StateId::MovingToWaypoint };
     swarm.state_id().unwrap_or(in_flight)
 }

@@ -30,7 +30,7 @@ use crate::{
     StateId, Text, View,
 };
 use barrier::Barrier;
-pub use barrier::Flight;
+pub use barrier::BarrierState;
 
 /// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ impl Config {
 }
 
 impl Configuration for Config {
-    type Flight = Muscop;
+    type Machine = Muscop;
     const SECTION: &'static str = "muscop";
 
     fn me(&self) -> VehicleId {
@@ -65,12 +65,12 @@ impl Configuration for Config {
 }
 
 /// All states.
-pub type State = swarm::State<Flight>;
+pub type State = swarm::State<BarrierState>;
 
 /// MUSCOP on one aircraft.
 #[cfg_attr(test, derive(Clone))]
 pub struct Muscop {
-    swarm: Swarm<Flight>,
+    swarm: Swarm<BarrierState>,
     barrier: Barrier,
 }
 
@@ -90,15 +90,15 @@ impl Muscop {
             return self.swarm.phase().unwrap_or(Phase::Moving);
         };
         match flight {
-            Flight::WaypointReached { .. } => Phase::Waiting,
-            Flight::MovingToWaypoint { .. } => Phase::Moving,
+            BarrierState::WaypointReached { .. } => Phase::Waiting,
+            BarrierState::MovingToWaypoint { .. } => Phase::Moving,
         }
     }
 
     fn reached(&self) -> Option<u16> {
         match self.swarm.state() {
-            State::Flying(Flight::WaypointReached { waypoint }) => Some(waypoint),
-            State::Flying(Flight::MovingToWaypoint { waypoint }) => waypoint.checked_sub(1),
+            State::Flying(BarrierState::WaypointReached { waypoint }) => Some(waypoint),
+            State::Flying(BarrierState::MovingToWaypoint { waypoint }) => waypoint.checked_sub(1),
             State::MovingToLand | State::Landing | State::Finished => {
                 Some(self.swarm.assignment().last_waypoint() as u16)
             }
@@ -165,9 +165,9 @@ impl Protocol for Muscop {
 
     fn details(&self) -> Details {
         let waypoint = match self.swarm.state() {
-            State::Flying(Flight::WaypointReached { waypoint } | Flight::MovingToWaypoint { waypoint }) => {
-                waypoint
-            }
+            State::Flying(
+                BarrierState::WaypointReached { waypoint } | BarrierState::MovingToWaypoint { waypoint },
+            ) => waypoint,
             State::Start
             | State::Setup
             | State::ReadyToFly

@@ -504,14 +504,14 @@ fn muscop_07_unknown_senders_and_other_flights_are_refused() {
         out.iter().find_map(|a| if let Action::Refused(r) = a { Some(*r) } else { None })
     };
     let go = Message::MoveToWaypoint { waypoint: 1 };
-    assert_eq!(refused(&mut rig, 99, flight, go.clone()), Some(Refused::Stranger));
+    assert_eq!(refused(&mut rig, 99, flight, go.clone()), Some(Refused::UnexpectedSender));
     assert_eq!(refused(&mut rig, 11, flight + 1, go.clone()), Some(Refused::OtherFlight));
     // A member that is not the centre cannot lead.
-    assert_eq!(refused(&mut rig, 10, flight, go.clone()), Some(Refused::Stranger));
+    assert_eq!(refused(&mut rig, 10, flight, go.clone()), Some(Refused::UnexpectedSender));
     assert_eq!(refused(&mut rig, 11, flight, go), None);
     // Only the configured master plans.
     let plan = rig.craft[0].muscop.swarm.assignment().plan().clone();
-    assert_eq!(refused(&mut rig, 11, flight, Message::Data(plan)), Some(Refused::Stranger));
+    assert_eq!(refused(&mut rig, 11, flight, Message::Data(plan)), Some(Refused::UnexpectedSender));
 }
 
 #[test]

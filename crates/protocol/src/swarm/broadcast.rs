@@ -22,7 +22,7 @@ pub(crate) enum Urgency {
 impl<F: Copy + PartialEq> Swarm<F> {
     /// Answers a late question, and broadcasts what is due: in flight the host's messages, otherwise the swarm's own.
     /// Urgent messages that were due in any case are repeated with the next input, because a datagram may be lost.
-    pub(super) fn broadcast<H: Host<Flight = F>>(
+    pub(super) fn broadcast<H: Host<FlyingState = F>>(
         &mut self,
         host: &H,
         now: Instant,

@@ -10,10 +10,10 @@ use crate::{Actions, Input, StateId, Text};
 /// A protocol that flies a swarm between take-off and landing.
 pub(crate) trait Host {
     /// Its states in flight.
-    type Flight: Copy + PartialEq;
+    type FlyingState: Copy + PartialEq;
 
     /// The input was applied, before its message is handed on: the leader or the absent members may be others.
-    fn on_members(&mut self, swarm: &mut Swarm<Self::Flight>, now: Instant, change: MemberChange) {
+    fn on_members(&mut self, swarm: &mut Swarm<Self::FlyingState>, now: Instant, change: MemberChange) {
         let _ = (swarm, now, change);
     }
 
@@ -23,7 +23,7 @@ pub(crate) trait Host {
     /// Why the message is not for us.
     fn on_message(
         &mut self,
-        swarm: &mut Swarm<Self::Flight>,
+        swarm: &mut Swarm<Self::FlyingState>,
         now: Instant,
         slot: usize,
         message: &Message,
@@ -32,24 +32,24 @@ pub(crate) trait Host {
     /// The transition table of the flight: what follows where nothing follows for the swarm. It reads and never writes.
     fn next(
         &self,
-        swarm: &Swarm<Self::Flight>,
+        swarm: &Swarm<Self::FlyingState>,
         now: Instant,
         trigger: Trigger,
-    ) -> Option<Transition<Self::Flight>>;
+    ) -> Option<Transition<Self::FlyingState>>;
 
     /// Acts on a new state, after the swarm has. How soon its messages are broadcast, where that is new.
     fn enter(
         &mut self,
-        swarm: &mut Swarm<Self::Flight>,
+        swarm: &mut Swarm<Self::FlyingState>,
         now: Instant,
-        old: State<Self::Flight>,
+        old: State<Self::FlyingState>,
         out: &mut Actions,
     ) -> Option<Urgency>;
 
     /// Acts while a state lasts, after the transitions of an input and before its messages are broadcast.
     fn act(
         &mut self,
-        swarm: &mut Swarm<Self::Flight>,
+        swarm: &mut Swarm<Self::FlyingState>,
         now: Instant,
         input: &Input<'_>,
         out: &mut Actions,
@@ -58,33 +58,33 @@ pub(crate) trait Host {
     /// What is repeated in flight.
     fn messages(
         &self,
-        swarm: &Swarm<Self::Flight>,
+        swarm: &Swarm<Self::FlyingState>,
         now: Instant,
-        flight: Self::Flight,
+        flight: Self::FlyingState,
     ) -> [Option<Message>; 2];
 
     /// Where this aircraft lands that leaves the formation to land.
-    fn landing_site(&self, swarm: &Swarm<Self::Flight>) -> Option<Point> {
+    fn landing_site(&self, swarm: &Swarm<Self::FlyingState>) -> Option<Point> {
         let clearance = swarm.clearance();
         if swarm.is_leader() { clearance.site_aside() } else { clearance.landing_position() }
     }
 
     /// Broadcasts what has a period of its own, after the messages of the swarm.
-    fn broadcast(&mut self, swarm: &mut Swarm<Self::Flight>, now: Instant, out: &mut Actions) {
+    fn broadcast(&mut self, swarm: &mut Swarm<Self::FlyingState>, now: Instant, out: &mut Actions) {
         let _ = (swarm, now, out);
     }
 
     /// Whether a timer runs in the present state, besides those of the swarm.
-    fn runs(&self, swarm: &Swarm<Self::Flight>, timer: Timer) -> bool;
+    fn runs(&self, swarm: &Swarm<Self::FlyingState>, timer: Timer) -> bool;
 
     /// A deadline that the present state owns, and why it wakes.
-    fn deadline(&self, swarm: &Swarm<Self::Flight>) -> Option<(Instant, &'static str)> {
+    fn deadline(&self, swarm: &Swarm<Self::FlyingState>) -> Option<(Instant, &'static str)> {
         let _ = swarm;
         None
     }
 
     /// The state, and what it does or waits for, for the log.
-    fn describe(&self, swarm: &Swarm<Self::Flight>) -> (StateId, Text);
+    fn describe(&self, swarm: &Swarm<Self::FlyingState>) -> (StateId, Text);
 }
 
 /// What an input changed about the members.

@@ -75,7 +75,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             };
             self.traffic.report_departure(slot, position, Ending::Landing);
             self.members.leaves(slot);
-            return Err(Refused::Stranger);
+            return Err(Refused::UnexpectedSender);
         }
         if self.landing.landing.insert(slot) {
             self.traffic.report_landing(now, slot);
@@ -209,7 +209,7 @@ mod tests {
         let leader = member.swarm.members().leader();
         let follower = member.slot_of(THIRD);
         let refused = member.receive(THIRD, Message::Land { at: SITE });
-        assert_eq!((refused, member.swarm.landing().leader_site()), (Some(Refused::Stranger), None));
+        assert_eq!((refused, member.swarm.landing().leader_site()), (Some(Refused::UnexpectedSender), None));
         assert_eq!(member.swarm.traffic().ending(follower), Some(Ending::Landing), "its own is known");
         // Relayed by any member.
         let relayed = Message::LandAround { at: SITE, leader: leader as u8 };

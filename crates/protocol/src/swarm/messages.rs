@@ -59,7 +59,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if !self.assignment.is_planned() || flight != self.assignment.flight() {
             return Err(Refused::OtherFlight);
         }
-        let slot = self.members.slot_of(from).ok_or(Refused::Stranger)?;
+        let slot = self.members.slot_of(from).ok_or(Refused::UnexpectedSender)?;
         if self.members.received(now, slot) {
             self.elect(changes);
         }
@@ -111,7 +111,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
             Message::Exclude { who } => {
                 if slot != self.members.leader() && self.assignment.id_of(slot) != Some(self.config.master) {
-                    return Err(Refused::Stranger);
+                    return Err(Refused::UnexpectedSender);
                 }
                 let by = self.assignment.plan().slots[slot];
                 self.exclude(*who, by, changes);

@@ -111,7 +111,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// The one door. When it returns, `out` holds everything to do, in order.
-    pub(crate) fn handle<H: Host<Flight = F>>(
+    pub(crate) fn handle<H: Host<FlyingState = F>>(
         &mut self,
         host: &mut H,
         now: Instant,
@@ -193,7 +193,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// Takes a state, does what it asks for, and logs it.
-    fn change<H: Host<Flight = F>>(
+    fn change<H: Host<FlyingState = F>>(
         &mut self,
         host: &mut H,
         now: Instant,
@@ -228,7 +228,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    fn enter<H: Host<Flight = F>>(
+    fn enter<H: Host<FlyingState = F>>(
         &mut self,
         host: &H,
         now: Instant,

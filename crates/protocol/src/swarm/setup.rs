@@ -152,9 +152,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             // The swarm has as many aircraft as configured and no more.
             None if self.setup.count() >= self.config.aircraft => {
                 self.setup.unexpected = Some((from, now));
-                Err(Refused::Stranger)
+                Err(Refused::UnexpectedSender)
             }
-            None => self.setup.callers.push((from, at)).map_err(|_| Refused::Stranger),
+            None => self.setup.callers.push((from, at)).map_err(|_| Refused::UnexpectedSender),
         }
     }
 
@@ -167,7 +167,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         changes: &mut Changes,
     ) -> Result<(), Refused> {
         if from != self.config.master || self.is_master() {
-            return Err(Refused::Stranger);
+            return Err(Refused::UnexpectedSender);
         }
         if self.state == State::Setup && !self.assignment.is_planned() {
             self.adopt(now, flight, plan, changes)?;
@@ -197,7 +197,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// The master reports that all hold the plan.
     pub(super) fn on_ready(&mut self, now: Instant, slot: usize) -> Result<(), Refused> {
         if self.assignment.id_of(slot) != Some(self.config.master) {
-            return Err(Refused::Stranger);
+            return Err(Refused::UnexpectedSender);
         }
         self.timers.set(Timer::Silence, now + self.config.silence);
         Ok(())
@@ -218,7 +218,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         plan: &Plan,
         changes: &mut Changes,
     ) -> Result<(), Refused> {
-        let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(Refused::Stranger)?;
+        let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(Refused::UnexpectedSender)?;
         let master =
             plan.slots.iter().position(|&s| s == self.config.master).ok_or(Refused::Contradiction)?;
         let takes_off = plan.take_off_order.iter().any(|&s| usize::from(s) == master);
@@ -369,7 +369,7 @@ mod tests {
     fn muscop_07_a_plan_is_adopted_once_and_from_the_master_only() {
         let mut member = Member::new(OTHER);
         let plan = Message::Data(Member::plan());
-        assert_eq!(member.receive_in(7, THIRD, plan.clone()), Some(Refused::Stranger));
+        assert_eq!(member.receive_in(7, THIRD, plan.clone()), Some(Refused::UnexpectedSender));
         // Before the operator's Setup it is not for this aircraft yet.
         assert_eq!(member.receive_in(7, MASTER, plan.clone()), Some(Refused::OtherFlight));
         member.handle(Input::Operator(Command::Setup));
@@ -412,7 +412,7 @@ mod tests {
         let refused = master.swarm.setup().check_callers(&master.config);
         assert_eq!(refused, Err(Denied::DuplicateId(OTHER)));
         let fourth = VehicleId(99);
-        assert_eq!(master.receive_in(call, fourth, hello(900)), Some(Refused::Stranger));
+        assert_eq!(master.receive_in(call, fourth, hello(900)), Some(Refused::UnexpectedSender));
         master.now = master.now + master.config.time_to_live;
         master.handle(Input::Wake);
         assert_eq!(master.swarm.setup().check_callers(&master.config), Ok(()));

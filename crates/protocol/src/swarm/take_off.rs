@@ -83,7 +83,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match message {
             TakeOffMessage::Together => {
                 if self.assignment.id_of(slot) != Some(self.config.master) {
-                    return Err(Refused::Stranger);
+                    return Err(Refused::UnexpectedSender);
                 }
                 self.take_off.is_simultaneous = true;
             }
@@ -93,7 +93,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             TakeOffMessage::InSlot => self.take_off.report_in_slot(slot),
             TakeOffMessage::AllInSlots => {
                 if slot != self.members.leader() {
-                    return Err(Refused::Stranger);
+                    return Err(Refused::UnexpectedSender);
                 }
                 self.timers.set(Timer::Silence, now + self.config.silence);
                 self.take_off.all_in_slots = true;

@@ -25,7 +25,7 @@ fn at(east_m: f64, north_m: f64, height_m: f64) -> Point {
 struct Grounded;
 
 impl Host for Grounded {
-    type Flight = ();
+    type FlyingState = ();
 
     fn on_message(&mut self, _: &mut Swarm<()>, _: Instant, _: usize, _: &Message) -> Result<(), Refused> {
         Ok(())

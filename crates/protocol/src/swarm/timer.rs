@@ -117,7 +117,7 @@ impl Default for TimerTable {
 
 impl<F: Copy + PartialEq> Swarm<F> {
     /// When it wants waking, and why.
-    pub(crate) fn poll_timeout<H: Host<Flight = F>>(&self, host: &H) -> (Instant, &'static str) {
+    pub(crate) fn poll_timeout<H: Host<FlyingState = F>>(&self, host: &H) -> (Instant, &'static str) {
         let timer = self.timers.next(|timer| self.runs(timer) || host.runs(self, timer));
         let deadline = match self.state {
             State::Aborted(Abort::Failure { land_at }) => Some((land_at, "no operator decided")),

@@ -184,7 +184,7 @@ impl Reason {
 
 impl<F: Copy + PartialEq> Swarm<F> {
     /// The transition table: it reads and never writes.
-    pub(super) fn next<H: Host<Flight = F>>(
+    pub(super) fn next<H: Host<FlyingState = F>>(
         &self,
         host: &H,
         now: Instant,

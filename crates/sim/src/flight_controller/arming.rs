@@ -122,7 +122,7 @@ impl FlightController {
             self.set_home(self.vehicle.state().position);
         }
         self.arming = Arming { armed_at: Some(self.now), idle_since: self.now, ..Arming::default() };
-        self.start_way_back();
+        self.start_path();
         true
     }
 

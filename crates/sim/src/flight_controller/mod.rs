@@ -325,7 +325,7 @@ impl FlightController {
             self.wind_estimate.step(SLOW_S, self.wind_m_s, !state.landed);
             self.estimate.wander(self.config.gps_noise_m, !state.landed);
             self.estimate.wander_heading(self.config.heading_noise_rad, !state.landed);
-            self.record_way_back();
+            self.record_path();
         }
     }
 

@@ -72,7 +72,7 @@ impl FlightController {
             Mode::Auto if self.landed() && !self.mission.starts_with_take_off() => {
                 Some("Missing Takeoff Cmd")
             }
-            Mode::SmartRtl if !self.returning.knows_way_back() => Some("init failed"),
+            Mode::SmartRtl if !self.returning.has_path() => Some("init failed"),
             // A raised throttle would jump off the ground.
             Mode::Stabilize
                 if self.landed() && self.mode != Mode::Stabilize && self.throttle_stick() > 0.25 =>

@@ -12,13 +12,13 @@ const RETURN_ALTITUDE_MIN_M: f64 = 2.0;
 const CLIMB_MIN_M: f64 = 2.5;
 /// A cone shallower than this is no cone (3.5.7, `RTL_MIN_CONE_SLOPE`).
 const CONE_SLOPE_MIN: f64 = 0.5;
-/// Points that the way back holds at most (ArduCopter: SRTL_POINTS up to 500).
+/// Most points of the recorded path (ArduCopter: SRTL_POINTS up to 500).
 const POINTS_MAX: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
+enum ReturnPhase {
     Climb,
-    /// Back along the remembered way; the number of points that are left.
+    /// Back along the recorded path, point by point.
     Retrace,
     Home,
     Wait {
@@ -30,10 +30,10 @@ enum Phase {
 
 #[derive(Debug, Default)]
 pub(super) struct Returning {
-    phase: Option<Phase>,
-    /// Where the flight has been since arming, home first.
-    way: Vec<DVec3>,
-    /// The way ran over its bound: SMART_RTL is not offered until the next arming.
+    phase: Option<ReturnPhase>,
+    /// Positions since arming, home first.
+    path: Vec<DVec3>,
+    /// The path exceeded its bound: SMART_RTL is not offered until the next arming.
     lost: bool,
 }
 
@@ -41,12 +41,12 @@ impl Returning {
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
-    /// Stops returning, remembers the way.
+    /// Stops returning, keeps the recorded path.
     pub(super) fn stop(&mut self) {
         self.phase = None;
     }
-    pub(super) fn knows_way_back(&self) -> bool {
-        !self.lost && !self.way.is_empty()
+    pub(super) fn has_path(&self) -> bool {
+        !self.lost && !self.path.is_empty()
     }
 }
 
@@ -58,15 +58,15 @@ fn off_line(a: DVec3, b: DVec3, c: DVec3) -> f64 {
 }
 
 impl FlightController {
-    /// Arming: the way back starts here.
-    pub(super) fn start_way_back(&mut self) {
+    /// Arming: the recorded path starts here.
+    pub(super) fn start_path(&mut self) {
         self.returning.reset();
-        self.returning.way.push(self.vehicle.state().position);
+        self.returning.path.push(self.vehicle.state().position);
     }
 
-    /// Remembers a point of the way, when it is `SRTL_ACCURACY` from the last; straight stretches need
+    /// Records a point of the path, when it is `SRTL_ACCURACY` from the last; straight sections need
     /// their ends only.
-    pub(super) fn record_way_back(&mut self) {
+    pub(super) fn record_path(&mut self) {
         if self.profile() == Profile::Copter357
             || !self.armed()
             || self.landed()
@@ -77,23 +77,23 @@ impl FlightController {
         }
         let here = self.vehicle.state().position;
         let accuracy_m = self.parameters.get(Parameter::SRTL_ACCURACY).clamp(0.1, 10.0);
-        let way = &mut self.returning.way;
-        if way.last().is_some_and(|&last| (here - last).length() < accuracy_m) {
+        let path = &mut self.returning.path;
+        if path.last().is_some_and(|&last| (here - last).length() < accuracy_m) {
             return;
         }
-        let on_a_line = match way[..] {
+        let on_a_line = match path[..] {
             [.., before, last] => off_line(before, last, here) < accuracy_m / 2.0,
             _ => false,
         };
         if on_a_line {
-            way.pop();
+            path.pop();
         }
         let bound = (self.parameters.flag(Parameter::SRTL_POINTS) as usize).min(POINTS_MAX);
-        if self.returning.way.len() >= bound {
+        if self.returning.path.len() >= bound {
             self.returning.lost = true;
-            self.returning.way.clear();
+            self.returning.path.clear();
         } else {
-            self.returning.way.push(here);
+            self.returning.path.push(here);
         }
     }
 
@@ -109,14 +109,14 @@ impl FlightController {
         } else {
             target_m
         };
-        // Never down on the way out, never through the fence's ceiling.
+        // Never down on the way home, never through the fence's ceiling.
         self.below_ceiling(coned_m.max(now_m)).max(now_m)
     }
 
     /// Starts RTL where the aircraft is.
     pub(super) fn start_return(&mut self) {
         if !self.armed() || self.landed() {
-            self.returning.phase = Some(Phase::Climb);
+            self.returning.phase = Some(ReturnPhase::Climb);
             return;
         }
         let speed_m_s = self.parameters.get(Parameter::RTL_SPEED) / 100.0;
@@ -128,16 +128,16 @@ impl FlightController {
         let home = self.home_or_origin();
         let distance_m = libm::hypot(here.x - home.x, here.y - home.y);
         let altitude_m = self.return_altitude_m(distance_m);
-        self.returning.phase = Some(Phase::Climb);
+        self.returning.phase = Some(ReturnPhase::Climb);
         self.hold_stopping_point();
         let stop = self.vehicle.target().unwrap_or(here);
         self.waypoint(DVec3::new(stop.x, stop.y, altitude_m));
     }
 
-    /// Starts SMART_RTL: back along the way that was flown.
+    /// Starts SMART_RTL: back along the path that was flown.
     pub(super) fn start_smart_return(&mut self) {
         if self.armed() && !self.landed() {
-            self.returning.phase = Some(Phase::Retrace);
+            self.returning.phase = Some(ReturnPhase::Retrace);
             self.hold_stopping_point();
         }
     }
@@ -147,10 +147,10 @@ impl FlightController {
         self.vehicle.set_task(task, &self.nav);
     }
 
-    /// A point of the way back, flown through on the way to the one before it.
+    /// A point of the recorded path, flown through on the way to the one before it.
     fn retrace(&mut self, destination: DVec3) {
         // The first point is the ground that it was armed on: nothing is flown towards that.
-        let next = match self.returning.way[..] {
+        let next = match self.returning.path[..] {
             [_, .., next] => Some(next),
             _ => None,
         };
@@ -161,34 +161,38 @@ impl FlightController {
     /// One tick of RTL, SMART_RTL or AUTO's return.
     pub(super) fn run_return(&mut self) {
         // 3.5.7 leaves the ground in RTL no more than in any other autonomous mode.
-        if self.landed() && self.returning.phase != Some(Phase::Land) {
+        if self.landed() && self.returning.phase != Some(ReturnPhase::Land) {
             return self.ensure(Task::Idle);
         }
         let Some(phase) = self.returning.phase else { return self.start_return() };
         let reached = self.vehicle.destination_reached();
         let home = self.home_or_origin();
         match phase {
-            Phase::Climb if reached => {
+            ReturnPhase::Climb if reached => {
                 let target = self.vehicle.target().unwrap_or(self.vehicle.state().position);
-                self.returning.phase = Some(Phase::Home);
+                self.returning.phase = Some(ReturnPhase::Home);
                 self.waypoint(DVec3::new(home.x, home.y, target.z));
             }
-            Phase::Retrace if reached => match self.returning.way.pop() {
+            ReturnPhase::Retrace if reached => match self.returning.path.pop() {
                 // The first point is the ground that it was armed on: descend above it.
-                Some(point) if !self.returning.way.is_empty() => self.retrace(point),
+                Some(point) if !self.returning.path.is_empty() => self.retrace(point),
                 _ => self.wait_at_home(),
             },
-            Phase::Home if reached => self.wait_at_home(),
-            Phase::Wait { until } if self.now >= until => self.leave_home_point(),
-            Phase::Descend if reached => self.returning.phase = Some(Phase::Descend),
-            Phase::Land => self.run_landing(),
-            Phase::Climb | Phase::Retrace | Phase::Home | Phase::Wait { .. } | Phase::Descend => {}
+            ReturnPhase::Home if reached => self.wait_at_home(),
+            ReturnPhase::Wait { until } if self.now >= until => self.leave_home_point(),
+            ReturnPhase::Descend if reached => self.returning.phase = Some(ReturnPhase::Descend),
+            ReturnPhase::Land => self.run_landing(),
+            ReturnPhase::Climb
+            | ReturnPhase::Retrace
+            | ReturnPhase::Home
+            | ReturnPhase::Wait { .. }
+            | ReturnPhase::Descend => {}
         }
     }
 
     fn wait_at_home(&mut self) {
         let wait_ms = self.parameters.get(Parameter::RTL_LOIT_TIME).max(0.0) as u64;
-        self.returning.phase = Some(Phase::Wait { until: self.now + Duration::from_millis(wait_ms) });
+        self.returning.phase = Some(ReturnPhase::Wait { until: self.now + Duration::from_millis(wait_ms) });
     }
 
     /// Down to `RTL_ALT_FINAL` and stay, or to the ground. A lost radio always lands (3.5.7).
@@ -196,10 +200,10 @@ impl FlightController {
         let final_m = self.parameters.get(Parameter::RTL_ALT_FINAL) / 100.0;
         if final_m > 0.0 && !self.failsafes.radio() {
             let home = self.home_or_origin();
-            self.returning.phase = Some(Phase::Descend);
+            self.returning.phase = Some(ReturnPhase::Descend);
             self.waypoint(DVec3::new(home.x, home.y, home.z + final_m));
         } else {
-            self.returning.phase = Some(Phase::Land);
+            self.returning.phase = Some(ReturnPhase::Land);
         }
     }
 }

@@ -40,7 +40,7 @@ impl Muscop {
             .collect();
         agent.handle(Instant::ZERO, Input::Mission(&route), &mut outputs);
         assert_eq!(outputs.reply, Some(Reply::Accepted));
-        let watches = Answer { stance: Stance::Watches, cause: Cause::Ended };
+        let watches = Answer { stance: Stance::Watching, cause: Cause::Ended };
         agent.handle(Instant::ZERO, Input::Guard(Some(watches)), &mut outputs);
         Self { agent, outputs, pressed: 0 }
     }

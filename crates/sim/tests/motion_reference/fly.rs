@@ -61,7 +61,7 @@ impl Setup {
 }
 
 /// An aircraft and its record.
-pub(crate) struct Flight {
+pub(crate) struct MotionRecord {
     pub(crate) aircraft: Multicopter,
     pub(crate) parameters: NavParameters,
     wind_m_s: DVec3,
@@ -69,7 +69,7 @@ pub(crate) struct Flight {
     pub(crate) record: Vec<Sample>,
 }
 
-impl Flight {
+impl MotionRecord {
     pub(crate) fn new(setup: Setup) -> Self {
         let Setup { profile, wpnav_speed_m_s, angle_max_deg, wind_m_s } = setup;
         let parameters = NavParameters {

@@ -3,7 +3,7 @@
 use wingbeat_geo::DVec3;
 use wingbeat_sim::motion::{Profile, Task};
 
-use super::fly::{DT_S, Flight, Sample, Setup};
+use super::fly::{DT_S, MotionRecord, Sample, Setup};
 
 type Found = Vec<(String, f64)>;
 
@@ -102,7 +102,7 @@ fn settled(samples: &[Sample], condition: impl Fn(&Sample) -> bool) -> f64 {
 }
 
 fn take_off(setup: Setup, altitude_m: f64, found: &mut Found) {
-    let mut flight = Flight::new(setup);
+    let mut flight = MotionRecord::new(setup);
     flight.set(Task::TakeOff { altitude_m });
     flight.run(60.0);
     let r = &flight.record;
@@ -131,7 +131,7 @@ fn auto(name: &str, setup: Setup, turn_rad: f64, last_wp: bool, found: &mut Foun
     // A waypoint as the last item: 3.5.7 flies through it, 4.6.2 stops there.
     let last_is_fast = last_wp && setup.profile == Profile::Copter357;
     let speed = setup.wpnav_speed_m_s;
-    let mut flight = Flight::new(setup);
+    let mut flight = MotionRecord::new(setup);
     flight.take_off();
     let reached1 = flight.t_s;
     let corner = DVec3::new(0.0, 300.0, 20.0);
@@ -198,7 +198,7 @@ fn auto(name: &str, setup: Setup, turn_rad: f64, last_wp: bool, found: &mut Foun
 
 /// Too much wind from the side for ANGLE_MAX: the aircraft stops on the leg.
 fn stall(name: &str, setup: Setup, found: &mut Found) {
-    let mut flight = Flight::new(setup);
+    let mut flight = MotionRecord::new(setup);
     flight.take_off();
     flight.leg(DVec3::new(0.0, 300.0, 20.0), true, Some(DVec3::new(300.0, 300.0, 20.0)));
     flight.run(120.0);
@@ -210,7 +210,7 @@ fn stall(name: &str, setup: Setup, found: &mut Found) {
 
 /// On a 60 m leg the speed never gets high and the leash stays short.
 fn short_leg(setup: Setup, found: &mut Found) {
-    let mut flight = Flight::new(setup);
+    let mut flight = MotionRecord::new(setup);
     flight.take_off();
     let corner = DVec3::new(0.0, 60.0, 20.0);
     flight.leg(corner, true, Some(DVec3::new(60.0, 60.0, 20.0)));
@@ -220,7 +220,7 @@ fn short_leg(setup: Setup, found: &mut Found) {
 }
 
 fn brake(name: &str, setup: Setup, at_m: f64, found: &mut Found) {
-    let mut flight = Flight::new(setup);
+    let mut flight = MotionRecord::new(setup);
     flight.take_off();
     flight.leg(DVec3::new(0.0, 1500.0, 20.0), false, None);
     flight.run_until(200.0, |f| f.aircraft.state().position.y > at_m);
@@ -246,7 +246,7 @@ fn brake(name: &str, setup: Setup, at_m: f64, found: &mut Found) {
 }
 
 fn guided_step(name: &str, setup: Setup, metres: f64, found: &mut Found) {
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     let start = flight.t_s;
     let from = flight.aircraft.state().position.y;
     flight.go_to(DVec3::new(0.0, metres, 20.0));
@@ -266,7 +266,7 @@ fn guided_step(name: &str, setup: Setup, metres: f64, found: &mut Found) {
 
 /// A position target once a second that flies 5 m/s north for 60 s, then stands.
 fn chase(name: &str, setup: Setup, found: &mut Found) {
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     let start = flight.t_s;
     let target = |t_s: f64| 5.0 * (t_s - start);
     let (mut lags, mut lags_sent) = (Vec::new(), Vec::new());
@@ -304,7 +304,7 @@ fn chase(name: &str, setup: Setup, found: &mut Found) {
 
 /// Lag behind a position target that flies 5 m/s and is sent with this period.
 fn hold(setup: Setup, period_s: f64) -> f64 {
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     let start = flight.t_s;
     let (mut sum, mut count) = (0.0, 0.0);
     let mut sent_at = f64::NEG_INFINITY;
@@ -327,7 +327,7 @@ fn hold(setup: Setup, period_s: f64) -> f64 {
 fn circle(name: &str, setup: Setup, accelerate: bool, found: &mut Found) {
     const RADIUS_M: f64 = 50.0;
     const SPEED_M_S: f64 = 5.0;
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     flight.go_to(DVec3::new(0.0, RADIUS_M, 20.0));
     flight.run(25.0);
     let start = flight.t_s;
@@ -368,7 +368,7 @@ fn circle(name: &str, setup: Setup, accelerate: bool, found: &mut Found) {
 
 /// Position and velocity targets at 10 Hz along a line for 40 s, then silence.
 fn line(name: &str, setup: Setup, target_speed: f64, found: &mut Found) {
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     let start = flight.t_s;
     let velocity = DVec3::new(0.0, target_speed, 0.0);
     let mut lags = Vec::new();
@@ -416,7 +416,7 @@ enum Stream {
 /// 15.05 s, targets 1 m apart); its positions without a velocity were 5 m ahead.
 fn time_out(name: &str, setup: Setup, stream: Stream, found: &mut Found) {
     const PERIOD_S: f64 = 0.2034;
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     let start = flight.t_s;
     let velocity = DVec3::new(0.0, 5.0, 0.0);
     let mut stop = start;
@@ -469,7 +469,7 @@ fn time_out(name: &str, setup: Setup, stream: Stream, found: &mut Found) {
 
 /// 20 to 40 m and back, on the spot and on 60 m legs.
 fn altitude_steps(setup: Setup, found: &mut Found) {
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     for (name, north, up) in [
         ("20->40", 0.0, 40.0),
         ("40->20", 0.0, 20.0),
@@ -500,7 +500,7 @@ fn altitude_steps(setup: Setup, found: &mut Found) {
 }
 
 fn land(setup: Setup, found: &mut Found) {
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     flight.run(1.7);
     let start = flight.t_s;
     flight.set(Task::Land);
@@ -525,7 +525,7 @@ fn land(setup: Setup, found: &mut Found) {
 
 /// Loiter: the stick forward for 10 s, then let go.
 fn loiter(name: &str, setup: Setup, stick: f64, found: &mut Found) {
-    let mut flight = Flight::guided(setup);
+    let mut flight = MotionRecord::guided(setup);
     flight.loiter(stick);
     flight.run(10.0);
     let release = *flight.record.last().expect("flown");

@@ -32,11 +32,11 @@ const STATES: [&str; 20] = [
 
 fn name(follow: &FollowMe) -> String {
     follow.swarm.state().label(|flight| match flight {
-        Flight::Ready => "Ready".into(),
-        Flight::FollowMe => "FollowMe".into(),
-        Flight::Following => "Following".into(),
-        Flight::LeaderLost { .. } => "LeaderLost".into(),
-        Flight::Descending { .. } => "Descending".into(),
+        GuidanceState::Ready => "Ready".into(),
+        GuidanceState::FollowMe => "FollowMe".into(),
+        GuidanceState::Following => "Following".into(),
+        GuidanceState::LeaderLost { .. } => "LeaderLost".into(),
+        GuidanceState::Descending { .. } => "Descending".into(),
     })
 }
 

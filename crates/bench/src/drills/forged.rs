@@ -13,14 +13,14 @@ const SEQUENCE: u32 = 1_000_000;
 const HEIGHT_MM: i32 = 19_000;
 
 #[derive(Default)]
-pub(super) struct Stranger {
+pub(super) struct ForgedSender {
     /// The flight's number, once the leader has broadcast it.
     flight: Option<u32>,
     due: Instant,
     sent: u32,
 }
 
-impl Stranger {
+impl ForgedSender {
     /// Datagrams that were forged.
     pub(super) fn sent(&self) -> u32 {
         self.sent
