@@ -95,11 +95,9 @@ async fn land_waits_for_an_aircraft_that_is_out_of_reach() {
     picture(&handle, "its status arrives", all_up).await;
     fake.die().await;
     handle.command(request("l", Command::Land, &[])).await.expect("landing is always possible");
-    let shown = picture(&handle, "it is being repeated", |p| result(p, "l", &id(1)).1 != "sending").await;
-    assert_eq!(
-        result(&shown, "l", &id(1)),
-        (VehicleOutcome::Sending, "repeating: connection refused".to_owned())
-    );
+    // The first try may meet a connection that is still being closed; those after it meet a closed port.
+    let refused = (VehicleOutcome::Sending, "repeating: connection refused".to_owned());
+    picture(&handle, "it is being repeated", |p| result(p, "l", &id(1)) == refused).await;
     fake.revive().await;
     picture(&handle, "its effect is seen", |p| result(p, "l", &id(1)).0 == VehicleOutcome::EffectSeen).await;
 }

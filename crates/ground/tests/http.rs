@@ -31,7 +31,7 @@ async fn every_refusal_is_one_json_shape() {
     let handle = ground(std::slice::from_ref(&fake)).await;
     picture(&handle, "its status arrives", all_up).await;
     let long = format!(r#"{{"id":"{}","command":"land"}}"#, "x".repeat(65));
-    let huge = format!(r#"{{"id":"x","command":"land","vehicles":["{}"]}}"#, "x".repeat(100_000));
+    let huge = format!(r#"{{"id":"x","command":"land","vehicles":["{}"]}}"#, "x".repeat(200_000));
     let cases = [
         (Method::GET, "/api/v1/nothing", None, 404, "not_found", "/api/v1/nothing"),
         (Method::GET, "/api", None, 404, "not_found", "/api"),
