@@ -1,5 +1,5 @@
 // A stand-in for the ground service while the page is worked on: it serves web/dist and the fleet's API,
-// with aircraft that fly circles. It knows nothing of real aircraft and is never shipped.
+// with aircraft that fly circles. It is independent of real aircraft and is never shipped.
 //
 //   node dev/fake-ground.mjs [--uavs 9] [--port 8700] [--trouble] [--mbcap]
 //

@@ -53,7 +53,7 @@ pub enum Rejection {
     Check {
         /// The check.
         name: &'static str,
-        /// What was found.
+        /// The check's finding.
         detail: Text,
     },
     /// The protocol does not permit the command.

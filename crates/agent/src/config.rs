@@ -28,7 +28,7 @@ pub struct Config {
 /// How frames to and from the autopilot are signed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signing {
-    /// What both know.
+    /// The key that agent and autopilot share.
     pub key: Key,
     /// Distinguishes our frames from those of another sender with the same key and system id.
     pub link_id: u8,

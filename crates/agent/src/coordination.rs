@@ -31,7 +31,7 @@ macro_rules! protocols {
         })+
 
         impl Coordination {
-            /// Who we are.
+            /// Id of this aircraft.
             pub fn me(&self) -> VehicleId {
                 match self { $(Self::$name(config) => config.me(),)+ }
             }

@@ -34,7 +34,7 @@ enum Step {
     ReturnHeight,
 }
 
-/// What is being done.
+/// The job that carries out the order.
 enum Job {
     Mode(SetMode),
     Arm(Arm),

@@ -80,7 +80,7 @@ pub enum Input<'a> {
     Operator {
         /// The sender's id of this command.
         id: &'a str,
-        /// What.
+        /// The command.
         command: Command,
     },
     /// The operator hands over a mission: waypoints, heights above home.
@@ -102,9 +102,9 @@ const DUPLICATE_ID_FOR: Duration = Duration::from_secs(5);
 /// One line for the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogEntry {
-    /// How bad.
+    /// Severity, for the log's level.
     pub severity: Severity,
-    /// What happened.
+    /// The text of the line.
     pub text: Text,
 }
 
@@ -137,7 +137,7 @@ impl Outputs {
     }
 }
 
-/// One aircraft.
+/// The agent of one aircraft: autopilot client, protocol and radio codec.
 pub struct Agent {
     config: Config,
     seed: u64,

@@ -60,7 +60,7 @@ impl FlightControllerStatus {
 /// Position and motion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Navigation {
-    /// Where it is.
+    /// Estimated position.
     pub position: Position,
     /// Height above home, metres.
     pub height_m: f64,
@@ -73,11 +73,11 @@ pub struct Navigation {
 /// One preflight check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// What is checked.
+    /// Name of the check.
     pub name: &'static str,
     /// Whether it passed.
     pub passed: bool,
-    /// What was found.
+    /// The finding, for the operator.
     pub detail: Text,
 }
 
@@ -86,7 +86,7 @@ pub struct Check {
 pub struct CommandProgress {
     /// The sender's id.
     pub id: CommandId,
-    /// What was asked.
+    /// The command.
     pub command: Command,
     /// How far it has come.
     pub stage: Stage,
@@ -97,7 +97,7 @@ pub struct CommandProgress {
 pub struct Status {
     /// The aircraft.
     pub id: VehicleId,
-    /// When this was true.
+    /// Agent time at which the status was taken.
     pub at: Instant,
     /// The protocol: `muscop`, `mbcap`, `mbcap-e`, `follow_me`.
     pub protocol: &'static str,

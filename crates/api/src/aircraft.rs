@@ -67,15 +67,15 @@ pub struct AircraftStatus {
     /// What it does to avoid others; absent where its protocol does not, and before the flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoidance: Option<Avoidance>,
-    /// How near others are and were; absent while nobody has told where it is.
+    /// How near other aircraft are and were; absent before the first beacon of another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub separation: Option<Separation>,
-    /// What the radio did.
+    /// Counters of the radio.
     pub radio: Radio,
     /// Which console holds the lease; absent while none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
-    /// Ground stations beside Wingbeat; absent where none is offered the vehicle's MAVLink.
+    /// The gateway for ground stations; absent where none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<Gateway>,
     /// Preflight checks, in a fixed order.
@@ -84,7 +84,7 @@ pub struct AircraftStatus {
     pub commands: Vec<CommandProgress>,
 }
 
-/// What an aircraft does to avoid others, as its last beacon told it.
+/// What an aircraft does to avoid others, from its last beacon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Avoidance {
     /// Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand.
@@ -92,7 +92,7 @@ pub struct Avoidance {
     /// Id of the aircraft that it is in conflict with, 16 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoiding: Option<String>,
-    /// Where it is and will be, or what it tells instead in its state (its way, the place of the risk).
+    /// Present and predicted positions, or what its beacon carries instead in its state (its path, the position of the risk).
     pub predicted: Vec<GeoPoint>,
     /// Where the conflict lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,13 +105,13 @@ pub struct Avoidance {
 /// How near others are and were, as an aircraft reckons from their beacons. It watches, and commands nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Separation {
-    /// Who is nearest now; absent while nobody tells where it is.
+    /// The nearest aircraft now; absent while no beacon of another is received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nearest: Option<Nearby>,
-    /// The closest approach within the next 20 s, if everybody goes on straight.
+    /// The closest approach within the next 20 s, if all continue straight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closest_approach: Option<ClosestApproach>,
-    /// The nearest that anybody was on this flight, or on the last.
+    /// The smallest distance to another aircraft on this flight, or on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flight_minimum: Option<Nearby>,
     /// Whether an encounter that alarmed is not over.
@@ -120,7 +120,7 @@ pub struct Separation {
     pub alarms: u32,
     /// Encounters of the flight that were nearer than a collision.
     pub collisions: u32,
-    /// Encounters that were collisions by the published rule: looked at each 0.5 s, with a limit over ground and
+    /// Encounters that were collisions by the published rule: sampled every 0.5 s, with a limit over ground and
     /// one in height.
     pub rule_collisions: u32,
 }
@@ -153,15 +153,15 @@ pub struct ClosestApproach {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkState {
-    /// Nothing was ever heard.
+    /// Nothing was received since the start.
     NeverSeen,
-    /// Heard lately.
+    /// Received within the timeout.
     Up,
-    /// Heard once, silent now.
+    /// Received before, not within the timeout.
     Lost,
 }
 
-/// Why nothing is heard of a flight controller.
+/// Why nothing is received from a flight controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LinkFault {
     /// What kind of failure.
@@ -174,7 +174,7 @@ pub struct LinkFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkFaultKind {
-    /// The port cannot be opened, or closed by itself.
+    /// The port cannot be opened, or the far end closed it.
     PortClosed,
     /// The port is open and no byte comes.
     Silent,
@@ -187,7 +187,7 @@ pub enum LinkFaultKind {
 pub struct FlightController {
     /// Health of the serial, TCP or UDP link.
     pub link: LinkState,
-    /// Why nothing is heard; absent while the link is up.
+    /// Why nothing is received; absent while the link is up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_fault: Option<LinkFault>,
     /// Milliseconds since its last heartbeat; absent before the first.
@@ -200,7 +200,7 @@ pub struct FlightController {
     pub armed: bool,
     /// What was dropped of its bytes, by reason.
     pub refused: Vec<Refusal>,
-    /// What it says of itself; absent before its first heartbeat.
+    /// What its heartbeat and version messages report; absent before its first heartbeat.
     #[serde(default)]
     pub autopilot: Option<Autopilot>,
     /// The parameters that safety and preflight depend on, as far as they are known.
@@ -208,7 +208,7 @@ pub struct FlightController {
     pub parameters: Vec<Parameter>,
 }
 
-/// What an autopilot says of itself.
+/// What an autopilot reports of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Autopilot {
     /// Autopilot and vehicle, for example `ArduPilot on a quadrotor`.
@@ -228,7 +228,7 @@ pub struct Autopilot {
 /// A parameter of the autopilot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Parameter {
-    /// The name that this autopilot knows it by.
+    /// The name of the mode on this autopilot.
     pub name: String,
     /// Its value; absent where this autopilot does not have it or gave no number of the expected type.
     pub value: Option<f64>,
@@ -239,7 +239,7 @@ pub struct Parameter {
 /// Position and motion.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Navigation {
-    /// Where it is.
+    /// Estimated position.
     pub position: GeoPoint,
     /// Height above home, metres.
     pub height_m: f64,
@@ -274,14 +274,14 @@ pub struct MissionSummary {
     pub notes: Vec<String>,
 }
 
-/// Place in the swarm.
+/// Role and slot in the swarm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Swarm {
     /// Whether this aircraft leads the flight.
     pub leader: bool,
     /// Id of the aircraft that leads, 16 hexadecimal digits; absent until known.
     pub leader_id: Option<String>,
-    /// How many aircraft fly (for the master before setup: how many it has heard, itself included).
+    /// How many aircraft fly (for the master before setup: how many it has received from, itself included).
     pub size: u16,
     /// Name of the formation, without its parameter: one that `wingbeat formation` lists.
     pub formation: String,
@@ -310,14 +310,14 @@ pub struct SwarmPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// The places, by slot from 0, around the waypoint that the formation is at or flies to, or around an
-    /// aircraft flown by a pilot. Empty before all aircraft were heard and a mission is known.
+    /// aircraft flown by a pilot. Empty before datagrams of all aircraft were received and a mission is known.
     pub slots: Vec<SwarmSlot>,
 }
 
 /// A place in a formation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SwarmSlot {
-    /// Where it is.
+    /// Position of the slot.
     pub place: GeoPoint,
     /// Who flies there, 16 hexadecimal digits.
     pub vehicle: String,
@@ -328,13 +328,13 @@ pub struct SwarmSlot {
 pub struct Absent {
     /// 16 hexadecimal digits.
     pub id: String,
-    /// It has been silent on the radio for the time to live; over when it is heard again.
+    /// Nothing was received from it for the time to live; ends when a datagram is received again.
     pub silent: bool,
-    /// It said that it leaves: `holding`, `returning`, `landing` or `down`.
+    /// It broadcast that it leaves: `holding`, `returning`, `landing` or `down`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaves: Option<String>,
     /// The operator excluded it, for the rest of the flight: the id of the aircraft that passed it on over the
-    /// radio, or this aircraft's own id where the operator said so here.
+    /// radio, or this aircraft's own id where the operator excluded it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded_by: Option<String>,
 }
@@ -369,7 +369,7 @@ pub struct LeaseRequest {
     pub ttl_ms: u64,
 }
 
-/// Ground stations beside Wingbeat: what they reach of the vehicle's MAVLink.
+/// The gateway for ground stations: its clients, and the frames that it refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Gateway {
     /// Who is connected, for example `tcp 127.0.0.1:50312`.
@@ -383,18 +383,18 @@ pub struct Gateway {
 pub struct Refusal {
     /// A stable word.
     pub reason: String,
-    /// How often.
+    /// Number of times since the daemon started.
     pub count: u64,
 }
 
 /// One preflight check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Check {
-    /// What is checked.
+    /// Name of the check.
     pub name: String,
     /// Whether it passed.
     pub passed: bool,
-    /// What was found.
+    /// The finding, for the operator.
     pub detail: String,
 }
 
@@ -404,7 +404,7 @@ pub struct Check {
 pub struct CommandRequest {
     /// Chosen by the sender, 1 to 64 characters: the same id is the same command, however often it arrives.
     pub id: String,
-    /// What to do.
+    /// The command.
     pub command: Command,
 }
 
@@ -450,7 +450,7 @@ pub enum CommandStage {
 pub struct CommandProgress {
     /// The command's id.
     pub id: String,
-    /// What was asked.
+    /// The command.
     pub command: Command,
     /// How far it has come.
     pub stage: CommandStage,
@@ -464,7 +464,7 @@ pub struct CommandProgress {
 pub enum Severity {
     /// For the record.
     Info,
-    /// Look at it.
+    /// Needs attention.
     Warning,
     /// Something that was wanted does not happen.
     Error,
@@ -477,8 +477,8 @@ pub struct LogLine {
     pub id: String,
     /// Milliseconds since its agent started.
     pub time_ms: u64,
-    /// How bad.
+    /// Severity.
     pub severity: Severity,
-    /// What happened.
+    /// The text of the line.
     pub text: String,
 }

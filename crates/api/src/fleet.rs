@@ -39,7 +39,7 @@ pub struct FleetUpdate {
     pub actions: Actions,
 }
 
-/// One aircraft as the ground hears it.
+/// One aircraft as the ground service receives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FleetAircraft {
     /// The address of its API, for example `http://10.0.0.7:8080`.
@@ -50,7 +50,7 @@ pub struct FleetAircraft {
     pub age_ms: Option<u64>,
     /// Its last status; absent before the first.
     pub status: Option<AircraftStatus>,
-    /// Why it is not heard or cannot be commanded, for people; absent if nothing is wrong.
+    /// Why nothing is received from it or it cannot be commanded, as text; absent if nothing is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -87,7 +87,7 @@ pub struct Actions {
 pub struct FleetCommandRequest {
     /// Chosen by the sender, 1 to 64 characters: the same id is the same command.
     pub id: String,
-    /// What to do.
+    /// The command.
     pub command: Command,
     /// Ids of the aircraft; empty = all. An exclusion leaves it empty: it goes to all that fly in the swarm.
     #[serde(default)]
@@ -108,7 +108,7 @@ pub struct FleetCommandReply {
 pub struct FleetCommand {
     /// The command's id.
     pub id: String,
-    /// What was asked.
+    /// The command.
     pub command: Command,
     /// Milliseconds since the ground service started when it was asked.
     pub time_ms: u64,
@@ -157,7 +157,7 @@ pub struct FleetMissionUpload {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MissionFile {
-    /// The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) tells the format.
+    /// The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) gives the format.
     pub name: String,
     /// Its content.
     pub text: String,

@@ -31,7 +31,7 @@ pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
 
 /// The paths of both services.
 pub mod paths {
-    /// Aircraft: who this is ([`Identity`](crate::Identity)).
+    /// Aircraft: its identity ([`Identity`](crate::Identity)).
     pub const IDENTITY: &str = "/api/v1/identity";
     /// Aircraft: the state now ([`AircraftStatus`](crate::AircraftStatus)).
     pub const STATUS: &str = "/api/v1/status";
@@ -42,7 +42,7 @@ pub mod paths {
     pub const MISSION: &str = "/api/v1/mission";
     /// Aircraft: an operator's command (POST [`CommandRequest`](crate::CommandRequest)).
     pub const COMMANDS: &str = "/api/v1/commands";
-    /// Aircraft: who commands it (POST [`LeaseRequest`](crate::LeaseRequest), answered by
+    /// Aircraft: the lease, by which a console commands it (POST [`LeaseRequest`](crate::LeaseRequest), answered by
     /// [`Lease`](crate::Lease)).
     pub const LEASE: &str = "/api/v1/lease";
     /// Ground: the picture of the fleet ([`FleetPicture`](crate::FleetPicture)).
@@ -54,6 +54,6 @@ pub mod paths {
     pub const FLEET_COMMANDS: &str = "/api/v1/fleet/commands";
     /// Ground: a mission for one aircraft (PUT [`FleetMissionUpload`](crate::FleetMissionUpload)).
     pub const FLEET_MISSION: &str = "/api/v1/fleet/mission";
-    /// Ground: reads a mission file (POST [`MissionFile`](crate::MissionFile)); no aircraft is told.
+    /// Ground: reads a mission file (POST [`MissionFile`](crate::MissionFile)); nothing is sent to an aircraft.
     pub const MISSION_FILES: &str = "/api/v1/mission-files";
 }

@@ -33,7 +33,7 @@ fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
-/// PUT body of a mission, and what GET returns. What a protocol does not fly of it is said in the notes of the
+/// PUT body of a mission, and what GET returns. What a protocol does not fly of it is listed in the notes of the
 /// answer ([`MissionSummary`](crate::MissionSummary)).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -71,7 +71,7 @@ pub enum MissionEnd {
     Return,
 }
 
-/// What a protocol flies of a mission beside its waypoints: for each part why it does not, or `None` where it does.
+/// What a protocol flies of a mission besides its waypoints: for each part why it does not, or `None` where it does.
 struct Rules {
     hold: Option<&'static str>,
     speed: Option<&'static str>,

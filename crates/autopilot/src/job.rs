@@ -111,7 +111,7 @@ pub enum Failure {
     /// The autopilot refused.
     #[error("the autopilot refused {what}: result {result}")]
     Refused {
-        /// What was requested.
+        /// The command, mode or item that was requested.
         what: &'static str,
         /// Its MAV_RESULT or MAV_MISSION_RESULT.
         result: u8,
@@ -119,13 +119,13 @@ pub enum Failure {
     /// It was accepted without an effect.
     #[error("{what} was accepted, and its effect was not seen")]
     NoEffect {
-        /// What was requested.
+        /// The command, mode or item that was requested.
         what: &'static str,
     },
     /// It is not done in flight.
     #[error("{what}: found armed motors, expected disarmed ones")]
     Armed {
-        /// What was requested.
+        /// The command, mode or item that was requested.
         what: &'static str,
     },
     /// What the autopilot holds is not what was sent.
@@ -171,7 +171,7 @@ pub enum Failure {
         name: Name,
         /// What the autopilot reported.
         found: Kind,
-        /// What was expected.
+        /// The item that was expected.
         expected: Kind,
     },
     /// A parameter holds another value than was written.
@@ -181,7 +181,7 @@ pub enum Failure {
         name: Name,
         /// What the autopilot holds.
         found: Value,
-        /// What was written.
+        /// The value that was written.
         expected: Value,
     },
     /// A parameter's value cannot be read.

@@ -42,7 +42,7 @@ const PLAN_SAYS: [(&str, &str); 13] = [
 pub struct Setting {
     /// `section.key`.
     pub key: String,
-    /// Its value.
+    /// The value of the varied key in this row, as the plan states it.
     pub value: toml::Value,
 }
 

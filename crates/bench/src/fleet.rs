@@ -36,7 +36,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 /// How a fleet is flown.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What is flown.
+    /// The scenario that the fleet flies.
     pub scenario: Scenario,
     /// What randomness is drawn from.
     pub seed: u64,
@@ -52,7 +52,7 @@ pub struct Config {
     pub headless: bool,
 }
 
-/// How it ended.
+/// How a fleet's flight ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Every aircraft completed the mission and landed, and none collided.

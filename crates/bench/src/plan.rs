@@ -24,7 +24,7 @@ use own::Own;
 pub struct Plan {
     /// Short name.
     pub name: String,
-    /// What it shows.
+    /// Title of the result table.
     pub title: String,
     /// Which table its flights make.
     pub table: Table,

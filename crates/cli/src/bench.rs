@@ -71,7 +71,7 @@ pub(crate) struct TakeoffArguments {
     /// How they stand, 10 m apart.
     #[arg(long, value_delimiter = ',', default_values_t = [Layout::Linear, Layout::Matrix, Layout::Random { seed: 3 }])]
     ground: Vec<Layout>,
-    /// How they fly.
+    /// Formations in flight.
     #[arg(long, value_delimiter = ',', default_values_t = [Layout::Linear, Layout::Matrix, Layout::CompactMesh, Layout::Circular, Layout::Wedge])]
     air: Vec<Layout>,
     /// Distance between slots, metres.

@@ -30,10 +30,10 @@ pub(crate) struct DrillsArguments {
 /// Arguments of `wingbeat bench drill`.
 #[derive(Args)]
 pub(crate) struct DrillArguments {
-    /// What goes wrong.
+    /// The kind of fault.
     #[arg(long)]
     kind: Kind,
-    /// Which one.
+    /// The seed of the drill.
     #[arg(long)]
     seed: u64,
     /// The whole log, not its end.
@@ -41,7 +41,7 @@ pub(crate) struct DrillArguments {
     log: bool,
 }
 
-/// A release build ends at a panic: say first which drill it was.
+/// A release build ends at a panic: print first which drill runs.
 fn name_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

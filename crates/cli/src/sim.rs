@@ -23,7 +23,7 @@ const UAVS_MAX: u8 = 250;
 /// Arguments of `wingbeat sim`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// How many aircraft.
+    /// Number of aircraft.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(UAVS_MAX)))]
     uavs: u8,
     /// First TCP port on 127.0.0.1; every further aircraft is 10 higher. 0 lets the system choose each.

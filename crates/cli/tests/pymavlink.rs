@@ -81,15 +81,15 @@ fn fly(profile: &str) {
         // Its pipes end with it.
         let _ = script.0.kill();
     }
-    let mut said = String::new();
+    let mut text = String::new();
     for pipe in [
         script.0.stdout.take().map(|p| Box::new(p) as Box<dyn Read>),
         script.0.stderr.take().map(|p| Box::new(p) as Box<dyn Read>),
     ] {
-        pipe.expect("both are piped").read_to_string(&mut said).expect("the script speaks UTF-8");
+        pipe.expect("both are piped").read_to_string(&mut text).expect("the script prints UTF-8");
     }
-    assert_eq!(ended, Some(true), "{profile}: {said}");
-    assert!(said.contains("landed"), "{profile}: {said}");
+    assert_eq!(ended, Some(true), "{profile}: {text}");
+    assert!(text.contains("landed"), "{profile}: {text}");
 }
 
 #[test]
@@ -105,19 +105,19 @@ fn pymavlink_flies_4_6_2() {
 fn refused(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } =
         wingbeat().arg("sim").args(arguments).output().expect("wingbeat runs");
-    let said = String::from_utf8(stderr).expect("UTF-8");
-    assert_eq!(status.code(), Some(2), "{arguments:?}: {said}");
+    let text = String::from_utf8(stderr).expect("UTF-8");
+    assert_eq!(status.code(), Some(2), "{arguments:?}: {text}");
     assert!(stdout.is_empty(), "something flew: {}", String::from_utf8_lossy(&stdout));
-    said
+    text
 }
 
 #[test]
 fn a_port_in_use_is_one_message_and_nothing_flies() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
-    let said = refused(&["--tcp", &port]);
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains(&port) && said.contains("in use"), "{said}");
+    let text = refused(&["--tcp", &port]);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.contains(&port) && text.contains("in use"), "{text}");
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn bad_arguments_are_refused_by_name() {
         (["--profile", "3.6"], "3.5.7"),
         (["--tcp", "70000"], "--tcp"),
     ] {
-        let said = refused(&arguments);
-        assert!(said.contains(what), "{arguments:?}: {said}");
+        let text = refused(&arguments);
+        assert!(text.contains(what), "{arguments:?}: {text}");
     }
 }
 

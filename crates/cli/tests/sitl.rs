@@ -42,7 +42,7 @@ fn pretender(folder: &Path, body: &str) -> PathBuf {
     path
 }
 
-/// The real program, or the line that says why a test is skipped.
+/// The real program; none, with a line that gives the reason, where the test is skipped.
 fn real() -> Option<PathBuf> {
     let path = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from);
     if path.is_none() {
@@ -81,7 +81,7 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// Starts a bench and ends it by each signal once its processes run. `up` says when that is.
+/// Starts a bench and ends it by each signal once its processes run. `up` returns true then.
 fn ended_by_every_signal(binary: &Path, rest: &[&str], up: impl Fn(&str) -> bool) {
     for name in ["-INT", "-TERM", "-HUP", "-KILL"] {
         let temporary = tempfile::tempdir().unwrap();
@@ -285,7 +285,7 @@ fn a_simulation_that_does_not_keep_pace_is_refused() {
     nothing_is_left(temporary.path());
     let line = text.lines().find(|l| l.starts_with("real-time factor")).unwrap_or_else(|| panic!("{text}"));
     let share: f64 = line.split("): ").nth(1).and_then(|l| l.split(';').next()?.parse().ok()).unwrap();
-    // 3.5.7 does not run twenty times as fast as time; a machine on which it does is believed.
+    // 3.5.7 does not run twenty times as fast as time; where a machine does, its report is accepted.
     assert_eq!(text.contains("REFUSED"), share < 0.95, "{text}");
     assert!(share >= 0.95 || output.status.code() == Some(1), "{text}");
 }

@@ -16,7 +16,7 @@ use crate::ledger::Ledger;
 /// sends.
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(1500);
 
-/// The version of the aircraft's API that this service speaks.
+/// The version of the aircraft's API that this service uses.
 const API_VERSION: u32 = 1;
 
 /// One configured address and what answers there.
@@ -103,7 +103,7 @@ impl Fleet {
         aircraft.changed = true;
         aircraft.mismatch = (identity.api_version != API_VERSION).then(|| {
             format!(
-                "{} speaks version {} of the API, expected {API_VERSION}",
+                "{} uses version {} of the API, expected {API_VERSION}",
                 aircraft.address, identity.api_version
             )
         });
@@ -417,7 +417,7 @@ impl Fleet {
         if members.is_empty() {
             return Err(format!("exclude {member}: no swarm flies, no aircraft holds a plan"));
         }
-        // An aircraft out of the ground's reach may be a member all the same: its swarm knows.
+        // An aircraft out of the ground's reach may still be a member: its swarm's status shows it.
         let outside = self.aircraft.iter().find(|a| a.id() == Some(member)).filter(|a| !planned(a));
         match outside.filter(|a| a.status.is_some()) {
             Some(aircraft) => Err(format!("{}: no member of a swarm that flies", aircraft.name())),
@@ -666,7 +666,7 @@ mod tests {
     fn another_version_of_the_api_is_named() {
         let mut fleet = two(Instant::now());
         fleet.identified(0, Identity { api_version: 2, ..identity(A) });
-        assert_eq!(fleet.find(A), Some(Err("http://a speaks version 2 of the API, expected 1".to_owned())));
+        assert_eq!(fleet.find(A), Some(Err("http://a uses version 2 of the API, expected 1".to_owned())));
     }
 
     #[test]
@@ -772,7 +772,7 @@ mod tests {
         assert_eq!(actions.start_blocked, blocked);
         assert_eq!(fleet.blocked(&ledger, Command::Start, &[A.to_owned()]), "", "A alone can start");
         assert!(fleet.each_alone(&[A.to_owned(), B.to_owned()]) && !fleet.each_alone(&["0".to_owned()]));
-        // A flies, in a state that only its protocol knows.
+        // A flies, in a state of its protocol alone.
         fleet.status(0, alone(A, StateId::StandStill), now);
         fleet.status(1, alone(B, StateId::SetupFinished), now);
         assert!(fleet.actions(&ledger).start);

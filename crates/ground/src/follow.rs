@@ -16,7 +16,7 @@ use crate::owner::Message;
 /// First and last wait before the next attempt.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// A stream that is silent this long is given up: fifteen statuses are missing, and a new connection may
+/// A stream without an event for this long is closed: fifteen statuses are missing, and a new connection may
 /// get through where an old one waits for retransmissions.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
@@ -37,7 +37,7 @@ pub(crate) async fn follow(client: Client, index: usize, address: String, owner:
     }
 }
 
-/// One connection; returns why it ended. `received` says whether it ever carried a status.
+/// One connection; returns why it ended. `received` is set when it carries a status.
 async fn listen(
     client: &Client,
     index: usize,

@@ -1,5 +1,5 @@
 //! Holding the lease of one aircraft: taken again each second for as long as the service follows it. While
-//! it is held the aircraft speaks for a ground station to its flight controller; when the service dies it
+//! it is held the aircraft sends its flight controller a ground station's heartbeat; when the service dies it
 //! expires.
 
 use std::time::Duration;

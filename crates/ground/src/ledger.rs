@@ -1,8 +1,8 @@
 //! The operator's commands and what became of them, per aircraft. It decides, nothing more: what is to
-//! be sent or given up is returned as [`Order`]s for the owner to carry out.
+//! be sent or no longer sent is returned as [`Order`]s for the owner to carry out.
 //!
-//! Two lanes per aircraft. In each the newest command wins; a recovery command also ends what is still
-//! being sent in the other lane, so that nothing older can arrive after it. An exclusion stands beside them: each
+//! Two lanes per aircraft. In each the newest command replaces the older; a recovery command also ends what is still
+//! being sent in the other lane, so that nothing older can arrive after it. Exclusions have a lane each: each
 //! excluded member has a lane of its own.
 //!
 //! ```text
@@ -50,7 +50,7 @@ fn lane_of(entry: &FleetCommand) -> Lane {
 }
 
 /// How long a command is sent before it expires. An operator who presses *Start* must not be surprised
-/// by it half a minute later; one who presses *Land* wants it to arrive as long as there is hope.
+/// by it half a minute later; one who presses *Land* wants it to arrive as long as it can.
 pub(crate) fn time_to_live(command: Command) -> Duration {
     match lane(command) {
         Lane::Normal | Lane::Exclusion(_) => Duration::from_secs(10),
@@ -76,6 +76,7 @@ pub(crate) enum Known {
     Different { command: Command },
 }
 
+/// A command under whose id another request is compared.
 struct RememberedCommand {
     id: String,
     command: Command,
@@ -237,7 +238,7 @@ impl Ledger {
         may
     }
 
-    /// What the aircraft's status reports of its last commands. A status that knows the command proves
+    /// What the aircraft's status reports of its last commands. A status that lists the command proves
     /// that it arrived, even where the answer was lost.
     pub(crate) fn progressed(
         &mut self,

@@ -69,7 +69,7 @@ pub enum StartError {
     /// An address in the configuration is not one.
     #[error("aircraft address {found:?}: {why}; expected HOST:PORT or http://HOST:PORT")]
     Address {
-        /// What was found.
+        /// The address as it was given.
         found: String,
         /// What is wrong with it.
         why: String,
@@ -169,7 +169,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Where it listens.
+    /// The address that the service listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

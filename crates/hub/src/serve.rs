@@ -133,7 +133,7 @@ mod tests {
         FlightController::new(Config::new(7, home), 1, Instant::ZERO)
     }
 
-    /// Whether a heartbeat of system 7 comes before the test gives up.
+    /// Whether a heartbeat of system 7 comes within the test's patience.
     async fn heartbeat(stream: &mut TcpStream) -> bool {
         let mut decoder = wingbeat_autopilot::codec::Decoder::default();
         let mut seen = false;
@@ -159,7 +159,7 @@ mod tests {
         let mut second = TcpStream::connect(address).await.unwrap();
         let mut buffer = [0; 16];
         let early = timeout(Duration::from_millis(300), second.read(&mut buffer)).await;
-        assert!(early.is_err(), "two clients at once");
+        assert!(early.is_err(), "two simultaneous clients");
         drop(first);
         assert!(heartbeat(&mut second).await);
         server.abort();

@@ -1,4 +1,4 @@
-//! Where the autopilot is, as one word of the configuration.
+//! The address of the autopilot, as one string of the configuration.
 
 use core::{fmt, str::FromStr};
 use std::{net::SocketAddr, path::PathBuf};
@@ -32,11 +32,11 @@ pub enum Endpoint {
     UdpSend(SocketAddr),
 }
 
-/// Why a word is not an endpoint.
+/// Why a string is not an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("autopilot endpoint: found \"{found}\" ({problem}), expected {expected}")]
 pub struct EndpointError {
-    /// The whole word.
+    /// The whole string.
     pub found: String,
     /// What is wrong with it.
     pub problem: String,
@@ -48,7 +48,7 @@ const EXPECTED: &str = "serial:/dev/ttyAMA0:921600, tcp:127.0.0.1:5760, udp:0.0.
                         udpout:10.0.0.2:14550 (send)";
 const EXPECTED_SERIAL: &str = "serial:DEVICE:BAUD, for example serial:/dev/ttyAMA0:921600, with :rtscts at its \
                                end where those wires are connected";
-/// The last word of a serial line with flow control.
+/// The last field of a serial line with flow control.
 const RTSCTS: &str = "rtscts";
 const EXPECTED_TCP: &str = "tcp:HOST:PORT, for example tcp:127.0.0.1:5760";
 const EXPECTED_UDP: &str = "an address and a port, for example udp:0.0.0.0:14550";
@@ -56,9 +56,9 @@ const EXPECTED_UDP: &str = "an address and a port, for example udp:0.0.0.0:14550
 impl FromStr for Endpoint {
     type Err = EndpointError;
 
-    fn from_str(word: &str) -> Result<Self, EndpointError> {
-        let error = |problem: String, expected| EndpointError { found: word.into(), problem, expected };
-        let Some((scheme, rest)) = word.split_once(':') else {
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let error = |problem: String, expected| EndpointError { found: text.into(), problem, expected };
+        let Some((scheme, rest)) = text.split_once(':') else {
             return Err(error("no scheme".into(), EXPECTED));
         };
         match scheme {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        for word in [
+        for text in [
             "serial:/dev/ttyAMA0:921600",
             "serial:/dev/ttyAMA0:921600:rtscts",
             "serial:/dev/serial/by-id/usb-ArduPilot_Pixhawk1_3E-if00:57600",
@@ -146,15 +146,15 @@ mod tests {
             "udp:[::]:14550",
             "udpout:10.0.0.2:14550",
         ] {
-            let endpoint: Endpoint = word.parse().unwrap();
-            assert_eq!(endpoint.to_string(), word);
+            let endpoint: Endpoint = text.parse().unwrap();
+            assert_eq!(endpoint.to_string(), text);
         }
         assert_eq!("udpin:0.0.0.0:1".parse::<Endpoint>(), "udp:0.0.0.0:1".parse());
     }
 
     #[test]
     fn a_bad_word_is_refused_with_what_was_found_and_expected() {
-        for (word, problem) in [
+        for (text, problem) in [
             ("", "no scheme"),
             ("ttyAMA0", "no scheme"),
             ("usb:/dev/ttyACM0:57600", "\"usb\" is not a scheme"),
@@ -172,9 +172,9 @@ mod tests {
             ("udp:localhost:14550", "is not an address"),
             ("udpout:10.0.0.2:0", "port 0"),
         ] {
-            let error = word.parse::<Endpoint>().expect_err(word).to_string();
-            assert!(error.contains(problem), "{word}: {error}");
-            assert!(error.contains(&format!("found \"{word}\"")) && error.contains("expected"), "{error}");
+            let error = text.parse::<Endpoint>().expect_err(text).to_string();
+            assert!(error.contains(problem), "{text}: {error}");
+            assert!(error.contains(&format!("found \"{text}\"")) && error.contains("expected"), "{error}");
         }
     }
 }

@@ -16,7 +16,7 @@ const LOGINS: [&str; 4] = ["agetty", "getty", "mgetty", "login"];
 pub enum Holder {
     /// A process that has it open.
     Process {
-        /// Its number.
+        /// Process id.
         id: u32,
         /// The name of its program, at most 15 bytes.
         name: String,

@@ -1,6 +1,6 @@
 //! Bytes to and from the autopilot over a serial line, TCP or UDP.
 //!
-//! An [`Endpoint`] is parsed from one word of the configuration (`serial:/dev/ttyAMA0:921600`). A [`Link`]
+//! An [`Endpoint`] is parsed from one string of the configuration (`serial:/dev/ttyAMA0:921600`). A [`Link`]
 //! is a task that opens it, reports [`LinkEvent::Up`], carries bytes both ways, reports
 //! [`LinkEvent::Down`] with the reason, and opens it again, for ever, with a bounded back-off. Nothing
 //! here knows MAVLink: what the bytes mean is the agent's business.

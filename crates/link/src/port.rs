@@ -20,16 +20,16 @@ use crate::{Endpoint, holder};
 
 /// A server that does not answer a connection within this is not there: a flight controller's bridge is
 /// one hop away. Short, because the kernel repeats a question to a host that is gone ever less often, and a
-/// new attempt asks at once: a host that returns is asked within 1.5 s.
+/// new attempt probes first: a host that returns is probed within 1.5 s.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// A port that takes no byte for this long is broken. The longest chunk (a few frames) takes 0.3 s at
 /// 57600 baud.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
-/// A TCP peer that is silent, or does not confirm what was sent, is asked so often and given up after so
+/// A TCP peer that sends nothing, or does not confirm what was sent, is probed so often and dropped after so
 /// many times: 5 s.
 const ALIVE_PERIOD: Duration = Duration::from_secs(1);
 const ALIVE_RETRIES: u32 = 5;
-/// After this much silence from its peer a listening UDP port takes the next sender as the autopilot. Until
+/// After this time without a datagram from its peer a listening UDP port takes the next sender as the autopilot. Until
 /// then a second sender is ignored: two autopilots on one port would fly each other's orders.
 const PEER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,9 +41,9 @@ pub struct OpenError {
     pub endpoint: String,
     /// What kind of failure.
     pub kind: OpenErrorKind,
-    /// What was found.
+    /// The value or problem that was found.
     pub found: String,
-    /// What was expected.
+    /// The values that are accepted.
     pub expected: &'static str,
 }
 
@@ -171,7 +171,7 @@ async fn open_serial(
     let error = |kind, found, expected| OpenError { endpoint: endpoint.clone(), kind, found, expected };
     let busy = |found| error(OpenErrorKind::Busy, found, "a device that no other process has open");
     // TIOCEXCL stops those who open later, flock stops those who lock: a terminal program that opened the
-    // line before us does neither, and its keys and ours would mix. So ask the kernel who has it.
+    // line before us does neither, and its keys and ours would mix. So ask the kernel which process has it.
     let device = path.to_owned();
     let holder = tokio::task::spawn_blocking(move || {
         let root = Path::new("/");

@@ -38,7 +38,7 @@ const EVENTS_MAX: usize = 128;
 const WRITES_MAX: usize = 64;
 /// The longest read: 15 of the longest MAVLink 2 frames.
 const READ_MAX: usize = 4_096;
-/// On a silent port the task's loop comes round this often.
+/// On an idle port the task's loop iterates this often.
 const TURN_PERIOD: Duration = Duration::from_millis(500);
 /// No iteration of the task's loop takes longer: the longest step is opening a server that does not answer.
 pub const TURN_MAX: Duration = Duration::from_secs(5);
@@ -78,14 +78,14 @@ pub struct Link {
 }
 
 impl Link {
-    /// Starts the task. It opens the endpoint and reports by [`Link::recv`]; it never gives up.
+    /// Starts the task. It opens the endpoint and reports by [`Link::recv`]; it retries for ever.
     pub fn spawn(endpoint: Endpoint) -> Self {
         Self::spawn_with(endpoint, Backoff::default(), || {})
     }
 
     /// The same, with other waits between attempts. `turned` is called at every iteration of the task's loop,
     /// within [`TURN_MAX`] of each other, whether or not the port is there, so that a task that hangs can be
-    /// distinguished from a silent port.
+    /// distinguished from an idle port.
     pub fn spawn_with(
         endpoint: Endpoint,
         backoff: Backoff,

@@ -188,7 +188,7 @@ async fn a_busy_a_missing_and_an_unsuitable_device_each_have_their_message() {
     let message = error.to_string();
     let me = std::process::id().to_string();
     assert!(message.contains(&format!("serial:{path}:57600")), "the device: {message}");
-    assert!(message.contains(&format!("found the device open in process {me}")), "who: {message}");
+    assert!(message.contains(&format!("found the device open in process {me}")), "holder: {message}");
     assert!(message.contains("expected a device that no other process has open"), "{message}");
     drop(near);
     check(&format!("serial:{path}:57600").parse().unwrap()).await.expect("free now");
@@ -250,7 +250,7 @@ async fn the_task_turns_on_a_silent_port_and_on_one_that_is_not_there() {
     assert_eq!(next(&mut link).await, LinkEvent::Up);
     let before = *turns.borrow_and_update();
     let more = |n: &u32| *n > before + 2;
-    timeout(PATIENCE, turns.wait_for(more)).await.expect("a silent port turns").unwrap();
+    timeout(PATIENCE, turns.wait_for(more)).await.expect("the loop of an idle port runs").unwrap();
 
     let (_missing, mut turns) = watched("serial:/dev/ttyWINGBEAT:57600");
     timeout(PATIENCE, turns.wait_for(|n| *n > 4)).await.expect("a missing port turns").unwrap();

@@ -149,7 +149,7 @@ impl Raw {
 
     fn change_speed(&self, limits: &Limits) -> Result<Item, (Part, Problem)> {
         let kind = self.params[0].unwrap_or(0.0);
-        // Airspeed or ground speed: a multicopter knows the latter only and takes both for it.
+        // Airspeed or ground speed: a multicopter has the latter only and takes both as that.
         if kind != 0.0 && kind != 1.0 {
             let found = shown(&kind.to_string());
             let expected = "0 or 1 (horizontal speed)";

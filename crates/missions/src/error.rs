@@ -8,7 +8,7 @@ use std::{fmt, io, path::Path};
 pub struct Error {
     /// The file, as the caller named it.
     pub path: Box<Path>,
-    /// Where in it.
+    /// Location in the file.
     pub at: Location,
     /// What is wrong there.
     pub problem: Problem,
@@ -56,7 +56,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// What can be wrong.
+/// What can be wrong with a mission file.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The operating system did not hand the file out.
@@ -65,7 +65,7 @@ pub enum Problem {
     /// A directory, a device, a pipe.
     #[error("found {found}, expected a regular file")]
     NotAFile {
-        /// What it is.
+        /// The kind of file system entry that was found.
         found: &'static str,
     },
     /// Nothing but white space.
@@ -94,17 +94,17 @@ pub enum Problem {
     /// Another file type, or another version of the right one.
     #[error("found {found}, expected {expected}")]
     Version {
-        /// What stands there.
+        /// The text that was found.
         found: Box<str>,
-        /// What is read.
+        /// The formats that are read.
         expected: &'static str,
     },
     /// Not JSON, not XML, cut off, or another kind of thing than belongs there.
     #[error("found {found}, expected {expected}")]
     Unexpected {
-        /// What stands there.
+        /// The text that was found.
         found: Box<str>,
-        /// What should.
+        /// What is expected in its place.
         expected: Box<str>,
     },
     /// A QGC WPL line without its twelve columns.
@@ -116,7 +116,7 @@ pub enum Problem {
     /// A QGC WPL item out of sequence.
     #[error("found sequence number {found}, expected {expected}")]
     Sequence {
-        /// What stands there.
+        /// The text that was found.
         found: u32,
         /// One more than the last.
         expected: u32,
@@ -126,15 +126,15 @@ pub enum Problem {
     Value {
         /// Its name.
         what: &'static str,
-        /// What stands there.
+        /// The text that was found.
         found: Box<str>,
-        /// What would do.
+        /// The values that are accepted.
         expected: &'static str,
     },
     /// A speed beyond the limit.
     #[error("speed: found {found_m_s} m/s, expected more than 0 and at most {limit_m_s} m/s")]
     Speed {
-        /// What stands there.
+        /// The text that was found.
         found_m_s: f64,
         /// [`crate::Limits::speed_m_s`].
         limit_m_s: f64,
@@ -199,15 +199,15 @@ pub enum Problem {
     TooMany {
         /// Items or missions.
         what: &'static str,
-        /// How many may be.
+        /// The largest number that is accepted.
         limit: usize,
     },
     /// An item that cannot be flown where it stands.
     #[error("found {found}, expected {expected}")]
     Order {
-        /// What stands there.
+        /// The text that was found.
         found: &'static str,
-        /// What should.
+        /// What is expected in its place.
         expected: &'static str,
     },
 }

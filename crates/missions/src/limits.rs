@@ -164,7 +164,7 @@ fn distance_m(a: LatLon, b: LatLon) -> f64 {
     };
     let (a, b) = (position(a), position(b));
     // The tangent plane is exact nearby and folds over far away (the antipode lies at its zero): there
-    // the great circle on the mean sphere is good enough to say that it is too far.
+    // the great circle on the mean sphere is exact enough to find that it is too far.
     const NEAR_M: f64 = 50_000.0;
     const EARTH_RADIUS_M: f64 = 6_371_008.8;
     let half = |deg: f64| libm::sin(deg.to_radians() / 2.0);

@@ -39,9 +39,9 @@ pub enum Item {
     },
     /// Fly to a point and hold there.
     Waypoint {
-        /// Where.
+        /// Latitude and longitude.
         position: LatLon,
-        /// How high.
+        /// Altitude with its reference.
         altitude: Altitude,
         /// How long to stay, in seconds. In AUTO ArduCopter counts whole seconds and drops the rest.
         hold_s: f64,
@@ -132,27 +132,27 @@ pub enum Note {
     },
     /// The plan holds rally points.
     RallyPointsNotUsed {
-        /// How many.
+        /// Number of points.
         points: usize,
     },
     /// Camera and gimbal commands were left out, as [`crate::Limits::leave_out_payload`] allows.
     PayloadLeftOut {
-        /// How many.
+        /// Number of commands.
         commands: usize,
     },
     /// Items state an acceptance radius, a pass radius, a yaw, or a kind of landing. ArduCopter flies with its own.
     ParametersNotUsed {
-        /// How many.
+        /// Number of parameters.
         items: usize,
     },
     /// Waypoints ask to wait for a command (`autocontinue` 0), which ArduCopter does not.
     StopsNotFlown {
-        /// How many.
+        /// Number of waypoints.
         waypoints: usize,
     },
     /// Altitudes above sea level, which an aircraft flies as heights above its home.
     AltitudeAboveSeaLevel {
-        /// How many.
+        /// Number of waypoints.
         waypoints: usize,
         /// The altitude of the home that the heights are measured from.
         home_altitude_m: f64,
@@ -161,12 +161,12 @@ pub enum Note {
     HomeAtSeaLevel,
     /// A KML document holds points, polygons or tracks in addition to its paths.
     ShapesNotUsed {
-        /// How many.
+        /// Number of shapes.
         shapes: usize,
     },
     /// KML points lay below the least height and were raised to it.
     AltitudeRaised {
-        /// How many.
+        /// Number of points.
         points: usize,
         /// The height that they got.
         altitude_m: f64,

@@ -38,7 +38,7 @@ fn a_placeholder_home_is_at_sea_level_and_all_altitudes_are_above_home() {
     assert_eq!((mission.planned_home, mission.notes), (None, vec![Note::HomeAtSeaLevel]));
 }
 
-/// The placeholder alone converts: a home that is only unknown says nothing of where the sea is.
+/// The placeholder alone converts: a home that is unknown gives no altitude reference.
 #[test]
 fn without_the_placeholder_altitudes_above_sea_level_need_a_home() {
     let unknown = PLACEHOLDER.replacen("\t0\t0\t0\t", "\t1\t0\t16\t", 1);

@@ -1,4 +1,4 @@
-//! The sample missions under `deploy/missions/` are what their README says.
+//! The sample missions under `deploy/missions/` are as their README describes them.
 
 use std::path::{Path, PathBuf};
 

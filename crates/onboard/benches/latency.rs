@@ -3,7 +3,7 @@
 //! The real daemon (`wingbeat_onboard::start`) on a pseudo-terminal pair, with a peer on a thread of its own
 //! that plays the autopilot during a mission upload: each `MISSION_REQUEST_INT` must be answered by its
 //! `MISSION_ITEM_INT`. Measured from before the request is written to after its answer is decoded, so the
-//! peer's own share counts too. Between rounds it waits a different time each, and position reports go on, so
+//! peer's own share counts too. Between rounds it waits a different time each, and position reports continue, so
 //! that rounds meet every phase of the driver's timers.
 //!
 //! `cargo bench --package wingbeat-onboard --bench latency`, which `cargo xtask bench` runs.
@@ -135,8 +135,8 @@ async fn peer(device: &std::sync::mpsc::Sender<String>) -> Result<Vec<Duration>>
             return Err("the upload never began".into());
         }
         peer.telemetry().await?;
-        let heard = peer.hear(Duration::from_millis(50)).await?;
-        let count = heard.iter().find_map(|message| match message {
+        let received = peer.receive(Duration::from_millis(50)).await?;
+        let count = received.iter().find_map(|message| match message {
             MavMessage::MISSION_COUNT(count) => Some(count.count),
             _ => None,
         });
@@ -168,7 +168,7 @@ async fn peer(device: &std::sync::mpsc::Sender<String>) -> Result<Vec<Duration>>
         .await?;
         let is_answer =
             |message: &MavMessage| matches!(message, MavMessage::MISSION_ITEM_INT(item) if item.seq == seq);
-        while !peer.hear(Duration::from_secs(5)).await?.iter().any(is_answer) {
+        while !peer.receive(Duration::from_secs(5)).await?.iter().any(is_answer) {
             if asked.elapsed() > Duration::from_secs(5) {
                 return Err(format!("item {seq} was asked for and never came").into());
             }
@@ -188,16 +188,16 @@ impl Peer {
     }
 
     /// What came in the next read, nothing if it takes longer.
-    async fn hear(&mut self, patience: Duration) -> Result<Vec<MavMessage>> {
+    async fn receive(&mut self, patience: Duration) -> Result<Vec<MavMessage>> {
         let mut buffer = [0; 2_048];
-        let mut heard = vec![];
+        let mut received = vec![];
         match timeout(patience, self.far.read(&mut buffer)).await {
-            Ok(Ok(length)) => self.decoder.push(&buffer[..length], |frame| heard.push(frame.message)),
+            Ok(Ok(length)) => self.decoder.push(&buffer[..length], |frame| received.push(frame.message)),
             // Nobody has the line open yet.
             Ok(Err(_)) => sleep(Duration::from_millis(10)).await,
             Err(_) => {}
         }
-        Ok(heard)
+        Ok(received)
     }
 
     /// All that preflight wants to see.

@@ -45,12 +45,12 @@ const PUBLISH_IDLE: Duration = Duration::from_millis(500);
 /// However fast agent time runs, no more than 50 states a second are made.
 const PUBLISH_LEAST: Duration = Duration::from_millis(20);
 /// The kernel's timers tick in milliseconds. An agent that wants waking now, again and again, is woken in
-/// this rhythm and cannot keep everybody else from being heard.
+/// this rhythm and cannot keep other inputs waiting.
 const TICK: Duration = Duration::from_millis(1);
-/// The longest piece handed to the agent at once: one MAVLink 2 frame. The agent's outputs are bounded for
+/// The longest piece handed to the agent in one input: one MAVLink 2 frame. The agent's outputs are bounded for
 /// one input, and a read may hold fifteen frames that each ask for an answer.
 const PIECE_MAX: usize = 280;
-/// No turn of the loop takes longer, whatever its input: it comes round at every published state.
+/// No iteration of the loop takes longer, whatever its input: there is one at every published state.
 pub(crate) const TURN_MAX: Duration = Duration::from_secs(2);
 const _: () = assert!(TURN_MAX.as_millis() > PUBLISH_IDLE.as_millis());
 /// Writes that the link's queue keeps free of ground stations': the agent's orders always find room.
@@ -77,7 +77,7 @@ pub(crate) struct Publisher {
     pub(crate) log: broadcast::Sender<LogLine>,
 }
 
-/// The mission that an operator gave, by the name that people know it by.
+/// The mission that an operator uploaded, with its name.
 #[derive(Clone, Debug, Default)]
 struct UploadedMission {
     name: String,
@@ -86,11 +86,11 @@ struct UploadedMission {
     notes: Vec<String>,
 }
 
-/// The port to the autopilot, and who decides whether it may be open.
+/// The port to the autopilot, and the guardian client that decides whether it may be open.
 pub(crate) struct Port {
     pub(crate) endpoint: Endpoint,
     pub(crate) guard: Option<guard::Client>,
-    /// The link's sign of life, given by the driver while there is no link.
+    /// The link task's watchdog, fed by the driver while there is no link.
     pub(crate) watchdog: TaskWatchdog,
 }
 
@@ -110,20 +110,20 @@ pub(crate) struct Driver<R> {
     /// Hash and name of the mission that was published last.
     held: Option<(u64, String)>,
     daemon: DaemonStatus,
-    /// What is wrong with the link, as it was told last.
+    /// What is wrong with the link, as it was reported last.
     fault: Option<LinkFaultKind>,
     published_at: KernelInstant,
     dirty: bool,
     woken_at: KernelInstant,
-    /// Agent time and microseconds since 1970 when the agent was told of UTC.
+    /// Agent time and microseconds since 1970 when the agent was given UTC.
     utc: Option<(Instant, u64)>,
     gateway: Option<Gateway>,
     lease: Lease,
-    /// Whether the agent was told that a console holds it.
+    /// Whether the agent was informed that a console holds it.
     leased: bool,
 }
 
-/// What ended a wait.
+/// The event that ended the driver's wait.
 enum Woken {
     Time,
     Guard,
@@ -191,7 +191,7 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    /// Flies until told to stop.
+    /// Runs until it is stopped.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let (mut radio_ended, mut requests_ended) = (false, false);
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
@@ -199,7 +199,7 @@ impl<R: Radio> Driver<R> {
             self.watchdog.feed();
             self.tell_utc();
             if self.link.is_none() {
-                // The guardian has the port: nobody hangs who is not there.
+                // The guardian has the port: there is no link task that could hang.
                 self.port.watchdog.feed();
             }
             let (deadline, why) = self.agent.poll_timeout();
@@ -224,7 +224,7 @@ impl<R: Radio> Driver<R> {
                 }
                 Woken::Time => {}
                 Woken::Link(Some(event)) => self.link_event(event),
-                Woken::Guard => self.guard_turn(),
+                Woken::Guard => self.poll_guard(),
                 Woken::Radio(Some(RadioEvent::Datagram(datagram))) => {
                     self.feed(Input::Datagram(&datagram));
                 }
@@ -253,7 +253,7 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    /// Tells the agent what time it is: at the start, and when somebody sets the clock.
+    /// Hands the agent UTC: at the start, and when the clock was set.
     fn tell_utc(&mut self) {
         let Ok(since_1970) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return };
         let (now, unix_us) = (self.clock.now(), since_1970.as_micros() as u64);
@@ -264,12 +264,12 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    /// With ground stations beside us.
+    /// Serves ground stations through the gateway.
     pub(crate) fn serving(self, gateway: Option<Gateway>) -> Self {
         Self { gateway, ..self }
     }
 
-    /// A ground station beside us sent something. The agent hears of every command before its bytes leave.
+    /// A ground station sent something. The agent is informed of every command before its bytes leave.
     fn gateway_event(&mut self, event: GatewayEvent) {
         let Some(mut gateway) = self.gateway.take() else { return };
         let circumstances =
@@ -293,7 +293,7 @@ impl<R: Radio> Driver<R> {
         self.dirty = true;
     }
 
-    /// What is due beside the agent: the gateway's heartbeat, and a lease that has ended.
+    /// Handles deadlines outside the agent: the gateway's heartbeat, and a lease that has ended.
     fn turn_gateway(&mut self) {
         if let Some(console) = self.lease.expire(KernelInstant::now()) {
             self.log(Severity::Warning, format!("the lease of console {console:?} has ended"));
@@ -304,7 +304,7 @@ impl<R: Radio> Driver<R> {
         }
         if let Some(mut gateway) = self.gateway.take() {
             let (now, system_id) = (self.clock.now(), self.agent.system_id());
-            gateway.turn(now, system_id, &mut |line| self.log(Severity::Info, line));
+            gateway.poll(now, system_id, &mut |line| self.log(Severity::Info, line));
             self.gateway = Some(gateway);
         }
     }
@@ -334,16 +334,16 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    /// Hands an input in and does what comes out, but for the answer, which is returned.
+    /// Hands an input to the agent and performs its outputs; the answer is returned.
     fn feed(&mut self, input: Input<'_>) -> Option<Reply> {
         let now = self.clock.now();
         self.agent.handle(now, input, &mut self.out);
         self.dirty = true;
-        // Before the bytes leave: whoever succeeds us must know what we asked for.
+        // Before the bytes leave: the guardian must know what we requested.
         if let Some(guard) = &mut self.port.guard {
-            guard.tell(self.agent.pulse(now));
+            guard.send_change(self.agent.pulse(now));
         }
-        // A closed port has nobody to read it, and what waits for it to open would be stale.
+        // A closed port has no reader, and what waits for it to open would be stale.
         if !self.out.autopilot.is_empty()
             && self.link_open
             && self.link.as_ref().is_some_and(|link| link.send(self.out.autopilot.to_vec()).is_err())
@@ -372,10 +372,10 @@ impl<R: Radio> Driver<R> {
         reply
     }
 
-    /// A pulse is due, or the guardian said something.
-    fn guard_turn(&mut self) {
+    /// A pulse is due, or the guardian sent an answer.
+    fn poll_guard(&mut self) {
         let pulse = self.agent.pulse(self.clock.now());
-        if let Some(answer) = self.port.guard.as_mut().and_then(|guard| guard.turn(pulse)) {
+        if let Some(answer) = self.port.guard.as_mut().and_then(|guard| guard.poll(pulse)) {
             self.heed(answer);
         }
     }
@@ -397,8 +397,8 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    /// Before the driver ends: an aircraft that it commands is left to the guardian, which hears the last
-    /// pulse say so, or is told to land.
+    /// Before the driver ends: an aircraft that it commands is left to the guardian, which learns it
+    /// from the last pulse, or is ordered to land.
     async fn leave_safe(&mut self) {
         if self.agent.pulse(self.clock.now()).activity != Activity::Commanding
             || self.agent.companion_loss() == CompanionLoss::EndsWithIt
@@ -481,13 +481,13 @@ impl<R: Radio> Driver<R> {
             Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.to_string()),
             None => (CommandOutcome::Refused, "the agent did not answer".into()),
         };
-        let word = match outcome {
+        let verb = match outcome {
             CommandOutcome::Accepted => "accepted",
             CommandOutcome::AlreadyKnown => "already known",
             CommandOutcome::Refused => "refused",
         };
         let separator = if reason.is_empty() { "" } else { ": " };
-        self.log(Severity::Info, format!("command {command} {word}{separator}{reason}"));
+        self.log(Severity::Info, format!("command {command} {verb}{separator}{reason}"));
         let state = self.publisher.status.borrow().state;
         // An operator who hung up does not read the answer.
         let _ = reply.send(CommandReply { id, outcome, state, reason });
@@ -580,7 +580,7 @@ impl<R: Radio> Driver<R> {
         self.dirty = false;
     }
 
-    /// Says once what is wrong with the link. A closed port has said so itself; a silence that is no longer
+    /// Logs once what is wrong with the link. A closed port was logged before; a silence that is no longer
     /// than we are old is none.
     fn tell_fault(&mut self, fault: Option<&LinkFault>) {
         if self.clock.now() < Instant::ZERO + LINK_TIMEOUT {
@@ -590,7 +590,7 @@ impl<R: Radio> Driver<R> {
         if std::mem::replace(&mut self.fault, kind) != kind
             && let Some(LinkFault { kind: LinkFaultKind::Silent | LinkFaultKind::NoMavlink, detail }) = fault
         {
-            self.log(Severity::Warning, format!("the flight controller is not heard: {detail}"));
+            self.log(Severity::Warning, format!("no telemetry from the flight controller: {detail}"));
         }
     }
 
@@ -604,7 +604,7 @@ impl<R: Radio> Driver<R> {
 
     fn log(&self, severity: Severity, text: String) {
         let now: Instant = self.clock.now();
-        // The agent's own word: the published state may be older than what is told.
+        // From the agent itself: the published state may be older than what is told.
         let state = self.agent.view().state.to_string();
         let (aircraft, protocol) = (&self.publisher.name, &self.publisher.protocol);
         match severity {

@@ -1,10 +1,10 @@
-//! Ground stations beside us: the vehicle's MAVLink on UDP and TCP, for QGroundControl, Mission Planner,
+//! The gateway for ground stations: the vehicle's MAVLink on UDP and TCP, for QGroundControl, Mission Planner,
 //! MAVProxy and MAVSDK.
 //!
 //! Sockets have tasks, which only carry bytes; everything is decided in the driver's task, by
 //! [`wingbeat_autopilot::gateway`], so that a client's command and the agent's orders have one order. What
-//! it promises: a client that is slow loses frames and holds up nobody; at most [`CLIENTS_MAX`] clients; a
-//! UDP peer that is silent for [`IDLE`] is forgotten, and none is answered that has not sent a whole frame;
+//! it promises: a client that is slow loses frames and delays no other; at most [`CLIENTS_MAX`] clients; a
+//! UDP peer that sends nothing for [`IDLE`] is removed, and none is answered that has not sent a whole frame;
 //! every frame that is not passed on is counted by its reason.
 
 use std::{
@@ -26,7 +26,7 @@ use tokio::{
 };
 use wingbeat_autopilot::{
     codec::finder::{Dropped, Finder},
-    gateway::{Allowance, Circumstances, Gatekeeper, Refusal, Verdict, Voice, encode_like},
+    gateway::{Allowance, Circumstances, FrameWriter, Gatekeeper, Refusal, Verdict, encode_like},
     telemetry::StreamRequest,
 };
 use wingbeat_geo::Instant;
@@ -34,9 +34,9 @@ use wingbeat_link::Endpoint;
 
 use crate::liveness::{Liveness, TaskWatchdog};
 
-/// Clients at once. Each is a copy of everything that the autopilot says.
+/// Simultaneous clients. Each takes a copy of everything that the autopilot sends.
 pub const CLIENTS_MAX: usize = 8;
-/// A UDP peer that is silent for so long is gone: ground stations send a heartbeat a second.
+/// A UDP peer that sends nothing for so long is removed: ground stations send a heartbeat a second.
 pub const IDLE: Duration = Duration::from_secs(10);
 /// Pieces that wait for a TCP client: 10 s of all streams at 4 Hz.
 const QUEUE_MAX: usize = 64;
@@ -48,7 +48,7 @@ const PIECE_MAX: usize = 1_400;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A shortage of the system (file descriptors) is waited out for this time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// The loop of a socket's task comes round by itself this often where nobody speaks.
+/// An idle socket's task iterates this often, by its timer.
 const TURN_PERIOD: Duration = Duration::from_millis(500);
 /// None of its turns takes longer: the longest step is the pause.
 const TURN_MAX: Duration = Duration::from_secs(3);
@@ -56,7 +56,7 @@ const _: () = assert!(TURN_MAX.as_millis() > TURN_PERIOD.as_millis() + ACCEPT_PA
 /// MAVLink's usual period of a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// Where the vehicle's MAVLink is offered; nowhere by default, because whoever reaches it flies the
+/// Where the vehicle's MAVLink is offered; nowhere by default, because any program that reaches it can fly the
 /// aircraft.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
@@ -70,15 +70,15 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("gateway {address}: found {found}, expected {expected}")]
 pub struct GatewayError {
-    /// Where.
+    /// The address that cannot be served.
     pub address: String,
-    /// What the kernel said.
+    /// The kernel's error.
     pub found: String,
-    /// What is expected.
+    /// The values that are accepted.
     pub expected: &'static str,
 }
 
-/// One way to be reached.
+/// The address of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Tcp(u64),
@@ -97,7 +97,7 @@ pub(crate) enum GatewayEvent {
 /// What the driver has to do, in this order.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
-    /// Tell the agent that a ground station commands.
+    /// Inform the agent that a ground station commands.
     Command(&'a str),
     /// Write to the autopilot; false if it was not taken.
     Write(&'a [u8]),
@@ -116,18 +116,18 @@ struct Client {
     name: String,
     sink: Sink,
     finder: Finder,
-    voice: Voice,
-    heard_at: KernelInstant,
-    /// It stays whether or not it is heard: the configured receiver.
+    sender: FrameWriter,
+    received_at: KernelInstant,
+    /// It stays whether or not it sends: the configured receiver.
     fixed: bool,
 }
 
 impl Client {
-    /// Whether the piece left or waits its turn. A UDP socket's queue is the kernel's.
+    /// Whether the piece left or was queued. A UDP socket's queue is the kernel's.
     fn send(&self, piece: &Arc<[u8]>) -> bool {
         match &self.sink {
             Sink::Tcp(out) => out.try_send(piece.clone()).is_ok(),
-            // Nobody listens there yet: that is silence, not a slow client.
+            // No program listens there yet: that is no slow client.
             Sink::Udp(socket, peer) => match socket.try_send_to(piece, *peer) {
                 Err(error) => error.kind() == io::ErrorKind::ConnectionRefused,
                 Ok(_) => true,
@@ -252,7 +252,7 @@ impl Gateway {
     pub(crate) async fn recv(&mut self) -> GatewayEvent {
         match self.events.recv().await {
             Some(event) => event,
-            // Every socket's task has ended, which none does by itself.
+            // Every socket's task has ended, which none does while the gateway runs.
             None => std::future::pending().await,
         }
     }
@@ -271,9 +271,7 @@ impl Gateway {
                 if self.clients.len() >= CLIENTS_MAX {
                     // Its task sees its queue end, and hangs up.
                     self.turned_away += 1;
-                    act(Step::Log(format!(
-                        "gateway: {name} is turned away, {CLIENTS_MAX} clients are served"
-                    )));
+                    act(Step::Log(format!("gateway: {name} refused, {CLIENTS_MAX} clients are served")));
                     return;
                 }
                 act(Step::Log(format!("gateway: {name} connected")));
@@ -293,7 +291,7 @@ impl Gateway {
             Some(index) => index,
             None => match self.newcomer(key, &bytes, now) {
                 Some(name) => {
-                    act(Step::Log(format!("gateway: {name} is heard")));
+                    act(Step::Log(format!("gateway: {name} connected")));
                     self.clients.len() - 1
                 }
                 None => return,
@@ -333,10 +331,10 @@ impl Gateway {
     ) {
         let Self { clients, keeper, allowance, refused, .. } = self;
         let Some(client) = clients.get_mut(index) else { return };
-        client.heard_at = KernelInstant::now();
-        let Client { finder, voice, name, sink, .. } = client;
+        client.received_at = KernelInstant::now();
+        let Client { finder, sender, name, sink, .. } = client;
         let mut explanations = Vec::new();
-        // What passes of one event is written at once: the line's queue counts writes.
+        // What passes of one event is one write: the line's queue counts writes.
         let mut passing = Vec::new();
         let mut frames = 0;
         let mut count = |refusal: Refusal, n: u64| refused[refusal as usize] += n;
@@ -385,7 +383,7 @@ impl Gateway {
         }
         let Some(system_id) = circumstances.system_id else { return };
         for why in explanations {
-            let piece: Arc<[u8]> = voice.warn(system_id, &why).as_slice().into();
+            let piece: Arc<[u8]> = sender.warn(system_id, &why).as_slice().into();
             let left = match sink {
                 Sink::Tcp(out) => out.try_send(piece).is_ok(),
                 Sink::Udp(socket, peer) => socket.try_send_to(&piece, *peer).is_ok(),
@@ -414,22 +412,22 @@ impl Gateway {
         self.autopilot.restart();
     }
 
-    /// When [`Gateway::turn`] has something to do.
+    /// When [`Gateway::poll`] has something to do.
     pub(crate) fn due(&self) -> Instant {
         if self.clients.is_empty() { Instant::NEVER } else { self.heartbeat_due }
     }
 
-    /// What the driver's turn brings: our heartbeat for the clients, and the end of those that are silent.
+    /// Sends our heartbeat to the clients that are due one, and forgets those that send nothing any more.
     /// A driver that stands still sends none.
-    pub(crate) fn turn(&mut self, now: Instant, system_id: Option<u8>, log: &mut dyn FnMut(String)) {
+    pub(crate) fn poll(&mut self, now: Instant, system_id: Option<u8>, log: &mut dyn FnMut(String)) {
         let since = KernelInstant::now();
         let idle = |client: &Client| {
             matches!(client.key, Key::Udp(..))
                 && !client.fixed
-                && since.saturating_duration_since(client.heard_at) >= IDLE
+                && since.saturating_duration_since(client.received_at) >= IDLE
         };
         for name in self.forget(idle) {
-            log(format!("gateway: {name} is silent, and forgotten"));
+            log(format!("gateway: {name} sent nothing for {} s, disconnected", IDLE.as_secs()));
         }
         if now < self.heartbeat_due {
             return;
@@ -437,7 +435,7 @@ impl Gateway {
         self.heartbeat_due = now + HEARTBEAT;
         let Some(system_id) = system_id else { return };
         for client in &mut self.clients {
-            let piece: Arc<[u8]> = client.voice.heartbeat(system_id).as_slice().into();
+            let piece: Arc<[u8]> = client.sender.heartbeat(system_id).as_slice().into();
             self.lost += u64::from(!client.send(&piece));
         }
     }
@@ -449,7 +447,7 @@ impl Gateway {
         gone.into_iter().map(|client| client.name).collect()
     }
 
-    /// Who is served.
+    /// Names of the connected clients.
     pub(crate) fn clients(&self) -> Vec<String> {
         self.clients.iter().map(|client| client.name.clone()).collect()
     }
@@ -471,8 +469,8 @@ impl Gateway {
 }
 
 fn client(key: Key, sink: Sink, name: String, fixed: bool) -> Client {
-    let (finder, voice, heard_at) = (Finder::default(), Voice::default(), KernelInstant::now());
-    Client { key, name, sink, finder, voice, heard_at, fixed }
+    let (finder, sender, received_at) = (Finder::default(), FrameWriter::default(), KernelInstant::now());
+    Client { key, name, sink, finder, sender, received_at, fixed }
 }
 
 fn sum(a: Dropped, b: Dropped) -> Dropped {
@@ -520,7 +518,7 @@ async fn receive(
                 }
             }
             Ok(_) => {}
-            // The answer to something that nobody took; it is no fault of the socket's.
+            // The answer to a datagram that no program received; the socket itself works.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Err(_) => sleep(ACCEPT_PAUSE).await,
         }
@@ -534,7 +532,7 @@ async fn accept(listener: TcpListener, events: mpsc::Sender<GatewayEvent>, watch
     loop {
         watchdog.feed();
         tokio::select! {
-            // More than are served would only wait to be turned away.
+            // More than are served would only wait to be refused.
             accepted = listener.accept(), if connections.len() <= 2 * CLIENTS_MAX => match accepted {
                 Ok((stream, peer)) => {
                     id += 1;
@@ -585,7 +583,7 @@ async fn carry(id: u64, peer: SocketAddr, stream: TcpStream, events: mpsc::Sende
 mod tests {
     use super::*;
 
-    /// Real sockets, so the kernel's time: the tasks must turn by themselves, and must be missed when gone.
+    /// Real sockets, so the kernel's time: idle tasks must iterate, and must be missed when they have ended.
     #[tokio::test]
     async fn every_sockets_task_is_watched_turns_in_silence_and_is_late_when_it_is_gone() {
         let local = "127.0.0.1:0".parse().unwrap();
@@ -594,7 +592,7 @@ mod tests {
         let gateway = Gateway::open(&config, [], None, Instant::ZERO, &mut liveness).await.unwrap().unwrap();
         assert!(liveness.names().eq(["gateway UDP", "gateway TCP"]));
         sleep(TURN_MAX + TURN_PERIOD).await;
-        assert_eq!(liveness.late(), None, "nobody spoke, and they turned");
+        assert_eq!(liveness.late(), None, "no client sent, and the loops ran");
         drop(gateway);
         sleep(TURN_MAX + TURN_PERIOD).await;
         assert!(liveness.late().is_some(), "found two tasks that are gone alive");

@@ -1,7 +1,7 @@
 //! The daemon's end of the socket to its guardian: sends pulses, knows whether they are answered.
 //!
 //! It never waits: a guardian that is absent, stopped or full is one that does not answer, and the driver
-//! flies on, unprotected and saying so.
+//! flies on, unprotected, and reports that.
 
 use std::{
     io::{self, ErrorKind},
@@ -34,15 +34,15 @@ pub(crate) struct Client {
     partial: Vec<u8>,
     answer: Option<Answer>,
     answered_at: Instant,
-    /// What was said last.
-    told: Option<Pulse>,
+    /// The pulse that was sent last.
+    sent: Option<Pulse>,
     /// When the next pulse, or the next attempt to connect, is due.
     due: Instant,
-    /// The last failure that was logged: each is said once.
-    said: Option<String>,
+    /// The last failure that was logged: each is logged once.
+    logged: Option<String>,
 }
 
-/// Waits until [`Client::turn`] has something to do; for ever where there is no guardian to have.
+/// Waits until [`Client::poll`] has something to do; for ever where there is no guardian to have.
 pub(crate) async fn ready(client: Option<&Client>) {
     let Some(client) = client else { return std::future::pending().await };
     let due = match client.answer {
@@ -70,18 +70,18 @@ impl Client {
             partial: vec![],
             answer: None,
             answered_at: now,
-            told: None,
+            sent: None,
             due: now,
-            said: None,
+            logged: None,
         };
         let idle = Pulse { activity: Activity::Idle, system_id: 0, ours: Modes::default(), endpoint: 0 };
-        client.turn(idle);
-        // An absent guardian is known at once.
+        client.poll(idle);
+        // An absent guardian is noticed before the first input.
         while client.stream.is_some() && client.answer.is_none() {
             if timeout_at(now + GREET_TIMEOUT, ready(Some(&client))).await.is_err() {
                 break;
             }
-            client.turn(idle);
+            client.poll(idle);
         }
         client
     }
@@ -97,9 +97,9 @@ impl Client {
     }
 
     /// Sends what is due, reads what came. Returns the answer if it is another than before.
-    pub(crate) fn turn(&mut self, pulse: Pulse) -> Option<Option<Answer>> {
+    pub(crate) fn poll(&mut self, pulse: Pulse) -> Option<Option<Answer>> {
         let before = self.answer;
-        self.hear();
+        self.receive();
         let now = Instant::now();
         if now >= self.due {
             if self.stream.is_none() {
@@ -114,10 +114,10 @@ impl Client {
         (self.answer != before).then_some(self.answer)
     }
 
-    /// Sends a pulse at once if it says something new.
-    pub(crate) fn tell(&mut self, pulse: Pulse) {
+    /// Sends a pulse immediately if it differs from the last one.
+    pub(crate) fn send_change(&mut self, pulse: Pulse) {
         let pulse = Pulse { endpoint: self.endpoint, ..pulse };
-        if self.told.is_some_and(|told| told != pulse) {
+        if self.sent.is_some_and(|sent| sent != pulse) {
             self.send(Instant::now(), pulse);
         }
     }
@@ -128,7 +128,7 @@ impl Client {
             Ok(stream) => {
                 self.stream = Some(stream);
                 self.partial.clear();
-                self.told = None;
+                self.sent = None;
             }
             Err(error) => self.complain(format!("{error}")),
         }
@@ -140,16 +140,16 @@ impl Client {
         let bytes = pulse.encode();
         self.due = now + PULSE_PERIOD;
         match stream.try_write(&bytes) {
-            Ok(length) if length == bytes.len() => self.told = Some(pulse),
-            // It does not read, and will be missed for not answering. A pulse that says something new is due
-            // again at once.
+            Ok(length) if length == bytes.len() => self.sent = Some(pulse),
+            // It does not read, and will be missed for not answering. A pulse that differs from the last is due
+            // again immediately.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Ok(_) => self.lose("a pulse that was cut off".into()),
             Err(error) => self.lose(error.to_string()),
         }
     }
 
-    fn hear(&mut self) {
+    fn receive(&mut self) {
         let mut buffer = [0; 64 * ANSWER_LEN];
         while let Some(stream) = &self.stream {
             match stream.try_read(&mut buffer) {
@@ -164,7 +164,7 @@ impl Client {
                         match Answer::decode(record) {
                             Ok(answer) => {
                                 (self.answer, self.answered_at) = (Some(answer), Instant::now());
-                                self.said = None;
+                                self.logged = None;
                             }
                             Err(error) => return self.lose(error.to_string()),
                         }
@@ -184,9 +184,9 @@ impl Client {
     }
 
     fn complain(&mut self, found: String) {
-        if self.said.as_ref() != Some(&found) {
+        if self.logged.as_ref() != Some(&found) {
             tracing::warn!("guard {}: found {found}, expected a guardian that answers", self.path.display());
-            self.said = Some(found);
+            self.logged = Some(found);
         }
     }
 }

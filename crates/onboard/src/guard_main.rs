@@ -39,7 +39,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (socket, endpoint) = (settings.socket.display().to_string(), settings.endpoint.to_string());
     let bound = guard_process::bind(settings)?;
     eprintln!("wingbeat-guard {} at {socket}, autopilot {endpoint}", env!("CARGO_PKG_VERSION"));
-    // Without systemd there is nobody to tell, which is no error.
+    // Without systemd no process waits for the notification, which is no error.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     let stop = async {
         tokio::select! {

@@ -28,7 +28,7 @@ use wingbeat_link::{Endpoint, Link, LinkEvent};
 
 /// Where the socket is unless configured.
 pub const DEFAULT_SOCKET: &str = "/run/wingbeat/guard.sock";
-/// A commanding daemon that is silent for so long hangs, unless configured: five pulses.
+/// Default time without a pulse after which a commanding daemon counts as hung: five pulses.
 pub const SILENCE_MS: u64 = 1_000;
 /// How long BRAKE is kept unless configured: long enough for 3.5.7, which flies back after braking and rests
 /// after about 9 s.
@@ -37,7 +37,7 @@ pub const HOLD_S: u64 = 10;
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The loop turns at least this often, and feeds the watchdog.
 const TURN: Duration = Duration::from_secs(1);
-/// Bytes handed in at once: one of the longest MAVLink frames.
+/// Bytes handed in as one input: one of the longest MAVLink frames.
 const PIECE_MAX: usize = 280;
 
 /// What a guardian process is started with.
@@ -57,9 +57,9 @@ pub struct Settings {
     "guard.socket {path}: found {found}, expected a path in a folder that we may write, and no other guardian"
 )]
 pub struct StartError {
-    /// Where.
+    /// Path of the socket.
     pub path: String,
-    /// What was found.
+    /// The value or problem that was found.
     pub found: String,
 }
 
@@ -128,7 +128,7 @@ impl Bound {
         loop {
             if fed_at.is_none_or(|at: KernelInstant| at.elapsed() >= TURN / 2) {
                 fed();
-                process.tell_utc();
+                process.send_utc();
                 fed_at = Some(KernelInstant::now());
             }
             let due = process.due();
@@ -140,7 +140,7 @@ impl Bound {
                 }
                 turn = turn.min(since + STOP_TIMEOUT);
             }
-            // In this order: pulses that wait are heard before their silence is judged.
+            // In this order: pulses that wait are read before the time since the last is judged.
             tokio::select! {
                 biased;
                 () = readable(process.daemon.as_ref()) => process.hear_daemon(),
@@ -153,7 +153,7 @@ impl Bound {
                 () = sleep_until(turn) => {}
             }
             if KernelInstant::now() >= process.due() {
-                // What came meanwhile is heard first.
+                // What came meanwhile is read first.
                 process.hear_daemon();
                 process.feed(Input::Wake);
             }
@@ -177,7 +177,7 @@ impl Process {
     }
 
     /// The clock may be set at any time; without it a signature is as late as what the autopilot signed.
-    fn tell_utc(&mut self) {
+    fn send_utc(&mut self) {
         if let Ok(since_1970) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
             self.feed(Input::Utc { unix_us: since_1970.as_micros() as u64 });
         }
@@ -187,7 +187,7 @@ impl Process {
         let now = self.now();
         self.guardian.handle(now, input, &mut self.out);
         for entry in &self.out.log {
-            say(entry.severity, &entry.text);
+            log(entry.severity, &entry.text);
         }
         if !self.out.autopilot.is_empty()
             && self.link_open
@@ -208,7 +208,7 @@ impl Process {
                 None => Err(io::Error::other("its process is not known")),
             };
             if let Err(error) = killed {
-                say(Severity::Error, &format!("the daemon cannot be killed: {error}"));
+                log(Severity::Error, &format!("the daemon cannot be killed: {error}"));
             }
         }
     }
@@ -216,7 +216,7 @@ impl Process {
     fn accepted(&mut self, accepted: io::Result<(UnixStream, tokio::net::unix::SocketAddr)>) {
         let stream = match accepted {
             Ok((stream, _)) => stream,
-            Err(error) => return say(Severity::Error, &format!("the socket does not accept: {error}")),
+            Err(error) => return log(Severity::Error, &format!("the socket does not accept: {error}")),
         };
         let process = stream
             .peer_cred()
@@ -224,7 +224,7 @@ impl Process {
             .and_then(|peer| Pid::from_raw(peer.pid()?))
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         if process.is_none() {
-            say(Severity::Warning, "the daemon's process cannot be held: it could not be killed if it hung");
+            log(Severity::Warning, "no handle of the daemon's process: it could not be killed if it hung");
         }
         self.daemon = Some(Daemon { stream, process, partial: vec![] });
         self.feed(Input::Connected);
@@ -245,7 +245,7 @@ impl Process {
                         match Pulse::decode(record) {
                             Ok(pulse) => self.feed(Input::Pulse(pulse)),
                             Err(error) => {
-                                say(Severity::Error, &error.to_string());
+                                log(Severity::Error, &error.to_string());
                                 return self.daemon_gone();
                             }
                         }
@@ -275,7 +275,7 @@ impl Process {
                 }
             }
             Some(LinkEvent::Down { reason }) => {
-                say(Severity::Warning, &reason);
+                log(Severity::Warning, &reason);
                 if std::mem::take(&mut self.link_open) {
                     self.feed(Input::AutopilotLink(false));
                 }
@@ -317,7 +317,7 @@ async fn received(link: Option<&mut Link>) -> Option<LinkEvent> {
 }
 
 /// To standard error, with the priority that systemd's journal reads (`sd-daemon(3)`).
-fn say(severity: Severity, text: &str) {
+fn log(severity: Severity, text: &str) {
     let priority = match severity {
         Severity::Info => 6,
         Severity::Warning => 4,

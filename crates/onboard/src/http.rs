@@ -2,10 +2,10 @@
 //!
 //! A handler never touches the agent. It reads the last published status, or puts a [`Request`] into the
 //! driver's bounded queue and waits for its answer. Every answer that is not a success is an [`ApiError`]
-//! that says what, where, found and expected.
+//! that names what, where, found and expected.
 //!
-//! A body must be declared as JSON: a web page of somebody else's cannot send that to an aircraft without
-//! asking it first (CORS), and the aircraft never says yes.
+//! A body must be declared as JSON: a web page of another origin cannot send that to an aircraft without
+//! a preflight request (CORS), which the aircraft never grants.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -42,17 +42,17 @@ use crate::{
 
 /// The longest body: 600 waypoints with all their digits are 70 kB.
 const BODY_MAX: usize = 128 * 1024;
-/// Consoles that follow the events at the same time. Each is a socket and a task.
+/// Consoles that may follow the events simultaneously. Each is a socket and a task.
 const STREAMS_MAX: usize = 16;
 /// The driver answers within a wake-up; when it does not, the machine is in trouble and the console must know.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// A request that takes longer than this is given up, whatever it waits for.
+/// A request that takes longer than this ends with a timeout, whatever it waits for.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// A comment line that keeps an idle stream open, and tells a console that the link is alive.
+/// A comment line that keeps an idle stream open, and shows a console that the connection is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// While nobody connects, the server's loop comes round by itself this often.
+/// While no client connects, the server's loop iterates this often.
 const TURN_PERIOD: Duration = Duration::from_millis(500);
-/// No turn of the server's loop takes longer: the longest is its pause of one second when the system is
+/// No iteration of the server's loop takes longer: the longest is its pause of one second when the system is
 /// short of file descriptors.
 pub(crate) const TURN_MAX: Duration = Duration::from_secs(3);
 /// The longest name of a console, characters.
@@ -60,7 +60,7 @@ const CONSOLE_MAX: usize = 64;
 /// The longest id of a command.
 const COMMAND_ID_MAX: usize = 64;
 
-/// A listener whose loop is seen to turn. A request to ourselves would prove more and lie at the worst
+/// A listener whose loop feeds a watchdog. A request to ourselves would prove more and fail at the worst
 /// time: it fails while the radio's interface, and the address with it, is gone.
 pub(crate) struct Watched<L> {
     listener: L,
@@ -199,7 +199,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-/// Who this is.
+/// Id, name, version and protocol of the aircraft.
 #[utoipa::path(get, path = "/api/v1/identity", operation_id = "identity", tag = "aircraft",
     responses((status = 200, description = "Who this is and what runs on it", body = Identity)))]
 async fn identity(State(front): State<Front>) -> Json<Identity> {
@@ -218,7 +218,7 @@ async fn status(State(front): State<Front>) -> Json<AircraftStatus> {
 #[utoipa::path(get, path = "/api/v1/events", operation_id = "events", tag = "aircraft",
     responses(
         (status = 200, content_type = "text/event-stream", body = AircraftStatus, description =
-            "Server-sent events: `status` (AircraftStatus) at once, on every change of state and otherwise at most \
+            "Server-sent events: `status` (AircraftStatus) immediately, on every change of state and otherwise at most \
              five times a second; `log` (LogLine) per line. A comment line every second keeps the stream open."),
         (status = 503, description = "Too many consoles follow the events", body = ApiError)))]
 async fn events(
@@ -235,16 +235,18 @@ async fn events(
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-/// The mission that was given to this aircraft.
+/// The mission that was uploaded to this aircraft.
 #[utoipa::path(get, path = "/api/v1/mission", operation_id = "mission", tag = "aircraft",
     responses(
         (status = 200, description = "The mission that it holds", body = MissionUpload),
-        (status = 404, description = "It was given none", body = ApiError)))]
+        (status = 404, description = "None was uploaded", body = ApiError)))]
 async fn get_mission(State(front): State<Front>) -> Result<Json<MissionUpload>, Refusal> {
     let mission = front.mission.borrow().clone();
     match mission {
         Some(mission) => Ok(Json(mission.as_ref().clone())),
-        None => Err(Refusal::new(StatusCode::NOT_FOUND, "not_found", "this aircraft was given no mission")),
+        None => {
+            Err(Refusal::new(StatusCode::NOT_FOUND, "not_found", "no mission was uploaded to this aircraft"))
+        }
     }
 }
 
@@ -306,7 +308,7 @@ async fn post_command(
     Ok((status, Json(reply)))
 }
 
-/// A console takes the aircraft for a while, or renews that. While one holds it, the flight controller hears
+/// A console takes the aircraft for a while, or renews that. While one holds it, the flight controller receives
 /// a ground station's heartbeat.
 #[utoipa::path(post, path = "/api/v1/lease", operation_id = "lease", tag = "aircraft",
     request_body = LeaseRequest,

@@ -1,6 +1,6 @@
 //! From tracing's events to the journal's records, field by field.
 //!
-//! tracing's own bridge to the crate `log` writes an event's fields into its text, where nobody can search
+//! tracing's own bridge to the crate `log` writes an event's fields into its text, where it cannot be searched
 //! for them. This layer hands them on as key-values, which `systemd-journal-logger` stores as fields of the
 //! journal: `aircraft` is `WINGBEAT_AIRCRAFT`, `state` is `WINGBEAT_STATE`, and so on
 //! (`journalctl -u wingbeatd WINGBEAT_STATE=Start`). The text stays the text

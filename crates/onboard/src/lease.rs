@@ -1,4 +1,4 @@
-//! Which console has the aircraft: one at a time, for as long as it says so again in time.
+//! The lease: one console at a time holds the aircraft, for as long as it renews the lease in time.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// that is gone must be gone soon.
 pub(crate) const TTL_MS: std::ops::RangeInclusive<u64> = 1_000..=60_000;
 
-/// The lease and who holds it.
+/// The lease with the console that holds it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lease {
     held: Option<(String, Instant)>,
@@ -38,7 +38,7 @@ impl Lease {
         (!left.is_zero()).then_some((console, left))
     }
 
-    /// When it ends by itself.
+    /// When it ends unless it is renewed.
     pub(crate) fn ends_at(&self) -> Option<Instant> {
         self.held.as_ref().map(|(_, until)| *until)
     }
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(lease.take(at(2_000), "one", ttl), Ok(()), "renewed");
         assert_eq!(lease.ends_at(), Some(at(5_000)));
         assert_eq!(lease.expire(at(4_999)), None);
-        assert_eq!(lease.holder(at(5_000)), None, "it ends by itself");
+        assert_eq!(lease.holder(at(5_000)), None, "it ends where it is not renewed");
         assert_eq!(lease.take(at(5_000), "two", ttl), Ok(()));
         assert_eq!(lease.expire(at(8_000)).as_deref(), Some("two"));
         assert_eq!((lease.expire(at(8_001)), lease.ends_at()), (None, None));

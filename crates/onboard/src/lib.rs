@@ -11,7 +11,7 @@
 //! | [`guard_process`] | the second process, `wingbeat-guard`: lands the aircraft when this one dies |
 //! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
-//! | [`gateway`] | ground stations beside us: the vehicle's MAVLink on UDP and TCP |
+//! | [`gateway`] | the gateway for ground stations: the vehicle's MAVLink on UDP and TCP |
 //! | `lease` | which console has the aircraft |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
@@ -83,14 +83,14 @@ pub struct Config {
     pub autopilot: Endpoint,
     /// Where the API is served; port 0 takes a free one.
     pub http: SocketAddr,
-    /// The agent's numbers, with who we are.
+    /// Configuration of the agent, with this aircraft's id.
     pub agent: wingbeat_agent::Config,
-    /// The guardian's socket. A bench, whose aircraft end with it, has none and says so in
+    /// The guardian's socket. A bench, whose aircraft end with it, has none and states that in
     /// [`wingbeat_agent::Config::companion_loss`].
     pub guard: Option<PathBuf>,
-    /// Where ground stations beside us reach the vehicle's MAVLink.
+    /// The addresses at which ground stations receive the vehicle's MAVLink.
     pub gateway: gateway::Config,
-    /// The seed of the agent's chance.
+    /// The seed of the agent's random numbers.
     pub seed: u64,
 }
 
@@ -100,9 +100,9 @@ pub enum StartError {
     /// The API cannot be served there.
     #[error("http {address}: found {found}, expected a free port on an address of this machine")]
     Http {
-        /// Where.
+        /// The address that cannot be served.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         found: String,
     },
     /// The agent's numbers cannot be flown.
@@ -211,7 +211,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
     let front = Front::new(identity.clone(), limits, status.clone(), mission, log.clone(), requests);
-    // Answers and events are small and somebody waits for them.
+    // Answers and events are small, and a client waits for them.
     let listener = http::Watched::new(listener, liveness.task("HTTP server", http::TURN_MAX))
         .tap_io(|stream| drop(stream.set_nodelay(true)));
     let mut server_stopped = stopped;
@@ -234,7 +234,7 @@ impl Handle {
         &self.gateway
     }
 
-    /// Who this is.
+    /// Id, name, version and protocol of the aircraft.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -255,7 +255,7 @@ impl Handle {
         &self.liveness
     }
 
-    /// Waits until the driver or the server has ended by itself, which neither does while all is well.
+    /// Waits until the driver or the server has ended, which neither does without a failure or a stop.
     pub async fn ended(&mut self) -> String {
         tokio::select! {
             ended = &mut self.driver => match ended {

@@ -1,9 +1,9 @@
-//! Whether every task of the daemon still turns.
+//! Whether the loop of every task of the daemon still runs.
 //!
-//! Each long-lived task is entered once, by its name and by the longest time that one turn of its loop may
-//! take, and says [`TaskWatchdog::turned`] at every turn. A loop that has nothing to do turns too, by a timer of its
-//! own, so that silence always means a task that hangs or has ended. Whoever feeds a watchdog asks
-//! [`Liveness::late`] first: a daemon of which one part hangs is not half alive, it is to be started again.
+//! Each long-lived task is registered once, with its name and the longest time that one iteration of its loop may
+//! take, and calls [`TaskWatchdog::feed`] at every iteration. An idle loop runs too, by a timer of its
+//! own, so that a missing call always means a task that hangs or has ended. The task that feeds systemd's watchdog checks
+//! [`Liveness::late`] first: a daemon of which one task hangs must be started again.
 
 use std::{
     sync::{
@@ -15,7 +15,7 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The tasks of a daemon, each with its last sign of life. Clones share them.
+/// The tasks of a daemon, each with the time of its last iteration. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Liveness {
     since: Instant,
@@ -27,22 +27,22 @@ struct Task {
     name: &'static str,
     limit: Duration,
     since: Instant,
-    /// Milliseconds from `since` to the last turn.
-    turned_ms: AtomicU64,
+    /// Milliseconds from `since` to the last iteration.
+    fed_ms: AtomicU64,
 }
 
-/// A task's way of saying that it lives.
+/// The watchdog of one task.
 #[derive(Clone, Debug)]
 pub struct TaskWatchdog(Arc<Task>);
 
-/// A task that has been silent for longer than it may.
+/// A task whose last iteration is longer ago than its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// Which.
+    /// Name of the task.
     pub name: &'static str,
-    /// For how long.
-    pub silence: Duration,
-    /// For how long it may.
+    /// Time since its last iteration.
+    pub idle: Duration,
+    /// Longest time that is allowed.
     pub limit: Duration,
 }
 
@@ -53,47 +53,47 @@ impl Default for Liveness {
 }
 
 impl Liveness {
-    /// Enters a task, which counts as having turned just now.
+    /// Registers a task; its first iteration counts as just done.
     pub fn task(&mut self, name: &'static str, limit: Duration) -> TaskWatchdog {
-        let task = Arc::new(Task { name, limit, since: self.since, turned_ms: AtomicU64::new(0) });
+        let task = Arc::new(Task { name, limit, since: self.since, fed_ms: AtomicU64::new(0) });
         let watchdog = TaskWatchdog(task.clone());
         watchdog.feed();
         self.tasks.push(task);
         watchdog
     }
 
-    /// Watches the tasks of `other` too.
+    /// Adds the tasks of `other`.
     pub fn join(&mut self, other: &Self) {
         self.tasks.extend(other.tasks.iter().cloned());
     }
 
-    /// The tasks' names, in the order in which they were entered.
+    /// The tasks' names, in the order of registration.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.tasks.iter().map(|task| task.name)
     }
 
-    /// The task that is silent for longest beyond what it may be, if any is.
+    /// The task that exceeds its limit most, if any does.
     pub fn late(&self) -> Option<Late> {
         self.tasks
             .iter()
-            .map(|task| Late { name: task.name, silence: task.silence(), limit: task.limit })
-            .filter(|late| late.silence > late.limit)
-            .max_by_key(|late| late.silence - late.limit)
+            .map(|task| Late { name: task.name, idle: task.idle(), limit: task.limit })
+            .filter(|late| late.idle > late.limit)
+            .max_by_key(|late| late.idle - late.limit)
     }
 }
 
 impl Task {
-    fn silence(&self) -> Duration {
-        let turned = Duration::from_millis(self.turned_ms.load(Ordering::Relaxed));
-        self.since.elapsed().saturating_sub(turned)
+    fn idle(&self) -> Duration {
+        let fed = Duration::from_millis(self.fed_ms.load(Ordering::Relaxed));
+        self.since.elapsed().saturating_sub(fed)
     }
 }
 
 impl TaskWatchdog {
-    /// The task's loop has come round.
+    /// Call at every iteration of the task's loop.
     pub fn feed(&self) {
         let elapsed_ms = self.0.since.elapsed().as_millis();
-        self.0.turned_ms.store(u64::try_from(elapsed_ms).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.0.fed_ms.store(u64::try_from(elapsed_ms).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 }
 
@@ -113,19 +113,15 @@ mod tests {
         advance(SECOND).await;
         assert_eq!(all.late(), None, "exactly its limit is in time");
         advance(SECOND).await;
-        assert_eq!(all.late(), Some(Late { name: "quick", silence: 2 * SECOND, limit: SECOND }));
+        assert_eq!(all.late(), Some(Late { name: "quick", idle: 2 * SECOND, limit: SECOND }));
         quick.feed();
         assert_eq!(all.late(), None);
         advance(5 * SECOND).await;
         assert_eq!(all.late().map(|late| late.name), Some("quick"), "six seconds too many against three");
         quick.feed();
-        assert_eq!(
-            all.late().map(|late| late.name),
-            Some("slow"),
-            "one that turns does not speak for others"
-        );
+        assert_eq!(all.late().map(|late| late.name), Some("slow"), "one that runs does not cover for others");
         slow.feed();
-        assert_eq!(all.late(), None, "a task that comes back is alive");
+        assert_eq!(all.late(), None, "a task that runs again is alive");
     }
 
     #[tokio::test(start_paused = true)]
@@ -137,7 +133,7 @@ mod tests {
         let _two = second.task("two", SECOND);
         second.join(&first);
         assert!(second.names().eq(["two", "one"]));
-        assert_eq!(second.late().map(|late| (late.name, late.silence)), Some(("one", 10 * SECOND)));
+        assert_eq!(second.late().map(|late| (late.name, late.idle)), Some(("one", 10 * SECOND)));
         one.feed();
         assert_eq!(second.late(), None);
     }

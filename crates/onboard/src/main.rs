@@ -1,6 +1,6 @@
 //! `wingbeatd`: the daemon on the aircraft.
 //!
-//! Exit codes: 0 stopped as asked, 1 ended by itself, 2 not started (one message on standard error says
+//! Exit codes: 0 stopped as asked, 1 ended without a request, 2 not started (one message on standard error states
 //! what was found and what was expected).
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ struct Arguments {
     /// The configuration file.
     #[arg(long, value_name = "FILE", default_value = config::DEFAULT_PATH)]
     config: PathBuf,
-    /// Read the configuration, try every device that it names, say what is wrong, fly nothing.
+    /// Check the configuration and every device that it names, report what is wrong, and fly nothing.
     #[arg(long)]
     check: bool,
 }
@@ -45,7 +45,7 @@ async fn main() -> ExitCode {
         Err(error) => {
             eprintln!("wingbeatd: {error:#}");
             if !arguments.check && std::env::var_os("NOTIFY_SOCKET").is_some() {
-                // systemd starts a daemon that died again at once. One that did not start waits for a
+                // systemd restarts a daemon that died immediately. One that did not start waits for a
                 // person, and would only fill the journal.
                 tokio::time::sleep(NOT_STARTED_PAUSE).await;
             }
@@ -67,7 +67,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         // The radio's task waits for an interface that is missing or down.
         Ok(()) | Err(_) => {}
     }
-    // Before READY, so that a stop that comes at once is not missed.
+    // Before READY, so that a stop that comes immediately is not missed.
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
 
@@ -113,14 +113,14 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Without systemd there is nobody to tell, which is no error.
+/// Without systemd no process waits for the notification, which is no error.
 fn tell_systemd(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "systemd was not told");
+        tracing::debug!(%error, "systemd was not notified");
     }
 }
 
-/// Opens everything that the configuration names, once, and says how each does.
+/// Opens everything that the configuration names, once, and reports each result.
 async fn check(settings: &Settings) -> ExitCode {
     let daemon = &settings.daemon;
     let autopilot = wingbeat_link::check(&daemon.autopilot).await.map_err(|error| error.to_string());
@@ -167,7 +167,7 @@ fn log_somewhere() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Another flight, other luck; it is logged, so that the flight can be replayed.
+/// Every flight draws other random numbers; the seed is logged, so that the flight can be replayed.
 fn seed() -> anyhow::Result<u64> {
     let mut bytes = [0; 8];
     std::fs::File::open("/dev/urandom")

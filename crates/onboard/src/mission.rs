@@ -31,7 +31,7 @@ pub enum Problem {
     Place {
         /// Which waypoint, from 0.
         index: usize,
-        /// Which coordinate.
+        /// The coordinate that is out of range.
         cause: PositionError,
     },
     /// Outside the fence.
@@ -39,7 +39,7 @@ pub enum Problem {
     Height {
         /// Which waypoint, from 0.
         index: usize,
-        /// What was found.
+        /// The value that was found.
         found: f64,
         /// Lowest.
         least: f64,
@@ -51,15 +51,15 @@ pub enum Problem {
     Hold {
         /// Which waypoint, from 0.
         index: usize,
-        /// What was found.
+        /// The value that was found.
         found: f64,
     },
     /// Not a speed of a multicopter.
     #[error("{of}: found {found}, expected more than 0 and at most {SPEED_MAX_M_S} m/s")]
     Speed {
-        /// Which field.
+        /// Path of the JSON field.
         of: String,
-        /// What was found.
+        /// The value that was found.
         found: f64,
     },
     /// The take-off ends on the ground or below.

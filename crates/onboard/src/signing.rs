@@ -14,7 +14,7 @@ pub(crate) struct Refused {
     pub(crate) expected: &'static str,
 }
 
-/// Reads 64 hexadecimal digits from a file that is nobody else's business.
+/// Reads 64 hexadecimal digits from a file that only its owner may read.
 pub(crate) fn read_key(path: &Path) -> Result<SigningKey, Refused> {
     let refused = |found: &dyn std::fmt::Display, expected| Refused {
         found: format!("{}: {found}", path.display()),

@@ -67,7 +67,7 @@ pub(crate) fn aircraft(
         navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
         measurements: measurements(&status.measured),
         mission,
-        // Nobody leads and nobody follows: it flies for itself.
+        // No leader and no followers: it flies its own mission.
         swarm: (status.swarm.leader || status.swarm.leader_id.is_some()).then(|| api::Swarm {
             leader: status.swarm.leader,
             leader_id: status.swarm.leader_id.map(|id| id.to_string()),
@@ -128,13 +128,13 @@ fn absent(a: &Absent) -> api::Absent {
         id: a.id.to_string(),
         silent: a.silent,
         leaves: a.leaves.map(|how| {
-            let word = match how {
+            let ending = match how {
                 Ending::Holding => "holding",
                 Ending::Returning => "returning",
                 Ending::Landing => "landing",
                 Ending::Down => "down",
             };
-            word.into()
+            ending.into()
         }),
         excluded_by: a.excluded_by.map(|id| id.to_string()),
     }
@@ -155,7 +155,7 @@ fn avoidance(view: &AvoidanceView) -> api::Avoidance {
     }
 }
 
-/// Nothing while nobody was ever heard. Centimetres are more than a beacon is good for.
+/// None before the first beacon. Rounded to centimetres: a beacon is no more accurate.
 fn separation(view: &separation::View) -> Option<api::Separation> {
     let separation::View { nearest, closing, flight, alarmed } = *view;
     let round = |value: f64| (value * 100.0).round() / 100.0;
@@ -217,7 +217,7 @@ pub(crate) fn route(items: &[api::MissionItem]) -> Vec<Point> {
         .collect()
 }
 
-/// The API's word for how bad a line is.
+/// The API's severity of a log line.
 pub(crate) fn severity(severity: Severity) -> api::Severity {
     match severity {
         Severity::Info => api::Severity::Info,
@@ -275,7 +275,7 @@ fn flight_controller(status: &Status, daemon: &DaemonStatus) -> api::FlightContr
     }
 }
 
-/// What is wrong between us and a flight controller that is not heard.
+/// Why no telemetry of the flight controller is received.
 fn link_fault(link: LinkState, now: Instant, daemon: &DaemonStatus) -> Option<api::LinkFault> {
     if link == LinkState::Up {
         return None;

@@ -1,6 +1,6 @@
 //! The event stream of one console: `status` and `log`.
 //!
-//! A console that reads slowly skips states in between and is told how many log lines it missed; the driver
+//! A console that reads slowly skips states in between and is sent the number of log lines that it missed; the driver
 //! never waits for it.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};

@@ -1,7 +1,7 @@
 //! Telling systemd how the daemon does.
 //!
 //! The watchdog is fed only while every task turns ([`crate::liveness`]): a driver that flies without its
-//! link, or a server that answers while the driver hangs, is not spoken for, and systemd starts another
+//! link, or a server that answers while the driver hangs, is not covered, and systemd starts another
 //! daemon. The task that is late is named in the log before that.
 
 use std::{sync::Arc, time::Duration};
@@ -15,24 +15,24 @@ use wingbeat_api::AircraftStatus;
 
 use crate::liveness::Liveness;
 
-/// How often the tasks are looked at where no watchdog waits to be fed.
-const LOOK_PERIOD: Duration = Duration::from_secs(1);
+/// How often the tasks are checked where systemd expects no watchdog notification.
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
 /// However short a period systemd is given, the daemon has other work.
-const LOOK_PERIOD_LEAST: Duration = Duration::from_millis(10);
+const CHECK_PERIOD_LEAST: Duration = Duration::from_millis(10);
 /// The watchdog is fed so many times in its period.
 const FEEDS_PER_PERIOD: u32 = 4;
 
-/// Speaks to systemd through `tell` until the driver ends. `watchdog` is the period within which systemd
-/// wants to be told.
+/// Notifies systemd through `notify` until the driver ends. `watchdog` is the period within which systemd
+/// expects a notification.
 pub async fn run(
     tasks: Liveness,
     mut status: watch::Receiver<Arc<AircraftStatus>>,
     watchdog: Option<Duration>,
-    mut tell: impl FnMut(&[NotifyState<'_>]),
+    mut notify: impl FnMut(&[NotifyState<'_>]),
 ) {
-    let period = watchdog.map_or(LOOK_PERIOD, |period| period / FEEDS_PER_PERIOD);
-    let mut look = interval(period.max(LOOK_PERIOD_LEAST));
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let period = watchdog.map_or(CHECK_PERIOD, |period| period / FEEDS_PER_PERIOD);
+    let mut check = interval(period.max(CHECK_PERIOD_LEAST));
+    check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut state = None;
     let mut late_task = None;
     loop {
@@ -43,23 +43,23 @@ pub async fn run(
                 }
                 let now = status.borrow_and_update().state;
                 if state.replace(now) != Some(now) {
-                    tell(&[NotifyState::Status(&now.to_string())]);
+                    notify(&[NotifyState::Status(&now.to_string())]);
                 }
             }
-            _ = look.tick() => match tasks.late() {
+            _ = check.tick() => match tasks.late() {
                 None => {
                     late_task = None;
                     if watchdog.is_some() {
-                        tell(&[NotifyState::Watchdog]);
+                        notify(&[NotifyState::Watchdog]);
                     }
                 }
-                // Said once, not at every look.
+                // Logged once, not at every check.
                 Some(late) if late_task == Some(late.name) => {}
                 Some(late) => {
                     late_task = Some(late.name);
                     tracing::error!(
-                        "task {}: found no turn for {} ms, expected one within {} ms; systemd's watchdog is not fed",
-                        late.name, late.silence.as_millis(), late.limit.as_millis()
+                        "task {}: found no iteration for {} ms, expected one within {} ms; systemd's watchdog is not fed",
+                        late.name, late.idle.as_millis(), late.limit.as_millis()
                     );
                 }
             },
@@ -92,13 +92,13 @@ mod tests {
         let one = tasks.task("one", 2 * SECOND);
         let two = tasks.task("two", 2 * SECOND);
         let (sender, status) = watch::channel(Arc::new(a_status()));
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let heard = told.clone();
+        let notified = Arc::new(Mutex::new(Vec::new()));
+        let received = notified.clone();
         let running = tokio::spawn(run(tasks, status, Some(4 * SECOND), move |states| {
-            heard.lock().unwrap().extend(states.iter().map(ToString::to_string));
+            received.lock().unwrap().extend(states.iter().map(ToString::to_string));
         }));
         let feeds = || {
-            let all = std::mem::take(&mut *told.lock().unwrap());
+            let all = std::mem::take(&mut *notified.lock().unwrap());
             all.iter().filter(|line| *line == "WATCHDOG=1").count()
         };
         for _ in 0..10 {
@@ -108,7 +108,7 @@ mod tests {
         }
         assert!((10..=11).contains(&feeds()), "four times in its period of four seconds");
 
-        // The one that hangs is not spoken for by the one that turns.
+        // The task that runs does not cover for the one that hangs.
         for _ in 0..10 {
             one.feed();
             sleep(SECOND).await;
@@ -123,7 +123,7 @@ mod tests {
         next.state = wingbeat_api::StateId::Landing;
         sender.send_replace(Arc::new(next));
         sleep(SECOND).await;
-        assert!(told.lock().unwrap().contains(&"STATUS=Landing".to_owned()));
+        assert!(notified.lock().unwrap().contains(&"STATUS=Landing".to_owned()));
         drop(sender);
         running.await.unwrap();
     }
@@ -133,12 +133,12 @@ mod tests {
         let mut tasks = Liveness::default();
         let _one = tasks.task("one", SECOND);
         let (sender, status) = watch::channel(Arc::new(a_status()));
-        let told = Arc::new(Mutex::new(0));
-        let heard = told.clone();
-        let running = tokio::spawn(run(tasks, status, None, move |_| *heard.lock().unwrap() += 1));
+        let notified = Arc::new(Mutex::new(0));
+        let received = notified.clone();
+        let running = tokio::spawn(run(tasks, status, None, move |_| *received.lock().unwrap() += 1));
         sleep(10 * SECOND).await;
         drop(sender);
         running.await.unwrap();
-        assert_eq!(*told.lock().unwrap(), 0);
+        assert_eq!(*notified.lock().unwrap(), 0);
     }
 }

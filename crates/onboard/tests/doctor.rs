@@ -1,4 +1,4 @@
-//! `wingbeat doctor` against aircraft with one fault each: every fault has its line, word for word, and a
+//! `wingbeat doctor` against aircraft with one fault each: every fault has its exact line, and a
 //! healthy aircraft has none.
 
 #[path = "common/doctored.rs"]
@@ -36,7 +36,7 @@ async fn a_healthy_aircraft_has_no_fault() {
          ok      clock: found 2026-11-21, synchronised\n\
          ok      radio interface: found wlan0 up\n\
          ok      radio mode: found wlan0 IBSS at 5180 MHz\n\
-         ok      identity: found 00b827eb01020304, ours alone; 0 other aircraft heard\n"
+         ok      identity: found 00b827eb01020304, ours alone; received from 0 other aircraft\n"
     );
     assert_eq!((report.verdict, report.exit_code()), (Verdict::Ok, 0));
 }
@@ -93,7 +93,7 @@ async fn a_device_that_only_root_may_open() {
          write, which is what wingbeatd has; cure: usermod --append --groups dialout USER and log in anew; if the \
          device is not of that group: chgrp dialout and chmod 660 by a udev rule, and no getty on it"
     );
-    assert_eq!(line(&report, "MAVLink"), "ok      MAVLink: found MAVLink 2", "root looks further");
+    assert_eq!(line(&report, "MAVLink"), "ok      MAVLink: found MAVLink 2", "root checks further");
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn a_console_on_the_kernels_command_line() {
          /proc/cmdline, expected no console on it; cure: remove console=serial0,115200 from \
          /boot/firmware/cmdline.txt and restart; restart"
     );
-    // Somebody else's console is nobody's fault.
+    // A console on another device is no fault.
     aircraft.link("dev/serial0", Path::new("ttyS0"));
     aircraft.link("dev/serial1", Path::new("ttyS1"));
     aircraft.write("proc/cmdline", "console=tty1 rootwait\n");
@@ -198,7 +198,7 @@ async fn a_guardian_that_has_the_aircraft() {
     aircraft.process(734, "wingbeat-guard");
     assert_eq!(
         aircraft.line("port").await,
-        "FAULT   port: found it open in the guardian, which has the aircraft since its daemon fell silent, expected a \
+        "FAULT   port: found it open in the guardian, which has taken over the aircraft since its daemon stopped sending, expected a \
          daemon that holds it; cure: leave an aircraft that flies to it; on the ground systemctl restart wingbeatd"
     );
 }

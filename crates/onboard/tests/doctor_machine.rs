@@ -73,7 +73,7 @@ async fn a_radio_that_is_missing_down_or_not_chosen() {
     assert_eq!(
         aircraft.line("radio mode").await,
         "warning radio mode: found eth0 not wireless, expected an 802.11 interface; cure: radio.interface, if the \
-         aircraft talk by another interface"
+         aircraft use another interface"
     );
     aircraft.radio = String::new();
     assert_eq!(
@@ -118,7 +118,7 @@ async fn a_radio_in_the_wrong_mode_or_on_the_wrong_channel() {
     );
 }
 
-/// An aircraft at an address of the loopback network that says who it is, again and again.
+/// An aircraft at an address of the loopback network that broadcasts its id periodically.
 fn neighbour(address: [u8; 4], port: u16, id: u64) -> JoinHandle<()> {
     tokio::spawn(async move {
         let socket = UdpSocket::bind(SocketAddrV4::new(address.into(), 0)).await.unwrap();
@@ -141,7 +141,7 @@ async fn an_id_that_another_aircraft_has_too() {
     let others = [neighbour([127, 0, 0, 8], port, 8), neighbour([127, 0, 0, 9], port, 9)];
     assert_eq!(
         aircraft.line("identity").await,
-        "ok      identity: found 00b827eb01020304, ours alone; 2 other aircraft heard"
+        "ok      identity: found 00b827eb01020304, ours alone; received from 2 other aircraft"
     );
     let double = neighbour([127, 0, 0, 10], port, 9);
     assert_eq!(
@@ -184,8 +184,8 @@ async fn a_running_daemon_is_asked_and_keeps_its_line() {
         .unwrap();
     let mut status = daemon.status();
     let up = wingbeat_api::LinkState::Up;
-    let heard = status.wait_for(|status| status.flight_controller.link == up);
-    drop(tokio::time::timeout(Duration::from_secs(60), heard).await.expect("telemetry").unwrap());
+    let received = status.wait_for(|status| status.flight_controller.link == up);
+    drop(tokio::time::timeout(Duration::from_secs(60), received).await.expect("telemetry").unwrap());
 
     aircraft.endpoint = "serial:/dev/ttyAMA0:921600".into();
     aircraft.http = daemon.address().to_string();
@@ -198,7 +198,7 @@ async fn a_running_daemon_is_asked_and_keeps_its_line() {
     assert_eq!(line(&report, "line"), "ok      line: found telemetry");
     assert_eq!(
         line(&report, "identity"),
-        "ok      identity: found 00b827eb01020304, ours alone; 0 other aircraft heard"
+        "ok      identity: found 00b827eb01020304, ours alone; received from 0 other aircraft"
     );
     assert_eq!(report.verdict, Verdict::Ok, "{report}");
     assert_eq!(status.borrow_and_update().flight_controller.link, up, "the doctor took nothing from it");
@@ -251,12 +251,12 @@ async fn the_daemon_tells_silence_noise_and_a_closed_port_apart() {
         let radio = UdpBroadcast::spawn(radio);
         let daemon = wingbeat_onboard::start(settings.daemon, Clock::real_time(), radio).await.unwrap();
         let mut status = daemon.status();
-        let told = status.wait_for(|status| {
+        let reported = status.wait_for(|status| {
             let fault = &status.flight_controller.link_fault;
             fault.as_ref().is_some_and(|fault| fault.kind == expected && !fault.detail.is_empty())
         });
-        let told = tokio::time::timeout(Duration::from_secs(60), told).await;
-        drop(told.unwrap_or_else(|_| panic!("never {expected:?}")).unwrap());
+        let reported = tokio::time::timeout(Duration::from_secs(60), reported).await;
+        drop(reported.unwrap_or_else(|_| panic!("never {expected:?}")).unwrap());
         daemon.stop().await;
     }
 }

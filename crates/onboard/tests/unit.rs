@@ -1,4 +1,4 @@
-//! The units under `systemd/`, judged by systemd's own tools. Without `systemd-analyze` one line says so.
+//! The units under `systemd/`, checked by systemd's own tools; skipped with a line without `systemd-analyze`.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,7 +33,7 @@ fn units() -> (tempfile::TempDir, Vec<PathBuf>) {
     (folder, paths)
 }
 
-/// Runs `systemd-analyze`, or says that it is not there.
+/// Runs `systemd-analyze`; none where it is not installed.
 fn analyze(arguments: &[&str], units: &[PathBuf]) -> Option<Output> {
     match Command::new("systemd-analyze").arg("--no-pager").args(arguments).args(units).output() {
         Ok(output) => Some(output),
@@ -50,8 +50,8 @@ fn every_line_of_the_units_is_one_that_systemd_knows() {
     // Without recursive-errors an unknown key would pass.
     let verify = ["verify", "--man=no", "--recursive-errors=yes"];
     let Some(output) = analyze(&verify, &units) else { return };
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.trim().is_empty(), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && output_text.trim().is_empty(), "{output_text}");
 
     // The test can fail: a misspelt key is found.
     let bad = folder.path().join("misspelt.service");
@@ -67,7 +67,7 @@ fn the_units_expose_no_more_than_they_must() {
     for unit in units {
         let threshold = format!("--threshold={EXPOSURE_MAX_TENTHS}");
         let Some(output) = analyze(&["security", "--offline=yes", &threshold], &[unit]) else { return };
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success() && said.contains("Overall exposure level"), "{said}");
+        let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && output_text.contains("Overall exposure level"), "{output_text}");
     }
 }

@@ -1,4 +1,4 @@
-//! The binary from outside: what it says and how it exits.
+//! The binary from outside: its output and its exit codes.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 #[path = "common/client.rs"]
@@ -50,7 +50,7 @@ fn wingbeatd(config: &PathBuf) -> Command {
     command
 }
 
-/// It must end by itself; a daemon that runs instead is ended after a while, and that is a failure.
+/// It must exit; a daemon that keeps running is ended after a while, and that is a failure.
 fn ended(command: &mut Command) -> Output {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let since = Instant::now();
@@ -129,9 +129,9 @@ async fn a_busy_serial_device_is_one_message_and_code_2() {
     }
     drop(near);
     let output = ended(wingbeatd(&files.config).arg("--check"));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains(&format!("autopilot serial:{path}:57600: fine")), "{said}");
+    assert!(text.contains(&format!("autopilot serial:{path}:57600: fine")), "{text}");
 }
 
 /// A running daemon and where its API is.
@@ -168,7 +168,7 @@ async fn it_serves_tells_systemd_and_ends_when_asked() {
     let identity: Identity = serde_json::from_str(&body).unwrap();
     assert_eq!((code, identity.id.as_str(), identity.name.as_str()), (200, "00b827eb01020304", "one"));
 
-    let told = |wanted: &str| {
+    let wait_for = |wanted: &str| {
         let mut buffer = [0; 256];
         let mut all = String::new();
         while !all.contains(wanted) {
@@ -178,14 +178,14 @@ async fn it_serves_tells_systemd_and_ends_when_asked() {
         }
         all
     };
-    let first = told("READY=1");
+    let first = wait_for("READY=1");
     assert!(!first.contains("WATCHDOG"), "not before it is ready: {first}");
-    told("WATCHDOG=1");
-    told("WATCHDOG=1");
+    wait_for("WATCHDOG=1");
+    wait_for("WATCHDOG=1");
 
     let killed = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
     assert!(killed.success());
-    told("STOPPING=1");
+    wait_for("STOPPING=1");
     let status = child.wait().unwrap();
     let text = rest.join().unwrap();
     assert_eq!(status.code(), Some(0), "{text}");

@@ -14,7 +14,7 @@ pub trait Configuration {
     type Machine: Protocol;
     /// Section of the configuration file that has its keys.
     const SECTION: &'static str;
-    /// Who we are.
+    /// Id of this aircraft.
     fn me(&self) -> VehicleId;
     /// Lowest and highest height of a waypoint above home, metres.
     fn heights_m(&self) -> (f64, f64);
@@ -38,7 +38,7 @@ pub struct ConfigError {
     pub key: &'static str,
     /// Value, in the key's unit.
     pub found: f64,
-    /// What it may be.
+    /// The range or values that are accepted.
     pub expected: Expected,
 }
 

@@ -11,11 +11,11 @@ pub enum Denied {
     /// The state forbids it.
     #[error("{command} is possible in state {expected}, found {found}")]
     State {
-        /// What was asked.
+        /// The command that was refused.
         command: Command,
-        /// Found.
+        /// The present state.
         found: StateId,
-        /// Expected.
+        /// The state in which it is accepted.
         expected: StateId,
     },
     /// There is nothing to stop.
@@ -93,13 +93,13 @@ pub enum MissionError {
     /// The flight has begun.
     #[error("a mission can be given in state Start, found {found}")]
     State {
-        /// Found.
+        /// The present state.
         found: StateId,
     },
     /// Too few waypoints to fly, or more than an aircraft holds.
     #[error("mission: found {found} waypoints, expected 2 to {ROUTE_MAX}")]
     Waypoints {
-        /// Found.
+        /// Number in the mission.
         found: usize,
     },
     /// The swarm cannot fly it.
@@ -114,19 +114,19 @@ pub enum MissionError {
     /// An area is given by three corners.
     #[error("area: found {found} corners, expected 3")]
     Corners {
-        /// Found.
+        /// Number in the mission.
         found: usize,
     },
     /// The first two corners lie over each other.
     #[error("area: found lanes of {found_m:.1} m, expected 1 m or more")]
     LaneLength {
-        /// Found.
+        /// Value of the mission, metres.
         found_m: f64,
     },
     /// The strip of one aircraft is too wide.
     #[error("area: found {found} lanes for one aircraft, expected {} at most", ROUTE_MAX / 2)]
     Lanes {
-        /// Found.
+        /// Number of lanes that the area needs.
         found: f64,
     },
 }
@@ -141,11 +141,11 @@ pub enum FenceError {
     Height {
         /// From 0.
         waypoint: usize,
-        /// Found.
+        /// Value of the mission, metres.
         found_m: f64,
-        /// Expected at least.
+        /// Smallest accepted value, metres.
         least_m: f64,
-        /// Expected at most.
+        /// Largest accepted value, metres.
         most_m: f64,
     },
     /// Too far from where the aircraft stands at its setup.
@@ -153,9 +153,9 @@ pub enum FenceError {
     Distance {
         /// From 0.
         waypoint: usize,
-        /// Found.
+        /// Value of the mission, metres.
         found_m: f64,
-        /// Expected at most.
+        /// Largest accepted value, metres.
         most_m: f64,
     },
 }

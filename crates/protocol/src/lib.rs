@@ -74,7 +74,7 @@ impl core::fmt::Write for Cut<'_> {
 /// What a protocol knows of its own aircraft.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Telemetry {
-    /// Where it is.
+    /// Present position.
     pub position: Position,
     /// Height above home, metres.
     pub height_m: f64,
@@ -150,11 +150,11 @@ pub enum Input<'a> {
     Telemetry(Telemetry),
     /// Another aircraft spoke. The agent drops its own datagrams before.
     Message {
-        /// Who.
+        /// The sender.
         from: VehicleId,
         /// Which flight it belongs to.
         flight: u32,
-        /// What.
+        /// The decoded message.
         message: &'a Message,
     },
     /// The operator commands; asked before with [`Protocol::permits`]. Never one of those that are the agent's own,
@@ -173,7 +173,7 @@ pub enum Input<'a> {
 pub enum Severity {
     /// For the record.
     Info,
-    /// Look at it.
+    /// Needs attention.
     Warning,
     /// Something that was wanted does not happen.
     Error,
@@ -190,7 +190,7 @@ pub enum Action {
     Broadcast {
         /// Which flight it belongs to.
         flight: u32,
-        /// What.
+        /// The message to broadcast.
         message: Message,
     },
     /// Tell people.

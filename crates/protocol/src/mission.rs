@@ -30,7 +30,7 @@ const STANDING_M_S: f64 = 0.6;
 /// What one aircraft is configured with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Who we are.
+    /// Id of this aircraft.
     pub me: VehicleId,
     /// Speed of the mission, which the flight controller keeps, metres per second.
     pub planned_speed_m_s: f64,
@@ -75,7 +75,7 @@ impl Configuration for Config {
 /// On the mission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnRoute {
-    /// When that began.
+    /// Start of the mission's flight.
     pub since: Instant,
 }
 

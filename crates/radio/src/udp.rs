@@ -32,7 +32,7 @@ const _: () = assert!(TURN_MAX.as_millis() > BACKOFF.1.as_millis());
 /// `IFF_UP` in `/sys/class/net/IF/flags` (linux/if.h).
 const INTERFACE_UP: u32 = 1;
 
-/// Where to broadcast.
+/// Interface, port and broadcast address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
     /// The interface that datagrams may leave and enter by, for example `wlan0`; any if absent.
@@ -51,9 +51,9 @@ pub struct OpenError {
     pub radio: String,
     /// What kind of failure.
     pub kind: OpenErrorKind,
-    /// What was found.
+    /// The value or problem that was found.
     pub found: String,
-    /// What was expected.
+    /// The values that are accepted.
     pub expected: &'static str,
 }
 
@@ -166,7 +166,7 @@ impl UdpBroadcast {
 
     /// As [`UdpBroadcast::spawn`]; calls `turned` at every pass of the task's loop, within [`TURN_MAX`] of
     /// each other, whether or not the interface is there, which distinguishes a task that hangs from a
-    /// silent radio.
+    /// idle radio.
     pub fn spawn_watched(config: UdpConfig, turned: impl Fn() + Send + Sync + 'static) -> Self {
         let (sender, events) = mpsc::channel(RECEIVED_MAX);
         let shared = Arc::new(Shared::default());

@@ -87,7 +87,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Who else is there.
+/// The other aircraft, which send beacons only.
 struct Sky {
     name: &'static str,
     half_m: f64,
@@ -166,7 +166,7 @@ impl Other {
         }
     }
 
-    /// Its next beacon.
+    /// Encodes its next beacon.
     fn beacon(&mut self, frame: &Frame) -> Result<Vec<u8>, Refused> {
         let border = |at: f64, velocity: f64| {
             if at.abs() > self.half_m { -at.signum() * velocity.abs() } else { velocity }

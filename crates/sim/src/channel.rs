@@ -189,7 +189,7 @@ impl Channel {
         }
     }
 
-    /// What it did so far.
+    /// Datagrams sent, delivered and lost so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }

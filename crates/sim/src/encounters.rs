@@ -20,7 +20,7 @@ const SAMPLED_PERIOD: Duration = Duration::from_millis(500);
 /// And how far apart in height it takes two to be clear of each other, metres.
 const SAMPLED_HEIGHT_M: f64 = 20.0;
 
-/// One encounter.
+/// Two aircraft that came within the distance that counts as an encounter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Encounter {
     /// The pair, the lower index first.

@@ -12,19 +12,19 @@ pub enum Fault {
     /// The companion computer dies: it receives, sends and commands nothing any more. Its flight controller
     /// continues with its last order, as ArduCopter does.
     CompanionDies {
-        /// Whose.
+        /// Index of the aircraft, from 0.
         vehicle: usize,
         /// Whether a guardian watched over it, which then brings the aircraft down.
         guarded: bool,
     },
     /// The whole aircraft fails: motors and companion stop in the same instant.
     Falls {
-        /// Which.
+        /// Index of the aircraft, from 0.
         vehicle: usize,
     },
     /// A radio neither sends nor receives. Companion and flight controller continue.
     RadioSilent {
-        /// Whose.
+        /// Index of the aircraft, from 0.
         vehicle: usize,
         /// When it works again.
         until: Instant,
@@ -33,7 +33,7 @@ pub enum Fault {
     Loss {
         /// Share lost, 0 to 1.
         share: f64,
-        /// When it ends.
+        /// End of the fault, simulated time.
         until: Instant,
     },
     /// Links fall silent for whole stretches, both ways alike, each pair and stretch by a draw of its own.
@@ -42,14 +42,14 @@ pub enum Fault {
         share: f64,
         /// Length of a stretch.
         stretch: Duration,
-        /// When it ends.
+        /// End of the fault, simulated time.
         until: Instant,
     },
     /// Two groups do not receive each other.
     Partition {
         /// One group as bits, the lowest for the first aircraft; all others are the other group.
         group: u128,
-        /// When it heals.
+        /// End of the partition, simulated time.
         until: Instant,
     },
 }

@@ -74,7 +74,7 @@ pub struct Nearest {
 /// One slave at one time, metres east and north.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slave {
-    /// Where it is.
+    /// Position, east and north, metres.
     pub place: DVec2,
     /// Where its slot lies from the leader's: right of the leader's nose, and ahead.
     pub slot: DVec2,

@@ -89,7 +89,7 @@ impl Spread {
         }
         libm::sqrt((self.sum_of_squares / self.count as f64 - self.mean() * self.mean()).max(0.0))
     }
-    /// How many.
+    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -98,7 +98,7 @@ impl Spread {
 /// Two aircraft that came too close.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collision {
-    /// When.
+    /// Simulated time.
     pub at: Instant,
     /// The pair, the lower index first.
     pub pair: (usize, usize),

@@ -66,37 +66,37 @@ enum Scheduled {
 /// A line that an agent logged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logged {
-    /// When.
+    /// Simulated time.
     pub at: Instant,
-    /// Which aircraft.
+    /// Index of the aircraft in the world, from 0.
     pub vehicle: usize,
-    /// What.
+    /// Severity and text.
     pub entry: LogEntry,
 }
 
 /// A datagram that an agent sent, received or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// When.
+    /// Simulated time.
     pub at: Instant,
-    /// Which aircraft.
+    /// Index of the aircraft in the world, from 0.
     pub vehicle: usize,
-    /// Its bytes.
+    /// The encoded datagram.
     pub bytes: Arc<[u8]>,
 }
 
 /// An agent's protocol came to another state, or to another waypoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// Simulated time.
     pub at: Instant,
-    /// Which aircraft.
+    /// Index of the aircraft in the world, from 0.
     pub vehicle: usize,
     /// Its state, as the protocol's paper names it.
     pub state: StateId,
     /// The waypoint that it reached last.
     pub reached: Option<u16>,
-    /// Where it really is.
+    /// True position of the aircraft, not its estimate.
     pub position: Position,
 }
 
@@ -514,7 +514,7 @@ impl World {
     pub fn losses_by_distance(&self) -> &[Losses; REACHES] {
         self.channel.losses_by_distance()
     }
-    /// What agents logged.
+    /// Everything that agents logged, oldest first.
     pub fn log(&self) -> &[Logged] {
         &self.log
     }

@@ -36,7 +36,7 @@ pub const VERSION: u8 = 3;
 /// The bytes of one datagram.
 pub type Bytes = heapless::Vec<u8, DATAGRAM_LEN_MAX>;
 
-/// One datagram.
+/// A datagram: a message with its sender, flight and sequence number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Datagram {

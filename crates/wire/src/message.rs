@@ -242,7 +242,7 @@ impl Beacon {
 /// Where the leader of a FollowMe flight is, and where its nose points (thesis figure 7.3, *Coordinates*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coordinates {
-    /// Where it is.
+    /// Present position of the sender.
     pub at: Point,
     /// Where its nose points, 1e-6 radian clockwise from north.
     pub heading_urad: u32,
@@ -269,7 +269,7 @@ impl Coordinates {
 pub enum Message {
     /// A follower is present (1).
     Hello {
-        /// Where it stands.
+        /// Position on the ground.
         at: Point,
     },
     /// The leader's plan (2).
@@ -315,7 +315,7 @@ pub enum Message {
     Coordinates(Coordinates),
     /// The sender broadcasts its position and has nothing else to send.
     Alive {
-        /// Where it is.
+        /// Present position of the sender.
         at: Point,
     },
     /// The leader is at a waypoint, and the others fly there.
@@ -331,14 +331,14 @@ pub enum Message {
         reached: bool,
         /// The leader's slot.
         leader: u8,
-        /// Where the sender is.
+        /// Present position of the sender.
         at: Point,
     },
     /// The sender no longer flies with the swarm.
     Leaving {
-        /// Where it is.
+        /// Present position of the sender.
         at: Point,
-        /// What it does.
+        /// How it ends its flight.
         how: Ending,
     },
     /// A member is excluded from the swarm.
@@ -348,7 +348,7 @@ pub enum Message {
     },
     /// The flight is over: every aircraft lands where it is.
     LandHere {
-        /// Where the sender is.
+        /// Present position of the sender.
         at: Point,
         /// The slot of the leader that ended it.
         leader: u8,
@@ -369,7 +369,7 @@ pub enum Message {
     TakeOffTogether,
     /// The sender stops on its leg, behind another, and will continue.
     Holding {
-        /// Where it is.
+        /// Present position of the sender.
         at: Point,
     },
 }

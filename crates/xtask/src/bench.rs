@@ -28,7 +28,7 @@ const LATENCY_TARGET_MS: f64 = 5.0;
 /// In the air well before this, and still flying well after the measurement.
 const WARM_UP: Duration = Duration::from_secs(25);
 const MEASURE: Duration = Duration::from_secs(30);
-/// Aircraft among whom the cost of a fleet is shared out.
+/// Number of aircraft by which the cost of a fleet is divided.
 const FLEET: u32 = 9;
 
 /// Measures, prints, and writes into `docs/performance.md`.
@@ -169,7 +169,7 @@ struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

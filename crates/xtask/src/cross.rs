@@ -26,7 +26,7 @@ const RUN_LIMIT: Duration = Duration::from_secs(60);
 /// What Debian 12 and Raspberry Pi OS bookworm have.
 const GLIBC_MOST: (u32, u32) = (2, 36);
 
-/// What is built for.
+/// The target of the cross build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
     /// Raspberry Pi OS, 64 bits: Pi 3, 4, 5, Zero 2 W.

@@ -126,7 +126,7 @@ fn compare(expected: &Traces, found: &Traces) -> Vec<String> {
         .collect()
 }
 
-/// Runs the commands, as many at once as there are cores.
+/// Runs the commands, as many in parallel as there are cores.
 fn fly(root: &Path, program: &Path, commands: &[&str]) -> Result<Traces> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, flown) = (AtomicUsize::new(0), Mutex::new(Ok(Traces::new())));
@@ -148,7 +148,7 @@ fn fly(root: &Path, program: &Path, commands: &[&str]) -> Result<Traces> {
     flown.into_inner().expect("all threads are done")
 }
 
-/// The traces that one command prints. Its exit code tells whether its flights succeeded, which is not the
+/// The traces that one command prints. Its exit code reports whether its flights succeeded, which is not the
 /// question here: flights that fail are reproducible too.
 fn traces_of(root: &Path, program: &Path, command: &str) -> Result<Traces> {
     let mut child = Command::new(program);

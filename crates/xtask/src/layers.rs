@@ -1,4 +1,4 @@
-//! Which crate may depend on which: the design's dependency rule, checked on what `cargo metadata` says.
+//! Which crate may depend on which: the design's dependency rule, checked on the output of `cargo metadata`.
 //!
 //! ```text
 //! words     geo, wire

@@ -21,7 +21,7 @@ use crate::process;
 
 /// Debian's release: that of Raspberry Pi OS, and old enough that what was built here finds its glibc.
 const SUITE: &str = "bookworm";
-/// What is in the root beside the essential packages.
+/// The packages of the root besides the essential ones.
 const PACKAGES: &str = "systemd,systemd-sysv,dbus";
 
 /// Builds what is needed and runs the test in a network namespace of its own, on a machine that lacks

@@ -94,7 +94,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
     suite.tests("browser", Report::Junit(report.clone()), || {
         web::install(root, "tests/browser")?;
         let mut test = Command::new("node");
-        // One after the other: two fleets and two browsers at once would only slow each other down.
+        // One after the other: two fleets and two browsers in parallel would only slow each other down.
         test.current_dir(root).args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
         test.args(["--test-reporter=tap", "--test-reporter-destination=stdout", "--test-reporter=junit"]);
         test.arg(format!("--test-reporter-destination={}", report.display()));
@@ -126,7 +126,7 @@ impl Suite {
         self.step(name, || step().map(|()| Counts { passed: 1, failed: 0 }));
     }
 
-    /// A step that is one check, on a machine that has what it takes; else a line says what is missing, and
+    /// A step that is one check, on a machine that has what it takes; else a line names what is missing, and
     /// it counts for nothing.
     fn optional(
         &mut self,

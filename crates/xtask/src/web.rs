@@ -22,7 +22,7 @@ pub(crate) fn install(root: &Path, folder: &str) -> Result<()> {
     let place = root.join(folder);
     let lock_path = place.join("package-lock.json");
     let lock = fs::read(&lock_path)
-        .with_context(|| format!("{}: expected it beside package.json", lock_path.display()))?;
+        .with_context(|| format!("{}: expected it next to package.json", lock_path.display()))?;
     let stamp = root.join("target/xtask").join(format!("{}.lock", folder.replace('/', "-")));
     if place.join("node_modules").is_dir() && fs::read(&stamp).is_ok_and(|last| last == lock) {
         return Ok(());

@@ -85,14 +85,14 @@ describe('the stream', () => {
     expect(seen).toEqual(['lost']);
   });
 
-  it('reports an event that cannot be read and goes on', () => {
+  it('reports an event that cannot be read and continues', () => {
     const { last, seen } = connect();
     last().raw('update', '{"time_ms":');
     last().send('update', update([]));
     expect(seen).toEqual(['live', 'problem', 'live', 'update']);
   });
 
-  it('stops when told to', () => {
+  it('stops when it is aborted', () => {
     const { stream, sources } = connect();
     stream.stop();
     vi.advanceTimersByTime(60_000);
@@ -134,7 +134,7 @@ describe('sending a command', () => {
     expect(await run(request)).toEqual({ ok: true });
   });
 
-  it('gives up in the end, a set-up sooner than a landing', async () => {
+  it('stops retrying at its deadline, a set-up sooner than a landing', async () => {
     const never = () => vi.fn<typeof fetch>().mockRejectedValue(new Error('refused'));
     const [land, setup] = [never(), never()];
     expect(await run(land, 'land')).toEqual({ ok: false, reason: 'the ground service does not answer' });
@@ -159,7 +159,7 @@ describe('sending a command', () => {
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  it('knows which commands end a flight', () => {
+  it('distinguishes the commands that end a flight', () => {
     expect((['setup', 'start', 'hold', 'return', 'land', 'recover_control', 'engage'] as const).filter(isRecovery)).toEqual([
       'hold', 'return', 'land', 'recover_control',
     ]);

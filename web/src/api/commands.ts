@@ -29,11 +29,11 @@ const COMMANDS: Record<CommandName, Row> = {
   start: { name: 'Start', recovers: false },
   hold: {
     name: 'Hold', recovers: true,
-    emergency: { key: 'h', confirm: false, help: 'Stop and hold position. Acts at once.' },
+    emergency: { key: 'h', confirm: false, help: 'Stop and hold position. Sent immediately.' },
   },
   return: {
     name: 'Return', recovers: true,
-    emergency: { key: 'r', confirm: false, help: 'Return to launch and land there. Acts at once.' },
+    emergency: { key: 'r', confirm: false, help: 'Return to launch and land there. Sent immediately.' },
   },
   land: {
     name: 'Land', recovers: true,

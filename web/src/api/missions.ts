@@ -24,7 +24,7 @@ async function ask<T>(path: string, method: string, body: unknown, request: type
   }
 }
 
-/** With the protocol of the aircraft that it is for, the notes say what that protocol does not fly. */
+/** With the protocol of the aircraft that it is for, the notes list what that protocol does not fly. */
 export const readMissionFile = (
   name: string,
   text: string,

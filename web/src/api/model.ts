@@ -1,6 +1,6 @@
 /**
  * Names for the types that `npm run generate` makes from `docs/openapi/ground.json`.
- * Nothing is declared here by hand: when the service changes, the compiler says where the page must.
+ * Nothing is declared here by hand: when the service changes, the compiler shows where the page must.
  */
 import type { components } from './types';
 

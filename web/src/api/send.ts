@@ -51,7 +51,7 @@ export async function sendCommand(body: FleetCommandRequest, options: SendOption
       });
       if (response.ok) return { ok: true };
       reason = await explain(response);
-      // The service understood and said no: asking again would not change its mind.
+      // The service read the request and refused it: sending it again would change nothing.
       if (response.status >= 400 && response.status < 500) return { ok: false, reason };
     } catch {
       if (options.signal.aborted) continue;

@@ -1,7 +1,7 @@
 /**
  * The one event stream from which everything on the page comes. It reopens for ever.
  *
- * A browser's EventSource gives up after an HTTP error and notices a cut cable only after minutes, so
+ * A browser's EventSource stops after an HTTP error and notices a cut cable only after minutes, so
  * this class closes and reopens it itself: after every error, and after a silence.
  */
 import type { FleetPicture, FleetUpdate, LogLine } from './model';

@@ -109,14 +109,14 @@ export interface components {
         Absent: {
             /**
              * @description The operator excluded it, for the rest of the flight: the id of the aircraft that passed it on over the
-             *     radio, or this aircraft's own id where the operator said so here.
+             *     radio, or this aircraft's own id where the operator excluded it here.
              */
             excluded_by?: string | null;
             /** @description 16 hexadecimal digits. */
             id: string;
-            /** @description It said that it leaves: `holding`, `returning`, `landing` or `down`. */
+            /** @description It broadcast that it leaves: `holding`, `returning`, `landing` or `down`. */
             leaves?: string | null;
-            /** @description It has been silent on the radio for the time to live; over when it is heard again. */
+            /** @description Nothing was received from it for the time to live; ends when a datagram is received again. */
             silent: boolean;
         };
         /** @description Which buttons work, and why not where they do not. */
@@ -159,7 +159,7 @@ export interface components {
              *     formation) or `follow_me` (a formation behind an aircraft that a pilot flies).
              */
             protocol: string;
-            /** @description What the radio did. */
+            /** @description Counters of the radio. */
             radio: components["schemas"]["Radio"];
             separation?: components["schemas"]["Separation"] | null;
             /** @description The protocol's state, by the name that its paper gives it. */
@@ -178,7 +178,7 @@ export interface components {
             /** @description One sentence for people: what, where, found, expected. */
             message: string;
         };
-        /** @description What an autopilot says of itself. */
+        /** @description What an autopilot reports of itself. */
         Autopilot: {
             /**
              * Format: int32
@@ -202,12 +202,12 @@ export interface components {
             /** @description Autopilot and vehicle, for example `ArduPilot on a quadrotor`. */
             vehicle: string;
         };
-        /** @description What an aircraft does to avoid others, as its last beacon told it. */
+        /** @description What an aircraft does to avoid others, from its last beacon. */
         Avoidance: {
             aside?: components["schemas"]["GeoPoint"] | null;
             /** @description Id of the aircraft that it is in conflict with, 16 hexadecimal digits. */
             avoiding?: string | null;
-            /** @description Where it is and will be, or what it tells instead in its state (its way, the place of the risk). */
+            /** @description Present and predicted positions, or what its beacon carries instead in its state (its path, the position of the risk). */
             predicted: components["schemas"]["GeoPoint"][];
             risk?: components["schemas"]["GeoPoint"] | null;
             /** @description Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand. */
@@ -240,9 +240,9 @@ export interface components {
         };
         /** @description One preflight check. */
         Check: {
-            /** @description What was found. */
+            /** @description The finding, for the operator. */
             detail: string;
-            /** @description What is checked. */
+            /** @description Name of the check. */
             name: string;
             /** @description Whether it passed. */
             passed: boolean;
@@ -278,7 +278,7 @@ export interface components {
         };
         /** @description An operator's command and what became of it. */
         CommandProgress: {
-            /** @description What was asked. */
+            /** @description The command. */
             command: components["schemas"]["Command"];
             /** @description One line for people. */
             detail: string;
@@ -292,7 +292,7 @@ export interface components {
          * @enum {string}
          */
         CommandStage: "accepted" | "effect_seen" | "failed";
-        /** @description One aircraft as the ground hears it. */
+        /** @description One aircraft as the ground service receives it. */
         FleetAircraft: {
             /** @description The address of its API, for example `http://10.0.0.7:8080`. */
             address: string;
@@ -303,13 +303,13 @@ export interface components {
             age_ms?: number | null;
             /** @description Health of the link between ground and companion (not of the flight controller's). */
             link: components["schemas"]["LinkState"];
-            /** @description Why it is not heard or cannot be commanded, for people; absent if nothing is wrong. */
+            /** @description Why nothing is received from it or it cannot be commanded, as text; absent if nothing is wrong. */
             problem?: string | null;
             status?: components["schemas"]["AircraftStatus"] | null;
         };
         /** @description A command for many and what became of it. */
         FleetCommand: {
-            /** @description What was asked. */
+            /** @description The command. */
             command: components["schemas"]["Command"];
             /** @description The command's id. */
             id: string;
@@ -330,7 +330,7 @@ export interface components {
         };
         /** @description POST body of a command for many. */
         FleetCommandRequest: {
-            /** @description What to do. */
+            /** @description The command. */
             command: components["schemas"]["Command"];
             /** @description Chosen by the sender, 1 to 64 characters: the same id is the same command. */
             id: string;
@@ -421,7 +421,7 @@ export interface components {
             /** @description What was dropped of its bytes, by reason. */
             refused: components["schemas"]["Refusal"][];
         };
-        /** @description Ground stations beside Wingbeat: what they reach of the vehicle's MAVLink. */
+        /** @description The gateway for ground stations: its clients, and the frames that it refused. */
         Gateway: {
             /** @description Who is connected, for example `tcp 127.0.0.1:50312`. */
             clients: string[];
@@ -470,7 +470,7 @@ export interface components {
              */
             left_ms: number;
         };
-        /** @description Why nothing is heard of a flight controller. */
+        /** @description Why nothing is received from a flight controller. */
         LinkFault: {
             /** @description One line for people. */
             detail: string;
@@ -491,9 +491,9 @@ export interface components {
         LogLine: {
             /** @description The aircraft, 16 hexadecimal digits. */
             id: string;
-            /** @description How bad. */
+            /** @description Severity. */
             severity: components["schemas"]["Severity"];
-            /** @description What happened. */
+            /** @description The text of the line. */
             text: string;
             /**
              * Format: int64
@@ -530,7 +530,7 @@ export interface components {
         };
         /** @description POST body: a mission file, to be read. */
         MissionFile: {
-            /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) tells the format. */
+            /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) gives the format. */
             name: string;
             /** @description The protocol that will fly it, as in the aircraft's status: what it does not fly is in the notes then. */
             protocol?: string | null;
@@ -602,7 +602,7 @@ export interface components {
             waypoints: number;
         };
         /**
-         * @description PUT body of a mission, and what GET returns. What a protocol does not fly of it is said in the notes of the
+         * @description PUT body of a mission, and what GET returns. What a protocol does not fly of it is listed in the notes of the
          *     answer ([`MissionSummary`](crate::MissionSummary)).
          */
         MissionUpload: {
@@ -644,7 +644,7 @@ export interface components {
              * @description Height above home, metres.
              */
             height_m: number;
-            /** @description Where it is. */
+            /** @description Estimated position. */
             position: components["schemas"]["GeoPoint"];
             target?: components["schemas"]["GeoPoint"] | null;
         };
@@ -672,7 +672,7 @@ export interface components {
         Parameter: {
             /** @description Why there is no value; empty otherwise. */
             detail: string;
-            /** @description The name that this autopilot knows it by. */
+            /** @description The name of the mode on this autopilot. */
             name: string;
             /**
              * Format: double
@@ -711,7 +711,7 @@ export interface components {
         Refusal: {
             /**
              * Format: int64
-             * @description How often.
+             * @description Number of times since the daemon started.
              */
             count: number;
             /** @description A stable word. */
@@ -736,7 +736,7 @@ export interface components {
             nearest?: components["schemas"]["Nearby"] | null;
             /**
              * Format: int32
-             * @description Encounters that were collisions by the published rule: looked at each 0.5 s, with a limit over ground and
+             * @description Encounters that were collisions by the published rule: sampled every 0.5 s, with a limit over ground and
              *     one in height.
              */
             rule_collisions: number;
@@ -752,7 +752,7 @@ export interface components {
          * @enum {string}
          */
         StateId: "Start" | "Setup" | "ReadyToFly" | "TakingOff" | "SetupFinished" | "Flying" | "Holding" | "WaypointReached" | "MovingToWaypoint" | "Ready" | "FollowMe" | "WaitMaster" | "Following" | "LeaderLost" | "Normal" | "StandStill" | "MovingAside" | "GoOnPlease" | "Overtaking" | "EmergencyLand" | "MovingToLand" | "Landing" | "Finished" | "Aborted";
-        /** @description Place in the swarm. */
+        /** @description Role and slot in the swarm. */
         Swarm: {
             /** @description Members that this aircraft does not wait for, by slot. */
             absent?: components["schemas"]["Absent"][];
@@ -765,7 +765,7 @@ export interface components {
             plan?: components["schemas"]["SwarmPlan"] | null;
             /**
              * Format: int32
-             * @description How many aircraft fly (for the master before setup: how many it has heard, itself included).
+             * @description How many aircraft fly (for the master before setup: how many it has received from, itself included).
              */
             size: number;
             /**
@@ -792,13 +792,13 @@ export interface components {
             refused?: string | null;
             /**
              * @description The places, by slot from 0, around the waypoint that the formation is at or flies to, or around an
-             *     aircraft flown by a pilot. Empty before all aircraft were heard and a mission is known.
+             *     aircraft flown by a pilot. Empty before datagrams of all aircraft were received and a mission is known.
              */
             slots: components["schemas"]["SwarmSlot"][];
         };
         /** @description A place in a formation. */
         SwarmSlot: {
-            /** @description Where it is. */
+            /** @description Position of the slot. */
             place: components["schemas"]["GeoPoint"];
             /** @description Who flies there, 16 hexadecimal digits. */
             vehicle: string;

@@ -1,5 +1,5 @@
 /**
- * What a screen reader says: changes of state, not of numbers, and one sentence for many aircraft that
+ * What a screen reader announces: changes of state, not of numbers, and one sentence for many aircraft that
  * change alike.
  */
 import { avoidanceOf, byId, nameOf, type ById } from './avoidance';
@@ -37,7 +37,7 @@ export function announcements(before: FleetState, after: FleetState): string[] {
     const avoiding = avoidanceOf(b.status)?.avoiding;
     if (avoiding != null && avoidanceOf(a.status)?.avoiding !== avoiding) conflicts.push([aircraft, avoiding]);
   }
-  const sentences = [...groups].map(([what, who]) => `${names(who, after.aircraft.length)}: ${what}.`);
+  const sentences = [...groups].map(([what, aircraft]) => `${names(aircraft, after.aircraft.length)}: ${what}.`);
   return [...conflictSentences(conflicts, byId(after.aircraft)), ...sentences, ...commandSentences(before, after)];
 }
 
@@ -57,7 +57,7 @@ function commandSentences(before: FleetState, after: FleetState): string[] {
   });
 }
 
-function names(who: readonly Aircraft[], fleetSize: number): string {
-  if (who.length === fleetSize && fleetSize > 1) return `All ${fleetSize}`;
-  return who.length <= NAMES_MAX ? who.map(displayName).join(', ') : `${who.length} aircraft`;
+function names(aircraft: readonly Aircraft[], fleetSize: number): string {
+  if (aircraft.length === fleetSize && fleetSize > 1) return `All ${fleetSize}`;
+  return aircraft.length <= NAMES_MAX ? aircraft.map(displayName).join(', ') : `${aircraft.length} aircraft`;
 }

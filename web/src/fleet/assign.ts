@@ -16,10 +16,10 @@ export interface Assignment {
 
 /** The aircraft that are given missions, by name: the selected aircraft, or all; in a swarm its leader. */
 export function receivers(fleet: readonly Aircraft[], selected: ReadonlySet<string>): Aircraft[] {
-  const heard = fleet.filter(({ fleet }) => fleet.status);
+  const withStatus = fleet.filter(({ fleet }) => fleet.status);
   const meant = everyoneAlone(fleet)
-    ? heard.filter(({ fleet }) => selected.size === 0 || selected.has(fleet.address))
-    : heard.filter(({ fleet }) => fleet.status?.swarm?.leader || fleet.status?.swarm == null);
+    ? withStatus.filter(({ fleet }) => selected.size === 0 || selected.has(fleet.address))
+    : withStatus.filter(({ fleet }) => fleet.status?.swarm?.leader || fleet.status?.swarm == null);
   return meant.toSorted((a, b) => natural.compare(displayName(a), displayName(b)));
 }
 

@@ -10,7 +10,7 @@ const swarm = { leader: true, leader_id: status(1).id, size: 2, formation: 'line
 const places = (...norths: number[]) => norths.map((north) => ({ latitude_deg: 39 + north / 111_195, longitude_deg: 0, altitude_m: 0 }));
 
 describe('avoidance', () => {
-  it('is in conflict who avoids somebody or does not fly its mission', () => {
+  it('finds in conflict an aircraft that avoids another or does not fly its mission', () => {
     const conflict = (change: object) => inConflict(avoiding(1, change).status);
     expect([conflict({}), conflict({ avoiding: 'b' }), conflict({ state: 'StandStill' })]).toEqual([false, true, true]);
     expect(inConflict(status(1))).toBe(false);
@@ -38,12 +38,12 @@ describe('avoidance', () => {
     expect(thinned([], 20)).toEqual([]);
   });
 
-  it('names who is followed, and the end of the id of who is not', () => {
+  it('names an aircraft that is followed, and gives the end of the id of one that is not', () => {
     const known = byId(stateOf([aircraft(2), neverSeen(3)]).aircraft);
     expect([nameOf(status(2).id, known), nameOf('00b827eb01020304', known)]).toEqual(['UAV 2', '…0304']);
   });
 
-  it('is counted, sorted to the top and told once', () => {
+  it('is counted, sorted to the top and announced once', () => {
     const calm = stateOf([avoiding(1), avoiding(2), avoiding(3)]);
     const tense = stateOf([avoiding(1), avoiding(2), avoiding(3, { state: 'StandStill', avoiding: status(2).id })]);
     expect(summarize(tense.aircraft).inConflict).toBe(1);
@@ -53,7 +53,7 @@ describe('avoidance', () => {
     expect(announcements(tense, stateOf([avoiding(1), avoiding(2), avoiding(3, { state: 'StandStill', avoiding: status(2).id })]))).toEqual([]);
   });
 
-  it('tells who is too near, once', () => {
+  it('announces the aircraft that is too near, once', () => {
     const separation = { alarmed: true, alarms: 1, collisions: 0, rule_collisions: 0 };
     const calm = stateOf([avoiding(1), avoiding(2)]);
     const near = (one = avoiding(1)) => stateOf([one.status ? { ...one, status: { ...one.status, separation } } : one, avoiding(2)]);
@@ -116,7 +116,7 @@ describe('missions of their own', () => {
     ]);
   });
 
-  it('are nobody’s while nobody was heard', () => {
+  it('are no aircraft’s before a status was received', () => {
     expect(everyoneAlone(stateOf([neverSeen(1)]).aircraft)).toBe(false);
   });
 });

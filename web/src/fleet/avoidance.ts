@@ -9,10 +9,10 @@ import type { Aircraft } from './state';
 /** Two predicted places nearer than this, at the same time, are a risk: the radius of a circle on the map. */
 export const RISK_DISTANCE_M = 20;
 
-/** On the ground nothing is predicted; what was told last is of the flight before. */
+/** On the ground nothing is predicted; the last status is of the flight before. */
 const GROUNDED: readonly Phase[] = ['start', 'ready', 'finished'];
 
-/** What the aircraft told last of its avoidance; absent on the ground and under other protocols. */
+/** The avoidance in the aircraft's last status; absent on the ground and under other protocols. */
 export function avoidanceOf(status: AircraftStatus | null | undefined): Avoidance | undefined {
   if (!status?.avoidance || GROUNDED.includes(status.phase)) return undefined;
   return status.avoidance;
@@ -26,10 +26,10 @@ export function inConflict(status: AircraftStatus | null | undefined): boolean {
 /** Whether the aircraft flies a mission of its own, with no place in a swarm. */
 export const isAlone = (status: AircraftStatus): boolean => status.swarm == null;
 
-/** Whether everybody who was heard does: then one can be set up and started without the others. */
+/** Whether every aircraft with a status does: then one can be set up and started without the others. */
 export function everyoneAlone(fleet: readonly Aircraft[]): boolean {
-  const heard = fleet.flatMap(({ fleet: { status } }) => (status ? [status] : []));
-  return heard.length > 0 && heard.every(isAlone);
+  const withStatus = fleet.flatMap(({ fleet: { status } }) => (status ? [status] : []));
+  return withStatus.length > 0 && withStatus.every(isAlone);
 }
 
 /** What the selected aircraft wait for, each flying for itself. Who is past it already is not asked again. */
@@ -84,7 +84,7 @@ export function distanceM(a: GeoPoint, b: GeoPoint): number {
   return Math.hypot(north, east);
 }
 
-/** How far the told places lead, along their line. */
+/** Length of the line through the predicted positions. */
 export function lengthM(places: readonly GeoPoint[]): number {
   return places.slice(1).reduce((sum, place, index) => sum + distanceM(places[index] ?? place, place), 0);
 }

@@ -9,7 +9,7 @@ export interface CommandSummary {
   readonly counts: Readonly<Record<VehicleOutcome, number>>;
   /** Worst outcome first, then as the service lists them. */
   readonly results: readonly FleetCommandResult[];
-  /** `bad`: somebody failed; `busy`: not everybody is done; `done`: the effect was seen everywhere. */
+  /** `bad`: an aircraft failed; `busy`: not all are done; `done`: the effect was seen on all. */
   readonly verdict: 'bad' | 'busy' | 'done';
   /** "2 failed, 7 effect seen". */
   readonly text: string;
@@ -53,7 +53,7 @@ export interface HistoryItem {
   readonly remote: FleetCommand | undefined;
 }
 
-/** Newest first: what the service knows, and what only the page knows so far. */
+/** Newest first: what the service reports, and what only the page has so far. */
 export function history(remote: readonly FleetCommand[], local: readonly Sending[]): HistoryItem[] {
   const known = new Set(remote.map(({ id }) => id));
   const unanswered = local.filter(({ id }) => !known.has(id));

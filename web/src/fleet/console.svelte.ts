@@ -91,7 +91,7 @@ export class FleetConsole {
     };
   }
 
-  /** Selects this aircraft alone, or nobody if it was selected alone. */
+  /** Selects this aircraft alone, or none if it was selected alone. */
   selectOnly(address: string): void {
     const again = this.selected.size === 1 && this.selected.has(address);
     this.#select(again ? [] : [address], address);
@@ -123,16 +123,16 @@ export class FleetConsole {
     this.focus = focus !== undefined && this.selected.has(focus) ? focus : [...this.selected].at(-1);
   }
 
-  /** Setup and Start go to everybody, the others to the scope that the operator saw on the button. */
+  /** Setup and Start go to all aircraft, the others to the scope that the operator saw on the button. */
   async send(command: Command, scope: Scope): Promise<void> {
-    // An empty list means all in a request: nobody must never become everybody.
-    if (scope.kind === 'nobody') return;
+    // An empty list means all in a request: none must never become all.
+    if (scope.kind === 'none') return;
     const body = { id: newCommandId(), command, vehicles: [...scope.vehicles] };
     if (isRecovery(command)) this.#replaceBy(body.vehicles);
     await this.#deliver(body, scope.short);
   }
 
-  /** The whole swarm is told, for whoever hears it: also the one that is excluded. */
+  /** Sent to the whole swarm, for every member that receives it: also the excluded one. */
   async exclude(aircraft: Aircraft): Promise<void> {
     const member = aircraft.fleet.status?.id;
     if (member === undefined) return;
@@ -200,7 +200,7 @@ export class FleetConsole {
       const text = [...this.#sentences, ...announcements(this.#announced, this.fleet)].join(' ');
       this.#announced = this.fleet;
       this.#sentences = [];
-      // Silence between two sentences leaves the last one standing; an empty text would say nothing.
+      // Silence between two sentences leaves the last one standing; an empty text would announce nothing.
       if (text) this.announcement = text;
     }, ANNOUNCE_MS);
   }

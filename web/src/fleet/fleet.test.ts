@@ -102,7 +102,7 @@ describe('the mission marker', () => {
     )).toEqual(['same', 'same', 'differs', 'none']);
   });
 
-  it('blames nobody where there is no leader to compare with', () => {
+  it('reports no difference where there is no leader to compare with', () => {
     expect(match(aircraft(2, { mission: mission('bb') }), aircraft(3, { mission: mission('cc'), swarm: swarm(false, 1) }))).toEqual(['own', 'own']);
   });
 });
@@ -111,7 +111,7 @@ describe('the scope of a command', () => {
   const fleet = stateOf([aircraft(1), aircraft(2), neverSeen(3)]).aircraft;
   const select = (...indices: number[]) => new Set(indices.map((index) => `http://10.0.0.${index}:8080`));
 
-  it('is all when nobody is selected', () => {
+  it('is all when none is selected', () => {
     expect(scopeOf(fleet, select())).toEqual({ kind: 'all', vehicles: [], short: 'all 3', long: 'Scope: all 3' });
   });
 
@@ -123,18 +123,18 @@ describe('the scope of a command', () => {
 
   it('does not widen to all when the only selected aircraft has left', () => {
     const scope = scopeOf(fleet, select(9));
-    expect(scope.kind).toBe('nobody');
-    expect(scope.long).toContain('1 selected aircraft was never heard or is gone');
+    expect(scope.kind).toBe('none');
+    expect(scope.long).toContain('1 selected aircraft was never in contact or is gone');
   });
 
-  it('says so when one of several cannot be addressed', () => {
+  it('names it when one of several cannot be addressed', () => {
     const scope = scopeOf(fleet, select(1, 3));
     expect(scope.vehicles).toEqual([status(1).id]);
-    expect(scope.long).toContain('never heard or is gone');
+    expect(scope.long).toContain('never in contact or is gone');
   });
 
-  it('is nobody in an empty fleet', () => {
-    expect(scopeOf([], select()).kind).toBe('nobody');
+  it('is none in an empty fleet', () => {
+    expect(scopeOf([], select()).kind).toBe('none');
   });
 
   it('of a newer command replaces an older one only where it covers it', () => {
@@ -160,7 +160,7 @@ describe('what became of a command', () => {
     expect(summarizeCommand(command([])).verdict).toBe('busy');
   });
 
-  it('shows newest first what the service and what only the page knows, each once', () => {
+  it('shows newest first what the service and what only the page has, each once', () => {
     const sending = (id: string): Sending => ({ id, command: 'hold', vehicles: [], scope: 'all 9', state: 'sending', reason: '' });
     const items = history([command([], { id: 'a' }), command([], { id: 'b' })], [sending('b'), sending('c')]);
     expect(items.map(({ id }) => id)).toEqual(['c', 'b', 'a']);
@@ -168,7 +168,7 @@ describe('what became of a command', () => {
   });
 });
 
-describe('what a screen reader says', () => {
+describe('what a screen reader announces', () => {
   const before = stateOf([aircraft(1), aircraft(2), aircraft(3), aircraft(4), aircraft(5)]);
   const after = (...list: Parameters<typeof update>[0]) => announcements(before, applyUpdate(before, update(list), 5));
 
@@ -198,7 +198,7 @@ describe('what a screen reader says', () => {
     expect(announcements(second, step(second, 'effect_seen', 'failed'))).toEqual(['Land: 1 failed, 1 effect seen.']);
   });
 
-  it('who is new', () => {
+  it('new aircraft', () => {
     expect(announcements(before, applyPicture(before, picture([...before.aircraft.map(({ fleet }) => fleet), neverSeen(9)]), 5))).toEqual([
       '10.0.0.9:8080: new in the fleet.',
     ]);

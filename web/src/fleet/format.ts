@@ -27,7 +27,7 @@ export function headingDegrees(value: number | null | undefined): string {
   return `${String(((Math.round(value) % 360) + 360) % 360).padStart(3, '0')}°`;
 }
 
-/** An age: below a second it only flickers, so it is not told apart. */
+/** An age: below a second it only flickers, so it is not shown. */
 export function age(ageMs: number | null | undefined): string {
   if (ageMs == null || !Number.isFinite(ageMs)) return ABSENT;
   const seconds = Math.floor(ageMs / 1000);

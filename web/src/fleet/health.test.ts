@@ -7,7 +7,7 @@ const received = (fleet: Aircraft['fleet']): Aircraft => ({ fleet, receivedAtMs:
 const controllerLost = { ...status(1).flight_controller, link: 'lost' as const, heartbeat_age_ms: 4_000 };
 
 describe('health', () => {
-  it('ages go on growing between updates', () => {
+  it('ages grow between updates', () => {
     const { companionAgeMs, flightControllerAgeMs } = health(received(aircraft(1)), 4_000, true);
     expect(companionAgeMs).toBe(3_100);
     expect(flightControllerAgeMs).toBe(3_300);
@@ -19,7 +19,7 @@ describe('health', () => {
     expect(isStale(links)).toBe(false);
   });
 
-  it('behind a lost companion nobody knows of the flight controller', () => {
+  it('behind a lost companion the flight controller is unknown', () => {
     const links = health(received(aircraft(1, {}, { link: 'lost', age_ms: 9_000 })), 1_000, true);
     expect([links.companion, links.flightController]).toEqual(['lost', 'unknown']);
     expect(links.companionAgeMs).toBe(9_000);
@@ -32,7 +32,7 @@ describe('health', () => {
     expect(isStale(links)).toBe(true);
   });
 
-  it('who was never heard has no age', () => {
+  it('an aircraft that was never in contact has no age', () => {
     const links = health(received(neverSeen(1)), 6_000, true);
     expect(links).toEqual({
       companion: 'never_seen', companionAgeMs: undefined, flightController: 'never_seen', flightControllerAgeMs: undefined,

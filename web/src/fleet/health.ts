@@ -5,19 +5,19 @@
 import type { LinkState } from '../api/model';
 import type { Aircraft } from './state';
 
-/** `unknown`: a link in front of it is broken, so nobody can tell. */
+/** `unknown`: a link in front of it is broken, so the state is not known. */
 export type LinkHealth = LinkState | 'unknown';
 
 export interface Health {
   readonly companion: LinkHealth;
-  /** Since the ground service last heard the companion computer; undefined if never. */
+  /** Since the ground service last received from the companion computer; undefined if never. */
   readonly companionAgeMs: number | undefined;
   readonly flightController: LinkHealth;
   /** Since the flight controller's last heartbeat; undefined if never. */
   readonly flightControllerAgeMs: number | undefined;
 }
 
-/** Ages go on growing between updates, by the page's clock. */
+/** Ages grow between updates, by the page's clock. */
 export function health(aircraft: Aircraft, nowMs: number, groundLive: boolean): Health {
   const { fleet, receivedAtMs } = aircraft;
   const sinceMs = Math.max(0, nowMs - receivedAtMs);

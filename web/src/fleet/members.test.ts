@@ -14,7 +14,7 @@ function member(index: number, slot: number | null, absent: Absent[] = [], link:
 const id = (index: number) => status(index).id;
 const gone: Absent = { id: id(3), silent: false, leaves: 'holding', excluded_by: id(1) };
 
-describe('whom a swarm does not wait for', () => {
+describe('members that a swarm does not wait for', () => {
   it('is put together from the members in contact', () => {
     const fleet = stateOf([
       member(1, 0, [gone]),
@@ -25,14 +25,14 @@ describe('whom a swarm does not wait for', () => {
     expect([...found.keys()]).toEqual([id(3)]);
     expect(found.get(id(3))).toEqual({ excluded: 1, silent: 1, leaves: 'holding', asked: 2 });
     const text = absenceText({ excluded: 1, silent: 1, leaves: 'holding', asked: 2 });
-    expect(text).toBe('excluded by the operator, known to 1 of 2; leaves the swarm: holding; not heard by 1 of 2');
+    expect(text).toBe('excluded by the operator, known to 1 of 2; leaves the swarm: holding; not received by 1 of 2');
   });
 
-  it('is told by name, with who passed it on', () => {
+  it('is named, with the member that passed it on', () => {
     const fleet = stateOf([member(1, 0, [gone]), member(2, 1, [gone]), member(3, 2)]).aircraft;
     const [one, two, three] = fleet;
     expect(one && notWaitedFor(one, byId(fleet))).toBe('UAV 3 (excluded by the operator, holding)');
-    expect(two && notWaitedFor(two, byId(fleet))).toBe('UAV 3 (excluded by the operator, told by UAV 1, holding)');
+    expect(two && notWaitedFor(two, byId(fleet))).toBe('UAV 3 (excluded by the operator, reported by UAV 1, holding)');
     expect(three && notWaitedFor(three, byId(fleet))).toBe('');
   });
 });
@@ -44,7 +44,7 @@ describe('excluding', () => {
     return one === undefined ? undefined : excludeBlocked(one, fleet, absences(fleet));
   };
 
-  it('says why it cannot be', () => {
+  it('gives the reason why it cannot be', () => {
     expect(blocked([aircraft(1)], 0)).toMatch(/flies for itself/);
     expect(blocked([member(1, null), member(2, null)], 0)).toMatch(/No swarm flies/);
     expect(blocked([member(1, null), member(2, 0)], 0)).toMatch(/no slot/);

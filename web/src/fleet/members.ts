@@ -1,15 +1,15 @@
-/** Whom of a swarm the others do not wait for, as its members say, and whether one can be excluded. */
+/** The members of a swarm that the others do not wait for, from their statuses, and whether one can be excluded. */
 import { nameOf, type ById } from './avoidance';
 import { plural } from './format';
 import type { Aircraft } from './state';
 
-/** What the members in contact say of one that they do not wait for. */
+/** What the members in contact report of one that they do not wait for. */
 export interface Absence {
   /** How many of them know that the operator excluded it. */
   readonly excluded: number;
-  /** How many of them have not heard it for the time to live. */
+  /** How many of them have received nothing from it for the time to live. */
   readonly silent: number;
-  /** How it leaves, as it said; empty if it has not. */
+  /** How it leaves, as it broadcast; empty if it has not. */
   readonly leaves: string;
   /** How many were asked: members in contact. */
   readonly asked: number;
@@ -51,11 +51,11 @@ export function absenceText({ excluded, silent, leaves, asked }: Absence): strin
   const parts: string[] = [];
   if (excluded > 0) parts.push(`excluded by the operator, known to ${excluded} of ${asked}`);
   if (leaves) parts.push(`leaves the swarm: ${leaves}`);
-  if (silent > 0) parts.push(`not heard by ${silent} of ${asked}`);
+  if (silent > 0) parts.push(`not received by ${silent} of ${asked}`);
   return parts.join('; ');
 }
 
-/** One line on whom this aircraft does not wait for: "UAV 3 (excluded by the operator, told by UAV 1)". */
+/** One line on the members that this aircraft does not wait for: "UAV 3 (excluded by the operator, reported by UAV 1)". */
 export function notWaitedFor(aircraft: Aircraft, known: ById): string {
   const { status } = aircraft.fleet;
   return (status?.swarm?.absent ?? [])
@@ -63,7 +63,7 @@ export function notWaitedFor(aircraft: Aircraft, known: ById): string {
     .map(({ id, silent, leaves, excluded_by }) => {
       const parts: string[] = [];
       if (excluded_by != null) {
-        const by = excluded_by === status?.id ? '' : `, told by ${nameOf(excluded_by, known)}`;
+        const by = excluded_by === status?.id ? '' : `, reported by ${nameOf(excluded_by, known)}`;
         parts.push(`excluded by the operator${by}`);
       }
       if (leaves != null) parts.push(leaves);
@@ -76,7 +76,7 @@ export function notWaitedFor(aircraft: Aircraft, known: ById): string {
 /** Why this aircraft cannot be excluded from its swarm; empty if it can. */
 export function excludeBlocked(aircraft: Aircraft, fleet: readonly Aircraft[], out: Absences): string {
   const { status } = aircraft.fleet;
-  if (!status) return 'It was never heard: its id is not known.';
+  if (!status) return 'It was never in contact: its id is not known.';
   if (!status.swarm) return 'It flies for itself, in no swarm.';
   const others = fleet.filter((other) => other !== aircraft && swarmOf(other)?.slot != null).length;
   if (status.swarm.slot == null && others === 0) return 'No swarm flies: no aircraft holds a plan.';
@@ -91,5 +91,5 @@ export function excludeBlocked(aircraft: Aircraft, fleet: readonly Aircraft[], o
 export function excludeEffect(aircraft: Aircraft): string {
   const size = aircraft.fleet.status?.swarm?.size ?? 0;
   const others = size > 1 ? plural(size - 1, 'other goes', 'others go') : 'others go';
-  return `The ${others} on without it, for this flight. If it hears of it, it holds, and lands after a while.`;
+  return `The ${others} on without it, for this flight. If it receives the exclusion, it holds, and lands after a while.`;
 }

@@ -1,6 +1,6 @@
 /**
  * Whether an aircraft holds the mission that it should: a mission is known by its hash, never by its name.
- * In a swarm with a leader everybody flies the leader's plan, each waypoints of its own; without one, each
+ * In a swarm with a leader all fly the leader's plan, each waypoints of its own; without one, each
  * may fly its own.
  */
 import type { MissionSummary } from '../api/model';

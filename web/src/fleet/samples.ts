@@ -47,7 +47,7 @@ export function flying(index: number, heightM = 20): FleetAircraft {
   });
 }
 
-/** One that flies for itself, 20 m apart per index, with places told every `everyM` to the north. */
+/** One that flies for itself, 20 m apart per index, with predicted positions every `everyM` to the north. */
 export function avoiding(index: number, change: Partial<Avoidance> = {}, count = 3, everyM = 5): FleetAircraft {
   const one = flying(index);
   const here = one.status?.navigation?.position ?? { latitude_deg: 0, longitude_deg: 0, altitude_m: 0 };

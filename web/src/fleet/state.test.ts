@@ -6,7 +6,7 @@ import { applyLog, applyPicture, applyUpdate, EMPTY, LOG_LINES_MAX, type FleetSt
 const addresses = (state: FleetState) => state.aircraft.map(({ fleet }) => fleet.address);
 
 describe('a picture', () => {
-  it('replaces the fleet: who is not in it is gone', () => {
+  it('replaces the fleet: an aircraft that is not in it is gone', () => {
     const before = applyPicture(EMPTY, picture([aircraft(1), aircraft(2), aircraft(3)]), 10);
     const after = applyPicture(before, picture([aircraft(1), aircraft(3)]), 20);
     expect(addresses(after)).toEqual(['http://10.0.0.1:8080', 'http://10.0.0.3:8080']);

@@ -6,7 +6,7 @@ import type { Actions, FleetAircraft, FleetCommand, FleetMission, FleetPicture, 
 
 export const LOG_LINES_MAX = 500;
 
-/** An aircraft and when the page heard of it last, by the page's own clock. */
+/** An aircraft and when the page last received it, by the page's own clock. */
 export interface Aircraft {
   readonly fleet: FleetAircraft;
   readonly receivedAtMs: number;
@@ -86,7 +86,7 @@ export function applyLog(state: FleetState, line: LogLine): FleetState {
   return { ...state, log: [...state.log.slice(-(LOG_LINES_MAX - 1)), { key, line }] };
 }
 
-/** The address is the key: it is there before an aircraft has ever told its id. */
+/** The address is the key: it is there before an aircraft has reported its id. */
 function merge(old: readonly Aircraft[], changed: readonly FleetAircraft[], nowMs: number): readonly Aircraft[] {
   const merged = new Map(old.map((aircraft) => [aircraft.fleet.address, aircraft]));
   for (const fleet of changed) merged.set(fleet.address, { fleet, receivedAtMs: nowMs });

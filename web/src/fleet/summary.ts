@@ -51,7 +51,7 @@ export interface Flight {
 /** `undefined` before the first picture; `grounded` when the page has seen the fleet disarmed and no flight yet. */
 export type FlightClock = Flight | 'grounded' | undefined;
 
-/** What the last value and a new state say of the flight. */
+/** What the last value and a new state show of the flight. */
 export function trackFlight(clock: FlightClock, state: FleetState): FlightClock {
   if (state.receivedAtMs === undefined) return undefined;
   const armed = state.aircraft.some(isArmed);

@@ -26,7 +26,7 @@ it('draws no line across the time without contact', () => {
   expect(tracks.pieces(ADDRESS).map((piece) => piece.length)).toEqual([3, 2]);
 });
 
-it('forgets after five minutes, is bounded, and drops who left', () => {
+it('forgets after five minutes, is bounded, and drops aircraft that left', () => {
   const tracks = new Tracks();
   const end = TRACK_MS * 2;
   for (let time = 0; time <= end; time += 1_000) tracks.add(at(time, time / 1e7), time);

@@ -1,4 +1,4 @@
-/** What aircraft do to avoid one another, as GeoJSON: true-scale circles, the risk, the place aside, who with whom. */
+/** What aircraft do to avoid one another, as GeoJSON: true-scale circles, the risk, the position aside, the pairs in conflict. */
 import type { Feature, FeatureCollection } from 'geojson';
 import type { GeoPoint } from '../api/model';
 import { avoidanceOf, byId, inConflict, RISK_DISTANCE_M, thinned } from '../fleet/avoidance';
@@ -9,7 +9,7 @@ import { asideId, RISK_ID } from './symbols';
 /** Whose places are drawn: of those selected or in conflict, or of all. */
 export type Shown = 'some' | 'all';
 
-/** Neighbouring circles overlap by half for whom the operator looks at, and stand apart for the others. */
+/** Neighbouring circles overlap by half for selected aircraft, and stand apart for the others. */
 const NEAR_EVERY_M = RISK_DISTANCE_M;
 const FAR_EVERY_M = 3 * RISK_DISTANCE_M;
 const CORNERS = 32;
@@ -49,7 +49,7 @@ export function avoidanceFeatures(
   for (const { fleet: aircraft } of fleet) {
     const { status, address } = aircraft;
     const avoidance = avoidanceOf(status);
-    // What somebody out of contact predicted a while ago is no prediction any more.
+    // A prediction of an aircraft out of contact is out of date.
     if (!status || !avoidance || aircraft.link !== 'up' || !groundLive) continue;
     const chosen = selected.has(address);
     const conflict = inConflict(status);

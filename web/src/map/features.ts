@@ -47,7 +47,7 @@ export function aircraftFeatures(
     const at = [longitude_deg, latitude_deg];
     const links = health(aircraft, nowMs, groundLive);
     const colour = colours.get(address) ?? 0;
-    // Who was excluded, or left, goes on believing that it leads.
+    // A leader that was excluded, or left, still reports that it leads.
     const leader = leads(aircraft, out);
     points.push(
       feature({ type: 'Point', coordinates: at }, {

@@ -13,14 +13,14 @@ function master(planned: boolean, count: number, link: LinkState = 'up'): FleetA
 }
 
 describe('the formation', () => {
-  it('is a ring per slot and a line from whoever flies there', () => {
+  it('is a ring per slot and a line from the aircraft that flies there', () => {
     const { aircraft: fleet } = stateOf([master(false, 3), aircraft(2)]);
     const plans = plansOf(fleet, true);
     const colours = new Map([['http://10.0.0.1:8080', 4], ['http://10.0.0.2:8080', 5]]);
     const drawn = formationFeatures(plans, byId(fleet), new Map(), colours, new Set(['http://10.0.0.2:8080']));
     expect(drawn.slots).toBe(3);
     const rings = drawn.collection.features.filter(({ geometry }) => geometry.type === 'Point');
-    // The third aircraft was never heard: its slot is drawn, and no line.
+    // The third aircraft was never in contact: its slot is drawn, and no line.
     expect(rings.map(({ properties }) => [properties?.['slot'], properties?.['chosen']])).toEqual([
       ['slot/0/0/', false], ['slot/5/1/', true], ['slot/4/2/', false],
     ]);
@@ -42,7 +42,7 @@ describe('the formation', () => {
     expect(ring?.properties?.['slot']).toBe('slot/0/0/p');
   });
 
-  it('is not drawn as somebody told it who is out of contact', () => {
+  it('is not drawn from the status of an aircraft out of contact', () => {
     expect(plansOf(stateOf([master(true, 2, 'lost')]).aircraft, true)).toEqual([]);
     expect(plansOf(stateOf([master(true, 2)]).aircraft, false)).toEqual([]);
     expect(plansOf(stateOf([master(false, 0)]).aircraft, true)).toEqual([]);

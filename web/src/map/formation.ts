@@ -1,4 +1,4 @@
-/** The formation as the aircraft that plans it tells it: a ring per slot, and a line from whoever flies there. */
+/** The formation from the status of the aircraft that plans it: a ring per slot, and a line from the aircraft that flies there. */
 import type { Feature, FeatureCollection } from 'geojson';
 import type { GeoPoint, SwarmPlan } from '../api/model';
 import type { ById } from '../fleet/avoidance';
@@ -7,7 +7,7 @@ import type { Aircraft } from '../fleet/state';
 import { collection, feature } from './features';
 import { slotId } from './symbols';
 
-/** The plans of all swarms whose planner is in contact; nothing that was told a while ago. */
+/** The plans of all swarms whose planner is in contact; nothing that is out of date. */
 export function plansOf(fleet: readonly Aircraft[], groundLive: boolean): SwarmPlan[] {
   if (!groundLive) return [];
   return fleet.flatMap(({ fleet: { link, status } }) => {

@@ -19,7 +19,7 @@ export function spacingDeg(degPerPx: number, minPx: number): number {
   return 50;
 }
 
-/** How many decimals tell two neighbouring lines apart. */
+/** Number of decimals by which two neighbouring lines differ. */
 export function decimals(spacing: number): number {
   return Math.max(0, -Math.floor(Math.log10(spacing) + 1e-9));
 }

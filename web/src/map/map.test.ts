@@ -32,7 +32,7 @@ describe('the graticule', () => {
     expect(longitudeLabel(181, 1)).toBe('179°W');
   });
 
-  it('says how large a cell is, smaller along a parallel', () => {
+  it('gives the size of a cell, smaller along a parallel', () => {
     expect(cellMetres(0.001, 39.48, 'meridian')).toBe('111 m');
     expect(cellMetres(0.001, 39.48, 'parallel')).toBe('86 m');
     expect(cellMetres(1, 0, 'meridian')).toBe('111 km');
@@ -95,7 +95,7 @@ describe('avoidance on the map', () => {
     }
   });
 
-  it('draws who is in conflict with places, risk, place aside, and one line for the pair', () => {
+  it('draws an aircraft in conflict with positions, risk, position aside, and one line for the pair', () => {
     const features = avoidanceFeatures(stateOf(two).aircraft, new Map(), none, 'some', true);
     expect(features).toMatchObject({ circles: 6, conflicts: 1 });
     expect(kinds(features).toSorted()).toEqual(
@@ -103,7 +103,7 @@ describe('avoidance on the map', () => {
     );
   });
 
-  it('marks who is in conflict at any scale', () => {
+  it('marks aircraft in conflict at any scale', () => {
     const fleet = stateOf([...two, avoiding(3)]).aircraft;
     const { aircraft: drawn } = aircraftFeatures(fleet, new Map(), new Map(), none, 0, true);
     expect(drawn.features.map(({ properties }) => properties?.['conflict'] as boolean)).toEqual([true, true, false]);
@@ -115,7 +115,7 @@ describe('avoidance on the map', () => {
     expect([draw(none, 'some'), draw(new Set(['http://10.0.0.2:8080']), 'some'), draw(none, 'all')]).toEqual([0, 2, 4]);
   });
 
-  it('predicts nothing for who is out of contact, on the ground, or when the service is gone', () => {
+  it('predicts nothing for an aircraft out of contact, on the ground, or when the service is gone', () => {
     const [one] = two;
     if (!one?.status) throw new Error('the sample has a status');
     const draw = (change: object, live: boolean) =>
@@ -126,7 +126,7 @@ describe('avoidance on the map', () => {
     expect(draw({}, false)).toBe(0);
   });
 
-  it('stays small with 100 aircraft that tell 59 places each', () => {
+  it('stays small with 100 aircraft that report 59 positions each', () => {
     const many = stateOf(Array.from({ length: 100 }, (_, index) => avoiding(index + 1, {}, 59, 5))).aircraft;
     const { circles } = avoidanceFeatures(many, new Map(), none, 'all', true);
     expect(circles).toBeGreaterThan(300);

@@ -155,7 +155,7 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
         id: 'labels', type: 'symbol', source: 'aircraft', filter: ['!', ['get', 'selected']],
         layout: {
           'icon-image': ['get', 'label'], 'icon-anchor': 'top', 'icon-offset': [0, 14], 'icon-padding': 0,
-          // Where labels would touch, who is in conflict keeps its own.
+          // Where labels would touch, an aircraft in conflict keeps its own.
           'symbol-sort-key': ['case', ['get', 'conflict'], 0, 1],
         },
       },

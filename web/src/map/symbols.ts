@@ -1,6 +1,6 @@
 /**
  * The map's symbols and texts, drawn on the spot: the page loads no glyphs and no sprites. An image's
- * name says all there is to draw, so the map asks for images as it needs them.
+ * name holds all there is to draw, so the map asks for images as it needs them.
  */
 import type { Map as MapLibreMap } from 'maplibre-gl';
 import type { MapTokens } from './style';
@@ -26,7 +26,7 @@ export function symbolId(colour: number, state: SymbolState): string {
 
 export const labelId = (name: string, leader: boolean): string => `label/${leader ? '★ ' : ''}${name}`;
 
-/** Over an aircraft whose companion answers while its flight controller is silent. */
+/** Over an aircraft whose companion answers while its flight controller sends nothing. */
 export const CROSS_ID = 'mark/cross';
 
 /** Where the paths of two in conflict come too near. */

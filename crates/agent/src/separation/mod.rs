@@ -41,7 +41,7 @@ const AIRBORNE_M: f64 = 1.0;
 /// A faster climb in a beacon is not believed, metres per second.
 const CLIMB_MOST_M_S: f64 = 20.0;
 
-/// When it alarms.
+/// Limits below which the monitor raises an alarm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
     /// Another that is or will be nearer than this alarms, metres.
@@ -76,7 +76,7 @@ impl Default for Thresholds {
 /// What the autopilot reports of ourselves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Own {
-    /// Where we are.
+    /// Own position.
     pub position: Position,
     /// Velocity east, north, up, metres per second.
     pub velocity_m_s: DVec3,
@@ -89,7 +89,7 @@ pub struct Own {
 /// How far away another is, or was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Near {
-    /// Who.
+    /// The other aircraft.
     pub id: VehicleId,
     /// Distance, metres.
     pub distance_m: f64,
@@ -109,7 +109,7 @@ impl Near {
 /// The closest approach that lies ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Closing {
-    /// Who.
+    /// The other aircraft.
     pub id: VehicleId,
     /// In how many seconds.
     pub time_s: f64,
@@ -130,7 +130,7 @@ pub struct Figures {
     pub rule_collisions: u32,
 }
 
-/// What people see.
+/// What the monitor reports to the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
     /// The nearest aircraft now.
@@ -148,7 +148,7 @@ pub struct View {
 pub enum Notice {
     /// Another is or will be too near.
     Alarm {
-        /// How near it is.
+        /// Distance and closest approach at this moment.
         now: Near,
         /// How near it will be.
         closing: Closing,
@@ -160,7 +160,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// How bad it is.
+    /// Severity of its log entry.
     pub fn severity(&self) -> Severity {
         match self {
             Self::Alarm { .. } => Severity::Warning,
@@ -336,7 +336,7 @@ impl Monitor {
         self.flight
     }
 
-    /// What people see.
+    /// The neighbours and alarms for the status.
     pub fn view(&self, now: Instant) -> View {
         let mut nearest: Option<(VehicleId, DVec3)> = None;
         let mut closing: Option<Closing> = None;

@@ -50,7 +50,7 @@ pub enum Version {
 pub struct Frame {
     /// Sender and sequence number.
     pub header: MavHeader,
-    /// How it was framed.
+    /// MAVLink version of its frame.
     pub version: Version,
     /// The message.
     pub message: MavMessage,

@@ -263,11 +263,11 @@ impl Allowance {
 /// The companion's own frames to one client, with their own sequence numbers: the agent uses the same address
 /// towards the autopilot, and a client receives none of those frames.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Voice {
+pub struct FrameWriter {
     sequence: u8,
 }
 
-impl Voice {
+impl FrameWriter {
     /// Our heartbeat: onboard controller, so that clients see that the companion lives.
     pub fn heartbeat(&mut self, system_id: u8) -> Vec<u8, FRAME_LEN_MAX> {
         self.frame(system_id, &heartbeat(MavType::MAV_TYPE_ONBOARD_CONTROLLER))

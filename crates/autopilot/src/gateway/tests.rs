@@ -457,7 +457,7 @@ fn the_allowance_is_the_share_and_a_burst() {
 
 #[test]
 fn our_frames_have_their_own_count_and_long_lines_are_cut() {
-    let mut voice = Voice::default();
+    let mut voice = FrameWriter::default();
     let mut seen = StdVec::new();
     let mut decoder = Decoder::default();
     let long: String = "ä".repeat(40);

@@ -178,7 +178,7 @@ pub type Items = heapless::Vec<Item, ITEMS_MAX>;
 pub trait ItemList {
     /// How many there are.
     fn count(&self) -> usize;
-    /// One of them.
+    /// The item with this index; none past the last.
     fn item(&self, index: usize) -> Option<Item>;
 }
 

@@ -97,7 +97,7 @@ impl Names {
 /// Integer or real. Versions widen integers, so their width is not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Whole numbers.
+    /// An integer.
     Integer,
     /// Any number.
     Real,

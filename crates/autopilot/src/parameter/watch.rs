@@ -99,7 +99,7 @@ pub enum Finding {
     Known {
         /// The name that this autopilot knows it by.
         name: Name,
-        /// What it holds.
+        /// Its value.
         value: Value,
     },
     /// The autopilot does not have it: it left every request unanswered, or answered so.

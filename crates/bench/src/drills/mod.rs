@@ -138,9 +138,9 @@ impl std::str::FromStr for Kind {
 /// How one drill went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What went wrong.
+    /// The kind of fault that was injected.
     pub kind: Kind,
-    /// Its seed.
+    /// Seed of scenario and faults.
     pub seed: u64,
     /// What went wrong when, and how far each aircraft was then.
     pub story: Vec<String>,

@@ -18,7 +18,7 @@ pub(super) const CALM_BOUND: Duration = Duration::from_secs(480);
 
 pub(super) struct Operator {
     set_up: Vec<bool>,
-    /// One per swarm.
+    /// Whether *Start* was accepted; one per swarm.
     started: Vec<bool>,
     hold_until: Vec<Option<Instant>>,
     presses: u32,

@@ -7,7 +7,7 @@ use super::script::{ARRIVED_M, BRAKES, CIRCLE, LEGS, SQUARE, Sample, Segment, Tr
 /// One figure of a flight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    /// What.
+    /// Name, unique in the comparison.
     pub name: String,
     /// How much; NaN where it did not happen.
     pub value: f64,

@@ -71,7 +71,7 @@ pub struct Segment {
     pub to_s: f64,
 }
 
-/// What was flown.
+/// The recorded flight.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// Position reports, oldest first.

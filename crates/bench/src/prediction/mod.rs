@@ -35,7 +35,7 @@ const HEIGHT_M: f64 = 20.0;
 /// The flight takes five minutes.
 const TIME_LIMIT: Duration = Duration::from_secs(900);
 
-/// What is compared.
+/// The prediction variants that are compared (thesis section 5.1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 pub enum Alternative {
     /// From the place itself, with the speed.
@@ -130,7 +130,7 @@ impl BeaconErrors {
     }
 }
 
-/// One flight.
+/// The beacons of one flight, each with its errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flown {
     /// Under which alternative.

@@ -12,7 +12,7 @@ const SIZE_PX: (u32, u32) = (900, 750);
 /// At 15 m/s locations farther ahead lie beyond the threshold.
 const AHEAD_MAX_S: f64 = 8.0;
 
-/// One curve.
+/// Error over time of one alternative.
 struct Curve {
     alternative: Alternative,
     points: Vec<(f64, f64)>,

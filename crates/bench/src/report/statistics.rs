@@ -14,7 +14,7 @@ fn t_quantile(degrees: usize) -> Option<f64> {
 /// Mean, deviation and the interval that holds the true mean nineteen times in twenty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub count: usize,
     /// Their mean.
     pub mean: f64,

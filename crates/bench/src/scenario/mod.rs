@@ -48,7 +48,7 @@ const ENDLESS_MAH: f64 = 1e6;
 /// twelfth of its ticks of 20 ms: 240.0 ms of its own time, measured over minutes with nine of them in SITL.
 const REFERENCE_POSITION_INTERVAL: Duration = Duration::from_millis(240);
 
-/// One flight.
+/// A scenario: the aircraft, their task and their surroundings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// What is flown, for people: the mission's name.

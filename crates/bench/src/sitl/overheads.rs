@@ -11,7 +11,7 @@ const PUBLISHED: &str = include_str!("../../published/mbcap-pairs-real.csv");
 
 /// One flight of the plan under one variant, flown both ways.
 pub(crate) struct Pair {
-    /// What was flown.
+    /// The scenario that both flew.
     pub(crate) scenario: Scenario,
     /// With real ArduCopters, once per repeat.
     pub(crate) real: Vec<FlightResult>,

@@ -129,7 +129,7 @@ impl Dialect {
 pub struct Start {
     /// Instance number: every port is 10 times this higher.
     pub instance: u16,
-    /// Where it stands.
+    /// Position and ground altitude at the start.
     pub home: Position,
     /// Where its nose points.
     pub heading_rad: f64,

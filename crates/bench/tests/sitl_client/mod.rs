@@ -38,7 +38,7 @@ const RECEIVER_PERIOD: Duration = Duration::from_millis(20);
 /// The longest job is the list of parameters.
 const JOB_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How a job ended.
+/// Result and duration of one job.
 struct Row {
     job: &'static str,
     result: Result<String, String>,

@@ -72,7 +72,7 @@ pub enum FileError {
     Line {
         /// Its number, from 1.
         line: usize,
-        /// Its beginning.
+        /// The first characters of the text that was found.
         found: FoundText,
         /// What is expected instead.
         expected: &'static str,

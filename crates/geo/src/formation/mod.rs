@@ -88,7 +88,7 @@ pub enum FormationError {
         layout: &'static str,
         /// The name of the parameter.
         name: &'static str,
-        /// What was found.
+        /// The number that was given.
         found: u32,
         /// The lowest that the layout takes.
         least: u32,
@@ -101,9 +101,9 @@ pub enum FormationError {
     /// More aircraft than the list has slots.
     #[error("a custom formation of {slots} slots for {aircraft} aircraft, expected a slot for each")]
     TooFewSlots {
-        /// How many fly.
+        /// Number of aircraft that are to fly.
         aircraft: usize,
-        /// How many can.
+        /// Number of slots of the formation.
         slots: usize,
     },
     /// Two slots are too near to each other, or over each other.

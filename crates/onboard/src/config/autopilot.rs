@@ -1,4 +1,4 @@
-//! The section `autopilot`: the line to the flight controller and who may speak on it.
+//! The section `autopilot`: the line to the flight controller and whose frames are accepted on it.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ impl Autopilot {
         let setup = self.signing_setup.unwrap_or(false);
         let Some(path) = &self.signing_key_file else {
             if setup {
-                let expected = "autopilot.signing_key_file beside it";
+                let expected = "autopilot.signing_key_file as well";
                 return Err(value("autopilot.signing_setup", &"true and no key", expected));
             }
             return Ok(None);

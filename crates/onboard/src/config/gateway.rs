@@ -1,4 +1,4 @@
-//! The section `gateway`: where ground stations reach the vehicle's MAVLink beside Wingbeat.
+//! The section `gateway`: the addresses at which ground stations receive the vehicle's MAVLink.
 
 use serde::Deserialize;
 use wingbeat_link::Endpoint;

@@ -55,7 +55,7 @@ pub use self::{
 };
 use crate::{Config, guard_process};
 
-/// Where the file is unless the command line says otherwise.
+/// Path of the file unless the command line gives one.
 pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
 /// Nothing that a daemon is configured with is longer; a device or an endless pipe is not read to its end.
 const FILE_MAX: u64 = 64 * 1024;
@@ -72,7 +72,7 @@ pub enum ConfigError {
     File {
         /// Path of the file.
         path: String,
-        /// What was found.
+        /// The value or problem that was found.
         found: String,
     },
     /// The file is not this configuration.
@@ -91,9 +91,9 @@ pub enum ConfigError {
     Value {
         /// The key, for example `radio.port`.
         key: &'static str,
-        /// What was found.
+        /// The value or problem that was found.
         found: String,
-        /// What was expected.
+        /// The range or values that are accepted.
         expected: String,
     },
     /// A number outside its limits.

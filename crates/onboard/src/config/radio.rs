@@ -8,7 +8,7 @@ use wingbeat_radio::UdpConfig;
 use super::ConfigError;
 use super::values::{quoted, value};
 
-/// Beside MAVLink's 14550 to 14559, which ground stations take.
+/// Outside MAVLink's 14550 to 14559, which ground stations take.
 const PORT: u16 = 14_600;
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -92,7 +92,7 @@ impl<'de> de::Deserializer<'de> for Nothing<'_> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A list is one key; what its items look like is not.
+    /// A list is one key; the form of its items is not.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
         self.leaf();
         visitor.visit_seq(Empty)

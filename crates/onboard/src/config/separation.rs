@@ -1,4 +1,4 @@
-//! The section `separation`: when the monitor beside the protocol warns.
+//! The section `separation`: the limits of the separation monitor.
 
 use serde::Deserialize;
 use wingbeat_agent::separation::Thresholds;

@@ -1,4 +1,4 @@
-//! What the running daemon says of its own link: the doctor does not take the line from an aircraft that may
+//! What the running daemon reports of its own link: the doctor does not take the line from an aircraft that may
 //! be flying.
 
 use std::{
@@ -26,7 +26,7 @@ const ANSWER_MAX: u64 = 1 << 20;
 pub(super) async fn ask(settings: &Settings) -> Option<AircraftStatus> {
     let mut address = settings.daemon.http;
     if address.port() == 0 {
-        return None; // It chose a port that nobody else knows.
+        return None; // It chose a free port, which is unknown here.
     }
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -60,16 +60,16 @@ async fn get<T: DeserializeOwned>(address: SocketAddr, path: &str) -> Option<T> 
 pub(super) fn examine(status: &AircraftStatus, findings: &mut Vec<Finding>) {
     findings.push(Finding::ok("daemon", "wingbeatd running; it holds the line and answers for it"));
     let controller = &status.flight_controller;
-    let look =
+    let cure =
         "systemctl stop wingbeatd on the ground and ask the doctor again: it then listens to the line itself";
-    let silent = |what: &str| {
+    let missing = |what: &str| {
         let why = controller.link_fault.as_ref().map_or("unknown", |fault| fault.detail.as_str());
-        Finding::fault("line", format!("{what} ({why})"), "telemetry", look)
+        Finding::fault("line", format!("{what} ({why})"), "telemetry", cure)
     };
     findings.push(match controller.link {
         LinkState::Up => Finding::ok("line", "telemetry"),
-        LinkState::NeverSeen => silent("no telemetry since the daemon started"),
-        LinkState::Lost => silent("telemetry that ceased"),
+        LinkState::NeverSeen => missing("no telemetry since the daemon started"),
+        LinkState::Lost => missing("telemetry that ceased"),
     });
     if let Some(firmware) = &controller.firmware {
         findings.push(if firmware.starts_with("ArduCopter") {

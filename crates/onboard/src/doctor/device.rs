@@ -1,4 +1,4 @@
-//! The serial device, as the machine's files tell: present, permitted, nobody's console, not the Bluetooth
+//! The serial device, from the machine's files: present, permitted, no kernel console, not the Bluetooth
 //! modem's, not open elsewhere.
 //!
 //! Facts: on a Raspberry Pi 3, 4 and Zero W the good UART (PL011, `ttyAMA0`) is the Bluetooth modem's unless
@@ -26,7 +26,7 @@ const OWNER_RW: u32 = 0o600;
 const GROUP_RW: u32 = 0o060;
 const OTHERS_RW: u32 = 0o006;
 
-/// Looks at a device; whether the line may be opened.
+/// Checks a device; true where the line may be opened.
 pub(super) async fn examine(
     root: &Path,
     path: &Path,
@@ -35,12 +35,12 @@ pub(super) async fn examine(
 ) -> bool {
     let facts = Facts { root: root.to_owned(), path: path.to_owned(), daemon_runs };
     // It walks through all processes' open files.
-    let looked = tokio::task::spawn_blocking(move || {
+    let checked = tokio::task::spawn_blocking(move || {
         let mut findings = vec![];
         let usable = facts.examine(&mut findings);
         (usable, findings)
     });
-    match looked.await {
+    match checked.await {
         Ok((usable, more)) => {
             findings.extend(more);
             usable
@@ -115,7 +115,7 @@ impl Facts {
              {GROUP} and chmod 660 by a udev rule, and no getty on it"
         );
         let found = format!("{} of group {group}, mode {:03o}", self.path.display(), mode & 0o777);
-        // Unknown (no /proc): the attempt to open tells.
+        // Unknown (no /proc): the attempt to open shows it.
         let user = self.user();
         let may = user.as_ref().is_none_or(|user| {
             user.id == 0
@@ -145,7 +145,8 @@ impl Facts {
         let id = field("Uid:")?.split_whitespace().nth(1)?.parse().ok()?;
         let group = field("Gid:")?.split_whitespace().nth(1)?.parse().ok()?;
         let more = field("Groups:").unwrap_or_default();
-        let groups = more.split_whitespace().filter_map(|word| word.parse().ok()).chain([group]).collect();
+        let groups =
+            more.split_whitespace().filter_map(|argument| argument.parse().ok()).chain([group]).collect();
         Some(User { id, groups })
     }
 
@@ -166,13 +167,14 @@ impl Facts {
         let mut cures = vec![];
         let cmdlines = ["boot/firmware/cmdline.txt", "boot/cmdline.txt", "proc/cmdline"];
         for (file, text) in cmdlines.iter().filter_map(|file| Some((*file, self.read(file)?))) {
-            let Some(word) = text.split_whitespace().find(|word| self.is_console_on(word, &name)) else {
+            let Some(argument) = text.split_whitespace().find(|argument| self.is_console_on(argument, &name))
+            else {
                 continue;
             };
-            found.push(format!("{word} in /{file}"));
+            found.push(format!("{argument} in /{file}"));
             cures.push(match file {
                 "proc/cmdline" => "restart".to_owned(),
-                _ => format!("remove {word} from /{file} and restart"),
+                _ => format!("remove {argument} from /{file} and restart"),
             });
         }
         if let Some(kernel) = kernel_console(here, &self.root) {
@@ -200,9 +202,9 @@ impl Facts {
         false
     }
 
-    /// Whether a word of the kernel's command line puts a console on the device.
-    fn is_console_on(&self, word: &str, name: &str) -> bool {
-        let Some(console) = word.strip_prefix("console=") else { return false };
+    /// Whether an argument of the kernel's command line puts a console on the device.
+    fn is_console_on(&self, argument: &str, name: &str) -> bool {
+        let Some(console) = argument.strip_prefix("console=") else { return false };
         let console = console.split(',').next().unwrap_or_default();
         console == name || self.name(&Path::new("/dev").join(console)).as_deref() == Some(name)
     }
@@ -260,7 +262,7 @@ impl Facts {
         }
     }
 
-    /// Whether nobody else has it open.
+    /// Whether no other process has it open.
     fn held(&self, holder: Option<Holder>, findings: &mut Vec<Finding>) -> bool {
         let is_daemon = matches!(&holder, Some(Holder::Process { name, .. }) if name == "wingbeatd");
         match holder {
@@ -279,7 +281,7 @@ impl Facts {
             Some(Holder::Process { name, .. }) if name == GUARDIAN => {
                 findings.push(Finding::fault(
                     "port",
-                    "it open in the guardian, which has the aircraft since its daemon fell silent",
+                    "it open in the guardian, which has taken over the aircraft since its daemon stopped sending",
                     "a daemon that holds it",
                     "leave an aircraft that flies to it; on the ground systemctl restart wingbeatd",
                 ));

@@ -1,4 +1,4 @@
-//! What was heard on the line to the flight controller, and what that means. Pure: bytes come in pieces of
+//! What was received on the line to the flight controller, and the findings from it. Pure: bytes come in pieces of
 //! any size, findings come out; rates are measured by the flight controller's own clock, so that a slow
 //! doctor does not make a slow line.
 
@@ -19,12 +19,12 @@ const GROUND_STATION: [&str; 2] = ["MAV_GCS_SYSID", "SYSID_MYGCS"];
 const FLOW_CONTROL: &str = "BRD_SER2_RTSCTS";
 /// Of so many frames one may be lost (2 %) before the line is called bad: a healthy serial line loses none.
 const LOSS_ONE_IN: u64 = 50;
-/// Fewer frames than this say nothing about loss.
+/// With fewer frames than this no loss is estimated.
 const FRAMES_LEAST: u64 = 20;
 /// A stream that is slower than this share of what was asked for is too slow.
 const RATE_LEAST: f64 = 0.8;
 
-/// What the agent relies on, beside the position.
+/// The messages that the agent needs besides the position.
 const TELEMETRY: [&str; 4] = ["SYS_STATUS", "GPS_RAW_INT", "EKF_STATUS_REPORT", "NAV_CONTROLLER_OUTPUT"];
 
 /// The frames of one sender.
@@ -43,18 +43,18 @@ struct Positions {
     intervals: u32,
 }
 
-/// What was heard.
+/// What was received on the serial line.
 #[derive(Default)]
 pub(super) struct Survey {
     decoder: Decoder,
     bytes: u64,
     frames: u64,
-    /// MAVLink version of the last frame: an autopilot may begin with 1 and change to 2 when it hears 2.
+    /// MAVLink version of the last frame: an autopilot may begin with 1 and change to 2 when it receives 2.
     version: Option<Version>,
     senders: BTreeMap<(u32, u8), Sender>,
     /// System id of each autopilot, and whether it is ArduPilot on a multicopter.
     autopilots: BTreeMap<u32, bool>,
-    heard: BTreeSet<&'static str>,
+    received: BTreeSet<&'static str>,
     positions: Option<Positions>,
     parameters: BTreeMap<String, f32>,
     asked: bool,
@@ -73,7 +73,7 @@ pub(super) struct Expected {
 
 impl Survey {
     /// Bytes from the line.
-    pub(super) fn hear(&mut self, now: Instant, bytes: &[u8]) {
+    pub(super) fn receive(&mut self, now: Instant, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         let mut decoder = std::mem::take(&mut self.decoder);
         decoder.push_at(now, bytes, |frame| self.take(&frame));
@@ -124,10 +124,10 @@ impl Survey {
             MavMessage::PARAM_VALUE(m) => {
                 self.parameters.insert(text(&m.param_id[..]).to_owned(), m.param_value);
             }
-            MavMessage::SYS_STATUS(_) => drop(self.heard.insert("SYS_STATUS")),
-            MavMessage::GPS_RAW_INT(_) => drop(self.heard.insert("GPS_RAW_INT")),
-            MavMessage::EKF_STATUS_REPORT(_) => drop(self.heard.insert("EKF_STATUS_REPORT")),
-            MavMessage::NAV_CONTROLLER_OUTPUT(_) => drop(self.heard.insert("NAV_CONTROLLER_OUTPUT")),
+            MavMessage::SYS_STATUS(_) => drop(self.received.insert("SYS_STATUS")),
+            MavMessage::GPS_RAW_INT(_) => drop(self.received.insert("GPS_RAW_INT")),
+            MavMessage::EKF_STATUS_REPORT(_) => drop(self.received.insert("EKF_STATUS_REPORT")),
+            MavMessage::NAV_CONTROLLER_OUTPUT(_) => drop(self.received.insert("NAV_CONTROLLER_OUTPUT")),
             _ => {}
         }
     }
@@ -137,7 +137,7 @@ impl Survey {
         self.bytes == 0
     }
 
-    /// Whether an autopilot spoke.
+    /// Whether a frame of an autopilot was received.
     pub(super) fn has_autopilot(&self) -> bool {
         !self.autopilots.is_empty()
     }
@@ -178,7 +178,7 @@ impl Survey {
         GROUND_STATION.iter().find_map(|name| Some((*name, *self.parameters.get(*name)?)))
     }
 
-    /// What it means, for a line on which frames were heard.
+    /// The findings for a line on which frames were received.
     pub(super) fn findings(&self, expected: &Expected, findings: &mut Vec<Finding>) {
         findings.push(self.mavlink());
         findings.push(self.autopilot());
@@ -264,7 +264,7 @@ impl Survey {
             let found = format!("the position at {rate_hz:.1} Hz");
             return Finding::warning("telemetry", found, format!("{asked_hz:.1} Hz"), cure);
         }
-        let missing: Vec<&str> = TELEMETRY.into_iter().filter(|name| !self.heard.contains(name)).collect();
+        let missing: Vec<&str> = TELEMETRY.into_iter().filter(|name| !self.received.contains(name)).collect();
         if !missing.is_empty() {
             let found = format!("the position and no {}", missing.join(", no "));
             return Finding::warning("telemetry", found, "each at 1 Hz at least", cure);

@@ -1,4 +1,4 @@
-//! `wingbeat doctor`: looks at one aircraft's computer, line, flight controller and radio, and names what is
+//! `wingbeat doctor`: checks one aircraft's computer, line, flight controller and radio, and names what is
 //! wrong with each, what was expected and how it is cured.
 //!
 //! Promises: it commands nothing. It reads files, asks `iw` and `timedatectl`, listens, and asks the flight
@@ -6,11 +6,11 @@
 //! a root directory and programs are run through [`System`], so that a test can make up an aircraft with any
 //! fault.
 //!
-//! | module | what it looks at |
+//! | module | what it checks |
 //! |---|---|
-//! | `device` | the serial device: present, permitted, nobody's console, not the Bluetooth modem's |
+//! | `device` | the serial device: present, permitted, no kernel console, not the Bluetooth modem's |
 //! | `probe` | opens the line, listens, tries other rates, asks for parameters |
-//! | `line` | what was heard, and what that means; pure |
+//! | `line` | what was received, and the findings from it; pure |
 //! | `daemon` | the running daemon's own answer |
 //! | `radio` | the interface, its mode, and whether another aircraft has our id |
 //! | `system` | the machine: files, programs, the clock |
@@ -36,7 +36,7 @@ use crate::config::{ConfigError, Settings};
 pub enum Verdict {
     /// As it should be.
     Ok,
-    /// It may fly, and somebody should know.
+    /// It may fly, and the operator should know.
     Warning,
     /// It must be mended before flight.
     Fault,
@@ -45,11 +45,11 @@ pub enum Verdict {
 /// One check and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How it ended.
+    /// Result of the check.
     pub verdict: Verdict,
-    /// What was looked at, for example `baud rate`.
+    /// Name of the check, for example `baud rate`.
     pub name: &'static str,
-    /// What was found.
+    /// The value or problem that was found.
     pub found: String,
     /// What should have been found; empty where all is well.
     pub expected: String,
@@ -93,12 +93,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that was found, in the order in which it was looked at.
+/// Everything that was found, in the order of the checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The worst verdict.
     pub verdict: Verdict,
-    /// One per check.
+    /// One finding per check, in the order of checking.
     pub findings: Vec<Finding>,
 }
 
@@ -121,12 +121,12 @@ impl fmt::Display for Report {
     }
 }
 
-/// What a doctor is given.
+/// What the checks are run on.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The daemon's configuration, or why there is none.
     pub settings: Result<Settings, ConfigError>,
-    /// Where files are looked for: `/`.
+    /// Root of the files: `/`.
     pub root: PathBuf,
     /// The MAVLink system id of the ground station that the flight controller obeys.
     pub ground_station_id: u8,
@@ -155,7 +155,7 @@ impl Options {
     }
 }
 
-/// Looks at everything once. It takes up to half a minute.
+/// Runs every check once. It takes up to half a minute.
 pub async fn examine(options: &Options, system: &dyn System) -> Report {
     let settings = match &options.settings {
         Ok(settings) => settings,

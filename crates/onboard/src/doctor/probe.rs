@@ -167,7 +167,7 @@ impl Line {
         }
     }
 
-    /// Listens for so long, or until enough was heard.
+    /// Listens for so long, or until enough was received.
     async fn listen(
         &mut self,
         survey: &mut Survey,
@@ -180,7 +180,7 @@ impl Line {
                 LinkEvent::Up => {}
                 LinkEvent::Bytes(bytes) => {
                     let now = self.opened.elapsed();
-                    survey.hear(wingbeat_geo::Instant::ZERO + now, &bytes);
+                    survey.receive(wingbeat_geo::Instant::ZERO + now, &bytes);
                     if enough(survey) {
                         return;
                     }

@@ -1,4 +1,4 @@
-//! The radio: the interface that is configured, its mode and frequency, and whether somebody else on it says
+//! The radio: the interface that is configured, its mode and frequency, and whether another sender on it uses
 //! to be this aircraft.
 
 use std::{
@@ -82,7 +82,7 @@ fn mode(root: &Path, name: &str, frequency_mhz: Option<u32>, system: &dyn System
     let check = "radio mode";
     let folder = root.join("sys/class/net").join(name);
     if !folder.join("phy80211").exists() && !folder.join("wireless").exists() {
-        let cure = "radio.interface, if the aircraft talk by another interface";
+        let cure = "radio.interface, if the aircraft use another interface";
         return Finding::warning(check, format!("{name} not wireless"), "an 802.11 interface", cure);
     }
     let text = match system.output("iw", &["dev", name, "info"]) {
@@ -134,19 +134,19 @@ async fn identity(options: &Options, settings: &Settings, system: &dyn System, d
             return Finding::fault(check, found, "a port that is shared", cure);
         }
     };
-    let mut heard: BTreeMap<VehicleId, BTreeSet<IpAddr>> = BTreeMap::new();
+    let mut addresses_of: BTreeMap<VehicleId, BTreeSet<IpAddr>> = BTreeMap::new();
     let until = Instant::now() + options.listen_radio;
     let mut buffer = [0; DATAGRAM_LEN_MAX + 1];
     while let Ok(received) = timeout_at(until, socket.recv_from(&mut buffer)).await {
         let Ok((length, from)) = received else { continue };
         let Ok(datagram) = wingbeat_wire::decode(buffer.get(..length).unwrap_or_default()) else { continue };
-        if heard.len() < AIRCRAFT_MAX || heard.contains_key(&datagram.from) {
-            heard.entry(datagram.from).or_default().insert(from.ip());
+        if addresses_of.len() < AIRCRAFT_MAX || addresses_of.contains_key(&datagram.from) {
+            addresses_of.entry(datagram.from).or_default().insert(from.ip());
         }
     }
     let other = "another id (key id, or another radio) for one of the two";
     // Our own daemon's broadcasts come back to us.
-    let mut mine = heard.remove(&me).unwrap_or_default();
+    let mut mine = addresses_of.remove(&me).unwrap_or_default();
     if daemon_runs {
         mine.retain(|address| !system.is_own_address(*address));
     }
@@ -159,18 +159,18 @@ async fn identity(options: &Options, settings: &Settings, system: &dyn System, d
         );
     }
     // One aircraft has one address.
-    if let Some((id, addresses)) = heard.iter().find(|(_, addresses)| addresses.len() > 1) {
+    if let Some((id, addresses)) = addresses_of.iter().find(|(_, addresses)| addresses.len() > 1) {
         let addresses: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
         let found = format!("id {id} used by {}", addresses.join(" and "));
         return Finding::fault(check, found, "an id for each aircraft", other);
     }
-    let others = heard.len();
-    Finding::ok(check, format!("{me}, ours alone; {others} other aircraft heard"))
+    let others = addresses_of.len();
+    Finding::ok(check, format!("{me}, ours alone; received from {others} other aircraft"))
 }
 
 fn listener(port: u16) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-    // As the daemon's, so that both hear.
+    // As the daemon's, so that both receive.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;

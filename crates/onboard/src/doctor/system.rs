@@ -1,4 +1,4 @@
-//! The machine beside its files: programs, the clock, its addresses.
+//! The machine apart from its files: programs, the clock, its addresses.
 
 use std::{
     net::{IpAddr, UdpSocket},
@@ -8,7 +8,7 @@ use std::{
 
 use super::Finding;
 
-/// What the doctor asks of the machine beside its files.
+/// What the checks ask of the machine apart from its files.
 pub trait System: Send + Sync {
     /// What a program prints.
     ///
@@ -53,7 +53,7 @@ impl System for Kernel {
     }
 
     fn is_own_address(&self, address: IpAddr) -> bool {
-        // The kernel lets nobody bind to an address that is not the machine's.
+        // The kernel refuses to bind to an address that is not the machine's.
         UdpSocket::bind((address, 0)).is_ok()
     }
 }

@@ -148,7 +148,7 @@ impl Peer {
         }
     }
 
-    /// What another rate makes of it. No byte begins a frame, so that no chance makes one.
+    /// The bytes as another baud rate receives them. No byte begins a frame, so that none is formed by coincidence.
     fn noise(&mut self, out: &mut Vec<u8>) {
         for _ in 0..64 {
             self.noise = self.noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -170,7 +170,7 @@ impl Peer {
     }
 }
 
-/// What programs and the clock say.
+/// Output of the programs, and the clock.
 pub(crate) struct Machine {
     pub(crate) iw: Result<String, String>,
     pub(crate) synchronised: Result<String, String>,

@@ -63,7 +63,7 @@ pub enum Projection {
 /// How locations are predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// How far ahead.
+    /// How far ahead positions are predicted.
     pub horizon: Horizon,
     /// Time between two locations, seconds.
     pub hop_s: f64,

@@ -27,7 +27,7 @@ pub(super) enum Trigger<'a> {
     Check,
 }
 
-/// What follows.
+/// A transition of the flight, and what became of the conflict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) transition: Transition<Avoiding>,

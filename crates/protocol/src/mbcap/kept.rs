@@ -11,7 +11,7 @@ type Difference = [[u8; 3]; 3];
 /// A whole turn of longitude, 1e-7 degree.
 const TURN_E7: i64 = 3_600_000_000;
 
-/// What a beacon says.
+/// The contents of a beacon that are kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     pub(super) event: u16,

@@ -117,7 +117,7 @@ impl Trail {
 pub trait Waypoints {
     /// How many there are.
     fn count(&self) -> usize;
-    /// One of them.
+    /// The point with this index; none past the last.
     fn get(&self, index: usize) -> Option<DVec3>;
 }
 
@@ -145,13 +145,13 @@ pub struct Track<'a, W> {
 /// How an aircraft moves now.
 #[derive(Clone, Copy, Debug)]
 pub struct Moving {
-    /// Where it is.
+    /// Present position, metres east, north and up of the frame's origin.
     pub at: DVec3,
     /// Speed over ground, metres per second.
     pub speed_m_s: f64,
     /// Filtered acceleration, metres per second squared.
     pub acceleration_m_s2: f64,
-    /// Where it was.
+    /// Earlier positions, from which speed and course are smoothed.
     pub trail: Trail,
 }
 

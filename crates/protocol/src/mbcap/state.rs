@@ -18,7 +18,7 @@ pub struct Conflict {
 pub enum Avoiding {
     /// On the mission.
     Normal {
-        /// When that began.
+        /// Start of this state.
         since: Instant,
     },
     /// The autopilot was asked to stop; for others still Normal.
@@ -30,7 +30,7 @@ pub enum Avoiding {
     },
     /// Stopped because of a conflict.
     StandStill {
-        /// Which.
+        /// The conflict that it waits for or landed because of.
         conflict: Conflict,
         /// When it began to stand.
         began_at: Instant,
@@ -41,7 +41,7 @@ pub enum Avoiding {
     MovingAside {
         /// For which peer.
         conflict: Conflict,
-        /// When that began.
+        /// Start of this state.
         since: Instant,
         /// To this position.
         aside: DVec2,
@@ -52,16 +52,16 @@ pub enum Avoiding {
     GoOnPlease {
         /// For which peer.
         conflict: Conflict,
-        /// When that began.
+        /// Start of this state.
         since: Instant,
         /// The peer's event number then; it has passed when the number changes.
         event: Option<u16>,
     },
     /// Passing the peer.
     Overtaking {
-        /// Which peer.
+        /// The conflict with the peer that is overtaken.
         conflict: Conflict,
-        /// When that began.
+        /// Start of this state.
         since: Instant,
     },
     /// The autopilot was asked to resume the mission.
@@ -70,13 +70,13 @@ pub enum Avoiding {
         conflict: Conflict,
         /// What others see until then.
         from: Waiting,
-        /// What follows.
+        /// What it does after it resumed the mission.
         then: AfterResume,
     },
     /// Landing: the conflict was not solved in time. The published exception to the rule that an aircraft holds
     /// before it lands ([`crate::flight`]).
     EmergencyLand {
-        /// Which.
+        /// The conflict that it waits for or landed because of.
         conflict: Conflict,
     },
 }

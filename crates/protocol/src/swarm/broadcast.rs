@@ -12,7 +12,7 @@ use crate::{Action, Actions, Input, push};
 /// How soon the messages of the present state are broadcast.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// When they are due.
+    /// Time of the next broadcast.
     #[default]
     Periodic,
     /// Now: other members wait for them.

@@ -20,7 +20,7 @@ impl SlotSet {
         if count >= u128::BITS as usize { Self(u128::MAX) } else { Self((1 << count) - 1) }
     }
 
-    /// One slot.
+    /// The set of this slot alone.
     pub(crate) const fn of(slot: usize) -> Self {
         Self(1 << slot)
     }

@@ -63,12 +63,12 @@ pub enum Abort {
     },
     /// Flying aside first, because a member stands or lands below; a second *Land* lands where the aircraft is.
     LandAside {
-        /// Where it lands.
+        /// Landing site.
         site: Point,
     },
     /// Holding after a failure, then landing.
     Failure {
-        /// When it lands.
+        /// Time at which it lands if no operator decides.
         land_at: Instant,
     },
     /// On the ground: it had not taken off, or has landed.

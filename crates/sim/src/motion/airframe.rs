@@ -24,7 +24,7 @@ pub(super) struct Drag {
     pub(super) quadratic_per_m: f64,
 }
 
-/// What moves.
+/// Position, velocity and lean of the aircraft, and the constants of its drag and lags.
 #[derive(Clone, Debug)]
 pub(super) struct Airframe {
     drag: Drag,

@@ -140,7 +140,7 @@ pub enum Task {
     },
     /// In a straight line: AUTO legs, legs of RTL.
     Waypoint {
-        /// Where to.
+        /// Target position, metres east, north and up of the origin.
         destination: DVec3,
         /// Another waypoint follows without delay, so the corner is cut.
         fast: bool,
@@ -151,7 +151,7 @@ pub enum Task {
     },
     /// Guided position: 3.5.7 flies it as a leg, 4.6.2 leads a smooth target there.
     Position {
-        /// Where to.
+        /// Target position, metres east, north and up of the origin.
         position: DVec3,
         /// A heading to keep, as in [`Task::Waypoint`].
         yaw: Option<f64>,

@@ -130,7 +130,7 @@ enum Yaw {
     Rate(f64),
 }
 
-/// One aircraft.
+/// Dynamics of a multicopter with its position controller.
 #[derive(Clone, Debug)]
 pub struct Multicopter {
     profile: Profile,
@@ -263,7 +263,7 @@ impl Multicopter {
         self.publish();
     }
 
-    /// How it moves now.
+    /// Position, velocity and attitude now.
     pub fn state(&self) -> &State {
         &self.state
     }

@@ -19,7 +19,7 @@ const ARM_MOST: Duration = Duration::from_secs(10);
 /// A pilot is no metronome: durations vary by this part.
 const VARIATION: f64 = 0.03;
 
-/// One movement.
+/// A movement of the programme: the sticks, and what ends it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Movement {
     /// Throttle down and yaw to the right until it is armed.

@@ -53,9 +53,9 @@ pub struct Trace {
 pub struct TraceError {
     /// Which line, from 1; none for the file as a whole.
     pub line: Option<usize>,
-    /// What was found.
+    /// The value or problem that was found.
     pub found: String,
-    /// What was expected.
+    /// The values that are accepted.
     pub expected: &'static str,
 }
 

@@ -11,7 +11,7 @@ use wingbeat_wire::{Point, VehicleId};
 
 const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 
-/// What is set up.
+/// A swarm in line: its size, distances, parameters and mission.
 pub(crate) struct Row<'a> {
     pub(crate) count: usize,
     /// Between neighbours in flight and on the ground.

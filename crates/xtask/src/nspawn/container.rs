@@ -1,4 +1,4 @@
-//! The Debian that is booted, the programs that run beside it, and how all of them end.
+//! The Debian that is booted, the programs that run outside it, and how all of them end.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
@@ -89,7 +89,7 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// Boots `root` with `device` as its `/dev/ttyAMA0`. What its console says goes to a file beside it.
+    /// Boots `root` with `device` as its `/dev/ttyAMA0`. Its console output goes to a file in the same folder.
     pub(super) fn boot(root: &Path, device: &Path) -> Result<Self> {
         let log = root.with_extension("log");
         let console = std::fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;

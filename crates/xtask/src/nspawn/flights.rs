@@ -24,9 +24,9 @@ const GUARD: &str = "wingbeat-guard.service";
 const DIALOUT: u32 = 20;
 /// A phase of a flight takes some tens of seconds; only a test that fails waits so long.
 const PHASE: Duration = Duration::from_secs(180);
-/// A daemon that was killed answers again within this, or it was not restarted at once.
+/// A daemon that was killed answers again within this, or it was not restarted immediately.
 const RESTART_LIMIT: Duration = Duration::from_secs(5);
-/// The guardian knows within this that a daemon hangs (`guard.silence_ms` and a second poll).
+/// The guardian detects within this that a daemon hangs (`guard.silence_ms` and a second poll).
 const HANG_LIMIT: Duration = Duration::from_secs(3);
 /// Between two polls of a condition.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -137,7 +137,7 @@ fn failing(status: &Value) -> Result<Vec<Value>> {
     Ok(checks.iter().filter(|check| check["passed"] != true).cloned().collect())
 }
 
-/// Whether the check of companion loss passes, and what it says.
+/// Whether the check of companion loss passes, and its detail.
 fn companion_loss(status: &Value) -> Result<(bool, String)> {
     let mut checks = status["checks"].as_array().into_iter().flatten();
     let check = checks.find(|check| check["name"] == "companion loss");
@@ -224,7 +224,7 @@ impl Test {
         Ok(())
     }
 
-    /// `kill -9` in flight: another daemon is there at once, the guardian brings the aircraft down, and gives
+    /// `kill -9` in flight: another daemon starts immediately, the guardian lands the aircraft, and gives
     /// the line back.
     fn survives_a_kill(&self) -> Result<()> {
         self.restart()?;
@@ -443,7 +443,7 @@ impl Test {
         self.has_the_line_back()
     }
 
-    /// What systemd knows of a unit.
+    /// The state of a unit, from systemd.
     fn property(&self, unit: &str, name: &str) -> Result<String> {
         let value = self.container.output("systemctl", &["show", "--value", "--property", name, unit])?;
         if value.is_empty() {

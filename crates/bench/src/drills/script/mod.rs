@@ -33,7 +33,7 @@ pub(super) enum Death {
     Guarded,
     /// It falls.
     Falls,
-    /// Its radio dies.
+    /// Its radio stops sending and receiving.
     Radio,
 }
 
@@ -63,7 +63,7 @@ impl Death {
 /// What goes wrong, or is commanded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Act {
-    /// One is lost.
+    /// An aircraft is lost.
     Kill(Role, Death),
     /// Its radio is silent for a while.
     Silence(Role, Duration),

@@ -171,7 +171,7 @@ fn a_required_key_says_so_and_the_others_can_be_left_out() {
     }
 }
 
-/// A value that is beyond every limit makes the program say the limit; the sample says the same.
+/// A value that is beyond every limit makes the program report the limit; the sample states the same.
 #[test]
 fn the_range_of_every_number_is_the_one_that_is_judged_and_has_the_unit_of_its_name() {
     let mut judged = 0;
