@@ -8,7 +8,7 @@ use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{Action, Actions, Command, Input, Mbcap, Order, Protocol, StateId, Telemetry, mbcap};
 use wingbeat_wire::{
     Avoidance, Beacon, DATAGRAM_LEN_MAX, Datagram, LOCATIONS_MAX, Location, Message, Point, VERSION,
-    VehicleId,
+    VehicleId, WAYPOINTS_MAX,
 };
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
@@ -29,6 +29,15 @@ pub(crate) fn datagrams(data: &[u8]) {
         if let Message::Beacon(beacon) = &datagram.message {
             assert!((1..=LOCATIONS_MAX).contains(&beacon.locations.len()));
             assert!(beacon.speed_cm_s <= 10_000 && beacon.age_ms <= 10_000, "{beacon:?}");
+        }
+        if let Message::DataFirst(part) = &datagram.message {
+            let carried = part.plan.waypoints.len();
+            assert!(carried >= 1 && (carried + 1..=WAYPOINTS_MAX).contains(&part.count.into()), "{part:?}");
+        }
+        if let Message::DataWaypoints(part) = &datagram.message {
+            let (first, end) = (part.first, usize::from(part.first) + part.waypoints.len());
+            assert!(first >= 1 && end > first.into() && end <= part.count.into(), "{part:?}");
+            assert!(usize::from(part.count) <= WAYPOINTS_MAX, "{part:?}");
         }
     }
 }

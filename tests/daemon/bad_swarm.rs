@@ -206,7 +206,7 @@ async fn one_of_two_that_have_the_same_id_refuses() {
 async fn a_mission_that_is_none_is_refused_by_whoever_is_given_it() {
     let swarm = Swarm::start(IDS, |_, _| {}).await;
     let (code, answer) = swarm.give(0, vec![item(10.0, 0.0, 20.0)]).await;
-    assert!(code == 409 && answer.contains("the mission has 1 waypoints, expected 2 to 58"), "{answer}");
+    assert!(code == 409 && answer.contains("the mission has 1 waypoints, expected 2 to 600"), "{answer}");
     // Nobody can hold another mission than the master's.
     let (code, answer) = swarm.give(1, leg()).await;
     assert!(

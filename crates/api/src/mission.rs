@@ -40,7 +40,7 @@ fn is_zero(value: &f64) -> bool {
 pub struct MissionUpload {
     /// Name, usually of the file; at most 64 characters.
     pub name: String,
-    /// Waypoints: 1 to 600 where the aircraft flies for itself, 1 to 58 in a swarm.
+    /// Waypoints: those of the centre in a swarm, otherwise the aircraft's own.
     #[schema(min_items = 1, max_items = 600)]
     pub waypoints: Vec<MissionItem>,
     /// Height above home at which the take-off ends, metres; absent where the mission states none.

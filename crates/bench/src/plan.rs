@@ -423,7 +423,7 @@ mod tests {
             ("\"second\"", "\"hour\"", &["channel.draw", "found 'hour'"]),
             ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),
             ("height_m = 10.0", "height_m = 500.0", &["height_m: found 500"]),
-            ("[2, ", "[1, ", &["found 1, expected 2 to 58"]),
+            ("[2, ", "[1, ", &["found 1, expected 2 to 600"]),
             ("repeat = 5", "repeat = 0", &["repeat: found 0"]),
             ("[swarm]", "[swarm", &["line"]),
         ] {

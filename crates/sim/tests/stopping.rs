@@ -28,6 +28,7 @@ fn along_the_row(seed: u64, after: Duration) -> World {
         mission_m: &[(0.0, 0.0), (0.0, 40.0), (300.0, 40.0)],
         seed,
         orders_wait: true,
+        ..Row::default()
     };
     let is_along =
         |world: &World| row::all_move(world, COUNT) && (0..COUNT).all(|i| world.truth(i).local.x >= 2.0);

@@ -19,8 +19,9 @@ mod state;
 
 pub use command::Command;
 pub use message::{
-    AGE_MAX_MS, Avoidance, Beacon, Coordinates, Ending, LOCATIONS_MAX, Location, Message, Plan, Point,
-    SWARM_MAX, SlotOffset, VehicleId, WAYPOINTS_MAX,
+    AGE_MAX_MS, Avoidance, Beacon, Coordinates, Ending, FIRST_WAYPOINTS_MAX, FirstPart, LOCATIONS_MAX,
+    Location, MORE_WAYPOINTS_MAX, Message, MoreWaypoints, Plan, Point, SWARM_MAX, SlotOffset, VehicleId,
+    WAYPOINTS_MAX,
 };
 
 pub use places::Places;
@@ -30,7 +31,8 @@ pub use state::{Phase, StateId};
 /// The longest datagram: what fits an Ethernet frame without fragments (1500 − 20 IP − 8 UDP).
 pub const DATAGRAM_LEN_MAX: usize = 1472;
 
-/// The first byte of every datagram. A change of any message below changes it.
+/// The first byte of every datagram. A change of any message below changes it. A kind that is added does not: to an older
+/// program its datagrams are malformed.
 pub const VERSION: u8 = 3;
 
 /// The bytes of one datagram.
@@ -158,7 +160,7 @@ impl Datagram {
 /// The bytes of a datagram.
 ///
 /// # Errors
-/// [`Refused::TooLong`] when it does not fit: the plan has too many waypoints for so large a swarm.
+/// [`Refused::TooLong`] when it does not fit: the plan has too many slots.
 pub fn encode(datagram: &Datagram) -> Result<Bytes, Refused> {
     let Datagram { from, flight, sequence, message } = datagram;
     let mut bytes = Bytes::new();
@@ -185,13 +187,32 @@ pub fn encode_into(
     postcard::serialize_with_flavor(&datagram, read::Tail(bytes)).map_err(|_| Refused::TooLong)
 }
 
+/// What stands before a message at its longest: version; 64 bits, and twice 32, seven to a byte.
+const HEADER_LEN_MAX: usize = 1 + 10 + 5 + 5;
+
+/// Three numbers of 32 bits, seven to a byte.
+const POINT_LEN_MAX: usize = 3 * 5;
+
+// Kind; hash; twice 16 bits; the number of waypoints.
+const _: () = assert!(
+    HEADER_LEN_MAX + 1 + 10 + 3 + 3 + 1 + MORE_WAYPOINTS_MAX * POINT_LEN_MAX <= DATAGRAM_LEN_MAX,
+    "the longest DataWaypoints fits a datagram"
+);
+
 /// Length of the longest datagram with this message: the sender's id and the counters at their
 /// longest. More than [`DATAGRAM_LEN_MAX`] cannot be sent.
 pub fn length_at_most(message: &Message) -> usize {
-    // Version; 64 bits, and twice 32, seven to a byte.
-    const HEADER_LEN_MAX: usize = 1 + 10 + 5 + 5;
-    // Counting writes nothing, so there is nothing that can fail; if it did, the message cannot be sent.
-    HEADER_LEN_MAX + postcard::experimental::serialized_size(message).unwrap_or(DATAGRAM_LEN_MAX)
+    HEADER_LEN_MAX + length(message)
+}
+
+/// Bytes of a position in a datagram.
+pub fn point_length(point: Point) -> usize {
+    length(&point)
+}
+
+/// Counting writes nothing, so there is nothing that can fail; if it did, the value cannot be sent.
+fn length<T: Serialize>(value: &T) -> usize {
+    postcard::experimental::serialized_size(value).unwrap_or(DATAGRAM_LEN_MAX)
 }
 
 /// The datagram of some bytes.
@@ -258,8 +279,8 @@ mod tests {
         Coordinates { at: point(3), heading_urad: 5_078_908, leads: true }
     }
 
-    fn examples() -> Vec<(&'static str, Message)> {
-        let plan = Plan {
+    fn small_plan() -> Plan {
+        Plan {
             layout: 1,
             distance_mm: 50_000,
             landing_distance_mm: 10_000,
@@ -268,7 +289,20 @@ mod tests {
             take_off_order: [2, 0, 1].into_iter().collect(),
             waypoints: (0..3).map(point).collect(),
             offsets: heapless::Vec::new(),
-        };
+        }
+    }
+
+    fn first_part() -> FirstPart {
+        FirstPart { plan: small_plan(), hash: 0x0123_4567_89ab_cdef, count: 600 }
+    }
+
+    fn more_waypoints() -> MoreWaypoints {
+        let waypoints = (3..6).map(point).collect();
+        MoreWaypoints { hash: 0x0123_4567_89ab_cdef, count: 600, first: 3, waypoints }
+    }
+
+    fn examples() -> Vec<(&'static str, Message)> {
+        let plan = small_plan();
         let offset = |n| SlotOffset { right_dm: 125 * n, ahead_dm: -200 * n, up_dm: 30 * n };
         let custom = Plan { layout: 7, offsets: (0..3).map(offset).collect(), ..plan.clone() };
         std::vec![
@@ -297,6 +331,8 @@ mod tests {
             ("release", Message::Release { waypoint: 14 }),
             ("take_off_together", Message::TakeOffTogether),
             ("holding", Message::Holding { at: point(3) }),
+            ("data_first", Message::DataFirst(first_part())),
+            ("data_waypoints", Message::DataWaypoints(more_waypoints())),
         ]
     }
 
@@ -384,6 +420,57 @@ mod tests {
             p.offsets[1].ahead_dm = i32::MIN;
         };
         assert_eq!(refused(&far), Some(Refused::Impossible));
+    }
+
+    #[test]
+    fn parts_of_a_plan_that_contradict_themselves_are_refused() {
+        let first = |change: &dyn Fn(&mut FirstPart)| {
+            let mut part = first_part();
+            change(&mut part);
+            decode(&encoded(Message::DataFirst(part)).unwrap()).err()
+        };
+        assert_eq!(first(&|_| {}), None);
+        assert_eq!(first(&|p| p.count = 4), None);
+        // The whole plan is `Data`'s, and more than there may be is nobody's.
+        assert_eq!(first(&|p| p.count = 3), Some(Refused::Contradiction));
+        assert_eq!(first(&|p| p.count = 601), Some(Refused::Contradiction));
+        assert_eq!(first(&|p| p.plan.waypoints.clear()), Some(Refused::Contradiction));
+        assert_eq!(first(&|p| p.plan.waypoints[1].latitude_e7 = -900_000_001), Some(Refused::OffEarth));
+
+        let more = |change: &dyn Fn(&mut MoreWaypoints)| {
+            let mut part = more_waypoints();
+            change(&mut part);
+            decode(&encoded(Message::DataWaypoints(part)).unwrap()).err()
+        };
+        assert_eq!(more(&|_| {}), None);
+        assert_eq!(more(&|p| p.first = 597), None);
+        assert_eq!(more(&|p| p.first = 598), Some(Refused::Contradiction));
+        assert_eq!(more(&|p| p.first = u16::MAX), Some(Refused::Contradiction));
+        assert_eq!(more(&|p| p.first = 0), Some(Refused::Contradiction));
+        assert_eq!(more(&|p| p.count = 601), Some(Refused::Contradiction));
+        assert_eq!(more(&|p| p.waypoints.clear()), Some(Refused::Contradiction));
+        assert_eq!(more(&|p| p.waypoints[2].longitude_e7 = 1_800_000_001), Some(Refused::OffEarth));
+    }
+
+    #[test]
+    fn the_longest_part_of_a_plan_fits_a_datagram() {
+        let far = Point { latitude_e7: -900_000_000, longitude_e7: 1_800_000_000, height_mm: i32::MIN };
+        assert_eq!(point_length(far), POINT_LEN_MAX);
+        let part = MoreWaypoints {
+            hash: u64::MAX,
+            count: 600,
+            first: 505,
+            waypoints: core::iter::repeat_n(far, MORE_WAYPOINTS_MAX).collect(),
+        };
+        let message = Message::DataWaypoints(part);
+        let bytes = encoded(message.clone()).unwrap();
+        assert!((DATAGRAM_LEN_MAX - POINT_LEN_MAX..=DATAGRAM_LEN_MAX).contains(&bytes.len()));
+        assert_eq!(decode(&bytes).unwrap().message, message);
+    }
+
+    #[test]
+    fn the_parts_of_a_plan_make_no_message_larger() {
+        assert!(size_of::<Message>() <= size_of::<Plan>() + 3 * size_of::<u64>());
     }
 
     #[test]

@@ -28,8 +28,15 @@ impl core::fmt::Display for VehicleId {
 /// The largest swarm that a plan can name.
 pub const SWARM_MAX: usize = 128;
 
-/// Waypoints in one plan (thesis section 6.1.3: 58 fit the published message).
-pub const WAYPOINTS_MAX: usize = 58;
+/// Waypoints in one plan: as many as an aircraft flies for itself, whose flight controller holds a few more (`ROUTE_MAX` of
+/// the crate `geo`). [`Message::DataFirst`] and at most seven [`Message::DataWaypoints`] carry them.
+pub const WAYPOINTS_MAX: usize = 600;
+
+/// Waypoints of the plan in its first datagram (thesis section 6.1.3: 58 fit the published message).
+pub const FIRST_WAYPOINTS_MAX: usize = 58;
+
+/// Waypoints in one [`Message::DataWaypoints`]: so many fit at the longest that a position can be.
+pub const MORE_WAYPOINTS_MAX: usize = 95;
 
 /// A position: 1e-7 degree and millimetres above the home of the aircraft that flies there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,8 +59,10 @@ impl Point {
 
 /// What one swarm flies: the mission of the centre aircraft and the slots of all. Every aircraft
 /// derives its own waypoints by adding its slot's offset.
+///
+/// `N` is the room for waypoints: that of a datagram, or of a whole plan ([`WAYPOINTS_MAX`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct Plan<const N: usize = FIRST_WAYPOINTS_MAX> {
     /// The number of the formation, as the protocols register it; with the number of its parts, where it has some.
     pub layout: u8,
     /// Distance between slots in flight, millimetre.
@@ -67,7 +76,7 @@ pub struct Plan {
     /// Slots in the order in which they take off; one may be missing, which a pilot takes off.
     pub take_off_order: Vec<u8, SWARM_MAX>,
     /// Waypoints of the centre; the first is where the formation assembles.
-    pub waypoints: Vec<Point, WAYPOINTS_MAX>,
+    pub waypoints: Vec<Point, N>,
     /// The offset of each slot from the centre, for a formation that cannot be computed from the numbers above:
     /// random and custom. Empty for the others.
     pub offsets: Vec<SlotOffset, SWARM_MAX>,
@@ -91,6 +100,23 @@ const LISTED: core::ops::RangeInclusive<u8> = 6..=7;
 const LAYOUTS: [core::ops::RangeInclusive<u8>; 2] = [0..=15, 18..=24];
 /// No slot is farther from the centre in any direction, decimetre.
 const OFFSET_MAX_DM: u32 = 1_000_000;
+
+impl<const N: usize> Plan<N> {
+    /// The same plan with its first `count` waypoints, and room for others than here: of more than there is room for,
+    /// as many as fit.
+    pub fn with_waypoints<const M: usize>(&self, count: usize) -> Plan<M> {
+        Plan {
+            layout: self.layout,
+            distance_mm: self.distance_mm,
+            landing_distance_mm: self.landing_distance_mm,
+            heading_urad: self.heading_urad,
+            slots: self.slots.clone(),
+            take_off_order: self.take_off_order.clone(),
+            waypoints: self.waypoints.iter().copied().take(count.min(M)).collect(),
+            offsets: self.offsets.clone(),
+        }
+    }
+}
 
 impl Plan {
     fn check(&self) -> Result<(), Refused> {
@@ -118,6 +144,52 @@ impl Plan {
             return Err(Refused::Impossible);
         }
         if self.distance_mm == 0 || self.landing_distance_mm == 0 || self.heading_urad >= 6_283_186 {
+            return Err(Refused::Contradiction);
+        }
+        self.waypoints.iter().try_for_each(|w| w.check())
+    }
+}
+
+/// The beginning of a plan that one datagram does not carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstPart {
+    /// The plan, with its first waypoints only.
+    pub plan: Plan,
+    /// The hash of the whole plan.
+    pub hash: u64,
+    /// Waypoints of the whole plan.
+    pub count: u16,
+}
+
+impl FirstPart {
+    fn check(&self) -> Result<(), Refused> {
+        let count = usize::from(self.count);
+        if count <= self.plan.waypoints.len() || count > WAYPOINTS_MAX {
+            return Err(Refused::Contradiction);
+        }
+        self.plan.check()
+    }
+}
+
+/// More waypoints of a plan that one datagram does not carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoreWaypoints {
+    /// The hash of the whole plan.
+    pub hash: u64,
+    /// Waypoints of the whole plan.
+    pub count: u16,
+    /// Index of the first of these.
+    pub first: u16,
+    /// Waypoints of the centre.
+    pub waypoints: Vec<Point, MORE_WAYPOINTS_MAX>,
+}
+
+impl MoreWaypoints {
+    fn check(&self) -> Result<(), Refused> {
+        let (first, count) = (usize::from(self.first), usize::from(self.count));
+        // The first waypoint is in the first part.
+        let is_empty = first == 0 || self.waypoints.is_empty();
+        if is_empty || first + self.waypoints.len() > count || count > WAYPOINTS_MAX {
             return Err(Refused::Contradiction);
         }
         self.waypoints.iter().try_for_each(|w| w.check())
@@ -372,6 +444,10 @@ pub enum Message {
         /// Present position of the sender.
         at: Point,
     },
+    /// The beginning of the leader's plan, where one datagram does not carry it (2).
+    DataFirst(FirstPart),
+    /// More waypoints of the leader's plan (2).
+    DataWaypoints(MoreWaypoints),
 }
 
 /// What an aircraft does that leaves its swarm.
@@ -399,6 +475,8 @@ impl Message {
             Self::LandAround { at, leader } | Self::LandHere { at, leader } => at.check().and(slot(*leader)),
             Self::Following { leader, at, .. } => at.check().and(slot(*leader)),
             Self::Data(plan) => plan.check(),
+            Self::DataFirst(part) => part.check(),
+            Self::DataWaypoints(part) => part.check(),
             Self::Beacon(beacon) => beacon.check(),
             Self::Coordinates(coordinates) => coordinates.check(),
             Self::DataAck { .. }

@@ -10,7 +10,7 @@ use postcard::ser_flavors::Flavor;
 use postcard::{Deserializer, Error, Result, de_flavors::Slice};
 use serde::Deserialize;
 
-use crate::{Beacon, Bytes, Datagram, Message, Plan};
+use crate::{Beacon, Bytes, Datagram, FirstPart, Message, MoreWaypoints, Plan};
 
 type Reader<'a> = Deserializer<'a, Slice<'a>>;
 
@@ -33,7 +33,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
     let kind: u32 = next(r)?;
     *message = match kind {
         0 => Message::Hello { at: next(r)? },
-        1 => return plan(r, message),
+        1 => return whole_plan(r, message),
         2 => Message::DataAck { hash: next(r)? },
         3 => Message::ReadyToFly,
         4 => Message::ReadyToFlyAck,
@@ -56,14 +56,37 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         21 => Message::Release { waypoint: next(r)? },
         22 => Message::TakeOffTogether,
         23 => Message::Holding { at: next(r)? },
+        24 => return first_part(r, message),
+        25 => return more_waypoints(r, message),
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())
 }
 
-fn plan(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+fn whole_plan(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
     *message = Message::Data(Plan::default());
-    let Message::Data(plan) = message else { return Ok(()) };
+    if let Message::Data(read) = message { plan(r, read) } else { Ok(()) }
+}
+
+fn first_part(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+    *message = Message::DataFirst(FirstPart::default());
+    let Message::DataFirst(part) = message else { return Ok(()) };
+    plan(r, &mut part.plan)?;
+    part.hash = next(r)?;
+    part.count = next(r)?;
+    Ok(())
+}
+
+fn more_waypoints(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+    *message = Message::DataWaypoints(MoreWaypoints::default());
+    let Message::DataWaypoints(part) = message else { return Ok(()) };
+    part.hash = next(r)?;
+    part.count = next(r)?;
+    part.first = next(r)?;
+    list(r, &mut part.waypoints)
+}
+
+fn plan(r: &mut Reader<'_>, plan: &mut Plan) -> Result<()> {
     plan.layout = next(r)?;
     plan.distance_mm = next(r)?;
     plan.landing_distance_mm = next(r)?;

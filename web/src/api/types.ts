@@ -619,7 +619,7 @@ export interface components {
              * @description Height above home at which the take-off ends, metres; absent where the mission states none.
              */
             take_off_height_m?: number | null;
-            /** @description Waypoints: 1 to 600 where the aircraft flies for itself, 1 to 58 in a swarm. */
+            /** @description Waypoints: those of the centre in a swarm, otherwise the aircraft's own. */
             waypoints: components["schemas"]["MissionItem"][];
         };
         /** @description Position and motion. */

@@ -103,6 +103,8 @@ impl Report {
             }
             Message::Hello { .. }
             | Message::Data(_)
+            | Message::DataFirst(_)
+            | Message::DataWaypoints(_)
             | Message::DataAck { .. }
             | Message::ReadyToFly
             | Message::ReadyToFlyAck

@@ -510,7 +510,8 @@ fn muscop_07_unknown_senders_and_other_flights_are_refused() {
     assert_eq!(refused(&mut rig, 10, flight, go.clone()), Some(Refused::UnexpectedSender));
     assert_eq!(refused(&mut rig, 11, flight, go), None);
     // Only the configured master plans.
-    let plan = rig.craft[0].muscop.swarm.assignment().plan().clone();
+    let plan =
+        rig.craft[0].muscop.swarm.assignment().plan().with_waypoints(wingbeat_wire::FIRST_WAYPOINTS_MAX);
     assert_eq!(refused(&mut rig, 11, flight, Message::Data(plan)), Some(Refused::UnexpectedSender));
 }
 

@@ -2,16 +2,17 @@
 
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{DVec2, DVec3, Frame, Position};
-use wingbeat_wire::{Plan, Point, VehicleId};
+use wingbeat_wire::{Point, VehicleId};
 
 use super::Config;
 use super::geometry::Geometry;
-use super::plan::{self, Layers, Route};
+use super::plan::{self, Layers, Plan, Route};
 
 /// The adopted plan; before setup a plan without slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     plan: Plan,
+    hash: u64,
     geometry: Geometry,
     /// The heights of returns, where the plan has any.
     layers: Option<Layers>,
@@ -24,13 +25,15 @@ impl Assignment {
     /// Before setup.
     pub(super) fn none() -> Self {
         let plan = Plan::default();
-        Self { geometry: Geometry::of(&plan), plan, layers: None, flight: 0, slot: 0, route: Route::new() }
+        let geometry = Geometry::of(&plan);
+        Self { geometry, plan, hash: 0, layers: None, flight: 0, slot: 0, route: Route::new() }
     }
 
     /// Adopts a plan in which this aircraft flies `route` in `slot`.
     pub(super) fn adopt(&mut self, config: &Config, flight: u32, plan: Plan, slot: usize, route: Route) {
         self.geometry = Geometry::of(&plan);
         self.layers = Layers::of(config, &plan);
+        self.hash = plan::hash(&plan);
         (self.plan, self.flight, self.slot, self.route) = (plan, flight, slot, route);
     }
 
@@ -150,6 +153,6 @@ impl Assignment {
 
     /// Hash of the plan; none before it is adopted.
     pub(crate) fn plan_hash(&self) -> Option<u64> {
-        self.is_planned().then(|| plan::hash(&self.plan))
+        self.is_planned().then_some(self.hash)
     }
 }

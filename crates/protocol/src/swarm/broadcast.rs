@@ -73,7 +73,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// What is repeated in this state.
-    fn own_message(&self, now: Instant) -> Option<Message> {
+    fn own_message(&mut self, now: Instant) -> Option<Message> {
         match self.state {
             State::Start | State::Setup | State::ReadyToFly => self.setup_message(),
             State::TakingOff(phase) => self.take_off_message(now, phase),
@@ -102,7 +102,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// The answer to a member that still asks what was answered long ago.
     fn late_answer(&self, message: &Message) -> Option<Message> {
         let state = self.state;
-        if matches!(message, Message::Data(_)) && matches!(state, State::ReadyToFly | State::TakingOff(_)) {
+        let is_plan = matches!(message, Message::Data(_) | Message::DataFirst(_) | Message::DataWaypoints(_));
+        if is_plan && matches!(state, State::ReadyToFly | State::TakingOff(_)) {
             return self.plan_acknowledgement();
         }
         // One that received no message for long may be in its slot already.

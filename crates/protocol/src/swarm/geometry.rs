@@ -4,9 +4,9 @@
 use heapless::Vec;
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{DVec2, DVec3, Frame, Position, Scale};
-use wingbeat_wire::{Plan, Point, SWARM_MAX, WAYPOINTS_MAX};
+use wingbeat_wire::{Point, SWARM_MAX, WAYPOINTS_MAX};
 
-use super::plan;
+use super::plan::{self, Plan};
 
 /// A plan's geometry. Without a plan its frame is arbitrary.
 #[derive(Clone, Debug)]

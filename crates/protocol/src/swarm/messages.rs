@@ -55,6 +55,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if let Message::Data(plan) = message {
             self.on_plan(now, from, flight, plan, changes)?;
         }
+        if matches!(message, Message::DataFirst(_) | Message::DataWaypoints(_))
+            && self.on_plan_part(now, from, flight, message, changes)?
+        {
+            return Ok(None);
+        }
         // From here on only members of this flight count.
         if !self.assignment.is_planned() || flight != self.assignment.flight() {
             return Err(Refused::OtherFlight);
@@ -132,6 +137,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             // Those of the flight are the host's; a plan and a call came before.
             Message::Hello { .. }
             | Message::Data(_)
+            | Message::DataFirst(_)
+            | Message::DataWaypoints(_)
             | Message::ReachedWaypointAck { .. }
             | Message::MoveToWaypoint { .. }
             | Message::Beacon(_)

@@ -17,6 +17,7 @@ mod assignment;
 mod broadcast;
 pub(crate) mod clearance;
 mod config;
+pub mod distribution;
 mod geometry;
 mod host;
 mod landing;

@@ -109,8 +109,8 @@ impl Ownship {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::swarm::plan::Plan;
     use wingbeat_geo::{DVec3, Position};
-    use wingbeat_wire::Plan;
 
     fn report(speed_m_s: f64, armed: bool) -> Telemetry {
         Telemetry {

@@ -5,11 +5,18 @@ use core::f64::consts::TAU;
 use heapless::Vec;
 use wingbeat_geo::position::heading_rad as heading_rad_of;
 use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
-use wingbeat_wire::{DATAGRAM_LEN_MAX, Plan, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
 use super::clearance::STRAY_M;
 use super::path::{Path, TimedPosition, closest_m};
-use super::{Config, Manner, shape};
+use super::{Config, Manner, distribution, shape};
+pub use crate::Route;
+
+/// A whole plan.
+pub type Plan = wingbeat_wire::Plan<WAYPOINTS_MAX>;
+
+const _: () =
+    assert!(WAYPOINTS_MAX == crate::ROUTE_MAX, "each slot's route has as many waypoints as the plan");
 
 /// A first waypoint nearer than this to where the swarm stands is where it assembles; one farther away
 /// is flown to.
@@ -18,9 +25,12 @@ const ASSEMBLE_WITHIN_M: f64 = 30.0;
 /// Why a flight cannot be planned, or a plan not be flown.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// The mission has fewer than two waypoints.
+    /// The mission has fewer than two waypoints, or more than a plan.
     #[error("the mission has {0} waypoints, expected 2 to {WAYPOINTS_MAX}")]
     Waypoints(usize),
+    /// The mission has as many waypoints as there may be, and the position where the formation assembles is one more.
+    #[error("the mission has {0} waypoints and begins away from the swarm, expected at most {most} then", most = WAYPOINTS_MAX - 1)]
+    Assembly(usize),
     /// More aircraft than a plan can name.
     #[error("{0} aircraft, expected at most {SWARM_MAX}")]
     Aircraft(usize),
@@ -84,8 +94,10 @@ pub enum PlanError {
         /// Expected at most.
         most_m: i32,
     },
-    /// It does not fit one datagram.
-    #[error("the plan has {bytes} bytes, expected at most {DATAGRAM_LEN_MAX}: fewer waypoints or aircraft")]
+    /// Its slots do not fit one datagram.
+    #[error(
+        "the plan has {bytes} bytes with one waypoint, expected at most {DATAGRAM_LEN_MAX}: fewer aircraft"
+    )]
     TooLong {
         /// Found.
         bytes: usize,
@@ -98,9 +110,6 @@ pub enum PlanError {
     NotMember,
 }
 
-/// An aircraft's own waypoints.
-pub type Route = Vec<Point, WAYPOINTS_MAX>;
-
 pub(crate) fn position(p: Point) -> Position {
     Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 }
 }
@@ -112,7 +121,7 @@ pub(crate) fn point(p: Position, height_mm: i32) -> Point {
 pub use super::shape::formation;
 
 /// Heading of the formation in flight, radians clockwise from north.
-pub fn heading_rad(plan: &Plan) -> f64 {
+pub fn heading_rad<const N: usize>(plan: &wingbeat_wire::Plan<N>) -> f64 {
     f64::from(plan.heading_urad) / 1e6
 }
 
@@ -159,16 +168,16 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Whether it can be flown: it fits a datagram, every slot's waypoints are where they may be, and no two
+    /// Whether it can be flown: its slots fit a datagram, every slot's waypoints are where they may be, and no two
     /// aircraft come too near to each other while they take off.
     ///
     /// # Errors
     /// Names what makes the flight impossible.
     pub fn check(&self, config: &Config) -> Result<(), PlanError> {
         let Self { plan, formation, ground, air, slot_of } = self;
-        shape::fits(plan)?;
+        distribution::first_waypoints(plan)?;
         for slot in 0..plan.slots.len() {
-            route_in(formation, config, plan, slot)?;
+            waypoints_in(formation, config, plan, slot).try_for_each(|waypoint| waypoint.map(drop))?;
         }
         let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
         let id = |aircraft: usize| plan.slots[slot_of[aircraft]];
@@ -214,9 +223,7 @@ pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> R
     } else if mission.len() >= 2 {
         let first = usize::from(local(mission[0]).distance(middle) <= ASSEMBLE_WITHIN_M);
         let _ = waypoints.push(assemble(mission[0]));
-        waypoints
-            .extend_from_slice(&mission[first..])
-            .map_err(|_| PlanError::Waypoints(mission.len() + 1))?;
+        waypoints.extend_from_slice(&mission[first..]).map_err(|_| PlanError::Assembly(mission.len()))?;
     }
     if waypoints.is_empty() {
         return Err(PlanError::Waypoints(mission.len()));
@@ -343,15 +350,24 @@ fn assign_around(ground: &[DVec2], air: &[DVec2], master: usize, center: usize) 
 /// # Errors
 /// Names the first waypoint that would lie too low, too high or too far away.
 pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
-    route_in(&formation(plan)?, config, plan, slot)
+    let mut route = Route::new();
+    for waypoint in waypoints_in(&formation(plan)?, config, plan, slot) {
+        // There is as much room as in the plan.
+        let _ = route.push(waypoint?);
+    }
+    Ok(route)
 }
 
-fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanError> {
+fn waypoints_in(
+    formation: &Formation,
+    config: &Config,
+    plan: &Plan,
+    slot: usize,
+) -> impl Iterator<Item = Result<Point, PlanError>> {
     let offset = formation.offset_m(slot, heading_rad(plan));
     let up_m = formation.height_m(slot);
     let frame = Frame::new(position(plan.waypoints[0]));
-    let mut route = Route::new();
-    for (waypoint, &w) in plan.waypoints.iter().enumerate() {
+    plan.waypoints.iter().enumerate().map(move |(waypoint, &w)| {
         let local = frame.to_local(position(w)).truncate() + offset;
         let height_m = f64::from(w.height_mm) / 1e3 + up_m;
         if !(config.height_least_m..=config.height_most_m).contains(&height_m) {
@@ -374,9 +390,8 @@ fn route_in(formation: &Formation, config: &Config, plan: &Plan, slot: usize) ->
             });
         }
         let height_mm = libm::round(height_m * 1e3) as i32;
-        let _ = route.push(point(frame.to_position(local.extend(0.0)), height_mm));
-    }
-    Ok(route)
+        Ok(point(frame.to_position(local.extend(0.0)), height_mm))
+    })
 }
 
 /// Where a slot lands when the aircraft of the slot `leader` lands at `leader_at`: the flight formation, drawn
@@ -502,6 +517,23 @@ mod tests {
         assert!(Frame::new(position(own[0])).to_local(position(at(20.0, 0.0))).truncate().length() < 0.1);
         task.heading_rad = Some(f64::NAN);
         assert!(matches!(make(&config, &aircraft, &task), Err(PlanError::Heading(_))));
+    }
+
+    #[test]
+    fn muscop_31_a_mission_has_as_many_waypoints_as_a_plan_with_the_one_where_the_formation_assembles() {
+        let config = Config::new(VehicleId(1), VehicleId(1), 2);
+        let aircraft = [(VehicleId(1), at(0.0, 0.0)), (VehicleId(2), at(60.0, 0.0))];
+        let planned = |count: usize, from_m: f64| {
+            let waypoint = |n: usize| Point { height_mm: 19_000, ..at(30.0, from_m + n as f64) };
+            let task = Task { waypoints: (0..count).map(waypoint).collect(), heading_rad: None };
+            make(&config, &aircraft, &task).map(|plan| plan.waypoints.len())
+        };
+        assert_eq!((planned(600, 0.0), planned(599, 100.0)), (Ok(600), Ok(600)));
+        let refused = planned(600, 100.0).unwrap_err();
+        assert_eq!(refused, PlanError::Assembly(600));
+        extern crate std;
+        let text = "the mission has 600 waypoints and begins away from the swarm, expected at most 599 then";
+        assert_eq!(std::string::ToString::to_string(&refused), text);
     }
 
     #[test]

@@ -4,9 +4,10 @@
 use heapless::Vec;
 use rand_core::Rng;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Message, Plan, Point, Refused, SWARM_MAX, VehicleId};
+use wingbeat_wire::{Message, Point, Refused, SWARM_MAX, VehicleId};
 
-use super::plan::{self, PlanError, Task};
+use super::distribution::{Assembly, Distribution};
+use super::plan::{self, Plan, PlanError, Task};
 use super::slot_set::SlotSet;
 use super::timer::Timer;
 use super::trial::Trial;
@@ -35,6 +36,10 @@ pub(crate) struct Setup {
     unexpected: Option<(VehicleId, Instant)>,
     /// The plan as it was last tried (master).
     trial: Option<Trial>,
+    /// The datagrams of the plan (master).
+    distribution: Distribution,
+    /// What was received of a plan in several datagrams.
+    assembly: Option<Assembly>,
     /// What of the master's plan this aircraft cannot fly.
     refused: Option<PlanError>,
     /// The flight controller holds the own route.
@@ -163,16 +168,46 @@ impl<F: Copy + PartialEq> Swarm<F> {
         now: Instant,
         from: VehicleId,
         flight: u32,
-        plan: &Plan,
+        plan: &wingbeat_wire::Plan,
         changes: &mut Changes,
     ) -> Result<(), Refused> {
-        if from != self.config.master || self.is_master() {
-            return Err(Refused::UnexpectedSender);
-        }
-        if self.state == State::Setup && !self.assignment.is_planned() {
-            self.adopt(now, flight, plan, changes)?;
+        if self.awaits_plan_of(from)? {
+            self.setup.assembly = None;
+            self.adopt(now, flight, plan.with_waypoints(plan.waypoints.len()), changes)?;
         }
         Ok(())
+    }
+
+    /// A datagram of a plan that one does not carry. Whether it is kept until the others are received.
+    pub(super) fn on_plan_part(
+        &mut self,
+        now: Instant,
+        from: VehicleId,
+        flight: u32,
+        message: &Message,
+        changes: &mut Changes,
+    ) -> Result<bool, Refused> {
+        if !self.awaits_plan_of(from)? {
+            return Ok(false);
+        }
+        let assembly = &mut self.setup.assembly;
+        if let Message::DataFirst(part) = message {
+            Assembly::add_first(assembly, flight, part)?;
+        }
+        if let Message::DataWaypoints(part) = message {
+            Assembly::add_waypoints(assembly, flight, part)?;
+        }
+        let Some(plan) = Assembly::take(assembly)? else { return Ok(true) };
+        self.adopt(now, flight, plan, changes)?;
+        Ok(false)
+    }
+
+    /// Whether this aircraft waits for a plan, and its sender is the one that plans.
+    fn awaits_plan_of(&self, sender: VehicleId) -> Result<bool, Refused> {
+        if sender != self.config.master || self.is_master() {
+            return Err(Refused::UnexpectedSender);
+        }
+        Ok(self.state == State::Setup && !self.assignment.is_planned())
     }
 
     /// A member acknowledges the plan.
@@ -211,13 +246,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// Takes the master's plan as ours, if this aircraft can fly it.
-    fn adopt(
-        &mut self,
-        now: Instant,
-        flight: u32,
-        plan: &Plan,
-        changes: &mut Changes,
-    ) -> Result<(), Refused> {
+    fn adopt(&mut self, now: Instant, flight: u32, plan: Plan, changes: &mut Changes) -> Result<(), Refused> {
         let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(Refused::UnexpectedSender)?;
         let master =
             plan.slots.iter().position(|&s| s == self.config.master).ok_or(Refused::Contradiction)?;
@@ -229,13 +258,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         {
             return Err(Refused::Contradiction);
         }
-        let route = plan::route(&self.config, plan, slot).map_err(|error| {
+        let route = plan::route(&self.config, &plan, slot).map_err(|error| {
             if self.setup.refused != Some(error) {
                 (self.setup.refused, changes.refused_plan) = (Some(error), Some(error));
             }
             Refused::Contradiction
         })?;
-        self.assign(now, flight, plan.clone(), slot, route);
+        self.assign(now, flight, plan, slot, route);
         changes.has_adopted = true;
         Ok(())
     }
@@ -262,10 +291,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let aircraft = self.setup.meeting(self.config.me, here);
         let planned = plan::make(&self.config, &aircraft, &self.setup.task).and_then(|plan| {
             let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(PlanError::NotMember)?;
-            Ok((plan::route(&self.config, &plan, slot)?, slot, plan))
+            Ok((Distribution::of(&plan)?, plan::route(&self.config, &plan, slot)?, slot, plan))
         });
         match planned {
-            Ok((route, slot, plan)) => {
+            Ok((distribution, route, slot, plan)) => {
+                self.setup.distribution = distribution;
                 let flight = (self.rng.next_u64() as u32).max(1);
                 self.assign(now, flight, plan, slot, route);
                 self.load_route(out);
@@ -303,14 +333,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// What is repeated before the take-off.
-    pub(super) fn setup_message(&self) -> Option<Message> {
+    pub(super) fn setup_message(&mut self) -> Option<Message> {
         let is_master = self.is_master();
         match self.state {
             State::Start | State::Setup if !is_master && !self.assignment.is_planned() => {
                 self.ownship.point().map(|at| Message::Hello { at })
             }
             State::Setup if is_master && self.assignment.is_planned() => {
-                Some(Message::Data(self.assignment.plan().clone()))
+                Some(self.setup.distribution.next_message(self.assignment.plan()))
             }
             State::Setup => self.plan_acknowledgement(),
             State::ReadyToFly if is_master => Some(Message::ReadyToFly),
@@ -328,8 +358,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// That this aircraft holds the plan, once its flight controller holds the route.
     pub(super) fn plan_acknowledgement(&self) -> Option<Message> {
-        let hash = || plan::hash(self.assignment.plan());
-        self.setup.is_loaded.then(|| Message::DataAck { hash: hash() })
+        let hash = self.assignment.plan_hash().filter(|_| self.setup.is_loaded)?;
+        Some(Message::DataAck { hash })
     }
 
     pub(super) fn setup_detail(&self) -> Text {
@@ -349,7 +379,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         match (self.assignment.is_planned(), self.setup.refused) {
             (false, Some(error)) => text!("the master's plan is refused: {error}"),
-            (false, None) => text!("waiting for the master's plan"),
+            (false, None) => match self.setup.assembly.as_ref().map(Assembly::progress) {
+                Some((found, of)) => text!("received {found} of {of} waypoints of the master's plan"),
+                None => text!("waiting for the master's plan"),
+            },
             (true, _) if !self.setup.is_loaded => text!("loading the route into the flight controller"),
             (true, _) if is_master => {
                 text!("waiting for {} to hold the plan", self.missing(self.setup.answered))
@@ -361,14 +394,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{MASTER, Member, OTHER, THIRD};
+    use super::super::tests::{MASTER, Member, OTHER, THIRD, message_of, messages_of};
     use super::*;
     use crate::{Command, Input};
 
     #[test]
     fn muscop_07_a_plan_is_adopted_once_and_from_the_master_only() {
         let mut member = Member::new(OTHER);
-        let plan = Message::Data(Member::plan());
+        let plan = message_of(&Member::plan());
         assert_eq!(member.receive_in(7, THIRD, plan.clone()), Some(Refused::UnexpectedSender));
         // Before the operator's Setup it is not for this aircraft yet.
         assert_eq!(member.receive_in(7, MASTER, plan.clone()), Some(Refused::OtherFlight));
@@ -380,6 +413,88 @@ mod tests {
         assert_eq!(member.swarm.plan_acknowledgement(), None, "the flight controller has no route yet");
         member.handle(Input::Done(Order::LoadRoute));
         assert!(member.swarm.plan_acknowledgement().is_some());
+    }
+
+    #[test]
+    fn muscop_31_a_member_acknowledges_a_plan_in_several_datagrams_once_it_is_whole() {
+        let plan = Member::plan_of(300);
+        let [first, second, third, fourth] = messages_of(&plan).try_into().unwrap();
+        let mut member = Member::new(OTHER);
+        // Before the operator's Setup it is not for this aircraft yet, and nothing is kept.
+        assert_eq!(member.receive_in(7, MASTER, first.clone()), Some(Refused::OtherFlight));
+        assert_eq!(member.receive_in(7, MASTER, second.clone()), Some(Refused::OtherFlight));
+        member.handle(Input::Operator(Command::Setup));
+        assert_eq!(member.swarm.setup_detail(), "waiting for the master's plan");
+        for part in [&first, &second] {
+            assert_eq!(member.receive_in(7, THIRD, part.clone()), Some(Refused::UnexpectedSender));
+        }
+        for (part, detail) in [
+            (&third, "received 95 of 300 waypoints of the master's plan"),
+            (&third, "received 95 of 300 waypoints of the master's plan"),
+            (&first, "received 153 of 300 waypoints of the master's plan"),
+            (&fourth, "received 205 of 300 waypoints of the master's plan"),
+        ] {
+            assert_eq!(member.receive_in(7, MASTER, part.clone()), None);
+            assert_eq!(member.swarm.setup_detail(), detail);
+        }
+        assert!(!member.swarm.assignment().is_planned() && member.orders().is_empty());
+        assert_eq!(member.receive_in(7, MASTER, second.clone()), None);
+        assert_eq!((member.swarm.assignment().plan(), member.orders()), (&plan, [Order::LoadRoute].into()));
+        assert_eq!(member.swarm.assignment().route().len(), 300);
+        assert_eq!(member.swarm.plan_acknowledgement(), None, "the flight controller has no route yet");
+        member.handle(Input::Done(Order::LoadRoute));
+        let acknowledgement = Message::DataAck { hash: plan::hash(&plan) };
+        assert_eq!(member.swarm.plan_acknowledgement(), Some(acknowledgement));
+        // The master repeats it for others.
+        assert_eq!(member.receive_in(7, MASTER, second.clone()), None);
+        assert_eq!(member.receive_in(8, MASTER, second), Some(Refused::OtherFlight));
+    }
+
+    #[test]
+    fn muscop_31_a_plan_in_several_datagrams_that_cannot_be_flown_here_is_refused_and_logged_once() {
+        let mut plan = Member::plan_of(150);
+        plan.waypoints[149].height_mm = 500_000;
+        let mut member = Member::new(OTHER);
+        member.handle(Input::Operator(Command::Setup));
+        for message in messages_of(&plan) {
+            let is_last = matches!(message, Message::DataWaypoints(_));
+            let refused = is_last.then_some(Refused::Contradiction);
+            assert_eq!(member.receive_in(7, MASTER, message), refused);
+        }
+        assert_eq!(member.logged("the master's plan is refused"), 1);
+        assert!(member.swarm.setup_detail().contains("waypoint 149: height 500 m"));
+    }
+
+    #[test]
+    fn muscop_31_the_master_broadcasts_one_part_each_period_until_all_have_acknowledged() {
+        let mut master = Member::new(MASTER);
+        for id in [OTHER, THIRD] {
+            let hello = Message::Hello { at: Member::stand(id) };
+            assert_eq!(master.receive_in(call_number(MASTER), id, hello), None);
+        }
+        *master.swarm.task_mut() = Member::task_of(300);
+        master.handle(Input::Operator(Command::Setup));
+        let plan = master.swarm.assignment().plan().clone();
+        assert_eq!(plan, Member::plan_of(300));
+        master.take_broadcast();
+        let period = master.config.send_period;
+        let next_period = |master: &mut Member| {
+            master.now = master.now + period;
+            master.handle(Input::Wake);
+            master.take_broadcast()
+        };
+        let all = messages_of(&plan);
+        for turn in 0..9 {
+            assert_eq!(next_period(&mut master), [all[turn % 4].clone()], "{turn}");
+        }
+        master.handle(Input::Done(Order::LoadRoute));
+        let acknowledgement = Message::DataAck { hash: plan::hash(&plan) };
+        assert_eq!(master.receive(OTHER, acknowledgement.clone()), None);
+        master.take_broadcast();
+        assert_eq!(next_period(&mut master), [all[1].clone()]);
+        assert_eq!(master.receive(THIRD, acknowledgement), None);
+        master.take_broadcast();
+        assert_eq!(next_period(&mut master), [Message::ReadyToFly]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{Formation, FormationError};
-use wingbeat_wire::{DATAGRAM_LEN_MAX, Message, Plan, SlotOffset, length_at_most};
+use wingbeat_wire::{Plan, SlotOffset};
 
 use super::plan::PlanError;
 
@@ -25,7 +25,7 @@ pub fn configured(
 }
 
 /// Writes the formation into a plan.
-pub fn write(plan: &mut Plan, formation: &Formation) {
+pub fn write<const N: usize>(plan: &mut Plan<N>, formation: &Formation) {
     plan.layout = formation.layout().number();
     plan.offsets.clear();
     if formation.layout().is_listed() {
@@ -39,7 +39,7 @@ pub fn write(plan: &mut Plan, formation: &Formation) {
 ///
 /// # Errors
 /// The formation is impossible.
-pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
+pub fn formation<const N: usize>(plan: &Plan<N>) -> Result<Formation, PlanError> {
     let layout = Layout::from_number(plan.layout).ok_or(FormationError::UnknownLayout)?;
     let (count, distance_m) = (plan.slots.len(), f64::from(plan.distance_mm) / 1e3);
     if !layout.is_listed() {
@@ -51,17 +51,8 @@ pub fn formation(plan: &Plan) -> Result<Formation, PlanError> {
 }
 
 /// The slot that leads, without calculating the offsets of all others.
-pub fn center_slot(plan: &Plan) -> usize {
+pub fn center_slot<const N: usize>(plan: &Plan<N>) -> usize {
     Layout::from_number(plan.layout).map_or(0, |layout| layout.center_slot(plan.slots.len()))
-}
-
-/// A plan is one datagram.
-///
-/// # Errors
-/// It is too long.
-pub fn fits(plan: &Plan) -> Result<(), PlanError> {
-    let bytes = length_at_most(&Message::Data(plan.clone()));
-    if bytes > DATAGRAM_LEN_MAX { Err(PlanError::TooLong { bytes }) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Coordinates, Ending, Message, Point, VehicleId};
+use wingbeat_wire::{Coordinates, Ending, FirstPart, Message, MoreWaypoints, Point, VehicleId};
 
-use super::plan::position;
+use super::plan::{self, Plan, position};
 use crate::{Action, Actions, Command, Input, Order, Protocol, Telemetry};
 
 /// One machine in one state.
@@ -199,6 +199,22 @@ impl<P: Protocol + Clone> Situation<P> {
         try_inputs("another flight".into(), &[(1, foreign)]);
         effects
     }
+}
+
+/// The message of a plan that one datagram carries.
+pub(crate) fn data_of(plan: &Plan) -> Message {
+    Message::Data(plan.with_waypoints(plan.waypoints.len()))
+}
+
+/// The first of two datagrams of a plan, with its first waypoint,
+pub(crate) fn first_of(plan: &Plan) -> Message {
+    Message::DataFirst(FirstPart { plan: plan.with_waypoints(1), hash: plan::hash(plan), count: 2 })
+}
+
+/// and the second.
+pub(crate) fn others_of(plan: &Plan) -> Message {
+    let waypoints = plan.waypoints.iter().rev().copied().take(1).collect();
+    Message::DataWaypoints(MoreWaypoints { hash: plan::hash(plan), count: 2, first: 1, waypoints })
 }
 
 /// The messages of every swarm.

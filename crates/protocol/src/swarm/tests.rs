@@ -5,7 +5,7 @@ use std::string::{String, ToString as _};
 use std::vec::Vec;
 
 use wingbeat_geo::{DVec3, Frame, Position};
-use wingbeat_wire::{Plan, VehicleId};
+use wingbeat_wire::VehicleId;
 
 use super::*;
 use crate::{StateId, Telemetry, Text};
@@ -19,6 +19,20 @@ const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_4
 fn at(east_m: f64, north_m: f64, height_m: f64) -> Point {
     let position = Frame::new(ORIGIN).to_position(DVec3::new(east_m, north_m, 0.0));
     plan::point(position, (height_m * 1e3) as i32)
+}
+
+/// The message of a plan that one datagram carries.
+pub(super) fn message_of(plan: &plan::Plan) -> Message {
+    Message::Data(plan.with_waypoints(plan.waypoints.len()))
+}
+
+/// The messages of a plan, each once, in the order in which the master broadcasts them.
+pub(super) fn messages_of(plan: &plan::Plan) -> Vec<Message> {
+    let mut distribution = distribution::Distribution::of(plan).unwrap();
+    let first = distribution.next_message(plan);
+    let others = core::iter::repeat_with(|| distribution.next_message(plan));
+    let others: Vec<Message> = others.take_while(|message| *message != first).collect();
+    core::iter::once(first).chain(others).collect()
 }
 
 /// A host that never flies.
@@ -87,21 +101,31 @@ impl Member {
         assert_eq!(plan.slots[shape::center_slot(&plan)], MASTER);
         let mut member = Self::new(OTHER);
         member.handle(Input::Operator(Command::Setup));
-        assert_eq!(member.receive_in(7, MASTER, Message::Data(plan)), None);
+        assert_eq!(member.receive_in(7, MASTER, message_of(&plan)), None);
         member.out.clear();
         member
     }
 
-    fn stand(id: VehicleId) -> Point {
+    pub(super) fn stand(id: VehicleId) -> Point {
         // The master stands between the others, and leads.
         at([0.0, -20.0, 20.0][(id.0 - MASTER.0) as usize], 0.0, 0.0)
     }
 
-    pub(super) fn plan() -> Plan {
+    pub(super) fn plan() -> plan::Plan {
+        Self::plan_of(2)
+    }
+
+    /// A plan with so many waypoints, on a line 200 m long.
+    pub(super) fn plan_of(waypoints: usize) -> plan::Plan {
         let config = Config::new(MASTER, MASTER, 3);
-        let mut task = Task::default();
-        task.waypoints.extend([at(0.0, 0.0, 20.0), at(0.0, 200.0, 20.0)]);
+        let task = Self::task_of(waypoints);
         plan::make(&config, &[MASTER, OTHER, THIRD].map(|id| (id, Self::stand(id))), &task).unwrap()
+    }
+
+    pub(super) fn task_of(waypoints: usize) -> Task {
+        let leg_m = 200.0 / (waypoints - 1) as f64;
+        let waypoints = (0..waypoints).map(|n| at(0.0, leg_m * n as f64, 20.0)).collect();
+        Task { waypoints, heading_rad: None }
     }
 
     pub(super) fn leader(&self) -> VehicleId {
@@ -130,6 +154,15 @@ impl Member {
             Action::Refused(reason) => Some(*reason),
             Action::Order(_) | Action::Broadcast { .. } | Action::Log(..) => None,
         })
+    }
+
+    /// The messages broadcast since this was asked last; all else that was done is forgotten.
+    pub(super) fn take_broadcast(&mut self) -> Vec<Message> {
+        let message = |action| match action {
+            Action::Broadcast { message, .. } => Some(message),
+            Action::Order(_) | Action::Refused(_) | Action::Log(..) => None,
+        };
+        self.out.drain(..).filter_map(message).collect()
     }
 
     pub(super) fn orders(&self) -> Vec<Order> {

@@ -23,13 +23,13 @@ pub(super) struct Trial {
     at: Instant,
     /// Hash of what it was made from: the same again gives the same.
     made_from: u64,
-    /// The plan; without slots where the formation itself is impossible.
-    plan: Plan,
+    /// The plan with its first waypoint; without slots where the formation itself is impossible.
+    plan: Plan<1>,
     refused: Option<PlanError>,
 }
 
 impl Trial {
-    pub(super) fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &Plan<1> {
         &self.plan
     }
 
@@ -58,7 +58,7 @@ impl Trial {
         let (plan, refused) = match plan::draft(config, meeting, task) {
             Ok(draft) => {
                 let refused = draft.check(config).err();
-                (draft.plan, refused)
+                (draft.plan.with_waypoints(1), refused)
             }
             Err(error) => (Plan::default(), Some(error)),
         };

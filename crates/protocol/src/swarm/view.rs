@@ -2,7 +2,7 @@
 
 use heapless::Vec;
 use wingbeat_geo::Frame;
-use wingbeat_wire::{Point, VehicleId};
+use wingbeat_wire::{Plan, Point, VehicleId};
 
 use super::{Abort, State, Swarm, plan};
 use crate::{
@@ -179,34 +179,36 @@ impl<F: Copy + PartialEq> Swarm<F> {
             refused: None,
             slots: Vec::new(),
         };
-        let (plan, center) = match (self.setup.trial(), view.is_planned) {
-            (_, true) => (self.assignment.plan(), center),
+        match (self.setup.trial(), view.is_planned) {
+            (_, true) => draw(&mut view, self.assignment.plan(), center),
             (Some(trial), false) => {
                 view.refused = trial.refused();
-                (trial.plan(), FormationCenter::Waypoint(0))
+                draw(&mut view, trial.plan(), FormationCenter::Waypoint(0));
             }
-            (None, false) => return Some(view),
-        };
-        let waypoint = match center {
-            FormationCenter::Waypoint(waypoint) => usize::from(waypoint),
-            FormationCenter::Position(..) => 0,
-        };
-        let (Ok(formation), Some(at)) = (plan::formation(plan), plan.waypoints.get(waypoint)) else {
-            return Some(view);
-        };
-        let (at, heading_rad) = match center {
-            FormationCenter::Position(at, heading_rad) => (at, heading_rad),
-            FormationCenter::Waypoint(_) => (*at, plan::heading_rad(plan)),
-        };
-        view.heading_rad = Some(heading_rad);
-        let frame = Frame::new(plan::position(at));
-        let slot_view = |(slot, id): (usize, &VehicleId)| {
-            let offset = formation.offset_m(slot, heading_rad);
-            let up_mm = libm::round(formation.height_m(slot) * 1e3) as i32;
-            let position = frame.to_position(offset.extend(0.0));
-            SlotView { id: *id, place: plan::point(position, at.height_mm.saturating_add(up_mm)) }
-        };
-        view.slots = plan.slots.iter().enumerate().map(slot_view).collect();
+            (None, false) => {}
+        }
         Some(view)
     }
+}
+
+/// Draws the slots of a plan; none where it has no formation.
+fn draw<const N: usize>(view: &mut FormationView, plan: &Plan<N>, center: FormationCenter) {
+    let waypoint = match center {
+        FormationCenter::Waypoint(waypoint) => usize::from(waypoint),
+        FormationCenter::Position(..) => 0,
+    };
+    let (Ok(formation), Some(at)) = (plan::formation(plan), plan.waypoints.get(waypoint)) else { return };
+    let (at, heading_rad) = match center {
+        FormationCenter::Position(at, heading_rad) => (at, heading_rad),
+        FormationCenter::Waypoint(_) => (*at, plan::heading_rad(plan)),
+    };
+    view.heading_rad = Some(heading_rad);
+    let frame = Frame::new(plan::position(at));
+    let slot_view = |(slot, id): (usize, &VehicleId)| {
+        let offset = formation.offset_m(slot, heading_rad);
+        let up_mm = libm::round(formation.height_m(slot) * 1e3) as i32;
+        let position = frame.to_position(offset.extend(0.0));
+        SlotView { id: *id, place: plan::point(position, at.height_mm.saturating_add(up_mm)) }
+    };
+    view.slots = plan.slots.iter().enumerate().map(slot_view).collect();
 }

@@ -5,6 +5,7 @@ use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::muscop;
 use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::faults::Fault;
 use wingbeat_sim::flight_controller::{Config as ControllerConfig, FlightController, Parameter};
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
@@ -23,6 +24,8 @@ pub(crate) struct Row<'a> {
     pub(crate) seed: u64,
     /// Orders wait for the flight controller's next report.
     pub(crate) orders_wait: bool,
+    /// From the beginning on.
+    pub(crate) fault: Option<Fault>,
 }
 
 /// Three, 20 m apart, over two waypoints 100 m apart.
@@ -36,6 +39,7 @@ impl Default for Row<'_> {
             mission_m: &[(0.0, 0.0), (0.0, 100.0)],
             seed: 0,
             orders_wait: false,
+            fault: None,
         }
     }
 }
@@ -68,6 +72,9 @@ impl Row<'_> {
         let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
         if self.orders_wait {
             world.speak_when_spoken_to();
+        }
+        if let Some(fault) = self.fault {
+            world.inflict(Instant::ZERO, fault);
         }
         let waypoint = |&(east_m, north_m): &(f64, f64)| {
             let place = at(east_m, north_m);

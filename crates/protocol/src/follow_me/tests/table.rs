@@ -3,7 +3,7 @@
 use std::string::String;
 
 use super::*;
-use crate::swarm::table::{FlightOf, PARTS, Table};
+use crate::swarm::table::{FlightOf, PARTS, Table, data_of, first_of, others_of};
 
 const ROLES: [&str; 2] = ["follow_10_leader", "follow_10_slave"];
 
@@ -86,7 +86,9 @@ fn follow_10_the_transition_table() {
         leader: (id(0), swarm.assignment().slot() as u8),
         members: (0..3).map(id).collect(),
         messages: std::vec![
-            ("Data", Message::Data(swarm.assignment().plan().clone())),
+            ("Data", data_of(swarm.assignment().plan())),
+            ("DataFirst", first_of(swarm.assignment().plan())),
+            ("DataWaypoints", others_of(swarm.assignment().plan())),
             (
                 "Coordinates far away",
                 Message::Coordinates(Coordinates {

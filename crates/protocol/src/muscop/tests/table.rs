@@ -4,7 +4,7 @@ use std::string::String;
 
 use super::landing::progress_of;
 use super::*;
-use crate::swarm::table::{FlightOf, PARTS, Table};
+use crate::swarm::table::{FlightOf, PARTS, Table, data_of, first_of, others_of};
 
 const ROLES: [&str; 2] = ["muscop_10_master_and_follower", "muscop_10_leader"];
 
@@ -77,7 +77,9 @@ fn muscop_10_the_transition_table() {
         leader: (id(1), slot),
         members: (0..3).map(id).collect(),
         messages: std::vec![
-            ("Data", Message::Data(swarm.assignment().plan().clone())),
+            ("Data", data_of(swarm.assignment().plan())),
+            ("DataFirst", first_of(swarm.assignment().plan())),
+            ("DataWaypoints", others_of(swarm.assignment().plan())),
             ("ReachedWaypointAck 1", Message::ReachedWaypointAck { waypoint: 1 }),
             ("ReachedWaypointAck 2", Message::ReachedWaypointAck { waypoint: 2 }),
             ("MoveToWaypoint 1", Message::MoveToWaypoint { waypoint: 1 }),

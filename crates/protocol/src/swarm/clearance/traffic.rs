@@ -136,7 +136,7 @@ impl Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wingbeat_wire::Plan;
+    use crate::swarm::plan::Plan;
 
     fn at(north_mm: i32, height_mm: i32) -> Point {
         // 1e-7 degree of latitude is 11.1 mm.
