@@ -13,7 +13,7 @@ use wingbeat_wire::{
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 const ME: VehicleId = VehicleId(5);
-/// Looks at one instant until time must pass.
+/// Wakes it at one instant until time must pass.
 const WAKES_MAX: usize = 16;
 
 /// The decoder of datagrams, with these bytes and with our version before them.
@@ -79,7 +79,7 @@ pub(crate) fn states(script: &[u8]) -> BTreeSet<StateId> {
     while let Some(step) = script.next() {
         flight.step(step, &mut || script.next().unwrap_or(0));
     }
-    // Nobody says anything any more: it comes to rest.
+    // No input any more: it comes to rest.
     flight.pass(Duration::from_secs(200));
     flight.states
 }
@@ -128,7 +128,7 @@ impl FuzzedFlight {
                 Action::Broadcast { flight, message } => {
                     let datagram = Datagram { from: ME, flight, sequence: 1, message };
                     let bytes = wingbeat_wire::encode(&datagram).unwrap_or_else(|e| panic!("{e}"));
-                    // Of what the flight controller reports wrongly, others are told wrongly; they refuse it.
+                    // Wrong reports of the flight controller are broadcast too; others refuse them.
                     if self.is_sane {
                         assert_eq!(wingbeat_wire::decode(&bytes), Ok(datagram), "others would refuse it");
                     }
@@ -154,7 +154,7 @@ impl FuzzedFlight {
         self.feed(Input::Telemetry(here));
     }
 
-    fn hear(&mut self, from: u64, beacon: Beacon) {
+    fn receive(&mut self, from: u64, beacon: Beacon) {
         self.sequence += 1;
         let message = Message::Beacon(beacon);
         let datagram = Datagram { from: VehicleId(from), flight: 0, sequence: self.sequence, message };
@@ -222,7 +222,7 @@ impl FuzzedFlight {
             }
             6..=8 => {
                 let beacon = self.beacon(byte);
-                self.hear(u64::from(byte() % 8), beacon);
+                self.receive(u64::from(byte() % 8), beacon);
             }
             9 => {
                 let commands =

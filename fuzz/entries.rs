@@ -63,7 +63,7 @@ pub(crate) fn jobs(data: &[u8]) {
     }
 }
 
-/// Whether a job comes to an end when nobody answers.
+/// Whether a job comes to an end when no answer comes.
 #[derive(Clone, Copy, PartialEq)]
 enum Ends {
     Yes,
@@ -78,7 +78,7 @@ const CALIBRATION: Calibration =
 const PLACE: RelativePosition =
     RelativePosition { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
 
-/// A job and how it is driven: whether it ends, how it begins, when it is due, how it hears and polls.
+/// A job and how it is driven: whether it ends, how it begins, when it is due, how it receives and polls.
 type Entry = (&'static str, fn(&[u8]));
 
 /// One line for each job.
@@ -118,18 +118,18 @@ const IDS: [u32; 23] =
     [0, 1, 11, 22, 24, 33, 39, 40, 42, 44, 46, 47, 51, 62, 73, 76, 77, 87, 148, 253, 160, 175, 242];
 /// However a transfer stalls, it has ended after so much silence.
 const END: Duration = Duration::from_secs(1_800);
-/// A job that never ends is looked after for so long.
+/// A job that never ends is polled for so long.
 const LOOK_LONGER: Duration = Duration::from_secs(20);
-/// Looks at one instant until a job must have moved on.
+/// Polls at one instant until a job must have advanced.
 const POLLS_MAX: usize = 16;
-/// What one look may send.
+/// Frames that one poll may send.
 const FRAMES_MAX: usize = 8;
 
 /// A job between a script and a wire.
 struct Driver<J> {
     job: J,
     due: fn(&J) -> Instant,
-    hear: fn(&mut J, Instant, &MavMessage),
+    receive: fn(&mut J, Instant, &MavMessage),
     poll: fn(&mut J, Instant, &Telemetry, &mut Transmit<'_>) -> Progress,
     telemetry: Telemetry,
     outgoing: Outgoing,
@@ -138,13 +138,13 @@ struct Driver<J> {
 }
 
 impl<J> Driver<J> {
-    fn hear_frame(&mut self, frame: &Frame) {
+    fn on_frame(&mut self, frame: &Frame) {
         self.telemetry.on_frame(self.now, frame);
-        (self.hear)(&mut self.job, self.now, &frame.message);
+        (self.receive)(&mut self.job, self.now, &frame.message);
     }
 
-    /// Looks after the job until it is not due any more.
-    fn look(&mut self, at_least_once: bool) {
+    /// Polls the job until it is not due any more.
+    fn poll_due(&mut self, at_least_once: bool) {
         for _ in 0..POLLS_MAX {
             if self.ended || !at_least_once && (self.due)(&self.job) > self.now {
                 return;
@@ -155,7 +155,7 @@ impl<J> Driver<J> {
             self.ended = progress != Progress::Pending;
             let (mut decoder, mut frames) = (Decoder::default(), 0);
             decoder.push(&bytes, |_| frames += 1);
-            assert!(frames <= FRAMES_MAX, "{frames} frames in one look");
+            assert!(frames <= FRAMES_MAX, "{frames} frames in one poll");
             assert_eq!(decoder.refused(), Default::default(), "it sends whole frames and nothing else");
             if (self.due)(&self.job) > self.now {
                 return;
@@ -170,13 +170,13 @@ fn drive<J>(
     ends: Ends,
     new: fn(Instant, &Telemetry) -> J,
     due: fn(&J) -> Instant,
-    hear: fn(&mut J, Instant, &MavMessage),
+    receive: fn(&mut J, Instant, &MavMessage),
     poll: fn(&mut J, Instant, &Telemetry, &mut Transmit<'_>) -> Progress,
 ) {
     let (now, telemetry) = (Instant::from_secs(100), Telemetry::default());
     let job = new(now, &telemetry);
     let mut driver =
-        Driver { job, due, hear, poll, telemetry, outgoing: Outgoing::default(), now, ended: false };
+        Driver { job, due, receive, poll, telemetry, outgoing: Outgoing::default(), now, ended: false };
     let mut decoder = Decoder::default();
     let mut latest = now;
     let mut script = script.iter().copied();
@@ -194,19 +194,19 @@ fn drive<J>(
                 let payload: Vec<u8> = (0..byte() % 64).map(|_| byte()).collect();
                 if let Some(message) = message(id, &payload) {
                     let header = MavHeader { system_id: 1, component_id: 1, sequence: 0 };
-                    driver.hear_frame(&Frame { header, version: Version::V2, message });
+                    driver.on_frame(&Frame { header, version: Version::V2, message });
                 }
             }
             6 => {
                 let bytes: Vec<u8> = (0..byte()).map(|_| byte()).collect();
-                decoder.push_at(driver.now, &bytes, |frame| driver.hear_frame(&frame));
+                decoder.push_at(driver.now, &bytes, |frame| driver.on_frame(&frame));
             }
-            _ => driver.look(true),
+            _ => driver.poll_due(true),
         }
         latest = latest.max(driver.now);
-        driver.look(false);
+        driver.poll_due(false);
     }
-    // Now nobody answers any more.
+    // From now on no answer comes.
     driver.now = latest;
     let give_up_at = driver.now + if ends == Ends::Yes { END } else { LOOK_LONGER };
     while !driver.ended && driver.now < give_up_at {
@@ -216,7 +216,7 @@ fn drive<J>(
             break;
         }
         driver.now = driver.now.max(due);
-        driver.look(false);
+        driver.poll_due(false);
     }
     assert!(driver.ended || ends == Ends::Never, "it has not ended after {END:?} of silence");
 }

@@ -1,5 +1,5 @@
 // Two aircraft of different owners meet face to face, on missions that the operator gives them from a file on
-// the page: the page shows who avoids whom, in which state, and the predicted places, until they have passed.
+// the page: the page shows which aircraft avoids which, in which state, and the predicted positions, until they have passed.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -36,15 +36,15 @@ test('the page shows two aircraft that avoid each other', { timeout: 8 * PHASE_M
     await until('Setup can be pressed', () => setup.isEnabled());
     await setup.click();
     await until('Start can be pressed', () => start.isEnabled());
-    assert.ok(await all((row) => !row.armed), 'Setup loads missions and arms nobody');
-    // A state may be shown for less than a second: the page itself keeps them, however seldom it is looked at.
+    assert.ok(await all((row) => !row.armed), 'Setup loads missions and arms no aircraft');
+    // A state may be shown for less than a second: the page itself keeps them, however seldom it is read.
     await page.evaluate(() => {
-      const look = () => {
+      const record = () => {
         for (const row of document.querySelectorAll('[data-testid="aircraft-row"]')) window.shown.add(row.dataset.state);
       };
       window.shown = new Set();
       const what = { attributes: true, attributeFilter: ['data-state'], childList: true, subtree: true };
-      new MutationObserver(look).observe(document.body, what);
+      new MutationObserver(record).observe(document.body, what);
     });
     await start.click();
 

@@ -179,7 +179,7 @@ const CASES: [Case; 6] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_swarm_cannot_fly_is_refused_before_anybody_arms() {
+async fn what_a_swarm_cannot_fly_is_refused_before_any_member_arms() {
     for case in &CASES {
         let swarm = Swarm::start(case.ids, case.change).await;
         let (code, answer) = swarm.give(0, (case.waypoints)()).await;
@@ -203,7 +203,7 @@ async fn one_of_two_that_have_the_same_id_refuses() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mission_that_is_none_is_refused_by_whoever_is_given_it() {
+async fn an_invalid_mission_is_refused_by_service_and_aircraft() {
     let swarm = Swarm::start(IDS, |_, _| {}).await;
     let (code, answer) = swarm.give(0, vec![item(10.0, 0.0, 20.0)]).await;
     assert!(code == 409 && answer.contains("the mission has 1 waypoints, expected 2 to 600"), "{answer}");
@@ -226,7 +226,7 @@ async fn a_mission_that_is_none_is_refused_by_whoever_is_given_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_whose_own_fence_is_narrower_refuses_the_plan_and_says_so() {
+async fn a_member_whose_own_fence_is_narrower_refuses_the_plan_and_logs_it() {
     let swarm = Swarm::start(IDS, |index, muscop| {
         if index == 2 {
             muscop.swarm.height_most_m = 15.0;

@@ -50,12 +50,12 @@ fn hub(count: usize, clock: Clock) -> (Hub, Vec<HubRadio>) {
     Hub::spawn(Channel::new(Model::Unrestricted, Draw::PerPacket, 1, count), count, clock)
 }
 
-/// A daemon without an autopilot: its endpoint is a port that nobody listens on.
+/// A daemon without an autopilot: its endpoint is a port without a listener.
 async fn alone() -> (Handle, Hub) {
     let clock = Clock::real_time();
     let (hub, mut radios) = hub(1, clock);
-    let nobody = Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 };
-    (start(config(MASTER.0, 1, nobody), clock, radios.remove(0)).await.unwrap(), hub)
+    let closed_port = Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 };
+    (start(config(MASTER.0, 1, closed_port), clock, radios.remove(0)).await.unwrap(), hub)
 }
 
 /// A leg of 30 m, 8 m above home.
@@ -157,7 +157,7 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flight_controller_that_leaves_and_returns_is_told_and_found_again() {
+async fn a_flight_controller_that_leaves_and_returns_is_reported_and_found_again() {
     let clock = Clock::start(5.0).unwrap();
     let (_hub, mut radios) = hub(1, clock);
     let (switch, online) = watch::channel(true);
@@ -251,8 +251,8 @@ async fn what_only_a_person_can_mend_is_an_error_and_nothing_runs() {
     let clock = Clock::real_time();
     let (_hub2, mut radios) = hub(3, clock);
 
-    let nobody = Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 };
-    let taken = Config { http: running.address(), ..config(1, 1, nobody.clone()) };
+    let closed_port = Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 };
+    let taken = Config { http: running.address(), ..config(1, 1, closed_port.clone()) };
     let error = start(taken, clock, radios.remove(0)).await.unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, StartError::Http { .. }), "{error:?}");
@@ -266,7 +266,7 @@ async fn what_only_a_person_can_mend_is_an_error_and_nothing_runs() {
     let error = start(config(1, 1, serial), clock, radios.remove(0)).await.unwrap_err();
     assert!(matches!(&error, StartError::Link(e) if e.kind == OpenErrorKind::Busy), "{error:?}");
 
-    let error = start(config(1, 0, nobody), clock, radios.remove(0)).await.unwrap_err();
+    let error = start(config(1, 0, closed_port), clock, radios.remove(0)).await.unwrap_err();
     assert_eq!(error.to_string(), "muscop.aircraft: found 0, expected 1 to 128");
     running.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Ground stations beside a flying daemon: real clients from outside, and what the autopilot gets of them.
+//! Ground stations connected to a flying daemon: real clients from outside, and what the autopilot gets of them.
 
 // REQUEST_DATA_STREAM is deprecated, and what these clients send.
 #![allow(deprecated)]
@@ -146,8 +146,8 @@ impl LoneFlight {
         assert!(ours_last < taken_at, "an order of ours at {ours_last}, behind theirs at {taken_at}");
     }
 
-    /// Runs a client: it reads and says READ, is let go on, takes over and says TAKEN.
-    async fn beside(&self, script: &str, address: String, by: &str) {
+    /// Runs a client: it reads and prints READ, is let continue, takes over and prints TAKEN.
+    async fn run_client(&self, script: &str, address: String, by: &str) {
         let python = match environment::python() {
             Ok(python) => python,
             Err(why) => return eprintln!("skipped: no {script} here ({why})"),
@@ -158,8 +158,8 @@ impl LoneFlight {
         self.drive(command, script, &[("READ", "\n")], "TAKEN", by).await;
     }
 
-    /// Runs MAVProxy as a person would: commands are typed when it has said what they wait for.
-    async fn beside_mavproxy(&self, taken: &str) {
+    /// Runs MAVProxy as a person would: commands are typed when it has printed what they wait for.
+    async fn mavproxy_client(&self, taken: &str) {
         let python = match environment::python() {
             Ok(python) => python,
             Err(why) => return eprintln!("skipped: no MAVProxy here ({why})"),
@@ -175,7 +175,7 @@ impl LoneFlight {
             .env("TERM", "dumb")
             .current_dir(state.path());
         let steps = [
-            // It asks for all streams and all parameters by itself.
+            // It requests all streams and all parameters without a command.
             ("Received", "set streamrate 1\nwp list\n"),
             ("Saved 4 waypoints", "set streamrate 0\nwp list\n"),
             ("Saved 4 waypoints", "mode LOITER\n"),
@@ -184,19 +184,19 @@ impl LoneFlight {
     }
 
     /// Drives a client: each step waits for a line that contains the first and writes the second. Until
-    /// the last step nothing may have been commanded; behind it the client takes over, and says `taken`.
+    /// the last step nothing may have been commanded; after it the client takes over, and prints `taken`.
     async fn drive(&self, mut command: Command, name: &str, steps: &[(&str, &str)], taken: &str, by: &str) {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut client = command.spawn().unwrap();
         let mut input = client.stdin.take().unwrap();
         let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
-        let mut said = String::new();
+        let mut output = String::new();
         let mut steps = steps.iter().peekable();
         while let Ok(Some(line)) =
-            timeout(PATIENCE, lines.next_line()).await.unwrap_or_else(|_| panic!("{name} hangs: {said}"))
+            timeout(PATIENCE, lines.next_line()).await.unwrap_or_else(|_| panic!("{name} hangs: {output}"))
         {
-            said += &line;
-            said.push('\n');
+            output += &line;
+            output.push('\n');
             match steps.next_if(|(wait, _)| line.contains(wait)) {
                 Some((_, write)) => {
                     self.still_flies();
@@ -209,7 +209,7 @@ impl LoneFlight {
                 None => {}
             }
         }
-        panic!("{name} ended: {said}");
+        panic!("{name} ended: {output}");
     }
 }
 
@@ -217,7 +217,7 @@ impl LoneFlight {
 async fn pymavlink_reads_and_takes_over() {
     let flight = flying(Copter357).await;
     let address = format!("tcp:{}", flight.tcp());
-    flight.beside("beside_pymavlink.py", address, "mode LOITER").await;
+    flight.run_client("beside_pymavlink.py", address, "mode LOITER").await;
     flight.handle.stop().await;
 }
 
@@ -225,14 +225,14 @@ async fn pymavlink_reads_and_takes_over() {
 async fn mavsdk_reads_and_takes_over() {
     let flight = flying(Copter357).await;
     let address = format!("tcpout://{}", flight.tcp());
-    flight.beside("beside_mavsdk.py", address, "ground station").await;
+    flight.run_client("beside_mavsdk.py", address, "ground station").await;
     flight.handle.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn mavproxy_reads_and_takes_over() {
     let flight = flying(Copter462).await;
-    flight.beside_mavproxy("Mode LOITER").await;
+    flight.mavproxy_client("Mode LOITER").await;
     flight.handle.stop().await;
 }
 
@@ -241,6 +241,6 @@ async fn mavproxy_reads_and_takes_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_takeover_that_the_autopilot_refuses_is_one() {
     let flight = flying(Copter357).await;
-    flight.beside_mavproxy("DO_SET_MODE: UNSUPPORTED").await;
+    flight.mavproxy_client("DO_SET_MODE: UNSUPPORTED").await;
     flight.handle.stop().await;
 }

@@ -1,5 +1,5 @@
-//! The gateway's and the lease's bounds, through a running daemon on the ground: who is served, for how long,
-//! what of theirs passes, and that nobody holds up anybody.
+//! The gateway's and the lease's bounds, through a running daemon on the ground: which clients are served, for how long,
+//! which of their frames pass, and that no client delays another.
 #![allow(clippy::disallowed_methods, reason = "daemons run in real time")]
 
 #[path = "common/aircraft.rs"]
@@ -156,8 +156,8 @@ fn read_parameter(name: &str) -> Vec<u8> {
     )
 }
 
-/// Reads a datagram that holds a message that is wanted; and who sent it.
-async fn hears(socket: &UdpSocket, wanted: fn(&MavMessage) -> bool) -> SocketAddr {
+/// Reads a datagram that holds a message that is wanted; returns its sender.
+async fn receives(socket: &UdpSocket, wanted: fn(&MavMessage) -> bool) -> SocketAddr {
     let mut buffer = [0; 2048];
     timeout(PATIENCE, async {
         loop {
@@ -207,11 +207,11 @@ async fn heartbeats_reach_the_autopilot_only_while_one_console_holds_the_lease()
     // Nobody renews it: it ends, and with it the heartbeats.
     let status = until(&aircraft.handle, "ended", |s| s.lease.is_none()).await;
     let refused_before = count(&status, "heartbeat_without_lease");
-    let mut said = String::new();
+    let mut log_text = String::new();
     while let Ok(line) = log.try_recv() {
-        said += &line.text;
+        log_text += &line.text;
     }
-    assert!(said.contains("the lease of console \"tower\" has ended"), "{said}");
+    assert!(log_text.contains("the lease of console \"tower\" has ended"), "{log_text}");
     // What left just before has arrived.
     aircraft.pass(500).await;
     let before = (aircraft.of(CONSOLE, is_heartbeat), aircraft.of(CLIENT, is_heartbeat));
@@ -237,7 +237,7 @@ async fn the_ninth_client_is_turned_away_and_the_eight_are_served() {
     let mut ninth = aircraft.tcp().await;
     let mut buffer = vec![];
     let end = timeout(PATIENCE, ninth.read_to_end(&mut buffer)).await.expect("the daemon hangs up");
-    assert!(end.is_ok_and(|length| length == 0), "it is told nothing");
+    assert!(end.is_ok_and(|length| length == 0), "nothing is sent to it");
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     socket.send_to(&ground_station(), aircraft.handle.gateway()[0]).await.unwrap();
     until(&aircraft.handle, "two are turned away", |s| count(s, "turned_away") == 2).await;
@@ -250,7 +250,7 @@ async fn the_ninth_client_is_turned_away_and_the_eight_are_served() {
     drop(eight.pop());
     aircraft.clients(gateway::CLIENTS_MAX - 1).await;
     socket.send_to(&ground_station(), aircraft.handle.gateway()[0]).await.unwrap();
-    hears(&socket, is_heartbeat).await;
+    receives(&socket, is_heartbeat).await;
     aircraft.handle.stop().await;
 }
 
@@ -261,14 +261,14 @@ async fn udp_goes_both_ways_and_only_the_configured_receiver_may_be_silent() {
     let aircraft = ground(&[&out, "udp:127.0.0.1:0"]).await;
     let listening = aircraft.handle.gateway()[0];
 
-    // The receiver hears without having said anything, and is answered.
-    let daemon = hears(&receiver, |m| matches!(m, MavMessage::GLOBAL_POSITION_INT(_))).await;
+    // The receiver receives without having sent anything, and is answered.
+    let daemon = receives(&receiver, |m| matches!(m, MavMessage::GLOBAL_POSITION_INT(_))).await;
     receiver.send_to(&read_parameter("SYSID_MYGCS"), daemon).await.unwrap();
-    hears(&receiver, |m| matches!(m, MavMessage::PARAM_VALUE(_))).await;
-    // Nobody else is heard there.
+    receives(&receiver, |m| matches!(m, MavMessage::PARAM_VALUE(_))).await;
+    // Datagrams of others are ignored there.
     let peer = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let stranger = SocketAddr::from(([127, 0, 0, 1], daemon.port()));
-    peer.send_to(&ground_station(), stranger).await.unwrap();
+    let sender = SocketAddr::from(([127, 0, 0, 1], daemon.port()));
+    peer.send_to(&ground_station(), sender).await.unwrap();
 
     // Rubbish is counted and not answered; a whole frame is.
     peer.send_to(&[0x55; 100], listening).await.unwrap();
@@ -278,13 +278,13 @@ async fn udp_goes_both_ways_and_only_the_configured_receiver_may_be_silent() {
     let mut client = aircraft.tcp().await;
     client.write_all(&[&broken[..], &ground_station()].concat()).await.unwrap();
     let status = until(&aircraft.handle, "a bad checksum", |s| count(s, "bad_checksum") == 1).await;
-    assert_eq!(count(&status, "heartbeat_without_lease"), 1, "the whole one was found; the stranger's not");
+    assert_eq!(count(&status, "heartbeat_without_lease"), 1, "the whole one was found; the sender's not");
     drop(client);
     aircraft.clients(1).await;
     assert_eq!(drain(&peer), 0);
     peer.send_to(&read_parameter("SYSID_MYGCS"), listening).await.unwrap();
     let sent_at = Instant::now();
-    hears(&peer, |m| matches!(m, MavMessage::PARAM_VALUE(_))).await;
+    receives(&peer, |m| matches!(m, MavMessage::PARAM_VALUE(_))).await;
     aircraft.clients(2).await;
 
     // Ten seconds of silence: it is forgotten, the receiver is not.
@@ -295,15 +295,15 @@ async fn udp_goes_both_ways_and_only_the_configured_receiver_may_be_silent() {
     drain(&peer);
     drain(&receiver);
     aircraft.pass(2_000).await;
-    assert_eq!(drain(&peer), 0, "it is told nothing any more");
+    assert_eq!(drain(&peer), 0, "nothing is sent to it any more");
     assert!(drain(&receiver) > 0);
     peer.send_to(&ground_station(), listening).await.unwrap();
-    hears(&peer, is_heartbeat).await;
+    receives(&peer, is_heartbeat).await;
     aircraft.handle.stop().await;
 }
 
-/// Reads until a batch's number is heard; the decoder keeps count of what was damaged.
-async fn hears_batch(client: &mut TcpStream, decoder: &mut Decoder, batch: u32) {
+/// Reads until a batch's number is received; the decoder keeps count of what was damaged.
+async fn receives_batch(client: &mut TcpStream, decoder: &mut Decoder, batch: u32) {
     let mut buffer = vec![0; 65_536];
     timeout(PATIENCE, async {
         let mut found = false;
@@ -322,10 +322,10 @@ async fn hears_batch(client: &mut TcpStream, decoder: &mut Decoder, batch: u32) 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_slow_client_loses_whole_frames_and_slows_nobody() {
+async fn a_slow_client_loses_whole_frames_and_slows_no_other() {
     let clock = Clock::real_time();
     let (_hub, radio) = radio(clock);
-    // An autopilot that says whatever is handed to it, as fast as it is.
+    // An autopilot that sends whatever is handed to it, as fast as it is.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let handle = start(config(listener.local_addr().unwrap(), &[]), clock, radio).await.unwrap();
     let (mut autopilot, _) = listener.accept().await.unwrap();
@@ -353,26 +353,26 @@ async fn a_slow_client_loses_whole_frames_and_slows_nobody() {
             ..FILE_TRANSFER_PROTOCOL_DATA::default()
         });
         autopilot.write_all(&frame((1, 1), &message).repeat(10)).await.unwrap();
-        hears_batch(&mut quick, &mut decoder, batch).await;
+        receives_batch(&mut quick, &mut decoder, batch).await;
     }
     assert_eq!(decoder.refused().bad_checksum, 0);
     assert_eq!(until(&handle, "both", |_| true).await.gateway.as_ref().unwrap().clients.len(), 2);
 
     // The slow one reads again: what is left of its stream is whole.
     let mut decoder = Decoder::default();
-    hears_batch(&mut slow, &mut decoder, 1).await;
+    receives_batch(&mut slow, &mut decoder, 1).await;
     let message = MavMessage::FILE_TRANSFER_PROTOCOL(FILE_TRANSFER_PROTOCOL_DATA {
         payload: [7; 251],
         ..FILE_TRANSFER_PROTOCOL_DATA::default()
     });
     let reading = tokio::spawn(async move {
-        hears_batch(&mut slow, &mut decoder, u32::from_le_bytes([7; 4])).await;
+        receives_batch(&mut slow, &mut decoder, u32::from_le_bytes([7; 4])).await;
         decoder
     });
     // Sent again: the first may be lost as those before it.
     let since = Instant::now();
     while !reading.is_finished() {
-        assert!(since.elapsed() < PATIENCE, "it hears nothing new");
+        assert!(since.elapsed() < PATIENCE, "it receives nothing new");
         autopilot.write_all(&frame((1, 1), &message)).await.unwrap();
         sleep(Duration::from_millis(20)).await;
     }
@@ -382,7 +382,7 @@ async fn a_slow_client_loses_whole_frames_and_slows_nobody() {
 }
 
 /// A runtime of the daemon's own. A thread that hangs may be the one that also serves its runtime's timers
-/// and sockets; whoever watches must not need them. Ended without waiting for a thread that hangs.
+/// and sockets; the watchdog must not need them. Ended without waiting for a thread that hangs.
 struct Apart(Option<Runtime>);
 
 impl Apart {
@@ -470,7 +470,7 @@ async fn a_daemon_that_hangs_sends_no_heartbeat() {
     // Its whole runtime may stand still with it, and then another task may be the latest.
     wait("it is missed", &|| handle.liveness().late().is_some()).await;
     // Two seconds: ten heartbeats at this clock.
-    assert_eq!(ours(), before, "nobody else speaks for it");
+    assert_eq!(ours(), before, "no other task feeds it");
     *hold.0.lock().unwrap() = Hold::Free;
     hold.1.notify_all();
     wait("heartbeats again", &|| ours() > before).await;

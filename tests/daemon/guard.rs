@@ -2,9 +2,9 @@
 //! behind TCP, in real time. `-- --nocapture` prints what happened when.
 //!
 //! The last test flies ArduPilot's SITL: `WINGBEAT_SITL` is the path of its program, and `copter.parm` stands
-//! beside it.
+//! connected.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
-#![allow(deprecated, reason = "ArduCopter 3.5.7 speaks what MAVLink has superseded since")]
+#![allow(deprecated, reason = "ArduCopter 3.5.7 uses messages that MAVLink has superseded since")]
 
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
@@ -109,9 +109,9 @@ async fn sitl(program: &Path) -> Sitl {
         .unwrap();
     let autopilot = SocketAddr::from(([127, 0, 0, 1], ports));
     let fc = FlightController::new(Config::new(1, place), 7, wingbeat_geo::Instant::ZERO);
-    let (told, truth) = watch::channel(fc.truth());
+    let (truth_sender, truth) = watch::channel(fc.truth());
     let (pilot, switch) = watch::channel(None);
-    tokio::spawn(observe(SocketAddr::from(([127, 0, 0, 1], ports + 2)), told, switch));
+    tokio::spawn(observe(SocketAddr::from(([127, 0, 0, 1], ports + 2)), truth_sender, switch));
     Sitl { shell, _folder: folder, autopilot, truth, pilot }
 }
 
@@ -125,7 +125,11 @@ impl Drop for Sitl {
 
 /// Reads a port of SITL's that the daemon does not use, and is its pilot's mode switch. The mode is as fresh
 /// as its heartbeat.
-async fn observe(address: SocketAddr, told: watch::Sender<Truth>, mut switch: watch::Receiver<Option<Mode>>) {
+async fn observe(
+    address: SocketAddr,
+    truth_sender: watch::Sender<Truth>,
+    mut switch: watch::Receiver<Option<Mode>>,
+) {
     let stream = loop {
         match TcpStream::connect(address).await {
             Ok(stream) => break stream,
@@ -136,10 +140,10 @@ async fn observe(address: SocketAddr, told: watch::Sender<Truth>, mut switch: wa
     let (mut decoder, mut buffer, mut asked) = (Decoder::default(), [0; 4096], None::<Instant>);
     let frame = Frame::new(home());
     while let Ok(length @ 1..) = reader.read(&mut buffer).await {
-        decoder.push(&buffer[..length], |heard| {
-            told.send_if_modified(|truth| {
-                match &heard.message {
-                    MavMessage::HEARTBEAT(m) if heard.header.component_id == 1 => {
+        decoder.push(&buffer[..length], |received| {
+            truth_sender.send_if_modified(|truth| {
+                match &received.message {
+                    MavMessage::HEARTBEAT(m) if received.header.component_id == 1 => {
                         truth.mode = Mode::from_number(m.custom_mode).unwrap_or(truth.mode);
                         truth.armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
                     }
@@ -183,10 +187,10 @@ async fn observe(address: SocketAddr, told: watch::Sender<Truth>, mut switch: wa
     }
 }
 
-/// A process that ends with its test, and what it said.
+/// A process that ends with its test, and its output.
 struct Process {
     child: Child,
-    said: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
 }
 
 impl Process {
@@ -196,29 +200,29 @@ impl Process {
         }
         let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let said = Arc::new(Mutex::new(String::new()));
-        let heard = said.clone();
+        let output = Arc::new(Mutex::new(String::new()));
+        let received = output.clone();
         std::thread::spawn(move || {
             let mut line = String::new();
             while lines.read_line(&mut line).is_ok_and(|length| length > 0) {
-                heard.lock().unwrap().push_str(&line);
+                received.lock().unwrap().push_str(&line);
                 line.clear();
             }
         });
-        Self { child, said }
+        Self { child, output }
     }
 
-    fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
+    fn output(&self) -> String {
+        self.output.lock().unwrap().clone()
     }
 
-    async fn says(&self, what: &str) -> String {
+    async fn prints(&self, what: &str) -> String {
         let since = Instant::now();
-        while !self.said().contains(what) {
-            assert!(since.elapsed() < PATIENCE, "never said {what:?}: {}", self.said());
+        while !self.output().contains(what) {
+            assert!(since.elapsed() < PATIENCE, "never printed {what:?}: {}", self.output());
             sleep(Duration::from_millis(5)).await;
         }
-        self.said()
+        self.output()
     }
 
     fn signal(&self, name: &str) {
@@ -230,7 +234,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("{}", self.said());
+            eprintln!("{}", self.output());
         }
         // It may have ended already.
         let _ = self.child.kill();
@@ -267,8 +271,8 @@ fn guard(folder: &TempDir) -> Process {
 async fn daemon(folder: &TempDir) -> (Process, SocketAddr) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test"));
     let daemon = Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")));
-    let said = daemon.says("API http://").await;
-    let address = said.split_once("API http://").unwrap().1.split(',').next().unwrap().parse().unwrap();
+    let output = daemon.prints("API http://").await;
+    let address = output.split_once("API http://").unwrap().1.split(',').next().unwrap().parse().unwrap();
     (daemon, address)
 }
 
@@ -278,7 +282,7 @@ impl Rig {
         config(folder.path(), autopilot);
         let guard = guarded.then(|| guard(&folder));
         if let Some(guard) = &guard {
-            guard.says("wingbeat-guard 0").await;
+            guard.prints("wingbeat-guard 0").await;
         }
         let (daemon, api) = daemon(&folder).await;
         Self { daemon, guard, folder, api }
@@ -299,7 +303,7 @@ impl Rig {
             if satisfies(&status) {
                 return status;
             }
-            assert!(since.elapsed() < PATIENCE, "never {what}: {status:#?}\n{}", self.daemon.said());
+            assert!(since.elapsed() < PATIENCE, "never {what}: {status:#?}\n{}", self.daemon.output());
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -345,7 +349,7 @@ fn check<'a>(status: &'a AircraftStatus, name: &str) -> &'a wingbeat_api::Check 
 }
 
 /// Follows the truth after a death and prints when what happened.
-async fn comes_down(what: &str, truth: &mut watch::Receiver<Truth>, died: Instant) {
+async fn observe_landing(what: &str, truth: &mut watch::Receiver<Truth>, died: Instant) {
     let mut times = String::new();
     let mut note = |name: &str| times += &format!(", {name} {:.2} s", died.elapsed().as_secs_f64());
     let mut until = async |wanted: &dyn Fn(&Truth) -> bool, name: &str| {
@@ -372,20 +376,24 @@ async fn killed_in_guided_flight_the_aircraft_stops_and_lands_and_the_next_daemo
     rig.cruising(home()).await;
     rig.daemon.signal("KILL");
     let died = Instant::now();
-    rig.guard().says("taking over the flight controller").await;
+    rig.guard().prints("taking over the flight controller").await;
 
-    // Started again at once, as systemd would: the autopilot is not its own yet, and it says why.
+    // Started again immediately, as systemd would: the autopilot is not its own yet, and it gives the reason.
     (rig.daemon, rig.api) = daemon(&rig.folder).await;
     let status = rig
-        .until("told that the guardian holds", |s| {
+        .until("informed that the guardian holds", |s| {
             check(s, "companion loss").detail.contains("the guardian has the flight controller")
         })
         .await;
     assert!(!check(&status, "companion loss").passed, "{status:?}");
-    assert!(!rig.daemon.said().contains("the port to the flight controller opened"), "{}", rig.daemon.said());
-    comes_down("kill -9 in guided flight", &mut aircraft.truth, died).await;
-    let said = rig.daemon.says("the port to the flight controller opened").await;
-    assert!(said.contains("the guardian has the flight controller (the daemon ended)"), "{said}");
+    assert!(
+        !rig.daemon.output().contains("the port to the flight controller opened"),
+        "{}",
+        rig.daemon.output()
+    );
+    observe_landing("kill -9 in guided flight", &mut aircraft.truth, died).await;
+    let output = rig.daemon.prints("the port to the flight controller opened").await;
+    assert!(output.contains("the guardian has the flight controller (the daemon ended)"), "{output}");
     rig.until("protected again", |s| check(s, "companion loss").passed && !s.flight_controller.armed).await;
 }
 
@@ -396,7 +404,7 @@ async fn killed_during_take_off_the_aircraft_stops_and_lands() {
     rig.set_up(home()).await;
     rig.until("climbing", |s| s.navigation.as_ref().is_some_and(|n| n.height_m > 1.0)).await;
     rig.daemon.signal("KILL");
-    comes_down("kill -9 during take-off", &mut aircraft.truth, Instant::now()).await;
+    observe_landing("kill -9 during take-off", &mut aircraft.truth, Instant::now()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -406,8 +414,8 @@ async fn a_daemon_that_hangs_is_killed_and_succeeded() {
     rig.cruising(home()).await;
     rig.daemon.signal("STOP");
     let died = Instant::now();
-    rig.guard().says("ending the daemon by force").await;
-    comes_down("SIGSTOP in guided flight", &mut aircraft.truth, died).await;
+    rig.guard().prints("ending the daemon by force").await;
+    observe_landing("SIGSTOP in guided flight", &mut aircraft.truth, died).await;
     let status = rig.daemon.child.wait().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
 }
@@ -418,9 +426,9 @@ async fn stopped_in_flight_it_leaves_the_aircraft_to_the_guardian() {
     let mut rig = Rig::new(aircraft.address, true).await;
     rig.cruising(home()).await;
     rig.daemon.signal("TERM");
-    comes_down("SIGTERM in guided flight", &mut aircraft.truth, Instant::now()).await;
+    observe_landing("SIGTERM in guided flight", &mut aircraft.truth, Instant::now()).await;
     assert_eq!(rig.daemon.child.wait().unwrap().code(), Some(0));
-    assert!(rig.daemon.said().contains("the guardian takes the aircraft"), "{}", rig.daemon.said());
+    assert!(rig.daemon.output().contains("the guardian takes the aircraft"), "{}", rig.daemon.output());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -445,20 +453,20 @@ async fn a_guardian_that_dies_is_noticed_and_without_one_a_stop_asks_for_land() 
     rig.daemon.signal("TERM");
     let status = rig.daemon.child.wait().unwrap();
     assert_eq!(status.code(), Some(0));
-    assert!(rig.daemon.said().contains("the aircraft is landing"), "{}", rig.daemon.said());
+    assert!(rig.daemon.output().contains("the aircraft is landing"), "{}", rig.daemon.output());
     assert_eq!(aircraft.truth.borrow_and_update().mode, Mode::Land);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pilot_who_takes_it_after_the_death_has_it() {
+async fn a_pilot_who_takes_over_after_the_death_keeps_the_aircraft() {
     let mut aircraft = aircraft().await;
     let rig = Rig::new(aircraft.address, true).await;
     rig.cruising(home()).await;
     rig.daemon.signal("KILL");
     timeout(PATIENCE, aircraft.truth.wait_for(|t| t.mode == Mode::Brake)).await.unwrap().unwrap();
     aircraft.pilot.send_replace(Some(Mode::AltHold));
-    let said = rig.guard().says("released the flight controller").await;
-    assert!(said.contains("the pilot's or a failsafe's"), "{said}");
+    let output = rig.guard().prints("released the flight controller").await;
+    assert!(output.contains("the pilot's or a failsafe's"), "{output}");
     // The hold would be over now.
     let later = Instant::now();
     while later.elapsed() < Duration::from_secs(HOLD_S + 3) {
@@ -480,7 +488,7 @@ async fn without_a_guardian_setup_is_refused() {
     assert!(reply.reason.starts_with("companion loss: no guardian answers"), "{reply:?}");
 }
 
-/// Whoever flies AUTO is played by the test: it loads nothing and says that AUTO is its own doing.
+/// The test plays the daemon that flies AUTO: it loads nothing and reports that it requested AUTO.
 async fn dies_in_auto(
     what: &str,
     mut rig: Rig,
@@ -495,9 +503,9 @@ async fn dies_in_auto(
     rig.until("disengaged", |s| !s.engaged).await;
     rig.daemon.signal("KILL");
     rig.daemon.child.wait().unwrap();
-    rig.guard().says("it was not commanding").await;
+    rig.guard().prints("it was not commanding").await;
     timeout(PATIENCE, truth.wait_for(|t| t.velocity.truncate().length() > 3.0)).await.unwrap().unwrap();
-    assert_eq!(truth.borrow().mode, Mode::Auto, "a pilot's AUTO goes on");
+    assert_eq!(truth.borrow().mode, Mode::Auto, "a pilot's AUTO continues");
     let mut companion = tokio::net::UnixStream::connect(rig.folder.path().join("guard.sock")).await.unwrap();
     let pulse = Pulse {
         activity: Activity::Commanding,
@@ -510,8 +518,8 @@ async fn dies_in_auto(
     companion.read_exact(&mut answer).await.unwrap();
     assert_eq!(guardian::Answer::decode(&answer).unwrap().stance, guardian::Stance::Watching);
     drop(companion);
-    comes_down(what, truth, Instant::now()).await;
-    rig.guard().says("released the flight controller").await;
+    observe_landing(what, truth, Instant::now()).await;
+    rig.guard().prints("released the flight controller").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -562,14 +570,14 @@ async fn killed_on_sitl_in_every_kind_of_flight() {
     rig.set_up(home()).await;
     rig.until("climbing", |s| s.navigation.as_ref().is_some_and(|n| n.height_m > 1.0)).await;
     rig.daemon.signal("KILL");
-    comes_down("SITL, kill -9 during take-off", &mut sitl.truth, Instant::now()).await;
-    rig.guard().says("released the flight controller").await;
+    observe_landing("SITL, kill -9 during take-off", &mut sitl.truth, Instant::now()).await;
+    rig.guard().prints("released the flight controller").await;
 
     (rig.daemon, rig.api) = daemon(&rig.folder).await;
     rig.cruising(home()).await;
     rig.daemon.signal("KILL");
-    comes_down("SITL, kill -9 in guided flight", &mut sitl.truth, Instant::now()).await;
-    rig.guard().says("released the flight controller").await;
+    observe_landing("SITL, kill -9 in guided flight", &mut sitl.truth, Instant::now()).await;
+    rig.guard().prints("released the flight controller").await;
     drop(rig);
 
     let rig = Rig::new(sitl.autopilot, true).await;

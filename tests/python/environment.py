@@ -1,8 +1,8 @@
-"""Makes a virtual environment once, whoever comes first, and prints its interpreter.
+"""Makes a virtual environment once, by the first caller, and prints its interpreter.
 
 Usage: environment.py FOLDER [--bare] PACKAGE... [-- IMPORT...]
 
-Several tests may want it at the same moment: a lock beside the folder lets one make it. Packages behind
+Several tests may want it at the same moment: a lock next to the folder lets one make it. Packages behind
 `--bare` come without what they depend on (MAVProxy asks for maps and windows that a script does not use).
 """
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The virtual environment's interpreter, or why there is none. Whoever has no Python or reaches no
-/// registry skips, and says so.
+/// registry skips, with a line.
 pub(crate) fn python() -> Result<PathBuf, String> {
     static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     PYTHON.get_or_init(set_up).clone()
@@ -44,6 +44,6 @@ fn set_up() -> Result<PathBuf, String> {
     if output.status.success() {
         return Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(said.lines().last().unwrap_or("no reason given").to_owned())
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(errors.lines().last().unwrap_or("no reason given").to_owned())
 }

@@ -97,7 +97,7 @@ impl Commands {
     pub(crate) fn list(&self) -> &Vec<CommandProgress, COMMANDS_MAX> {
         &self.last
     }
-    pub(crate) fn knows(&self, id: &CommandId) -> bool {
+    pub(crate) fn contains(&self, id: &CommandId) -> bool {
         self.last.iter().any(|c| c.id == *id)
     }
     /// Notes an accepted command; whatever this aircraft was still about is overtaken.
@@ -116,7 +116,7 @@ impl Commands {
     pub(crate) fn are_open(&self) -> bool {
         self.open
     }
-    /// Whether the effect of an exclusion is being waited for: only then it is worked out who is absent.
+    /// Whether the effect of an exclusion is being waited for: only then the absent members are determined.
     pub(crate) fn watches_members(&self) -> bool {
         self.last.iter().any(|c| c.stage == Stage::Accepted && !c.command.concerns_flight())
     }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exclusion_stands_beside_what_the_aircraft_is_about() {
+    fn an_exclusion_replaces_no_other_command() {
         let other = VehicleId(7);
         let absent =
             |silent| Absent { id: other, silent, leaves: None, excluded_by: Some(ME), is_waited_for: false };
@@ -211,6 +211,6 @@ mod tests {
         for name in ["c", "d", "e", "f", "g", "h", "i"] {
             commands.accept(id(name), Command::Hold);
         }
-        assert!(!commands.knows(&id("a")) && commands.knows(&id("b")));
+        assert!(!commands.contains(&id("a")) && commands.contains(&id("b")));
     }
 }

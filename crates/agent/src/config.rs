@@ -32,7 +32,7 @@ pub struct Signing {
     pub key: Key,
     /// Distinguishes our frames from those of another sender with the same key and system id.
     pub link_id: u8,
-    /// The autopilot is to be given the key: frames without a signature are believed until the first with
+    /// The autopilot is to be given the key: frames without a signature are accepted until the first with
     /// one.
     pub setup: bool,
 }

@@ -125,7 +125,7 @@ impl Executor {
         self.returns.stop();
     }
 
-    /// Whether an order that must not be given up is being carried out.
+    /// Whether an order that must be repeated until its effect is seen is under way.
     fn insists(&self) -> bool {
         matches!(self.order, Some(Order::Hold | Order::Return | Order::Land))
     }
@@ -272,32 +272,32 @@ impl Executor {
 
     /// Whether the pilot's height of RTL waits to be restored: on the ground, between flights.
     pub(crate) fn owes_return_height(&self) -> bool {
-        self.order.is_none() && self.returns.are_lent()
+        self.order.is_none() && self.returns.are_overridden()
     }
 
     /// Gives it back. A line for people when that has ended.
-    pub(crate) fn give_back_return_height(
+    pub(crate) fn restore_return_height(
         &mut self,
         now: Instant,
         transmit: &mut Transmit<'_>,
     ) -> Option<Result<Text, Text>> {
         let pilots = self.returns.pilots();
-        self.returns.give_back();
+        self.returns.restore();
         match self.returns.poll(now, transmit) {
             Progress::Pending => None,
             Progress::Done => Some(Ok(text!("the pilot's settings of RTL are back"))),
-            Progress::Failed(failure) => Some(Err(returns::not_given_back(&pilots, &failure))),
+            Progress::Failed(failure) => Some(Err(returns::not_restored(&pilots, &failure))),
         }
     }
 
     /// When giving back wants polling.
-    pub(crate) fn give_back_due(&self) -> Instant {
-        self.returns.give_back_due()
+    pub(crate) fn restore_due(&self) -> Instant {
+        self.returns.restore_due()
     }
 
     /// The pilot's settings of RTL while they are overridden, for people.
     pub(crate) fn overridden_return_height(&self) -> Option<Text> {
-        self.returns.are_lent().then(|| self.returns.pilots())
+        self.returns.are_overridden().then(|| self.returns.pilots())
     }
 
     /// The job of a step, or none where nothing is to be done.
@@ -384,7 +384,7 @@ mod tests {
             let _ = self.executor.poll(now, &self.telemetry, &protocol, &mut transmit);
             let (mut modes, mut target) = (Vec::new(), false);
             Decoder::default().push(&bytes, |frame| match frame.message {
-                #[allow(deprecated, reason = "3.5.7 knows no other")]
+                #[allow(deprecated, reason = "3.5.7 supports no other")]
                 MavMessage::SET_MODE(m) => modes.push(m.custom_mode),
                 MavMessage::SET_POSITION_TARGET_GLOBAL_INT(_) => target = true,
                 _ => {}

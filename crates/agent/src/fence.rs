@@ -50,7 +50,7 @@ mod tests {
     use wingbeat_protocol::mission::{Config, Mission};
     use wingbeat_wire::{Point, VehicleId};
 
-    fn told(parameters: &[(&str, f32)]) -> Watch {
+    fn watch_with(parameters: &[(&str, f32)]) -> Watch {
         let mut watch = Watch::new(Instant::ZERO);
         for (name, value) in parameters {
             let is_real = matches!(*name, "FENCE_ALT_MAX" | "FENCE_MARGIN");
@@ -83,7 +83,7 @@ mod tests {
                 "waypoint at 48.5 m, expected at most 48 m: FENCE_ALT_MAX 51, FENCE_MARGIN 3",
             ),
         ] {
-            let (passed, detail) = judge(&told(parameters), &mission);
+            let (passed, detail) = judge(&watch_with(parameters), &mission);
             assert_eq!(passed, passes, "{detail}");
             assert!(detail.contains(words), "{detail}: {words}");
         }

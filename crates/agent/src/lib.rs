@@ -1,12 +1,12 @@
 //! One aircraft: its coordination protocol, its autopilot and its radio messages behind one door.
 //!
 //! An [`Agent`] is handed one [`Input`] at a time together with the time, and fills a bounded
-//! [`Outputs`]. It has no clock, no socket, no thread and no hidden chance: the same inputs at the same
+//! [`Outputs`]. It has no clock, no socket, no thread and no hidden randomness: the same inputs at the same
 //! times give the same bytes. Its owner (the daemon, the bench, a replay) owns the world.
 //!
 //! The arbiter's order is pilot, then failsafe, then swarm: a change of flight mode that the agent did
 //! not ask for is a pilot's takeover (or the autopilot's own failsafe). The agent then stops commanding
-//! and talking at once and stays silent until it is engaged again, on the ground.
+//! and broadcasting immediately, until it is engaged again, on the ground.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
@@ -87,9 +87,9 @@ pub enum Input<'a> {
     Mission(&'a [Point]),
     /// What the guardian answers, or nothing when none does.
     Guard(Option<guardian::Answer>),
-    /// A ground station beside us commands the autopilot. The frame leaves after this.
+    /// A ground station commands the autopilot through the gateway. The frame leaves after this.
     GroundStation {
-        /// What it commands, for people.
+        /// What it commands, for the log.
         what: &'a str,
     },
     /// A console took the lease (true), or no console holds it any more.
@@ -161,7 +161,7 @@ pub struct Agent {
     outgoing: Outgoing,
     /// The key on its way to the autopilot.
     setup_signing: Option<SetupSigning>,
-    /// What the clock said, and when it did.
+    /// UTC as it was last given, with the agent time then.
     utc: Option<(Instant, u64)>,
     guard: Option<guardian::Answer>,
     /// When a ground station on another line of the autopilot's beat under our console's id.
@@ -235,7 +235,7 @@ impl Agent {
         }
         match input {
             Input::Wake => self.protocol_input(now, wingbeat_protocol::Input::Wake, out),
-            Input::Autopilot(bytes) => self.hear_autopilot(now, bytes, out),
+            Input::Autopilot(bytes) => self.on_autopilot_bytes(now, bytes, out),
             Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
             Input::AutopilotLink(true) => {
                 self.decoder.restart();
@@ -246,14 +246,14 @@ impl Agent {
             Input::AutopilotLink(false) => {
                 out.log(Severity::Warning, text!("the port to the flight controller closed"));
             }
-            Input::Datagram(bytes) => self.hear_radio(now, bytes, out),
+            Input::Datagram(bytes) => self.on_datagram(now, bytes, out),
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
-            Input::Guard(answer) => self.hear_guardian(answer, out),
-            Input::GroundStation { what } => self.hear_ground_station(what, out),
+            Input::Guard(answer) => self.on_guardian_answer(answer, out),
+            Input::GroundStation { what } => self.on_ground_station_command(what, out),
             Input::Lease(held) => self.console.lease(now, held),
         }
-        // Whatever one hears from eighty others five times a second changes nothing here, but by an order.
+        // Datagrams from eighty others five times a second change nothing here, except by an order.
         if !matches!(input, Input::Datagram(_)) || now >= self.idle_until.0 {
             self.advance_signer(now);
             self.work(now, out);
@@ -302,8 +302,8 @@ impl Agent {
             consider(self.parameters.due(), "parameter check due");
             if self.may_order() {
                 consider(self.executor.due(), "order not yet effective");
-                if self.gives_back_return_height() {
-                    consider(self.executor.give_back_due(), "the pilot's settings not yet given back");
+                if self.restores_return_height() {
+                    consider(self.executor.restore_due(), "the pilot's settings not yet given back");
                 }
             }
         }
@@ -435,7 +435,7 @@ impl Agent {
         }
     }
 
-    fn hear_guardian(&mut self, answer: Option<guardian::Answer>, out: &mut Outputs) {
+    fn on_guardian_answer(&mut self, answer: Option<guardian::Answer>, out: &mut Outputs) {
         let watched = |answer: Option<guardian::Answer>| answer.is_some_and(|a| a.stance == Stance::Watching);
         if watched(answer) && !watched(self.guard) {
             out.log(Severity::Info, text!("the guardian watches over this aircraft"));
@@ -452,7 +452,7 @@ impl Agent {
         self.guard = answer;
     }
 
-    fn hear_autopilot(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
+    fn on_autopilot_bytes(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
         self.decode(|decoder, each| decoder.push_at(now, bytes, each), now, out);
     }
 
@@ -463,7 +463,7 @@ impl Agent {
         out: &mut Outputs,
     ) {
         let mut decoder = core::mem::take(&mut self.decoder);
-        act(&mut decoder, &mut |frame| self.hear_frame(now, &frame, out));
+        act(&mut decoder, &mut |frame| self.on_frame(now, &frame, out));
         self.decoder = decoder;
     }
 
@@ -479,7 +479,7 @@ impl Agent {
         }
     }
 
-    fn hear_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
+    fn on_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
         match self.telemetry.on_frame(now, frame) {
             TelemetryEvent::Position => {
                 if let Some(position) = self.telemetry.position {
@@ -579,9 +579,9 @@ impl Agent {
         self.disengage(why, out);
     }
 
-    /// What a ground station beside us commands is as good as the pilot's word. Unlike a change of mode
+    /// A ground station's command counts as the pilot's. Unlike a change of mode
     /// it needs no heartbeat to be seen: not one order of ours follows it.
-    fn hear_ground_station(&mut self, what: &str, out: &mut Outputs) {
+    fn on_ground_station_command(&mut self, what: &str, out: &mut Outputs) {
         // An aircraft that is not commanded cannot be taken over.
         let commands = !self.protocol.view().is_piloted;
         if self.engaged && commands && (self.telemetry.armed || self.executor.is_busy()) {
@@ -597,14 +597,14 @@ impl Agent {
         self.disengaged_by = why;
     }
 
-    fn hear_radio(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
+    fn on_datagram(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
         let mut datagram = Datagram::blank();
         if let Err(reason) = wingbeat_wire::decode_into(bytes, &mut datagram) {
             return self.refuse(reason);
         }
         let Datagram { from, flight, sequence, message } = &datagram;
         if *from == self.config.coordination.me() {
-            self.hear_own(now, *sequence, out);
+            self.on_own_datagram(now, *sequence, out);
             return self.refuse(Refused::Own);
         }
         if let Message::Beacon(beacon) = message {
@@ -620,7 +620,7 @@ impl Agent {
     }
 
     /// A radio may receive itself, but nothing that was not sent yet: that was another sender with our id.
-    fn hear_own(&mut self, now: Instant, sequence: u32, out: &mut Outputs) {
+    fn on_own_datagram(&mut self, now: Instant, sequence: u32, out: &mut Outputs) {
         if sequence.wrapping_sub(self.datagram_sequence).cast_signed() <= 0 {
             return;
         }
@@ -643,7 +643,7 @@ impl Agent {
         let Some(id) = CommandId::try_from(id).ok().filter(|id| !id.is_empty()) else {
             return Reply::Refused(Rejection::Id { found: id.len() });
         };
-        if self.commands.knows(&id) {
+        if self.commands.contains(&id) {
             return Reply::AlreadyKnown;
         }
         match command {
@@ -686,7 +686,7 @@ impl Agent {
 
     /// Starts anew: a fresh protocol with the same mission.
     fn engage(&mut self, now: Instant) {
-        // Another flight needs other luck, and the same luck when it is replayed.
+        // Another flight needs other random numbers, and the same ones when it is replayed.
         self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         self.protocol = self.config.coordination.begin(self.seed, now);
         if !self.mission.is_empty() {
@@ -710,7 +710,7 @@ impl Agent {
 
     /// Every channel 0: the pilot's sticks count again
     /// (<https://mavlink.io/en/messages/common.html#RC_CHANNELS_OVERRIDE>).
-    /// ArduCopter obeys that only from its ground station's id; 255 unless it says otherwise.
+    /// ArduCopter obeys that only from its ground station's id; 255 unless a parameter gives another.
     fn release_override(&mut self, out: &mut Outputs) {
         let known = self.parameters.integer(Watched::GroundStationId);
         let ground_station_id = known.and_then(|id| u8::try_from(id).ok()).unwrap_or(255);
@@ -719,7 +719,7 @@ impl Agent {
     }
 
     /// Hands an input to the protocol and performs what it asks. A protocol that is not engaged sees
-    /// nothing and says nothing.
+    /// nothing and broadcasts nothing.
     fn protocol_input(&mut self, now: Instant, input: wingbeat_protocol::Input<'_>, out: &mut Outputs) {
         if !self.engaged {
             return;
@@ -776,7 +776,7 @@ impl Agent {
     }
 
     /// Whether the pilot's settings of RTL are to be given back now: on the ground, before or after a flight.
-    fn gives_back_return_height(&self) -> bool {
+    fn restores_return_height(&self) -> bool {
         let between_flights =
             || matches!(self.protocol.view().phase, Phase::Start | Phase::Finished | Phase::Aborted);
         !self.telemetry.armed && self.executor.owes_return_height() && between_flights()
@@ -802,7 +802,7 @@ impl Agent {
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.
         for _ in 0..3 {
-            let (may_order, gives_back) = (self.may_order(), self.gives_back_return_height());
+            let (may_order, restores) = (self.may_order(), self.restores_return_height());
             let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else {
                 return;
             };
@@ -814,8 +814,8 @@ impl Agent {
             if !may_order {
                 return;
             }
-            if gives_back {
-                match self.executor.give_back_return_height(now, &mut transmit) {
+            if restores {
+                match self.executor.restore_return_height(now, &mut transmit) {
                     None => {}
                     Some(Ok(line)) => out.log(Severity::Info, line),
                     Some(Err(line)) => out.log(Severity::Error, line),
@@ -850,7 +850,7 @@ impl Agent {
     }
 }
 
-/// Where frames go, once it is known to whom.
+/// Sends frames once the autopilot's system id is known.
 fn transmit<'a>(
     telemetry: &Telemetry,
     outgoing: &'a mut Outgoing,

@@ -70,19 +70,19 @@ impl Returns {
     }
 
     /// Whether the pilot's values are elsewhere than in the autopilot.
-    pub(crate) fn are_lent(&self) -> bool {
+    pub(crate) fn are_overridden(&self) -> bool {
         self.pilots.iter().any(Option::is_some)
     }
 
     /// Begins to give them back.
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn restore(&mut self) {
         if !matches!(self.under_way, Some((_, None))) {
             (self.under_way, self.job) = (Some((0, None)), None);
         }
     }
 
     /// When giving back wants polling.
-    pub(crate) fn give_back_due(&self) -> Instant {
+    pub(crate) fn restore_due(&self) -> Instant {
         if self.under_way.is_some() { self.due() } else { Instant::ZERO }
     }
 
@@ -177,7 +177,7 @@ impl Returns {
 }
 
 /// Why they are not restored, for people.
-pub(crate) fn not_given_back(pilots: &Text, failure: &Failure) -> Text {
+pub(crate) fn not_restored(pilots: &Text, failure: &Failure) -> Text {
     text!("the pilot's {pilots} not restored: {failure}")
 }
 
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_height_is_lent_and_given_back_under_the_names_of_every_version() {
+    fn the_height_is_overridden_and_restored_under_the_names_of_every_version() {
         let (int, real) = (MavParamType::MAV_PARAM_TYPE_INT16, MavParamType::MAV_PARAM_TYPE_REAL32);
         let old = [("RTL_ALT", 1_500.0, int), ("RTL_CLIMB_MIN", 100.0, int), ("RTL_CONE_SLOPE", 3.0, real)];
         let new = [("RTL_ALT_M", 15.0, real), ("RTL_CLIMB_MIN_M", 1.0, real), ("RTL_CONE_SLOPE", 3.0, real)];
@@ -256,10 +256,10 @@ mod tests {
             returns.set(25_500);
             assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
             assert_eq!((autopilot.values(), returns.pilots().as_str()), (overridden.to_vec(), pilots));
-            returns.give_back();
+            returns.restore();
             assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
             assert_eq!(autopilot.values(), before);
-            assert!(!returns.are_lent());
+            assert!(!returns.are_overridden());
         }
     }
 }

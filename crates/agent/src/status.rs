@@ -51,7 +51,7 @@ pub struct FlightControllerStatus {
 }
 
 impl FlightControllerStatus {
-    /// The mode, if Wingbeat knows it.
+    /// The mode, if it is one of [`Mode`].
     pub fn mode(&self) -> Option<Mode> {
         self.mode_number.and_then(Mode::from_number)
     }

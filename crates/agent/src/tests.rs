@@ -174,7 +174,7 @@ fn sends_nothing_to_an_autopilot_without_heartbeats() {
 }
 
 #[test]
-fn a_mode_that_we_did_not_ask_for_silences_us_at_once() {
+fn a_mode_that_we_did_not_request_silences_us_immediately() {
     let mut bench = Bench::climbing();
     bench.mode = Mode::Loiter.number();
     bench.second();
@@ -314,7 +314,7 @@ fn without_a_guardian_a_lease_and_the_autopilots_failsafe_permit_setup_until_ano
 fn our_own_mode_changes_are_no_takeover() {
     let mut bench = Bench::climbing();
     assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
-    assert!(bench.asked_for_mode(Mode::Land), "at once");
+    assert!(bench.asked_for_mode(Mode::Land), "immediately");
     bench.mode = Mode::Land.number();
     bench.second();
     let status = bench.agent.status(bench.now);
@@ -515,7 +515,7 @@ fn after_a_reboot_everything_is_asked_anew() {
     for _ in 0..40 {
         bench.second();
     }
-    assert_eq!(asked(&bench), 0, "no answer: given up");
+    assert_eq!(asked(&bench), 0, "no answer: no further request");
     receive(&mut bench, 1, &[clock(60_000), clock(1_000)]);
     bench.feed(Input::Wake);
     assert_eq!(asked(&bench), 4);

@@ -1,4 +1,4 @@
-//! Whatever bytes come along the link, in whatever state: the agent does not panic, says nothing but whole
+//! Whatever bytes come along the link, in whatever state: the agent does not panic, sends nothing but whole
 //! frames, and comes to rest.
 
 use proptest::prelude::*;
@@ -96,7 +96,7 @@ impl Harness {
         let refused = decoder.refused();
         assert_eq!(refused.garbage_bytes, 0, "it sends whole frames: {refused:?}");
         assert_eq!(refused.unknown_content, 0, "it sends what we understand: {refused:?}");
-        // People look at any time.
+        // The status may be read at any time.
         let _ = self.agent.status(self.now);
     }
 
@@ -168,6 +168,6 @@ proptest! {
             flight.step(step);
         }
         flight.pass(flight.now + Duration::from_secs(5));
-        prop_assert_eq!(flight.sent, 0, "it was never spoken to by anybody who knows the key");
+        prop_assert_eq!(flight.sent, 0, "it never received a frame that was signed with the key");
     }
 }

@@ -18,7 +18,7 @@ fn a_command_is_its_name_and_one_with_a_value_an_object_of_that_name() {
 }
 
 #[test]
-fn what_is_no_command_is_refused_and_says_what_was_expected() {
+fn what_is_no_command_is_refused_with_what_was_expected() {
     for (command, why) in [
         (json!("explode"), "unknown variant `explode`"),
         (json!("exclude"), "expected struct variant"),

@@ -2,7 +2,7 @@
 
 use strum::{IntoStaticStr, VariantArray};
 
-/// ArduCopter's flight modes that Wingbeat knows, with their numbers in `HEARTBEAT.custom_mode`
+/// ArduCopter's flight modes that Wingbeat uses, with their numbers in `HEARTBEAT.custom_mode`
 /// (<https://ardupilot.org/copter/docs/parameters.html#fltmode1>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
@@ -23,7 +23,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode of a number, if Wingbeat knows it.
+    /// The mode of a number, if it is one of these.
     pub fn from_number(number: u32) -> Option<Self> {
         Self::VARIANTS.iter().copied().find(|mode| mode.number() == number)
     }

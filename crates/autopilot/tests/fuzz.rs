@@ -21,7 +21,7 @@ fn replay(name: &str, run: fn(&[u8])) {
     }
 }
 
-/// Says which input it was before the panic goes on.
+/// Prints the input before the panic continues.
 fn run_named(name: &str, input: &[u8], run: fn(&[u8])) {
     if let Err(panic) = std::panic::catch_unwind(|| run(input)) {
         eprintln!("input: {name}");

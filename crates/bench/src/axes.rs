@@ -20,7 +20,7 @@ use wingbeat_protocol::mbcap::config::{AsideTests, CurveFit};
 
 use crate::scenario::{Scenario, Task};
 
-/// Keys that the daemon's file has and a plan says by itself, with the plan's own way.
+/// Keys of the daemon's file that a plan sets by a key of its own, with that key.
 const PLAN_SAYS: [(&str, &str); 13] = [
     ("muscop.master", "the first aircraft"),
     ("muscop.aircraft", "vary.size"),
@@ -52,7 +52,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What the aircraft of one flight are configured with beside what its task describes.
+/// What the aircraft of one flight are configured with in addition to its task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// One value of each axis.
@@ -82,7 +82,7 @@ struct Defects {
     curve_sign: Option<bool>,
 }
 
-/// The axes of a plan: the lists beside its own keys in `[vary]`.
+/// The axes of a plan: the lists in `[vary]`, in addition to its own keys.
 ///
 /// # Errors
 /// Names the axis, what was found and what was expected.
@@ -106,7 +106,7 @@ pub fn combinations(axes: &toml::Table) -> Result<Vec<Settings>> {
             "vary.{key}: unknown, expected channel, formation, size or \"SECTION.KEY\" of the daemon's file"
         );
         if let Some((_, instead)) = PLAN_SAYS.iter().find(|(fixed, _)| *fixed == key) {
-            bail!("vary.{key}: found a key that the plan says itself, expected: {instead}");
+            bail!("vary.{key}: found a key that the plan sets by its own key, expected: {instead}");
         }
         let mut with = Vec::new();
         for settings in &all {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_daemon_s_sections_is_an_axis_or_the_plan_says_it() {
+    fn every_key_of_the_daemon_s_sections_is_an_axis_or_set_by_the_plan() {
         let scenarios: Vec<Scenario> =
             ["survey.toml", "mbcap-pairs.toml", "sweep.toml", "followme-sitl.toml"]
                 .into_iter()
@@ -333,7 +333,11 @@ mod tests {
             ),
             (pairs, "\"mbcap.brake\" = ['late']", &["unknown variant `late`, expected `published` or"]),
             (pairs, "\"mbcap.loss_s\" = [1.0]", &["mbcap.loss_s: found a variant", "own.variants"]),
-            (pairs, "\"mbcap.variant\" = ['mbcap']", &["that the plan says itself, expected: own.variants"]),
+            (
+                pairs,
+                "\"mbcap.variant\" = ['mbcap']",
+                &["that the plan sets by its own key, expected: own.variants"],
+            ),
             (pairs, "\"muscop.silence_ms\" = [500]", &["muscop.silence_ms: found no aircraft in the plan"]),
             (muscop, "\"mbcap.check_period_ms\" = [500]", &["found no aircraft in the plan"]),
             (muscop, "\"muscop.aircraft\" = [3]", &["expected: vary.size"]),

@@ -80,7 +80,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     if has_no_page && !headless {
         println!("its API alone, without a page: --web DIR serves one");
     }
-    fleet.give_mission().await?;
+    fleet.upload_mission().await?;
     let scenario = &fleet.scenario;
     println!("{}, {} times real time, seed {seed}", scenario.summary(), clock.speed());
     let mut stop = pin!(stop);
@@ -209,7 +209,7 @@ impl Fleet {
     }
 
     /// Uploads the missions, as an operator would: to the master, or to each its own.
-    pub(crate) async fn give_mission(&self) -> Result<()> {
+    pub(crate) async fn upload_mission(&self) -> Result<()> {
         let client = reqwest::Client::new();
         for (i, daemon) in self.daemons.iter().enumerate() {
             let Some(mission) = self.scenario.mission_for(i) else { continue };
@@ -298,7 +298,7 @@ impl Fleet {
         Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused }
     }
 
-    /// Prints the table, and says whether the flight succeeded.
+    /// Prints the table; true if the flight succeeded.
     pub(crate) fn report(&self, observer: &Observer) -> Ended {
         let (aircraft, swarm) = (observer.aircraft(), observer.swarm());
         print!("{}", report::flight(&aircraft, swarm, &self.radio()));

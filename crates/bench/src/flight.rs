@@ -1,4 +1,4 @@
-//! A scenario flown in virtual time, as fast as it goes, with an operator who presses *Setup* and
+//! A scenario flown in virtual time, as fast as it goes, with a simulated operator that sends *Setup* and
 //! *Start* as soon as they can be pressed.
 
 use anyhow::{Result, bail};
@@ -16,7 +16,7 @@ use crate::scenario::{ORIGIN, Scenario};
 /// How often the operator checks the swarm.
 const STEP: Duration = Duration::from_millis(200);
 
-/// How a flight ended.
+/// The figures of one flown scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlightResult {
     /// Figures of every aircraft.
@@ -25,11 +25,11 @@ pub struct FlightResult {
     pub swarm: SwarmFigures,
     /// How near aircraft came to each other.
     pub encounters: Vec<Encounter>,
-    /// Whether nothing was to keep the aircraft apart.
+    /// Whether no protocol was to keep the aircraft apart.
     pub unprotected: bool,
     /// How well the followers kept their slots, in a formation that turns with its leader.
     pub following: Following,
-    /// What the avoidance of each aircraft came to, where there is one.
+    /// Counts of each aircraft's avoidance, where there is one.
     pub avoidance: Vec<AvoidanceTally>,
     /// Datagrams on the air.
     pub radio: Radio,
@@ -37,7 +37,7 @@ pub struct FlightResult {
     pub losses: [Losses; REACHES],
     /// Virtual time that passed.
     pub duration: Duration,
-    /// Number over every byte that crossed a border.
+    /// Hash over every byte that crossed a border.
     pub trace_hash: u64,
     /// Warnings and errors that aircraft logged.
     pub warnings: Vec<String>,
@@ -85,7 +85,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     }
     let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m);
     if scenario.orders_wait() {
-        world.speak_when_spoken_to();
+        world.send_replies_only();
     }
     for i in 0..scenario.aircraft() {
         let Some(mission) = scenario.mission_for(i) else { continue };

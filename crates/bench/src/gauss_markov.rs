@@ -5,7 +5,7 @@
 //! protocol. Heights are the same for all: nothing but the protocol keeps them apart.
 
 use wingbeat_geo::{DVec2, Frame};
-use wingbeat_sim::chance::{self, Pcg64Mcg};
+use wingbeat_sim::rng::{self, Pcg64Mcg};
 use wingbeat_wire::Point;
 
 use crate::scenario::ORIGIN;
@@ -71,16 +71,16 @@ impl Walk {
         };
         let starts = self.starts(aircraft, seed);
         let walk = |(i, start): (usize, &DVec2)| {
-            let mut rng = chance::child(seed, "mission", i as u64);
+            let mut rng = rng::child(seed, "mission", i as u64);
             self.walk(*start, &mut rng).into_iter().map(point).collect()
         };
         starts.iter().enumerate().map(walk).collect()
     }
 
     fn starts(&self, aircraft: usize, seed: u64) -> Vec<DVec2> {
-        let mut rng = chance::child(seed, "start", aircraft as u64);
+        let mut rng = rng::child(seed, "start", aircraft as u64);
         let mut anywhere = || {
-            let mut coordinate = || (chance::uniform(&mut rng) - 0.5) * self.side_m;
+            let mut coordinate = || (rng::uniform(&mut rng) - 0.5) * self.side_m;
             DVec2::new(coordinate(), coordinate())
         };
         let mut starts: Vec<DVec2> = (0..aircraft).map(|_| anywhere()).collect();
@@ -97,14 +97,14 @@ impl Walk {
         let full = std::f64::consts::TAU;
         let half_m = self.side_m / 2.0;
         let inside = |at: DVec2| at.x.abs() <= half_m && at.y.abs() <= half_m;
-        let mut heading = chance::uniform(rng) * full;
+        let mut heading = rng::uniform(rng) * full;
         let mut at = start;
         let mut all = vec![start];
         while all.len() < self.waypoints {
-            let leg_m = self.leg_m.0 + chance::uniform(rng) * (self.leg_m.1 - self.leg_m.0);
+            let leg_m = self.leg_m.0 + rng::uniform(rng) * (self.leg_m.1 - self.leg_m.0);
             let mut spread = full * (1.0 - self.linearity);
             loop {
-                let turned = heading + (chance::uniform(rng) - 0.5) * spread;
+                let turned = heading + (rng::uniform(rng) - 0.5) * spread;
                 let next = at + DVec2::new(libm::sin(turned), libm::cos(turned)) * leg_m;
                 if inside(next) {
                     (at, heading) = (next, turned);
@@ -138,7 +138,7 @@ mod tests {
         let starts = CROWD.starts(100, 1);
         for (i, a) in starts.iter().enumerate() {
             assert!(starts[..i].iter().all(|b| a.distance(*b) >= 100.0));
-            let walk = CROWD.walk(*a, &mut chance::child(1, "mission", i as u64));
+            let walk = CROWD.walk(*a, &mut rng::child(1, "mission", i as u64));
             assert_eq!(walk.len(), 100);
             assert!(walk.iter().all(|p| p.x.abs() <= 2_500.0 && p.y.abs() <= 2_500.0));
             assert!(walk.windows(2).all(|w| (250.0..=500.0).contains(&w[0].distance(w[1]))));
@@ -149,7 +149,7 @@ mod tests {
     fn the_published_lengths_and_turns_come_out() {
         let (mut length_m, mut sharp, mut turns) = (0.0, 0, 0);
         for i in 0..200 {
-            let walk = CROWD.walk(DVec2::ZERO, &mut chance::child(2, "mission", i));
+            let walk = CROWD.walk(DVec2::ZERO, &mut rng::child(2, "mission", i));
             length_m += walk.windows(2).map(|w| w[0].distance(w[1])).sum::<f64>() / 200.0;
             for w in walk.windows(3) {
                 turns += 1;

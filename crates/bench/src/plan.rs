@@ -100,7 +100,7 @@ pub struct Swarm {
     pub ground: Option<String>,
 }
 
-/// The flights in each of these ways; an empty list keeps what the plan says elsewhere.
+/// The flights under each of these values; an empty list keeps the plan's other value.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Vary {
     /// Instead of `channel.model`.
@@ -155,7 +155,7 @@ pub struct Staircase {
 pub struct Channel {
     /// `unrestricted`, `range:METRES` or `802.11a`.
     pub model: String,
-    /// `packet` or `second`: how often chance decides about a link.
+    /// `packet` or `second`: how often the loss on a link is drawn.
     pub draw: String,
 }
 
@@ -228,13 +228,13 @@ impl Plan {
         follow::set_pilot(self.follow.as_mut(), pilot)
     }
 
-    /// The swarm's size for people, with a comma; rows of other plans tell their own.
+    /// The swarm's size as text, with a comma; rows of other plans have their own.
     pub fn size(&self) -> String {
         self.swarm.as_ref().map_or_else(String::new, |swarm| format!("{} aircraft, ", swarm.aircraft))
     }
 
     /// Every flight of the plan with its seed, one list per row of the table. The same repeat has the
-    /// same seed in every row: the same missions and the same luck.
+    /// same seed in every row: the same missions and the same random numbers.
     ///
     /// # Errors
     /// Names the key, what was found and what was expected.

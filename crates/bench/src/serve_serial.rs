@@ -150,7 +150,7 @@ mod tests {
         tokio_serial::new(path.to_string_lossy(), 921_600).open_native_async().unwrap()
     }
 
-    /// Whether a heartbeat of system 7 comes before the test gives up.
+    /// Whether a heartbeat of system 7 comes within the test's patience.
     async fn heartbeat(stream: &mut SerialStream) -> bool {
         let mut decoder = wingbeat_autopilot::codec::Decoder::default();
         let mut seen = false;

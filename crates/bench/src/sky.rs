@@ -14,9 +14,9 @@ use rand_core::Rng;
 use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply, StateId};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mbcap;
-use wingbeat_sim::chance::{self, Pcg64Mcg};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
+use wingbeat_sim::rng::{self, Pcg64Mcg};
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
 
@@ -38,7 +38,7 @@ const BATTERY_MAH: f64 = 100_000.0;
 /// Flies it, printing a line for each minute.
 ///
 /// # Errors
-/// The flight cannot be begun, or the system does not say what this process used.
+/// The flight cannot be begun, or the system does not report what this process used.
 pub fn run(aircraft: usize, minutes: u64, seed: u64) -> Result<()> {
     let mut world = sky(aircraft, seed)?;
     let began = Clock::now();
@@ -78,11 +78,11 @@ pub fn run(aircraft: usize, minutes: u64, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// The world with everybody on the ground, missions handed over.
+/// The world with all aircraft on the ground, missions uploaded.
 fn sky(aircraft: usize, seed: u64) -> Result<World> {
     let frame = Frame::new(ORIGIN);
     let mut starts: Vec<DVec2> = Vec::new();
-    let mut placement = chance::child(seed, "placement", 0);
+    let mut placement = rng::child(seed, "placement", 0);
     while starts.len() < aircraft {
         let place = DVec2::new(within(&mut placement, HALF_M), within(&mut placement, HALF_M));
         if starts.iter().all(|other| other.distance(place) > APART_M) {
@@ -96,7 +96,7 @@ fn sky(aircraft: usize, seed: u64) -> Result<World> {
         protocol.distance_most_m = 4.0 * HALF_M;
         let mut config = Config::new(protocol);
         config.companion_loss = CompanionLoss::EndsWithIt;
-        let agent_seed = chance::child(seed, "agent", i as u64).next_u64();
+        let agent_seed = rng::child(seed, "agent", i as u64).next_u64();
         let agent = Agent::new(config, agent_seed, Instant::ZERO)?;
         let mut controller = ControllerConfig::new(i as u8 + 1, frame.to_position(start.extend(0.0)));
         controller.boot = Boot::Warm;
@@ -107,7 +107,7 @@ fn sky(aircraft: usize, seed: u64) -> Result<World> {
     let channel = Channel::new(Model::Ieee80211a, Draw::PerPacket, seed, aircraft);
     let mut world = World::new(ORIGIN, vehicles, channel, 5.0);
     for (i, start) in starts.iter().enumerate() {
-        let route = walk(*start, &frame, &mut chance::child(seed, "mission", i as u64));
+        let route = walk(*start, &frame, &mut rng::child(seed, "mission", i as u64));
         match world.mission(i, &route) {
             Reply::Accepted => {}
             other => {
@@ -120,7 +120,7 @@ fn sky(aircraft: usize, seed: u64) -> Result<World> {
 
 /// Uniform in −`half_m` to `half_m`.
 fn within(generator: &mut Pcg64Mcg, half_m: f64) -> f64 {
-    (2.0 * chance::uniform(generator) - 1.0) * half_m
+    (2.0 * rng::uniform(generator) - 1.0) * half_m
 }
 
 /// A walk that turns a little at every waypoint, and back inside at the border.
@@ -134,7 +134,7 @@ fn walk(start: DVec2, frame: &Frame, generator: &mut Pcg64Mcg) -> Vec<Point> {
             longitude_e7: place.longitude_e7,
             height_mm: HEIGHT_MM,
         });
-        let length_m = LEG_M.0 + (LEG_M.1 - LEG_M.0) * chance::uniform(generator);
+        let length_m = LEG_M.0 + (LEG_M.1 - LEG_M.0) * rng::uniform(generator);
         heading_rad += within(generator, TURN_RAD);
         let mut step = DVec2::from_angle(heading_rad) * length_m;
         let next = at + step;
@@ -150,7 +150,7 @@ fn walk(start: DVec2, frame: &Frame, generator: &mut Pcg64Mcg) -> Vec<Point> {
     route
 }
 
-/// Sets everybody up and starts them at once.
+/// Sets all aircraft up and starts them together.
 fn start(world: &mut World) -> Result<()> {
     let count = world.count();
     let mut set_up = vec![false; count];

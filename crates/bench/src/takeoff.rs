@@ -14,7 +14,7 @@ use wingbeat_geo::approach::nearest_between;
 use wingbeat_geo::assignment::{PERMUTED_MAX, Strategy, cost_m2};
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{DVec2, DVec3, Formation};
-use wingbeat_sim::chance;
+use wingbeat_sim::rng;
 
 /// Aircraft stand so far apart (reference), metres.
 const GROUND_DISTANCE_M: f64 = 10.0;
@@ -201,8 +201,8 @@ fn formation_m(layout: Layout, count: usize, distance_m: f64) -> Result<Vec<DVec
 fn standing(layout: Layout, count: usize, seed: u64) -> Result<Vec<DVec2>> {
     let mut positions = formation_m(layout, count, GROUND_DISTANCE_M)?;
     for (i, position) in positions.iter_mut().enumerate() {
-        let mut rng = chance::child(seed, "placement", i as u64);
-        let mut error = || (chance::uniform(&mut rng) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
+        let mut rng = rng::child(seed, "placement", i as u64);
+        let mut error = || (rng::uniform(&mut rng) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
         *position += DVec2::new(error(), error());
     }
     Ok(positions)

@@ -24,7 +24,7 @@ use wingbeat_autopilot::telemetry::TelemetryEvent;
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit, guided};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant};
 
-/// The real program, or the line that says why the test is skipped.
+/// The real program; none, with a line that gives the reason, where the test is skipped.
 fn real() -> Option<PathBuf> {
     let path = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from);
     if path.is_none() {
@@ -66,8 +66,8 @@ fn plain<J>(
 
 fn write(client: &mut Client, name: &'static str, names: Names, value: Value) -> Progress {
     let mut job = Write::new(client.now(), names, value);
-    let told = |j: &Write, _: &Telemetry| Ok(format!("{} holds {value}", j.name().unwrap()));
-    client.run(name, &mut job, Write::on_message, plain(Write::poll), told)
+    let describe = |j: &Write, _: &Telemetry| Ok(format!("{} holds {value}", j.name().unwrap()));
+    client.run(name, &mut job, Write::on_message, plain(Write::poll), describe)
 }
 
 fn parameters(client: &mut Client) {
@@ -89,14 +89,15 @@ fn parameters(client: &mut Client) {
     client.note("of them not understood", from, result);
 
     let mut job = Read::new(client.now(), RTL_ALT, Kind::Integer);
-    let told = |j: &Read, _: &Telemetry| Ok(j.value().map_or(String::new(), |(n, v)| format!("{n} = {v}")));
-    client.run("read a parameter", &mut job, Read::on_message, plain(Read::poll), told);
+    let describe =
+        |j: &Read, _: &Telemetry| Ok(j.value().map_or(String::new(), |(n, v)| format!("{n} = {v}")));
+    client.run("read a parameter", &mut job, Read::on_message, plain(Read::poll), describe);
     let before = job.value().map_or(Value::Integer(1_500), |(_, value)| value);
     write(client, "write a parameter", RTL_ALT, Value::Integer(1_800));
     write(client, "write it back", RTL_ALT, before);
 
     let mut job = Read::new(client.now(), Names::SYSTEM_ID, Kind::Integer);
-    client.run("read under two names", &mut job, Read::on_message, plain(Read::poll), told);
+    client.run("read under two names", &mut job, Read::on_message, plain(Read::poll), describe);
 
     let from = client.now();
     let mut job = Read::new(from, Names::one("NO_SUCH_NAME"), Kind::Real);
@@ -133,8 +134,8 @@ fn missions(client: &mut Client) {
     let mut items = items_of(route(18).into_iter()).unwrap();
     items[5] = Item::speed(4.0);
     let mut job = Upload::new(client.now(), items.clone());
-    let told = |_: &Upload, _: &Telemetry| Ok("20 items, read back".to_owned());
-    client.run("mission upload", &mut job, Upload::on_message, plain(Upload::poll), told);
+    let describe = |_: &Upload, _: &Telemetry| Ok("20 items, read back".to_owned());
+    client.run("mission upload", &mut job, Upload::on_message, plain(Upload::poll), describe);
 
     let mut job = Download::new(client.now());
     client.run("mission download", &mut job, Download::on_message, plain(Download::poll), |j, _| {
@@ -148,12 +149,12 @@ fn missions(client: &mut Client) {
     });
 
     let mut job = SetCurrent::new(client.now(), 7);
-    let told = |_: &SetCurrent, _: &Telemetry| Ok("item 7".to_owned());
-    client.run("set current", &mut job, |j, _, m| j.on_message(m), plain(SetCurrent::poll), told);
+    let describe = |_: &SetCurrent, _: &Telemetry| Ok("item 7".to_owned());
+    client.run("set current", &mut job, |j, _, m| j.on_message(m), plain(SetCurrent::poll), describe);
 
     let mut job = Clear::new(client.now(), MISSION);
-    let told = |_: &Clear, _: &Telemetry| Ok("counts nothing".to_owned());
-    client.run("mission clear", &mut job, Clear::on_message, plain(Clear::poll), told);
+    let describe = |_: &Clear, _: &Telemetry| Ok("counts nothing".to_owned());
+    client.run("mission clear", &mut job, Clear::on_message, plain(Clear::poll), describe);
 
     let mut job = Download::new(client.now());
     client.run("download of nothing", &mut job, Download::on_message, plain(Download::poll), |j, _| {
@@ -163,8 +164,8 @@ fn missions(client: &mut Client) {
 
     // What is flown later.
     let mut job = Upload::new(client.now(), items_of(route(4).into_iter()).unwrap());
-    let told = |_: &Upload, _: &Telemetry| Ok("6 items, read back".to_owned());
-    client.run("upload over nothing", &mut job, Upload::on_message, plain(Upload::poll), told);
+    let describe = |_: &Upload, _: &Telemetry| Ok("6 items, read back".to_owned());
+    client.run("upload over nothing", &mut job, Upload::on_message, plain(Upload::poll), describe);
 }
 
 fn points(client: &mut Client) {
@@ -185,8 +186,8 @@ fn points(client: &mut Client) {
     ] {
         let count = points.len();
         let mut job = LegacyUpload::new(client.now(), kind, points);
-        let told = |_: &LegacyUpload, _: &Telemetry| Ok(format!("{count} points, read back"));
-        client.run(name, &mut job, LegacyUpload::on_message, plain(LegacyUpload::poll), told);
+        let describe = |_: &LegacyUpload, _: &Telemetry| Ok(format!("{count} points, read back"));
+        client.run(name, &mut job, LegacyUpload::on_message, plain(LegacyUpload::poll), describe);
     }
 }
 
@@ -202,7 +203,7 @@ fn commands_on_the_ground(client: &mut Client) {
     let from = client.now();
     let ready =
         client.wait(Duration::from_secs(120), |t| t.ekf_position == Some(true) && t.position.is_some());
-    client.note("knows its position", from, ready.then(String::new).ok_or("not within 120 s".into()));
+    client.note("has a position", from, ready.then(String::new).ok_or("not within 120 s".into()));
     write(client, "as fast as time", Names::one("SIM_SPEEDUP"), Value::Real(1.0));
 
     let from = client.now();
@@ -281,7 +282,7 @@ fn flies(client: &mut Client) -> bool {
     progress == Progress::Done && high
 }
 
-/// Streams targets for six seconds, stops, and looks how long the aircraft takes to do so too.
+/// Streams targets for six seconds, stops, and measures how long the aircraft takes to stop too.
 fn stream_that_ends(
     client: &mut Client,
     name: &'static str,
@@ -407,7 +408,7 @@ fn lands(client: &mut Client) {
     client.note("landing", from, if down { Ok(words) } else { Err("still armed after 90 s".into()) });
 }
 
-/// Reboots. SITL of 3.5.7 acknowledges that and flies on; the job must say so, and the process is then
+/// Reboots. SITL of 3.5.7 acknowledges that and flies on; the job must report it, and the process is then
 /// started anew in its place.
 fn reboots(client: &mut Client) {
     let from = client.now();
@@ -442,7 +443,7 @@ fn reboots(client: &mut Client) {
         client.begin_again();
     }
     let noticed = client.wait(Duration::from_secs(30), |t| t.reboots > before);
-    let told = client.events.contains(&TelemetryEvent::Rebooted);
-    let words = format!("noticed: {noticed}, told as an event: {told}");
-    client.note("started anew", from, if noticed && told { Ok(words) } else { Err(words) });
+    let reported = client.events.contains(&TelemetryEvent::Rebooted);
+    let words = format!("noticed: {noticed}, reported as an event: {reported}");
+    client.note("started anew", from, if noticed && reported { Ok(words) } else { Err(words) });
 }

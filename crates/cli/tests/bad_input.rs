@@ -59,7 +59,7 @@ fn missions_that_cannot_be_flown() {
 
 /// Where the repository is not, the default mission is found, and any other file is refused by its path.
 #[test]
-fn a_fleet_outside_the_repository_lacks_only_what_it_is_told_to_read() {
+fn a_fleet_outside_the_repository_lacks_only_the_named_files() {
     let folder = tempfile::tempdir().unwrap();
     let fleet = |more: &[&str], parts: &[&str]| {
         let arguments = [&["bench", "fleet", "--ground", "127.0.0.1:0", "--uavs", "2"], more].concat();

@@ -25,10 +25,10 @@ struct Case {
 
 /// Aircraft stand in a row, or anywhere; slots are a grid, or anywhere. 10 m on the ground, 50 m in the air.
 fn cases(count: usize, seed: u64) -> [Case; 3] {
-    let mut luck = Pcg64Mcg::seed_from_u64(seed);
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let side = (count as f64).sqrt().ceil();
     let mut anywhere = |distance_m: f64| -> Vec<PlanePoint> {
-        let mut uniform = || ((luck.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * side * distance_m;
+        let mut uniform = || ((rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * side * distance_m;
         (0..count).map(|_| DVec2::new(uniform(), uniform()).into()).collect()
     };
     let row = |distance_m: f64| -> Vec<PlanePoint> {

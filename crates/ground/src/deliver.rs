@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_answers_expires_with_the_last_reason() {
+    async fn an_unanswered_command_expires_with_the_last_reason() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("bound"));
         drop(listener);

@@ -458,9 +458,7 @@ impl Fleet {
         let waits = match (wanted, status.phase) {
             (Wanted::Setup, Phase::Start) | (Wanted::Start, Phase::Ready) => true,
             // A setup that reached only some is pressed again: those that wait for a plan take it twice.
-            (Wanted::Setup, Phase::Preparing) => {
-                !status.flight_controller.armed && self.somebody_was_not_reached()
-            }
+            (Wanted::Setup, Phase::Preparing) => !status.flight_controller.armed && self.is_any_unreached(),
             _ => false,
         };
         // An aircraft that flies for itself and is past this delays no other.
@@ -485,7 +483,7 @@ impl Fleet {
         }
     }
 
-    fn somebody_was_not_reached(&self) -> bool {
+    fn is_any_unreached(&self) -> bool {
         self.aircraft.iter().any(|a| {
             a.status.as_ref().is_some_and(|status| status.phase == Phase::Start && !is_alone(status))
         })
@@ -702,7 +700,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_excluded_holds_up_nobodys_start() {
+    fn an_excluded_member_delays_no_start() {
         let (now, ledger) = (Instant::now(), Ledger::default());
         let mut fleet = two(now);
         assert!(fleet.in_swarm_with(B).is_err_and(|why| why.contains("no swarm flies")));
@@ -755,7 +753,7 @@ mod tests {
     }
 
     #[test]
-    fn who_flies_for_itself_waits_for_nobody_who_is_past_it() {
+    fn an_aircraft_on_its_own_mission_waits_for_none_that_is_past_it() {
         let (now, ledger) = (Instant::now(), Ledger::default());
         let mut fleet = two(now);
         let alone = |id: &str, state| AircraftStatus { swarm: None, ..status(id, state) };

@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn an_aircraft_first_heard_after_land_all_is_meant_too() {
+    fn land_all_includes_an_aircraft_first_received_afterwards() {
         let mut ledger = Ledger::default();
         ledger.admit(&request("l", Command::Land), 1000, all(&["a"]));
         assert_eq!(ledger.for_newcomer("a", 2000), None, "it has it");
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn exclusions_stand_beside_other_commands_and_beside_each_other() {
+    fn exclusions_are_independent_of_other_commands_and_of_each_other() {
         let mut ledger = Ledger::default();
         let exclude = |id: &str, member| request(id, Command::Exclude { member });
         let (b, c) = (VehicleId(0xb), VehicleId(0xc));
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_is_given_up_in_both_lanes() {
+    fn a_duplicate_is_no_longer_sent_to_in_both_lanes() {
         let mut ledger = Ledger::default();
         let reason = "two aircraft";
         ledger.admit(

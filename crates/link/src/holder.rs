@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_is_told_from_another_program_and_both_from_nobody() {
+    fn a_login_is_distinguished_from_another_program_and_from_a_free_device() {
         let root = Root::new("login");
         assert_eq!(holder(&root.device(), &root.0), None, "no /proc at all");
         root.process("1", "systemd", Path::new("/dev/null"));

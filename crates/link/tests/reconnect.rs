@@ -204,7 +204,7 @@ async fn a_busy_a_missing_and_an_unsuitable_device_each_have_their_message() {
 }
 
 #[tokio::test]
-async fn a_link_to_a_missing_device_says_so_once_and_keeps_trying() {
+async fn a_link_to_a_missing_device_reports_it_once_and_keeps_trying() {
     let mut link = Link::spawn("serial:/dev/ttyWINGBEAT:57600".parse().unwrap());
     assert!(down(&mut link).await.contains("no such device"));
     // Several attempts later the same reason has not been reported again.
@@ -243,7 +243,7 @@ fn watched(endpoint: &str) -> (Link, tokio::sync::watch::Receiver<u32>) {
 }
 
 #[tokio::test]
-async fn the_task_turns_on_a_silent_port_and_on_one_that_is_not_there() {
+async fn the_task_iterates_on_an_idle_port_and_on_one_that_is_not_there() {
     let listener = listen(([127, 0, 0, 1], 0).into());
     let (mut link, mut turns) = watched(&format!("tcp:{}", listener.local_addr().unwrap()));
     let (_silent, _) = listener.accept().await.unwrap();

@@ -63,7 +63,7 @@ fn cases() -> Vec<(&'static str, Error)> {
     case("too large", "a.waypoints", &"0".repeat(5_000_001));
     case("unknown format", "mission", "latitude;longitude\n");
     case("another version", "a.waypoints", "QGC WPL 120\n");
-    case("another format than the name says", "a.waypoints", "{\"fileType\": \"Plan\"}");
+    case("another format than the name implies", "a.waypoints", "{\"fileType\": \"Plan\"}");
     case("truncated line", "a.waypoints", "QGC WPL 110\n0\t1\t0\t16\t0\t0\t0");
     case("no waypoint", "a.waypoints", &wpl(&[HOME]));
     case("sequence", "a.waypoints", &altered("1\t", "2\t"));

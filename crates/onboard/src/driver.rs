@@ -197,7 +197,7 @@ impl<R: Radio> Driver<R> {
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
         loop {
             self.watchdog.feed();
-            self.tell_utc();
+            self.update_utc();
             if self.link.is_none() {
                 // The guardian has the port: there is no link task that could hang.
                 self.port.watchdog.feed();
@@ -254,7 +254,7 @@ impl<R: Radio> Driver<R> {
     }
 
     /// Hands the agent UTC: at the start, and when the clock was set.
-    fn tell_utc(&mut self) {
+    fn update_utc(&mut self) {
         let Ok(since_1970) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return };
         let (now, unix_us) = (self.clock.now(), since_1970.as_micros() as u64);
         let expected_us = self.utc.map(|(at, us)| us + now.since(at).as_micros() as u64);
@@ -574,7 +574,7 @@ impl<R: Radio> Driver<R> {
             self.held = held;
         }
         let status = status::aircraft(&now, &self.publisher.name, self.held_mission(&now), &self.daemon);
-        self.tell_fault(status.flight_controller.link_fault.as_ref());
+        self.log_fault(status.flight_controller.link_fault.as_ref());
         self.publisher.status.send_replace(Arc::new(status));
         self.published_at = KernelInstant::now();
         self.dirty = false;
@@ -582,7 +582,7 @@ impl<R: Radio> Driver<R> {
 
     /// Logs once what is wrong with the link. A closed port was logged before; a silence that is no longer
     /// than we are old is none.
-    fn tell_fault(&mut self, fault: Option<&LinkFault>) {
+    fn log_fault(&mut self, fault: Option<&LinkFault>) {
         if self.clock.now() < Instant::ZERO + LINK_TIMEOUT {
             return;
         }

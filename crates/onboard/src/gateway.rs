@@ -585,7 +585,7 @@ mod tests {
 
     /// Real sockets, so the kernel's time: idle tasks must iterate, and must be missed when they have ended.
     #[tokio::test]
-    async fn every_sockets_task_is_watched_turns_in_silence_and_is_late_when_it_is_gone() {
+    async fn every_sockets_task_is_watched_iterates_when_idle_and_is_late_when_it_is_gone() {
         let local = "127.0.0.1:0".parse().unwrap();
         let config = Config { udp: vec![Endpoint::UdpListen(local)], tcp: Some(local) };
         let mut liveness = Liveness::default();

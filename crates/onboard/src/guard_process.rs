@@ -143,7 +143,7 @@ impl Bound {
             // In this order: pulses that wait are read before the time since the last is judged.
             tokio::select! {
                 biased;
-                () = readable(process.daemon.as_ref()) => process.hear_daemon(),
+                () = readable(process.daemon.as_ref()) => process.receive_pulses(),
                 accepted = listener.accept(), if process.daemon.is_none() => process.accepted(accepted),
                 () = &mut stop, if stopping.is_none() => {
                     stopping = Some(KernelInstant::now());
@@ -154,10 +154,10 @@ impl Bound {
             }
             if KernelInstant::now() >= process.due() {
                 // What came meanwhile is read first.
-                process.hear_daemon();
+                process.receive_pulses();
                 process.feed(Input::Wake);
             }
-            process.mind_the_port();
+            process.update_port();
         }
         // Nobody minds a file that is gone already.
         let _ = fs::remove_file(socket);
@@ -230,7 +230,7 @@ impl Process {
         self.feed(Input::Connected);
     }
 
-    fn hear_daemon(&mut self) {
+    fn receive_pulses(&mut self) {
         let mut buffer = [0; 64 * PULSE_LEN];
         while let Some(daemon) = &mut self.daemon {
             match daemon.stream.try_read(&mut buffer) {
@@ -289,7 +289,7 @@ impl Process {
     }
 
     /// The port is open exactly while the guardian wants it.
-    fn mind_the_port(&mut self) {
+    fn update_port(&mut self) {
         match (self.guardian.wants_port(), self.link.is_some()) {
             (true, false) => self.link = Some(Link::spawn(self.settings.endpoint.clone())),
             (false, true) => {

@@ -85,7 +85,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         env!("CARGO_PKG_VERSION"),
         handle.address()
     );
-    tell_systemd(&[NotifyState::Ready]);
+    notify_systemd(&[NotifyState::Ready]);
 
     let asked = async {
         tokio::select! {
@@ -93,13 +93,13 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             _ = interrupt.recv() => "SIGINT",
         }
     };
-    let feeding = watchdog::run(tasks, handle.status(), sd_notify::watchdog_enabled(), tell_systemd);
+    let feeding = watchdog::run(tasks, handle.status(), sd_notify::watchdog_enabled(), notify_systemd);
     let ended = tokio::select! {
         name = asked => Ok(name),
         why = handle.ended() => Err(why),
         () = feeding => Err("the driver ended".to_owned()),
     };
-    tell_systemd(&[NotifyState::Stopping]);
+    notify_systemd(&[NotifyState::Stopping]);
     match ended {
         Ok(name) => {
             tracing::info!("stopping: {name}");
@@ -114,7 +114,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Without systemd no process waits for the notification, which is no error.
-fn tell_systemd(states: &[NotifyState<'_>]) {
+fn notify_systemd(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "systemd was not notified");
     }

@@ -141,7 +141,7 @@ mod tests {
 
     /// What the interface promises is what is checked.
     #[test]
-    fn the_document_says_how_many_waypoints_are_taken() {
+    fn the_document_states_how_many_waypoints_are_taken() {
         let document = include_str!("../../../docs/openapi/wingbeatd.json");
         let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
         let upload = &document["components"]["schemas"]["MissionUpload"];

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn an_aircraft_that_knows_nothing_claims_nothing() {
+    fn an_aircraft_without_telemetry_reports_no_values() {
         let api = aircraft(&status(), "one", None, &DaemonStatus::default());
         assert_eq!((api.id.as_str(), api.time_ms), ("00b827eb01020304", 3_000));
         assert_eq!(api.flight_controller.link, api::LinkState::NeverSeen);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn nearness_is_shown_once_somebody_was_heard() {
+    fn separation_is_shown_once_a_beacon_was_received() {
         let mut status = status();
         assert_eq!(aircraft(&status, "one", None, &DaemonStatus::default()).separation, None);
         let near = |distance_m| separation::Near {

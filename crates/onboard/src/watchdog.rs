@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_asked_to_be_fed_is_not_fed() {
+    async fn without_a_watchdog_period_systemd_is_not_notified() {
         let mut tasks = Liveness::default();
         let _one = tasks.task("one", SECOND);
         let (sender, status) = watch::channel(Arc::new(a_status()));

@@ -318,7 +318,7 @@ async fn lost_frames() {
 }
 
 #[tokio::test]
-async fn an_autopilot_that_does_not_hear_us() {
+async fn an_autopilot_that_does_not_receive_us() {
     let mut aircraft = Aircraft::with(Play { parameters: [].into(), ..Play::default() });
     assert_eq!(
         aircraft.line("answers").await,

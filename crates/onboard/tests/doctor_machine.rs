@@ -206,7 +206,7 @@ async fn a_running_daemon_is_asked_and_keeps_its_line() {
 }
 
 #[tokio::test]
-async fn a_running_daemon_without_telemetry_says_so() {
+async fn a_running_daemon_without_telemetry_is_reported() {
     let mut aircraft = Aircraft::with(Play { mute: true, ..Play::default() });
     aircraft.endpoint = format!("serial:{}:921600", aircraft.device().display());
     aircraft.http = "127.0.0.1:0".into();
@@ -232,7 +232,7 @@ async fn a_running_daemon_without_telemetry_says_so() {
 }
 
 #[tokio::test]
-async fn the_daemon_tells_silence_noise_and_a_closed_port_apart() {
+async fn the_daemon_distinguishes_no_data_noise_and_a_closed_port() {
     use wingbeat_api::LinkFaultKind::{NoMavlink, PortClosed, Silent};
     for (play, expected) in [
         (Some(Play { mute: true, ..Play::default() }), Silent),

@@ -45,7 +45,7 @@ fn analyze(arguments: &[&str], units: &[PathBuf]) -> Option<Output> {
 }
 
 #[test]
-fn every_line_of_the_units_is_one_that_systemd_knows() {
+fn every_line_of_the_units_is_accepted_by_systemd() {
     let (folder, units) = units();
     // Without recursive-errors an unknown key would pass.
     let verify = ["verify", "--man=no", "--recursive-errors=yes"];

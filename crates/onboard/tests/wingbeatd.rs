@@ -154,7 +154,7 @@ fn running(command: &mut Command) -> (Child, SocketAddr, std::thread::JoinHandle
 }
 
 #[tokio::test]
-async fn it_serves_tells_systemd_and_ends_when_asked() {
+async fn it_serves_notifies_systemd_and_ends_when_asked() {
     let files = files("serial:/dev/ttyWINGBEAT:57600", "");
     let path = files.folder.path().join("notify");
     let systemd = UnixDatagram::bind(&path).unwrap();

@@ -1,4 +1,4 @@
-//! What every protocol's numbers have in common: who we are, the fence, and which numbers cannot be flown.
+//! What the configurations of all protocols have in common: this aircraft's id, the fence, and the limits of numbers.
 //! Each limit is judged here or in the protocol's own configuration, and nowhere a second time.
 
 use core::fmt;
@@ -8,9 +8,9 @@ use wingbeat_wire::{Point, SWARM_MAX, VehicleId};
 
 use crate::{FenceError, Protocol};
 
-/// The numbers of one protocol, from which its flights are made.
+/// The configuration of one protocol, from which its machine is made.
 pub trait Configuration {
-    /// The protocol of one flight.
+    /// The state machine of the protocol; one is made for each flight.
     type Machine: Protocol;
     /// Section of the configuration file that has its keys.
     const SECTION: &'static str;
@@ -23,7 +23,7 @@ pub trait Configuration {
     /// # Errors
     /// The first number that cannot be flown.
     fn check(&self) -> Result<(), ConfigError>;
-    /// A fresh flight of an aircraft on the ground. All its chance comes from `seed`.
+    /// The machine for an aircraft on the ground. All its random numbers come from `seed`.
     fn begin(&self, seed: u64, now: Instant) -> Self::Machine;
 }
 

@@ -43,7 +43,7 @@ pub enum Denied {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Calls under one id come from two positions.
-    #[error("{0}: heard from two places at once, two aircraft with this id")]
+    #[error("{0}: received from two positions, two aircraft with this id")]
     DuplicateId(VehicleId),
     /// More aircraft call than the swarm has.
     #[error("{id} calls too: more aircraft than the {expected} of this swarm")]
@@ -54,7 +54,7 @@ pub enum Denied {
         expected: usize,
     },
     /// Fewer aircraft call than the swarm has.
-    #[error("heard {found} of {expected} aircraft")]
+    #[error("received from {found} of {expected} aircraft")]
     Missing {
         /// Aircraft that called, with the master.
         found: usize,
@@ -79,7 +79,7 @@ pub enum Denied {
     /// All follow the aircraft that would be excluded.
     #[error("exclude {0}: a pilot flies it and all follow it")]
     Followed(VehicleId),
-    /// The protocol knows no swarm.
+    /// The protocol has no swarm.
     #[error("exclude {0}: no swarm, this aircraft flies for itself")]
     NoSwarm(VehicleId),
     /// The command is the agent's own: it never reaches a protocol.

@@ -1,7 +1,7 @@
 //! The coordination protocols, as pure state machines.
 //!
 //! A protocol is handed one [`Input`] at a time together with the time and answers with a bounded list
-//! of [`Action`]s. It knows no MAVLink and no bytes: an order is "fly there", a message is a value. The
+//! of [`Action`]s. It has no MAVLink and no bytes: an order is "fly there", a message is a value. The
 //! agent turns orders into MAVLink and messages into datagrams.
 //!
 //! [`mission`] flies a mission and nothing else; [`mbcap`] keeps aircraft on missions of their own apart
@@ -71,7 +71,7 @@ impl core::fmt::Write for Cut<'_> {
     }
 }
 
-/// What a protocol knows of its own aircraft.
+/// What a protocol is given of its own aircraft.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Telemetry {
     /// Present position.
@@ -89,7 +89,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// The place as it is told to others.
+    /// The position as it is broadcast.
     pub fn point(&self) -> Point {
         Point {
             latitude_e7: self.position.latitude_e7,
@@ -186,7 +186,7 @@ pub enum Severity {
 pub enum Action {
     /// Command the aircraft.
     Order(Order),
-    /// Say something to everybody in range.
+    /// Broadcast a message.
     Broadcast {
         /// Which flight it belongs to.
         flight: u32,
@@ -200,7 +200,7 @@ pub enum Action {
 }
 
 /// One input asks at most: a refusal, two state changes with an order and a line each, and the two
-/// messages of one talk.
+/// messages of one broadcast.
 pub type Actions = heapless::Vec<Action, 8>;
 
 /// The bound of [`Actions`] holds what one input can ask: see there.

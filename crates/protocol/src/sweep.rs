@@ -1,8 +1,8 @@
 //! Sweep: a swarm searches an area in parallel lanes. Every aircraft is handed the same area and cuts its own
-//! strip from it; nobody needs to hear anybody. The worked example of `docs/protocols/writing-one.md`.
+//! strip from it; no messages are exchanged. The worked example of `docs/protocols/writing-one.md`.
 //!
 //! The operator's mission is the area, by three corners: the lanes lead from the first to the second, and the
-//! strips lie beside each other from the second to the third.
+//! strips lie side by side from the second to the third.
 //!
 //! ```text
 //!      second corner          third corner
@@ -13,7 +13,7 @@
 //!        aircraft 0 │ aircraft 1 │ ...    strips
 //! ```
 //!
-//! It promises that all lanes lie evenly beside each other over the whole area, no farther apart than asked,
+//! It promises that all lanes lie evenly side by side over the whole area, no farther apart than asked,
 //! and what [`Mission`] promises, which flies each strip.
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl SwarmView {
     pub const ALONE: Self = Self { leader: false, leader_id: None, size: 1, formation: "none", slot: None };
 }
 
-/// A member of the swarm that is lost, has left or is excluded, as this aircraft knows it.
+/// A member of the swarm that is lost, has left or is excluded, as this aircraft has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The member.
@@ -120,7 +120,7 @@ pub struct Absent {
 /// Lost, left and excluded members, by slot.
 pub type Absentees = heapless::Vec<Absent, SWARM_MAX>;
 
-/// The formation as the aircraft that plans knows it.
+/// The formation as the aircraft that plans has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormationView {
     /// Distance between slots, metres.
@@ -144,7 +144,7 @@ pub struct SlotView {
     pub place: Point,
 }
 
-/// What a protocol that avoids others knows and does.
+/// State of a protocol that avoids others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvoidanceView {
     /// Its state.

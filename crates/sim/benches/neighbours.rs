@@ -1,10 +1,10 @@
 //! What a hundred neighbours cost one aircraft: the agent's share of one core, and its allocations, while it
-//! flies its mission and hears 100 others at 5 Hz.
+//! flies its mission and receives 100 others at 5 Hz.
 //!
 //! The flight is flown once against a simulated flight controller, and every input of the agent is kept. What
 //! is measured is the replay: a fresh agent is handed the same inputs at the same times and must give the same
 //! bytes. So the share is the agent's alone: MAVLink both ways, beacons, protocol, and nothing of the world.
-//! Others fly 60 m higher, which is near enough to be looked at and too high to be a conflict.
+//! Others fly 60 m higher, which is near enough to be checked and too high to be a conflict.
 //!
 //! Three skies: others spread over 5 × 5 km; all of them within 250 m, where no beacon can be passed over
 //! for its distance; and the first with one sender more, which sends 2000 beacons a second.
@@ -20,15 +20,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Input, Outputs, Phase, Reply, StateId};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{Mbcap, mbcap};
-use wingbeat_sim::chance::{self, Pcg64Mcg};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
+use wingbeat_sim::rng::{self, Pcg64Mcg};
 use wingbeat_wire::{Beacon, Datagram, Location, Message, Point, Refused, VehicleId};
 
 const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 const SEED: u64 = 1;
 const OTHERS: u64 = 100;
 const SPEED_M_S: f64 = 10.0;
-/// What is told of ahead at that speed: the current location and 12 more.
+/// Locations predicted at that speed: the current location and 12 more.
 const LOCATIONS: u16 = 13;
 const HOP_S: f64 = 0.5;
 const BEACON_PERIOD: Duration = Duration::from_millis(200);
@@ -39,7 +39,7 @@ const HEIGHT_MM: i32 = 30_000;
 /// On the mission well before this.
 const WARM_UP: Duration = Duration::from_secs(40);
 const MEASURED: Duration = Duration::from_secs(300);
-/// The mean of so many replays is told: the kernel reckons time on a core in steps of milliseconds.
+/// The mean of so many replays is printed: the kernel reckons time on a core in steps of milliseconds.
 const REPLAYS: usize = 5;
 
 /// The system's allocator, counted.
@@ -47,7 +47,7 @@ struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every call goes on to the system's allocator as it came; counting touches no memory but the counter.
+// SAFETY: every call is passed on to the system's allocator as it came; counting touches no memory but the counter.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -154,7 +154,7 @@ struct Other {
 
 impl Other {
     fn new(id: u64, half_m: f64, period: Duration, generator: &mut Pcg64Mcg) -> Self {
-        let mut within = |most: f64| (2.0 * chance::uniform(generator) - 1.0) * most;
+        let mut within = |most: f64| (2.0 * rng::uniform(generator) - 1.0) * most;
         Self {
             id: VehicleId(id),
             at: DVec2::new(within(half_m), within(half_m)),
@@ -197,10 +197,10 @@ impl Other {
     }
 }
 
-/// Flies, and keeps what the agent was told.
+/// Flies, and records the agent's inputs.
 fn fly(sky: &Sky) -> Result<RecordedFlight, Box<dyn Error>> {
     let frame = Frame::new(ORIGIN);
-    let mut generator = chance::child(SEED, "others", 0);
+    let mut generator = rng::child(SEED, "others", 0);
     let mut others: Vec<Other> =
         (1..=OTHERS).map(|i| Other::new(100 + i, sky.half_m, BEACON_PERIOD, &mut generator)).collect();
     if sky.storm {
@@ -219,7 +219,7 @@ fn fly(sky: &Sky) -> Result<RecordedFlight, Box<dyn Error>> {
         out.reply.take()
     };
 
-    // To and fro within 100 m, so that whoever is near stays near.
+    // To and fro within 100 m, so that an aircraft that is near stays near.
     let route: Vec<Point> = (0..100)
         .map(|i| {
             let place =

@@ -1,14 +1,14 @@
 //! The virtual radio channel: which aircraft receive a broadcast, and when.
 //!
-//! Three published models of reach (thesis section 4.1.3). Chance is drawn per packet, or once per pair
+//! Three published models of reach (thesis section 4.1.3). Losses are drawn per packet, or once per pair
 //! and second and then the same in both directions, as the reference implementation does: a lost second
 //! loses every datagram in it. One child generator per link, so that traffic on one link never changes
 //! the random draws of another.
 
 use wingbeat_geo::{DVec3, Duration, Instant};
 
-use crate::chance::{self, Children, Pcg64Mcg};
 use crate::faults::{Disturbances, Fault};
+use crate::rng::{self, Children, Pcg64Mcg};
 
 /// How far radio reaches.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,7 +118,7 @@ pub const REACHES: usize = 26;
 impl Channel {
     /// A channel among `count` radios.
     pub fn new(model: Model, draw: Draw, seed: u64, count: usize) -> Self {
-        let links = (0..count * count).map(|link| chance::child(seed, "radio packet", link as u64)).collect();
+        let links = (0..count * count).map(|link| rng::child(seed, "radio packet", link as u64)).collect();
         Self {
             model,
             draw,
@@ -173,7 +173,7 @@ impl Channel {
 
     fn draw(&mut self, now: Instant, from: usize, to: usize) -> f64 {
         match self.draw {
-            Draw::PerPacket => chance::uniform(&mut self.links[from * self.count + to]),
+            Draw::PerPacket => rng::uniform(&mut self.links[from * self.count + to]),
             Draw::PerSecond => {
                 let second = now.as_micros() / 1_000_000;
                 let (known, drawn) = self.drawn[from * self.count + to];
@@ -181,7 +181,7 @@ impl Channel {
                     return drawn;
                 }
                 let pair = (from.min(to) * self.count + from.max(to)) as u64;
-                let drawn = chance::uniform(&mut self.seconds.child(pair << 32 | second));
+                let drawn = rng::uniform(&mut self.seconds.child(pair << 32 | second));
                 self.drawn[from * self.count + to] = (second, drawn);
                 self.drawn[to * self.count + from] = (second, drawn);
                 drawn

@@ -1,7 +1,7 @@
 //! Encounters: how near two aircraft came, each time that they came near each other.
 //!
 //! An encounter begins when two flying aircraft are nearer than 30 m and ends when they are 60 m apart, so
-//! two that circle each other count once. Two measures stand beside each other: the closest approach in
+//! two that circle each other count once. There are two measures: the closest approach in
 //! space within each interval between two samples (nothing slips between samples), and what the thesis'
 //! simulator would have seen, which samples the distance over ground and the heights twice a second.
 
@@ -31,7 +31,7 @@ pub struct Encounter {
     pub closest_m: f64,
     /// How close over ground at the thesis' samples; infinite if it never saw them at similar heights.
     pub sampled_m: f64,
-    /// Whether one of them was coming down at the end of its mission when they were closest.
+    /// Whether one of them was landing at the end of its mission when they were closest.
     pub landing: bool,
 }
 
@@ -50,7 +50,7 @@ impl Encounters {
         &self.all
     }
 
-    /// Looks at where all were and are.
+    /// Compares the positions before and now.
     pub(crate) fn sample(&mut self, now: Instant, last: &[Sample], samples: &[Sample]) {
         let count = samples.len();
         self.open.resize(count * count, None);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thesis_rule_misses_what_happens_between_its_looks() {
+    fn the_thesis_rule_misses_what_happens_between_its_samples() {
         // Its samples fall on -100, -90, … -10, 0: seen; shifted by 5 m it sees 5 m at best.
         assert_eq!(fly(3.0, 50.0)[0].sampled_m, 3.0);
         let mut encounters = Encounters::default();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_on_the_ground_meets_nobody() {
+    fn an_aircraft_on_the_ground_has_no_encounter() {
         let mut encounters = Encounters::default();
         let landed = Sample { landed: true, ..at(3.0, 0.0) };
         encounters.sample(Instant::ZERO, &[at(0.0, 0.0), landed], &[at(0.0, 0.0), landed]);

@@ -4,7 +4,7 @@
 use wingbeat_agent::guardian::{self, Guardian, Pulse, Then};
 use wingbeat_geo::{Duration, Instant};
 
-use crate::chance::{self, Pcg64Mcg};
+use crate::rng::{self, Pcg64Mcg};
 
 /// One thing that goes wrong. What has an `until` ends then; [`Instant::NEVER`] stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub enum Fault {
         /// When it works again.
         until: Instant,
     },
-    /// Datagrams are lost on every link, beside what distance loses, each by a draw of its own.
+    /// Datagrams are lost on every link, in addition to those lost by distance, each by a draw of its own.
     Loss {
         /// Share lost, 0 to 1.
         share: f64,
@@ -75,7 +75,7 @@ impl Disturbances {
         match fault {
             Fault::CompanionDies { .. } | Fault::Falls { .. } => return,
             Fault::Loss { .. } if self.links.is_empty() => {
-                let child = |link| chance::child(self.seed, "radio fault", link as u64);
+                let child = |link| rng::child(self.seed, "radio fault", link as u64);
                 self.links = (0..self.count * self.count).map(child).collect();
             }
             Fault::RadioSilent { .. }
@@ -104,11 +104,11 @@ impl Disturbances {
             // Each draws, whatever the one before it has decided: the draws do not depend on their order.
             lost |= match *fault {
                 Fault::RadioSilent { vehicle, .. } => vehicle == from || vehicle == to,
-                Fault::Loss { share, .. } => chance::uniform(&mut links[from * count + to]) < share,
+                Fault::Loss { share, .. } => rng::uniform(&mut links[from * count + to]) < share,
                 Fault::Bursts { share, stretch, .. } => {
                     let pair = (from.min(to) * count + from.max(to)) as u64;
                     let number = now.as_micros() / (stretch.as_micros() as u64).max(1);
-                    chance::uniform(&mut chance::child(seed, "radio burst", pair << 32 | number)) < share
+                    rng::uniform(&mut rng::child(seed, "radio burst", pair << 32 | number)) < share
                 }
                 Fault::Partition { group, .. } => (group >> from ^ group >> to) & 1 == 1,
                 Fault::CompanionDies { .. } | Fault::Falls { .. } => false,

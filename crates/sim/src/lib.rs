@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
-pub mod chance;
 pub mod channel;
 pub mod encounters;
 pub mod faults;
@@ -12,4 +11,5 @@ pub mod following;
 pub mod motion;
 pub mod observer;
 pub mod pilot;
+pub mod rng;
 pub mod world;

@@ -39,7 +39,7 @@ pub struct Sample {
 pub struct AircraftFigures {
     /// From arming to disarming, seconds.
     pub flight_time_s: f64,
-    /// Way flown, metres.
+    /// Distance flown, metres.
     pub distance_m: f64,
     /// Mean distance between where it was and where it should have been from the leader, during the
     /// mission (thesis equation 6.3), metres.
@@ -127,7 +127,7 @@ const SPEED_LEAST_M_S: f64 = 0.5;
 /// More than a distance is wrong by rounding, metres.
 const ROUNDING_M: f64 = 1e-6;
 
-/// Looks at all aircraft, again and again.
+/// Samples all aircraft periodically.
 pub struct Observer {
     collision_distance_m: f64,
     last: Option<(Instant, Vec<Sample>)>,
@@ -158,7 +158,7 @@ impl Observer {
         }
     }
 
-    /// Looks. Call it often: every 100 ms.
+    /// Takes a sample. Call it every 100 ms.
     ///
     /// # Panics
     /// If the number of samples is not the number of aircraft.
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_between_two_looks_is_seen() {
+    fn a_pass_between_two_samples_is_seen() {
         let mut observer = Observer::new(2, 5.0);
         observer.sample(
             Instant::ZERO,
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_far_away_at_both_looks_and_passed_between_them_is_seen() {
+    fn a_pass_of_aircraft_far_apart_at_both_samples_is_seen() {
         let mut observer = Observer::new(3, 5.0);
         for (second, third_m) in [(0, 300.0), (1, 300.0), (2, -300.0)] {
             if second == 2 {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leads_from_another_slot_than_the_middle_is_measured_from_there() {
+    fn a_leader_in_another_slot_than_the_middle_is_measured_from_there() {
         let mut observer = Observer::new(2, 5.0);
         let mut leader = flying(50.0, 2.0, Phase::Moving, true);
         leader.slot_offset = Some(DVec3::new(50.0, 0.0, 0.0));

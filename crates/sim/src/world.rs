@@ -53,7 +53,7 @@ enum Scheduled {
     Tick,
     /// The checkers sample.
     Check,
-    /// A datagram arrives, at all of these at once and in this order.
+    /// A datagram arrives, at all of these at the same time, in this order.
     Arrival { to: Vec<usize>, bytes: Arc<[u8]> },
     /// An agent wanted waking.
     Wake { vehicle: usize },
@@ -63,7 +63,7 @@ enum Scheduled {
     Fault { index: usize },
 }
 
-/// A line that an agent logged.
+/// An entry of an agent's log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logged {
     /// Simulated time.
@@ -111,7 +111,7 @@ pub struct World {
     /// Entries scheduled so far.
     serial: u64,
     observer: Observer,
-    /// When each flight controller ticks next: beside the controllers, which are large, so that looking for
+    /// When each flight controller ticks next: apart from the controllers, which are large, so that finding
     /// those that are due is cheap.
     ticks_at: Vec<Instant>,
     /// Which places in `positions` are behind the truth.
@@ -126,7 +126,7 @@ pub struct World {
     /// Changes of state since they were taken last; nothing is kept before the first request.
     changes: Option<Vec<Change>>,
     outputs: Outputs,
-    /// Whether what goes to a flight controller waits until it has spoken, and what waits.
+    /// Whether what goes to a flight controller waits until it has sent, and what waits.
     replies_only: bool,
     waiting: Vec<Vec<u8>>,
     bytes: Vec<u8>,
@@ -414,7 +414,7 @@ impl World {
     /// From now on what an agent sends to its flight controller arrives when that has next sent something that
     /// the reference implementation's would have sent: there one thread reads a frame, then writes what is to be
     /// written. It delays an order by up to the time between two frames.
-    pub fn speak_when_spoken_to(&mut self) {
+    pub fn send_replies_only(&mut self) {
         self.replies_only = true;
     }
     /// The time now.
@@ -448,11 +448,11 @@ impl World {
     pub fn is_left_alone(&self, vehicle: usize) -> bool {
         matches!(self.vehicles[vehicle].companion, Companion::Dead(None))
     }
-    /// The truth of one aircraft, whatever its agent believes.
+    /// The true state of one aircraft.
     pub fn truth(&self, vehicle: usize) -> Truth {
         self.vehicles[vehicle].controller.truth()
     }
-    /// One aircraft's agent, to read what it believes. A dead one's beliefs are those of its last moment.
+    /// One aircraft's agent, to read its state. That of a dead companion stays as it was last.
     pub fn agent_of(&self, vehicle: usize) -> &Agent {
         &self.vehicles[vehicle].agent
     }
@@ -483,7 +483,7 @@ impl World {
     pub fn phase(&self, vehicle: usize) -> Phase {
         self.vehicles[vehicle].agent.view().phase
     }
-    /// How near one aircraft believes that others were.
+    /// Distances to other aircraft as one aircraft's monitor has them.
     pub fn separation_figures(&self, vehicle: usize) -> Figures {
         self.vehicles[vehicle].agent.separation_figures()
     }
@@ -530,7 +530,7 @@ impl World {
 
 /// Whether one of these frames would have come to the reference implementation too, which writes only after it has
 /// read a frame. It asks for positions four times a second and for the extended status once, which ArduCopter 3.5.7
-/// sends all at once, so that one of that group stands for all. Other streams are asked for by our agent alone.
+/// sends all together, so that one of that group stands for all. Other streams are requested by our agent alone.
 fn lets_the_reference_write(frames: &[u8]) -> bool {
     let mut lets = false;
     Decoder::default().push(frames, |frame| {
@@ -566,7 +566,7 @@ mod tests {
     };
 
     #[test]
-    fn what_only_our_agent_asks_for_lets_nobody_write() {
+    fn streams_that_only_our_agent_requests_do_not_trigger_a_write() {
         let frames = |messages: &[MavMessage]| {
             let header = MavHeader { system_id: 1, component_id: 1, sequence: 0 };
             let mut all = Vec::new();

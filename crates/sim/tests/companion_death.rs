@@ -38,14 +38,14 @@ const REST_M_S: f64 = 0.5;
 /// Whoever commands the aircraft until it dies.
 trait Companion {
     /// Bytes from the autopilot, or a wake-up; bytes for the autopilot out.
-    fn turn(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>);
+    fn tick(&mut self, now: Instant, received: &[u8], out: &mut Vec<u8>);
     fn pulse(&self, now: Instant) -> Pulse;
     fn finished(&self) -> bool;
 }
 
 impl Companion for Muscop {
-    fn turn(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>) {
-        self.step(now, heard, out);
+    fn tick(&mut self, now: Instant, received: &[u8], out: &mut Vec<u8>) {
+        self.step(now, received, out);
     }
     fn pulse(&self, now: Instant) -> Pulse {
         self.agent.pulse(now)
@@ -56,8 +56,8 @@ impl Companion for Muscop {
 }
 
 impl Companion for Scripted {
-    fn turn(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>) {
-        self.step(now, heard, out);
+    fn tick(&mut self, now: Instant, received: &[u8], out: &mut Vec<u8>) {
+        self.step(now, received, out);
     }
     fn pulse(&self, _now: Instant) -> Pulse {
         Pulse {
@@ -99,14 +99,14 @@ struct GuardedFlight<C> {
     guarded: bool,
     controller: FlightController,
     signing: Option<SigningPort>,
-    told: Option<Pulse>,
-    told_at: Instant,
+    pulse: Option<Pulse>,
+    pulse_at: Instant,
     wanted_at: Option<Instant>,
     port_open: bool,
 }
 
 /// The flight controller's port where signing is required: what is not signed with the key, or not later
-/// than the frame before it, does not reach it; what it says is signed.
+/// than the frame before it, does not reach it; what it sends is signed.
 struct SigningPort {
     decoder: Decoder,
     signer: Signer,
@@ -129,11 +129,11 @@ impl SigningPort {
             controller.receive(&plain);
         });
     }
-    /// As ArduPilot, it stamps with nothing older than what it has heard.
-    fn sign(&mut self, said: &[u8]) -> Vec<u8> {
+    /// As ArduPilot, it stamps with nothing older than what it has received.
+    fn sign(&mut self, sent: &[u8]) -> Vec<u8> {
         self.signer.advance(self.decoder.verifier().unwrap().newest());
         let mut signed = Vec::new();
-        Decoder::default().push(said, |frame| {
+        Decoder::default().push(sent, |frame| {
             let mut bytes = heapless::Vec::<u8, 300>::new();
             encode_signed(frame.header, &frame.message, &mut self.signer, &mut bytes).unwrap();
             signed.extend_from_slice(&bytes);
@@ -171,8 +171,8 @@ impl<C: Companion> GuardedFlight<C> {
             guarded: true,
             signing: signing.map(|_| SigningPort::new()),
             controller: FlightController::new(config, 3, Instant::ZERO),
-            told: None,
-            told_at: Instant::ZERO,
+            pulse: None,
+            pulse_at: Instant::ZERO,
             wanted_at: None,
             port_open: false,
         };
@@ -201,17 +201,17 @@ impl<C: Companion> GuardedFlight<C> {
     /// Twenty milliseconds.
     fn tick(&mut self) {
         self.now = self.now + TICK;
-        let mut heard = Vec::new();
-        self.controller.advance(self.now, &mut heard);
+        let mut received = Vec::new();
+        self.controller.advance(self.now, &mut received);
         if let Some(port) = &mut self.signing {
-            heard = port.sign(&heard);
+            received = port.sign(&received);
         }
         if let Some(companion) = &mut self.companion {
             let mut out = Vec::new();
-            companion.turn(self.now, &heard, &mut out);
+            companion.tick(self.now, &received, &mut out);
             let pulse = companion.pulse(self.now);
-            if self.told != Some(pulse) || self.now >= self.told_at + guardian::PULSE_PERIOD {
-                (self.told, self.told_at) = (Some(pulse), self.now);
+            if self.pulse != Some(pulse) || self.now >= self.pulse_at + guardian::PULSE_PERIOD {
+                (self.pulse, self.pulse_at) = (Some(pulse), self.now);
                 self.guard(guardian::Input::Pulse(pulse));
             }
             self.receive(&out);
@@ -225,8 +225,8 @@ impl<C: Companion> GuardedFlight<C> {
             (true, Some(_)) => {}
             (false, _) => (self.wanted_at, self.port_open) = (None, false),
         }
-        if self.port_open && !heard.is_empty() {
-            self.guard(guardian::Input::Autopilot(&heard));
+        if self.port_open && !received.is_empty() {
+            self.guard(guardian::Input::Autopilot(&received));
         }
         if self.now >= self.guardian.poll_timeout() {
             self.guard(guardian::Input::Wake);
@@ -332,7 +332,7 @@ fn check(what: &str, profile: Profile, bounds: &Bounds, at: Duration, outcome: O
     let case = format!("{what}, {profile:?}, death at {:.1} s: {outcome:?}", at.as_secs_f64());
     assert!(outcome.released, "the guardian lets go: {case}");
     if !outcome.commanding {
-        assert!(outcome.brake_at.is_none(), "whoever was not commanding is not succeeded: {case}");
+        assert!(outcome.brake_at.is_none(), "a companion that was not commanding is not succeeded: {case}");
         return;
     }
     if let Some(rest) = outcome.rest_at {
@@ -430,15 +430,15 @@ fn a_mission_in_auto_on_4_6_2() {
     auto(Profile::Copter462, &BOUNDS);
 }
 
-/// A companion beside which somebody beats as the ground station.
+/// A companion next to a ground station that sends heartbeats.
 struct Beating<C> {
     companion: C,
     due: Instant,
 }
 
 impl<C: Companion> Companion for Beating<C> {
-    fn turn(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>) {
-        self.companion.turn(now, heard, out);
+    fn tick(&mut self, now: Instant, received: &[u8], out: &mut Vec<u8>) {
+        self.companion.tick(now, received, out);
         if now >= self.due {
             self.due = now + Duration::from_secs(1);
             let beat = MavMessage::HEARTBEAT(HEARTBEAT_DATA {
@@ -558,7 +558,7 @@ fn in_auto_only_4_x_has_a_failsafe_that_brings_it_home() {
 }
 
 #[test]
-fn without_any_layer_setup_is_refused_and_says_which_it_looked_for() {
+fn without_any_layer_setup_is_refused_and_names_those_it_checked() {
     for (profile, action, held, why) in [
         (Profile::Copter462, 0.0, true, "FS_GCS_ENABLE is 0"),
         (Profile::Copter357, 1.0, false, "no console holds the lease"),
@@ -624,7 +624,7 @@ fn what_the_guardian_signs_is_accepted_after_what_the_daemon_signed() {
         assert!(port.accepted() > before + 20, "heartbeats and both modes: {}", port.accepted() - before);
         let refused = port.decoder.refused().signature.total();
         // Without a clock, the heartbeat that opens the port is stamped with nothing; before it asks for a
-        // mode it has heard how late it is.
+        // mode it has received the time.
         assert_eq!(refused, u32::from(!clock_is_set), "{profile:?}, clock set: {clock_is_set}");
     }
 }

@@ -107,40 +107,40 @@ fn two_that_meet_face_to_face_pass_each_other_and_both_arrive() {
             states[0].contains(&StateId::GoOnPlease) && states[1].contains(&StateId::Overtaking),
             "{states:?}"
         );
-        // What each believes of the other is what was.
+        // What each measured of the other is what was.
         for i in 0..2 {
-            let believed = world.separation_figures(i);
-            let least = believed.least.unwrap();
-            assert_eq!((believed.alarms, believed.rule_collisions), (0, 0), "{believed:?}");
+            let measured = world.separation_figures(i);
+            let least = measured.least.unwrap();
+            assert_eq!((measured.alarms, measured.rule_collisions), (0, 0), "{measured:?}");
             assert!((least.distance_m - figures.separation_min_m).abs() < 0.1, "{least:?} {figures:?}");
             let line = format!("closest to {}: {:.1} m", least.id, least.distance_m);
-            let said = world.log().iter().filter(|l| l.vehicle == i && l.entry.text.starts_with(&line));
-            assert_eq!(said.count(), 1, "{line}");
+            let logged = world.log().iter().filter(|l| l.vehicle == i && l.entry.text.starts_with(&line));
+            assert_eq!(logged.count(), 1, "{line}");
         }
     }
 }
 
 #[test]
-fn who_flies_into_another_is_warned_in_time_and_told_what_happened() {
+fn a_collision_is_warned_of_in_time_and_reported() {
     let (a, b) = (DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0));
     let mut world = world(&[&[a, b], &[b, a]], blind, 3);
     fly(&mut world);
     let figures = world.observer().swarm();
     assert!(figures.collisions.len() == 1 && figures.separation_min_m < 3.0, "{figures:?}");
     for i in 0..2 {
-        let believed = world.separation_figures(i);
-        let least = believed.least.unwrap();
+        let measured = world.separation_figures(i);
+        let least = measured.least.unwrap();
         assert!((least.distance_m - figures.separation_min_m).abs() < 1.0, "{least:?} {figures:?}");
-        assert_eq!((believed.alarms, believed.collisions, believed.rule_collisions), (1, 1, 1));
-        let said = |severity| {
+        assert_eq!((measured.alarms, measured.collisions, measured.rule_collisions), (1, 1, 1));
+        let logged = |severity| {
             let lines = world.log().iter().filter(|l| l.vehicle == i && l.entry.severity == severity);
             let lines: Vec<_> = lines.filter(|l| l.entry.text.contains(&format!("{}", least.id))).collect();
             assert_eq!(lines.len(), 1, "{lines:?}");
             lines[0].at
         };
-        let (warned, told) = (said(Severity::Warning), said(Severity::Error));
-        let ahead = told.since(warned);
-        // 3 s before they come nearer than 7 m; it is told at 5 m. At 20 m/s between them.
+        let (warned, alarmed) = (logged(Severity::Warning), logged(Severity::Error));
+        let ahead = alarmed.since(warned);
+        // 3 s before they come nearer than 7 m; the alarm is at 5 m. At 20 m/s between them.
         assert!((Duration::from_millis(2_700)..Duration::from_millis(3_400)).contains(&ahead), "{ahead:?}");
         assert!(figures.collisions[0].at.since(warned) > Duration::from_millis(2_500));
     }
@@ -168,14 +168,14 @@ fn mbcap_12_the_monitor_agrees_with_the_truth_under_noise() {
                 fly(&mut world);
                 let truth_m = world.observer().swarm().separation_min_m;
                 for i in 0..2 {
-                    let believed = world.separation_figures(i);
-                    let least_m = believed.least.unwrap().distance_m;
-                    let what = format!("{name}, seed {seed}, aircraft {i}: {truth_m:.1} m, {believed:?}");
+                    let measured = world.separation_figures(i);
+                    let least_m = measured.least.unwrap().distance_m;
+                    let what = format!("{name}, seed {seed}, aircraft {i}: {truth_m:.1} m, {measured:?}");
                     if variant().risk.distance_m > 1.0 {
-                        assert_eq!((believed.alarms, believed.rule_collisions), (0, 0), "{what}");
+                        assert_eq!((measured.alarms, measured.rule_collisions), (0, 0), "{what}");
                         assert!((least_m - truth_m).abs() < 4.0, "{what}");
                     } else if truth_m < 5.0 {
-                        assert_eq!((believed.alarms, believed.collisions), (1, 1), "{what}");
+                        assert_eq!((measured.alarms, measured.collisions), (1, 1), "{what}");
                         assert!((least_m - truth_m).abs() < 2.0, "{what}");
                     }
                 }
@@ -188,7 +188,7 @@ fn mbcap_12_the_monitor_agrees_with_the_truth_under_noise() {
 
 /// The table of transitions begins where the pilot has not taken over.
 #[test]
-fn mbcap_10_in_every_state_a_pilot_silences_the_protocol_and_the_monitor_goes_on() {
+fn mbcap_10_in_every_state_a_pilot_silences_the_protocol_and_the_monitor_continues() {
     let (a, b) = (DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0));
     let cases = [
         (0, StateId::TakingOff),
@@ -220,7 +220,7 @@ fn mbcap_10_in_every_state_a_pilot_silences_the_protocol_and_the_monitor_goes_on
         if other.flight_controller.armed && other.sent > 0 {
             assert!(
                 after > before && world.status(i).separation.nearest.is_some(),
-                "{state}: it still hears"
+                "{state}: it still receives"
             );
         }
     }

@@ -116,9 +116,9 @@ fn the_operator_is_obeyed_from_the_first_propeller_to_the_last() {
     }
 }
 
-/// Nothing that the protocol asked for may start the motors after the operator has said no.
+/// Nothing that the protocol asked for may start the motors after the operator aborted.
 #[test]
-fn who_is_stopped_between_start_and_arming_does_not_take_off() {
+fn an_aircraft_stopped_between_start_and_arming_does_not_take_off() {
     let mut world = world(3);
     fly_until(&mut world, |w| w.status(0).state == StateId::TakingOff);
     assert!(!world.status(0).flight_controller.armed);

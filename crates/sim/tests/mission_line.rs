@@ -1,4 +1,4 @@
-//! How long a mission of 100 and of 600 waypoints takes over a serial line, uploaded and read back, beside the
+//! How long a mission of 100 and of 600 waypoints takes over a serial line, uploaded and read back, on the line that also carries the
 //! telemetry that the agent asks for. Virtual time: the figures are the same on every machine.
 //!
 //! The table: `cargo test -p wingbeat-sim --test mission_line -- --nocapture`
@@ -84,9 +84,9 @@ fn fly(profile: Profile, baud: u64, waypoints: usize) -> Figures {
     let mut from_autopilot = Vec::new();
     loop {
         assert!(now < Instant::from_secs(600), "never ended at {baud} baud");
-        let heard = down.read(now);
+        let received = down.read(now);
         let mut messages = Vec::new();
-        decoder.push(&heard, |frame| {
+        decoder.push(&received, |frame| {
             telemetry.on_frame(now, &frame);
             if telemetry.is_ours(&frame) {
                 streams.on_message(now, &frame.message);

@@ -1,5 +1,5 @@
 //! Properties of `motion` besides its likeness to the traces: it holds its place in wind, stops where
-//! nobody commands it, survives nonsense, and repeats bit for bit.
+//! nothing commands it, survives nonsense, and repeats bit for bit.
 
 use proptest::prelude::*;
 use wingbeat_geo::DVec3;

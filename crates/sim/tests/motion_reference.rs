@@ -3,7 +3,7 @@
 //! Each manoeuvre is flown through `Multicopter` the way the reference was flown (20 m take-off by the
 //! autopilot, then the legs, brakes or guided targets), measured with the reference's definitions and
 //! compared row by row with `data/motion_*.csv`. A row passes within 10 %, or within 0.3 m or 0.2 s
-//! where that is larger. A row that is known to miss says why in the data; the test fails when it is
+//! where that is larger. A row that is known to miss has the reason in the data; the test fails when it is
 //! met, so that the list can only shrink. The table is `docs/autopilot-parity.md`: `UPDATE_DOCS=1 cargo
 //! test -p wingbeat-sim --test motion_reference` writes it, so a change of behaviour is a diff to read.
 

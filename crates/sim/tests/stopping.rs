@@ -49,7 +49,7 @@ fn the_row_behind_stops_clear_of_an_aircraft_that_stops() {
                     let stretch = Duration::from_millis(stretch_ms);
                     world.inflict(now, Fault::Bursts { share, stretch, until });
                     if unannounced {
-                        // Its guardian brakes, and no datagram says so.
+                        // Its guardian brakes, and no datagram reports it.
                         world.inflict(now, Fault::CompanionDies { vehicle: stops, guarded: true });
                     } else {
                         assert_eq!(world.command(stops, "hold", Command::Hold), Reply::Accepted);

@@ -1,10 +1,10 @@
 //! The pilot always wins: in every state of a whole MUSCOP flight, for every mode, with our own requests under
 //! way, a mode that we did not ask for silences the agent in the very input that shows it, and for good.
 //!
-//! How soon a heartbeat shows it is the flight controller's matter: 3.5.7 sends one each second and tells a mode
+//! How soon a heartbeat shows it is the flight controller's matter: 3.5.7 sends one each second and shows a mode
 //! by nothing else, 4.6.2 sends one at every change.
 
-#![allow(deprecated, reason = "ArduCopter 3.5.7 speaks what MAVLink has superseded since")]
+#![allow(deprecated, reason = "ArduCopter 3.5.7 uses messages that MAVLink has superseded since")]
 
 #[allow(dead_code)]
 #[path = "common/muscop.rs"]
@@ -24,7 +24,7 @@ use wingbeat_sim::motion::Profile;
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 const LEGS: [DVec2; 3] = [DVec2::new(0.0, 5.0), DVec2::new(0.0, 65.0), DVec2::new(40.0, 65.0)];
-/// ArduCopter's modes have numbers up to 28; a few more are unknown to everybody.
+/// ArduCopter's modes have numbers up to 28; a few more are defined nowhere.
 const MODES: u32 = 32;
 
 struct PilotedFlight {
@@ -58,31 +58,31 @@ impl PilotedFlight {
         self.companion.agent.status(self.now).engaged
     }
 
-    /// Twenty milliseconds; what the agent said.
+    /// Twenty milliseconds; what the agent sent.
     fn tick(&mut self) -> Vec<MavMessage> {
         self.now = self.now + TICK;
-        let mut heard = Vec::new();
-        self.controller.advance(self.now, &mut heard);
-        Decoder::default().push(&heard, |frame| {
+        let mut received = Vec::new();
+        self.controller.advance(self.now, &mut received);
+        Decoder::default().push(&received, |frame| {
             if let MavMessage::HEARTBEAT(m) = frame.message {
                 self.shown = Some(m.custom_mode);
             }
         });
         let mut out = Vec::new();
-        self.companion.step(self.now, &heard, &mut out);
+        self.companion.step(self.now, &received, &mut out);
         self.controller.receive(&out);
         self.note(&out)
     }
 
     fn note(&mut self, out: &[u8]) -> Vec<MavMessage> {
-        let mut said = vec![];
-        Decoder::default().push(out, |frame| said.push(frame.message));
-        for message in &said {
+        let mut sent = vec![];
+        Decoder::default().push(out, |frame| sent.push(frame.message));
+        for message in &sent {
             if let MavMessage::SET_MODE(m) = message {
                 self.asked.push((self.now, m.custom_mode));
             }
         }
-        said
+        sent
     }
 
     /// Modes that we asked for since the last one that a heartbeat showed.
@@ -93,7 +93,7 @@ impl PilotedFlight {
         self.asked.iter().skip(from).filter(|(at, _)| fresh(at)).map(|(_, mode)| *mode).collect()
     }
 
-    /// A heartbeat that shows an armed aircraft in a mode; what the agent said in the same input.
+    /// A heartbeat that shows an armed aircraft in a mode; what the agent sent in the same input.
     fn heartbeat(&mut self, mode: u32) -> Vec<MavMessage> {
         let message = MavMessage::HEARTBEAT(HEARTBEAT_DATA {
             custom_mode: mode,
@@ -112,7 +112,7 @@ impl PilotedFlight {
     }
 }
 
-fn commands(said: &[MavMessage]) -> Vec<&MavMessage> {
+fn commands(sent: &[MavMessage]) -> Vec<&MavMessage> {
     let asks = |command| {
         matches!(
             command,
@@ -121,7 +121,7 @@ fn commands(said: &[MavMessage]) -> Vec<&MavMessage> {
                 | MavCmd::MAV_CMD_REQUEST_MESSAGE
         )
     };
-    said.iter()
+    sent.iter()
         .filter(|message| match message {
             MavMessage::HEARTBEAT(_) | MavMessage::REQUEST_DATA_STREAM(_) => false,
             MavMessage::PARAM_REQUEST_READ(_) | MavMessage::PARAM_REQUEST_LIST(_) => false,
@@ -155,21 +155,21 @@ fn judge(
     }
     let state = flight.state();
     let armed = flight.controller.truth().armed;
-    // On the ground, idle, any mode is anybody's; shown already, it is no change.
+    // On the ground, idle, any mode is allowed; shown already, it is no change.
     if !armed || !flight.engaged() || flight.shown == Some(mode) {
         return Ok(None);
     }
     let ours = flight.pending().contains(&mode);
-    let said = flight.heartbeat(mode);
+    let sent = flight.heartbeat(mode);
     prop_assert_eq!(flight.engaged(), ours, "{} at {:?}, mode {}", state, flight.now, mode);
     if ours {
         return Ok(None);
     }
-    prop_assert!(commands(&said).is_empty(), "{state}, in the same input: {said:?}");
-    // It goes on silent, whatever the flight controller shows: here its old mode, which was ours.
+    prop_assert!(commands(&sent).is_empty(), "{state}, in the same input: {sent:?}");
+    // It stays silent, whatever the flight controller shows: here its old mode, which was ours.
     for _ in 0..1_000 {
-        let said = flight.tick();
-        prop_assert!(commands(&said).is_empty(), "{state}, later: {said:?}");
+        let sent = flight.tick();
+        prop_assert!(commands(&sent).is_empty(), "{state}, later: {sent:?}");
         prop_assert_eq!(flight.companion.datagrams(), 0, "{}", state);
         prop_assert!(!flight.engaged());
     }
@@ -222,7 +222,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
     /// Any moment, an operator's command just before, so that our own request is under way or just seen.
     #[test]
-    fn a_pilot_is_told_from_our_own_requests(
+    fn a_pilot_is_distinguished_from_our_own_requests(
         profile in prop::sample::select(vec![Profile::Copter357, Profile::Copter462]),
         at_ms in 3_000..60_000_u64,
         command in prop::sample::select(vec![None, Some(Command::Hold), Some(Command::Return), Some(Command::Land)]),
@@ -276,13 +276,13 @@ fn from_the_switch_to_silence() {
             let switched = flight.now;
             let mut silent = None;
             while flight.now.since(switched) < Duration::from_secs(20) {
-                let said = flight.tick();
+                let sent = flight.tick();
                 if silent.is_none() && !flight.engaged() {
                     silent = Some(flight.now.since(switched));
                     // The input that showed it is the one that silences.
                     assert_eq!(flight.shown, Some(Mode::Loiter.number()));
                 }
-                assert!(silent.is_none() || commands(&said).is_empty(), "{said:?}");
+                assert!(silent.is_none() || commands(&sent).is_empty(), "{sent:?}");
             }
             worst = worst.max(silent.expect("it is noticed"));
         }

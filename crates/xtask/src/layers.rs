@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn ground_never_knows_the_machines() {
+    fn ground_never_depends_on_the_machines() {
         for to in NEVER_FOR_GROUND {
             let problem = judge("ground", to).unwrap_or_default();
             assert!(problem.contains("by its API and its beacons"), "ground -> {to}: {problem}");

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_streams_are_kept_and_the_status_is_told() {
+    fn both_streams_are_kept_and_the_status_is_returned() {
         let finished =
             tee(Command::new("sh").args(["-c", "echo one; echo two >&2; exit 3"])).expect("sh runs");
         assert_eq!(finished.status.code(), Some(3));

@@ -29,7 +29,7 @@ const NOISY_FRAMES: usize = 100_000;
 const NOISY_PYTHON_FRAMES: usize = 20_000;
 /// Each reader runs so often, in turn with the others; the median counts.
 const RUNS: usize = 7;
-/// Bytes handed in at once: what the mavlink crate's reader reads at once, and what a serial port of the
+/// Bytes handed in per call: what the mavlink crate's reader reads per call, and what a serial port of the
 /// daemon gives at most.
 const PIECE: usize = 16 * 1024;
 const PIECE_SMALL: usize = 280;
@@ -230,7 +230,7 @@ fn pymavlink_in(folder: &Path, python: &Path, bytes: &[u8]) -> Result<(f64, Vec<
 }
 
 impl Noisy {
-    /// The share of intact frames that were found, and how many were found that nobody sent whole.
+    /// The share of intact frames that were found, and the number of false ones.
     fn kept(&self, found: &[Vec<u8>]) -> String {
         let (mut kept, mut others, mut next) = (0, 0, 0);
         for frame in found {
@@ -242,6 +242,6 @@ impl Noisy {
         }
         let total = self.intact.len();
         let percent = f64::from(kept) / total as f64 * 100.0;
-        format!("{percent:.2} % ({} lost, {others} that nobody sent)", total - kept as usize)
+        format!("{percent:.2} % ({} lost, {others} false)", total - kept as usize)
     }
 }

@@ -69,16 +69,16 @@ pub fn clean(seed: u64, frames: usize) -> Clean {
 }
 
 pub fn noisy(seed: u64, frames: usize) -> Noisy {
-    let (mut content, mut chance) = (generator(seed, 1), generator(seed, 2));
+    let (mut content, mut rng) = (generator(seed, 1), generator(seed, 2));
     let mut noisy = Noisy { bytes: Vec::new(), intact: Vec::new() };
     for number in 0..frames {
         // Before every third frame 1 to 40 bytes, a start byte among eight of them.
-        if below(&mut chance, 3) == 0 {
-            for _ in 0..=below(&mut chance, 40) {
-                let byte = match below(&mut chance, 16) {
+        if below(&mut rng, 3) == 0 {
+            for _ in 0..=below(&mut rng, 40) {
+                let byte = match below(&mut rng, 16) {
                     0 => 0xfd,
                     1 => 0xfe,
-                    _ => chance.next_u64() as u8,
+                    _ => rng.next_u64() as u8,
                 };
                 noisy.bytes.push(byte);
             }
@@ -86,13 +86,13 @@ pub fn noisy(seed: u64, frames: usize) -> Noisy {
         let whole = frame(&mut content, number);
         let mut hurt = whole.clone();
         // Every fifth frame is hurt once to three times: a byte changed, lost or added.
-        if below(&mut chance, 5) == 0 {
-            for _ in 0..=below(&mut chance, 3) {
-                let at = below(&mut chance, hurt.len());
-                match below(&mut chance, 3) {
-                    0 => hurt[at] ^= 1 + below(&mut chance, 255) as u8,
+        if below(&mut rng, 5) == 0 {
+            for _ in 0..=below(&mut rng, 3) {
+                let at = below(&mut rng, hurt.len());
+                match below(&mut rng, 3) {
+                    0 => hurt[at] ^= 1 + below(&mut rng, 255) as u8,
                     1 => drop(hurt.remove(at)),
-                    _ => hurt.insert(at, chance.next_u64() as u8),
+                    _ => hurt.insert(at, rng.next_u64() as u8),
                 }
             }
         }

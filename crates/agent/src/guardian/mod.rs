@@ -8,7 +8,7 @@
 //!
 //! Promises: it commands nothing while the daemon lives, or when the daemon was idle or the pilot had the
 //! aircraft; any mode that neither the daemon nor itself requested is the pilot's, and ends what it does
-//! at once; once its own mode was seen, a mode of the daemon's is not expected any more.
+//! immediately; once its own mode was seen, a mode of the daemon's is not expected any more.
 //!
 //! Like the agent it is pure: one [`Input`] with the time in, bounded [`Outputs`] out.
 //! `docs/decisions/0003-companion-death.md` gives the reasons. The transition table is
@@ -51,7 +51,7 @@ use crate::{LogEntry, Signing};
 /// The guardian's MAVLink component: the second onboard computer
 /// (<https://mavlink.io/en/messages/common.html#MAV_COMP_ID_ONBOARD_COMPUTER2>).
 pub const COMPONENT_ID: u8 = 192;
-/// How often a daemon sends a pulse, beside those at every change.
+/// How often a daemon sends a pulse, in addition to one at every change.
 pub const PULSE_PERIOD: Duration = Duration::from_millis(200);
 /// A daemon that has not been answered for so long is not protected.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -214,7 +214,7 @@ impl TakeoverPhase {
             (Self::Holding, TakeoverInput::HoldOver | TakeoverInput::Stop) => Next::To(Self::Ending),
             // RTL was refused: LAND instead.
             (Self::Ending, TakeoverInput::Unconfirmed | TakeoverInput::Stop) => Next::To(Self::Ending),
-            // Before the first heartbeat it is unknown who commands the aircraft: the pilot's mode outranks.
+            // Before the first heartbeat it is unknown whether the pilot commands the aircraft: the pilot's mode outranks.
             (
                 _,
                 TakeoverInput::Commanded

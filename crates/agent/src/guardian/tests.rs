@@ -161,7 +161,7 @@ fn a_daemon_that_was_not_commanding_may_die() {
 }
 
 #[test]
-fn every_mode_that_nobody_of_us_asked_for_silences_the_guardian_in_every_phase() {
+fn every_foreign_mode_ends_the_takeover_in_every_phase() {
     let until: [(TakeoverPhase, &[(u64, Mode)]); 5] = [
         (TakeoverPhase::AwaitingHeartbeat, &[]),
         (TakeoverPhase::Braking, &[(1, Mode::Guided)]),
@@ -201,7 +201,7 @@ fn brake_that_is_refused_becomes_land_and_rtl_that_is_refused_too() {
     let modes = |bench: &Bench| bench.asked.iter().map(|(_, mode)| *mode).collect::<StdVec<_>>();
     assert_eq!(modes(&bench), [Mode::Brake, Mode::Brake, Mode::Brake, Mode::Land, Mode::Land]);
     bench.seconds(60, Mode::Guided);
-    assert!(bench.asked.len() > 40, "a landing is never given up");
+    assert!(bench.asked.len() > 40, "a landing is requested until it is seen");
 
     let mut bench = Bench::orphaned(Then::Rtl, &[Mode::Auto]);
     bench.seconds(1, Mode::Auto);
@@ -212,7 +212,7 @@ fn brake_that_is_refused_becomes_land_and_rtl_that_is_refused_too() {
 }
 
 #[test]
-fn an_aircraft_that_is_coming_down_is_left_to_it() {
+fn an_aircraft_that_descends_is_left_to_it() {
     for mode in [Mode::Land, Mode::Rtl] {
         let mut bench = Bench::orphaned(Then::Land, &[mode]);
         bench.seconds(20, mode);
@@ -228,7 +228,7 @@ fn an_aircraft_that_is_coming_down_is_left_to_it() {
 }
 
 #[test]
-fn hold_stays_until_somebody_takes_it() {
+fn hold_stays_until_a_pilot_takes_over() {
     let mut bench = Bench::orphaned(Then::Hold, &[Mode::Guided]);
     bench.seconds(1, Mode::Guided);
     bench.seconds(600, Mode::Brake);
@@ -261,7 +261,7 @@ fn a_hung_daemon_is_killed_once_and_then_succeeded() {
     bench.now = bench.now + Duration::from_millis(1);
     bench.feed(Input::Wake);
     bench.feed(Input::Wake);
-    assert_eq!((bench.kills, bench.guardian.wants_port()), (1, false), "not beside a daemon that may live");
+    assert_eq!((bench.kills, bench.guardian.wants_port()), (1, false), "not while the daemon may be running");
     bench.feed(Input::Gone);
     assert!(bench.guardian.wants_port());
     bench.feed(Input::Connected);
@@ -280,7 +280,7 @@ fn a_hung_daemon_is_killed_once_and_then_succeeded() {
 }
 
 #[test]
-fn a_guardian_that_stood_still_itself_kills_nobody_for_it() {
+fn a_guardian_that_stood_still_itself_kills_no_daemon() {
     let mut bench = Bench::new(Then::Land);
     bench.feed(Input::Connected);
     bench.feed(Input::Pulse(pulse(Activity::Commanding, &[Mode::Guided])));
@@ -293,7 +293,7 @@ fn a_guardian_that_stood_still_itself_kills_nobody_for_it() {
 }
 
 #[test]
-fn a_daemon_of_another_port_is_told_that_it_is_not_protected() {
+fn a_daemon_of_another_port_is_answered_that_it_is_not_protected() {
     let mut bench = Bench::new(Then::Land);
     bench.feed(Input::Connected);
     for _ in 0..3 {

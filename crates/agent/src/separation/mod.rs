@@ -30,7 +30,7 @@ const TRUSTED_US: u64 = 3_000_000;
 /// A neighbour silent for so long is dropped where another needs the room, and its encounter is over,
 /// microseconds.
 const FORGOTTEN_US: u64 = 10_000_000;
-/// A sender that was not believed for so long may have started anew and count from 1.
+/// A sender whose beacons were refused for so long may have restarted and count from 1.
 const RESTARTED: Duration = Duration::from_secs(2);
 /// An encounter is over when the distance is this multiple of what alarmed.
 const CLEAR: f64 = 2.0;
@@ -38,7 +38,7 @@ const CLEAR: f64 = 2.0;
 const OUTLOOK_S: f64 = 20.0;
 /// Higher than this above or below home, an armed aircraft flies, metres.
 const AIRBORNE_M: f64 = 1.0;
-/// A faster climb in a beacon is not believed, metres per second.
+/// A faster climb in a beacon is refused, metres per second.
 const CLIMB_MOST_M_S: f64 = 20.0;
 
 /// Limits below which the monitor raises an alarm.
@@ -250,7 +250,7 @@ impl Monitor {
     /// Takes a beacon. The caller has dropped our own.
     ///
     /// # Errors
-    /// Why it is not to be believed: a newer one came before, or it is too far away. A sender that cannot be
+    /// Why it is refused: a newer one came before, or it is too far away. A sender that cannot be
     /// kept for want of room is not refused: that is for the protocol to judge.
     pub fn on_beacon(
         &mut self,
@@ -283,7 +283,7 @@ impl Monitor {
                 None => return Ok(()),
             },
         };
-        // The interval before ends with what was believed until now.
+        // The interval before ends with the positions that held until now.
         self.settle(i, now, notify);
         let near = !self.watched.is_out(position);
         let track = &mut self.tracks[i];
@@ -420,7 +420,7 @@ impl Monitor {
         }
     }
 
-    /// Begins the next, with what is believed from now on, and predicts.
+    /// Begins the next, with the positions that hold from now on, and predicts.
     fn begin_interval(&mut self, i: usize, now: Instant, notify: &mut dyn FnMut(Notice)) {
         if !self.airborne {
             return;

@@ -17,7 +17,7 @@ fn own(at: DVec3, velocity_m_s: DVec3) -> Own {
     Own { position: place(at), velocity_m_s, height_m: at.z, armed: true }
 }
 
-/// What an aircraft there tells, `age_ms` after it was there.
+/// The beacon of an aircraft there, `age_ms` after it was there.
 fn beacon(at: DVec3, velocity_m_s: DVec3, age_ms: u16) -> Beacon {
     let location = |at: DVec3| {
         let p = place(at);
@@ -57,7 +57,7 @@ impl Bench {
 
 const UP: DVec3 = DVec3::new(0.0, 0.0, 20.0);
 
-/// We fly east at 10 m/s from home; the other comes towards us, beside our line and above it. Our position is
+/// We fly east at 10 m/s from home; the other comes towards us, abeam of our line and above it. Our position is
 /// reported each 250 ms, its beacons come each 200 ms with a new prediction each second.
 fn meet(beside_m: f64, above_m: f64) -> Bench {
     let mut bench = Bench::new();
@@ -85,7 +85,7 @@ fn mbcap_12_the_least_distance_lies_within_an_interval_and_not_at_its_ends() {
     assert_eq!(least.id, OTHER);
     assert!((least.distance_m - 3.0).abs() < 0.03, "{least:?}");
     assert_eq!((figures.alarms, figures.collisions), (1, 1));
-    // The published rule looked at 10.0 s (3 m along, 3 m beside): 4.2 m.
+    // The published rule sampled at 10.0 s (3 m along, 3 m abeam): 4.2 m.
     assert_eq!(figures.rule_collisions, 1);
     let kinds: StdVec<_> = bench.notices.iter().map(Notice::severity).collect();
     assert_eq!(kinds, [Severity::Warning, Severity::Error], "{:?}", bench.notices);
@@ -96,7 +96,7 @@ fn mbcap_12_the_least_distance_lies_within_an_interval_and_not_at_its_ends() {
 
 #[test]
 fn mbcap_12_horizontal_and_vertical_distance_stand_apart() {
-    // 12 m above us: three dimensions say 12.4 m, no alarm; the published rule calls it a collision.
+    // 12 m above us: the distance is 12.4 m, no alarm; the published rule calls it a collision.
     let bench = meet(3.0, 12.0);
     let figures = bench.monitor.figures();
     let least = figures.least.unwrap();
@@ -107,11 +107,11 @@ fn mbcap_12_horizontal_and_vertical_distance_stand_apart() {
 }
 
 #[test]
-fn mbcap_12_the_status_says_who_is_nearest_and_who_will_be() {
+fn mbcap_12_the_status_shows_the_nearest_and_the_closest_approach() {
     let mut bench = Bench::new();
     let east = DVec3::new(10.0, 0.0, 0.0);
     bench.own_at(0, own(UP, east));
-    // One stands beside us; one comes.
+    // One stands near us; one approaches.
     bench.beacon_at(0, VehicleId(1), &beacon(UP + DVec3::new(0.0, 40.0, 0.0), DVec3::ZERO, 0)).unwrap();
     bench.beacon_at(0, VehicleId(2), &beacon(UP + DVec3::new(100.0, 8.0, 0.0), -east, 0)).unwrap();
     let view = bench.view(1_000);
@@ -148,12 +148,12 @@ fn mbcap_12_an_encounter_is_notified_once_and_a_second_one_again() {
 #[test]
 fn mbcap_12_on_the_ground_none_is_near_and_each_flight_ends_with_a_line() {
     let mut bench = Bench::new();
-    let beside = beacon(DVec3::new(2.0, 0.0, 0.0), DVec3::ZERO, 0);
+    let near = beacon(DVec3::new(2.0, 0.0, 0.0), DVec3::ZERO, 0);
     let ground = |armed| Own { armed, ..own(DVec3::ZERO, DVec3::ZERO) };
     bench.own_at(0, ground(false));
-    bench.beacon_at(0, OTHER, &beside).unwrap();
+    bench.beacon_at(0, OTHER, &near).unwrap();
     bench.own_at(250, ground(true));
-    bench.beacon_at(400, OTHER, &beside).unwrap();
+    bench.beacon_at(400, OTHER, &near).unwrap();
     assert_eq!((bench.notices.len(), bench.monitor.figures()), (0, Figures::default()));
     bench.own_at(500, own(DVec3::new(0.0, 0.0, 6.0), DVec3::ZERO));
     assert_eq!(bench.notices.len(), 1, "6.3 m: {:?}", bench.notices);
@@ -195,7 +195,7 @@ fn mbcap_11_a_replayed_or_overtaken_beacon_changes_nothing() {
         assert_eq!(beacon_at(ms, ms as u32, 90.0), taken);
         assert_eq!(beacon_at(ms + 1, 41, 50.0).0, Err(Refused::Overtaken));
     }
-    // A sender that starts anew counts from 1: it is believed when the old count was silent for 2 s.
+    // A sender that starts anew counts from 1: it is accepted when the old count was not received for 2 s.
     assert_eq!(beacon_at(6_799, 1, 80.0), refused);
     assert_eq!(beacon_at(6_800, 2, 80.0), taken);
     assert_eq!(beacon_at(6_900, 5_000, 79.0), taken);

@@ -6,7 +6,7 @@ use wingbeat_wire::{Avoidance, Beacon, DATAGRAM_LEN_MAX, Location};
 
 const HERE: Location = Location { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
 
-/// One under MBCAP-e whose mission has begun, 20 m up; nobody else is in the air.
+/// One under MBCAP-e whose mission has begun, 20 m up; no other is in the air.
 fn flying() -> Bench {
     let mut config = mbcap::Config::mbcap_e();
     config.me = VehicleId(1);
@@ -134,13 +134,13 @@ fn mbcap_09_each_bad_beacon_is_refused_with_its_reason_and_does_nothing() {
         assert_eq!(after, Status { refused: expected, ..status }, "{what}: it changed something");
         assert!(bench.log.is_empty(), "{what}: {:?}", bench.log);
     }
-    // What bears our id and we have not said yet was said by another, and people are told, once.
+    // What bears our id and we have not sent yet was sent by another, and that is logged once.
     for _ in 0..2 {
         bench.feed(Input::Datagram(&datagram(1, 1_000_000, beacon())));
     }
-    let told =
+    let logged =
         bench.log.iter().filter(|line| std::format!("{line:?}").contains("another aircraft has our id"));
-    assert_eq!(told.count(), 1, "{:?}", bench.log);
+    assert_eq!(logged.count(), 1, "{:?}", bench.log);
     bench.feed(Input::Datagram(&[0; DATAGRAM_LEN_MAX + 1]));
     assert_eq!(bench.refused()[Refused::TooLong as usize], 1);
     // And the good one, whose number some of them had, is taken.
@@ -180,7 +180,7 @@ fn mbcap_11_what_comes_late_or_twice_overwrites_nothing() {
 }
 
 #[test]
-fn mbcap_09_a_storm_of_2000_a_second_costs_its_sender_the_place_and_nobody_else() {
+fn mbcap_09_a_storm_of_2000_a_second_costs_its_sender_the_entry_and_no_other() {
     let mut bench = flying();
     let (start, received) = (bench.now, bench.agent.status(bench.now).received);
     let mut own = 0;
@@ -199,7 +199,7 @@ fn mbcap_09_a_storm_of_2000_a_second_costs_its_sender_the_place_and_nobody_else(
     // 20 a second are its share; the 21st costs it 10 s. Each of the other's ten is taken.
     assert_eq!(status.refused[Refused::Storm as usize], 4_000 - 20);
     assert_eq!(status.received - received, 20 + 10);
-    assert_eq!(own, 10, "we go on talking five times a second");
+    assert_eq!(own, 10, "we continue to broadcast five times a second");
     // After 10 s of anything it has its place again.
     bench.now = start + Duration::from_secs(11);
     bench.feed(Input::Datagram(&datagram(2, 5_000, beacon())));
@@ -210,7 +210,7 @@ fn mbcap_09_a_storm_of_2000_a_second_costs_its_sender_the_place_and_nobody_else(
 #[test]
 fn mbcap_09_names_without_end_fill_no_table() {
     let mut bench = flying();
-    // 2000 senders that each say one word within a second, and one that goes on.
+    // 2000 senders that each send one beacon within a second, and one that continues.
     let start = bench.now;
     for i in 0..2_000_u32 {
         bench.now = start + Duration::from_micros(u64::from(i) * 500);
@@ -220,7 +220,7 @@ fn mbcap_09_names_without_end_fill_no_table() {
         }
     }
     let status = bench.agent.status(bench.now);
-    // 128 are known: the one that goes on has its place because it came before they were so many.
+    // 128 are known: the one that continues has its entry because it came before they were so many.
     assert_eq!(status.refused[Refused::NoRoom as usize], 2_000 - 127);
     assert_eq!(status.received, 127 + 5);
 }

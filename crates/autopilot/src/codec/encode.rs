@@ -81,7 +81,7 @@ pub fn encode_signed<const N: usize>(
 }
 
 /// The bytes of one message as a MAVLink 1 frame, appended to `out`. Extension fields stay behind, as
-/// MAVLink 1 demands: an autopilot that knows nothing else refuses a message of another length. A message
+/// MAVLink 1 demands: an autopilot that supports nothing else refuses a message of another length. A message
 /// whose number MAVLink 1 cannot write goes as MAVLink 2; an autopilot that does not understand that does
 /// not know the message either.
 ///

@@ -140,7 +140,7 @@ fn judge(bytes: &[u8]) -> Candidate {
     }
     let Some(row) = table::row(message_id(bytes, version)) else { return Candidate::UnknownMessage };
     let payload_len = bytes[1];
-    // MAVLink 1 cuts nothing and knows no extension; some senders write those all the same.
+    // MAVLink 1 cuts nothing and has no extensions; some senders write those nevertheless.
     if version == Version::V1 && !(row.base_len..=row.full_len).contains(&payload_len) {
         return Candidate::BadHeader;
     }

@@ -216,7 +216,7 @@ impl Verifier {
     pub fn accepted(&self) -> u32 {
         self.accepted
     }
-    /// Whether a frame may be believed.
+    /// Whether a frame's signature is accepted.
     ///
     /// # Errors
     /// Why not.

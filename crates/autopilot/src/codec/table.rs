@@ -54,7 +54,7 @@ mod tests {
     use mavlink::{MavlinkVersion, Message};
 
     #[test]
-    fn the_table_is_what_the_mavlink_crate_knows() {
+    fn the_table_is_that_of_the_mavlink_crate() {
         assert!(ROWS.is_sorted_by(|a, b| a.id < b.id), "bisection needs order");
         for id in 0..100_000 {
             let Some(message) = MavMessage::default_message_from_id(id) else {

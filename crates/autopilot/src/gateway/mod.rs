@@ -144,7 +144,7 @@ impl Gatekeeper {
             MavMessage::SETUP_SIGNING(_) => {
                 explain(Refusal::Forbidden, "signing is set up by Wingbeat alone")
             }
-            // ArduPilot sends slower when a radio says that its buffer is full.
+            // ArduPilot sends slower when a radio reports that its buffer is full.
             MavMessage::RADIO_STATUS(_) | MavMessage::RADIO(_) => Verdict::Refuse(Refusal::Forbidden),
             _ => match self.rate(message) {
                 Some(verdict) if is_signed(frame) && matches!(verdict, Verdict::Replace(_)) => {
@@ -173,7 +173,7 @@ fn text(line: core::fmt::Arguments<'_>) -> Text {
         }
     }
     let mut text = Text::new();
-    // An error says that it was cut.
+    // An error means that it was cut.
     let _ = core::fmt::Write::write_fmt(&mut Cut(&mut text), line);
     text
 }
@@ -313,7 +313,7 @@ impl ConsoleHeartbeat {
     pub fn new(system_id: u8) -> Self {
         Self { system_id, sequence: 0, due: None }
     }
-    /// A console took the lease (true; the first heartbeat is due at once) or lost it.
+    /// A console took the lease (true; the first heartbeat is due immediately) or lost it.
     pub fn lease(&mut self, now: Instant, held: bool) {
         self.due = if held { self.due.or(Some(now)) } else { None };
     }

@@ -239,8 +239,8 @@ fn our_address_another_system_and_frames_before_an_autopilot_are_refused() {
     assert_eq!(judge_as(from(VEHICLE.into(), 100), &ping, FREE), Verdict::Pass, "a camera of the vehicle");
     let other = MavMessage::SET_MODE(SET_MODE_DATA { target_system: VEHICLE + 1, ..Default::default() });
     assert_eq!(judge(&other), Verdict::Refuse(Refusal::OtherSystem));
-    let nobody = Circumstances { system_id: None, leased: true };
-    assert_eq!(judge_as(from(255, 190), &ping, nobody), Verdict::Refuse(Refusal::NoAutopilot));
+    let no_autopilot = Circumstances { system_id: None, leased: true };
+    assert_eq!(judge_as(from(255, 190), &ping, no_autopilot), Verdict::Refuse(Refusal::NoAutopilot));
 }
 
 fn stream(group: MavDataStream, req_message_rate: u16, start_stop: u8) -> MavMessage {
@@ -457,11 +457,11 @@ fn the_allowance_is_the_share_and_a_burst() {
 
 #[test]
 fn our_frames_have_their_own_count_and_long_lines_are_cut() {
-    let mut voice = FrameWriter::default();
+    let mut writer = FrameWriter::default();
     let mut seen = StdVec::new();
     let mut decoder = Decoder::default();
     let long: String = "ä".repeat(40);
-    for bytes in [voice.heartbeat(VEHICLE), voice.warn(VEHICLE, &long), voice.heartbeat(VEHICLE)] {
+    for bytes in [writer.heartbeat(VEHICLE), writer.warn(VEHICLE, &long), writer.heartbeat(VEHICLE)] {
         decoder.push(&bytes, |frame| seen.push(frame));
     }
     assert_eq!(seen.iter().map(|f| f.header.sequence).collect::<StdVec<_>>(), [0, 1, 2]);
@@ -534,7 +534,7 @@ proptest! {
                 }
             }
         });
-        // A payload that is longer than the message is somebody's newer one, or noise.
+        // A payload that is longer than the message is a newer version of it, or noise.
         prop_assert!(count <= 1);
     }
 }

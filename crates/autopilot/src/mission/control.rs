@@ -1,6 +1,6 @@
 //! Clearing a list, choosing the current item, the end of a mission.
 
-// MAVLink has replaced MISSION_SET_CURRENT by a command since; 3.5.7 knows only the message.
+// MAVLink has replaced MISSION_SET_CURRENT by a command since; 3.5.7 supports only the message.
 #![allow(deprecated)]
 
 use wingbeat_geo::{Duration, Instant};

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_and_doubled_answers_change_nothing() {
+    fn lost_and_duplicate_answers_change_nothing() {
         for lose in [2, 3, 7] {
             let (progress, read, _) = run(|_| (items(40), 0), lose);
             assert_eq!((progress, read), (Progress::Done, items(40)), "one in {lose} lost");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_never_rests_is_given_up() {
+    fn a_mission_that_keeps_changing_fails() {
         let (progress, ..) = run(|n| (items(20 + n as usize % 50), 0), 0);
         assert_eq!(progress, Progress::Failed(Failure::Changed { what: "the mission" }));
         let (progress, ..) = run(|_| (items(ITEMS_MAX + 1), 0), 0);

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_tells_missions_apart() {
+    fn the_hash_distinguishes_missions() {
         let one = hash(route().into_iter());
         let mut other = route();
         other[4].height_mm += 1;

@@ -20,7 +20,7 @@ pub struct Read {
     tries: u8,
     found: Option<(Name, Value)>,
     failed: Option<Failure>,
-    /// Names of which the autopilot said that they do not exist.
+    /// Names that the autopilot reported not to exist.
     denied: u8,
 }
 
@@ -34,7 +34,7 @@ impl Read {
     pub fn due(&self) -> Instant {
         self.retry.due()
     }
-    /// The value, once it is known, and the name that this autopilot knows it by.
+    /// The value, once it is known, and its name on this autopilot.
     pub fn value(&self) -> Option<(Name, Value)> {
         self.found
     }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_answers_six_tries_under_two_names() {
+    fn without_an_answer_it_tries_six_times_under_two_names() {
         let (progress, _, asked) = run(Names::SYSTEM_ID, Kind::Integer, |_| None);
         assert_eq!(progress, Progress::Failed(Failure::Silent { tries: 6 }));
         let count = |name| asked.iter().filter(|n| *n == name).count();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_says_that_there_is_none_is_asked_once_under_each_name() {
+    fn a_version_that_reports_that_there_is_none_is_asked_once_under_each_name() {
         let (progress, _, asked) = run(Names::SYSTEM_ID, Kind::Integer, |name| Some(no_such(name)));
         let name = Name::new("MAV_SYSID").unwrap();
         assert_eq!(progress, Progress::Failed(Failure::NoParameter { name }));

@@ -97,7 +97,7 @@ pub enum Finding {
     Unknown,
     /// Its value.
     Known {
-        /// The name that this autopilot knows it by.
+        /// Its name on this autopilot.
         name: Name,
         /// Its value.
         value: Value,

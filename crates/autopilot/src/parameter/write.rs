@@ -48,7 +48,7 @@ impl Write {
     pub fn due(&self) -> Instant {
         self.retry.due()
     }
-    /// The name that this autopilot knows it by, once it answered.
+    /// Its name on this autopilot, once it answered.
     pub fn name(&self) -> Option<Name> {
         self.known
     }

@@ -49,7 +49,7 @@ impl Measurements {
 trait Measurement: Sized {
     /// The messages that bring it.
     const REQUESTS: &'static [StreamRequest];
-    /// Takes what a message from the autopilot says of it.
+    /// Applies a message from the autopilot.
     fn on_message(measured: &mut Option<Self>, message: &MavMessage);
 }
 
@@ -148,7 +148,7 @@ pub struct Gnss {
 }
 
 impl Gnss {
-    /// Whether it knows the position in three dimensions.
+    /// Whether it has a position in three dimensions.
     pub fn has_fix(self) -> bool {
         self.fix_type >= 3
     }
@@ -199,7 +199,7 @@ impl Measurement for Wind {
                 let from_rad = f64::from(m.direction).to_radians();
                 *measured = Some(Self { speed_m_s: f64::from(m.speed), from_rad });
             }
-            // The estimate ends with the flight; no message says so.
+            // The estimate ends with the flight; no message reports that.
             MavMessage::HEARTBEAT(m) if !m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED) => {
                 *measured = None;
             }

@@ -68,7 +68,7 @@ pub struct Telemetry {
     pub velocity_m_s: DVec3,
     /// Heading, radians clockwise from north.
     pub heading_rad: f64,
-    /// The EKF knows the absolute horizontal position.
+    /// The EKF has an absolute horizontal position.
     pub ekf_position: Option<bool>,
     /// When the EKF reported last.
     pub ekf_at: Option<Instant>,
@@ -238,7 +238,7 @@ impl Telemetry {
             },
             MavMessage::GLOBAL_POSITION_INT(m) => {
                 let position = Position { latitude_e7: m.lat, longitude_e7: m.lon, altitude_mm: m.alt };
-                // ArduCopter reports 0, 0 before it knows where it is.
+                // ArduCopter reports 0, 0 before it has a position.
                 if (m.lat == 0 && m.lon == 0) || !position.is_on_earth() {
                     return TelemetryEvent::Other;
                 }
@@ -300,7 +300,7 @@ impl Telemetry {
         }
     }
 
-    /// The mode, if it is one that Wingbeat knows.
+    /// The mode, if it is one of [`Mode`].
     pub fn mode(&self) -> Option<Mode> {
         self.mode_number.and_then(Mode::from_number)
     }
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_armed_aircraft_that_falls_silent_is_not_replaced_by_another() {
+    fn an_armed_aircraft_that_stops_sending_is_not_replaced_by_another() {
         let mut t = Telemetry { armed: true, ..met() };
         let other = Frame {
             header: MavHeader { system_id: 9, component_id: 1, sequence: 0 },

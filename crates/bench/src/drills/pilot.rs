@@ -51,7 +51,7 @@ impl Pilot {
     fn stop(&mut self, sky: &mut Sky, operator: &mut Operator) {
         if sky.world.truth(FIRST).landed {
             // The leader stays on the ground, and the followers that wait for it get a command.
-            sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::coming_down(Duration::ZERO)));
+            sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(Duration::ZERO)));
             for i in (0..AIRCRAFT).filter(|&i| i != FIRST) {
                 operator.press(&mut sky.world, i, Command::Land);
             }
@@ -60,7 +60,7 @@ impl Pilot {
         let (now, hover) = (sky.world.now(), self.reaction.hover);
         sky.disturb_until(now + hover);
         self.lands_at = Some(now + hover);
-        sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::coming_down(hover)));
+        sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(hover)));
         sky.note(&format!("the pilot stops, and lands {:.0} s later", hover.as_secs_f64()));
     }
 }
@@ -102,7 +102,7 @@ fn is_trouble(state: StateId, has_led: bool) -> bool {
     }
 }
 
-/// Where a pilot who sees an aircraft below flies before landing, metres right and ahead: away from it.
+/// Offset that the pilot flies before landing where an aircraft is below, metres right and ahead: away from it.
 fn clear_of_others(sky: &Sky) -> Option<(f64, f64)> {
     let frame = Frame::new(ORIGIN);
     let leader = sky.world.truth(FIRST);

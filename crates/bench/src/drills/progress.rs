@@ -83,7 +83,7 @@ pub(super) struct Passed {
 pub(super) enum Milestone {
     /// It entered a stage.
     Entered(Stage),
-    /// It says that it is at a waypoint, and its true position then.
+    /// The waypoint that it reports to have reached, and its true position then.
     Reached { waypoint: u16, position: Position },
     /// It is on the leg behind a waypoint.
     Left { waypoint: u16 },

@@ -67,9 +67,9 @@ fn returns_without_a_radio_cost_no_distance() {
     }
 }
 
-/// A pilot at the bounds of what a leader may do, who flies at the followers (4.9 m while 70 m were enough at 500 ms).
+/// A leader piloted at the bounds of what it may do, towards the followers (4.9 m while 70 m were enough at 500 ms).
 #[test]
-fn a_pilot_who_flies_at_the_followers_does_not_reach_them() {
+fn a_leader_piloted_towards_the_followers_does_not_reach_them() {
     for seed in 475..=485 {
         let outcome = drill(Kind::FollowStranger, seed).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));

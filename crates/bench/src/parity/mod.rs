@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_profiles_are_told_apart() {
+    fn the_two_profiles_are_distinguished() {
         let [old, new] = [Profile::Copter357, Profile::Copter462].map(|p| simulated(p).unwrap());
         let comparison = compare(&old, &new);
         assert!(comparison.alike.0 < comparison.alike.1, "{}", comparison.table);

@@ -1,7 +1,7 @@
 //! One client that flies one scenario, whatever the flight controller is: bytes of its frames come in,
 //! bytes of ours go out. Its only clock is the autopilot's own, read from the position reports.
 
-// SET_MODE and the _INT frame names are deprecated, and what ArduCopter 3.5.7 knows.
+// SET_MODE and the _INT frame names are deprecated, and the ones that ArduCopter 3.5.7 supports.
 #![allow(deprecated)]
 
 use anyhow::{Result, bail};
@@ -406,7 +406,7 @@ impl Script {
         self.origin.map(|frame| frame.to_position(local))
     }
 
-    /// A guided target; the mask says what of it counts.
+    /// A guided target; the mask selects the fields that count.
     fn target(&mut self, place: DVec3, velocity: DVec3, mask: u16) {
         let Some(position) = self.place(place) else { return };
         self.send(&MavMessage::SET_POSITION_TARGET_GLOBAL_INT(SET_POSITION_TARGET_GLOBAL_INT_DATA {

@@ -1,10 +1,10 @@
 //! How wrong MBCAP's predictions are (thesis sections 5.1.4 and 5.3.1.2): one aircraft flies two legs with
 //! a right angle between them at 15 m/s, and each location of each beacon that it sends is compared with
-//! where it really was at that time.
+//! where it actual was at that time.
 //!
 //! The agent, the MAVLink bytes and the beacon's bytes are the real ones; the truth is the simulated
 //! flight controller's. Errors are distances over ground. As in the thesis, of the original's 25 s only
-//! locations within its reaction threshold of 90 m count; of MBCAP-e all that it tells.
+//! locations within its reaction threshold of 90 m count; of MBCAP-e all that it broadcasts.
 
 pub mod plot;
 pub mod table;
@@ -38,7 +38,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(900);
 /// The prediction variants that are compared (thesis section 5.1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 pub enum Alternative {
-    /// From the place itself, with the speed.
+    /// From the position itself, with the speed.
     #[strum(serialize = "alternative 1")]
     One,
     /// From the mission's line, with the speed.
@@ -81,16 +81,16 @@ impl Alternative {
     }
 }
 
-/// What the aircraft does during the time that a beacon tells of.
+/// What the aircraft does during the time that a beacon covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 pub enum MotionPhase {
     /// Neither of the others.
     #[strum(serialize = "constant speed")]
     Constant,
-    /// Becoming fast.
+    /// Accelerating.
     #[strum(serialize = "start")]
     Start,
-    /// Round the corner.
+    /// Turning at the corner.
     #[strum(serialize = "turn")]
     Turn,
     /// Coming to a stop at the last waypoint.
@@ -99,7 +99,7 @@ pub enum MotionPhase {
 }
 
 impl MotionPhase {
-    /// All, the quiet one first.
+    /// All, constant speed first.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// As tables name it.
@@ -108,7 +108,7 @@ impl MotionPhase {
     }
 }
 
-/// One beacon and how wrong it was.
+/// The prediction errors of one beacon.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeaconErrors {
     /// When it was sent, seconds since the mission began.
@@ -143,7 +143,7 @@ pub struct Flown {
     pub beacon_period_s: f64,
 }
 
-/// Flies all alternatives. There is no chance in it: no wind, no wandering position, nobody else.
+/// Flies all alternatives. Nothing in it is random: no wind, no position error, no other aircraft.
 ///
 /// # Errors
 /// A flight was not completed.
@@ -154,7 +154,7 @@ pub fn fly_all() -> Result<Vec<Flown>> {
 /// Where the aircraft was at one tick.
 struct Fix {
     at: Instant,
-    place: DVec2,
+    position: DVec2,
     velocity: DVec2,
 }
 
@@ -182,7 +182,7 @@ pub fn fly(alternative: Alternative) -> Result<Flown> {
         let truth = world.controller(0).truth();
         fixes.push(Fix {
             at: now,
-            place: frame.to_local(truth.position).truncate(),
+            position: frame.to_local(truth.position).truncate(),
             velocity: truth.velocity.truncate(),
         });
         let is_on_mission = world.agent_of(0).view().state == StateId::Normal;
@@ -270,28 +270,28 @@ fn judge(
     let mut errors_m = Vec::new();
     let mut last_at = measured_at;
     for (k, location) in beacon.locations.iter().enumerate() {
-        let told = over_ground(frame, location);
-        if told.distance(here) > alternative.threshold_m() {
+        let predicted = over_ground(frame, location);
+        if predicted.distance(here) > alternative.threshold_m() {
             break;
         }
         let at = measured_at + Duration::from_micros((k as f64 * hop_s * 1e6) as u64);
-        let Some(really) = place_at(fixes, at) else { break };
-        errors_m.push(told.distance(really));
+        let Some(actual) = position_at(fixes, at) else { break };
+        errors_m.push(predicted.distance(actual));
         last_at = at;
     }
     (!errors_m.is_empty()).then(|| (manoeuvres.during(measured_at, last_at), errors_m))
 }
 
 /// Where the aircraft was, between two ticks on the straight line. None outside the recording.
-fn place_at(fixes: &[Fix], at: Instant) -> Option<DVec2> {
+fn position_at(fixes: &[Fix], at: Instant) -> Option<DVec2> {
     let after = fixes.partition_point(|f| f.at < at);
     let b = fixes.get(after)?;
     let a = fixes.get(after.saturating_sub(1))?;
     let span_s = b.at.since(a.at).as_secs_f64();
     if span_s <= 0.0 {
-        return Some(b.place);
+        return Some(b.position);
     }
-    Some(a.place.lerp(b.place, at.since(a.at).as_secs_f64() / span_s))
+    Some(a.position.lerp(b.position, at.since(a.at).as_secs_f64() / span_s))
 }
 
 /// When the aircraft was not at constant speed on a straight line.

@@ -1,10 +1,10 @@
-//! The figures as a table, with those that the thesis prints beside ours.
+//! The figures as a table, with those of the thesis next to ours.
 
 use std::fmt::Write as _;
 
 use super::{Alternative, Flown, MotionPhase};
 
-/// What thesis sections 5.1.4 and 5.3.1.2 say in numbers.
+/// The numbers of thesis sections 5.1.4 and 5.3.1.2.
 const PUBLISHED: &str = include_str!("../../published/mbcap-prediction.csv");
 
 /// Above this a beacon is at a peak: what the thesis gives for the largest error at constant speed, metres.
@@ -40,7 +40,7 @@ pub fn figures(flown: &Flown, phase: Option<MotionPhase>) -> Figures {
 }
 
 /// Mean and largest error of the location that is `hop` steps ahead, over the whole flight; none if no
-/// beacon told it.
+/// beacon predicted it.
 pub fn ahead_m(flown: &Flown, hop: usize) -> Option<(f64, f64)> {
     let errors: Vec<f64> = flown.beacons.iter().filter_map(|b| b.errors_m.get(hop).copied()).collect();
     let max = errors.iter().copied().reduce(f64::max)?;

@@ -21,7 +21,7 @@ fn straight() -> Vec<Fix> {
     (0..=300)
         .map(|n| Fix {
             at: Instant::from_millis(n * 100),
-            place: DVec2::new(0.0, n as f64),
+            position: DVec2::new(0.0, n as f64),
             velocity: DVec2::new(0.0, 10.0),
         })
         .collect()
@@ -51,13 +51,13 @@ const NEVER: Manoeuvres = Manoeuvres {
 };
 
 #[test]
-fn an_error_is_the_distance_to_where_the_aircraft_was_at_the_time_that_was_told() {
+fn an_error_is_the_distance_to_the_true_position_at_the_predicted_time() {
     let (frame, fixes) = (Frame::new(ORIGIN), straight());
-    // Measured at 2.05 s, sent 0.4 s later: right about now, 3 m beside in half a second, 4 m short in one.
-    let told = beacon(&frame, 400, &[(0.0, 20.5), (3.0, 25.5), (0.0, 26.5)]);
+    // Measured at 2.05 s, sent 0.4 s later: right about now, 3 m off in half a second, 4 m short in one.
+    let sent = beacon(&frame, 400, &[(0.0, 20.5), (3.0, 25.5), (0.0, 26.5)]);
     let sent_at = Instant::from_millis(2_450);
     let (phase, errors) =
-        judge(sent_at, &told, Alternative::Three, 0.5, &frame, &fixes, &NEVER).expect("it counts");
+        judge(sent_at, &sent, Alternative::Three, 0.5, &frame, &fixes, &NEVER).expect("it counts");
     assert_eq!(phase, MotionPhase::Constant);
     for (found, expected) in errors.iter().zip([0.0, 3.0, 4.0]) {
         assert!((found - expected).abs() < 0.02, "{errors:?}");
@@ -65,25 +65,25 @@ fn an_error_is_the_distance_to_where_the_aircraft_was_at_the_time_that_was_told(
     assert_eq!(errors.len(), 3);
     // Not before the recording, and not after it.
     let too_early = Instant::from_millis(300);
-    assert_eq!(judge(too_early, &told, Alternative::Three, 0.5, &frame, &fixes, &NEVER), None);
+    assert_eq!(judge(too_early, &sent, Alternative::Three, 0.5, &frame, &fixes, &NEVER), None);
     let late = Instant::from_millis(29_900);
-    let (_, errors) = judge(late, &told, Alternative::Three, 0.5, &frame, &fixes, &NEVER).unwrap();
+    let (_, errors) = judge(late, &sent, Alternative::Three, 0.5, &frame, &fixes, &NEVER).unwrap();
     assert_eq!(errors.len(), 2, "30.5 s is not recorded");
 }
 
 #[test]
 fn of_the_original_nothing_counts_beyond_its_threshold() {
     let (frame, fixes) = (Frame::new(ORIGIN), straight());
-    let told = beacon(&frame, 0, &[(0.0, 0.0), (0.0, 89.0), (0.0, 91.0)]);
+    let sent = beacon(&frame, 0, &[(0.0, 0.0), (0.0, 89.0), (0.0, 91.0)]);
     let count = |alternative| {
-        judge(Instant::ZERO, &told, alternative, 0.5, &frame, &fixes, &NEVER).map(|(_, e)| e.len())
+        judge(Instant::ZERO, &sent, alternative, 0.5, &frame, &fixes, &NEVER).map(|(_, e)| e.len())
     };
     assert_eq!(count(Alternative::One), Some(2));
     assert_eq!(count(Alternative::Enhanced), Some(3));
 }
 
 #[test]
-fn a_beacon_belongs_to_the_manoeuvre_that_it_tells_of() {
+fn a_beacon_belongs_to_the_manoeuvre_that_it_covers() {
     let s = Instant::from_secs;
     let m = Manoeuvres { fast_at: s(10), turn: (s(50), s(60)), slow_at: s(100) };
     assert_eq!(m.during(s(9), s(15)), MotionPhase::Start);
@@ -109,7 +109,7 @@ fn at_constant_speed_the_errors_stay_below_the_published_ones() {
 }
 
 #[test]
-fn each_alternative_is_better_than_the_one_before_where_the_thesis_says_so() {
+fn each_alternative_is_better_than_the_one_before_where_the_thesis_states_it() {
     let of = |alternative, phase| figures(flown(alternative), Some(phase));
     let (one, two, three, e) =
         (Alternative::One, Alternative::Two, Alternative::Three, Alternative::Enhanced);
@@ -134,7 +134,7 @@ fn each_alternative_is_better_than_the_one_before_where_the_thesis_says_so() {
 
 #[test]
 fn the_error_grows_with_the_time_ahead_and_the_third_alternative_is_best_up_to_six_seconds() {
-    let mean = |alternative, hop| ahead_m(flown(alternative), hop).expect("it is told").0;
+    let mean = |alternative, hop| ahead_m(flown(alternative), hop).expect("it is predicted").0;
     for hop in 2..=12 {
         let [one, two, three] =
             [Alternative::One, Alternative::Two, Alternative::Three].map(|a| mean(a, hop));

@@ -1,6 +1,6 @@
 //! How well a formation follows: thesis Tables 7.1 and 7.2 and Figures 7.8 to 7.15 and ours.
 //!
-//! The thesis does not say what its maxima and deviations are of. Its numbers fit the mean over time of each
+//! The thesis does not define its maxima and deviations. Its numbers fit the mean over time of each
 //! slave: for nine aircraft in line, 50 m apart, maximum over mean is 1.8 and deviation over mean 0.48, and the
 //! slaves' distances from the leader (50 to 200 m) have 1.6 and 0.45. That reading stands in the table; samples
 //! and the mean over slaves at each time stand below it.

@@ -1,4 +1,4 @@
-//! The thesis' tables and figures of MUSCOP (section 6.3) and ours. Of its figures only what the text says of
+//! The thesis' tables and figures of MUSCOP (section 6.3) and ours. Of its figures only what the text states of
 //! them is printed as numbers, and stands under our table.
 
 use wingbeat_sim::channel::{Losses, Model, REACH_M};

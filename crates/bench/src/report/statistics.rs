@@ -52,7 +52,7 @@ impl Summary {
         format!("{:>10.2}   {interval}", self.deviation)
     }
 
-    /// The same of events that are counted. None in n flights says that they happen less often than 3 / n
+    /// The same of events that are counted. None in n flights means that they happen less often than 3 / n
     /// times a flight (the rule of three, 95 %).
     pub fn spread_of_counts(&self) -> String {
         if self.range.1 > 0.0 {

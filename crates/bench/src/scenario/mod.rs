@@ -20,11 +20,11 @@ use anyhow::{Context, Result, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
-use wingbeat_sim::chance;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
 use wingbeat_sim::motion::WindParameters;
 use wingbeat_sim::pilot::Pilot;
+use wingbeat_sim::rng;
 use wingbeat_wire::{Point, VehicleId};
 
 pub use follow::FollowTask;
@@ -51,7 +51,7 @@ const REFERENCE_POSITION_INTERVAL: Duration = Duration::from_millis(240);
 /// A scenario: the aircraft, their task and their surroundings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What is flown, for people: the mission's name.
+    /// Name of the mission, for tables.
     pub name: String,
     /// The aircraft and what they fly.
     pub task: Task,
@@ -67,7 +67,7 @@ pub struct Scenario {
     pub collision_distance_m: f64,
     /// How long the flight controllers take to get ready.
     pub boot: Boot,
-    /// What the aircraft are configured with beside what the task describes.
+    /// What the aircraft are configured with in addition to the task.
     pub settings: Settings,
 }
 
@@ -284,8 +284,8 @@ impl Scenario {
         let kind = self.kind();
         let frame = Frame::new(position(kind.start(index)));
         let slot = kind.ground_offset_m(index, self.heading_rad(index));
-        let mut rng = chance::child(seed, "placement", index as u64);
-        let mut error = || (chance::uniform(&mut rng) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
+        let mut rng = rng::child(seed, "placement", index as u64);
+        let mut error = || (rng::uniform(&mut rng) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
         frame.to_position(DVec3::new(slot.x + error(), slot.y + error(), 0.0))
     }
 
@@ -316,8 +316,8 @@ impl Scenario {
         self.kind().equip(&mut config, self.heading_rad(index));
         config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
         // Aircraft are not switched on in the same instant: their telemetry comes at different times.
-        let mut rng = chance::child(seed, "boot", index as u64);
-        let ticks = (chance::uniform(&mut rng) * BOOT_SPREAD_TICKS) as u64;
+        let mut rng = rng::child(seed, "boot", index as u64);
+        let ticks = (rng::uniform(&mut rng) * BOOT_SPREAD_TICKS) as u64;
         let booted = Instant::from_millis(ticks * TICK.as_millis() as u64);
         FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted)
     }

@@ -8,7 +8,7 @@
 //! | [`ports`] | which instances are free |
 //! | [`network`] | a network of our own, because SITL listens on every interface |
 //! | `pilot` | a simulated pilot at the simulated receiver |
-//! | `monitor` | where the simulator says that the aircraft is; autopilot time |
+//! | `monitor` | the simulator's true position of the aircraft; autopilot time |
 //! | [`rate`] | whether the simulation kept pace |
 //!
 //! A machine that is too slow does not slow everything down alike: ArduCopter's time stays behind while
@@ -51,7 +51,7 @@ use monitor::Monitor;
 use parameters::Wanted;
 use process::{Process, Program, Start};
 
-/// Simulated seconds per second, of those asked for: below this the result says nothing.
+/// Simulated seconds per second, of those asked for: below this the result is not valid.
 pub const RATE_LEAST: f64 = 0.95;
 /// Until all aircraft know their position. 41 s of simulated time on an idle machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(180);
@@ -333,7 +333,7 @@ async fn in_the_air(
     let ground =
         Ground::start(wingbeat_ground::Config { bind: config.ground, aircraft: addresses, web_dir: None })
             .await?;
-    fleet.give_mission().await?;
+    fleet.upload_mission().await?;
     monitors.iter().for_each(Monitor::begin_rate);
     let observer = fleet.watch(Some(&ground), config.plan.time_limit()).await?;
     let rates: Vec<_> = monitors.iter().map(|m| m.reports().rate.clone()).collect();
@@ -394,7 +394,7 @@ async fn settle(monitors: &[Monitor], asked: f64) {
     }
 }
 
-/// Waits until every aircraft knows its position.
+/// Waits until every aircraft has a position estimate.
 async fn ready(monitors: &[Monitor]) -> Result<()> {
     let began = Instant::now();
     loop {
@@ -420,7 +420,7 @@ async fn ready(monitors: &[Monitor]) -> Result<()> {
     }
 }
 
-/// The state of one aircraft, once it knows its position.
+/// The state of one aircraft, once it has a position estimate.
 fn fact(monitor: &Monitor) -> Option<Fact> {
     fact_of(&Frame::new(ORIGIN), &monitor.reports())
 }

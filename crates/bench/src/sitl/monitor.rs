@@ -1,7 +1,7 @@
 //! Watches one ArduCopter process on its SERIAL1, besides the daemon, which has SERIAL0: where the
-//! simulator says that the aircraft is, how long the autopilot has run, whether it can fly.
+//! simulator has the aircraft, how long the autopilot has run, whether it can fly.
 //!
-//! It says one thing only, before the flight: how fast the simulation shall run.
+//! It sends one thing only, before the flight: how fast the simulation shall run.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,7 +28,7 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(200);
 /// A parameter is confirmed within one telemetry cycle.
 const SET_TIMEOUT: Duration = Duration::from_secs(2);
 const SET_TRIES: u8 = 5;
-/// What the autopilot said last, for a message about it.
+/// The autopilot's last status text, for a message about it.
 const TEXTS_KEPT: usize = 6;
 /// The system and component id of a ground station.
 const GROUND: (u8, u8) = (255, 190);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_says_what_is_lacking_until_nothing_is_and_takes_the_rate() {
+    async fn it_reports_what_is_missing_until_it_is_ready_and_takes_the_rate() {
         let streams =
             [Parameter::SR1_POSITION, Parameter::SR1_EXTRA3, Parameter::SR1_EXT_STAT].map(|p| (p, 10.0));
         let (port, server) = serial1(&streams).await;
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_parameter_is_set_when_the_autopilot_says_so() {
+    async fn a_parameter_is_set_when_the_autopilot_reports_it() {
         let (port, server) = serial1(&[]).await;
         let monitor = Monitor::connect(port).await.unwrap();
         until(&monitor, |reports| reports.telemetry.system_id == Some(7)).await;

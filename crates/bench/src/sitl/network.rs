@@ -18,7 +18,7 @@ pub fn is_own() -> bool {
 /// Replaces this process by one with the same arguments in a network of its own. It keeps the process id,
 /// so signals still arrive. Returns only if that is not possible, and why.
 pub fn enter() -> String {
-    // Root needs no other user; anybody else becomes root of a user namespace to be let in.
+    // Root needs no other user; other users become root of a user namespace to enter it.
     let choices: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
     let possible = choices.into_iter().find(|choice| {
         let mut try_it = Command::new("unshare");

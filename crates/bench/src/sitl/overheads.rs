@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn overheads_stand_beside_those_of_the_thesis() {
+    fn overheads_are_printed_with_those_of_the_thesis() {
         let name = "3 face to face";
         let pairs = [
             pair(name, Variant::Off, [180.0, 181.0], [182.0, 182.0]),

@@ -29,7 +29,7 @@ const BASE: &[(&str, f64)] = &[
     ("FRAME_TYPE", 0.0),
     ("MAG_ENABLE", 1.0),
     ("COMPASS_LEARN", 0.0),
-    // The simulated compass is off by so much; an aircraft that knows it may arm.
+    // The simulated compass is off by so much; an aircraft configured with it may arm.
     ("COMPASS_OFS_X", 5.0),
     ("COMPASS_OFS_Y", 13.0),
     ("COMPASS_OFS_Z", -18.0),
@@ -71,7 +71,7 @@ const BASE: &[(&str, f64)] = &[
     ("SIM_WIND_TURB", 0.0),
 ];
 
-/// How much more wind SITL is to be told, that so much blows at this height: below 60 m it gives the square
+/// Factor on the wind parameter of SITL for the wind at this height: below 60 m it gives the square
 /// root of the height's share (AP_HAL_SITL, SITL_State.cpp).
 pub fn wind_gradient(height_m: f64) -> f64 {
     (60.0 / height_m.clamp(1.0, 60.0)).sqrt()
@@ -109,7 +109,7 @@ pub fn file(wanted: &Wanted<'_>) -> String {
     text
 }
 
-/// Looks at a defaults file of the user's: a name and a number on each line, `#` begins a comment.
+/// Checks a defaults file of the user's: a name and a number on each line, `#` begins a comment.
 ///
 /// # Errors
 /// The first line that is something else.

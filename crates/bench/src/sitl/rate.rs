@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A window of this length is looked at for the slowest stretch.
+/// Length of the window in which the slowest section is found.
 const WINDOW: Duration = Duration::from_secs(10);
-/// Samples closer together than this say nothing new.
+/// Samples closer together than this are skipped.
 const SPACING: Duration = Duration::from_millis(500);
 
 /// The rate of one autopilot's time.
@@ -18,7 +18,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// At `wall` the autopilot said that it had run for `boot_ms`.
+    /// At `wall` the autopilot reported that it had run for `boot_ms`.
     pub fn add(&mut self, wall: Duration, boot_ms: u32) {
         // An autopilot that began anew has not flown faster than time.
         if self.last.is_some_and(|(_, before)| boot_ms < before) {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_says_nothing_and_a_reboot_begins_anew() {
+    fn too_few_samples_give_no_rate_and_a_reboot_restarts_it() {
         assert_eq!(fed([(0.0, 5.0), (0.5, 5.5)].into_iter()).overall(), None);
         let rebooted = fed([(0.0, 100.0), (10.0, 110.0), (11.0, 1.0), (21.0, 11.0)].into_iter());
         assert!((rebooted.overall().unwrap() - 1.0).abs() < 0.01);

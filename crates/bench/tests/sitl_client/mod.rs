@@ -31,7 +31,7 @@ const TURN: time::Duration = time::Duration::from_millis(5);
 const OPEN_TIMEOUT: time::Duration = time::Duration::from_secs(30);
 /// SITL's input for the pilot's receiver of instance 0; a frame of it is eight numbers of 16 bits.
 const RECEIVER_PORT: u16 = 5501;
-/// What the pilot's transmitter says: sticks in the middle, throttle down, the mode switch in its last place.
+/// The channels of the pilot's transmitter: sticks in the middle, throttle down, the mode switch in its last place.
 const PILOT_US: [u16; 8] = [1_500, 1_500, 1_000, 1_500, 1_800, 1_000, 1_000, 1_000];
 /// A receiver repeats it fifty times a second.
 const RECEIVER_PERIOD: Duration = Duration::from_millis(20);
@@ -61,7 +61,7 @@ pub(crate) struct Client {
     outgoing: Outgoing,
     streams: Streams,
     heartbeat: Heartbeat,
-    /// It said so.
+    /// As it reported.
     pub(crate) intervals_refused: bool,
     rows: Vec<Row>,
 }
@@ -152,7 +152,7 @@ impl Client {
         if now >= self.receiver_due {
             self.receiver_due = now + RECEIVER_PERIOD;
             let port = RECEIVER_PORT + 10 * self.instance;
-            // A process that has just ended does not hear it.
+            // A process that has just ended does not receive it.
             let _ =
                 self.receiver.send_to(&PILOT_US.map(u16::to_le_bytes).concat(), (Ipv4Addr::LOCALHOST, port));
         }
@@ -200,29 +200,31 @@ impl Client {
         true
     }
 
-    /// Runs a job to its end and writes a row; `told` puts its result into words.
+    /// Runs a job to its end and writes a row; `describe` puts its result into words.
     pub(crate) fn run<J>(
         &mut self,
         name: &'static str,
         job: &mut J,
-        mut hear: impl FnMut(&mut J, Instant, &MavMessage),
+        mut receive: impl FnMut(&mut J, Instant, &MavMessage),
         mut poll: impl FnMut(&mut J, Instant, &Telemetry, &mut Transmit<'_>) -> Progress,
-        told: impl FnOnce(&J, &Telemetry) -> Result<String, String>,
+        describe: impl FnOnce(&J, &Telemetry) -> Result<String, String>,
     ) -> Progress {
         let from = self.now();
         let cell = std::cell::RefCell::new(job);
         let mut progress = Progress::Pending;
         while progress == Progress::Pending && self.now().since(from) < JOB_TIMEOUT {
-            let up =
-                self.turn(&mut |now, m| hear(&mut cell.borrow_mut(), now, m), &mut |now, telemetry, out| {
+            let up = self.turn(
+                &mut |now, m| receive(&mut cell.borrow_mut(), now, m),
+                &mut |now, telemetry, out| {
                     progress = poll(&mut cell.borrow_mut(), now, telemetry, out);
-                });
+                },
+            );
             if !up {
                 break;
             }
         }
         let result = match progress {
-            Progress::Done => told(&cell.borrow(), &self.telemetry),
+            Progress::Done => describe(&cell.borrow(), &self.telemetry),
             Progress::Failed(failure) => Err(failure.to_string()),
             Progress::Pending => Err("the connection ended, or the job never did".into()),
         };

@@ -25,7 +25,7 @@ macro_rules! layouts {
             pub const ALL: [Self; [$($appearance),+].len()] =
                 [$(Self::$Layout $({ $parameter: $default })?),+];
 
-            /// What it looks like, in one line without a full stop.
+            /// Its shape, in one line without a full stop.
             pub const fn appearance(self) -> &'static str {
                 match self {
                     $(Self::$Layout $({ $parameter: _ })? => $appearance,)+

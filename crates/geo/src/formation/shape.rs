@@ -36,7 +36,7 @@ pub(super) struct LayoutParameter {
 pub(super) enum Geometry {
     /// In distances between slots, for a number of aircraft and a slot below it.
     PerSlot(fn(count: usize, slot: usize) -> DVec2),
-    /// As [`Geometry::PerSlot`], all slots at once: computed when the formation is made, and kept.
+    /// As [`Geometry::PerSlot`], all slots together: computed when the formation is made, and kept.
     AllSlots(fn(count: usize) -> Vec<DVec2, AIRCRAFT_MAX>),
     /// In metres, for the layout's parameter, a slot, and the distance in metres.
     InMetres(fn(parameter: u32, slot: usize, distance_m: f64) -> DVec2),

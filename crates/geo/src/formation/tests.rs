@@ -213,7 +213,7 @@ fn a_wedge_points_ahead() {
 
 #[test]
 fn a_swarm_that_splits_up_has_a_slot_for_every_aircraft() {
-    // 3 parts of 10 aircraft in the reference: 3 each, and the tenth beside the middle has no slot.
+    // 3 parts of 10 aircraft in the reference: 3 each, and the tenth next to the middle has no slot.
     for count in [2, 3, 8, 11, 12] {
         let f = formation(Layout::SplitUp { parts: 3 }, count, 50.0);
         for slot in 1..count {

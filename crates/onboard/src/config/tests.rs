@@ -166,7 +166,7 @@ fn a_formation_that_follows_a_pilot_is_configured_and_each_mistake_is_named() {
 }
 
 #[test]
-fn ground_stations_are_served_only_where_the_file_says_so() {
+fn ground_stations_are_served_only_where_configured() {
     assert_eq!(from_file(LEAST).unwrap().daemon.gateway, crate::gateway::Config::default());
     let text = format!("{LEAST}[gateway]\nudp = [\"udpout:10.0.0.2:14550\"]\ntcp = \"127.0.0.1:5790\"\n");
     let gateway = from_file(&text).unwrap().daemon.gateway;
@@ -391,7 +391,7 @@ fn the_guardian_reads_its_own_keys_and_no_others() {
 }
 
 #[test]
-fn a_formation_s_file_lies_beside_the_configuration() {
+fn a_formation_s_file_is_found_relative_to_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("diamond.csv"), "0,0\n60,-60\n-60,-60,5\n").unwrap();
     let path = folder.path().join("wingbeatd.toml");

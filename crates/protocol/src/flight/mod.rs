@@ -61,7 +61,7 @@ pub enum State<F> {
     Aborted(EndFlight),
 }
 
-/// What the host's configuration says of its flight.
+/// The values of the host's configuration for its flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rules {
     /// Where waypoints may lie.
@@ -318,7 +318,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
         View::alone(self.id(flying), self.phase(phase)).on_route(&self.route, self.reached)
     }
 
-    /// How far the flight has come; the host says so of its own states.
+    /// How far the flight has come; the host gives it for its own states.
     pub(crate) fn phase(&self, flying: Phase) -> Phase {
         match self.state {
             State::Start => Phase::Start,
@@ -331,7 +331,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
         }
     }
 
-    /// One line: what the aircraft does or waits for; the host says so of its own states.
+    /// One line: what the aircraft does or waits for; the host gives it for its own states.
     pub(crate) fn detail(&self, flying: impl FnOnce() -> Text) -> Text {
         match self.state {
             State::Start if self.route.is_empty() => text!("waiting for a mission"),

@@ -14,7 +14,7 @@ const REFRESH_LEAST_CLOSE_MS: u64 = 100;
 const CLOSE: &str = "at this refresh followers lag behind so far that the leader flies into them (accepts_close flies it \
                      all the same)";
 
-/// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
+/// Configuration of one aircraft. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Discovery, take-off, landing. Its master is the leader, which a pilot flies.

@@ -24,7 +24,7 @@ const TRIES_ON_GROUND: Duration = Duration::from_secs(20);
 const LEADER_MOST_M_S: f64 = 30.0;
 /// See [`LEADER_MOST_M_S`].
 const LEAP_M: f64 = 20.0;
-/// The leader broadcasts its landing for at least this long, even if it is down at once.
+/// The leader broadcasts its landing for at least this long, even if it has landed earlier.
 const LANDING_CALL: Duration = Duration::from_secs(10);
 /// How far from its own position a slave searches for a free landing site, metres.
 const SITE_RINGS_M: [f64; 3] = [10.0, 15.0, 20.0];
@@ -54,7 +54,7 @@ pub enum GuidanceState {
 
 type Swarm = swarm::Swarm<GuidanceState>;
 
-/// What one aircraft knows of the flight.
+/// The state of one aircraft's guidance.
 #[derive(Clone, Debug)]
 pub(super) struct Guidance {
     config: Config,
@@ -289,7 +289,7 @@ impl Guidance {
                 text!("waiting for its pilot to be at {height_m} m")
             }
             State::Flying(GuidanceState::Ready) => text!("in slot {slot}, waiting for the leader"),
-            State::Flying(GuidanceState::FollowMe) => text!("flown by its pilot, telling where it is"),
+            State::Flying(GuidanceState::FollowMe) => text!("flown by its pilot, broadcasting its position"),
             State::Flying(GuidanceState::Following) => text!("following in slot {slot}"),
             State::Flying(GuidanceState::LeaderLost { .. }) => {
                 text!("the leader is silent: holding, then landing")

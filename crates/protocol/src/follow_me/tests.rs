@@ -302,13 +302,13 @@ fn follow_02_the_leader_is_never_commanded() {
 fn follow_03_each_refresh_is_one_target_turned_with_the_leader_at_its_height() {
     let mut rig = Rig::new(4, Layout::Linear, USUAL);
     rig.lead();
-    let told_before = rig.craft[0].broadcast.len();
+    let broadcast_before = rig.craft[0].broadcast.len();
     let orders_before = rig.craft[1].orders.len();
     rig.craft[0].heading_rad = core::f64::consts::FRAC_PI_2;
     rig.leader_m_s = DVec3::new(0.0, 1.0, 0.0);
     rig.run(20);
-    let told = rig.craft[0].broadcast.len() - told_before;
-    assert_eq!((told, rig.craft[1].orders.len() - orders_before), (20, 20), "one each second");
+    let broadcast = rig.craft[0].broadcast.len() - broadcast_before;
+    assert_eq!((broadcast, rig.craft[1].orders.len() - orders_before), (20, 20), "one each second");
     rig.leader_m_s = DVec3::ZERO;
     // A quarter turn, 3 m/s at 100 m.
     rig.run(60);
@@ -480,13 +480,13 @@ fn follow_09_the_operator_stops_a_slave_in_every_state() {
             );
             let orders = rig.craft[1].orders.len();
             rig.run(5);
-            assert_eq!(rig.craft[1].orders.len(), orders, "it follows nobody any more");
+            assert_eq!(rig.craft[1].orders.len(), orders, "it follows no leader any more");
         }
     }
 }
 
 #[test]
-fn follow_11_eight_of_ten_datagrams_may_be_lost_and_all_come_down() {
+fn follow_11_eight_of_ten_datagrams_may_be_lost_and_all_land() {
     let mut rig = Rig::new(5, Layout::Matrix, |c| c.follows_again = true);
     rig.receives = |n, from, to| {
         let mixed = (n * 64 + from as u64 * 8 + to as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -501,7 +501,7 @@ fn follow_11_eight_of_ten_datagrams_may_be_lost_and_all_come_down() {
     rig.run(60);
     assert!((1..5).all(|i| rig.states[&i].contains(&StateId::Following)), "{:?}", rig.states);
     rig.leader_m_s = DVec3::Z * -2.0;
-    rig.until("everybody down", 300, |r| r.craft.iter().all(|c| !c.armed));
+    rig.until("all down", 300, |r| r.craft.iter().all(|c| !c.armed));
 }
 
 #[test]
@@ -552,7 +552,7 @@ fn follow_14_a_yaw_of_the_leader_is_no_flight_through_it() {
             let leader = rig.craft[0].at;
             nearest_m = rig.craft[1..].iter().map(|c| c.at.distance(leader)).fold(nearest_m, f64::min);
         }
-        assert!((1..5).all(|i| rig.off_m(i) < 0.5), "in the end all have turned");
+        assert!((1..5).all(|i| rig.off_m(i) < 0.5), "finally all have turned");
         nearest_m
     };
     assert!(nearest_m(3.0) > 45.0, "{}", nearest_m(3.0));
@@ -645,11 +645,11 @@ fn follow_17_a_slave_lands_aside_of_one_that_stands_below() {
     assert!((8.0..30.0).contains(&apart_m), "{apart_m}");
     assert!(rig.states[&second].contains(&StateId::MovingToLand));
     let other = 5 - second;
-    assert!(!rig.states[&other].contains(&StateId::MovingToLand), "whose place is free comes down in it");
+    assert!(!rig.states[&other].contains(&StateId::MovingToLand), "an aircraft with a free slot lands in it");
 }
 
 #[test]
-fn follow_18_slaves_in_their_slots_do_not_wait_for_ever_for_a_leader_that_says_nothing() {
+fn follow_18_slaves_in_their_slots_do_not_wait_for_ever_for_a_leader_that_is_not_received() {
     let mut rig = Rig::new(3, Layout::Linear, USUAL);
     rig.set_up();
     rig.run(200);

@@ -1,7 +1,7 @@
 //! Where to go so that an aircraft with the right of way can pass (thesis sections 5.1.5 and 5.3.1.3,
 //! figures 5.9 and 5.18).
 //!
-//! The one that gives way looks at every leg of the other's mission, and then at every corner. What lies
+//! The one that gives way checks every leg of the other's mission, and then at every corner. What lies
 //! nearer than the safe distance pushes it away, until nothing does.
 
 use wingbeat_geo::DVec2;
@@ -11,7 +11,7 @@ use super::config::CurveFit;
 /// Farther than asked by this, so that arriving there is safe (the reference's program), metres.
 const EXTRA_M: f64 = 0.1;
 
-/// Legs that are looked at; a beacon tells no more.
+/// Legs that are checked; a beacon holds no more.
 const LEGS_MAX: usize = super::predict::LOCATIONS_MAX;
 
 /// Two legs may push to and fro: after so many rounds the place found last is taken.

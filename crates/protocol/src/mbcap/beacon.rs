@@ -11,7 +11,7 @@ use crate::{Action, Actions, EndFlight, push};
 /// A standing aircraft broadcasts its next waypoints up to the first that is farther than this, metres.
 const PATH_MAX_M: f64 = 400.0;
 
-/// What our last beacon said, which is also what risks are computed with.
+/// The contents of our last beacon, from which risks are computed too.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastBeacon {
     pub(super) locations: Locations,
@@ -127,7 +127,7 @@ impl Mbcap {
 }
 
 /// What others see of a state in the air. They know six states: an aircraft that holds or returns, by a command or
-/// after a failure, is an obstacle where it is, as in StandStill; one that lands says so beside its state.
+/// after a failure, is an obstacle where it is, as in StandStill; one that lands has a flag for that besides its state.
 const fn shown(state: State) -> Option<Avoidance> {
     match state {
         State::Flying(avoiding) => Some(avoiding.shown()),

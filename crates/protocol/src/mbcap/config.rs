@@ -28,7 +28,7 @@ pub enum BrakeFit {
     Later,
 }
 
-/// How far a prediction looks ahead.
+/// The horizon of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Horizon {
     /// MBCAP: always the same time; risks farther than `distance_m` do not count.
@@ -111,7 +111,7 @@ pub struct Config {
     pub beacon_period: Duration,
     /// Beacons that carry the same prediction.
     pub beacons_per_prediction: u32,
-    /// Whether a change of state makes a new prediction at once (MBCAP-e).
+    /// Whether a change of state makes a new prediction immediately (MBCAP-e).
     pub renew_at_change: bool,
     /// Older beacons are not used.
     pub beacon_validity: Duration,
@@ -121,7 +121,7 @@ pub struct Config {
     pub standing: Duration,
     /// Time in Overtaking before it may end.
     pub overtaking: Duration,
-    /// Time in Normal before the claim of a peer without a risk of our own is believed.
+    /// Time in Normal before the claim of a peer without a risk of our own is accepted.
     pub resume: Duration,
     /// Time for which the peer of a solved risk is not checked; zero in the original.
     pub recheck: Duration,
@@ -184,7 +184,7 @@ impl Deadlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AsideTests {
-    /// That of the aircraft avoided: what the thesis says.
+    /// That of the aircraft avoided: as in the thesis.
     Avoided,
     /// That of the aircraft scanned last: a defect of the reference. Flown by the bench only.
     LastScanned,

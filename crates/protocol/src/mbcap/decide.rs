@@ -230,7 +230,7 @@ impl Mbcap {
         Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
     }
 
-    /// Whether an aircraft in Normal looks for risks: not before its first beacon, and not at its end.
+    /// Whether an aircraft in Normal checks for risks: not before its first beacon, and not at its end.
     pub(super) fn checks_risks(&self) -> bool {
         self.last_beacon.state == Some(Avoidance::Normal) && !self.is_last_reached() && !self.is_landing()
     }

@@ -16,7 +16,7 @@
 //! Before and after its mission, and after a failure, the aircraft flies as every other does ([`crate::flight`]); it
 //! broadcasts until its motors stop. What follows from what
 //! is one function that reads and never writes (`decide`); this file acts on it. Detection is [`risk`], prediction
-//! [`predict`], the position aside [`aside`]. What the sources leave open or say twice is decided in
+//! [`predict`], the position aside [`aside`]. What the sources leave open or state differently is decided in
 //! `docs/protocols/mbcap.md`.
 
 pub mod aside;
@@ -188,7 +188,7 @@ impl Mbcap {
             && (self.flight.telemetry().is_none_or(|t| !t.armed || t.landing) || is_at_the_end)
     }
 
-    /// Takes what an input says of us and of others. Whether something may follow from it.
+    /// Applies an input to the own state and to that of others. Whether something may follow from it.
     fn observe(&mut self, now: Instant, input: &Input<'_>, out: &mut Actions) -> bool {
         match *input {
             Input::Telemetry(telemetry) => self.observe_motion(now, &telemetry),
@@ -285,7 +285,7 @@ impl Mbcap {
         match (flying(old), flying(new)) {
             (Some(Avoiding::Normal { .. }), Some(Avoiding::Stopping { .. })) => self.tally.stops += 1,
             (Some(Avoiding::StandStill { .. }), Some(Avoiding::MovingAside { .. })) => self.tally.asides += 1,
-            // On the way back it is beside its mission's line.
+            // On the way back it is off its mission's line.
             (Some(Avoiding::MovingAside { .. }), Some(Avoiding::GoOnPlease { .. })) => {
                 self.motion.is_on_track = false;
             }

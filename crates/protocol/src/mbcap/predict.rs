@@ -1,7 +1,7 @@
 //! Where an aircraft will be: the locations that a beacon carries (thesis sections 5.1.3, 5.1.4 and
 //! 5.3.1.2).
 //!
-//! All of it is geometry in one local frame (metres east, north, up) and knows neither states of others
+//! All of it is geometry in one local frame (metres east, north, up) and uses neither states of others
 //! nor time of day: a [`Track`] is the mission with the place on it, [`Track::ahead`] walks along it.
 
 use wingbeat_geo::{DVec2, DVec3};
@@ -48,7 +48,7 @@ pub fn reaction_distance_m(horizon: &Horizon, speed_m_s: f64) -> f64 {
     }
 }
 
-/// Predicted locations beside the current one at this speed.
+/// Predicted locations in addition to the current one at this speed.
 pub fn hops(horizon: &Horizon, hop_s: f64, speed_m_s: f64) -> usize {
     let hops = match *horizon {
         Horizon::Fixed { time_s, .. } => time_s / hop_s,
@@ -166,7 +166,7 @@ impl<W: Waypoints> Track<'_, W> {
             return locations;
         }
         let (start, next) = self.start(moving, prediction.projection);
-        // The current location itself is told as it is reported, or as projected: it is what the steps
+        // The current location itself is broadcast as it is reported, or as projected: it is what the steps
         // begin from.
         let _ = locations.push(start);
         let hops = hops(&prediction.horizon, prediction.hop_s, moving.speed_m_s);
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(track.ahead(&moving((100.0, 0.0), 8.0, -0.7, &[]), &e()).len(), 1);
         let points = track.ahead(&moving((100.0, 0.0), 5.0, 1.0, &[]), &e());
         assert!((points[2].x - (100.0 + 5.0 + 0.5)).abs() < 1e-9);
-        // The original protocol knows no braking awareness.
+        // The original protocol has no braking awareness.
         assert!(track.ahead(&moving((100.0, 0.0), 8.0, -0.7, &[]), &Config::mbcap().prediction).len() > 1);
     }
 
@@ -391,7 +391,7 @@ mod tests {
         a.update(-2.0, 0.25);
         assert_eq!(a.m_s2(), -5.0);
         a.update(1.0, 0.0);
-        assert_eq!(a.m_s2(), -5.0, "two reports of one time say nothing");
+        assert_eq!(a.m_s2(), -5.0, "two reports of one time give no acceleration");
     }
 
     #[test]

@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_millis(250);
 /// WPNAV_ACCEL of ArduCopter 3.5.7.
 const ACCELERATION_M_S2: f64 = 1.0;
 
-/// An aircraft that does what it is ordered, at once.
+/// An aircraft that carries out orders immediately.
 struct Craft {
     id: VehicleId,
     protocol: Mbcap,

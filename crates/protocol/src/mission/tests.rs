@@ -124,7 +124,7 @@ fn the_operator_is_obeyed_in_every_state() {
             m.permits(command).unwrap_or_else(|why| panic!("{state}, {command:?}: {why}"));
             assert_eq!(step(&mut m, 21, Input::Operator(command)), Some(order), "{state}");
             assert_eq!((m.state_id(), m.view().phase), (StateId::Aborted, Phase::Aborted), "{state}");
-            // Nothing that was under way goes on.
+            // No order that was under way continues.
             for late in [Input::Done(Order::LoadRoute), Input::Reached(2), Input::Done(Order::Resume)] {
                 assert_eq!(step(&mut m, 22, late), None);
             }
@@ -147,14 +147,18 @@ fn what_fails_in_the_air_holds_and_then_lands() {
         assert_eq!(step(&mut m, 10, Input::Failed(order)), Some(Order::Hold), "{state}");
         assert_eq!(m.poll_timeout().0, second(70));
         assert_eq!(step(&mut m, 69, Input::Telemetry(at(60.0, 0.0, true))), None);
-        assert_eq!(step(&mut m, 70, Input::Wake), Some(Order::Land), "nobody decided");
+        assert_eq!(step(&mut m, 70, Input::Wake), Some(Order::Land), "no operator decided");
         assert_eq!(step(&mut m, 80, Input::Telemetry(at(60.0, 0.0, false))), None);
         assert_eq!((m.state_id(), m.detail().as_str()), (StateId::Aborted, "on the ground"));
     }
     let mut m = in_state(StateId::Holding);
     assert_eq!(step(&mut m, 9, Input::Failed(Order::Hold)), Some(Order::Land), "it cannot even hold");
     let mut m = in_state(StateId::Holding);
-    assert_eq!(step(&mut m, 9, Input::Operator(Command::Return)), Some(Order::Return), "somebody decided");
+    assert_eq!(
+        step(&mut m, 9, Input::Operator(Command::Return)),
+        Some(Order::Return),
+        "the operator decided"
+    );
     assert_eq!(step(&mut m, 200, Input::Wake), None);
 }
 
@@ -170,7 +174,7 @@ fn what_fails_on_the_ground_can_be_tried_again() {
 }
 
 #[test]
-fn who_comes_down_unasked_is_no_success() {
+fn a_descent_that_was_not_ordered_is_no_success() {
     let mut m = in_state(StateId::Flying);
     assert_eq!(step(&mut m, 30, Input::Telemetry(at(80.0, 0.0, false))), None);
     assert_eq!(m.state_id(), StateId::Aborted);

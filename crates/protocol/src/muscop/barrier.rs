@@ -46,7 +46,7 @@ pub(super) struct Barrier {
     arrived: SlotSet,
 }
 
-/// What a message of a member says about the flight.
+/// What a message of a member reports about the flight.
 struct Report {
     /// The last waypoint that the member has reached.
     reached: Option<u16>,

@@ -32,7 +32,7 @@ use crate::{
 use barrier::Barrier;
 pub use barrier::BarrierState;
 
-/// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
+/// Configuration of one aircraft. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Meeting, taking off, landing.

@@ -585,8 +585,9 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_any_aircraft_arms() {
         rig.feed(0, Input::Message { from: VehicleId(12), flight, message: &other });
         rig.step();
     }
-    let told = rig.craft[0].log.iter().filter(|(_, _, l)| l.contains("000000000000000c holds another plan"));
-    assert_eq!(told.count(), 1);
+    let logged =
+        rig.craft[0].log.iter().filter(|(_, _, l)| l.contains("000000000000000c holds another plan"));
+    assert_eq!(logged.count(), 1);
     // Two aircraft with one id call from two positions.
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
@@ -597,7 +598,7 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_any_aircraft_arms() {
     rig.craft[0].muscop.permits(Command::Setup).unwrap();
     rig.feed(0, Input::Message { from: VehicleId(12), flight: call, message: &elsewhere });
     let refused = rig.craft[0].muscop.permits(Command::Setup).unwrap_err().to_string();
-    assert!(refused.contains("000000000000000c: heard from two places"), "{refused}");
+    assert!(refused.contains("000000000000000c: received from two positions"), "{refused}");
 }
 
 #[test]

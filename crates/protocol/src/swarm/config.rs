@@ -7,7 +7,7 @@ use wingbeat_wire::VehicleId;
 
 use crate::{ConfigError, Fence};
 
-/// What one aircraft knows before it meets the others. [`Config::new`] gives the published numbers.
+/// Configuration of one aircraft. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// This aircraft.
@@ -115,13 +115,13 @@ impl Config {
     }
 }
 
-/// Whether aircraft do something one after the other or at once.
+/// Whether aircraft do something one after the other or together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Manner {
     /// One after the other.
     Sequential,
-    /// All at once, where their paths never meet.
+    /// All together, where their paths never meet.
     Simultaneous,
 }
 

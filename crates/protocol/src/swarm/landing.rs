@@ -228,7 +228,7 @@ mod tests {
         member.now = member.now + Duration::from_secs(30);
         assert_eq!(member.receive(leader, Message::Land { at: SITE }), None);
         assert_eq!(member.swarm.timers().get(Timer::LandingPath), ends_at);
-        // All at once: none waits for its turn.
+        // All together: none waits for another.
         assert!(member.swarm.may_leave_to_land(member.now));
     }
 

@@ -8,7 +8,7 @@ use super::take_off::TakeOffMessage;
 use super::{State, Swarm};
 use crate::{Action, Actions, Severity, Text, push, text};
 
-/// What an input changed that the log or the flight controller is told.
+/// What an input changed that is logged or ordered.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// About a member, by slot.
@@ -20,7 +20,7 @@ pub(super) struct Changes {
     pub(super) has_adopted: bool,
 }
 
-/// What the log says about a member.
+/// What is logged about a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notice {
     Leaves,
@@ -205,7 +205,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// What the log says about the members; none where nothing changed.
+    /// What is logged about the members; none where nothing changed.
     fn member_line(&self, changes: &Changes) -> Option<Text> {
         if changes.notice.is_none() && !changes.is_leader_new {
             return None;

@@ -83,7 +83,7 @@ impl Ownship {
         self.telemetry.is_some_and(|telemetry| telemetry.armed)
     }
 
-    /// Whether it has come to stand after it was told to hold.
+    /// Whether it has come to stand after it was ordered to hold.
     pub(crate) fn is_standing(&self) -> bool {
         self.telemetry.is_some_and(|telemetry| telemetry.velocity_m_s.length() < STANDS_M_S)
     }
@@ -96,7 +96,7 @@ impl Ownship {
         Some(geometry.moved(telemetry.point(), telemetry.velocity_m_s * past_s))
     }
 
-    /// How far it flies on if it is told now to stop. One that holds would continue only to get up to speed.
+    /// How far it flies on if it is ordered now to stop. One that holds would continue only to get up to speed.
     pub(super) fn stopping_distance_m(&self, is_holding: bool) -> f64 {
         let Some(telemetry) = self.telemetry else { return 0.0 };
         let resumed_m_s = if is_holding { RESUMED_M_S } else { 0.0 };

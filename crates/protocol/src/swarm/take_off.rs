@@ -24,7 +24,7 @@ pub(crate) struct TakeOff {
     all_in_slots: bool,
     /// Know that all hover in their slots.
     confirmed: SlotSet,
-    /// The master reported that all take off at once.
+    /// The master reported that all take off together.
     is_simultaneous: bool,
     /// How far it had come when it last advanced; before the start, whether a member is missing.
     progress: (SlotSet, SlotSet),
@@ -117,7 +117,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let patience_at = self.config.patience_after(self.take_off.progressed_at);
         match self.state {
             State::TakingOff(TakeOffPhase::InSlot | TakeOffPhase::Confirming) => {
-                // One that is blocked on the ground gives up before.
+                // One that is blocked on the ground aborts before.
                 Some(patience_at + self.config.hold_before_landing)
             }
             State::SetupFinished if self.watches() && !self.members.absent().is_empty() => Some(patience_at),
@@ -236,7 +236,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// The master's message where all take off at once.
+    /// The master's message where all take off together.
     pub(super) fn take_off_together(&self) -> Option<Message> {
         let is_taking_off = matches!(self.state, State::TakingOff(_));
         (self.is_master() && self.take_off.is_simultaneous && is_taking_off)
@@ -264,7 +264,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
 /// The messages of the take-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TakeOffMessage {
-    /// All take off at once.
+    /// All take off together.
     Together,
     /// The sender has climbed clear of where it took off.
     Climbed,
@@ -272,7 +272,7 @@ pub(super) enum TakeOffMessage {
     InSlot,
     /// All hover in their slots.
     AllInSlots,
-    /// The sender knows that all hover in their slots.
+    /// The sender has determined that all hover in their slots.
     Confirmed,
 }
 

@@ -7,7 +7,7 @@ use wingbeat_geo::Instant;
 
 use super::{Abort, Host, State, Swarm, TakeOffPhase};
 
-/// What is to happen at a time. [`Swarm`](super::Swarm) and its host say in which states each of them runs.
+/// What is to happen at a time. [`Swarm`](super::Swarm) and its host define in which states each of them runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// The messages of the state are due. Free-running: its phase is drawn from the seed.

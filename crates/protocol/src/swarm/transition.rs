@@ -54,7 +54,7 @@ pub enum TakeOffPhase {
 /// How an aborted flight ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abort {
-    /// As the operator commanded, or as follows in the end.
+    /// As the operator commanded, or after the last deadline.
     Ending(EndFlight),
     /// Holding until the path home is clear; where it stays blocked for long, landing.
     ReturnHeld {
@@ -79,7 +79,7 @@ impl Abort {
     pub(crate) const LAND: Self = Self::Ending(EndFlight::Land);
 }
 
-/// What an input asks for, beside what it changed.
+/// What an input asks for, in addition to what it changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
     /// Nothing.
@@ -108,7 +108,7 @@ impl Trigger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transition<F> {
     pub(crate) to: State<F>,
-    /// None where the states say it.
+    /// None where the states give it.
     pub(crate) reason: Option<Reason>,
 }
 

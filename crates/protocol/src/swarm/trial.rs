@@ -1,7 +1,7 @@
 //! The plan as the master would make it now, tried before setup.
 //!
 //! The master tries it once a second at most while it waits for *Setup*, whenever an aircraft stands elsewhere or the
-//! mission is another. What makes the flight impossible is known before any aircraft is told to do anything, and is a
+//! mission is another. What makes the flight impossible is known before any aircraft is ordered to do anything, and is a
 //! reason to refuse *Setup*.
 
 use wingbeat_geo::{Duration, Instant};

@@ -126,7 +126,7 @@ impl FlightController {
         true
     }
 
-    /// Disarms at once, whatever that means for an aircraft in the air.
+    /// Disarms immediately, in the air too.
     pub(super) fn disarm(&mut self) {
         if !self.armed() {
             return;

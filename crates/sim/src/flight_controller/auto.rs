@@ -170,7 +170,7 @@ impl FlightController {
     fn start_take_off(&mut self, item: &Item) {
         let up = self.place(0, 0, f64::from(item.z), item.frame).map_or(0.0, |p| p.z);
         let here = self.vehicle.state().position;
-        // Already higher: 3.5.7 reaches the item at once.
+        // Already higher: 3.5.7 reaches the item immediately.
         self.auto.leg = Some(Leg::TakeOff);
         if up > here.z {
             self.vehicle.set_task(Task::TakeOff { altitude_m: up }, &self.nav);

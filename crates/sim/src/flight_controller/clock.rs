@@ -6,7 +6,7 @@
 use wingbeat_geo::{Duration, Instant};
 
 use super::TICK;
-use crate::chance::{Pcg64Mcg, normal};
+use crate::rng::{Pcg64Mcg, normal};
 
 /// Ticks in a second; for so many of them the clock keeps its rate.
 const TICKS_PER_S: u32 = 50;
@@ -60,7 +60,7 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::child;
+    use crate::rng::child;
 
     /// How far a clock is behind after so many seconds of its own.
     fn behind_s(walk_s: f64, index: u64, seconds: u32) -> f64 {

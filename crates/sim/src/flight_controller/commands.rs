@@ -120,7 +120,7 @@ impl FlightController {
             self.disarm();
             ACCEPTED
         } else if self.profile() == Profile::Copter357 {
-            // In the air, without force: 3.5.7 says UNSUPPORTED, 4.x FAILED.
+            // In the air, without force: 3.5.7 answers UNSUPPORTED, 4.x FAILED.
             UNSUPPORTED
         } else {
             FAILED
@@ -260,7 +260,7 @@ impl FlightController {
         self.boot(self.now);
     }
 
-    /// What 3.5.7 and 4.6.2 say of themselves when the parameters are asked for.
+    /// The banner of 3.5.7 and 4.6.2, sent when the parameters are requested.
     pub(super) fn send_banner(&mut self) {
         let info = MavSeverity::MAV_SEVERITY_INFO;
         match self.profile() {

@@ -6,8 +6,8 @@ use wingbeat_autopilot::dialect::{
 use wingbeat_geo::{DVec3, Duration, Instant};
 
 use super::{Boot, FlightController};
-use crate::chance::{Pcg64Mcg, normal};
 use crate::motion::Profile;
+use crate::rng::{Pcg64Mcg, normal};
 
 /// How long the error of the position estimate takes to wander off.
 const WANDER_TIME_S: f64 = 30.0;
@@ -16,7 +16,7 @@ const WANDER_TIME_S: f64 = 30.0;
 const HEADING_TIME_S: f64 = 2.0;
 /// Time between two steps of the wandering error: the failsafe tick.
 const WANDER_STEP_S: f64 = 0.1;
-/// The estimate lives on without position fixes for so long before it gives up the position.
+/// The estimate continues without position fixes for so long before the position becomes invalid.
 const DEAD_RECKONING: Duration = Duration::from_secs(5);
 
 /// Seconds after power-on, one flight each (the shared reference of the autopilot, "Times"); the gyros
@@ -150,8 +150,8 @@ impl Estimate {
 }
 
 impl FlightController {
-    /// Whether it has booted far enough to read and speak.
-    pub(super) fn speaks(&self) -> bool {
+    /// Whether it has booted far enough to receive and send.
+    pub(super) fn is_sending(&self) -> bool {
         self.now >= self.estimate.speaks_at
     }
     pub(super) fn position_ok(&self) -> bool {
@@ -168,7 +168,7 @@ impl FlightController {
             Profile::Copter462 => (false, "EKF3"),
         };
         let info = MavSeverity::MAV_SEVERITY_INFO;
-        if self.estimate.announced < Stage::Sending && self.speaks() {
+        if self.estimate.announced < Stage::Sending && self.is_sending() {
             self.estimate.announced = Stage::Sending;
             self.send_text(info, format_args!("{filter} IMU0 initial yaw alignment complete"));
         }

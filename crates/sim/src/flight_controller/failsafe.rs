@@ -17,7 +17,7 @@ const RADIO_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time that the voltage has to be low (3.5.7, `FS_BATT_VOLTAGE`; 4.x, `BATT_LOW_TIMER`).
 const VOLTAGE_TIME: Duration = Duration::from_secs(10);
 
-/// FS_OPTIONS of 4.x: go on in AUTO, or in GUIDED, or landing.
+/// FS_OPTIONS of 4.x: continue in AUTO, or in GUIDED, or landing.
 const OPTION_RADIO_AUTO: u32 = 1;
 const OPTION_GROUND_AUTO: u32 = 1 << 1;
 const OPTION_RADIO_GUIDED: u32 = 1 << 2;
@@ -37,7 +37,7 @@ pub(super) struct Failsafes {
 
 impl Failsafes {
     /// A heartbeat, or a stick override, of the ground station.
-    pub(super) fn ground_heard(&mut self, now: Instant) {
+    pub(super) fn on_ground_station_heartbeat(&mut self, now: Instant) {
         self.ground_heard_at = Some(now);
     }
     pub(super) fn radio(&self) -> bool {
@@ -252,7 +252,7 @@ impl FlightController {
         if critical && !self.failsafes.battery_critical {
             self.failsafes.battery_critical = true;
             self.failsafes.battery = true;
-            self.say_battery("critical", volt);
+            self.send_battery_text("critical", volt);
             self.react_battery(Parameter::BATT_FS_CRT_ACT);
         } else if low && !self.failsafes.battery {
             // 3.5.7 watches only while FS_BATT_ENABLE or the motors are on.
@@ -260,12 +260,12 @@ impl FlightController {
                 return;
             }
             self.failsafes.battery = true;
-            self.say_battery("low", volt);
+            self.send_battery_text("low", volt);
             self.react_battery(Parameter::BATT_FS_LOW_ACT);
         }
     }
 
-    fn say_battery(&mut self, level: &str, volt: f64) {
+    fn send_battery_text(&mut self, level: &str, volt: f64) {
         let warning = MavSeverity::MAV_SEVERITY_WARNING;
         if self.old() {
             self.send_text(warning, format_args!("Low battery"));

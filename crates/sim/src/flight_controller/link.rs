@@ -127,7 +127,7 @@ impl Link {
 
 impl FlightController {
     pub(super) fn send(&mut self, message: &MavMessage) {
-        if self.speaks() {
+        if self.is_sending() {
             self.counters.frames_out = self.counters.frames_out.wrapping_add(1);
             self.link.send(message);
         }
@@ -190,7 +190,7 @@ impl FlightController {
         for frame in inbox.drain(..) {
             self.counters.frames_in = self.counters.frames_in.saturating_add(1);
             // Before it has booted no task reads.
-            if self.speaks() {
+            if self.is_sending() {
                 self.handle(&frame);
             }
         }
@@ -226,7 +226,7 @@ impl FlightController {
         match &frame.message {
             MavMessage::HEARTBEAT(_) => {
                 if from_ground {
-                    self.failsafes.ground_heard(self.now);
+                    self.failsafes.on_ground_station_heartbeat(self.now);
                 }
             }
             MavMessage::COMMAND_LONG(m) if mine!(m) => self.handle_command_long(m, from),

@@ -19,7 +19,7 @@ use crate::motion::Profile;
 const ITEMS_MAX: u16 = 724;
 /// An item is asked for again after this time (measured on 3.5.7).
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
-/// An upload is given up after so long without an item (measured on 3.5.7: nine requests).
+/// An upload is cancelled after so long without an item (measured on 3.5.7: nine requests).
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// One item of a mission.
@@ -183,7 +183,7 @@ impl FlightController {
         }));
     }
 
-    /// Asks again for an item that does not come, and gives up after that.
+    /// Requests an item again that does not come, then cancels the upload.
     pub(super) fn run_mission_transfer(&mut self) {
         let Some(upload) = self.mission.upload else { return };
         if self.now.since(upload.heard_at) > UPLOAD_TIMEOUT {

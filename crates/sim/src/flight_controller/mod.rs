@@ -3,7 +3,7 @@
 //!
 //! It answers as ArduCopter 3.5.7 or 4.6.2 answers (acknowledgements, refusals, their texts), flies what
 //! `crate::motion` flies, and keeps the failsafes that bring an aircraft down when a companion dies. It
-//! has no clock, no socket and no hidden chance: the same configuration, seed and input give the same
+//! has no clock, no socket and no hidden randomness: the same configuration, seed and input give the same
 //! bytes. Bad bytes are counted and harmless. One file holds one microservice; [`FlightController`]'s
 //! methods are spread over them.
 //!
@@ -16,7 +16,7 @@
 //! Where the estimate differs from the truth: navigation flies on the estimate, so [`Truth`] is the
 //! estimate without the wandering error of the position sensor. On the ground the error stands still.
 
-#![allow(deprecated, reason = "ArduCopter 3.5.7 speaks what MAVLink has superseded since")]
+#![allow(deprecated, reason = "ArduCopter 3.5.7 uses messages that MAVLink has superseded since")]
 
 mod arming;
 mod auto;
@@ -46,17 +46,17 @@ pub use telemetry::Group;
 
 use rand_core::Rng;
 
-use crate::chance::child;
 use crate::motion::{
     Battery, BatteryParameters, Multicopter, NavParameters, Profile, State, Task, Wind, WindEstimate,
     WindParameters,
 };
+use crate::rng::child;
 
 /// One tick: ArduCopter's 50 Hz loop, which reads the link and runs navigation.
 pub const TICK: Duration = Duration::from_millis(20);
 /// One tick in seconds.
 const TICK_S: f64 = 0.02;
-/// A failsafe, a fence or the battery is looked at every fifth tick (10 Hz), as ArduCopter does.
+/// Failsafes, the fence and the battery are checked every fifth tick (10 Hz), as ArduCopter does.
 const SLOW_TICKS: u64 = 5;
 /// The same in seconds.
 const SLOW_S: f64 = 0.1;
@@ -70,7 +70,7 @@ pub enum Boot {
     /// First heartbeat, position fix and position estimate come after the seconds that were measured
     /// with SITL (2.3, 9.3 and 40.9 s on 3.5.7).
     Cold,
-    /// Ready at once.
+    /// Ready immediately.
     Warm,
 }
 
@@ -112,7 +112,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// ArduCopter 3.5.7 at `home`, nose to the north, ready at once, in calm air and without noise, with
+    /// ArduCopter 3.5.7 at `home`, nose to the north, ready immediately, in calm air and without noise, with
     /// a pilot's transmitter that is switched on and left alone (throttle down, mode STABILIZE).
     pub fn new(system_id: u8, home: Position) -> Self {
         Self {
@@ -271,7 +271,7 @@ impl FlightController {
         self.link.receive(bytes);
     }
 
-    /// Lets time pass to `now`, one tick after the other; appends what the flight controller says to
+    /// Lets time pass to `now`, one tick after the other; appends what the flight controller sends to
     /// `out`, whole MAVLink frames.
     pub fn advance(&mut self, now: Instant, out: &mut Vec<u8>) {
         while let Some(own) = self.clock.tick(now) {
@@ -397,7 +397,7 @@ impl FlightController {
     pub fn gps_loss(&mut self, lost: bool) {
         self.estimate.lose(lost, self.now);
     }
-    /// Silences what the flight controller says (a broken transmit wire), or lets it speak again.
+    /// Blocks what the flight controller sends (a broken transmit wire), or passes it again.
     pub fn mute(&mut self, on: bool) {
         self.link.muted = on;
     }

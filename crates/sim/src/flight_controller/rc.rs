@@ -140,7 +140,7 @@ impl FlightController {
                 _ => *slot = Some(Override { pulse_us, heard_at: self.now }),
             }
         }
-        self.failsafes.ground_heard(self.now);
+        self.failsafes.on_ground_station_heartbeat(self.now);
     }
 
     pub(super) fn update_rc(&mut self) {
@@ -182,7 +182,7 @@ impl FlightController {
         (self.parameters.get(which) as usize).clamp(1, CHANNELS)
     }
 
-    /// The sticks as calibration and mapping give them. Where one is enough, ask for that one: some are looked
+    /// The sticks as calibration and mapping give them. Where one is enough, ask for that one: some are read
     /// at in every tick.
     pub(super) fn sticks(&self) -> Sticks {
         Sticks {

@@ -225,7 +225,7 @@ impl FlightController {
 
     /// Sends what is due.
     pub(super) fn send_telemetry(&mut self) {
-        if self.ticks < self.streams.next || !self.speaks() {
+        if self.ticks < self.streams.next || !self.is_sending() {
             return;
         }
         if self.ticks >= self.streams.heartbeat_next {

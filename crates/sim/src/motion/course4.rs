@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ───────── this leg ──────────╮ corner
-//!                slowing down  ╰──╮        Both legs move the target at once: the sum cuts the corner.
+//!                slowing down  ╰──╮        Both legs move the target together: the sum cuts the corner.
 //!                                 │ next leg, gaining speed
 //! ```
 //!

@@ -74,7 +74,7 @@ pub struct NavParameters {
     /// GUID_TIMEOUT (fixed in 3.5.7): a velocity older than this becomes a stop.
     pub guided_timeout_s: f64,
     /// WP_YAW_BEHAVIOR: 0 keep the heading, 1 and 2 face the next waypoint (2: not during RTL, which
-    /// is the flight controller's to say with [`Task::Waypoint`]'s `yaw`), 3 face the course.
+    /// is chosen by the flight controller with [`Task::Waypoint`]'s `yaw`), 3 face the course.
     pub yaw_behavior: u8,
 }
 
@@ -144,7 +144,7 @@ pub enum Task {
         destination: DVec3,
         /// Another waypoint follows without delay, so the corner is cut.
         fast: bool,
-        /// That waypoint: 4.6.2 turns towards it before the corner. 3.5.7 does not look ahead.
+        /// That waypoint: 4.6.2 turns towards it before the corner. 3.5.7 takes no account of it.
         next: Option<DVec3>,
         /// A heading to keep, radians clockwise from north; `None` leaves it to WP_YAW_BEHAVIOR.
         yaw: Option<f64>,

@@ -251,7 +251,7 @@ impl Multicopter {
     }
 
     /// Moves on by `dt_s` in this wind (the air's velocity). Time that is no number or negative does
-    /// nothing; more than 10 s at once counts as 10 s.
+    /// nothing; more than 10 s in one step counts as 10 s.
     pub fn step(&mut self, dt_s: f64, parameters: &NavParameters, wind_m_s: DVec3) {
         let wind_m_s = if wind_m_s.is_finite() { wind_m_s } else { DVec3::ZERO };
         let mut left_s = bounded(dt_s, 0.0, STEP_MAX_S);

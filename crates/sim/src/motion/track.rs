@@ -183,7 +183,7 @@ impl Track {
         }
     }
 
-    /// The heading towards the target, `None` where the track or the leash is too short to say.
+    /// The heading towards the target, `None` where the track or the leash is too short to define it.
     pub(super) fn heading(&self, position: DVec3, leash_m: f64) -> Option<f64> {
         let line = self.destination - self.origin;
         if libm::sqrt(line.x * line.x + line.y * line.y) < YAW_DISTANCE_MIN_M {

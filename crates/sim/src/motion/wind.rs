@@ -7,7 +7,7 @@
 use wingbeat_geo::DVec3;
 
 use super::bounded;
-use crate::chance::{Pcg64Mcg, child, normal};
+use crate::rng::{Pcg64Mcg, child, normal};
 
 /// What the weather is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

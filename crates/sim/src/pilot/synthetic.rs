@@ -9,12 +9,12 @@ use rand_core::Rng;
 use wingbeat_geo::{Duration, Instant};
 
 use super::Sticks;
-use crate::chance::{Pcg64Mcg, child, uniform};
 use crate::flight_controller::Truth;
+use crate::rng::{Pcg64Mcg, child, uniform};
 
 /// No climb takes longer than this; then the programme continues.
 const CLIMB_MOST: Duration = Duration::from_secs(60);
-/// The gesture that arms is held for this long at most; then the pilot gives up and leaves it alone.
+/// The gesture that arms is held for this long at most; then the pilot ends the programme.
 const ARM_MOST: Duration = Duration::from_secs(10);
 /// A pilot is no metronome: durations vary by this part.
 const VARIATION: f64 = 0.03;
@@ -139,7 +139,7 @@ impl Synthetic {
     }
 
     /// The pilot sees that something went wrong: centres the sticks for so long, and lands.
-    pub fn coming_down(after: Duration) -> Self {
+    pub fn landing(after: Duration) -> Self {
         Self::of(vec![Movement::Hold { sticks: Sticks::CENTRED, time: after }, Movement::Land])
     }
 

@@ -6,7 +6,7 @@
 //! 0, time_ns, easting_m, northing_m, altitude_m, height_m, speed_m_s, heading_rad
 //! ```
 //!
-//! Rows come in any order. The sticks are what is flown; positions tell how the recorded aircraft flew.
+//! Rows come in any order. The sticks are what is flown; positions show how the recorded aircraft flew.
 
 use std::fmt;
 
@@ -174,7 +174,7 @@ impl Replay {
     }
 
     /// The row of that time. Before the first the sticks rest with the switch at LOITER; after the last the
-    /// throttle goes down, because the simulated aircraft need not have come down with the recorded one.
+    /// throttle goes down, because the simulated aircraft need not have descended with the recorded one.
     pub(super) fn sticks(&mut self, flown: Duration, _seen: &Truth) -> Sticks {
         let rows = &self.trace.sticks;
         while rows.get(self.next).is_some_and(|(at, _)| *at + BEFORE <= flown) {

@@ -1,7 +1,7 @@
 //! A companion that is a few lines: loads a mission, takes off in GUIDED, and lets AUTO fly it. It stands
 //! for any protocol that flies missions.
 
-#![allow(deprecated, reason = "ArduCopter 3.5.7 speaks what MAVLink has superseded since")]
+#![allow(deprecated, reason = "ArduCopter 3.5.7 uses messages that MAVLink has superseded since")]
 
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v2};
 use wingbeat_autopilot::copter::Mode;
@@ -69,10 +69,10 @@ impl Scripted {
     }
 
     /// Hears, and asks for what comes next.
-    pub(crate) fn step(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn step(&mut self, now: Instant, received: &[u8], out: &mut Vec<u8>) {
         let mut decoder = std::mem::take(&mut self.decoder);
         let mut wanted = vec![];
-        decoder.push(heard, |frame| match frame.message {
+        decoder.push(received, |frame| match frame.message {
             MavMessage::HEARTBEAT(m) => {
                 self.mode = m.custom_mode;
                 self.armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);

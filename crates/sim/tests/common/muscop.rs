@@ -1,4 +1,4 @@
-//! The real agent, alone in its swarm, with an operator who presses Setup and Start.
+//! The real agent, alone in its swarm, with a simulated operator that sends Setup and Start.
 
 use wingbeat_agent::guardian::{Answer, Cause, Stance};
 use wingbeat_agent::{Agent, Command, Config, Input, Outputs, Reply, StateId};
@@ -40,8 +40,8 @@ impl Muscop {
             .collect();
         agent.handle(Instant::ZERO, Input::Mission(&route), &mut outputs);
         assert_eq!(outputs.reply, Some(Reply::Accepted));
-        let watches = Answer { stance: Stance::Watching, cause: Cause::Ended };
-        agent.handle(Instant::ZERO, Input::Guard(Some(watches)), &mut outputs);
+        let watching = Answer { stance: Stance::Watching, cause: Cause::Ended };
+        agent.handle(Instant::ZERO, Input::Guard(Some(watching)), &mut outputs);
         Self { agent, outputs, pressed: 0 }
     }
 
@@ -58,8 +58,8 @@ impl Muscop {
     }
 
     /// Hears, is woken, and its operator presses what is next.
-    pub(crate) fn step(&mut self, now: Instant, heard: &[u8], out: &mut Vec<u8>) {
-        for piece in heard.chunks(280) {
+    pub(crate) fn step(&mut self, now: Instant, received: &[u8], out: &mut Vec<u8>) {
+        for piece in received.chunks(280) {
             self.feed(now, Input::Autopilot(piece), out);
         }
         if now >= self.agent.poll_timeout().0 {

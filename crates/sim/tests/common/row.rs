@@ -1,4 +1,4 @@
-//! A swarm in line over the ideal channel, with an operator who presses *Setup* and *Start* on all.
+//! A swarm in line over the ideal channel, with a simulated operator that sends *Setup* and *Start* to all.
 
 use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Phase, Reply};
 use wingbeat_geo::formation::Layout;
@@ -71,7 +71,7 @@ impl Row<'_> {
         let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, self.seed + 1, self.count);
         let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
         if self.orders_wait {
-            world.speak_when_spoken_to();
+            world.send_replies_only();
         }
         if let Some(fault) = self.fault {
             world.inflict(Instant::ZERO, fault);

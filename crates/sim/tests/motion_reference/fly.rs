@@ -115,7 +115,7 @@ impl MotionRecord {
         panic!("not within {limit_s} s: {:?}, {:?}", self.aircraft.task(), self.aircraft.state());
     }
 
-    /// Take-off to 20 m until navigation says it is there.
+    /// Take-off to 20 m until navigation reports it there.
     pub(crate) fn take_off(&mut self) {
         self.set(Task::TakeOff { altitude_m: 20.0 });
         self.run_until(60.0, |f| f.aircraft.destination_reached());

@@ -1,11 +1,11 @@
 //! The rules of a drill, each a named check in one place.
 //!
-//! | rule | of | what it says |
+//! | rule | of | what it checks |
 //! |---|---|---|
 //! | `separation` | all | no two aircraft come nearer to each other than 5 m |
 //! | `landed` | all | an aircraft that can land is on the ground within [`LAND_BOUND`] of the operator's *Land* |
 //! | `time` | all | a drill is over within [`TIME_LIMIT`] |
-//! | `arrival` | MUSCOP | an aircraft that says it is at a waypoint is there |
+//! | `arrival` | MUSCOP | an aircraft that reports to be at a waypoint is there |
 //! | `release` | MUSCOP | an aircraft leaves a waypoint when every member of its group has reached it |
 //! | `leader` | FollowMe | no follower takes another leader than its own, whatever that claims |
 //! | `astray` | FollowMe | no follower flies after the other swarm |

@@ -7,7 +7,7 @@ use super::Rule;
 use crate::drills::progress::{Milestone, Passed};
 use crate::drills::run::Run;
 
-/// An aircraft that says that it has reached a waypoint is at most so far from it over the ground: 1 m of arrival,
+/// An aircraft that reports to have reached a waypoint is at most so far from it over the ground: 1 m of arrival,
 /// three deviations of its position, and the way of one step.
 const REACHED_WITHIN_M: f64 = 3.0;
 
@@ -28,13 +28,13 @@ impl Rule for Arrival {
         let there = Position { latitude_e7, longitude_e7, altitude_mm: 0 };
         let off_m = Frame::new(there).to_local(position).truncate().length();
         (off_m > REACHED_WITHIN_M)
-            .then(|| format!("aircraft {aircraft} says it is at waypoint {waypoint}, {off_m:.1} m away"))
+            .then(|| format!("aircraft {aircraft} reports waypoint {waypoint}, {off_m:.1} m away from it"))
     }
 }
 
 pub(super) struct Release {
     /// The group of each aircraft after the last step. It left its waypoint at some time since then, so that a
-    /// member that was given up at either time may have been given up before.
+    /// member that was lost at either time may have been lost before.
     groups: Vec<Vec<bool>>,
 }
 

@@ -4,8 +4,8 @@ use wingbeat_agent::Command;
 use wingbeat_geo::Duration;
 use wingbeat_geo::formation::Layout;
 use wingbeat_protocol::follow_me::LeaderLost;
-use wingbeat_sim::chance::{self, Pcg64Mcg};
 use wingbeat_sim::channel::Draw;
+use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::{
     Act, Death, Reaction, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds,
@@ -18,8 +18,8 @@ use crate::scenario::{FollowTask, Scenario, Task};
 const EAST_E7: i32 = 349_000;
 
 pub(super) fn draw(kind: Kind, seed: u64) -> Script {
-    let mut rng = chance::child(seed, kind.name(), 0);
-    let scenario = scenario(&mut chance::child(seed, "follow scenario", 0));
+    let mut rng = rng::child(seed, kind.name(), 0);
+    let scenario = scenario(&mut rng::child(seed, "follow scenario", 0));
     let (stops_after_s, hover_s) = (between(&mut rng, 1.0, 4.0), between(&mut rng, 2.0, 70.0));
     Script {
         others: (kind == Kind::FollowStranger).then(|| elsewhere(&scenario)),
@@ -72,7 +72,7 @@ fn stage(rng: &mut Pcg64Mcg) -> (Stage, Duration) {
     (stage, seconds(between(rng, 0.0, within_s)))
 }
 
-/// Five aircraft, as far apart as their leader's refresh demands, and a pilot who flies for a minute or two.
+/// Five aircraft, as far apart as their leader's refresh demands, and a leader piloted for a minute or two.
 fn scenario(rng: &mut Pcg64Mcg) -> Scenario {
     let refresh = Duration::from_millis(one_of(rng, [500, 1_000, 2_000]));
     let least_m = FollowTask { refresh, ..FollowTask::new() }.distance_least_m();

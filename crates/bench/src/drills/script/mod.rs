@@ -6,8 +6,8 @@ mod swarm;
 
 use wingbeat_agent::Command;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_sim::chance::{self, Pcg64Mcg};
 use wingbeat_sim::faults::Fault;
+use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::progress::Stage;
 use super::{AIRCRAFT, Kind};
@@ -146,11 +146,11 @@ fn follow_task(scenario: &Scenario) -> Option<&FollowTask> {
 
 /// A whole number less than `count`.
 fn below(rng: &mut Pcg64Mcg, count: u64) -> u64 {
-    (chance::uniform(rng) * count as f64) as u64
+    (rng::uniform(rng) * count as f64) as u64
 }
 
 fn between(rng: &mut Pcg64Mcg, least: f64, most: f64) -> f64 {
-    least + chance::uniform(rng) * (most - least)
+    least + rng::uniform(rng) * (most - least)
 }
 
 fn one_of<T: Copy, const N: usize>(rng: &mut Pcg64Mcg, choices: [T; N]) -> T {

@@ -4,8 +4,8 @@ use wingbeat_agent::Command;
 use wingbeat_geo::Duration;
 use wingbeat_geo::formation::Layout;
 use wingbeat_protocol::swarm::Manner;
-use wingbeat_sim::chance::{self, Pcg64Mcg};
 use wingbeat_sim::channel::Draw;
+use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::{
     Act, Death, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds,
@@ -17,8 +17,8 @@ use crate::scenario::{Scenario, Task, route};
 const WAYPOINTS: usize = 4;
 
 pub(super) fn draw(kind: Kind, seed: u64) -> Script {
-    let mut rng = chance::child(seed, kind.name(), 0);
-    let scenario = scenario(&mut chance::child(seed, "drill scenario", 0));
+    let mut rng = rng::child(seed, kind.name(), 0);
+    let scenario = scenario(&mut rng::child(seed, "drill scenario", 0));
     let after_hold = one_of(&mut rng, [Command::Land, Command::Return]);
     let steps = if kind == Kind::Combined {
         let parts = &Kind::SWARM[..Kind::SWARM.len() - 1];

@@ -164,7 +164,7 @@ fn the_sample_has_every_key_once_and_no_other() {
 }
 
 #[test]
-fn a_required_key_says_so_and_the_others_can_be_left_out() {
+fn a_required_key_is_marked_and_the_others_can_be_left_out() {
     for entry in entries() {
         let parsed = parsed_with(&entry.key, None);
         assert_eq!(parsed.is_err(), entry.is_required(), "{}: {parsed:?}", entry.key);

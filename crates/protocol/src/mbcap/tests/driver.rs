@@ -155,14 +155,14 @@ impl Driver {
     }
 
     /// The other is in its way.
-    pub(super) fn told_to_hold(&mut self) {
+    pub(super) fn ordered_to_hold(&mut self) {
         self.normal();
         self.receive(beacon(Avoidance::Normal, None, NEAR));
         self.check();
     }
 
     pub(super) fn stand_still(&mut self) {
-        self.told_to_hold();
+        self.ordered_to_hold();
         self.done();
         self.wait(8);
     }
@@ -182,7 +182,7 @@ impl Driver {
     }
 
     /// As the higher of two.
-    pub(super) fn told_to_pass(&mut self) {
+    pub(super) fn ordered_to_pass(&mut self) {
         self.stand_still();
         self.mutual(Avoidance::GoOnPlease, ELSEWHERE);
         self.check();
@@ -190,7 +190,7 @@ impl Driver {
 
     /// As the higher of two.
     pub(super) fn overtaking(&mut self) {
-        self.told_to_pass();
+        self.ordered_to_pass();
         self.done();
         self.wait(6);
     }
@@ -227,14 +227,14 @@ impl Driver {
         }
     }
 
-    /// The state, and what of it the name does not say.
+    /// The state, with what its name does not show.
     pub(super) fn name(&self) -> String {
         let stops = self.protocol.details().avoidance.is_some_and(|a| a.avoiding.is_some());
         let asked = match (self.protocol.view().state, self.asked) {
-            (StateId::Normal, Some(Order::Hold)) => ", told to hold",
+            (StateId::Normal, Some(Order::Hold)) => ", ordered to hold",
             (StateId::Normal, _) if stops => ", braking",
             (StateId::StandStill | StateId::MovingAside | StateId::GoOnPlease, Some(Order::Resume)) => {
-                ", told to resume"
+                ", ordered to resume"
             }
             _ => "",
         };

@@ -59,7 +59,7 @@ fn mbcap_13_a_mission_ends_though_the_report_of_its_last_waypoint_was_lost() {
 fn mbcap_13_an_aircraft_that_passes_and_has_arrived_does_not_keep_others_waiting() {
     let mut higher = Driver::new(2, 1);
     higher.overtaking();
-    // The other stands beside the last waypoint, so we never get far from it.
+    // The other stands near the last waypoint, so we never get far from it.
     let there = &[(300.0, 12.0)];
     higher.feed(Input::Reached(1));
     for _ in 0..6 {
@@ -107,7 +107,7 @@ fn mbcap_14_three_that_wait_for_each_other_do_not_wait_for_ever() {
 
 #[test]
 fn mbcap_15_what_fails_in_the_air_holds_and_broadcasts_and_lands_60_s_later() {
-    for lead in [Driver::normal, Driver::stand_still, Driver::told_to_hold] {
+    for lead in [Driver::normal, Driver::stand_still, Driver::ordered_to_hold] {
         let mut driver = Driver::new(1, 2);
         lead(&mut driver);
         assert_eq!(orders(&mut driver, |d| d.feed(Input::Failed(Order::Resume))), [Order::Hold]);

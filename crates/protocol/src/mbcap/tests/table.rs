@@ -1,4 +1,4 @@
-//! What follows from every state under every input, as the lower and as the higher of two: the snapshot says it
+//! What follows from every state under every input, as the lower and as the higher of two: the snapshot has it
 //! for each pair, the document gathers what has the same consequence (`UPDATE_DOCS=1 cargo test -p
 //! wingbeat-protocol` writes it).
 
@@ -29,29 +29,29 @@ const STATES: [State; 23] = [
     }),
     ("TakingOff", Of::Both, Driver::take_off),
     ("Normal", Of::Both, Driver::normal),
-    ("Normal, told to hold", Of::Both, Driver::told_to_hold),
+    ("Normal, ordered to hold", Of::Both, Driver::ordered_to_hold),
     ("Normal, braking", Of::Both, |d| {
-        d.told_to_hold();
+        d.ordered_to_hold();
         d.fly(HERE, 8.0);
         d.done();
     }),
     ("StandStill", Of::Both, Driver::stand_still),
-    ("StandStill, told to resume", Of::Both, |d| match d.me < d.other {
+    ("StandStill, ordered to resume", Of::Both, |d| match d.me < d.other {
         true => {
             d.stand_still();
             d.lands();
             d.check();
         }
-        false => d.told_to_pass(),
+        false => d.ordered_to_pass(),
     }),
     ("MovingAside", Of::Lower, Driver::moving_aside),
-    ("MovingAside, told to resume", Of::Lower, |d| {
+    ("MovingAside, ordered to resume", Of::Lower, |d| {
         d.moving_aside();
         d.lands();
         d.check();
     }),
     ("GoOnPlease", Of::Lower, Driver::go_on_please),
-    ("GoOnPlease, told to resume", Of::Lower, |d| {
+    ("GoOnPlease, ordered to resume", Of::Lower, |d| {
         d.go_on_please();
         d.receive(Beacon { event: 1, ..beacon(Avoidance::Normal, None, ELSEWHERE) });
         d.check();
@@ -212,7 +212,7 @@ fn mbcap_10_the_transition_table() {
 }
 
 #[test]
-fn mbcap_10_the_document_says_what_the_code_does() {
+fn mbcap_10_the_document_matches_the_code() {
     const BEGIN: &str = "<!-- transitions: written by UPDATE_DOCS=1 cargo test -p wingbeat-protocol -->\n";
     const END: &str = "<!-- end of transitions -->\n";
     // For each input, which states it leads where; then the inputs that lead the same states to the same place.

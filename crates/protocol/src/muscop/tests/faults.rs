@@ -60,14 +60,14 @@ fn muscop_13_a_member_that_leaves_or_is_excluded_holds_others_up_no_longer() {
     rig.command_all(Command::Start);
     rig.until("first leg", 30, |r| r.all_in(StateId::MovingToWaypoint));
     rig.craft[3].order = None;
-    let who = rig.craft[3].muscop.swarm.config().me;
+    let member = rig.craft[3].muscop.swarm.config().me;
     for _ in 0..20 * 60 {
         rig.step();
     }
     let leader = rig.leader();
     assert!(rig.craft[leader].muscop.permits(Command::Exclude { member: VehicleId(99) }).is_err());
-    rig.craft[leader].muscop.permits(Command::Exclude { member: who }).unwrap();
-    rig.feed(leader, Input::Operator(Command::Exclude { member: who }));
+    rig.craft[leader].muscop.permits(Command::Exclude { member }).unwrap();
+    rig.feed(leader, Input::Operator(Command::Exclude { member }));
     rig.until("all down", 300, Rig::all_down);
     for i in 0..3 {
         assert_eq!(rig.craft[i].muscop.state_id(), StateId::Finished, "{i}: {:?}", rig.details());
@@ -94,8 +94,8 @@ fn muscop_13_of_several_excluded_each_receives_it_and_all_know_where_it_was_comm
         rig.step();
     }
     let id = |i: usize, rig: &Rig| rig.craft[i].muscop.swarm.config().me;
-    for who in [dead, other].map(|i| id(i, &rig)) {
-        rig.feed(leader, Input::Operator(Command::Exclude { member: who }));
+    for member in [dead, other].map(|i| id(i, &rig)) {
+        rig.feed(leader, Input::Operator(Command::Exclude { member }));
     }
     rig.until("the other leaves", 30, |r| r.craft[other].muscop.state_id() == StateId::Aborted);
     assert!(rig.has_logged(other, "excluded by the operator"), "{:?}", rig.craft[other].log);
@@ -104,7 +104,7 @@ fn muscop_13_of_several_excluded_each_receives_it_and_all_know_where_it_was_comm
     let receives = |rig: &Rig, i: usize| {
         rig.craft[i].muscop.details().absentees.iter().any(|a| a.id == left && a.leaves.is_some())
     };
-    rig.until("all hear it", 5, |r| (0..5).all(|i| i == dead || i == other || receives(r, i)));
+    rig.until("all receive it", 5, |r| (0..5).all(|i| i == dead || i == other || receives(r, i)));
     for i in (0..5).filter(|&i| i != dead && i != other) {
         let absentees = rig.craft[i].muscop.details().absentees;
         assert_eq!(absentees.len(), 2, "{i}: {absentees:?}");
@@ -339,7 +339,7 @@ fn muscop_22_one_that_is_long_in_its_slot_still_answers_those_on_the_ground() {
     let plan = &rig.craft[0].muscop.swarm.assignment().plan();
     let first = usize::from(plan.take_off_order[0]);
     let first = rig.craft.iter().position(|c| c.muscop.swarm.assignment().slot() == first).unwrap();
-    assert_ne!(first, 0, "the master knows that nobody answered");
+    assert_ne!(first, 0, "the master has recorded that no member answered");
     rig.until("ready", 10, |r| r.craft[first].muscop.state_id() == StateId::ReadyToFly);
     rig.receives = Box::new(move |_, from, to| from != first && to != first);
     rig.until("up alone", 120, |r| r.craft[first].muscop.state_id() == StateId::SetupFinished);

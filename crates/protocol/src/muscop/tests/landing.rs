@@ -35,7 +35,7 @@ fn muscop_25_no_aircraft_leaves_before_one_that_was_lost_and_is_received_again()
         while !rig.all_down() {
             assert!(rig.now.since(begun) < Duration::from_secs(1_200), "seed {seed}: {:?}", rig.details());
             if rig.now >= changes_at {
-                // Every link is silent by itself, for a stretch that may be longer than the time to live.
+                // Every link fails independently, for a time that may be longer than the time to live.
                 let links = rng.next_u64() & rng.next_u64();
                 rig.receives = Box::new(move |_, from, to| links >> (from * 5 + to) & 1 == 0);
                 changes_at = rig.now + Duration::from_millis(2_000 + rng.next_u64() % 6_000);
@@ -65,7 +65,7 @@ fn muscop_25_no_aircraft_leaves_before_one_that_was_lost_and_is_received_again()
 }
 
 #[test]
-fn muscop_23_halves_that_land_at_once_come_down_from_their_own_slots() {
+fn muscop_23_halves_that_land_together_descend_from_their_own_slots() {
     for group in 1..31u64 {
         let mut rig = Rig::new(5, Layout::Linear, 7);
         straight_on(&mut rig);
@@ -153,8 +153,9 @@ fn muscop_26_one_that_waits_for_the_missing_lands_after_a_bounded_time() {
         let flying = flew(&rig);
         rig.until(&context, 480, Rig::all_down);
         assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
-        let says = (0..5).filter(|&i| rig.has_logged(i, "no operator decided in time: lands here")).count();
-        assert!(says >= flying.saturating_sub(1), "{context}: {says} of {flying}");
+        let landing =
+            (0..5).filter(|&i| rig.has_logged(i, "no operator decided in time: lands here")).count();
+        assert!(landing >= flying.saturating_sub(1), "{context}: {landing} of {flying}");
     }
 }
 
@@ -211,10 +212,10 @@ fn muscop_27_one_after_the_other_each_waits_until_those_before_it_are_down() {
     }
 }
 
-/// Two are told to land, one after the other, and the second hangs above the first: it flies aside and lands there. A
+/// Two are ordered to land, one after the other, and the second hangs above the first: it flies aside and lands there. A
 /// second *Land* lands it where it is.
 #[test]
-fn muscop_30_one_that_is_told_to_land_does_not_land_on_one_that_stands_below() {
+fn muscop_30_one_that_is_ordered_to_land_does_not_land_on_one_that_stands_below() {
     for insists in [false, true] {
         let mut rig = Rig::new(3, Layout::Linear, 3);
         rig.set_up();

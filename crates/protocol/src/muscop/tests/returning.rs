@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// All in the air are told to return, at any time of a flight.
+/// All in the air are ordered to return, at any time of a flight.
 #[test]
 fn muscop_20_all_return_at_once_each_in_its_own_layer() {
     for layout in [Layout::Linear, Layout::Matrix, Layout::Circular] {
@@ -37,33 +37,33 @@ fn muscop_20_all_return_at_once_each_in_its_own_layer() {
     }
 }
 
-/// One is told to return, the others continue: past its climb, which none crosses, and under its path home.
+/// One is ordered to return, the others continue: past its climb, which none crosses, and under its path home.
 #[test]
 fn muscop_20_one_returns_and_the_others_complete_the_mission() {
     for after_s in [0, 3, 9, 15, 22, 29, 36] {
-        for who in 0..5 {
+        for member in 0..5 {
             let mut rig = Rig::new(5, Layout::Linear, 3);
             rig.set_up();
             rig.command_all(Command::Start);
             for _ in 0..after_s * 20 {
                 rig.step();
             }
-            rig.feed(who, Input::Operator(Command::Return));
+            rig.feed(member, Input::Operator(Command::Return));
             rig.until("all down", 900, Rig::all_down);
-            let context = std::format!("{who} after {after_s} s");
+            let context = std::format!("{member} after {after_s} s");
             assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
-            assert!(rig.craft[who].at.distance(rig.craft[who].home) < 1.0, "{context}: not at home");
+            assert!(rig.craft[member].at.distance(rig.craft[member].home) < 1.0, "{context}: not at home");
         }
     }
 }
 
-/// In the middle of the take-off one is told to return: those on the ground wait for it, and it waits for those
+/// In the middle of the take-off one is ordered to return: those on the ground wait for it, and it waits for those
 /// that are on their way.
 #[test]
 fn muscop_20_one_returns_while_the_others_take_off() {
     for layout in [Layout::Linear, Layout::Circular] {
         for after_s in (2..40).step_by(6) {
-            for who in 0..5 {
+            for member in 0..5 {
                 let mut rig = Rig::new(5, layout, 3);
                 rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
                 rig.command_all(Command::Setup);
@@ -71,20 +71,20 @@ fn muscop_20_one_returns_while_the_others_take_off() {
                 for _ in 0..after_s * 20 {
                     rig.step();
                 }
-                let flies = rig.craft[who].armed;
-                rig.feed(who, Input::Operator(Command::Return));
-                let context = std::format!("{layout}: {who} after {after_s} s");
+                let flies = rig.craft[member].armed;
+                rig.feed(member, Input::Operator(Command::Return));
+                let context = std::format!("{layout}: {member} after {after_s} s");
                 let settled = |r: &Rig, i: usize| {
                     let c = &r.craft[i];
-                    i == who && !c.armed
-                        || i != who
+                    i == member && !c.armed
+                        || i != member
                             && matches!(c.muscop.state_id(), StateId::SetupFinished | StateId::Aborted)
                 };
                 rig.until(&context, 600, |r| (0..5).all(|i| settled(r, i)));
                 assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
                 // Above its home another may hover in its slot, and no operator presses *Start* here.
-                let off_m = rig.craft[who].at.distance(rig.craft[who].home);
-                let is_blocked = rig.has_logged(who, "the path home stays blocked: lands here");
+                let off_m = rig.craft[member].at.distance(rig.craft[member].home);
+                let is_blocked = rig.has_logged(member, "the path home stays blocked: lands here");
                 let nearly = if is_blocked { 25.0 } else { 1.0 };
                 assert!(!flies || off_m < nearly, "{context}: {off_m} m from home");
             }
@@ -178,22 +178,22 @@ fn muscop_20_the_leader_does_not_land_on_one_that_stands_there() {
     }
 }
 
-/// One whose radio fails while it climbs is told to return: it never receives that its column is clear, and lands on
+/// One whose radio fails while it climbs is ordered to return: it never receives that its column is clear, and lands on
 /// its home all the same, after it has received no other for twice the time that it holds.
 #[test]
 fn muscop_21_one_that_receives_no_other_returns_after_twice_its_hold() {
-    for who in 0..5 {
+    for member in 0..5 {
         let mut rig = Rig::new(5, Layout::Linear, 3);
         rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
         rig.command_all(Command::Setup);
-        rig.until("it climbs", 120, |r| r.craft[who].at.z > 1.0);
-        rig.receives = Box::new(move |_, from, to| from != who && to != who);
+        rig.until("it climbs", 120, |r| r.craft[member].at.z > 1.0);
+        rig.receives = Box::new(move |_, from, to| from != member && to != member);
         for _ in 0..200 {
             rig.step();
         }
-        rig.feed(who, Input::Operator(Command::Return));
-        rig.until("it is down", 300, |r| !r.craft[who].armed);
-        assert!(rig.craft[who].at.distance(rig.craft[who].home) < 1.0, "{who}: not at home");
-        assert!(rig.nearest.0 > 5.0, "{who}: {:?}", rig.nearest);
+        rig.feed(member, Input::Operator(Command::Return));
+        rig.until("it is down", 300, |r| !r.craft[member].armed);
+        assert!(rig.craft[member].at.distance(rig.craft[member].home) < 1.0, "{member}: not at home");
+        assert!(rig.nearest.0 > 5.0, "{member}: {:?}", rig.nearest);
     }
 }

@@ -214,12 +214,12 @@ mod tests {
         assert!(!region.is_clear(&column(40.0, 30.0, 48.0), 8.0));
         assert!(region.is_clear(&column(40.0, 30.0, 32.0), 8.0));
         // Beside it, 7 and 9 m from the edge from (0, 0) to the home.
-        let beside = |m: f64| {
+        let abeam = |m: f64| {
             let edge = DVec2::new(100.0, 30.0);
             edge * 0.5 - edge.perp().normalize() * m
         };
-        assert!(!region.is_clear(&column(beside(7.0).x, beside(7.0).y, 48.0), 8.0));
-        assert!(region.is_clear(&column(beside(9.0).x, beside(9.0).y, 48.0), 8.0));
+        assert!(!region.is_clear(&column(abeam(7.0).x, abeam(7.0).y, 48.0), 8.0));
+        assert!(region.is_clear(&column(abeam(9.0).x, abeam(9.0).y, 48.0), 8.0));
         // The column of the home is occupied from the ground up to the layer; an aircraft on the leg leaves.
         assert!(region.is_clear(&column(5.0, 30.0, 48.0), 8.0));
         let to_leg = Path { from_m: DVec3::new(-50.0, 30.0, 32.0), to_m: DVec3::new(-5.0, 30.0, 32.0) };

@@ -37,7 +37,7 @@ pub(crate) enum PathStatus {
     Blocked,
 }
 
-/// What the swarm knows of the airspace around this aircraft.
+/// The positions and paths of the members around this aircraft.
 #[derive(Clone, Copy)]
 pub(crate) struct Clearance<'a> {
     config: &'a Config,

@@ -31,7 +31,7 @@ fn a_companion_s_heartbeat_does_not_stand_for_the_ground_station_s() {
     let mut bench = Bench::hovering();
     bench.beats = false;
     for _ in 0..8 {
-        bench.say_as(1, &heartbeat());
+        bench.send_as(1, &heartbeat());
         bench.run(1.0);
     }
     assert_eq!(bench.fc.truth().mode, Mode::Rtl);
@@ -72,7 +72,7 @@ fn overrides_end_three_seconds_after_the_last() {
 fn overrides_count_from_the_ground_station_only_and_65535_leaves_them() {
     let mut bench = Bench::warm();
     bench.run(1.0);
-    bench.say_as(9, &override_of([0, 0, 1600, 0, 0, 0, 0, 0]));
+    bench.send_as(9, &override_of([0, 0, 1600, 0, 0, 0, 0, 0]));
     bench.run(0.1);
     assert_eq!(bench.fc.rc.effective.0[2], 1000);
     bench.send(&override_of([1600, 0, 1600, 0, 0, 0, 0, 0]));
@@ -180,7 +180,7 @@ fn the_mode_switch_is_the_pilot_s() {
 }
 
 #[test]
-fn a_muted_link_says_nothing_and_still_listens() {
+fn a_muted_link_sends_nothing_and_still_receives() {
     let mut bench = Bench::warm();
     bench.run(1.0);
     bench.fc.mute(true);

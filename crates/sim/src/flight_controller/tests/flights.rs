@@ -157,7 +157,7 @@ fn a_guided_item_flies_there() {
 }
 
 #[test]
-fn return_climbs_comes_home_waits_and_lands() {
+fn return_climbs_flies_home_waits_and_lands() {
     let mut bench = Bench::hovering();
     bench.send(&target_local(0xff8, [40.0, 0.0, -10.0], [0.0; 3]));
     bench.run(30.0);

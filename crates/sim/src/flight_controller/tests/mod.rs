@@ -1,4 +1,4 @@
-//! Scenarios with explicit times: a bench of one flight controller and a ground station that speaks
+//! Scenarios with explicit times: a bench of one flight controller and a ground station that uses
 //! MAVLink bytes to it.
 
 mod failsafes;
@@ -67,9 +67,9 @@ impl Bench {
         assert!((up - f64::from(altitude_m)).abs() < 0.5, "took off to {up} m, asked for {altitude_m} m");
     }
     fn send(&mut self, message: &MavMessage) {
-        self.say_as(255, message);
+        self.send_as(255, message);
     }
-    fn say_as(&mut self, system_id: u32, message: &MavMessage) {
+    fn send_as(&mut self, system_id: u32, message: &MavMessage) {
         let mut frame = heapless::Vec::<u8, FRAME_LEN_MAX>::new();
         let header = MavHeader { system_id, component_id: 190, sequence: self.sequence };
         self.sequence = self.sequence.wrapping_add(1);

@@ -17,7 +17,7 @@ fn cold(profile: Profile) -> Bench {
 }
 
 #[test]
-fn it_says_nothing_before_it_has_booted_and_arms_only_with_a_position() {
+fn it_sends_nothing_before_it_has_booted_and_arms_only_with_a_position() {
     let mut bench = cold(Profile::Copter357);
     bench.run(2.2);
     assert!(bench.received.is_empty());
@@ -255,13 +255,13 @@ fn a_mission_goes_up_with_losses_and_comes_back_equal() {
 }
 
 #[test]
-fn an_upload_that_falls_silent_is_given_up() {
+fn an_upload_without_further_items_is_cancelled() {
     let mut bench = Bench::warm();
     bench.run(1.0);
     bench.send(&count(3));
     bench.run(20.0);
     let requests = bench.received.iter().filter(|(_, m)| matches!(m, MavMessage::MISSION_REQUEST(_))).count();
-    assert_eq!(requests, 9, "at once and then each second for eight seconds");
+    assert_eq!(requests, 9, "first immediately, then each second for eight seconds");
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn telemetry_keeps_its_rates() {
 }
 
 #[test]
-fn frames_for_others_and_from_strangers_are_counted() {
+fn frames_for_others_and_from_unknown_senders_are_counted() {
     let mut bench = Bench::warm();
     bench.run(1.0);
     let arm = |system| {
@@ -334,7 +334,7 @@ fn frames_for_others_and_from_strangers_are_counted() {
     assert!(!bench.fc.truth().armed);
     assert_eq!(bench.fc.counters().other_target, 1);
     bench.set("SYSID_ENFORCE", 1.0);
-    bench.say_as(77, &arm(1));
+    bench.send_as(77, &arm(1));
     bench.run(0.1);
     assert!(!bench.fc.truth().armed);
     assert_eq!(bench.fc.counters().other_sender, 1);
@@ -344,7 +344,7 @@ fn frames_for_others_and_from_strangers_are_counted() {
 }
 
 #[test]
-fn answers_come_in_the_version_that_was_spoken() {
+fn answers_come_in_the_version_of_the_request() {
     let mut fc = FlightController::new(Config::new(1, home()), 1, Instant::ZERO);
     let mut out = Vec::new();
     fc.advance(Instant::ZERO, &mut out);

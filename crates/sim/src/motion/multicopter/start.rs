@@ -46,7 +46,7 @@ impl Multicopter {
         }
     }
 
-    /// Where navigation believes to be.
+    /// Navigation's position estimate.
     pub(super) fn estimate(&self) -> DVec3 {
         let p = self.airframe.position;
         DVec3::new(p.x, p.y, p.z + self.height_error.shown_m())

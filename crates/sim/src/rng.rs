@@ -1,4 +1,4 @@
-//! Chance: one seed, one child generator per consumer.
+//! Random numbers: one seed, one child generator per consumer.
 //!
 //! A draw more in one place changes nothing in another, so two protocols can be compared on the same
 //! placement, the same wind and the same radio losses (design rule 9).
@@ -6,8 +6,8 @@
 use rand_core::Rng;
 pub use rand_pcg::Pcg64Mcg;
 
-/// The generator of one consumer: `consumer` names it ("wind", "radio", …), `index` tells its
-/// siblings apart (aircraft number, link number).
+/// The generator of one consumer: `consumer` names it ("wind", "radio", …), `index` distinguishes its
+/// siblings (aircraft number, link number).
 pub fn child(seed: u64, consumer: &str, index: u64) -> Pcg64Mcg {
     Children::of(seed, consumer).child(index)
 }
