@@ -159,9 +159,12 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             },
             Asked::Start if self.state == State::SetupFinished => Ok(()),
             Asked::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
-            // Motors that were armed by hand: the operator can still bring the aircraft down.
+            // From the moment that the flight is set up until the aircraft is down, so that a stop overtakes a
+            // start; and where motors were armed by hand.
             Asked::End(_) => match self.state {
-                State::Start | State::Finished if !self.is_armed() => Err(Denied::OnGround { found }),
+                State::Start | State::Finished | State::Aborted(_) if !self.is_armed() => {
+                    Err(Denied::OnGround { found })
+                }
                 State::Start
                 | State::Setup
                 | State::SetupFinished

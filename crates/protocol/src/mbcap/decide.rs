@@ -74,6 +74,10 @@ impl Mbcap {
         match (*input, self.flight.state()) {
             // It lands because nothing else helped, as published: the one state that no failure interrupts.
             (Input::Failed(_), State::Flying(Avoiding::EmergencyLand { .. })) => None,
+            // The protocol ended this flight as it has to; that the conflict was not solved is counted apart.
+            (Input::Telemetry(t), State::Flying(Avoiding::EmergencyLand { .. })) if !t.armed => {
+                Some(Transition::to(State::Finished))
+            }
             (Input::Telemetry(t), State::Flying(Avoiding::Normal { since }))
                 if t.armed && self.is_over(now, since) =>
             {

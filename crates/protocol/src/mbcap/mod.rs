@@ -385,6 +385,10 @@ impl Mbcap {
     }
 
     fn detail(&self) -> Text {
+        // Nothing but an emergency landing ends a flight after a conflict that was not solved, and in Finished.
+        if self.flight.state() == State::Finished && self.tally.deadlocks_failed > 0 {
+            return text!("landed: a conflict was not solved");
+        }
         self.flight.detail(|| match self.avoiding().and_then(|a| a.conflict()) {
             Some(conflict) => text!("in conflict with {}", conflict.peer),
             None => self.flight.progress(),

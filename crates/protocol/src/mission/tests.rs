@@ -130,6 +130,12 @@ fn the_operator_is_obeyed_in_every_state() {
             }
             assert_eq!(m.state_id(), StateId::Aborted);
         }
+        if state == StateId::Aborted {
+            let mut m = in_state(state);
+            step(&mut m, 21, Input::Telemetry(at(0.0, 0.0, false)));
+            let denied = m.permits(Command::Land);
+            assert_eq!(denied, Err(Denied::OnGround { found: StateId::Aborted }), "it is down");
+        }
         let may = |command| in_state(state).permits(command).is_ok();
         assert_eq!(
             (may(Command::Setup), may(Command::Start)),

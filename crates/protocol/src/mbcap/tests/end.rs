@@ -1,7 +1,7 @@
 //! The end of a mission: ArduCopter reports it a stopping distance early, once, and AUTO after it begins anew; and
 //! the end of a wait.
 
-use super::driver::{Driver, ELSEWHERE, HERE, LAST, beacon};
+use super::driver::{CLIMB, Driver, ELSEWHERE, HERE, LAST, beacon};
 use super::*;
 
 /// What the flight controller is asked for.
@@ -153,5 +153,71 @@ fn mbcap_15_a_conflict_that_is_not_solved_lands_without_holding_as_published() {
         (StateId::EmergencyLand, Avoidance::EmergencyLand)
     );
     driver.disarm();
-    assert_eq!(driver.protocol.view().state, StateId::Aborted, "its mission was not completed");
+    assert_eq!(driver.protocol.view().state, StateId::Finished, "the protocol ended the flight");
+    assert_eq!(driver.protocol.details().line, "landed: a conflict was not solved");
+}
+
+#[test]
+fn mbcap_15_an_aircraft_that_disarms_without_having_been_asked_to_land_has_aborted() {
+    for lead in [Driver::normal, Driver::stand_still, Driver::ordered_to_hold] {
+        let mut driver = Driver::new(1, 2);
+        lead(&mut driver);
+        driver.disarm();
+        assert_eq!(driver.protocol.view().state, StateId::Aborted);
+    }
+    // While taking off it can only be that the order fails, and that the operator tries again.
+    let mut driver = Driver::new(1, 2);
+    driver.take_off();
+    driver.disarm();
+    driver.wait(31);
+    assert_eq!(driver.protocol.view().state, StateId::TakingOff, "its order is still under way");
+    driver.feed(Input::Failed(CLIMB));
+    assert_eq!(driver.protocol.view().state, StateId::SetupFinished);
+}
+
+#[test]
+fn a_stop_is_refused_on_the_ground_after_the_flight_and_accepted_from_its_setup_on() {
+    const STOPS: [Command; 3] = [Command::Hold, Command::Return, Command::Land];
+    type Lead = fn(&mut Driver);
+    let on_ground: [Lead; 3] = [
+        |_| {},
+        |d| {
+            d.landing();
+            d.disarm();
+        },
+        |d| {
+            d.normal();
+            d.command(Command::Land);
+            d.disarm();
+        },
+    ];
+    for lead in on_ground {
+        let mut driver = Driver::new(1, 2);
+        lead(&mut driver);
+        let found = driver.protocol.view().state;
+        for stop in STOPS {
+            assert_eq!(driver.protocol.permits(stop), Err(Denied::OnGround { found }));
+        }
+        driver.at.armed = true;
+        driver.report();
+        for stop in STOPS {
+            assert_eq!(driver.protocol.permits(stop), Ok(()), "{found}, armed by hand");
+        }
+    }
+    // A stop that came while an aircraft waits for its start makes that start refused.
+    let before: [Lead; 3] = [
+        |d| d.command(Command::Setup),
+        Driver::set_up,
+        |d| {
+            d.set_up();
+            d.command(Command::Start);
+        },
+    ];
+    for lead in before {
+        let mut driver = Driver::new(1, 2);
+        lead(&mut driver);
+        driver.command(Command::Land);
+        assert_eq!(driver.protocol.view().state, StateId::Aborted);
+        assert!(driver.protocol.permits(Command::Start).is_err());
+    }
 }

@@ -237,9 +237,10 @@ fn mbcap_10_the_document_matches_the_code() {
     let mut table = String::from("| in | input | what follows |\n|---|---|---|\n");
     for (states, cell, inputs) in rows {
         let others: Vec<&str> = STATES.iter().map(|s| s.0).filter(|s| !states.contains(s)).collect();
-        let states = match others.len() < 6 {
-            true => format!("any but {}", others.join("; ")),
-            false => states.join("; "),
+        let states = match others.len() {
+            0 => String::from("any"),
+            1..6 => format!("any but {}", others.join("; ")),
+            _ => states.join("; "),
         };
         writeln!(table, "| {states} | {} | {cell} |", inputs.join("; ")).unwrap();
     }
