@@ -114,10 +114,10 @@ fn only_reads(message: &MavMessage) -> bool {
     )
 }
 
-/// MAVLink FTP: terminate, reset, list, open to read, read, checksum, read a burst
+/// MAVLink FTP: terminate, reset, list, open to read, read, checksum, read a burst, list with times
 /// (<https://mavlink.io/en/services/ftp.html#opcodes>). The others write.
 fn reads_files(message: &FILE_TRANSFER_PROTOCOL_DATA) -> bool {
     /// Index of the operation in the payload.
     const OPCODE: usize = 3;
-    matches!(message.payload.get(OPCODE), Some(1..=5 | 14 | 15))
+    matches!(message.payload.get(OPCODE), Some(1..=5 | 14..=16))
 }

@@ -211,7 +211,7 @@ fn reading_files_takes_nothing_over_and_writing_does() {
             payload,
             ..FILE_TRANSFER_PROTOCOL_DATA::default()
         });
-        let reads = matches!(opcode, 1..=5 | 14 | 15);
+        let reads = matches!(opcode, 1..=5 | 14..=16);
         assert_eq!(judge(&message) == Verdict::Pass, reads, "operation {opcode}");
     }
 }
