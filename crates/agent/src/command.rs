@@ -112,6 +112,12 @@ impl Commands {
         let _ = self.last.push(CommandProgress { id, command, stage: Stage::Accepted });
         self.open = true;
     }
+    /// A command that waited cannot be carried out.
+    pub(crate) fn fail(&mut self, command: Command) {
+        for waiting in self.last.iter_mut().filter(|c| c.stage == Stage::Accepted && c.command == command) {
+            waiting.stage = Stage::Failed;
+        }
+    }
     /// Whether the effect of one is still to be seen.
     pub(crate) fn are_open(&self) -> bool {
         self.open

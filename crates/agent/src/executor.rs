@@ -174,6 +174,11 @@ impl Executor {
         self.order.is_some_and(|order| order != Order::LoadRoute)
     }
 
+    /// Whether an order is under way that arms the motors.
+    pub(crate) fn arms(&self) -> bool {
+        matches!(self.order, Some(Order::TakeOff { .. } | Order::FlyRoute { .. }))
+    }
+
     /// Whether something is being done.
     pub(crate) fn is_busy(&self) -> bool {
         self.order.is_some()

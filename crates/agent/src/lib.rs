@@ -4,9 +4,10 @@
 //! [`Outputs`]. It has no clock, no socket, no thread and no hidden randomness: the same inputs at the same
 //! times give the same bytes. Its owner (the daemon, the bench, a replay) owns the world.
 //!
-//! The arbiter's order is pilot, then failsafe, then swarm: a change of flight mode that the agent did
-//! not ask for is a pilot's takeover (or the autopilot's own failsafe). The agent then stops commanding
-//! and broadcasting immediately, until it is engaged again, on the ground.
+//! The arbiter's order is pilot, then failsafe, then swarm: a change of flight mode, or an arming, that the agent did
+//! not ask for is a pilot's takeover (or the autopilot's own failsafe). The agent then commands nothing any more until
+//! it is engaged again, on the ground, or the operator ends a failsafe's flight another way. Where the aircraft is and
+//! what it does is broadcast all the same ([`takeover`]).
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
@@ -22,6 +23,7 @@ mod layers;
 mod returns;
 pub mod separation;
 mod status;
+mod takeover;
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +44,7 @@ use coordination::ActiveProtocol;
 use executor::Executor;
 use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
+use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
 use wingbeat_autopilot::codec::{Decoder, Frame};
@@ -154,10 +157,16 @@ pub struct Agent {
     /// changes that, and an order.
     idle_until: (Instant, &'static str),
     commands: Commands,
-    engaged: bool,
-    /// Why it is not engaged.
-    disengaged_by: Text,
+    authority: Authority,
+    /// What the autopilot announced last of a failsafe of its own, and when.
+    announced: Option<(Instant, Text)>,
+    /// An emergency command that waits until the aircraft's state is known.
+    waiting: Option<Command>,
     link_was_up: bool,
+    /// Since when frames have been received without a gap.
+    link_up_at: Instant,
+    /// Whether a console holds the lease.
+    is_leased: bool,
     outgoing: Outgoing,
     /// The key on its way to the autopilot.
     setup_signing: Option<SetupSigning>,
@@ -201,9 +210,12 @@ impl Agent {
             executor: Executor::default(),
             idle_until: (Instant::NEVER, "nothing"),
             commands: Commands::default(),
-            engaged: true,
-            disengaged_by: Text::new(),
+            authority: Authority::Ours,
+            announced: None,
+            waiting: None,
             link_was_up: false,
+            link_up_at: now,
+            is_leased: false,
             outgoing: Outgoing {
                 signer: config.signing.as_ref().map(|s| Signer::new(s.key.clone(), s.link_id)),
                 ..Outgoing::default()
@@ -250,9 +262,12 @@ impl Agent {
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
-            Input::GroundStation { what } => self.on_ground_station_command(what, out),
-            Input::Lease(held) => self.console.lease(now, held),
+            Input::GroundStation { what } => self.on_ground_station_command(now, what, out),
+            Input::Lease(held) => self.is_leased = held,
         }
+        // A console that is lost in flight must not end it: the autopilot's failsafe may wait for these heartbeats.
+        let outlives_lease = self.console.is_sent() && self.telemetry.armed;
+        self.console.lease(now, self.is_leased || outlives_lease);
         // Datagrams from eighty others five times a second change nothing here, except by an order.
         if !matches!(input, Input::Datagram(_)) || now >= self.idle_until.0 {
             self.advance_signer(now);
@@ -276,9 +291,6 @@ impl Agent {
 
     /// When it wants [`Input::Wake`], and why. Earlier is harmless.
     pub fn poll_timeout(&self) -> (Instant, &'static str) {
-        if !self.engaged {
-            return self.idle_until;
-        }
         let next = self.protocol.poll_timeout();
         if next.0 < self.idle_until.0 { next } else { self.idle_until }
     }
@@ -359,8 +371,8 @@ impl Agent {
             protocol: self.protocol.name(),
             state: view.state,
             phase: view.phase,
-            detail: if self.engaged { details.line } else { self.disengaged_by.clone() },
-            engaged: self.engaged,
+            detail: self.authority.taken_by().cloned().unwrap_or(details.line),
+            engaged: self.authority.is_ours(),
             flight_controller: FlightControllerStatus {
                 link: match t.frame_at {
                     None => LinkState::NeverSeen,
@@ -422,7 +434,7 @@ impl Agent {
         let view = self.protocol.view();
         let flying = self.telemetry.armed && !matches!(view.phase, Phase::Start | Phase::Finished);
         Pulse {
-            activity: match self.engaged {
+            activity: match self.authority.is_ours() {
                 false => Activity::Pilot,
                 // The guardian must not touch it either.
                 true if view.is_piloted => Activity::Pilot,
@@ -499,6 +511,7 @@ impl Agent {
                         landing: self.telemetry.mode() == Some(Mode::Land),
                     };
                     self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
+                    self.obey_waiting(now, out);
                 }
             }
             TelemetryEvent::ItemReached(item) => {
@@ -507,10 +520,10 @@ impl Agent {
                     self.protocol_input(now, wingbeat_protocol::Input::Reached(waypoint), out);
                 }
             }
-            TelemetryEvent::Heartbeat { changed_from: Some(_) } => self.judge_mode(now, out),
-            TelemetryEvent::Heartbeat { changed_from: None } => {}
+            TelemetryEvent::Heartbeat(change) => self.judge_heartbeat(now, change, out),
             TelemetryEvent::Identified(vehicle) => {
                 self.forget_autopilot(now);
+                self.judge_first_heartbeat(now, out);
                 if vehicle.is_copter() {
                     out.log(Severity::Info, text!("flight controller: {vehicle}"));
                 } else {
@@ -523,6 +536,7 @@ impl Agent {
             TelemetryEvent::Rebooted => {
                 self.forget_autopilot(now);
                 out.log(Severity::Warning, text!("the flight controller has started anew"));
+                self.judge_reboot(now, out);
             }
             TelemetryEvent::OtherAutopilot(id) => {
                 let ours = self.telemetry.system_id.unwrap_or(0);
@@ -534,6 +548,7 @@ impl Agent {
             TelemetryEvent::StatusText { severe, text: line } => {
                 let severity = if severe { Severity::Warning } else { Severity::Info };
                 out.log(severity, text!("flight controller: {line}"));
+                self.on_status_text(now, &line);
             }
             TelemetryEvent::Other => {}
         }
@@ -553,48 +568,6 @@ impl Agent {
     fn forget_autopilot(&mut self, now: Instant) {
         self.streams.restart(now);
         self.parameters.restart(now);
-    }
-
-    /// A mode that we did not ask for, while we fly or are about to, is the pilot's or the autopilot's
-    /// own failsafe: both outrank us.
-    fn judge_mode(&mut self, now: Instant, out: &mut Outputs) {
-        let Some(number) = self.telemetry.mode_number else { return };
-        let ours = self.executor.expected(now, number);
-        let at_stake = self.telemetry.armed || self.executor.is_busy();
-        if ours || !self.engaged || !at_stake {
-            return;
-        }
-        let mode = Mode::from_number(number);
-        if self.protocol.view().is_piloted {
-            match mode {
-                Some(mode) => out.log(Severity::Info, text!("the pilot flies in mode {}", mode.name())),
-                None => out.log(Severity::Info, text!("the pilot flies in mode number {number}")),
-            }
-            return;
-        }
-        let why = match mode {
-            Some(mode) => text!("pilot or failsafe took over: mode {}", mode.name()),
-            None => text!("pilot or failsafe took over: mode number {number}"),
-        };
-        self.disengage(why, out);
-    }
-
-    /// A ground station's command counts as the pilot's. Unlike a change of mode
-    /// it needs no heartbeat to be seen: not one order of ours follows it.
-    fn on_ground_station_command(&mut self, what: &str, out: &mut Outputs) {
-        // An aircraft that is not commanded cannot be taken over.
-        let commands = !self.protocol.view().is_piloted;
-        if self.engaged && commands && (self.telemetry.armed || self.executor.is_busy()) {
-            self.disengage(text!("a ground station took over: {what}"), out);
-        }
-    }
-
-    fn disengage(&mut self, why: Text, out: &mut Outputs) {
-        self.engaged = false;
-        self.executor.clear();
-        self.executor.expect_nothing();
-        out.log(Severity::Warning, text!("{why}; silent until engaged again"));
-        self.disengaged_by = why;
     }
 
     fn on_datagram(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
@@ -649,7 +622,7 @@ impl Agent {
         match command {
             Command::RecoverControl => {
                 self.release_override(out);
-                self.disengage(text!("handed to the pilot by the operator"), out);
+                self.disengage(now, text!("handed to the pilot by the operator"), out);
                 self.commands.accept(id, command);
                 return Reply::Accepted;
             }
@@ -668,20 +641,55 @@ impl Agent {
             | Command::Land
             | Command::Exclude { .. } => {}
         }
-        if !self.engaged {
-            return Reply::Refused(Rejection::Disengaged(self.disengaged_by.clone()));
+        if let Some(by) = self.authority.holds_against(command) {
+            return Reply::Refused(Rejection::Disengaged(by.clone()));
         }
         if command == Command::Setup
             && let Some(failed) = self.checks(now, &Text::new()).into_iter().find(|c| !c.passed)
         {
             return Reply::Refused(Rejection::Check { name: failed.name, detail: failed.detail });
         }
+        // Not refused for what is not known: whether it flies, and how.
+        if is_emergency(command) && !self.is_state_known(now) {
+            out.log(Severity::Warning, text!("{command}: waits until the flight controller reports"));
+            self.waiting = Some(command);
+            self.commands.accept(id, command);
+            return Reply::Accepted;
+        }
         if let Err(why) = self.protocol.permits(command) {
             return Reply::Refused(why.into());
         }
         self.commands.accept(id, command);
+        self.waiting = None;
+        // Of a failsafe the operator takes the aircraft back.
+        self.authority = Authority::Ours;
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
         Reply::Accepted
+    }
+
+    /// Whether the flight controller reported lately whether the aircraft flies, and where.
+    fn is_state_known(&self, now: Instant) -> bool {
+        self.telemetry.is_up(now)
+            && self.telemetry.heartbeat_at.is_some()
+            && self.telemetry.position.is_some()
+    }
+
+    /// Judges an emergency command that waited for the flight controller.
+    fn obey_waiting(&mut self, now: Instant, out: &mut Outputs) {
+        if !self.is_state_known(now) {
+            return;
+        }
+        let Some(command) = self.waiting.take() else { return };
+        let refused = match self.authority.holds_against(command) {
+            Some(by) => Some(text!("not engaged: {by}")),
+            None => self.protocol.permits(command).err().map(|why| text!("{why}")),
+        };
+        if let Some(why) = refused {
+            self.commands.fail(command);
+            return out.log(Severity::Warning, text!("{command}: refused: {why}"));
+        }
+        self.authority = Authority::Ours;
+        self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
     }
 
     /// Starts anew: a fresh protocol with the same mission.
@@ -695,8 +703,8 @@ impl Agent {
         }
         self.executor.clear();
         self.executor.expect_nothing();
-        self.engaged = true;
-        self.disengaged_by.clear();
+        self.authority = Authority::Ours;
+        self.waiting = None;
     }
 
     fn take_mission(&mut self, points: &[Point]) -> Reply {
@@ -718,17 +726,15 @@ impl Agent {
         let _ = rc::release(ground_station_id, &mut transmit);
     }
 
-    /// Hands an input to the protocol and performs what it asks. A protocol that is not engaged sees
-    /// nothing and broadcasts nothing.
+    /// Hands an input to the protocol and performs what it asks. One that is not engaged goes on broadcasting where the
+    /// aircraft is, and orders nothing.
     fn protocol_input(&mut self, now: Instant, input: wingbeat_protocol::Input<'_>, out: &mut Outputs) {
-        if !self.engaged {
-            return;
-        }
         let mut actions = Actions::new();
         self.protocol.handle(now, input, &mut actions);
         // By reference: an action has room for the largest plan, and moving it moves that too.
         for action in &actions {
             match action {
+                Action::Order(_) if !self.authority.is_ours() => {}
                 Action::Order(order) => {
                     self.executor.begin(*order);
                     self.idle_until = (Instant::ZERO, "an order begins");
@@ -782,9 +788,11 @@ impl Agent {
         !self.telemetry.armed && self.executor.owes_return_height() && between_flights()
     }
 
-    /// Whether orders go out: to an ArduCopter, and not after a takeover.
+    /// Whether orders go out: to an ArduCopter, not after a takeover, and after a gap on the line not before a heartbeat
+    /// has shown what a pilot did meanwhile.
     fn may_order(&self) -> bool {
-        self.engaged && self.telemetry.is_copter == Some(true)
+        let is_judged = self.telemetry.heartbeat_at.is_some_and(|at| at >= self.link_up_at);
+        self.authority.is_ours() && self.telemetry.is_copter == Some(true) && self.link_was_up && is_judged
     }
 
     /// What is due towards the autopilot: heartbeat, requests, the order.
@@ -796,6 +804,7 @@ impl Agent {
             out.log(Severity::Info, text!("the flight controller is there"));
             // Its state meanwhile is unknown.
             self.parameters.restart(now);
+            self.link_up_at = now;
         }
         self.link_was_up = up;
         self.hand_over_key(now, out);

@@ -13,9 +13,9 @@ use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{
     AUTOPILOT_VERSION_DATA, EKF_STATUS_REPORT_DATA, EkfStatusFlags, GLOBAL_POSITION_INT_DATA,
     GPS_RAW_INT_DATA, GpsFixType, HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavParamType,
-    MavType, PARAM_VALUE_DATA, SYS_STATUS_DATA,
+    MavSeverity, MavType, PARAM_VALUE_DATA, STATUSTEXT_DATA, SYS_STATUS_DATA, SYSTEM_TIME_DATA,
 };
-use wingbeat_wire::{Message, VehicleId};
+use wingbeat_wire::{Ending, Message, VehicleId};
 
 use wingbeat_geo::Duration;
 
@@ -113,6 +113,36 @@ impl Bench {
         }
     }
 
+    /// One message of the autopilot, with no time passing.
+    fn receive(&mut self, message: &MavMessage) {
+        let mut bytes = Vec::<u8, 300>::new();
+        encode_v2(MavHeader { system_id: 1, component_id: 1, sequence: 0 }, message, &mut bytes).unwrap();
+        self.feed(Input::Autopilot(&bytes));
+    }
+
+    fn position(&mut self) {
+        self.receive(&MavMessage::GLOBAL_POSITION_INT(GLOBAL_POSITION_INT_DATA {
+            lat: 394_825_940,
+            lon: -3_462_650,
+            relative_alt: self.height_mm,
+            ..Default::default()
+        }));
+    }
+
+    /// What the datagrams say of how the flight ends; nothing else is among them.
+    fn endings(&self) -> StdVec<Ending> {
+        let mut endings: StdVec<_> = self
+            .datagrams
+            .iter()
+            .map(|datagram| match datagram.message {
+                Message::Leaving { how, .. } => how,
+                ref other => panic!("{other:?}"),
+            })
+            .collect();
+        endings.dedup();
+        endings
+    }
+
     fn asked_for_mode(&self, mode: Mode) -> bool {
         self.sent.iter().any(|m| matches!(m, MavMessage::SET_MODE(s) if s.custom_mode == mode.number()))
     }
@@ -174,19 +204,25 @@ fn sends_nothing_to_an_autopilot_without_heartbeats() {
 }
 
 #[test]
-fn a_mode_that_we_did_not_request_silences_us_immediately() {
+fn under_a_mode_that_we_did_not_request_nothing_is_commanded_and_the_position_is_broadcast() {
     let mut bench = Bench::climbing();
     bench.mode = Mode::Loiter.number();
     bench.second();
     let status = bench.agent.status(bench.now);
     assert!(!status.engaged && status.detail.contains("LOITER"), "{}", status.detail);
-    // From then on: housekeeping only, no datagram, whatever happens.
+    // From then on: housekeeping, and where it is, whatever happens.
     bench.datagrams.clear();
     for _ in 0..60 {
         bench.second();
         assert!(!bench.commands_vehicle(), "{:?}", bench.sent);
     }
-    assert!(bench.datagrams.is_empty());
+    assert_eq!(bench.endings(), [Ending::Holding]);
+    // What it is about to do, as far as its mode shows it.
+    bench.mode = Mode::Rtl.number();
+    bench.second();
+    bench.datagrams.clear();
+    bench.second();
+    assert_eq!(bench.endings(), [Ending::Returning]);
     let refused = bench.feed(Input::Operator { id: "r", command: Command::Land });
     assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))));
     // Engaging needs the ground.
@@ -200,7 +236,7 @@ fn a_mode_that_we_did_not_request_silences_us_immediately() {
 }
 
 #[test]
-fn a_ground_station_that_commands_silences_us_before_its_frame_leaves() {
+fn after_a_ground_stations_command_nothing_is_commanded_before_its_frame_leaves() {
     let mut bench = Bench::climbing();
     bench.sent.clear();
     bench.feed(Input::GroundStation { what: "mode LOITER" });
@@ -213,10 +249,159 @@ fn a_ground_station_that_commands_silences_us_before_its_frame_leaves() {
         bench.second();
         assert!(!bench.commands_vehicle(), "{:?}", bench.sent);
     }
-    assert!(bench.datagrams.is_empty());
+    assert_eq!(bench.endings(), [Ending::Holding]);
     let lines = bench.log.iter().filter(|e| e.text.contains("ground station")).count();
     bench.feed(Input::GroundStation { what: "mode RTL" });
     assert_eq!(bench.log.iter().filter(|e| e.text.contains("ground station")).count(), lines, "logged once");
+}
+
+#[test]
+fn an_aircraft_in_flight_whose_flight_controller_is_silent_broadcasts_nothing() {
+    let mut bench = Bench::climbing();
+    bench.second();
+    assert!(!bench.datagrams.is_empty());
+    bench.now = bench.now + Duration::from_millis(1_100);
+    bench.datagrams.clear();
+    for _ in 0..100 {
+        bench.feed(Input::Wake);
+        bench.now = bench.now + Duration::from_millis(200);
+    }
+    assert!(bench.datagrams.is_empty(), "{:?}", bench.datagrams);
+    bench.second();
+    assert!(!bench.datagrams.is_empty(), "it knows again where it is");
+}
+
+#[test]
+fn motors_that_another_starts_are_the_pilots() {
+    let mut bench = Bench::new();
+    bench.second();
+    // Waiting for its setup, in the mode that it is in: it is armed by hand.
+    bench.armed = true;
+    bench.second();
+    let status = bench.agent.status(bench.now);
+    assert!(!status.engaged && status.detail.contains("armed in"), "{}", status.detail);
+    let refused = bench.feed(Input::Operator { id: "r", command: Command::Land });
+    assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))), "{refused:?}");
+}
+
+#[test]
+fn one_that_is_in_the_air_in_a_pilots_mode_when_it_is_first_received_is_the_pilots() {
+    for (mode, is_pilots) in
+        [(Mode::Loiter, true), (Mode::AltHold, true), (Mode::Guided, false), (Mode::Land, false)]
+    {
+        let mut bench = Bench::new();
+        (bench.armed, bench.mode, bench.height_mm) = (true, mode.number(), 20_000);
+        bench.second();
+        assert_eq!(bench.agent.status(bench.now).engaged, !is_pilots, "{}", mode.name());
+    }
+}
+
+#[test]
+fn after_setup_a_mode_and_a_restart_end_our_command_with_the_motors_off() {
+    for restarts in [false, true] {
+        let mut bench = Bench::new();
+        bench.second();
+        assert_eq!(bench.feed(Input::Operator { id: "s", command: Command::Setup }), Some(Reply::Accepted));
+        assert!(bench.agent.status(bench.now).engaged);
+        if restarts {
+            let clock = |time_boot_ms| SYSTEM_TIME_DATA { time_boot_ms, ..SYSTEM_TIME_DATA::default() };
+            bench.receive(&MavMessage::SYSTEM_TIME(clock(500_000)));
+            bench.receive(&MavMessage::SYSTEM_TIME(clock(100)));
+        } else {
+            bench.mode = Mode::Loiter.number();
+            bench.second();
+        }
+        assert!(!bench.agent.status(bench.now).engaged, "restarts: {restarts}");
+        for _ in 0..60 {
+            bench.second();
+            assert!(!bench.commands_vehicle(), "{:?}", bench.sent);
+        }
+    }
+}
+
+#[test]
+fn a_failsafe_leaves_the_operator_his_emergency_commands_and_a_pilot_does_not() {
+    let text = |bench: &mut Bench, line: &str| {
+        let mut field = [0; 50];
+        field[..line.len()].copy_from_slice(line.as_bytes());
+        let severity = MavSeverity::MAV_SEVERITY_WARNING;
+        bench.receive(&MavMessage::STATUSTEXT(STATUSTEXT_DATA {
+            severity,
+            text: field.into(),
+            ..Default::default()
+        }));
+    };
+    // The text comes before the heartbeat, and after it.
+    for is_before in [true, false] {
+        let mut bench = Bench::climbing();
+        if is_before {
+            text(&mut bench, "Battery 1 low Failsafe");
+        }
+        bench.mode = Mode::Rtl.number();
+        bench.second();
+        if !is_before {
+            text(&mut bench, "Battery 1 low Failsafe");
+        }
+        assert!(bench.log.iter().any(|e| e.severity == Severity::Warning && e.text.contains("Battery 1")));
+        let status = bench.agent.status(bench.now);
+        assert!(!status.engaged && status.detail.contains("Battery 1 low Failsafe"), "{}", status.detail);
+        bench.datagrams.clear();
+        bench.second();
+        assert_eq!(bench.endings(), [Ending::Returning]);
+        // Not to go on with the mission, but to end the flight another way.
+        let refused = bench.feed(Input::Operator { id: "t", command: Command::Start });
+        assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))), "{refused:?}");
+        assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
+        assert!(bench.asked_for_mode(Mode::Land) && bench.agent.status(bench.now).engaged);
+    }
+    // The pilot, after the failsafe.
+    let mut bench = Bench::climbing();
+    text(&mut bench, "Radio Failsafe");
+    bench.mode = Mode::Rtl.number();
+    bench.second();
+    for _ in 0..4 {
+        bench.second();
+    }
+    bench.mode = Mode::Loiter.number();
+    bench.second();
+    let refused = bench.feed(Input::Operator { id: "l", command: Command::Land });
+    assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))), "{refused:?}");
+}
+
+#[test]
+fn an_emergency_command_waits_for_a_flight_controller_of_which_nothing_is_known() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
+    // The first that is known: it flies.
+    (bench.armed, bench.height_mm, bench.mode) = (true, 19_500, Mode::Guided.number());
+    bench.second();
+    bench.second();
+    assert!(bench.commands_vehicle(), "{:?}", bench.log);
+    // The first that is known: it stands on the ground.
+    let mut bench = Bench::new();
+    assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
+    bench.second();
+    bench.second();
+    let stages: StdVec<_> = bench.agent.status(bench.now).commands.iter().map(|c| c.stage).collect();
+    assert!(!bench.commands_vehicle() && stages == [Stage::EffectSeen], "{stages:?} {:?}", bench.log);
+}
+
+#[test]
+fn after_a_gap_on_the_line_no_order_is_repeated_before_a_heartbeat_has_shown_the_mode() {
+    let mut bench = Bench::climbing();
+    assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
+    assert!(bench.asked_for_mode(Mode::Land));
+    // The line is cut; meanwhile a pilot takes LOITER.
+    for _ in 0..20 {
+        bench.now = bench.now + Duration::from_millis(200);
+        bench.feed(Input::Wake);
+    }
+    bench.sent.clear();
+    bench.position();
+    assert!(!bench.commands_vehicle(), "{:?}", bench.sent);
+    bench.mode = Mode::Loiter.number();
+    bench.second();
+    assert!(!bench.agent.status(bench.now).engaged && !bench.commands_vehicle(), "{:?}", bench.sent);
 }
 
 #[test]
@@ -249,6 +434,15 @@ fn a_ground_stations_heartbeat_is_sent_while_a_console_holds_the_lease() {
     bench.feed(Input::Lease(true));
     assert_eq!(beats(&mut bench, 5), 5);
     bench.feed(Input::Lease(false));
+    assert_eq!(beats(&mut bench, 5), 0);
+    // In flight they go on: the autopilot's failsafe must not end the flight because a console was lost.
+    bench.feed(Input::Lease(true));
+    bench.armed = true;
+    assert_eq!(beats(&mut bench, 5), 5);
+    bench.feed(Input::Lease(false));
+    assert_eq!(beats(&mut bench, 20), 20);
+    bench.armed = false;
+    beats(&mut bench, 1);
     assert_eq!(beats(&mut bench, 5), 0);
     assert!(bench.agent.poll_timeout().0 > bench.now, "a lease that ended leaves no deadline behind");
 }

@@ -37,7 +37,7 @@ pub use view::{Absent, Absentees, AvoidanceView, Details, FormationView, SlotVie
 pub use wingbeat_wire::{Command, Phase, StateId};
 
 pub use wingbeat_geo::ROUTE_MAX;
-use wingbeat_geo::{DVec3, Instant, Position};
+use wingbeat_geo::{DVec3, Duration, Instant, Position};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 /// An aircraft's own waypoints.
@@ -70,6 +70,11 @@ impl core::fmt::Write for Cut<'_> {
         Ok(())
     }
 }
+
+/// After so long without a report of the flight controller an aircraft in flight does not know where it is. It then
+/// broadcasts nothing: one that tells an old position as its present one is worse than a silent one, which the others
+/// treat as lost.
+pub const REPORT_HOLDS: Duration = Duration::from_secs(1);
 
 /// What a protocol is given of its own aircraft.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -166,6 +171,10 @@ pub enum Input<'a> {
     Done(Order),
     /// An order was refused, or never took effect.
     Failed(Order),
+    /// Its pilot, its autopilot's failsafe or a ground station flies the aircraft from here on, and ends the flight this
+    /// way as far as is known. Nothing is ordered any more; where it is and what it does is still broadcast. Said again
+    /// when that changes.
+    TakenOver(EndFlight),
 }
 
 /// How bad a log line is.

@@ -186,9 +186,38 @@ fn mbcap_12_the_monitor_agrees_with_the_truth_under_noise() {
     }
 }
 
+/// Neither the operator nor a pilot makes an aircraft invisible to the others.
+#[test]
+fn mbcap_13_one_that_is_held_or_taken_over_in_the_path_of_another_is_not_flown_through() {
+    let (a, b) = (DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0));
+    for seed in 1..=4 {
+        for by_pilot in [false, true] {
+            // The one that is held has the right of way, and has not.
+            for held in [0, 1] {
+                let mut world = noisy_world(&[&[a, b], &[b, a]], mbcap::Config::mbcap_e, seed, 0.3);
+                let is_out = |world: &World| {
+                    let status = world.status(held);
+                    status.state == StateId::Normal && status.navigation.is_some_and(|n| n.height_m > 29.0)
+                };
+                fly_until(&mut world, is_out);
+                if by_pilot {
+                    assert!(world.controller(held).set_mode_by_pilot(Mode::Brake));
+                } else {
+                    assert_eq!(world.command(held, "hold", Command::Hold), Reply::Accepted);
+                }
+                world.run_until(world.now() + Duration::from_secs(300));
+                let nearest_m = world.observer().swarm().separation_min_m;
+                let what = format!("seed {seed}, {held} held, by a pilot: {by_pilot}: {nearest_m:.1} m");
+                assert!(nearest_m > 5.0, "{what}");
+                assert!(world.status(held).flight_controller.armed, "{what}: it hovers");
+            }
+        }
+    }
+}
+
 /// The table of transitions begins where the pilot has not taken over.
 #[test]
-fn mbcap_10_in_every_state_a_pilot_silences_the_protocol_and_the_monitor_continues() {
+fn mbcap_10_in_every_state_a_pilot_has_the_aircraft_and_its_beacons_and_the_monitor_continue() {
     let (a, b) = (DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0));
     let cases = [
         (0, StateId::TakingOff),
@@ -207,15 +236,23 @@ fn mbcap_10_in_every_state_a_pilot_silences_the_protocol_and_the_monitor_continu
         assert!(world.controller(i).set_mode_by_pilot(Mode::Loiter), "{state}");
         // A heartbeat shows it within a second.
         world.run_until(world.now() + Duration::from_millis(1_100));
-        let silenced = world.status(i);
-        assert!(!silenced.engaged && silenced.detail.contains("LOITER"), "{state}: {}", silenced.detail);
+        let taken = world.status(i);
+        assert!(!taken.engaged && taken.detail.contains("LOITER"), "{state}: {}", taken.detail);
+        let mut before = taken.clone();
         for _ in 0..20 {
             world.run_until(world.now() + Duration::from_secs(1));
             let status = world.status(i);
-            assert_eq!((status.sent, status.state), (silenced.sent, silenced.state), "{state}: it is silent");
+            assert_eq!(status.state, StateId::Aborted, "{state}");
+            // With the motors off it is in nobody's way: a pilot without sticks comes down.
+            match (before.flight_controller.armed, status.flight_controller.armed) {
+                (true, true) => assert_eq!(status.sent - before.sent, 5, "{state}: it says where it is"),
+                (false, false) => assert_eq!(status.sent, before.sent, "{state}: it stands"),
+                (_, _) => {}
+            }
             assert_eq!(status.flight_controller.mode(), Some(Mode::Loiter), "{state}: it stays the pilot's");
+            before = status;
         }
-        let (before, after) = (silenced.received, world.status(i).received);
+        let (before, after) = (taken.received, world.status(i).received);
         let other = world.status(1 - i);
         if other.flight_controller.armed && other.sent > 0 {
             assert!(

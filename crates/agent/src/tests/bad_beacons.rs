@@ -17,9 +17,8 @@ fn flying() -> Bench {
     assert_eq!(bench.feed(Input::Operator { id: "t", command: Command::Start }), Some(Reply::Accepted));
     bench.order_is_done();
     (bench.armed, bench.mode, bench.height_mm) = (true, Mode::Auto.number(), 20_000);
-    // The mode is what the order that was skipped would have asked for, and no pilot's.
-    bench.second();
-    bench.agent.engaged = true;
+    // Both are what the order that was skipped would have asked for, and no pilot's.
+    (bench.agent.telemetry.armed, bench.agent.telemetry.mode_number) = (true, Some(bench.mode));
     bench.second();
     assert_eq!(bench.agent.view().state, StateId::Normal, "{:?}", bench.log);
     bench.datagrams.clear();
@@ -184,10 +183,12 @@ fn mbcap_09_a_storm_of_2000_a_second_costs_its_sender_the_entry_and_no_other() {
     let mut bench = flying();
     let (start, received) = (bench.now, bench.agent.status(bench.now).received);
     let mut own = 0;
+    bench.position();
     for i in 1..=4_000_u32 {
         bench.now = start + Duration::from_micros(u64::from(i) * 500);
         bench.feed(Input::Datagram(&datagram(2, i, beacon())));
         if i % 400 == 0 {
+            bench.position();
             bench.feed(Input::Datagram(&datagram(3, i + 1, beacon())));
         }
         if bench.agent.poll_timeout().0 <= bench.now {

@@ -118,10 +118,7 @@ pub enum TelemetryEvent {
     /// A position report.
     Position,
     /// A heartbeat.
-    Heartbeat {
-        /// The mode number of the heartbeat before; none if it is unchanged or this is the first.
-        changed_from: Option<u32>,
-    },
+    Heartbeat(HeartbeatChange),
     /// The first heartbeat of an autopilot: from now on this one is ours.
     Identified(Vehicle),
     /// The autopilot has rebooted: its values are forgotten, except identity, mode and arming.
@@ -132,13 +129,22 @@ pub enum TelemetryEvent {
     ItemReached(u16),
     /// A message for the operator.
     StatusText {
-        /// Error or worse.
+        /// Warning or worse: ArduCopter reports its failsafes as warnings.
         severe: bool,
         /// The message.
         text: heapless::String<50>,
     },
     /// Anything else.
     Other,
+}
+
+/// What a heartbeat shows that the one before did not. Nothing is new in the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeartbeatChange {
+    /// Another mode.
+    pub mode: bool,
+    /// The motors were armed or disarmed.
+    pub arming: bool,
 }
 
 impl Telemetry {
@@ -172,12 +178,14 @@ impl Telemetry {
         }
     }
 
-    /// Takes a heartbeat; returns the mode before, if it changed.
-    fn on_heartbeat(&mut self, now: Instant, m: &HEARTBEAT_DATA, vehicle: Vehicle) -> Option<u32> {
+    fn on_heartbeat(&mut self, now: Instant, m: &HEARTBEAT_DATA, vehicle: Vehicle) -> HeartbeatChange {
+        let is_first = self.heartbeat_at.is_none();
         (self.frame_at, self.heartbeat_at) = (Some(now), Some(now));
         (self.vehicle, self.is_copter) = (Some(vehicle), Some(vehicle.is_copter()));
-        self.armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
-        self.mode_number.replace(m.custom_mode).filter(|&before| before != m.custom_mode)
+        let is_armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
+        let arming = core::mem::replace(&mut self.armed, is_armed) != is_armed && !is_first;
+        let mode = self.mode_number.replace(m.custom_mode).is_some_and(|before| before != m.custom_mode);
+        HeartbeatChange { mode, arming }
     }
 
     /// Follows the autopilot's clock; true if it has restarted. A position is compared with positions only: that
@@ -231,9 +239,7 @@ impl Telemetry {
         self.measured.on_message(&frame.message);
         match &frame.message {
             MavMessage::HEARTBEAT(m) => match Vehicle::of(m) {
-                Some(vehicle) => {
-                    TelemetryEvent::Heartbeat { changed_from: self.on_heartbeat(now, m, vehicle) }
-                }
+                Some(vehicle) => TelemetryEvent::Heartbeat(self.on_heartbeat(now, m, vehicle)),
                 None => TelemetryEvent::Other,
             },
             MavMessage::GLOBAL_POSITION_INT(m) => {
@@ -292,6 +298,7 @@ impl Telemetry {
                     MavSeverity::MAV_SEVERITY_EMERGENCY
                         | MavSeverity::MAV_SEVERITY_ALERT
                         | MavSeverity::MAV_SEVERITY_CRITICAL
+                        | MavSeverity::MAV_SEVERITY_WARNING
                         | MavSeverity::MAV_SEVERITY_ERROR
                 );
                 TelemetryEvent::StatusText { severe, text: line }
@@ -425,9 +432,9 @@ mod tests {
         );
         assert_eq!(
             t.on_frame(now, &frame(1, heartbeat(Mode::Guided))),
-            TelemetryEvent::Heartbeat { changed_from: None }
+            TelemetryEvent::Heartbeat(HeartbeatChange::default())
         );
-        let changed = TelemetryEvent::Heartbeat { changed_from: Some(Mode::Guided.number()) };
+        let changed = TelemetryEvent::Heartbeat(HeartbeatChange { mode: true, arming: false });
         assert_eq!(t.on_frame(now, &frame(1, heartbeat(Mode::Loiter))), changed);
         assert_eq!((t.mode(), t.armed, t.system_id), (Some(Mode::Loiter), false, Some(7)));
         assert!(t.is_up(now + Duration::from_millis(1_499)) && !t.is_up(now + LINK_TIMEOUT));

@@ -192,7 +192,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             | Input::Operator(_)
             | Input::Reached(_)
             | Input::Done(_)
-            | Input::Failed(_) => {}
+            | Input::Failed(_)
+            | Input::TakenOver(_) => {}
         }
     }
 
@@ -234,6 +235,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
                 Flying(_) | Holding { .. } => Some(Transition::to(Aborted(EndFlight::Land))),
                 Start | Setup | SetupFinished | TakingOff | Finished | Aborted(_) => None,
             },
+            // Whoever took it over flies it: nothing is ordered.
+            Input::TakenOver(end) => Some(Transition::to(Aborted(end))),
             Input::Wake | Input::Telemetry(_) | Input::Message { .. } | Input::Reached(_) => None,
         };
         by_input.or_else(|| match self.state {
@@ -265,6 +268,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     pub(crate) fn severity(input: &Input<'_>, state: State<F>) -> Severity {
         match (input, state) {
             (Input::Failed(_), _) => Severity::Error,
+            // Disarmed in the air.
+            (Input::Telemetry(_), State::Aborted(_)) => Severity::Error,
             (_, State::Aborted(_)) => Severity::Warning,
             (_, _) => Severity::Info,
         }

@@ -1,12 +1,12 @@
 //! Our beacons, five a second, with the locations that the state calls for (thesis section 5.1.3).
 
 use heapless::Vec;
-use wingbeat_geo::{DVec3, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Instant, Position};
 use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message};
 
 use super::predict::{self, Locations, Moving, STANDING_M_S, Track, Waypoints};
-use super::{Local, LocalRoute, Mbcap, Motion, State, flying};
-use crate::{Action, Actions, EndFlight, push};
+use super::{Local, LocalRoute, Mbcap, State, flying};
+use crate::{Action, Actions, EndFlight, REPORT_HOLDS, push};
 
 /// A standing aircraft broadcasts its next waypoints up to the first that is farther than this, metres.
 const PATH_MAX_M: f64 = 400.0;
@@ -26,8 +26,8 @@ pub(super) struct LastBeacon {
 }
 
 impl Mbcap {
-    /// The locations of a new beacon (thesis section 5.1.3); of an aircraft that has left its mission, the current
-    /// one.
+    /// The locations of a new beacon (thesis section 5.1.3); of an aircraft that has left its mission, those straight
+    /// ahead.
     fn locations(&self, state: State, local: &Local) -> Locations {
         let mut locations = Locations::new();
         let avoiding = match state {
@@ -39,13 +39,15 @@ impl Mbcap {
             | State::Holding { .. }
             | State::Finished
             | State::Aborted(_) => {
-                locations.extend([self.motion.here]);
-                return locations;
+                let (here, velocity_m_s) = (self.motion.here, self.velocity_m_s());
+                // Farther than any prediction reaches.
+                let ahead = here.truncate() + velocity_m_s * 1_000.0;
+                return predict::straight(&self.moving(), ahead, &self.config.prediction);
             }
         };
-        let Motion { here, trail, acceleration, .. } = self.motion;
+        let here = self.motion.here;
         let speed_m_s = self.flight.speed_m_s();
-        let moving = Moving { at: here, speed_m_s, acceleration_m_s2: acceleration.m_s2(), trail };
+        let moving = self.moving();
         let next = self.flight.next_waypoint();
         let waypoints = LocalRoute { local, route: self.flight.route() };
         let shown = avoiding.map_or(Avoidance::Normal, |a| a.shown());
@@ -80,13 +82,27 @@ impl Mbcap {
         locations
     }
 
+    fn moving(&self) -> Moving {
+        let super::Motion { here, trail, acceleration, .. } = self.motion;
+        let speed_m_s = self.flight.speed_m_s();
+        Moving { at: here, speed_m_s, acceleration_m_s2: acceleration.m_s2(), trail }
+    }
+
+    fn velocity_m_s(&self) -> DVec2 {
+        self.flight.telemetry().map_or(DVec2::ZERO, |telemetry| telemetry.velocity_m_s.truncate())
+    }
+
     /// Sends a beacon; every few of them with a new prediction.
     pub(super) fn broadcast(&mut self, now: Instant, out: &mut Actions) {
         let state = self.flight.state();
-        let Some(shown) = shown(state) else { return };
+        let Some(shown) = shown(state, self.flight.speed_m_s() < STANDING_M_S) else { return };
         let (Some(local), true) = (&self.local, self.flight.is_armed()) else {
             return;
         };
+        // Others treat an aircraft that does not know where it is as they treat a silent one.
+        if now.since(self.motion.measured_at) > REPORT_HOLDS {
+            return;
+        }
         let changed = self.config.renew_at_change && self.last_beacon.state != Some(shown);
         if changed || self.last_beacon.sent.is_multiple_of(self.config.beacons_per_prediction) {
             let locations = self.locations(state, local);
@@ -126,14 +142,15 @@ impl Mbcap {
     }
 }
 
-/// What others see of a state in the air. They know six states: an aircraft that holds or returns, by a command or
-/// after a failure, is an obstacle where it is, as in StandStill; one that lands has a flag for that besides its state.
-const fn shown(state: State) -> Option<Avoidance> {
+/// What others see of a state in the air. They know six states: an aircraft that holds or returns, by a command, after
+/// a failure or in a pilot's hands, is an obstacle where it stands, as in StandStill, or on its way, as in Normal; one
+/// that lands has a flag for that besides its state.
+const fn shown(state: State, stands: bool) -> Option<Avoidance> {
     match state {
         State::Flying(avoiding) => Some(avoiding.shown()),
         State::TakingOff | State::Landing | State::Aborted(EndFlight::Land) => Some(Avoidance::Normal),
         State::Holding { .. } | State::Aborted(EndFlight::Hold | EndFlight::Return) => {
-            Some(Avoidance::StandStill)
+            Some(if stands { Avoidance::StandStill } else { Avoidance::Normal })
         }
         State::Start | State::Setup | State::SetupFinished | State::Finished => None,
     }

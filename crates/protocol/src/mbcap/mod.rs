@@ -201,7 +201,12 @@ impl Mbcap {
                     return false;
                 }
             }
-            Input::Wake | Input::Operator(_) | Input::Reached(_) | Input::Done(_) | Input::Failed(_) => {}
+            Input::Wake
+            | Input::Operator(_)
+            | Input::Reached(_)
+            | Input::Done(_)
+            | Input::Failed(_)
+            | Input::TakenOver(_) => {}
         }
         self.flight.observe(input);
         true
@@ -254,7 +259,9 @@ impl Mbcap {
         if let (Some(outcome), Some(conflict)) = (outcome, flying(old).and_then(|a| a.conflict())) {
             self.close(now, conflict, outcome);
         }
-        if matches!((old, new), (State::SetupFinished, State::TakingOff)) {
+        // A pilot who takes it over may begin the flight.
+        let is_begun_by_another = self.local.is_none() && matches!(new, State::Aborted(_));
+        if matches!((old, new), (State::SetupFinished, State::TakingOff)) || is_begun_by_another {
             self.begin_flight();
         }
         if self.config.renew_at_change && is_shown_anew(old, new) {

@@ -12,7 +12,7 @@ use std::{format, vec, vec::Vec};
 use wingbeat_geo::DVec2;
 use wingbeat_wire::{Beacon, Location};
 
-use crate::{Order, Route};
+use crate::{EndFlight, Order, Route};
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 30_000 };
 const STEP: Duration = Duration::from_millis(250);

@@ -6,7 +6,7 @@ mod table;
 use super::*;
 use wingbeat_geo::{DVec3, Frame, Position};
 
-use crate::Telemetry;
+use crate::{EndFlight, Telemetry};
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 

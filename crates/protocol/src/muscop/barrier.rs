@@ -373,7 +373,8 @@ impl Host for Barrier {
             | Input::Operator(_)
             | Input::Reached(_)
             | Input::Done(_)
-            | Input::Failed(_) => true,
+            | Input::Failed(_)
+            | Input::TakenOver(_) => true,
         };
         if !acts {
             return None;

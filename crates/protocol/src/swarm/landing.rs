@@ -177,16 +177,21 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         let here = self.ownship.point();
         let (at, how) = match abort {
+            // One whose motors stopped falls.
+            Abort::Ground if self.ownship.is_above_ground() => (here?, Ending::Landing),
             Abort::Ground => (here?, Ending::Down),
-            Abort::Ending(EndFlight::Return) => (here?, Ending::Returning),
-            Abort::Ending(EndFlight::Land) => (here?, Ending::Landing),
+            Abort::Ending(EndFlight::Return) | Abort::TakenOver(EndFlight::Return) => {
+                (here?, Ending::Returning)
+            }
+            Abort::Ending(EndFlight::Land) | Abort::TakenOver(EndFlight::Land) => (here?, Ending::Landing),
             // Where it will land.
             Abort::LandAside { site } => (site, Ending::Landing),
             // One that holds on its way home is still on it.
             Abort::ReturnHeld { .. } if self.clearance().is_in_layer() => (here?, Ending::Returning),
-            Abort::Ending(EndFlight::Hold) | Abort::ReturnHeld { .. } | Abort::Failure { .. } => {
-                (here?, Ending::Holding)
-            }
+            Abort::Ending(EndFlight::Hold)
+            | Abort::ReturnHeld { .. }
+            | Abort::Failure { .. }
+            | Abort::TakenOver(EndFlight::Hold) => (here?, Ending::Holding),
         };
         if self.landing.ends_here && how == Ending::Landing {
             return Some(Message::LandHere { at, leader: self.members.leader() as u8 });

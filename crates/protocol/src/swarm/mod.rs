@@ -153,6 +153,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         urgency = host.act(self, now, &input, out).or(urgency);
         self.broadcast(host, now, input, urgency, out);
         host.broadcast(self, now, out);
+        if !self.ownship.is_known(now) {
+            out.retain(|action| !matches!(action, Action::Broadcast { .. }));
+        }
     }
 
     /// Applies an input to the parts. A message of a member is handed back, for the host.
@@ -185,7 +188,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Input::Operator(Command::Exclude { member }) => self.exclude(member, self.config.me, changes),
             Input::Done(Order::LoadRoute) => self.setup.confirm_route(),
             Input::Done(Order::Hold) => self.navigation.confirm_hold(),
-            Input::Operator(_) | Input::Done(_) | Input::Reached(_) | Input::Failed(_) => {}
+            Input::Operator(_)
+            | Input::Done(_)
+            | Input::Reached(_)
+            | Input::Failed(_)
+            | Input::TakenOver(_) => {}
             Input::Message { from, flight, message } => {
                 return self.on_message(now, from, flight, message, changes);
             }
@@ -212,7 +219,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let urgency = host.enter(self, now, old, out);
         let (state, detail) = host.describe(self);
         let why = reason.map_or("", Reason::text);
-        push(out, Action::Log(self.severity(), text!("{state}: {detail}{why}")));
+        push(out, Action::Log(self.severity(reason), text!("{state}: {detail}{why}")));
         urgency
     }
 
@@ -261,17 +268,20 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Aborted(Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
                 push(out, Action::Order(Order::Hold));
             }
+            // Whoever took it over flies it.
+            State::Aborted(Abort::TakenOver(_)) => {}
             // Motors may have been about to start: make sure.
             State::Aborted(Abort::Ground) => {
-                if matches!(old, State::TakingOff(_)) {
+                if matches!(old, State::TakingOff(_)) && reason != Some(Reason::MotorsStopped) {
                     push(out, Action::Order(Order::Land));
                 }
             }
         }
     }
 
-    fn severity(&self) -> Severity {
+    fn severity(&self, reason: Option<Reason>) -> Severity {
         match self.state {
+            State::Aborted(_) if reason == Some(Reason::MotorsStopped) => Severity::Error,
             State::Aborted(Abort::Failure { .. }) => Severity::Error,
             State::Aborted(_) => Severity::Warning,
             State::Landing if self.landing.is_in_place() => Severity::Warning,

@@ -5,7 +5,7 @@ use wingbeat_wire::Point;
 
 use super::clearance::STALE_S;
 use super::geometry::Geometry;
-use crate::Telemetry;
+use crate::{REPORT_HOLDS, Telemetry};
 
 /// From a message that makes us stop to the beginning of the braking: our period and the flight controller's. That
 /// the message itself is old is in the position that it reports.
@@ -18,11 +18,14 @@ pub(super) const BRAKING_M_S2: f64 = 2.5;
 const RESUMED_M_S: f64 = 5.0;
 
 /// A position is extrapolated from a report for no longer than this.
-const REPORT_HOLDS: Duration = Duration::from_millis(500);
+const EXTRAPOLATED_FOR: Duration = Duration::from_millis(500);
 
 /// A holding aircraft continues when it is slower than this: ArduCopter begins a guided target from standing,
 /// whatever the speed, and those behind would take it for one that flies on.
 const STANDS_M_S: f64 = 1.0;
+
+/// Above its home, whatever the slope and the barometer's drift, an aircraft that stands is not so high, metres.
+const STANDS_BELOW_M: f64 = 3.0;
 
 /// Reports nearer to each other give no acceleration, seconds.
 const REPORTS_APART_S: f64 = 0.1;
@@ -83,6 +86,16 @@ impl Ownship {
         self.telemetry.is_some_and(|telemetry| telemetry.armed)
     }
 
+    /// Whether it knows where it is. One that stands is where it was.
+    pub(super) fn is_known(&self, now: Instant) -> bool {
+        !self.is_armed() || now.since(self.reported_at) <= REPORT_HOLDS
+    }
+
+    /// Whether it is higher than an aircraft that stands, on whatever slope.
+    pub(super) fn is_above_ground(&self) -> bool {
+        self.telemetry.is_some_and(|telemetry| telemetry.height_m > STANDS_BELOW_M)
+    }
+
     /// Whether it has come to stand after it was ordered to hold.
     pub(crate) fn is_standing(&self) -> bool {
         self.telemetry.is_some_and(|telemetry| telemetry.velocity_m_s.length() < STANDS_M_S)
@@ -92,7 +105,7 @@ impl Ownship {
     /// broadcasts.
     pub(crate) fn point_at(&self, now: Instant, geometry: &Geometry) -> Option<Point> {
         let telemetry = self.telemetry?;
-        let past_s = now.since(self.reported_at).min(REPORT_HOLDS).as_secs_f64();
+        let past_s = now.since(self.reported_at).min(EXTRAPOLATED_FOR).as_secs_f64();
         Some(geometry.moved(telemetry.point(), telemetry.velocity_m_s * past_s))
     }
 

@@ -12,7 +12,7 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Coordinates, Ending, FirstPart, Message, MoreWaypoints, Point, VehicleId};
 
 use super::plan::{self, Plan, position};
-use crate::{Action, Actions, Command, Input, Order, Protocol, Telemetry};
+use crate::{Action, Actions, Command, EndFlight, Input, Order, Protocol, Telemetry};
 
 /// One machine in one state.
 struct Situation<P> {
@@ -176,6 +176,9 @@ impl<P: Protocol + Clone> Situation<P> {
         ] {
             try_inputs(std::format!("done: {order}"), &[(1, Input::Done(order))]);
             try_inputs(std::format!("failed: {order}"), &[(1, Input::Failed(order))]);
+        }
+        for ending in EndFlight::ALL {
+            try_inputs(std::format!("taken over: {ending:?}"), &[(1, Input::TakenOver(ending))]);
         }
         try_inputs("reached 1".into(), &[(1, Input::Reached(1))]);
 

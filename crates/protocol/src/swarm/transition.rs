@@ -71,6 +71,8 @@ pub enum Abort {
         /// Time at which it lands if no operator decides.
         land_at: Instant,
     },
+    /// Its pilot or its autopilot's failsafe flies it, and ends the flight this way as far as is known.
+    TakenOver(EndFlight),
     /// On the ground: it had not taken off, or has landed.
     Ground,
 }
@@ -88,6 +90,8 @@ pub(crate) enum Trigger {
     Command(Command),
     /// An order failed.
     OrderFailed,
+    /// Another flies the aircraft from here on.
+    TakenOver(EndFlight),
 }
 
 impl Trigger {
@@ -95,6 +99,7 @@ impl Trigger {
         match *input {
             Input::Operator(command) => Self::Command(command),
             Input::Failed(_) => Self::OrderFailed,
+            Input::TakenOver(ending) => Self::TakenOver(ending),
             Input::Wake
             | Input::Telemetry(_)
             | Input::Message { .. }
@@ -127,6 +132,10 @@ impl<F> Transition<F> {
 pub(crate) enum Reason {
     Operator,
     Excluded,
+    /// By its pilot, its autopilot's failsafe or a ground station.
+    TakenOver,
+    /// Disarmed in the air.
+    MotorsStopped,
     OrderFailed,
     TargetNotReached,
     Undecided,
@@ -160,6 +169,8 @@ impl Reason {
         match self {
             Self::Operator => "; operator",
             Self::Excluded => "; excluded by the operator",
+            Self::TakenOver => "; taken over",
+            Self::MotorsStopped => "; the motors stopped in flight",
             Self::OrderFailed => "; an order failed",
             Self::TargetNotReached => "; the target was not reached in time",
             Self::Undecided => "; no operator decided in time",
@@ -203,6 +214,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if matches!(self.state, Finished | Aborted(Abort::Ground)) && !is_armed {
             return Some(Transition::to(self.state));
         }
+        if let Trigger::TakenOver(ending) = trigger {
+            let abort = if is_armed { Abort::TakenOver(ending) } else { Abort::Ground };
+            return Some(Transition::because(Aborted(abort), Reason::TakenOver));
+        }
+        if !is_armed && self.is_in_the_air() {
+            return Some(Transition::because(Aborted(Abort::Ground), Reason::MotorsStopped));
+        }
         if let Trigger::Command(command) = trigger
             && let Asked::End(ending) = Asked::by(command)
         {
@@ -236,6 +254,26 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return Some(Transition::because(Aborted(Abort::LAND), reason));
         }
         Some(self.failure(now, reason))
+    }
+
+    /// Whether this aircraft flies in this state, which none disarms that is not about to land. A pilot flies a piloted
+    /// master, and lands it when he likes.
+    fn is_in_the_air(&self) -> bool {
+        use TakeOffPhase::{Climbing, Confirming, InSlot, MovingToSlot, Waiting};
+        self.assignment.take_off_index().is_some()
+            && match self.state {
+                State::TakingOff(MovingToSlot | InSlot | Confirming)
+                | State::SetupFinished
+                | State::Flying(_)
+                | State::MovingToLand => true,
+                State::Start
+                | State::Setup
+                | State::ReadyToFly
+                | State::TakingOff(Waiting | Climbing)
+                | State::Landing
+                | State::Finished
+                | State::Aborted(_) => false,
+            }
     }
 
     /// What follows for the swarm. While [`State::Flying`] nothing does.
@@ -285,7 +323,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Abort::Failure { land_at } if now >= land_at => {
                 Some(Transition::because(State::Aborted(Abort::LAND), Reason::Undecided))
             }
-            Abort::Ending(_) | Abort::ReturnHeld { .. } | Abort::Failure { .. } | Abort::Ground => None,
+            Abort::Ending(_)
+            | Abort::ReturnHeld { .. }
+            | Abort::Failure { .. }
+            | Abort::TakenOver(_)
+            | Abort::Ground => None,
         }
     }
 
@@ -314,6 +356,7 @@ impl<F: Copy> State<F> {
             Self::Aborted(Abort::ReturnHeld { .. }) => "Aborted(ReturnHeld)".into(),
             Self::Aborted(Abort::LandAside { .. }) => "Aborted(LandAside)".into(),
             Self::Aborted(Abort::Failure { .. }) => "Aborted(Failure)".into(),
+            Self::Aborted(Abort::TakenOver(ending)) => std::format!("Aborted(TakenOver({ending:?}))"),
             Self::Aborted(Abort::Ground) => "Aborted(Ground)".into(),
         }
     }

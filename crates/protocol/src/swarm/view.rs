@@ -117,6 +117,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 text!("flying aside to land: another aircraft is below")
             }
             State::Aborted(Abort::Failure { .. }) => text!("holding, then landing"),
+            State::Aborted(Abort::TakenOver(EndFlight::Hold)) => text!("flown by another"),
+            State::Aborted(Abort::TakenOver(EndFlight::Return)) => {
+                text!("flown by another: returning to launch")
+            }
+            State::Aborted(Abort::TakenOver(EndFlight::Land)) => text!("flown by another: landing"),
             State::Aborted(Abort::Ground) => text!("on the ground"),
         })
     }

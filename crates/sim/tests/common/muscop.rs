@@ -53,8 +53,12 @@ impl Muscop {
     }
 
     /// Datagrams that the last input asked for.
-    pub(crate) fn datagrams(&self) -> usize {
-        self.outputs.datagrams.len()
+    /// Whether the datagrams of the last input say where it is and how its flight ends, and nothing else.
+    pub(crate) fn says_only_that_it_leaves(&self) -> bool {
+        self.outputs.datagrams.iter().all(|bytes| {
+            let datagram = wingbeat_wire::decode(bytes).expect("its own");
+            matches!(datagram.message, wingbeat_wire::Message::Leaving { .. })
+        })
     }
 
     /// Hears, is woken, and its operator presses what is next.

@@ -87,7 +87,7 @@ const STATES: [State; 23] = [
 ];
 
 /// Every input; after each comes one check.
-const INPUTS: [Step; 46] = [
+const INPUTS: [Step; 48] = [
     ("a check", |_| {}),
     ("a risk", |d| d.receive(beacon(Avoidance::Normal, None, NEAR))),
     ("it is in conflict with no aircraft", |d| d.receive(beacon(Avoidance::Normal, None, ELSEWHERE))),
@@ -151,6 +151,8 @@ const INPUTS: [Step; 46] = [
     ("landing failed", |d| d.feed(Input::Failed(Order::Land))),
     ("return done", |d| d.feed(Input::Done(Order::Return))),
     ("return failed", |d| d.feed(Input::Failed(Order::Return))),
+    ("taken over: holds", |d| d.feed(Input::TakenOver(EndFlight::Hold))),
+    ("taken over: returns", |d| d.feed(Input::TakenOver(EndFlight::Return))),
     ("operator: setup", |d| d.command(Command::Setup)),
     ("operator: start", |d| d.command(Command::Start)),
     ("operator: hold", |d| d.command(Command::Hold)),

@@ -137,7 +137,7 @@ const STATES: [Step; 15] = [
     }),
 ];
 
-const INPUTS: [Step; 32] = [
+const INPUTS: [Step; 34] = [
     ("a second passes", |c| c.feed(Input::Wake)),
     ("60 s pass", |c| {
         c.now_s += 60;
@@ -180,6 +180,8 @@ const INPUTS: [Step; 32] = [
         let message = Message::Beacon(wingbeat_wire::Beacon::default());
         c.feed(Input::Message { from: VehicleId(2), flight: 0, message: &message });
     }),
+    ("taken over: holds", |c| c.feed(Input::TakenOver(EndFlight::Hold))),
+    ("taken over: returns", |c| c.feed(Input::TakenOver(EndFlight::Return))),
     ("operator: setup", |c| c.command(Command::Setup)),
     ("operator: start", |c| c.command(Command::Start)),
     ("operator: hold", |c| c.command(Command::Hold)),

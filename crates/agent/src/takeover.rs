@@ -1,0 +1,229 @@
+//! Who commands the aircraft, and what takes it from us.
+//!
+//! Position is told apart from authority: an aircraft that another flies goes on broadcasting where it is and what it
+//! does, as far as its mode shows it.
+
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::telemetry::HeartbeatChange;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_protocol::{Command, EndFlight, Input, Phase, Severity, Text, text};
+
+use crate::{Agent, Outputs};
+
+/// A failsafe's text and the change of mode that it announces come within this time, in either order: modes are read
+/// from heartbeats, one a second.
+const ANNOUNCED_WITHIN: Duration = Duration::from_secs(3);
+
+/// Who commands the aircraft.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Authority {
+    /// The protocol.
+    #[default]
+    Ours,
+    /// A pilot, a ground station, or nobody knows: until the operator engages the agent again.
+    Pilot {
+        /// For people.
+        by: Text,
+        /// When that was.
+        since: Instant,
+    },
+    /// The autopilot's own failsafe: until the operator ends the flight another way.
+    Failsafe {
+        /// For people.
+        by: Text,
+    },
+}
+
+impl Authority {
+    pub(crate) fn is_ours(&self) -> bool {
+        *self == Self::Ours
+    }
+
+    /// Who has the aircraft, for people; none where we have it.
+    pub(crate) fn taken_by(&self) -> Option<&Text> {
+        match self {
+            Self::Ours => None,
+            Self::Pilot { by, .. } | Self::Failsafe { by } => Some(by),
+        }
+    }
+
+    /// Who has the aircraft so that the operator may not command this. A pilot outranks every command, a failsafe all
+    /// but those that end the flight.
+    pub(crate) fn holds_against(&self, command: Command) -> Option<&Text> {
+        match self {
+            Self::Ours => None,
+            Self::Failsafe { .. } if is_emergency(command) => None,
+            Self::Pilot { by, .. } | Self::Failsafe { by } => Some(by),
+        }
+    }
+}
+
+/// Whether a command ends a flight.
+pub(crate) const fn is_emergency(command: Command) -> bool {
+    match command {
+        Command::Hold | Command::Return | Command::Land => true,
+        Command::Setup
+        | Command::Start
+        | Command::RecoverControl
+        | Command::Engage
+        | Command::Exclude { .. } => false,
+    }
+}
+
+/// Whether a text of the autopilot announces that it acts by itself. ArduCopter 4.6 names every failsafe so, and the
+/// breach of a fence; 3.5.7 names the failsafes of the EKF and of the terrain, and says nothing when the transmitter is
+/// lost: that counts as the pilot's doing.
+fn announces_failsafe(line: &str) -> bool {
+    let has =
+        |what: &str| line.as_bytes().windows(what.len()).any(|w| w.eq_ignore_ascii_case(what.as_bytes()));
+    has("failsafe") || has("fence breach")
+}
+
+/// How a flight ends in a mode, as far as the mode shows it.
+fn ending_of(mode: Option<Mode>) -> EndFlight {
+    match mode {
+        Some(Mode::Rtl) => EndFlight::Return,
+        Some(Mode::Land) => EndFlight::Land,
+        Some(_) | None => EndFlight::Hold,
+    }
+}
+
+impl Agent {
+    /// What a heartbeat shows and we did not ask for is the pilot's doing or the autopilot's own failsafe: both outrank
+    /// us, whether the motors turn or not.
+    pub(crate) fn judge_heartbeat(&mut self, now: Instant, change: HeartbeatChange, out: &mut Outputs) {
+        let Some(number) = self.telemetry.mode_number else { return };
+        let is_mode_foreign = change.mode && !self.executor.expected(now, number);
+        if !self.authority.is_ours() {
+            if change.mode || change.arming {
+                self.follow_takeover(now, is_mode_foreign, out);
+            }
+            return;
+        }
+        self.report_crash(change, out);
+        let is_arming_foreign = change.arming && self.telemetry.armed && !self.executor.arms();
+        if !(is_mode_foreign && self.is_at_stake() || is_arming_foreign) {
+            return;
+        }
+        let mode = match Mode::from_number(number) {
+            Some(mode) => text!("mode {}", mode.name()),
+            None => text!("mode number {number}"),
+        };
+        if self.protocol.view().is_piloted {
+            return out.log(Severity::Info, text!("the pilot flies in {mode}"));
+        }
+        let what = if is_mode_foreign { mode } else { text!("armed in {mode}") };
+        let failsafe = self.announced.as_ref().filter(|(at, _)| now.since(*at) <= ANNOUNCED_WITHIN);
+        match failsafe.map(|(_, line)| line.clone()) {
+            Some(line) if is_mode_foreign => {
+                let by = text!("the flight controller took over: {what}: {line}");
+                self.give_up(now, Authority::Failsafe { by }, out);
+            }
+            _ => self.disengage(now, text!("pilot or failsafe took over: {what}"), out),
+        }
+    }
+
+    /// Another has the aircraft and does something else with it.
+    fn follow_takeover(&mut self, now: Instant, is_mode_foreign: bool, out: &mut Outputs) {
+        if let (Authority::Failsafe { .. }, true) = (&self.authority, is_mode_foreign)
+            && !self.is_failsafe_announced(now)
+        {
+            self.disengage(now, text!("pilot took over from the failsafe"), out);
+        } else {
+            let ending = ending_of(self.telemetry.mode());
+            self.protocol_input(now, Input::TakenOver(ending), out);
+        }
+    }
+
+    fn is_failsafe_announced(&self, now: Instant) -> bool {
+        self.announced.as_ref().is_some_and(|(at, _)| now.since(*at) <= ANNOUNCED_WITHIN)
+    }
+
+    /// The autopilot says something. A takeover that it announces after the fact was its own.
+    pub(crate) fn on_status_text(&mut self, now: Instant, line: &str) {
+        if !announces_failsafe(line) {
+            return;
+        }
+        self.announced = Some((now, text!("{line}")));
+        if let Authority::Pilot { by, since } = &self.authority
+            && now.since(*since) <= ANNOUNCED_WITHIN
+            && self.telemetry.armed
+        {
+            self.authority = Authority::Failsafe { by: text!("{by}: {line}") };
+        }
+    }
+
+    /// Motors that stop in the air, by whatever cause, are a crash.
+    fn report_crash(&self, change: HeartbeatChange, out: &mut Outputs) {
+        if !change.arming || self.telemetry.armed {
+            return;
+        }
+        let height_m = self.telemetry.height_m;
+        let flies = match self.protocol.view().phase {
+            Phase::Moving | Phase::Waiting => true,
+            Phase::Preparing | Phase::Ready | Phase::Aborted => height_m > CRASH_ABOVE_M,
+            Phase::Start | Phase::Ending | Phase::Finished => false,
+        };
+        if flies {
+            out.log(
+                Severity::Error,
+                text!("the motors stopped in flight, {height_m:.1} m above home: crashed"),
+            );
+        }
+    }
+
+    /// The first heartbeat, maybe of an aircraft in flight whose daemon was restarted: in a mode that we never ask for it is
+    /// the pilot's.
+    pub(crate) fn judge_first_heartbeat(&mut self, now: Instant, out: &mut Outputs) {
+        let Some(mode) = self.telemetry.mode_number.and_then(Mode::from_number) else { return };
+        let may_be_ours = matches!(mode, Mode::Guided | Mode::Auto | Mode::Brake | Mode::Rtl | Mode::Land);
+        if self.telemetry.armed && !may_be_ours && !self.protocol.view().is_piloted {
+            self.disengage(now, text!("pilot: armed in mode {} when first received", mode.name()), out);
+        }
+    }
+
+    /// The autopilot restarted: what it was told is gone, and whoever flies it now does so without us.
+    pub(crate) fn judge_reboot(&mut self, now: Instant, out: &mut Outputs) {
+        if self.authority.is_ours() && self.is_at_stake() && !self.protocol.view().is_piloted {
+            self.disengage(now, text!("the flight controller restarted in flight or after setup"), out);
+        }
+    }
+
+    /// Whether the aircraft is ours to lose: it flies, is about to, or was set up to.
+    fn is_at_stake(&self) -> bool {
+        let is_set_up = match self.protocol.view().phase {
+            Phase::Preparing | Phase::Ready | Phase::Moving | Phase::Waiting | Phase::Ending => true,
+            Phase::Start | Phase::Finished | Phase::Aborted => false,
+        };
+        self.telemetry.armed || self.executor.is_busy() || is_set_up
+    }
+
+    /// What a ground station beside us commands is as good as the pilot's word. Unlike a change of mode it needs no
+    /// heartbeat to be seen: not one order of ours follows it. After the setup it would fly something else than was
+    /// planned.
+    pub(crate) fn on_ground_station_command(&mut self, now: Instant, what: &str, out: &mut Outputs) {
+        // An aircraft that is not commanded cannot be taken over.
+        if self.authority.is_ours() && !self.protocol.view().is_piloted && self.is_at_stake() {
+            self.disengage(now, text!("a ground station took over: {what}"), out);
+        }
+    }
+
+    /// Commands nothing any more.
+    pub(crate) fn disengage(&mut self, now: Instant, by: Text, out: &mut Outputs) {
+        self.give_up(now, Authority::Pilot { by, since: now }, out);
+    }
+
+    fn give_up(&mut self, now: Instant, authority: Authority, out: &mut Outputs) {
+        self.executor.clear();
+        self.executor.expect_nothing();
+        if let Some(by) = authority.taken_by() {
+            out.log(Severity::Warning, text!("{by}; commands nothing until engaged again"));
+        }
+        self.authority = authority;
+        let ending = ending_of(self.telemetry.mode());
+        self.protocol_input(now, Input::TakenOver(ending), out);
+    }
+}
+
+/// An aircraft that stands is not so high above its home, whatever the slope, metres.
+const CRASH_ABOVE_M: f64 = 3.0;
