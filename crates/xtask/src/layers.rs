@@ -16,7 +16,7 @@
 //! aircraft's programs link no simulator, over any number of edges.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand};
@@ -99,6 +99,11 @@ pub(crate) fn run(root: &Path) -> Result<String> {
             let text = std::fs::read_to_string(&library)
                 .with_context(|| format!("reading {}", library.display()))?;
             problems.extend(purity_problems(name, &text));
+            for file in sources(&manifest.with_file_name("src"))? {
+                let text =
+                    std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+                problems.extend(tuple_wildcards(&file, &text));
+            }
         }
     }
     problems.extend(row_problems(&names));
@@ -202,9 +207,56 @@ fn purity_problems(name: &str, library: &str) -> Vec<String> {
         .collect()
 }
 
+/// The Rust files below a folder, without those of tests.
+fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
+    let reading = || format!("reading {}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(reading)? {
+        let path = entry.with_context(reading)?.path();
+        if path.file_stem().is_some_and(|stem| stem == "tests") {
+            continue;
+        }
+        if path.is_dir() {
+            files.extend(sources(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// Arms that match any tuple: clippy does not see that they stand for enumerations.
+fn tuple_wildcards(file: &Path, text: &str) -> Vec<String> {
+    let is_wildcard = |line: &str| {
+        let pattern = line.trim_start().split("=>").next().filter(|pattern| *pattern != line.trim_start());
+        pattern
+            .and_then(|pattern| pattern.trim_end().strip_prefix('(')?.strip_suffix(')'))
+            .is_some_and(|inside| inside.split(',').all(|part| part.trim() == "_"))
+    };
+    let problem = |(at, _): (usize, &str)| {
+        let place = format!("{}:{}", file.display(), at + 1);
+        format!("{place}: found an arm for any tuple, expected nested matches that name what is left")
+    };
+    text.lines().enumerate().filter(|(_, line)| is_wildcard(line)).map(problem).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_arm_for_any_tuple_is_found_where_it_stands() {
+        let file = Path::new("src/x.rs");
+        for arm in ["(_, _) => {}", "    (_, _) => None,", "(_, _, _) => 1,", "(_) => 1,"] {
+            let found = tuple_wildcards(file, &format!("match (a, b) {{\n{arm}\n}}"));
+            assert!(found.len() == 1 && found[0].starts_with("src/x.rs:2: "), "{arm}: {found:?}");
+        }
+        for line in
+            ["(_, None) => {}", "let (_, _) = x;", "|(_, _)| 1", "(a, _) => 1", "_ => 1", "x(_, _) => 1"]
+        {
+            assert_eq!(tuple_wildcards(file, line), Vec::<String>::new(), "{line}");
+        }
+    }
 
     fn judge(from: &str, to: &str) -> Option<String> {
         forbidden(&Edge { from: from.to_owned(), to: to.to_owned(), kind: "" })

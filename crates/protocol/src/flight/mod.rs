@@ -202,19 +202,26 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     pub(crate) fn next(&self, now: Instant, input: &Input<'_>, begin: F) -> Option<Transition<F>> {
         use State::{Aborted, Finished, Flying, Holding, Landing, Setup, SetupFinished, Start, TakingOff};
         let by_input = match *input {
-            Input::Operator(command) => match (Asked::by(command), self.state) {
-                (Asked::Setup, Start) => Some(Transition::ordering(Setup, Order::LoadRoute)),
-                (Asked::Start, SetupFinished) => {
-                    let height_mm = self.route.first().map_or(0, |w| w.height_mm);
-                    Some(Transition::ordering(TakingOff, Order::FlyRoute { height_mm }))
+            Input::Operator(command) => match Asked::by(command) {
+                Asked::Setup => {
+                    (self.state == Start).then_some(Transition::ordering(Setup, Order::LoadRoute))
                 }
-                (Asked::End(end), _) => Some(Transition::end(end)),
-                (Asked::Setup | Asked::Start | Asked::Exclude(_) | Asked::Nothing, _) => None,
+                Asked::Start => (self.state == SetupFinished).then(|| {
+                    let height_mm = self.route.first().map_or(0, |w| w.height_mm);
+                    Transition::ordering(TakingOff, Order::FlyRoute { height_mm })
+                }),
+                Asked::End(end) => Some(Transition::end(end)),
+                Asked::Exclude(_) | Asked::Nothing => None,
             },
-            Input::Done(order) => match (order, self.state) {
-                (Order::LoadRoute, Setup) => Some(Transition::to(SetupFinished)),
-                (Order::FlyRoute { .. }, TakingOff) => Some(Transition::to(Flying(begin))),
-                (_, _) => None,
+            Input::Done(order) => match order {
+                Order::LoadRoute => (self.state == Setup).then_some(Transition::to(SetupFinished)),
+                Order::FlyRoute { .. } => (self.state == TakingOff).then_some(Transition::to(Flying(begin))),
+                Order::TakeOff { .. }
+                | Order::FlyTo(_)
+                | Order::Resume
+                | Order::Hold
+                | Order::Return
+                | Order::Land => None,
             },
             Input::Failed(_) => match self.state {
                 Setup => Some(Transition::to(Start)),
@@ -266,12 +273,27 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
 
     /// How bad it is that an input leads to a state.
     pub(crate) fn severity(input: &Input<'_>, state: State<F>) -> Severity {
-        match (input, state) {
-            (Input::Failed(_), _) => Severity::Error,
-            // Disarmed in the air.
-            (Input::Telemetry(_), State::Aborted(_)) => Severity::Error,
-            (_, State::Aborted(_)) => Severity::Warning,
-            (_, _) => Severity::Info,
+        match input {
+            Input::Failed(_) => Severity::Error,
+            Input::Wake
+            | Input::Telemetry(_)
+            | Input::Message { .. }
+            | Input::Operator(_)
+            | Input::Reached(_)
+            | Input::Done(_)
+            | Input::TakenOver(_) => match state {
+                // Disarmed in the air.
+                State::Aborted(_) if matches!(input, Input::Telemetry(t) if !t.armed) => Severity::Error,
+                State::Aborted(_) => Severity::Warning,
+                State::Start
+                | State::Setup
+                | State::SetupFinished
+                | State::TakingOff
+                | State::Flying(_)
+                | State::Holding { .. }
+                | State::Landing
+                | State::Finished => Severity::Info,
+            },
         }
     }
 

@@ -71,21 +71,31 @@ impl Mbcap {
     }
 
     fn after_input(&self, now: Instant, input: &Input<'_>) -> Option<Transition<Avoiding>> {
-        match (*input, self.flight.state()) {
+        let of_every_flight = || self.flight.next(now, input, Avoiding::Normal { since: now });
+        let Some(avoiding) = self.avoiding() else { return of_every_flight() };
+        match *input {
+            Input::Message { from, .. } => self.after_beacon(from, avoiding),
+            Input::Done(order) => self.after_effect(now, order, avoiding),
             // It lands because nothing else helped, as published: the one state that no failure interrupts.
-            (Input::Failed(_), State::Flying(Avoiding::EmergencyLand { .. })) => None,
-            // The protocol ended this flight as it has to; that the conflict was not solved is counted apart.
-            (Input::Telemetry(t), State::Flying(Avoiding::EmergencyLand { .. })) if !t.armed => {
-                Some(Transition::to(State::Finished))
+            Input::Failed(_) if matches!(avoiding, Avoiding::EmergencyLand { .. }) => None,
+            Input::Telemetry(telemetry) => match avoiding {
+                // The protocol ended this flight as it has to; that the conflict was not solved is counted apart.
+                Avoiding::EmergencyLand { .. } if !telemetry.armed => Some(Transition::to(State::Finished)),
+                Avoiding::Normal { since } if telemetry.armed && self.is_over(now, since) => {
+                    Some(Transition::ordering(State::Landing, Order::Land))
+                }
+                Avoiding::Normal { .. }
+                | Avoiding::Stopping { .. }
+                | Avoiding::StandStill { .. }
+                | Avoiding::MovingAside { .. }
+                | Avoiding::GoOnPlease { .. }
+                | Avoiding::Overtaking { .. }
+                | Avoiding::Resuming { .. }
+                | Avoiding::EmergencyLand { .. } => of_every_flight(),
+            },
+            Input::Wake | Input::Operator(_) | Input::Reached(_) | Input::Failed(_) | Input::TakenOver(_) => {
+                of_every_flight()
             }
-            (Input::Telemetry(t), State::Flying(Avoiding::Normal { since }))
-                if t.armed && self.is_over(now, since) =>
-            {
-                Some(Transition::ordering(State::Landing, Order::Land))
-            }
-            (Input::Message { from, .. }, State::Flying(avoiding)) => self.after_beacon(from, avoiding),
-            (Input::Done(order), State::Flying(avoiding)) => self.after_effect(now, order, avoiding),
-            (_, _) => self.flight.next(now, input, Avoiding::Normal { since: now }),
         }
     }
 
@@ -106,17 +116,28 @@ impl Mbcap {
 
     /// The effect of an order was seen.
     fn after_effect(&self, now: Instant, order: Order, avoiding: Avoiding) -> Option<Transition<Avoiding>> {
-        match (order, avoiding) {
-            (Order::Hold, Avoiding::Stopping { conflict, stands_by: None }) => {
-                Some(to(Avoiding::Stopping { conflict, stands_by: Some(now + self.config.stop) }))
-            }
-            (Order::Resume | Order::FlyTo(_), Avoiding::Resuming { conflict, then, .. }) => {
-                Some(to(match then {
+        match avoiding {
+            Avoiding::Stopping { conflict, stands_by: None } => (order == Order::Hold)
+                .then(|| to(Avoiding::Stopping { conflict, stands_by: Some(now + self.config.stop) })),
+            Avoiding::Resuming { conflict, then, .. } => match order {
+                Order::Resume | Order::FlyTo(_) => Some(to(match then {
                     AfterResume::Normal => Avoiding::Normal { since: now },
                     AfterResume::Overtaking => Avoiding::Overtaking { conflict, since: now },
-                }))
-            }
-            (_, _) => None,
+                })),
+                Order::LoadRoute
+                | Order::TakeOff { .. }
+                | Order::FlyRoute { .. }
+                | Order::Hold
+                | Order::Return
+                | Order::Land => None,
+            },
+            Avoiding::Normal { .. }
+            | Avoiding::Stopping { stands_by: Some(_), .. }
+            | Avoiding::StandStill { .. }
+            | Avoiding::MovingAside { .. }
+            | Avoiding::GoOnPlease { .. }
+            | Avoiding::Overtaking { .. }
+            | Avoiding::EmergencyLand { .. } => None,
         }
     }
 

@@ -289,14 +289,24 @@ impl Mbcap {
     }
 
     fn count(&mut self, old: State, new: State) {
-        match (flying(old), flying(new)) {
-            (Some(Avoiding::Normal { .. }), Some(Avoiding::Stopping { .. })) => self.tally.stops += 1,
-            (Some(Avoiding::StandStill { .. }), Some(Avoiding::MovingAside { .. })) => self.tally.asides += 1,
-            // On the way back it is off its mission's line.
-            (Some(Avoiding::MovingAside { .. }), Some(Avoiding::GoOnPlease { .. })) => {
+        let Some((old, new)) = flying(old).zip(flying(new)) else { return };
+        match new {
+            Avoiding::Stopping { .. } if matches!(old, Avoiding::Normal { .. }) => self.tally.stops += 1,
+            Avoiding::MovingAside { .. } if matches!(old, Avoiding::StandStill { .. }) => {
+                self.tally.asides += 1;
+            }
+            // On the way back it is beside its mission's line.
+            Avoiding::GoOnPlease { .. } if matches!(old, Avoiding::MovingAside { .. }) => {
                 self.motion.is_on_track = false;
             }
-            (_, _) => {}
+            Avoiding::Normal { .. }
+            | Avoiding::Stopping { .. }
+            | Avoiding::StandStill { .. }
+            | Avoiding::MovingAside { .. }
+            | Avoiding::GoOnPlease { .. }
+            | Avoiding::Overtaking { .. }
+            | Avoiding::Resuming { .. }
+            | Avoiding::EmergencyLand { .. } => {}
         }
     }
 
@@ -353,9 +363,9 @@ const fn flying(state: State) -> Option<Avoiding> {
 
 /// Whether both are one state, whatever their data.
 fn is_same(old: State, new: State) -> bool {
-    match (flying(old), flying(new)) {
-        (Some(old), Some(new)) => discriminant(&old) == discriminant(&new),
-        (_, _) => discriminant(&old) == discriminant(&new),
+    match flying(old).zip(flying(new)) {
+        Some((old, new)) => discriminant(&old) == discriminant(&new),
+        None => discriminant(&old) == discriminant(&new),
     }
 }
 
@@ -374,10 +384,19 @@ fn is_shown_anew(old: State, new: State) -> bool {
 }
 
 fn severity(trigger: Trigger<'_>, new: State) -> Severity {
-    match (trigger, new) {
-        (_, State::Flying(Avoiding::Stopping { .. } | Avoiding::EmergencyLand { .. })) => Severity::Warning,
-        (Trigger::Input(input), _) => RouteFlight::severity(input, new),
-        (Trigger::Manoeuvre | Trigger::Check, _) => Severity::Info,
+    let by_trigger = || match trigger {
+        Trigger::Input(input) => RouteFlight::severity(input, new),
+        Trigger::Manoeuvre | Trigger::Check => Severity::Info,
+    };
+    let Some(avoiding) = flying(new) else { return by_trigger() };
+    match avoiding {
+        Avoiding::Stopping { .. } | Avoiding::EmergencyLand { .. } => Severity::Warning,
+        Avoiding::Normal { .. }
+        | Avoiding::StandStill { .. }
+        | Avoiding::MovingAside { .. }
+        | Avoiding::GoOnPlease { .. }
+        | Avoiding::Overtaking { .. }
+        | Avoiding::Resuming { .. } => by_trigger(),
     }
 }
 
