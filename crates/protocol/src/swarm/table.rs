@@ -4,14 +4,15 @@
 //! machine as it is then. So a row shows what the machine does in a situation that occurs.
 
 extern crate std;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Coordinates, Ending, FirstPart, Message, MoreWaypoints, Point, VehicleId};
+use wingbeat_wire::{Beacon, Coordinates, Ending, FirstPart, Message, MoreWaypoints, Point, VehicleId};
 
 use super::plan::{self, Plan, position};
+use super::setup::call_number;
 use crate::{Action, Actions, Command, EndFlight, Input, Order, Protocol, Telemetry};
 
 /// One machine in one state.
@@ -47,6 +48,8 @@ pub(crate) struct FlightOf {
     pub(crate) number: u32,
     /// This aircraft in each role.
     pub(crate) own: Vec<VehicleId>,
+    /// The master, which members call.
+    pub(crate) master: VehicleId,
     /// The leader of the flight and its slot.
     pub(crate) leader: (VehicleId, u8),
     /// All members.
@@ -76,9 +79,11 @@ impl<P: Protocol + Clone> Table<P> {
         }
     }
 
-    /// Whether a state was found in any role.
-    pub(crate) fn has(&self, state: &str) -> bool {
-        self.order.iter().any(|(_, found)| found.trim_end_matches(", disarmed") == state)
+    /// Asserts that a role was found in each of its states, and in no other.
+    pub(crate) fn assert_whole(&self, role: usize, states: &[&str]) {
+        let of_role = self.order.iter().filter(|(r, _)| *r == role);
+        let found: BTreeSet<&str> = of_role.map(|(_, state)| state.trim_end_matches(", disarmed")).collect();
+        assert_eq!(found, states.iter().copied().collect(), "states of role {role}");
     }
 
     /// The rows of a role in a part: of each state the effects, and the inputs that have them. An input that has none is not listed.
@@ -184,7 +189,7 @@ impl<P: Protocol + Clone> Situation<P> {
 
         let number = flight.number;
         let plan_hash = self.machine.details().plan_hash.unwrap_or(0);
-        let messages = messages(own, flight, point, plan_hash);
+        let messages = messages(own, other.unwrap_or(own), flight, point, plan_hash);
         for (text, message) in messages.iter().chain(&flight.messages) {
             if own != flight.leader.0 {
                 let from_leader = Input::Message { from: flight.leader.0, flight: number, message };
@@ -194,6 +199,14 @@ impl<P: Protocol + Clone> Situation<P> {
             let from_others: Vec<_> =
                 others.map(|from| (1, Input::Message { from, flight: number, message })).collect();
             try_inputs(std::format!("others: {text}"), &from_others);
+        }
+        let (hello, call) = (Message::Hello { at: point }, call_number(flight.master));
+        for (text, from, flight) in [
+            ("a member calls", other.unwrap_or(own), call),
+            ("an unknown aircraft calls", VehicleId(99), call),
+            ("a member calls another master", other.unwrap_or(own), call ^ 1),
+        ] {
+            try_inputs(text.into(), &[(1, Input::Message { from, flight, message: &hello })]);
         }
         let alive = Message::Alive { at: point };
         let unknown = Input::Message { from: VehicleId(99), flight: number, message: &alive };
@@ -221,7 +234,13 @@ pub(crate) fn others_of(plan: &Plan) -> Message {
 }
 
 /// The messages of every swarm.
-fn messages(own: VehicleId, flight: &FlightOf, at: Point, hash: u64) -> Vec<(&'static str, Message)> {
+fn messages(
+    own: VehicleId,
+    other: VehicleId,
+    flight: &FlightOf,
+    at: Point,
+    hash: u64,
+) -> Vec<(&'static str, Message)> {
     let leader = flight.leader.1;
     [
         ("DataAck", Message::DataAck { hash }),
@@ -229,7 +248,8 @@ fn messages(own: VehicleId, flight: &FlightOf, at: Point, hash: u64) -> Vec<(&'s
         ("ReadyToFly", Message::ReadyToFly),
         ("ReadyToFlyAck", Message::ReadyToFlyAck),
         ("TakeOffTogether", Message::TakeOffTogether),
-        ("TakeOffNow", Message::TakeOffNow { next: own }),
+        ("TakeOffNow for this aircraft", Message::TakeOffNow { next: own }),
+        ("TakeOffNow for another", Message::TakeOffNow { next: other }),
         ("TargetReached", Message::TargetReached),
         ("TakeOffEnd", Message::TakeOffEnd),
         ("TakeOffEndAck", Message::TakeOffEndAck),
@@ -240,10 +260,12 @@ fn messages(own: VehicleId, flight: &FlightOf, at: Point, hash: u64) -> Vec<(&'s
         ("Leaving, landing", Message::Leaving { at, how: Ending::Landing }),
         ("Leaving, down", Message::Leaving { at, how: Ending::Down }),
         ("Exclude this aircraft", Message::Exclude { who: own }),
+        ("Exclude another", Message::Exclude { who: other }),
         ("Land", Message::Land { at }),
         ("LandAround", Message::LandAround { at, leader }),
         ("LandHere", Message::LandHere { at, leader }),
         ("Coordinates", Message::Coordinates(Coordinates { at, heading_urad: 0, leads: true })),
+        ("Beacon", Message::Beacon(Beacon::default())),
     ]
     .into()
 }
