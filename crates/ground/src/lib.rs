@@ -21,7 +21,7 @@ mod follow;
 mod http;
 mod lease;
 mod ledger;
-mod mission_file;
+pub mod mission_file;
 mod owner;
 mod page;
 mod refused;

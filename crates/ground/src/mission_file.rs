@@ -21,20 +21,16 @@ pub(crate) fn read(file: &MissionFile) -> Result<MissionFileContent, String> {
     let missions = parse(Path::new(&file.name), file.text.as_bytes(), &limits);
     let missions = missions.map_err(|error| error.to_string())?;
     let read = |mission: &Mission| {
-        let (upload, late_speed_m_s) = upload(mission, &file.name);
-        let mut notes: Vec<_> = mission.notes.iter().map(ToString::to_string).collect();
-        notes.extend(late_speed_m_s.map(|speed_m_s| {
-            format!("change of speed to {speed_m_s} m/s after the last waypoint is not flown: the flight ends there")
-        }));
-        notes.extend(file.protocol.iter().flat_map(|protocol| upload.notes(protocol)));
-        ReadMission { mission: upload, notes }
+        let ReadMission { mission, mut notes } = upload(mission, &file.name);
+        notes.extend(file.protocol.iter().flat_map(|protocol| mission.notes(protocol)));
+        ReadMission { mission, notes }
     };
     Ok(MissionFileContent { missions: missions.iter().map(read).collect() })
 }
 
-/// A mission as an aircraft takes it: everything that its items state, whether a protocol flies it or not. With it
-/// a change of speed behind the last waypoint, which no waypoint carries.
-fn upload(mission: &Mission, file_name: &str) -> (MissionUpload, Option<f64>) {
+/// A mission as an aircraft takes it: everything that its items state, whether a protocol flies it or not. Its notes
+/// are those of the file, and the changes of speed that no waypoint carries.
+pub fn upload(mission: &Mission, file_name: &str) -> ReadMission {
     let home_mm = mission.planned_home.map_or(0, |home| home.altitude_mm);
     let degrees =
         |position: LatLon| (f64::from(position.latitude_e7) / 1e7, f64::from(position.longitude_e7) / 1e7);
@@ -42,13 +38,21 @@ fn upload(mission: &Mission, file_name: &str) -> (MissionUpload, Option<f64>) {
     let name = [mission.name.as_str(), file_name, "mission"].into_iter().map(cut);
     let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
     let mut upload = MissionUpload { speed_m_s: mission.speed_m_s, ..MissionUpload::new(name, vec![]) };
-    // Several changes of speed in a row: the last one counts.
+    let mut notes: Vec<_> = mission.notes.iter().map(ToString::to_string).collect();
     let mut speed = None;
     let mut last = None;
     for item in &mission.items {
         match *item {
             Item::TakeOff { altitude } => upload.take_off_height_m = Some(height_m(altitude)),
-            Item::ChangeSpeed { speed_m_s } => speed = Some(speed_m_s),
+            Item::ChangeSpeed { speed_m_s } => {
+                let replaced = speed.replace(speed_m_s);
+                notes.extend(replaced.map(|replaced_m_s| {
+                    format!(
+                        "change of speed to {replaced_m_s} m/s is not flown: a change to {speed_m_s} m/s follows it \
+                         before the next waypoint"
+                    )
+                }));
+            }
             Item::Waypoint { position, altitude, hold_s } => {
                 let (latitude_deg, longitude_deg) = degrees(position);
                 let waypoint = MissionItem::at(latitude_deg, longitude_deg, height_m(altitude));
@@ -63,7 +67,12 @@ fn upload(mission: &Mission, file_name: &str) -> (MissionUpload, Option<f64>) {
             Item::ReturnToLaunch => upload.end = Some(MissionEnd::Return),
         }
     }
-    (upload, speed)
+    notes.extend(speed.map(|speed_m_s| {
+        format!(
+            "change of speed to {speed_m_s} m/s after the last waypoint is not flown: the flight ends there"
+        )
+    }));
+    ReadMission { mission: upload, notes }
 }
 
 /// A name that an aircraft takes.
@@ -100,12 +109,15 @@ mod tests {
         assert_eq!(found.mission, expected);
         let above_sea_level =
             "waypoints with an altitude above sea level, flown as a height above a home at 5 m: 1".to_owned();
-        assert_eq!(found.notes, std::slice::from_ref(&above_sea_level));
+        let replaced =
+            "change of speed to 9 m/s is not flown: a change to 3 m/s follows it before the next waypoint";
+        let of_the_file = vec![above_sea_level, replaced.to_owned()];
+        assert_eq!(found.notes, of_the_file);
         file.protocol = Some("muscop".into());
         let found = read(&file).expect("a mission").missions.remove(0);
-        assert_eq!(found.notes, [vec![above_sea_level], expected.notes("muscop")].concat());
+        assert_eq!(found.notes, [of_the_file, expected.notes("muscop")].concat());
         assert!(
-            found.notes.len() == 5 && found.notes[3].starts_with("hold of 4.5 s at waypoint 1 of 2 is not")
+            found.notes.len() == 6 && found.notes[4].starts_with("hold of 4.5 s at waypoint 1 of 2 is not")
         );
     }
 

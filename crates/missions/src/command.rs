@@ -5,11 +5,11 @@
 //! (<https://mavlink.io/en/messages/common.html>), and what ArduCopter does with them
 //! (<https://ardupilot.org/copter/docs/mission-command-list.html>). ArduCopter flies with its own
 //! acceptance radius and yaw behaviour, so those parameters of a waypoint are not flown: [`Unused`] counts
-//! them for a note.
+//! them, and the rest of what an item states without effect, for notes.
 
 use wingbeat_geo::{Position, PositionError};
 
-use crate::{Altitude, Datum, Item, LatLon, Limits, Note, Problem, error::shown};
+use crate::{Altitude, Datum, Item, LatLon, Limits, Note, Problem, error::shown, limits::distance_m};
 
 pub(crate) const WAYPOINT: u32 = 16;
 pub(crate) const RETURN_TO_LAUNCH: u32 = 20;
@@ -43,36 +43,72 @@ pub(crate) enum Part {
     Param(usize),
 }
 
+/// How a format writes a yaw that its author did not state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoYaw {
+    /// As 0, as every other parameter: the format has nothing else.
+    Zero,
+    /// As null: 0 is north.
+    Null,
+}
+
 /// Counts what items state and an aircraft does not fly.
-#[derive(Default)]
 pub(crate) struct Unused {
+    no_yaw: NoYaw,
     parameters: usize,
     stops: usize,
+    take_off: Option<LatLon>,
 }
 
 impl Unused {
-    /// 0 and null mean that the author left a parameter alone: both are what ground stations write there.
+    pub(crate) fn new(no_yaw: NoYaw) -> Self {
+        Self { no_yaw, parameters: 0, stops: 0, take_off: None }
+    }
+
+    /// 0 and null mean that the author left a parameter alone: both are what ground stations write there. A yaw is
+    /// the exception, see [`NoYaw`].
     pub(crate) fn count(&mut self, raw: &Raw) {
         let stated = |index: usize| raw.params[index].is_some_and(|value| value != 0.0);
+        let yaw = match self.no_yaw {
+            NoYaw::Zero => stated(3),
+            NoYaw::Null => raw.params[3].is_some(),
+        };
         let unused = match raw.command {
-            WAYPOINT => stated(1) || stated(2) || stated(3),
+            WAYPOINT => stated(1) || stated(2) || yaw,
             // The first is a fixed wing's pitch, which ground stations write for every aircraft.
-            TAKE_OFF => stated(3),
-            LAND => (0..4).any(stated),
+            TAKE_OFF => stated(1) || stated(2) || yaw,
+            // The last is the altitude of the ground.
+            LAND => (0..3).any(stated) || yaw || stated(6),
             // A throttle of -1 is no throttle.
-            CHANGE_SPEED => (stated(2) && raw.params[2] != Some(-1.0)) || stated(3),
+            CHANGE_SPEED => (stated(2) && raw.params[2] != Some(-1.0)) || (3..7).any(stated),
+            // MAVLink gives it no parameters.
+            RETURN_TO_LAUNCH => (0..7).any(stated),
             _ => false,
         };
         self.parameters += usize::from(unused);
-        self.stops += usize::from(raw.command == WAYPOINT && !raw.autocontinue);
+        self.stops += usize::from(!raw.autocontinue);
+        if raw.command == TAKE_OFF {
+            // What is no position was refused when the item was made.
+            self.take_off = raw.position().ok().flatten();
+        }
     }
 
-    pub(crate) fn notes(&self) -> impl Iterator<Item = Note> {
+    /// What was counted, for an aircraft that starts at `home`, where it is known.
+    pub(crate) fn notes(&self, home: Option<Position>) -> impl Iterator<Item = Note> {
         let parameters = (self.parameters > 0).then_some(Note::ParametersNotUsed { items: self.parameters });
-        let stops = (self.stops > 0).then_some(Note::StopsNotFlown { waypoints: self.stops });
-        parameters.into_iter().chain(stops)
+        let stops = (self.stops > 0).then_some(Note::StopsNotFlown { items: self.stops });
+        let from_home_m = |position| home.map(|home| distance_m(home.into(), position));
+        let take_off = self.take_off.map(from_home_m).and_then(|distance_m| match distance_m {
+            Some(distance_m) if distance_m <= AT_HOME_M => None,
+            distance_m => Some(Note::TakeOffElsewhere { from_home_m: distance_m }),
+        });
+        parameters.into_iter().chain(stops).chain(take_off)
     }
 }
+
+/// A take-off that stands so near to home is a take-off at home: ground stations write home there, to the accuracy of
+/// a receiver.
+const AT_HOME_M: f64 = 10.0;
 
 impl Raw {
     /// The item, or `None` for a camera or gimbal command that the limits allow to leave out.
@@ -98,7 +134,8 @@ impl Raw {
                 Item::Waypoint { position, altitude, hold_s: self.hold_s()? }
             }
             LAND => {
-                // The altitude of a landing is where the ground is thought to be: nothing flies there.
+                // The altitude of a landing is where the ground is thought to be: ArduCopter flies there level and
+                // descends until it stands.
                 self.datum()?;
                 Item::Land { position: self.position()? }
             }

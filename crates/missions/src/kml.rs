@@ -2,7 +2,7 @@
 //!
 //! The elements are read with a streaming parser and a bound on their depth, so that a message can name
 //! the line, and no nesting can exhaust the stack. Everything but Placemark names, LineString
-//! coordinates and altitude modes is passed over.
+//! coordinates, altitude modes and offsets is passed over.
 
 use quick_xml::{
     Reader,
@@ -25,6 +25,8 @@ const DEPTH_MAX: usize = 64;
 struct Path {
     line: usize,
     altitude_mode: String,
+    /// Google's extension `gx:altitudeOffset`.
+    altitude_offset: String,
     coordinates: String,
     /// The element of the coordinates was there.
     has_coordinates: bool,
@@ -164,8 +166,9 @@ impl<'a> Document<'a> {
         let in_path = self.parent() == Some("LineString");
         match name.as_str() {
             "Placemark" => self.placemarks.push(Placemark::default()),
-            // A polygon's rings are inside it.
             "Point" | "Polygon" | "Track" => self.shapes += 1,
+            // A polygon's rings are inside it.
+            "LinearRing" if !self.inside("Polygon") => self.shapes += 1,
             "LineString" => {
                 self.paths += 1;
                 if self.paths > self.limits.missions_max {
@@ -223,6 +226,11 @@ impl<'a> Document<'a> {
                     path.altitude_mode.push_str(text);
                 }
             }
+            ("LineString", "altitudeOffset") => {
+                if let Some(path) = self.path() {
+                    path.altitude_offset.push_str(text);
+                }
+            }
             _ => {}
         }
     }
@@ -276,6 +284,11 @@ fn mission(name: &str, path: &Path, limits: &Limits) -> Result<Mission, Fault> {
             ));
         }
     };
+    let offset = path.altitude_offset.trim();
+    if !offset.is_empty() && offset.parse() != Ok(0.0) {
+        let (what, expected) = ("altitudeOffset", "0: the altitudes of the coordinates are flown");
+        return Err(Fault::new(at(None), Problem::Value { what, found: shown(offset), expected }));
+    }
     let lowest_m = limits.kml_altitude_min_m;
     let lowest_mm = Position::from_degrees(0.0, 0.0, lowest_m)
         .map_err(|error| Fault::new(at(None), position_problem(error)))?

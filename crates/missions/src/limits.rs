@@ -156,7 +156,7 @@ impl Limits {
 }
 
 /// Distance on the ground: within millimetres nearby, within 1 % anywhere.
-fn distance_m(a: LatLon, b: LatLon) -> f64 {
+pub(crate) fn distance_m(a: LatLon, b: LatLon) -> f64 {
     let position = |position: LatLon| Position {
         latitude_e7: position.latitude_e7,
         longitude_e7: position.longitude_e7,

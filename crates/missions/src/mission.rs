@@ -140,15 +140,21 @@ pub enum Note {
         /// Number of commands.
         commands: usize,
     },
-    /// Items state an acceptance radius, a pass radius, a yaw, or a kind of landing. ArduCopter flies with its own.
+    /// Items state an acceptance radius, a pass radius, a yaw, or the kind or altitude of a landing, which ArduCopter
+    /// decides by its own parameters, or a value where the command has no parameter.
     ParametersNotUsed {
-        /// Number of parameters.
+        /// Number of items.
         items: usize,
     },
-    /// Waypoints ask to wait for a command (`autocontinue` 0), which ArduCopter does not.
+    /// Items ask to wait for a command before the next (`autocontinue` 0), which ArduCopter does not.
     StopsNotFlown {
-        /// Number of waypoints.
-        waypoints: usize,
+        /// Number of items.
+        items: usize,
+    },
+    /// The take-off states a position that is not home. An aircraft takes off where it stands.
+    TakeOffElsewhere {
+        /// Distance of the position from home, if that is known, metres.
+        from_home_m: Option<f64>,
     },
     /// Altitudes above sea level, which an aircraft flies as heights above its home.
     AltitudeAboveSeaLevel {
@@ -193,12 +199,18 @@ impl fmt::Display for Note {
             Self::ParametersNotUsed { items } => {
                 write!(
                     f,
-                    "items whose acceptance radius, pass radius, yaw or kind of landing is not flown, because \
-                     ArduCopter uses its own: {items}"
+                    "items with an acceptance radius, a pass radius, a yaw, a kind or altitude of landing or another \
+                     parameter that ArduCopter does not use: {items}"
                 )
             }
-            Self::StopsNotFlown { waypoints } => {
-                write!(f, "waypoints with autocontinue 0, where the aircraft continues: {waypoints}")
+            Self::StopsNotFlown { items } => {
+                write!(f, "items with autocontinue 0, after which the aircraft does not wait: {items}")
+            }
+            Self::TakeOffElsewhere { from_home_m } => {
+                f.write_str(
+                    "the position of the take-off is not used: the aircraft takes off where it stands",
+                )?;
+                from_home_m.map_or(Ok(()), |from_home_m| write!(f, " ({from_home_m:.0} m from home)"))
             }
             Self::AltitudeAboveSeaLevel { waypoints, home_altitude_m } => {
                 write!(

@@ -9,7 +9,7 @@ use wingbeat_geo::Position;
 
 use crate::{
     Limits, Location, Mission, Note, Problem,
-    command::{Part, Raw, Unused, position_problem},
+    command::{NoYaw, Part, Raw, Unused, position_problem},
     error::{Fault, shown, title},
 };
 
@@ -34,7 +34,7 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         Some(node) => Some(limits.speed(node.number()?).map_err(|problem| node.fault(problem))?),
         None => None,
     };
-    let mut items = Items { limits, items: Vec::new(), left_out: 0, unused: Unused::default() };
+    let mut items = Items { limits, items: Vec::new(), left_out: 0, unused: Unused::new(NoYaw::Null) };
     for item in mission.get("items")?.elements()? {
         items.add(&item)?;
     }
@@ -44,7 +44,7 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
     if left_out > 0 {
         notes.push(Note::PayloadLeftOut { commands: left_out });
     }
-    notes.extend(unused.notes());
+    notes.extend(unused.notes(limits.home.or(planned_home)));
     notes.extend(limits.sea_level_note(&items, planned_home));
     if let Some(fence) = root.find("geoFence")? {
         let shapes = fence.count("circles")? + fence.count("polygons")? + fence.count("polygon")?.min(1);

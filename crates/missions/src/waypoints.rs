@@ -7,7 +7,7 @@ use wingbeat_geo::Position;
 
 use crate::{
     Altitude, Datum, Item, LatLon, Limits, Location, Mission, Note, Problem,
-    command::{self, Part, Raw, Unused},
+    command::{self, NoYaw, Part, Raw, Unused},
     error::{Fault, shown, title},
     first_line,
 };
@@ -39,7 +39,7 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         return Err(Fault::line(1, problem));
     }
     let (mut items, mut left_out, mut home) = (Vec::new(), 0, Home::Unknown);
-    let (mut unused, mut expected) = (Unused::default(), 0);
+    let (mut unused, mut expected) = (Unused::new(NoYaw::Zero), 0);
     for (index, text) in text.lines().enumerate().skip(1) {
         if text.trim().is_empty() {
             continue;
@@ -77,7 +77,7 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
     if left_out > 0 {
         notes.push(Note::PayloadLeftOut { commands: left_out });
     }
-    notes.extend(unused.notes());
+    notes.extend(unused.notes(limits.home.or(planned_home)));
     if home == Home::SeaLevel {
         notes.push(Note::HomeAtSeaLevel);
     }

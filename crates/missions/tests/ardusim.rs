@@ -35,7 +35,13 @@ fn a_placeholder_home_is_at_sea_level_and_all_altitudes_are_above_home() {
             Item::Land { position: Some(second) },
         ]
     );
-    assert_eq!((mission.planned_home, mission.notes), (None, vec![Note::HomeAtSeaLevel]));
+    let notes =
+        [Note::ParametersNotUsed { items: 1 }, Note::StopsNotFlown { items: 1 }, Note::HomeAtSeaLevel];
+    assert_eq!(
+        (mission.planned_home, &mission.notes[..]),
+        (None, &notes[..]),
+        "the landing's altitude and stop"
+    );
 }
 
 /// The placeholder alone converts: a home that is unknown gives no altitude reference.
@@ -58,5 +64,10 @@ fn command_0_with_a_position_is_a_home() {
     let heights: Vec<i32> =
         mission.waypoints().map(|(_, altitude, _)| altitude.above_home_mm(6_000)).collect();
     assert_eq!(heights, [20_000, 20_000]);
-    assert_eq!(mission.notes, [Note::AltitudeAboveSeaLevel { waypoints: 2, home_altitude_m: 6.0 }]);
+    let notes = [
+        Note::ParametersNotUsed { items: 1 },
+        Note::StopsNotFlown { items: 1 },
+        Note::AltitudeAboveSeaLevel { waypoints: 2, home_altitude_m: 6.0 },
+    ];
+    assert_eq!(mission.notes, notes);
 }

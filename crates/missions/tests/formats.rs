@@ -148,26 +148,80 @@ fn speed_changes_and_holds_are_kept_in_order() {
 
 #[test]
 fn parameters_that_arducopter_does_not_use_are_counted() {
-    let item = |n: usize, command: u32, params: &str| {
-        format!("{n} 0 3 {command} {params} 39.48 -0.34 20 {}\n", usize::from(n != 4))
-    };
-    let notes = |items: &[(u32, &str)]| {
-        let rows: String = items.iter().zip(1..).map(|((command, p), n)| item(n, *command, p)).collect();
-        parsed("a.txt", &format!("QGC WPL 110\n0 1 0 16 0 0 0 0 0 0 0 1\n{rows}"), &Limits::default())
-            .remove(0)
-            .notes
-    };
-    let used = [(22, "15 0 0 0"), (178, "1 5 -1 0"), (16, "9 0 0 0"), (21, "0 0 0 0")];
-    assert_eq!(notes(&used), []);
-    for (at, unused) in [(0, "15 0 0 90"), (1, "1 5 50 0"), (1, "1 5 -1 1"), (2, "0 2 0 0"), (2, "0 0 3 0")]
-        .into_iter()
-        .chain([(2, "0 0 0 -90"), (3, "0 1 0 0"), (3, "20 0 0 0")])
-    {
+    let used = [
+        "22 15 0 0 0 0 0 20 1",
+        "178 1 5 -1 0 0 0 0 1",
+        "16 9 0 0 0 39.48 -0.34 20 1",
+        "21 0 0 0 0 39.48 -0.34 0 1",
+    ];
+    let returns = [used[0], used[1], used[2], "20 0 0 0 0 0 0 0 1"];
+    assert_eq!((waypoints_notes(HOME, &used), waypoints_notes(HOME, &returns)), (vec![], vec![]));
+    for (at, unused) in [
+        (0, "22 15 0 0 90 0 0 20 1"),
+        (0, "22 15 2 0 0 0 0 20 1"),
+        (1, "178 1 5 50 0 0 0 0 1"),
+        (1, "178 1 5 -1 1 0 0 0 1"),
+        (1, "178 1 5 -1 0 0 0 20 1"),
+        (2, "16 0 2 0 0 39.48 -0.34 20 1"),
+        (2, "16 0 0 3 0 39.48 -0.34 20 1"),
+        (2, "16 0 0 0 -90 39.48 -0.34 20 1"),
+        (3, "21 0 1 0 0 39.48 -0.34 0 1"),
+        (3, "21 20 0 0 0 39.48 -0.34 0 1"),
+        (3, "21 0 0 0 0 39.48 -0.34 15 1"),
+        (3, "20 0 0 0 0 0 0 15 1"),
+    ] {
         let mut items = used;
-        items[at].1 = unused;
-        assert_eq!(notes(&items), [Note::ParametersNotUsed { items: 1 }], "{items:?}");
+        items[at] = unused;
+        assert_eq!(waypoints_notes(HOME, &items), [Note::ParametersNotUsed { items: 1 }], "{unused}");
     }
-    // The fourth item does not continue.
-    let stop = [used[0], used[1], used[2], (16, "0 0 0 0"), used[3]];
-    assert_eq!(notes(&stop), [Note::StopsNotFlown { waypoints: 1 }]);
+}
+
+#[test]
+fn no_item_of_any_kind_waits_for_a_command() {
+    let items = ["22 0 0 0 0 0 0 20 0", "178 1 5 -1 0 0 0 0 0", "16 0 0 0 0 39.48 -0.34 20 0"];
+    for end in ["21 0 0 0 0 0 0 0 0", "20 0 0 0 0 0 0 0 0"] {
+        let items = [&items[..], &[end]].concat();
+        assert_eq!(waypoints_notes(HOME, &items), [Note::StopsNotFlown { items: 4 }], "{end}");
+    }
+}
+
+#[test]
+fn a_take_off_that_is_not_at_home_is_noted() {
+    let notes = |home, position: &str| {
+        let take_off = format!("22 0 0 0 0 {position} 20 1");
+        waypoints_notes(home, &[&take_off, "16 0 0 0 0 39.48 -0.34 20 1"])
+    };
+    assert_eq!(notes(HOME, "39.48 -0.34"), []);
+    assert_eq!(notes(HOME, "39.48008 -0.34"), [], "9 m");
+    let [Note::TakeOffElsewhere { from_home_m: Some(from_home_m) }] = notes(HOME, "39.516 -0.34")[..] else {
+        panic!("a note with a distance")
+    };
+    assert!((from_home_m - 3_997.0).abs() < 5.0, "{from_home_m}");
+    let unknown = "16 0 0 0 0 0 0 0 1";
+    assert_eq!(notes(unknown, "39.48 -0.34"), [Note::TakeOffElsewhere { from_home_m: None }]);
+    assert_eq!(notes(unknown, "0 0"), []);
+}
+
+#[test]
+fn a_yaw_of_0_is_north_in_a_plan_only() {
+    let notes = |yaw: &str| {
+        let waypoint = format!(
+            r#"{{"type": "SimpleItem", "command": 16, "frame": 3, "params": [0, 0, 0, {yaw}, 39.483, -0.346, 40]}}"#
+        );
+        let notes = parsed("a.plan", &plan(&waypoint), &Limits::default()).remove(0).notes;
+        notes.into_iter().filter(|note| matches!(note, Note::ParametersNotUsed { .. })).collect::<Vec<_>>()
+    };
+    assert_eq!(notes("null"), []);
+    assert_eq!(notes("0"), [Note::ParametersNotUsed { items: 1 }]);
+    assert_eq!(waypoints_notes(HOME, &["16 0 0 0 0 39.48 -0.34 20 1"]), []);
+}
+
+/// Item 0, from its command on.
+const HOME: &str = "16 0 0 0 0 39.48 -0.34 5 1";
+
+/// The notes of a QGC WPL file with these items above home, from their commands on.
+fn waypoints_notes(home: &str, items: &[&str]) -> Vec<Note> {
+    let rows: String = items.iter().zip(1..).map(|(item, n)| format!("{n} 0 3 {item}\n")).collect();
+    let text = format!("QGC WPL 110\n0 1 0 {home}\n{rows}");
+    parsed("a.txt", &text, &Limits::default()).remove(0).notes
 }

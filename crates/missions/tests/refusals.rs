@@ -136,6 +136,9 @@ fn cases() -> Vec<(&'static str, Error)> {
     );
     case("path of one point", "a.kml", &kml("relativeToGround", "-0.34,39.48,20"));
     case("altitude mode", "a.kml", &kml("clampToSeaFloor", "-0.34,39.48,20 -0.34,39.49,20"));
+    let offset = kml("relativeToGround", "-0.34,39.48,20 -0.34,39.49,20")
+        .replace("<coordinates>", "<gx:altitudeOffset>50</gx:altitudeOffset><coordinates>");
+    case("altitude offset", "a.kml", &offset);
     case("blank in a coordinate", "a.kml", &kml("relativeToGround", "-0.34, 39.48, 20"));
     case("point not finite", "a.kml", &kml("relativeToGround", "-0.34,39.48,20 -0.34,inf,20"));
     case("point off the earth", "a.kml", &kml("relativeToGround", "-0.34,39.48,20 -0.34,95,20"));
