@@ -1,5 +1,7 @@
 //! `cargo xtask golden`: flies what is reproducible and compares the traces, hashes over every byte that crossed a
-//! border and its time, with `tests/golden/traces.toml`. Each row is named by the `wingbeat` command that flies it.
+//! border and its time, with `tests/golden/traces.toml`. Each row is named by the `wingbeat` command that flies it. Of
+//! the plans that are flown every time, the hash of what they print is compared too: what is observed of a flight can
+//! change while its bytes do not.
 //!
 //! A change of behaviour is a change of that file, so it is seen in the diff of its commit.
 
@@ -17,15 +19,32 @@ use crate::process;
 const FILE: &str = "tests/golden/traces.toml";
 
 const HEADER: &str = "\
-# Hashes over every byte that crossed a border, and its time, by the `wingbeat` command that flies them.
+# Hashes over every byte that crossed a border, and its time, by the `wingbeat` command that flies them;
+# under [tables] over what the command prints.
 # Compared by `cargo xtask golden` (quick, part of `cargo xtask test`) and `cargo xtask golden --full`.
 # Written by `cargo xtask golden --write` (with --full all): a change of behaviour is a change of this file.
 
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 14] = [
+const QUICK: [&str; 28] = [
     DRILLS,
+    // Seeds that the documents quote.
+    "bench drill --kind combined --seed 141",
+    "bench drill --kind combined --seed 239",
+    "bench drill --kind combined --seed 312",
+    "bench drill --kind combined --seed 87",
+    "bench drill --kind follow-abort-one --seed 149",
+    "bench drill --kind follow-stranger --seed 481",
+    "bench drill --kind master-killed --seed 391",
+    "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 2",
+    "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 3",
+    "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 4",
+    "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 5",
+    "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 6",
+    "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 7",
+    "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 8",
+    // Every plan.
     "bench run crates/bench/plans/followme-refresh.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/followme-sitl.toml --seed 1",
     "bench run crates/bench/plans/mbcap-beacon.toml --seed 1 --repeat 1",
@@ -45,7 +64,7 @@ const QUICK: [&str; 14] = [
 const DRILLS: &str = "bench drills --seeds 20 --traces";
 
 /// Compared by `cargo xtask golden --full` and `cargo xtask test --full`.
-const FULL: [&str; 19] = [
+const FULL: [&str; 20] = [
     "bench run crates/bench/plans/followme-formations.toml --seed 1",
     "bench run crates/bench/plans/followme-refresh.toml --seed 1",
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 25 --variant off --repeat 1",
@@ -53,6 +72,8 @@ const FULL: [&str; 19] = [
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 50 --variant off --repeat 1",
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 50 --variant mbcap --repeat 1",
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 50 --variant mbcap-e --repeat 1",
+    // The last is flight seed 1011.
+    "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 50 --variant mbcap --repeat 12",
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 75 --variant off --repeat 1",
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 75 --variant mbcap --repeat 1",
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 75 --variant mbcap-e --repeat 1",
@@ -70,12 +91,22 @@ const FULL: [&str; 19] = [
 /// Traces by command.
 type Traces = BTreeMap<String, String>;
 
+/// What commands came to.
+#[derive(Debug, Default)]
+struct Flown {
+    traces: Traces,
+    /// Hashes of what plans print.
+    tables: Traces,
+}
+
 /// The file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Golden {
     quick: Traces,
     full: Traces,
+    /// Of the quick rows that fly a plan.
+    tables: Traces,
 }
 
 /// Flies, and compares or writes. Says how many rows there were.
@@ -90,8 +121,8 @@ pub(crate) fn run(root: &Path, full: bool, write: bool) -> Result<String> {
     let quick = fly(root, &program, &QUICK)?;
     let full = if full { Some(fly(root, &program, &FULL)?) } else { None };
     if write {
-        golden.quick = quick;
-        golden.full = full.unwrap_or(golden.full);
+        (golden.quick, golden.tables) = (quick.traces, quick.tables);
+        golden.full = full.map_or(golden.full, |full| full.traces);
         let text = toml::to_string(&golden).context("the traces as TOML")?;
         std::fs::create_dir_all(path.parent().unwrap_or(root)).with_context(|| FILE.to_owned())?;
         std::fs::write(&path, format!("{HEADER}{text}")).with_context(|| FILE.to_owned())?;
@@ -101,43 +132,49 @@ pub(crate) fn run(root: &Path, full: bool, write: bool) -> Result<String> {
             golden.full.len()
         ));
     }
-    let mut differences = compare(&golden.quick, &quick);
-    differences.extend(full.iter().flat_map(|full| compare(&golden.full, full)));
-    let rows = quick.len() + full.map_or(0, |full| full.len());
+    let mut differences = compare("trace", &golden.quick, &quick.traces);
+    differences.extend(compare("table", &golden.tables, &quick.tables));
+    differences.extend(full.iter().flat_map(|full| compare("trace", &golden.full, &full.traces)));
+    let rows = quick.traces.len() + full.map_or(0, |full| full.traces.len());
+    let tables = quick.tables.len();
     ensure!(
         differences.is_empty(),
-        "golden: {} of {rows} traces differ:\n{}\nif that is on purpose: `cargo xtask golden --write`, in a commit \
-         that says which rows change and why",
+        "golden: of {rows} traces and {tables} tables {} differ:\n{}\nif that is on purpose: `cargo xtask golden \
+         --write`, in a commit that says which rows change and why",
         differences.len(),
         differences.join("\n")
     );
-    Ok(format!("golden: {rows} traces as committed"))
+    Ok(format!("golden: {rows} traces and {tables} tables as committed"))
 }
 
 /// One line for each row that is not as committed.
-fn compare(expected: &Traces, found: &Traces) -> Vec<String> {
+fn compare(what: &str, expected: &Traces, found: &Traces) -> Vec<String> {
     let keys: std::collections::BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
     let shown = |trace: Option<&String>| trace.map_or("none", String::as_str).to_owned();
     keys.into_iter()
         .filter(|key| expected.get(*key) != found.get(*key))
         .map(|key| {
-            format!("wingbeat {key}: found {}, expected {}", shown(found.get(key)), shown(expected.get(key)))
+            let (found, expected) = (shown(found.get(key)), shown(expected.get(key)));
+            format!("wingbeat {key}: found {what} {found}, expected {expected}")
         })
         .collect()
 }
 
 /// Runs the commands, as many in parallel as there are cores.
-fn fly(root: &Path, program: &Path, commands: &[&str]) -> Result<Traces> {
+fn fly(root: &Path, program: &Path, commands: &[&str]) -> Result<Flown> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let (next, flown) = (AtomicUsize::new(0), Mutex::new(Ok(Traces::new())));
+    let (next, flown) = (AtomicUsize::new(0), Mutex::new(Ok(Flown::default())));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(command) = commands.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let traces = traces_of(root, program, command);
+                    let one = fly_one(root, program, command);
                     let mut flown = flown.lock().expect("no flight panics while it holds the traces");
-                    match (&mut *flown, traces) {
-                        (Ok(all), Ok(traces)) => all.extend(traces),
+                    match (&mut *flown, one) {
+                        (Ok(all), Ok(one)) => {
+                            all.traces.extend(one.traces);
+                            all.tables.extend(one.tables);
+                        }
                         (Ok(_), Err(error)) => *flown = Err(error),
                         (Err(_), _) => return,
                     }
@@ -148,9 +185,9 @@ fn fly(root: &Path, program: &Path, commands: &[&str]) -> Result<Traces> {
     flown.into_inner().expect("all threads are done")
 }
 
-/// The traces that one command prints. Its exit code reports whether its flights succeeded, which is not the
-/// question here: flights that fail are reproducible too.
-fn traces_of(root: &Path, program: &Path, command: &str) -> Result<Traces> {
+/// What one command prints. Its exit code reports whether its flights succeeded, which is not the question here:
+/// flights that fail are reproducible too.
+fn fly_one(root: &Path, program: &Path, command: &str) -> Result<Flown> {
     let mut child = Command::new(program);
     child.current_dir(root).args(command.split(' ')).stdin(Stdio::null()).stderr(Stdio::piped());
     let finished = child.output().with_context(|| format!("wingbeat {command}"))?;
@@ -162,7 +199,17 @@ fn traces_of(root: &Path, program: &Path, command: &str) -> Result<Traces> {
         finished.status,
         String::from_utf8_lossy(&finished.stderr)
     );
-    Ok(traces)
+    let tables = command.starts_with("bench run ").then(|| (command.to_owned(), table(&text)));
+    Ok(Flown { traces, tables: tables.into_iter().collect() })
+}
+
+/// Hash over what a plan prints beside its trace: FNV-1a, 64 bits.
+fn table(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("trace ")).flat_map(|line| [line, "\n"]);
+    let hash = lines.flat_map(str::bytes).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
 }
 
 /// `trace HASH` is the command's own; `trace KIND SEED HASH` is that of one drill.
@@ -199,9 +246,26 @@ mod tests {
         let mut expected = FULL.to_vec();
         expected.sort_unstable();
         assert_eq!(full, expected);
-        let drills = golden.quick.keys().filter(|key| key.starts_with("bench drill ")).count();
-        assert_eq!(drills % 20, 0);
-        assert_eq!(golden.quick.len() - drills, QUICK.len() - 1);
+        let one = |key: &&String| QUICK.contains(&key.as_str());
+        assert_eq!(golden.quick.keys().filter(one).count(), QUICK.len() - 1, "all but DRILLS");
+        let drills = golden.quick.keys().filter(|key| !one(key)).collect::<Vec<_>>();
+        assert!(drills.iter().all(|key| key.starts_with("bench drill ")), "{drills:?}");
+        assert_eq!(drills.len() % 20, 0);
+        let tables: Vec<&str> = golden.tables.keys().map(String::as_str).collect();
+        let mut plans: Vec<&str> =
+            QUICK.into_iter().filter(|command| command.starts_with("bench run ")).collect();
+        plans.sort_unstable();
+        assert_eq!(tables, plans);
+    }
+
+    /// The trace is no part of the table: it has a row of its own.
+    #[test]
+    fn a_table_that_differs_in_one_figure_has_another_hash() {
+        assert_eq!(table(""), "cbf29ce484222325");
+        let flown = "completed 9\ntrace 00ff\n";
+        assert_eq!(table(flown), table("completed 9\ntrace 00fe\n"));
+        assert_ne!(table(flown), table("completed 8\ntrace 00ff\n"));
+        assert_ne!(table("a\nb\n"), table("ab\n"));
     }
 
     #[test]
@@ -210,11 +274,14 @@ mod tests {
             rows.iter().map(|(key, trace)| ((*key).into(), (*trace).into())).collect()
         };
         let expected = traces(&[("bench run a", "1"), ("bench run b", "2")]);
-        assert!(compare(&expected, &expected).is_empty());
+        assert!(compare("trace", &expected, &expected).is_empty());
         let found = traces(&[("bench run a", "1"), ("bench run b", "3"), ("bench run c", "4")]);
         assert_eq!(
-            compare(&expected, &found),
-            ["wingbeat bench run b: found 3, expected 2", "wingbeat bench run c: found 4, expected none"]
+            compare("trace", &expected, &found),
+            [
+                "wingbeat bench run b: found trace 3, expected 2",
+                "wingbeat bench run c: found trace 4, expected none"
+            ]
         );
     }
 
