@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
+use wingbeat_api::ReadMission;
 use wingbeat_geo::Duration;
 use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_missions::Limits;
@@ -285,6 +286,22 @@ impl Plan {
         Ok(all)
     }
 
+    /// What its mission files state and its flights do not fly, or fly otherwise: each line once.
+    ///
+    /// # Errors
+    /// As [`Plan::flights`].
+    pub fn notes(&self, folder: &Path) -> Result<Vec<String>> {
+        let mut notes: Vec<String> = Vec::new();
+        for scenario in self.scenarios(folder, 0)? {
+            for note in scenario.notes()? {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+        Ok(notes)
+    }
+
     /// The time limit of one flight.
     pub fn time_limit(&self) -> Duration {
         Duration::from_secs(self.time_limit_s.into())
@@ -307,10 +324,16 @@ fn check_axes(scenarios: &[Scenario]) -> Result<()> {
     Ok(())
 }
 
+/// Name and waypoints of a mission, and what its file states, if it has one.
+type Waypoints = (String, Vec<Point>, Vec<ReadMission>);
+
 impl Mission {
-    fn missions(&self, folder: &Path) -> Result<Vec<(String, Vec<Point>)>> {
+    fn missions(&self, folder: &Path) -> Result<Vec<Waypoints>> {
         let stairs = match (&self.file, &self.staircase) {
-            (Some(file), None) => return Ok(vec![read_mission(&folder.join(file), &Limits::default())?]),
+            (Some(file), None) => {
+                let mission = read_mission(&folder.join(file), &Limits::default())?;
+                return Ok(vec![(mission.name, mission.points, vec![mission.stated])]);
+            }
             (None, Some(stairs)) => stairs,
             _ => bail!("mission: expected either file or staircase"),
         };
@@ -332,7 +355,7 @@ impl Mission {
             (2.0..=120.0).contains(&height_m),
             "mission.staircase.height_m: found {height_m}, expected 2 to 120"
         );
-        let make = |&n: &usize| (format!("{n} waypoints"), staircase(n, length_m, height_m));
+        let make = |&n: &usize| (format!("{n} waypoints"), staircase(n, length_m, height_m), vec![]);
         Ok(stairs.waypoints.iter().map(make).collect())
     }
 }
@@ -368,8 +391,9 @@ impl Swarm {
                 bail!("swarm.formation_file: found '{file}' and formation {layout}, expected custom")
             }
         };
-        let scenario = |(name, points): (String, Vec<Point>)| {
+        let scenario = |(name, points, stated): Waypoints| {
             let mut scenario = Scenario::muscop(&name, points);
+            scenario.stated = stated;
             scenario.gps_noise_m = self.gps_noise_m;
             if let Task::Swarm(task) = &mut scenario.task {
                 task.aircraft = self.aircraft;
@@ -397,6 +421,45 @@ mod tests {
         let path = dir.path().join("plan.toml");
         std::fs::write(&path, text).unwrap();
         Plan::read(&path)
+    }
+
+    /// A hold, a speed, a yaw, a take-off to another height, a return at the end.
+    const STATED: &str = "QGC WPL 110\n0 1 0 16 0 0 0 0 39.4825 -0.3462 5 1\n1 0 3 22 0 0 0 0 0 0 50 1\n\
+        2 0 3 178 1 3 -1 0 0 0 0 1\n3 0 3 16 30 0 0 0 39.4825 -0.3462 20 1\n\
+        4 0 3 16 0 0 0 90 39.4835 -0.3462 20 1\n5 0 3 20 0 0 0 0 0 0 0 1\n";
+
+    #[test]
+    fn what_a_mission_file_states_and_is_not_flown_is_noted_once_for_all_flights() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("stated.waypoints"), STATED).unwrap();
+        let plan = |from: &str, path: &str| {
+            let text = from.replace(path, "stated.waypoints");
+            assert_ne!(text, from);
+            let path = folder.path().join("plan.toml");
+            std::fs::write(&path, text).unwrap();
+            Plan::read(&path).unwrap().notes(folder.path()).unwrap()
+        };
+        let survey = include_str!("../plans/survey.toml");
+        let survey = survey.to_owned() + "\n[vary]\nformation = [\"linear\", \"matrix\"]\n";
+        let notes = plan(&survey, "../../../deploy/missions/survey.plan");
+        let words = [
+            "yaw",
+            "take-off to 50 m is not flown under muscop",
+            "change of speed on the way to waypoint 1 of 2 is not",
+            "hold of 30 s at waypoint 1 of 2 is not",
+            "return to launch at the end is not",
+        ];
+        assert_eq!(notes.len(), words.len(), "{notes:#?}");
+        for (note, words) in notes.iter().zip(words) {
+            assert!(note.starts_with("mission \"stated\": ") && note.contains(words), "{note}");
+        }
+        let own = "name = \"a\"\ntitle = \"a\"\ntable = \"flights\"\nrepeat = 1\ntime_limit_s = 600\n\
+            [own]\nvariants = [\"off\", \"mbcap-e\"]\nheight_m = 20.0\nfile = { path = \"FILE\", speed_m_s = 5.0 }\n\
+            [channel]\nmodel = \"unrestricted\"\ndraw = \"packet\"\n";
+        let notes = plan(own, "FILE");
+        let under =
+            |protocol: &str| notes.iter().filter(|note| note.contains(&format!("under {protocol}:"))).count();
+        assert_eq!((notes.len(), under("mission"), under("mbcap-e")), (9, 4, 4), "{notes:#?}");
     }
 
     #[test]

@@ -295,6 +295,7 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     plan.keep(arguments.uavs, arguments.variant)?;
     choose_pilot(&mut plan, arguments.pilot.as_deref())?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
+    print_notes(&plan.notes(folder)?);
     let began = Instant::now();
     let outcome = run::run(&plan, folder, arguments.seed, arguments.threads.into())?;
     let wall_s = began.elapsed().as_secs_f64();
@@ -316,6 +317,13 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
         eprintln!("to see it again: wingbeat bench run {plan} --seed {seed} --repeat {repeat}");
     }
     Ok(if outcome.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What of mission files is not flown is no part of the result.
+fn print_notes(notes: &[String]) {
+    for note in notes {
+        eprintln!("{note}");
+    }
 }
 
 /// Another pilot than the plan's.
@@ -347,11 +355,12 @@ fn described(arguments: &FleetArguments) -> Result<Scenario> {
         "--distance-from-home-m: found {farthest}, expected 10 to 5000"
     );
     let limits = Limits { fence_altitude_m: fence, distance_from_home_m: farthest, ..Limits::default() };
-    let (name, points) = match &arguments.mission {
+    let mission = match &arguments.mission {
         Some(path) => read_mission(path, &limits)?,
         None => sample_mission(&limits)?,
     };
-    let mut scenario = Scenario::muscop(&name, points);
+    let mut scenario = Scenario::muscop(&mission.name, mission.points);
+    scenario.stated = vec![mission.stated];
     if let Task::Swarm(swarm) = &mut scenario.task {
         swarm.aircraft = arguments.uavs.unwrap_or(swarm.aircraft);
         swarm.layout = arguments
@@ -387,6 +396,7 @@ fn check_page(arguments: &FleetArguments) -> Result<()> {
 fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
     check_page(arguments)?;
     let scenario = fleet_scenario(arguments)?;
+    print_notes(&scenario.notes()?);
     let config = fleet::Config {
         scenario,
         seed: arguments.seed,
@@ -417,6 +427,7 @@ fn fly_sitl(arguments: &SitlArguments) -> Result<ExitCode> {
     choose_pilot(&mut plan, arguments.pilot.as_deref())?;
     let folder = arguments.plan.parent().unwrap_or(Path::new(".")).to_path_buf();
     plan.flights(&folder, arguments.seed).context("--uavs")?;
+    print_notes(&plan.notes(&folder)?);
     let defaults = match &arguments.defaults {
         None => String::new(),
         Some(path) => {

@@ -10,7 +10,7 @@ use wingbeat_missions::Limits;
 use wingbeat_sim::motion::WindParameters;
 
 use crate::gauss_markov::Walk;
-use crate::scenario::{OwnMission, OwnTask, Scenario, Task, Variant, points, route};
+use crate::scenario::{FileMission, OwnMission, OwnTask, Scenario, Task, Variant, route};
 
 /// Aircraft on missions of their own.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -140,12 +140,16 @@ impl Own {
         if let Some(file) = &self.file {
             let path = folder.join(&file.path);
             let missions = wingbeat_missions::read(&path, &Limits::default())?;
-            let own = |m: &wingbeat_missions::Mission| OwnMission {
-                speed_m_s: m.speed_m_s.unwrap_or(file.speed_m_s),
-                points: points(m),
-                start: None,
-            };
-            self.fly(&file.path, WindParameters::default(), missions.iter().map(own).collect(), &mut all);
+            let (mut own, mut stated) = (Vec::new(), Vec::new());
+            for mission in &missions {
+                let speed_m_s = mission.speed_m_s.unwrap_or(file.speed_m_s);
+                let mission = FileMission::new(mission, &path);
+                own.push(OwnMission { speed_m_s, points: mission.points, start: None });
+                stated.push(mission.stated);
+            }
+            let first = all.len();
+            self.fly(&file.path, WindParameters::default(), own, &mut all);
+            all[first..].iter_mut().for_each(|scenario| scenario.stated.clone_from(&stated));
         }
         ensure!(!all.is_empty(), "own: found no aircraft, expected flight, crowd or file");
         Ok(all)

@@ -18,6 +18,7 @@ pub mod swarm;
 
 use anyhow::{Context, Result, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
+use wingbeat_api::ReadMission;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_sim::channel::{Channel, Draw, Model};
@@ -29,7 +30,7 @@ use wingbeat_wire::{Point, VehicleId};
 
 pub use follow::FollowTask;
 pub use own::{OwnMission, OwnTask, Variant};
-pub use route::{ORIGIN, points, read_mission, route, sample_mission, staircase};
+pub use route::{FileMission, ORIGIN, read_mission, route, sample_mission, staircase};
 pub use swarm::SwarmTask;
 
 use crate::axes::Settings;
@@ -69,6 +70,8 @@ pub struct Scenario {
     pub boot: Boot,
     /// What the aircraft are configured with in addition to the task.
     pub settings: Settings,
+    /// The missions of files as they were read, one for all aircraft or one for each; empty without files.
+    pub stated: Vec<ReadMission>,
 }
 
 /// The aircraft and what they fly.
@@ -174,6 +177,7 @@ impl Scenario {
             collision_distance_m: 5.0,
             boot: Boot::Warm,
             settings: Settings::default(),
+            stated: Vec::new(),
         }
     }
 
@@ -230,6 +234,24 @@ impl Scenario {
     /// What is flown, in one line for people.
     pub fn summary(&self) -> String {
         self.kind().summary(&self.name)
+    }
+
+    /// What mission files state and these aircraft do not fly, or fly otherwise: one line each.
+    ///
+    /// # Errors
+    /// As [`Scenario::check`].
+    pub fn notes(&self) -> Result<Vec<String>> {
+        self.check()?;
+        let mut notes = Vec::new();
+        for (index, ReadMission { mission, notes: of_the_file }) in self.stated.iter().enumerate() {
+            let mut mission = mission.clone();
+            // The bench configures its flight controllers with the speed of the scenario.
+            mission.speed_m_s = mission.speed_m_s.filter(|speed_m_s| *speed_m_s != self.speed_m_s(index));
+            let protocol = self.agent(index, 0)?.status(Instant::ZERO).protocol;
+            let all = of_the_file.iter().cloned().chain(mission.notes(protocol));
+            notes.extend(all.map(|note| format!("mission {:?}: {note}", mission.name)));
+        }
+        Ok(notes)
     }
 
     /// What cannot be flown is refused before anything starts.

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
+use wingbeat_api::ReadMission;
 use wingbeat_geo::{DVec3, Frame, Position};
-use wingbeat_missions::{Limits, Mission};
+use wingbeat_ground::mission_file;
+use wingbeat_missions::{Altitude, LatLon, Limits, Mission};
 use wingbeat_wire::Point;
 
 /// Where missions made from numbers begin (Valencia, as the sample missions).
@@ -26,11 +28,40 @@ pub(super) fn check(name: &str, route: &[Point], speed_m_s: f64) -> Result<()> {
     Ok(())
 }
 
-/// The waypoints of the one mission in a file.
+/// A mission of a file: its waypoints, and all that it states, of which not everything is flown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileMission {
+    /// Its name.
+    pub name: String,
+    /// Waypoints in the units of datagrams.
+    pub points: Vec<Point>,
+    /// The whole mission, and what is noted of its file.
+    pub stated: ReadMission,
+}
+
+impl FileMission {
+    /// The mission as it was read from the file at `path`.
+    pub fn new(mission: &Mission, path: &Path) -> Self {
+        let home_mm = mission.planned_home.map_or(0, |home| home.altitude_mm);
+        let point = |(position, altitude, _): (LatLon, Altitude, f64)| Point {
+            latitude_e7: position.latitude_e7,
+            longitude_e7: position.longitude_e7,
+            height_mm: altitude.above_home_mm(home_mm),
+        };
+        let file_name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Self {
+            name: mission.name.clone(),
+            points: mission.waypoints().map(point).collect(),
+            stated: mission_file::upload(mission, &file_name),
+        }
+    }
+}
+
+/// The one mission in a file.
 ///
 /// # Errors
 /// Names the file, the position in it, what was found and what was expected.
-pub fn read_mission(path: &Path, limits: &Limits) -> Result<(String, Vec<Point>)> {
+pub fn read_mission(path: &Path, limits: &Limits) -> Result<FileMission> {
     one(path, wingbeat_missions::read(path, limits)?)
 }
 
@@ -38,38 +69,25 @@ pub fn read_mission(path: &Path, limits: &Limits) -> Result<(String, Vec<Point>)
 ///
 /// # Errors
 /// It is beyond the limits.
-pub fn sample_mission(limits: &Limits) -> Result<(String, Vec<Point>)> {
+pub fn sample_mission(limits: &Limits) -> Result<FileMission> {
     let name = Path::new("survey.plan");
     one(name, wingbeat_missions::parse(name, SURVEY, limits)?)
 }
 
-fn one(path: &Path, mut missions: Vec<Mission>) -> Result<(String, Vec<Point>)> {
+fn one(path: &Path, mut missions: Vec<Mission>) -> Result<FileMission> {
     let found = missions.len();
     let Some(mission) = missions.pop().filter(|_| found == 1) else {
         bail!("{}: found {found} missions, expected one: the swarm flies one mission", path.display());
     };
-    let points = points(&mission);
+    let mission = FileMission::new(&mission, path);
     let (least, most) = (2, wingbeat_wire::WAYPOINTS_MAX);
     ensure!(
-        (least..=most).contains(&points.len()),
+        (least..=most).contains(&mission.points.len()),
         "{}: found {} waypoints, expected {least} to {most}",
         path.display(),
-        points.len()
+        mission.points.len()
     );
-    Ok((mission.name, points))
-}
-
-/// A mission's waypoints in the units of datagrams.
-pub fn points(mission: &Mission) -> Vec<Point> {
-    let home_mm = mission.planned_home.map_or(0, |home| home.altitude_mm);
-    mission
-        .waypoints()
-        .map(|(place, altitude, _)| Point {
-            latitude_e7: place.latitude_e7,
-            longitude_e7: place.longitude_e7,
-            height_mm: altitude.above_home_mm(home_mm),
-        })
-        .collect()
+    Ok(mission)
 }
 
 /// The published test missions (thesis section 6.2.1): to the north-east in equal steps, alternately
