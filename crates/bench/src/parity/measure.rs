@@ -2,6 +2,8 @@
 
 use wingbeat_geo::{DVec2, DVec3};
 
+use crate::report::statistics::mean;
+
 use super::script::{ARRIVED_M, BRAKES, CIRCLE, LEGS, SQUARE, Sample, Segment, Trace, on_circle};
 
 /// One figure of a flight.
@@ -164,9 +166,4 @@ fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 fn least(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.reduce(f64::min)
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, n) = values.fold((0.0, 0u32), |(sum, n), v| (sum + v, n + 1));
-    (n > 0).then(|| sum / f64::from(n))
 }

@@ -142,11 +142,7 @@ pub fn flights(rows: &[Row]) -> String {
     t
 }
 
+/// The mean in a cell of a table, which is 0 of none.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut n, mut sum) = (0.0, 0.0);
-    for v in values {
-        n += 1.0;
-        sum += v;
-    }
-    if n == 0.0 { 0.0 } else { sum / n }
+    statistics::mean(values).unwrap_or_default()
 }

@@ -11,6 +11,12 @@ fn t_quantile(degrees: usize) -> Option<f64> {
     Some(t.inverse_cdf(0.5 + CONFIDENCE / 2.0))
 }
 
+/// Their sum by their number; `None` of none.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.into_iter().fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
+    (n > 0.0).then(|| sum / n)
+}
+
 /// Mean, deviation and the interval that holds the true mean nineteen times in twenty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
@@ -31,11 +37,8 @@ impl Summary {
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         let count = values.len();
-        if count == 0 {
-            return None;
-        }
         let n = count as f64;
-        let mean = values.iter().sum::<f64>() / n;
+        let mean = mean(values.iter().copied())?;
         let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
         let deviation = if count > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
         let t = t_quantile(count - 1);

@@ -7,11 +7,7 @@ use std::{
 };
 
 use serde::de::DeserializeOwned;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::task::spawn_blocking;
 use wingbeat_api::{AircraftStatus, Identity, LinkState, paths};
 
 use super::Finding;
@@ -42,18 +38,15 @@ pub(super) async fn ask(settings: &Settings) -> Option<AircraftStatus> {
 }
 
 async fn get<T: DeserializeOwned>(address: SocketAddr, path: &str) -> Option<T> {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let exchange = async {
-        let mut stream = TcpStream::connect(address).await.ok()?;
-        stream.write_all(request.as_bytes()).await.ok()?;
-        let mut answer = vec![];
-        stream.take(ANSWER_MAX).read_to_end(&mut answer).await.ok()?;
-        Some(answer)
+    let url = format!("http://{address}{path}");
+    let exchange = move || {
+        // No proxy of the environment knows the daemon on this computer.
+        let config = ureq::Agent::config_builder().proxy(None).max_redirects(0);
+        let client = config.timeout_global(Some(PATIENCE)).build().new_agent();
+        let mut answer = client.get(&url).call().ok().filter(|answer| answer.status() == 200)?;
+        answer.body_mut().with_config().limit(ANSWER_MAX).read_to_string().ok()
     };
-    let answer = timeout(PATIENCE, exchange).await.ok()??;
-    let answer = String::from_utf8(answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    (head.split(' ').nth(1) == Some("200")).then(|| serde_json::from_str(body).ok())?
+    serde_json::from_str(&spawn_blocking(exchange).await.ok()??).ok()
 }
 
 /// What that state means.
@@ -87,5 +80,51 @@ pub(super) fn examine(status: &AircraftStatus, findings: &mut Vec<Finding>) {
             "a line that takes every message",
             "a higher SERIAL2_BAUD; without RTS and CTS wires BRD_SER2_RTSCTS = 0 and no rtscts in autopilot.endpoint",
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// What is read of a server that answers one request with these bytes, and the request.
+    async fn read(answer: String) -> (Option<Vec<u32>>, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1_024];
+            let length = stream.read(&mut request).await.unwrap();
+            // A client that has read enough hangs up.
+            let _ = stream.write_all(answer.as_bytes()).await;
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        });
+        (get(address, "/api/v1/x").await, server.await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn only_a_success_with_the_expected_json_is_an_answer() {
+        let body = |status: &str, body: &str| {
+            format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        };
+        let (answer, request) = read(body("200 OK", "[1, 2]")).await;
+        assert_eq!(answer, Some(vec![1, 2]));
+        assert!(request.starts_with("GET /api/v1/x HTTP/1.1\r\n"), "{request}");
+        let chunks = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n[1,\r\n3\r\n 2]\r\n0\r\n\r\n";
+        assert_eq!(read(chunks.to_owned()).await.0, Some(vec![1, 2]));
+        for bad in [
+            body("404 Not Found", "[1, 2]"),
+            body("302 Found", "[1, 2]"),
+            body("200 OK", "[1, \"two\"]"),
+            body("200 OK", &format!("[1{}]", " ".repeat(ANSWER_MAX as usize))),
+            "SSH-2.0-x\r\n".to_owned(),
+            String::new(),
+        ] {
+            let shown: String = bad.chars().take(40).collect();
+            assert_eq!(read(bad).await.0, None, "{shown}");
+        }
     }
 }
