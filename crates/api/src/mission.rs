@@ -40,8 +40,9 @@ fn is_zero(value: &f64) -> bool {
 pub struct MissionUpload {
     /// Name, usually of the file; at most 64 characters.
     pub name: String,
-    /// Waypoints: those of the centre in a swarm, otherwise the aircraft's own.
-    #[schema(min_items = 1, max_items = 600)]
+    /// Waypoints: those of the centre in a swarm, otherwise the aircraft's own. Sweep takes exactly 3, the corners of
+    /// its area.
+    #[schema(min_items = 2, max_items = 600)]
     pub waypoints: Vec<MissionItem>,
     /// Height above home at which the take-off ends, metres; absent where the mission states none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

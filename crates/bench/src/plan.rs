@@ -337,23 +337,19 @@ impl Mission {
             (None, Some(stairs)) => stairs,
             _ => bail!("mission: expected either file or staircase"),
         };
-        let most = wingbeat_wire::WAYPOINTS_MAX;
-        let bad = stairs.waypoints.iter().find(|n| !(2..=most).contains(*n));
         ensure!(
             !stairs.waypoints.is_empty(),
             "mission.staircase.waypoints: found none, expected one or more"
         );
-        if let Some(n) = bad {
-            bail!("mission.staircase.waypoints: found {n}, expected 2 to {most}");
+        // No more are made than a plan carries; too few are the protocol's to refuse.
+        let most = wingbeat_wire::WAYPOINTS_MAX;
+        if let Some(n) = stairs.waypoints.iter().find(|n| **n > most) {
+            bail!("mission.staircase.waypoints: found {n}, expected {most} at most");
         }
         let (length_m, height_m) = (stairs.length_m, stairs.height_m);
         ensure!(
             (10.0..=5_000.0).contains(&length_m),
             "mission.staircase.length_m: found {length_m}, expected 10 to 5000"
-        );
-        ensure!(
-            (2.0..=120.0).contains(&height_m),
-            "mission.staircase.height_m: found {height_m}, expected 2 to 120"
         );
         let make = |&n: &usize| (format!("{n} waypoints"), staircase(n, length_m, height_m), vec![]);
         Ok(stairs.waypoints.iter().map(make).collect())
@@ -485,8 +481,22 @@ mod tests {
             ("\"unrestricted\"", "\"wifi\"", &["channel.model", "found 'wifi'"]),
             ("\"second\"", "\"hour\"", &["channel.draw", "found 'hour'"]),
             ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),
-            ("height_m = 10.0", "height_m = 500.0", &["height_m: found 500"]),
-            ("[2, ", "[1, ", &["found 1, expected 2 to 600"]),
+            (
+                "height_m = 10.0",
+                "height_m = 500.0",
+                &[
+                    "mission 2 waypoints",
+                    "waypoint 0: found 500 m above home, expected 2 to 120 m (the fence)",
+                ],
+            ),
+            (
+                "aircraft = 9",
+                "aircraft = 9\ngps_noise_m = 11.0",
+                &["gps_noise_m: found 11, expected 0 to 10"],
+            ),
+            ("speed_m_s = 10.0", "speed_m_s = 21.0", &["speed_m_s: found 21, expected 0.5 to 20 m/s"]),
+            ("[2, ", "[1, ", &["mission 1 waypoints", "the mission has 1 waypoints, expected 2 to 600"]),
+            ("[2, ", "[601, ", &["mission.staircase.waypoints: found 601, expected 600 at most"]),
             ("repeat = 5", "repeat = 0", &["repeat: found 0"]),
             ("[swarm]", "[swarm", &["line"]),
         ] {
@@ -510,9 +520,15 @@ mod tests {
             (crowd, "[\"off\", \"mbcap\", \"mbcap-e\"]", "[]", &["own.variants: found none"]),
             (crowd, "[25, 50, 75, 100]", "[2600]", &["own.crowd", "start_distance_m: found 100"]),
             (crowd, "[25, 50, 75, 100]", "[129]", &["aircraft: found 129, expected 1 to 128"]),
-            (crowd, "waypoints = 100", "waypoints = 601", &["waypoints: found 601, expected 2 to 600"]),
+            (crowd, "waypoints = 100", "waypoints = 601", &["waypoints: found 601, expected 600 at most"]),
             (crowd, "linearity = 0.75", "linearity = 2.0", &["linearity: found 2"]),
-            (crowd, "height_m = 10.0", "height_m = 0.0", &["own.height_m: found 0"]),
+            (crowd, "height_m = 10.0", "height_m = 0.0", &["aircraft 1", "waypoint 0: found 0 m above home"]),
+            (
+                crowd,
+                "waypoints = 100",
+                "waypoints = 1",
+                &["aircraft 1", "found 1 waypoints, expected 2 to 600"],
+            ),
             (pairs, "wind_m_s = 5.8", "wind_m_s = 58.0", &["wind: found 58 m/s"]),
             (pairs, "[[-750, 0], [750, 0]]", "[[-750, 0]]", &["aircraft 1", "found 1 waypoints"]),
             (

@@ -81,7 +81,8 @@ fn flags_that_make_no_flight() {
         ("--formation", "spiral", &["spiral", "linear, matrix, circular"]),
         ("--channel", "wifi", &["wifi", "802.11a"]),
         ("--speed", "0", &["speed: found 0"]),
-        ("--speed-m-s", "NaN", &["NaN"]),
+        ("--speed-m-s", "NaN", &["speed_m_s: found NaN, expected 0.5 to 20 m/s"]),
+        ("--gps-noise-m", "11", &["gps_noise_m: found 11, expected 0 to 10"]),
         ("--distance-m", "-5", &["-5"]),
         ("--ground", "nowhere", &["nowhere"]),
     ] {

@@ -32,13 +32,9 @@ use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Lease, LeaseRequest,
     LogLine, MissionSummary, MissionUpload,
 };
+use wingbeat_protocol::Fence;
 
-use crate::{
-    lease::TTL_MS,
-    liveness::TaskWatchdog,
-    mission::{self, Limits},
-    stream,
-};
+use crate::{lease::TTL_MS, liveness::TaskWatchdog, mission, stream};
 
 /// The longest body: 600 waypoints with all their digits are 70 kB.
 const BODY_MAX: usize = 128 * 1024;
@@ -109,7 +105,7 @@ pub(crate) enum Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
     pub(crate) identity: Arc<Identity>,
-    pub(crate) limits: Limits,
+    pub(crate) fence: Fence,
     pub(crate) status: watch::Receiver<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Receiver<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
@@ -120,14 +116,14 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn new(
         identity: Identity,
-        limits: Limits,
+        fence: Fence,
         status: watch::Receiver<Arc<AircraftStatus>>,
         mission: watch::Receiver<Option<Arc<MissionUpload>>>,
         log: broadcast::Sender<LogLine>,
         requests: mpsc::Sender<Request>,
     ) -> Self {
         let streams = Arc::new(Semaphore::new(STREAMS_MAX));
-        Self { identity: Arc::new(identity), limits, status, mission, log, requests, streams }
+        Self { identity: Arc::new(identity), fence, status, mission, log, requests, streams }
     }
 
     /// Asks the driver and waits for its answer.
@@ -256,7 +252,7 @@ async fn get_mission(State(front): State<Front>) -> Result<Json<MissionUpload>, 
     responses(
         (status = 200, description = "It holds this mission now", body = MissionSummary),
         (status = 400, description = "Not a mission that may be flown", body = ApiError),
-        (status = 409, description = "The state forbids it", body = ApiError),
+        (status = 409, description = "The state forbids it, or the protocol does not fly such a mission", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
@@ -264,7 +260,7 @@ async fn put_mission(
     State(front): State<Front>,
     Body(mission): Body<MissionUpload>,
 ) -> Result<Json<MissionSummary>, Refusal> {
-    mission::check(&mission, &front.limits)
+    mission::check(&mission, &front.fence)
         .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem.to_string()))?;
     match front.ask(|reply| Request::Mission { mission, reply }).await? {
         Ok(summary) => Ok(Json(summary)),

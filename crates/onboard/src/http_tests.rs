@@ -59,12 +59,12 @@ fn bench(queue: usize) -> Bench {
         api_version: 1,
         protocol: "muscop".into(),
     };
-    let limits = Limits { height_least_m: 2.0, height_most_m: 120.0 };
+    let fence = Fence { height_least_m: 2.0, height_most_m: 120.0, distance_most_m: f64::INFINITY };
     let (status, status_receiver) = watch::channel(aircraft(StateId::Start, 0));
     let (mission, mission_receiver) = watch::channel(None);
     let (log, _) = broadcast::channel(4);
     let (sender, requests) = mpsc::channel(queue);
-    let front = Front::new(identity, limits, status_receiver, mission_receiver, log, sender);
+    let front = Front::new(identity, fence, status_receiver, mission_receiver, log, sender);
     Bench { front, requests, status, mission }
 }
 
@@ -210,7 +210,8 @@ async fn a_mission_is_checked_given_and_read_back() {
     let (code, body) = bench.ask("PUT", paths::MISSION, JSON, serde_json::to_string(&high).unwrap()).await;
     let message = error_of(&body).message;
     assert!(
-        code == 400 && message.starts_with("waypoints[1].height_m: found 121, expected 2 to 120"),
+        code == 400
+            && message.starts_with("waypoint 1: found 121 m above home, expected 2 to 120 m (the fence)"),
         "{message}"
     );
     // JSON has no NaN, and 1e999 is none either.

@@ -56,6 +56,7 @@ use tokio::{
 use wingbeat_agent::Agent;
 use wingbeat_api::{AircraftStatus, Identity, LogLine};
 use wingbeat_link::Endpoint;
+use wingbeat_protocol::Fence;
 pub use wingbeat_radio::{Clock, ClockError, Radio};
 
 use crate::{
@@ -140,7 +141,7 @@ pub struct Handle {
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
     let Config { name, autopilot, http, agent, gateway, guard, seed } = config;
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
-    let limits = mission::Limits { height_least_m, height_most_m };
+    let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
@@ -210,7 +211,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .serving(gateway);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
-    let front = Front::new(identity.clone(), limits, status.clone(), mission, log.clone(), requests);
+    let front = Front::new(identity.clone(), fence, status.clone(), mission, log.clone(), requests);
     // Answers and events are small, and a client waits for them.
     let listener = http::Watched::new(listener, liveness.task("HTTP server", http::TURN_MAX))
         .tap_io(|stream| drop(stream.set_nodelay(true)));

@@ -1,21 +1,14 @@
 //! Which missions an aircraft takes over HTTP. The ground reads files and checks them against its own
-//! limits; the aircraft checks again against its own.
+//! limits; the aircraft checks again against its own. The number of waypoints is judged by the protocol that flies them.
 
 use wingbeat_api::{MissionEnd, MissionUpload, mission::HOLD_MAX_S};
 use wingbeat_geo::{Position, PositionError};
-use wingbeat_protocol::ROUTE_MAX;
+use wingbeat_protocol::{Fence, FenceError};
+
+use crate::status;
 
 /// The longest name, in characters.
 const NAME_MAX: usize = 64;
-
-/// The heights that this aircraft may fly at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
-    /// Lowest waypoint, metres above home.
-    pub height_least_m: f64,
-    /// Highest waypoint, metres above home: the fence.
-    pub height_most_m: f64,
-}
 
 /// Why a mission is not taken. The message names the field, what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -23,9 +16,6 @@ pub enum Problem {
     /// The name is too long, empty, or holds control characters.
     #[error("name: found {0:?}, expected 1 to {NAME_MAX} characters without control characters")]
     Name(String),
-    /// No waypoint, or too many.
-    #[error("waypoints: found {0}, expected 1 to {ROUTE_MAX}")]
-    Count(usize),
     /// Not on earth.
     #[error("waypoints[{index}]: found {cause}, expected a place on earth")]
     Place {
@@ -35,17 +25,8 @@ pub enum Problem {
         cause: PositionError,
     },
     /// Outside the fence.
-    #[error("waypoints[{index}].height_m: found {found}, expected {least} to {most} (the fence)")]
-    Height {
-        /// Which waypoint, from 0.
-        index: usize,
-        /// The value that was found.
-        found: f64,
-        /// Lowest.
-        least: f64,
-        /// Highest.
-        most: f64,
-    },
+    #[error(transparent)]
+    Fence(#[from] FenceError),
     /// Not a time that a flight controller can hold for.
     #[error("waypoints[{index}].hold_s: found {found}, expected 0 to {HOLD_MAX_S} s")]
     Hold {
@@ -70,32 +51,30 @@ pub enum Problem {
     Landing(PositionError),
 }
 
-/// Checks everything that needs no home position; how far a waypoint is from home is the agent's to judge.
+/// Checks everything that needs no home position; how far a waypoint is from home is the agent's to judge, so `fence`
+/// has no bound on it.
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn check(mission: &MissionUpload, limits: &Limits) -> Result<(), Problem> {
+pub fn check(mission: &MissionUpload, fence: &Fence) -> Result<(), Problem> {
     let name = &mission.name;
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
         return Err(Problem::Name(name.chars().take(NAME_MAX + 1).collect()));
     }
-    if mission.waypoints.is_empty() || mission.waypoints.len() > ROUTE_MAX {
-        return Err(Problem::Count(mission.waypoints.len()));
-    }
+    let mut first = None;
     for (index, item) in mission.waypoints.iter().enumerate() {
-        Position::from_degrees(item.latitude_deg, item.longitude_deg, 0.0)
+        let position = Position::from_degrees(item.latitude_deg, item.longitude_deg, item.height_m)
             .map_err(|cause| Problem::Place { index, cause })?;
-        let (least, most) = (limits.height_least_m, limits.height_most_m);
-        // A height that is not a number is in no range.
-        if !(least..=most).contains(&item.height_m) {
-            return Err(Problem::Height { index, found: item.height_m, least, most });
-        }
+        first.get_or_insert(position);
         if !(0.0..=HOLD_MAX_S).contains(&item.hold_s) {
             return Err(Problem::Hold { index, found: item.hold_s });
         }
         if let Some(found) = item.speed_m_s.filter(|speed_m_s| !is_speed(*speed_m_s)) {
             return Err(Problem::Speed { of: format!("waypoints[{index}].speed_m_s"), found });
         }
+    }
+    if let Some(first) = first {
+        fence.check(first, &status::route(&mission.waypoints))?;
     }
     if let Some(found) =
         mission.take_off_height_m.filter(|height_m| !height_m.is_finite() || *height_m <= 0.0)
@@ -122,10 +101,12 @@ fn is_speed(speed_m_s: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use wingbeat_api::MissionItem;
+    use wingbeat_protocol::{Configuration as _, Protocol as _, ROUTE_MAX, mission};
+    use wingbeat_wire::VehicleId;
 
     use super::*;
 
-    const LIMITS: Limits = Limits { height_least_m: 2.0, height_most_m: 120.0 };
+    const FENCE: Fence = Fence { height_least_m: 2.0, height_most_m: 120.0, distance_most_m: f64::INFINITY };
 
     fn with(latitude_deg: f64, longitude_deg: f64, height_m: f64) -> MissionUpload {
         let good = MissionItem::at(39.48, -0.34, 20.0);
@@ -135,7 +116,12 @@ mod tests {
     #[test]
     fn a_mission_within_the_limits_is_taken() {
         for height_m in [2.0, 20.0, 120.0] {
-            assert_eq!(check(&with(-90.0, 180.0, height_m), &LIMITS), Ok(()));
+            assert_eq!(check(&with(-90.0, 180.0, height_m), &FENCE), Ok(()));
+        }
+        // The protocol's to judge.
+        for count in [0, 1, ROUTE_MAX + 1] {
+            let waypoints = vec![MissionItem::at(39.48, -0.34, 20.0); count];
+            assert_eq!(check(&MissionUpload::new("some", waypoints), &FENCE), Ok(()));
         }
     }
 
@@ -145,7 +131,13 @@ mod tests {
         let document = include_str!("../../../docs/openapi/wingbeatd.json");
         let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
         let upload = &document["components"]["schemas"]["MissionUpload"];
-        assert_eq!(upload["properties"]["waypoints"]["maxItems"], ROUTE_MAX);
+        let waypoints = &upload["properties"]["waypoints"];
+        assert_eq!((&waypoints["minItems"], &waypoints["maxItems"]), (&2.into(), &ROUTE_MAX.into()));
+        for (count, taken) in [(1, false), (2, true), (ROUTE_MAX, true), (ROUTE_MAX + 1, false)] {
+            let mut protocol = mission::Config::new(VehicleId(1)).begin(1, wingbeat_geo::Instant::ZERO);
+            let route = status::route(&vec![MissionItem::at(39.48, -0.34, 20.0); count]);
+            assert_eq!(protocol.set_mission(&route).is_ok(), taken, "{count}");
+        }
     }
 
     #[test]
@@ -153,7 +145,7 @@ mod tests {
         let with = |change: &dyn Fn(&mut MissionUpload)| {
             let mut upload = with(39.48, -0.34, 20.0);
             change(&mut upload);
-            check(&upload, &LIMITS).err().map(|problem| problem.to_string())
+            check(&upload, &FENCE).err().map(|problem| problem.to_string())
         };
         for (hold_s, taken) in
             [(0.0, true), (65_535.0, true), (65_536.0, false), (-1.0, false), (f64::NAN, false)]
@@ -189,26 +181,15 @@ mod tests {
             (with(0.0, -180.5, 20.0), "waypoints[1]: found longitude -180.5"),
             (with(f64::NAN, 0.0, 20.0), "waypoints[1]: found latitude NaN"),
             (with(0.0, f64::INFINITY, 20.0), "waypoints[1]: found longitude inf"),
-            (with(0.0, 0.0, 120.1), "waypoints[1].height_m: found 120.1, expected 2 to 120"),
-            (with(0.0, 0.0, 1.9), "waypoints[1].height_m: found 1.9"),
-            (with(0.0, 0.0, f64::NAN), "waypoints[1].height_m: found NaN"),
-            (with(0.0, 0.0, f64::NEG_INFINITY), "waypoints[1].height_m: found -inf"),
-            (
-                MissionUpload { waypoints: vec![], ..with(0.0, 0.0, 20.0) },
-                "waypoints: found 0, expected 1 to 600",
-            ),
-            (
-                MissionUpload {
-                    waypoints: vec![with(0.0, 0.0, 20.0).waypoints[0]; 601],
-                    ..with(0.0, 0.0, 20.0)
-                },
-                "waypoints: found 601",
-            ),
+            (with(0.0, 0.0, 120.5), "waypoint 1: found 120.5 m above home, expected 2 to 120 m (the fence)"),
+            (with(0.0, 0.0, 1.9), "waypoint 1: found 1.9"),
+            (with(0.0, 0.0, f64::NAN), "waypoints[1]: found altitude NaN"),
+            (with(0.0, 0.0, f64::NEG_INFINITY), "waypoints[1]: found altitude -inf"),
             (MissionUpload { name: String::new(), ..with(0.0, 0.0, 20.0) }, "name: found \"\""),
             (MissionUpload { name: "x".repeat(65), ..with(0.0, 0.0, 20.0) }, "name: found"),
             (MissionUpload { name: "a\nb".into(), ..with(0.0, 0.0, 20.0) }, "name: found \"a\\nb\""),
         ] {
-            let message = check(&mission, &LIMITS).expect_err(expected).to_string();
+            let message = check(&mission, &FENCE).expect_err(expected).to_string();
             assert!(message.starts_with(expected) && message.contains("expected"), "{message}");
         }
     }

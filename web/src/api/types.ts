@@ -619,7 +619,10 @@ export interface components {
              * @description Height above home at which the take-off ends, metres; absent where the mission states none.
              */
             take_off_height_m?: number | null;
-            /** @description Waypoints: those of the centre in a swarm, otherwise the aircraft's own. */
+            /**
+             * @description Waypoints: those of the centre in a swarm, otherwise the aircraft's own. Sweep takes exactly 3, the corners of
+             *     its area.
+             */
             waypoints: components["schemas"]["MissionItem"][];
         };
         /** @description Position and motion. */

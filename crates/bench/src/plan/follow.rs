@@ -54,8 +54,6 @@ impl Follow {
             (0.0..=30.0).contains(&noise_deg),
             "follow.heading_noise_deg: found {noise_deg}, expected 0 to 30"
         );
-        let noise_m = self.gps_noise_m;
-        ensure!((0.0..=10.0).contains(&noise_m), "follow.gps_noise_m: found {noise_m}, expected 0 to 10");
         let mut all = Vec::new();
         for series in &self.series {
             for ((formation, &aircraft), (&distance_m, &refresh_ms)) in
@@ -76,7 +74,7 @@ impl Follow {
                     ..FollowTask::new()
                 };
                 let mut scenario = Scenario::new(&series.name, Task::Follow(task));
-                scenario.gps_noise_m = noise_m;
+                scenario.gps_noise_m = self.gps_noise_m;
                 all.push(scenario);
             }
         }

@@ -203,8 +203,6 @@ impl Kind for FollowTask {
             (2..=most).contains(&aircraft),
             "aircraft: found {aircraft}, expected 2 to {most}: a leader and followers"
         );
-        let speed = self.speed_m_s;
-        ensure!((0.5..=20.0).contains(&speed), "speed_m_s: found {speed}, expected 0.5 to 20");
         self.formation().context("formation")?;
         scenario.check_agent(0)
     }

@@ -16,11 +16,12 @@ pub mod own;
 mod route;
 pub mod swarm;
 
-use anyhow::{Context, Result, ensure};
-use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig};
+use anyhow::{Context, Result, bail, ensure};
+use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
+use wingbeat_protocol::{ConfigError, Fence};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
 use wingbeat_sim::motion::WindParameters;
@@ -263,16 +264,28 @@ impl Scenario {
         ensure!((1..=most).contains(&found), "aircraft: found {found}, expected 1 to {most}");
         let wind = self.wind.speed_m_s;
         ensure!((0.0..=30.0).contains(&wind), "wind: found {wind} m/s, expected 0 to 30");
+        let noise_m = self.gps_noise_m;
+        ensure!((0.0..=10.0).contains(&noise_m), "gps_noise_m: found {noise_m}, expected 0 to 10");
         self.kind().check(self)
     }
 
-    fn check_route(&self, index: usize) -> Result<()> {
-        let kind = self.kind();
-        route::check(&self.name, kind.route(index), kind.speed_m_s(index))
-    }
-
+    /// Refuses a configuration and a mission that the aircraft itself refuses.
     fn check_agent(&self, index: usize) -> Result<()> {
-        Agent::new(self.agent_config(index), 0, Instant::ZERO).map(|_| ()).context("configuration")
+        let kind = self.kind();
+        ConfigError::speed("speed_m_s", kind.speed_m_s(index))?;
+        let config = self.agent_config(index);
+        let (height_least_m, height_most_m) = config.coordination.heights_m();
+        let mut agent = Agent::new(config, 0, Instant::ZERO).context("configuration")?;
+        let Some(points) = kind.mission_for(index) else { return Ok(()) };
+        let mut outputs = Outputs::default();
+        agent.handle(Instant::ZERO, Input::Mission(points), &mut outputs);
+        if let Some(Reply::Refused(why)) = outputs.reply {
+            bail!("mission {}: {why}", self.name);
+        }
+        // An aircraft on the ground judges the distance too; here only the heights are known.
+        let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
+        fence.check(position(points[0]), points).with_context(|| format!("mission {}", self.name))?;
+        route::check(&self.name, kind.route(index))
     }
 
     /// The id of an aircraft; the first is a swarm's master, the last has the right of way.

@@ -97,7 +97,6 @@ impl Kind for SwarmTask {
     }
 
     fn check(&self, scenario: &Scenario) -> Result<()> {
-        scenario.check_route(0)?;
         let walk_s = self.clock_walk_s;
         ensure!((0.0..=0.1).contains(&walk_s), "clock walk: found {walk_s} s, expected 0 to 0.1");
         self.formation().context("formation")?;
