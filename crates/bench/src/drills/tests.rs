@@ -109,18 +109,17 @@ fn a_target_right_after_a_hold_is_flown_to() {
         }
         let mut drill = Drill::new(Kind::FollowLeaderSilent, script, seed).unwrap();
         let mut resumed: Vec<(usize, Instant)> = vec![];
-        let (mut read, mut lost) = (0, [false; AIRCRAFT]);
+        let mut before = [StateId::Start; AIRCRAFT];
         while drill.run.sky.world.now() < Instant::from_secs(150) {
             drill.step();
             let world = &drill.run.sky.world;
-            for line in &world.log()[read..] {
-                let was_lost = &mut lost[line.vehicle];
-                if line.entry.text.starts_with("Following") && std::mem::take(was_lost) {
-                    resumed.push((line.vehicle, line.at));
+            for (vehicle, before) in before.iter_mut().enumerate() {
+                let state = world.agent_of(vehicle).view().state;
+                if (*before, state) == (StateId::LeaderLost, StateId::Following) {
+                    resumed.push((vehicle, world.now()));
                 }
-                *was_lost |= line.entry.text.starts_with("LeaderLost");
+                *before = state;
             }
-            read = world.log().len();
             // A heartbeat is a second away at most, and the next refresh five.
             let now = world.now();
             resumed.retain(|&(i, at)| {
