@@ -29,7 +29,7 @@ use crate::{
     Telemetry, Text, View, push, text,
 };
 
-/// Nearer than this to the last waypoint the route is flown, metres.
+/// Nearer than this to the last waypoint the route is flown (reference), metres.
 pub const AT_THE_END_M: f64 = 2.0;
 /// An aircraft that has stood on its last leg for so long goes no farther: the report that the last waypoint was
 /// reached comes once, over a line that may lose it.

@@ -7,12 +7,10 @@
 use wingbeat_geo::{DVec2, DVec3};
 
 use super::config::{BrakeFit, Horizon, Prediction, Projection};
+use crate::flight::AT_THE_END_M;
 
 /// Locations in one beacon: the current one and at most 58 more (the reference's datagram holds 59).
 pub const LOCATIONS_MAX: usize = 59;
-
-/// Nearer than this to the last waypoint, the mission is over (the reference's program), metres.
-pub const AT_THE_END_M: f64 = 2.0;
 
 /// Locations, the current one first.
 pub type Locations = heapless::Vec<DVec3, LOCATIONS_MAX>;
