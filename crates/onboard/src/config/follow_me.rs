@@ -22,6 +22,7 @@ pub struct FollowMe {
     pub distance_m: Option<f64>,
     pub height_m: Option<f64>,
     pub refresh_ms: Option<Milliseconds>,
+    pub lands_below_percent: Option<f64>,
     pub turn_m_s: Option<f64>,
     pub leader_timeout_s: Option<Seconds>,
     pub leader_lost: Option<Choice<LeaderLost>>,
@@ -34,6 +35,7 @@ pub struct FollowMe {
     pub silence_ms: Option<Milliseconds>,
     pub arrival_period_ms: Option<Milliseconds>,
     pub arrival_m: Option<f64>,
+    pub arrival_height_m: Option<f64>,
     pub time_to_live_ms: Option<Milliseconds>,
     pub hold_before_landing_ms: Option<Milliseconds>,
 }
@@ -57,6 +59,7 @@ impl FollowMe {
     pub fn apply(&self, config: &mut Config) {
         set(&mut config.height_m, self.height_m);
         set(&mut config.refresh, self.refresh_ms);
+        set(&mut config.lands_below_percent, self.lands_below_percent);
         set(&mut config.turn_m_s, self.turn_m_s);
         set(&mut config.leader_timeout, self.leader_timeout_s);
         choose(&mut config.leader_lost, self.leader_lost);
@@ -71,6 +74,7 @@ impl FollowMe {
         set(&mut swarm.silence, self.silence_ms);
         set(&mut swarm.arrival_period, self.arrival_period_ms);
         set(&mut swarm.arrival_m, self.arrival_m);
+        swarm.arrival_height_m = self.arrival_height_m.or(swarm.arrival_height_m);
         set(&mut swarm.time_to_live, self.time_to_live_ms);
         set(&mut swarm.hold_before_landing, self.hold_before_landing_ms);
     }

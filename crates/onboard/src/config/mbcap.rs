@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use wingbeat_protocol::mbcap::Config;
-use wingbeat_protocol::mbcap::config::{BrakeFit, Deadlock, Horizon};
+use wingbeat_protocol::mbcap::config::{BrakeFit, Deadlock, Horizon, SafeDistance};
 use wingbeat_wire::VehicleId;
 
 use super::ConfigError;
@@ -21,6 +21,9 @@ pub struct Mbcap {
     pub prediction_hop_s: Option<f64>,
     pub horizon_s: Option<f64>,
     pub reaction_distance_m: Option<f64>,
+    pub acceleration_newest_percent: Option<f64>,
+    pub acceleration_dead_band_m_s2: Option<f64>,
+    pub moving_m_s: Option<f64>,
     pub brake: Option<Choice<BrakeFit>>,
     pub gps_error_m: Option<f64>,
     pub reaction_s: Option<f64>,
@@ -37,6 +40,8 @@ pub struct Mbcap {
     pub deadlock_ms: Option<Milliseconds>,
     pub third_party_wait_ms: Option<Milliseconds>,
     pub safe_distance_m: Option<f64>,
+    pub curve_error_m: Option<f64>,
+    pub aside_error_m: Option<f64>,
     pub stopped_m_s: Option<f64>,
     pub stop_ms: Option<Milliseconds>,
     pub calm_ms: Option<Milliseconds>,
@@ -80,6 +85,8 @@ impl Mbcap {
             ("mbcap.reaction_s", self.reaction_s.is_some()),
             ("mbcap.loss_s", self.loss_s.is_some()),
             ("mbcap.braking_m_s2", self.braking_m_s2.is_some()),
+            ("mbcap.curve_error_m", self.curve_error_m.is_some()),
+            ("mbcap.aside_error_m", self.aside_error_m.is_some()),
         ];
         let others: &[(&str, bool)] = match config.prediction.horizon {
             Horizon::Fixed { .. } => &of_mbcap_e,
@@ -95,6 +102,9 @@ impl Mbcap {
         set(&mut config.beacons_per_prediction, self.beacons_per_prediction);
         set(&mut config.beacon_validity, self.beacon_validity_ms);
         set(&mut config.prediction.hop_s, self.prediction_hop_s);
+        set(&mut config.prediction.filter.newest_percent, self.acceleration_newest_percent);
+        set(&mut config.prediction.filter.dead_band_m_s2, self.acceleration_dead_band_m_s2);
+        set(&mut config.prediction.moving_m_s, self.moving_m_s);
         match &mut config.prediction.horizon {
             Horizon::Fixed { time_s, distance_m } => {
                 set(time_s, self.horizon_s);
@@ -105,13 +115,16 @@ impl Mbcap {
                 set(gps_error_m, self.gps_error_m);
                 set(reaction_s, self.reaction_s);
                 set(loss_s, self.loss_s);
-                if self.gps_error_m.is_some() {
-                    config.safe_distance_m = Config::safe_distance_m(*gps_error_m);
-                }
                 config.prediction.braking_m_s2 = self.braking_m_s2.or(config.prediction.braking_m_s2);
             }
         }
-        set(&mut config.safe_distance_m, self.safe_distance_m);
+        if let SafeDistance::ByErrors { curve_m, aside_m } = &mut config.safe_distance {
+            set(curve_m, self.curve_error_m);
+            set(aside_m, self.aside_error_m);
+        }
+        if let Some(distance_m) = self.safe_distance_m {
+            config.safe_distance = SafeDistance::Fixed(distance_m);
+        }
         set(&mut config.risk.distance_m, self.risk_distance_m);
         set(&mut config.risk.height_m, self.risk_height_m);
         set(&mut config.risk.time_s, self.risk_time_s);

@@ -30,6 +30,7 @@ pub struct Muscop {
     pub silence_ms: Option<Milliseconds>,
     pub arrival_period_ms: Option<Milliseconds>,
     pub arrival_m: Option<f64>,
+    pub arrival_height_m: Option<f64>,
     pub time_to_live_ms: Option<Milliseconds>,
     pub hold_before_landing_ms: Option<Milliseconds>,
 }
@@ -65,6 +66,7 @@ impl Muscop {
         set(&mut swarm.silence, self.silence_ms);
         set(&mut swarm.arrival_period, self.arrival_period_ms);
         set(&mut swarm.arrival_m, self.arrival_m);
+        swarm.arrival_height_m = self.arrival_height_m.or(swarm.arrival_height_m);
         set(&mut swarm.time_to_live, self.time_to_live_ms);
         set(&mut swarm.hold_before_landing, self.hold_before_landing_ms);
     }

@@ -23,6 +23,8 @@ pub struct Config {
     pub height_m: f64,
     /// Period at which the leader broadcasts its position (thesis 7.3.3: 1000 ms).
     pub refresh: Duration,
+    /// Below this part of [`Config::height_m`] the leader lands, per cent (reference: half).
+    pub lands_below_percent: f64,
     /// How fast the outermost slot moves at most because the formation turns (leader's), metres per second;
     /// infinite turns with every turn of the nose, as published. A pilot turns the nose faster than any follower can
     /// fly around the leader: after half a turn in one step every follower would fly straight through the leader.
@@ -75,6 +77,7 @@ impl Config {
             swarm,
             height_m: 19.0,
             refresh: Duration::from_secs(1),
+            lands_below_percent: 50.0,
             turn_m_s: 3.0,
             leader_timeout: Duration::from_secs(2),
             leader_lost: LeaderLost::default(),
@@ -119,6 +122,7 @@ impl Configuration for Config {
         // At a shorter period followers fall behind without bound.
         let least_ms = if self.accepts_close { REFRESH_LEAST_CLOSE_MS } else { REFRESH_LEAST_MS };
         ConfigError::period("refresh_ms", self.refresh, least_ms, 5_000)?;
+        ConfigError::range("lands_below_percent", self.lands_below_percent, 10.0, 90.0)?;
         // Infinite turns as published.
         if self.turn_m_s != f64::INFINITY {
             ConfigError::range("turn_m_s", self.turn_m_s, 0.1, 20.0)?;

@@ -14,8 +14,6 @@ use crate::{Action, Actions, Command, EndFlight, Input, Order, StateId, Telemetr
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
 const AT_HEIGHT: f64 = 0.95;
-/// Below this part of it the leader lands (reference).
-const LANDS_BELOW: f64 = 0.5;
 /// Higher than this above home no aircraft stands on the ground: three deviations of a height.
 const UP_M: f64 = 1.0;
 /// Motors that run for longer have flown, however low: ArduCopter stops them 10 s after they stood (DISARM_DELAY).
@@ -152,7 +150,9 @@ impl Guidance {
         let is_armed = swarm.ownship().is_armed();
         let (height_m, is_in_land) =
             swarm.ownship().telemetry().map_or((0.0, false), |own| (own.height_m, own.landing));
-        let lands = is_in_land || !is_armed || height_m < LANDS_BELOW * self.config.height_m;
+        let lands = is_in_land
+            || !is_armed
+            || height_m < self.config.lands_below_percent / 100.0 * self.config.height_m;
         let descending =
             Transition::to(State::Flying(GuidanceState::Descending { until: now + LANDING_CALL }));
         match flight {

@@ -706,3 +706,17 @@ fn a_mission_is_refused() {
     let mut rig = Rig::new(2, Layout::Linear, USUAL);
     assert!(rig.craft[0].follow.set_mission(&[]).unwrap_err().to_string().contains("flies no mission"));
 }
+
+#[test]
+fn follow_13_below_which_height_the_leader_lands_is_configured() {
+    for (change, lands) in [(USUAL, false), (|c: &mut Config| c.lands_below_percent = 80.0, true)] {
+        let mut rig = Rig::new(3, Layout::Linear, change);
+        rig.lead();
+        // 13 m of 19 m.
+        rig.leader_m_s = DVec3::Z * -2.0;
+        rig.until("the descent", 20, |r| r.craft[0].at.z <= 13.0);
+        rig.leader_m_s = DVec3::ZERO;
+        rig.run(2);
+        assert_eq!(rig.state(0) == StateId::Landing, lands);
+    }
+}

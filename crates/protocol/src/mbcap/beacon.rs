@@ -4,7 +4,7 @@ use heapless::Vec;
 use wingbeat_geo::{DVec2, DVec3, Instant, Position};
 use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message};
 
-use super::predict::{self, Locations, Moving, STANDING_M_S, Track, Waypoints};
+use super::predict::{self, Locations, Moving, Track, Waypoints};
 use super::{Local, LocalRoute, Mbcap, State, flying};
 use crate::{Action, Actions, EndFlight, REPORT_HOLDS, push};
 
@@ -66,7 +66,7 @@ impl Mbcap {
                 }
             }
             Avoidance::Normal | Avoidance::MovingAside | Avoidance::Overtaking | Avoidance::EmergencyLand
-                if speed_m_s < STANDING_M_S =>
+                if speed_m_s < self.config.prediction.moving_m_s =>
             {
                 locations.extend([here]);
             }
@@ -95,7 +95,9 @@ impl Mbcap {
     /// Sends a beacon; every few of them with a new prediction.
     pub(super) fn broadcast(&mut self, now: Instant, out: &mut Actions) {
         let state = self.flight.state();
-        let Some(shown) = shown(state, self.flight.speed_m_s() < STANDING_M_S) else { return };
+        let Some(shown) = shown(state, self.flight.speed_m_s() < self.config.prediction.moving_m_s) else {
+            return;
+        };
         let (Some(local), true) = (&self.local, self.flight.is_armed()) else {
             return;
         };

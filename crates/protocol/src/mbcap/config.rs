@@ -13,10 +13,6 @@ const BEACON_PERIOD_LEAST_MS: u64 = 100;
 const _: () = assert!(2 * (1_000 / BEACON_PERIOD_LEAST_MS) <= super::neighbours::STORM_BEACONS as u64);
 /// A longer wait for one peer is a mistake.
 const WAIT_MOST_MS: u64 = 600_000;
-/// Error of a curve flown at its waypoint (thesis equation 5.5), metres.
-const CURVE_ERROR_M: f64 = 1.5;
-/// Error of the flight to the position aside (thesis equation 5.5), metres.
-const PRECISION_M: f64 = 1.0;
 
 /// Which of the two fits of figure 5.12 gives the braking distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -71,8 +67,44 @@ pub struct Prediction {
     pub projection: Projection,
     /// Whether the filtered acceleration counts (alternative 3).
     pub accelerates: bool,
+    /// The filter of the acceleration.
+    pub filter: Filter,
+    /// Slower than this only the current location is broadcast, metres per second (thesis section 5.1.3).
+    pub moving_m_s: f64,
     /// Braking harder than this (negative, m/s²), only the current location is broadcast.
     pub braking_m_s2: Option<f64>,
+}
+
+/// How the acceleration is filtered (thesis equation 5.1).
+///
+/// The thesis prints a minus before (1 − α) and a dead band of 0.1 m/s²; its program adds, and uses 0.2.
+/// A filter with the printed sign oscillates, so the program is followed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Filter {
+    /// α: the share of the newest acceleration, per cent.
+    pub newest_percent: f64,
+    /// A lower acceleration counts as none, metres per second squared.
+    pub dead_band_m_s2: f64,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { newest_percent: 20.0, dead_band_m_s2: 0.2 }
+    }
+}
+
+/// What gives the distance from the peer's path that is safe to wait at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SafeDistance {
+    /// This many metres.
+    Fixed(f64),
+    /// Equation 5.5: both GNSS errors ([`Horizon::BySpeed`]) and these two.
+    ByErrors {
+        /// Error of a curve flown at its waypoint, metres.
+        curve_m: f64,
+        /// Error of the flight to the position aside, metres.
+        aside_m: f64,
+    },
 }
 
 /// When two predictions are a risk.
@@ -129,8 +161,8 @@ pub struct Config {
     pub deadlock: Deadlock,
     /// Time for which the deadlock time is suspended at most, while the peer has a conflict with a third aircraft.
     pub turn: Duration,
-    /// Distance from the peer's path that is safe to wait at, metres.
-    pub safe_distance_m: f64,
+    /// Distance from the peer's path that is safe to wait at.
+    pub safe_distance: SafeDistance,
     /// Whether a curve of the peer widens that (MBCAP-e, figure 5.18).
     pub curves: Option<CurveFit>,
     /// Whether overtaking ends only `risk.distance_m` beyond the peer (MBCAP-e).
@@ -173,7 +205,7 @@ impl Deadlock {
         match self {
             Self::Fixed(timeout) => timeout,
             Self::BySpeed { least, base, distance_m } => {
-                let flight_s = 2.0 * distance_m / planned_speed_m_s.max(super::predict::STANDING_M_S);
+                let flight_s = 2.0 * distance_m / planned_speed_m_s.max(super::predict::LEAST_M_S);
                 least.max(base + Duration::from_millis((flight_s * 1e3) as u64))
             }
         }
@@ -215,6 +247,8 @@ impl Config {
                 hop_s: 0.5,
                 projection: Projection::Leg,
                 accelerates: true,
+                filter: Filter::default(),
+                moving_m_s: 1.0,
                 braking_m_s2: None,
             },
             risk: Risk { distance_m: 20.0, height_m: 50.0, time_s: 0.5, standing_at_any_time: false },
@@ -233,7 +267,7 @@ impl Config {
                 distance_m: 90.0,
             },
             turn: Duration::from_secs(600),
-            safe_distance_m: 20.0,
+            safe_distance: SafeDistance::Fixed(20.0),
             curves: None,
             overtake_beyond: false,
             landing_is_out: false,
@@ -247,13 +281,12 @@ impl Config {
 
     /// Thesis section 5.3, with the reference implementation's numbers.
     pub fn mbcap_e() -> Self {
-        let gps_error_m = 2.5;
         Self {
             name: "mbcap-e",
             prediction: Prediction {
                 horizon: Horizon::BySpeed {
                     brake: BrakeFit::Later,
-                    gps_error_m,
+                    gps_error_m: 2.5,
                     reaction_s: 1.0,
                     loss_s: 2.0,
                 },
@@ -265,7 +298,7 @@ impl Config {
             check_period: Duration::from_secs(1),
             recheck: Duration::from_secs(5),
             deadlock: Deadlock::Fixed(Duration::from_secs(120)),
-            safe_distance_m: Self::safe_distance_m(gps_error_m),
+            safe_distance: SafeDistance::ByErrors { curve_m: 1.5, aside_m: 1.0 },
             curves: Some(CurveFit::Corrected),
             overtake_beyond: true,
             landing_is_out: true,
@@ -277,9 +310,18 @@ impl Config {
 }
 
 impl Config {
-    /// Thesis equation 5.5: both GNSS errors, the curve's and the position's.
-    pub fn safe_distance_m(gps_error_m: f64) -> f64 {
-        2.0 * gps_error_m + CURVE_ERROR_M + PRECISION_M
+    /// Distance from the peer's path that is safe to wait at, metres.
+    pub fn safe_distance_m(&self) -> f64 {
+        match self.safe_distance {
+            SafeDistance::Fixed(distance_m) => distance_m,
+            SafeDistance::ByErrors { curve_m, aside_m } => {
+                let gps_error_m = match self.prediction.horizon {
+                    Horizon::Fixed { .. } => 0.0,
+                    Horizon::BySpeed { gps_error_m, .. } => gps_error_m,
+                };
+                2.0 * gps_error_m + curve_m + aside_m
+            }
+        }
     }
 
     /// Where waypoints may lie.
@@ -311,6 +353,9 @@ impl Prediction {
                 ConfigError::range("loss_s", loss_s, 0.0, 20.0)?;
             }
         }
+        ConfigError::range("acceleration_newest_percent", self.filter.newest_percent, 1.0, 100.0)?;
+        ConfigError::range("acceleration_dead_band_m_s2", self.filter.dead_band_m_s2, 0.0, 5.0)?;
+        ConfigError::range("moving_m_s", self.moving_m_s, 0.1, 5.0)?;
         match self.braking_m_s2 {
             None => Ok(()),
             Some(braking_m_s2) => ConfigError::range("braking_m_s2", braking_m_s2, -10.0, -0.1),
@@ -346,7 +391,11 @@ impl Configuration for Config {
         ConfigError::period("recheck_ms", self.recheck, 0, WAIT_MOST_MS)?;
         ConfigError::wait("deadlock_ms", self.deadlock.timeout(self.planned_speed_m_s), 10_000)?;
         ConfigError::wait("third_party_wait_ms", self.turn, 1_000)?;
-        ConfigError::distance("safe_distance_m", self.safe_distance_m)?;
+        if let SafeDistance::ByErrors { curve_m, aside_m } = self.safe_distance {
+            ConfigError::range("curve_error_m", curve_m, 0.0, 50.0)?;
+            ConfigError::range("aside_error_m", aside_m, 0.0, 50.0)?;
+        }
+        ConfigError::distance("safe_distance_m", self.safe_distance_m())?;
         ConfigError::range("stopped_m_s", self.stopped_m_s, 0.05, 5.0)?;
         ConfigError::period("calm_ms", self.calm, 0, WAIT_MOST_MS)?;
         ConfigError::period("stop_ms", self.stop, 0, WAIT_MOST_MS)?;
@@ -354,5 +403,47 @@ impl Configuration for Config {
     }
     fn begin(&self, seed: u64, now: Instant) -> Mbcap {
         Mbcap::new(self.clone(), seed, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(change: impl Fn(&mut Config)) -> Result<f64, &'static str> {
+        let mut config = Config { me: VehicleId(1), ..Config::mbcap_e() };
+        change(&mut config);
+        config.check().map(|()| config.safe_distance_m()).map_err(|error| error.key)
+    }
+
+    #[test]
+    fn mbcap_06_the_safe_distance_is_that_of_equation_5_5_unless_one_is_given() {
+        assert_eq!((Config::mbcap().safe_distance_m(), checked(|_| {})), (20.0, Ok(7.5)));
+        let by_errors =
+            |curve_m, aside_m| checked(|c| c.safe_distance = SafeDistance::ByErrors { curve_m, aside_m });
+        assert_eq!(by_errors(3.0, 2.0), Ok(10.0));
+        assert_eq!(
+            (by_errors(51.0, 1.0), by_errors(1.0, -1.0)),
+            (Err("curve_error_m"), Err("aside_error_m"))
+        );
+        // Both GNSS errors widen it.
+        let wide = checked(|c| match &mut c.prediction.horizon {
+            Horizon::BySpeed { gps_error_m, .. } => *gps_error_m = 5.0,
+            Horizon::Fixed { .. } => {}
+        });
+        assert_eq!(wide, Ok(12.5));
+        assert_eq!(checked(|c| c.safe_distance = SafeDistance::Fixed(0.0)), Err("safe_distance_m"));
+    }
+
+    #[test]
+    fn the_numbers_of_the_filter_and_of_moving_are_judged() {
+        assert_eq!(
+            [
+                checked(|c| c.prediction.filter.newest_percent = 0.0),
+                checked(|c| c.prediction.filter.dead_band_m_s2 = 5.1),
+                checked(|c| c.prediction.moving_m_s = 0.0),
+            ],
+            [Err("acceleration_newest_percent"), Err("acceleration_dead_band_m_s2"), Err("moving_m_s"),]
+        );
     }
 }

@@ -242,8 +242,7 @@ impl Mbcap {
                 let locations = n.locations(frame);
                 let theirs = n.trajectory(now, &locations);
                 let prediction = &self.config.prediction;
-                let at =
-                    risk::between(&ours, &theirs, &self.config.risk, &prediction.horizon, prediction.hop_s)?;
+                let at = risk::between(&ours, &theirs, &self.config.risk, prediction)?;
                 Some(Conflict { peer: n.id, risk: Some(at) })
             });
         // No aircraft is in our way, but one stands because of us.
@@ -319,7 +318,7 @@ impl Mbcap {
         let path: Vec<DVec2, LOCATIONS_MAX> = peer.locations(frame).iter().map(|l| l.truncate()).collect();
         let rules = aside::Aside {
             planned_speed_m_s: f64::from(peer.beacon.planned_speed_cm_s) * 1e-2,
-            safe_distance_m: self.config.safe_distance_m,
+            safe_distance_m: self.config.safe_distance_m(),
             curves: self.config.curves,
         };
         let Some(aside) = aside::place(self.motion.here.truncate(), &path, &rules) else {

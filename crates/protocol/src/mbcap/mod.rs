@@ -217,7 +217,11 @@ impl Mbcap {
         if let Some(last) = self.flight.telemetry() {
             let speed_m_s = |t: &Telemetry| t.velocity_m_s.truncate().length();
             let change_m_s = speed_m_s(telemetry) - speed_m_s(last);
-            motion.acceleration.update(change_m_s, now.since(motion.measured_at).as_secs_f64());
+            motion.acceleration.update(
+                &self.config.prediction.filter,
+                change_m_s,
+                now.since(motion.measured_at).as_secs_f64(),
+            );
         }
         motion.measured_at = now;
         if let Some(local) = &self.local {

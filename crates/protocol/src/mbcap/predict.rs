@@ -6,7 +6,7 @@
 
 use wingbeat_geo::{DVec2, DVec3};
 
-use super::config::{BrakeFit, Horizon, Prediction, Projection};
+use super::config::{BrakeFit, Filter, Horizon, Prediction, Projection};
 use crate::flight::AT_THE_END_M;
 
 /// Locations in one beacon: the current one and at most 58 more (the reference's datagram holds 59).
@@ -15,15 +15,15 @@ pub const LOCATIONS_MAX: usize = 59;
 /// Locations, the current one first.
 pub type Locations = heapless::Vec<DVec3, LOCATIONS_MAX>;
 
-/// Slower than this an aircraft stands (thesis section 5.1.3).
-pub const STANDING_M_S: f64 = 1.0;
+/// No multicopter is slower on its way: at less a braking distance is none, and a flight would last for ever.
+pub(super) const LEAST_M_S: f64 = 1.0;
 
 /// Distance in which a multicopter stops from `speed_m_s` (thesis figure 5.12), metres.
 ///
 /// Two fits exist: the one that is printed, and a later one of the reference implementation.
 pub fn brake_distance_m(fit: BrakeFit, speed_m_s: f64) -> f64 {
     let v = speed_m_s;
-    if v < STANDING_M_S {
+    if v < LEAST_M_S {
         return 0.0;
     }
     match fit {
@@ -56,31 +56,27 @@ pub fn hops(horizon: &Horizon, hop_s: f64, speed_m_s: f64) -> usize {
 }
 
 /// The acceleration that a prediction assumes: filtered and bounded (thesis equation 5.1).
-///
-/// The thesis prints a minus before (1 − α) and a dead band of 0.1 m/s²; its program adds, and uses 0.2.
-/// A filter with the printed sign oscillates, so the program is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Acceleration {
     filtered_m_s2: f64,
 }
 
 impl Acceleration {
-    const SHARE_OF_NEW: f64 = 0.2;
     const MOST_M_S2: f64 = 5.0;
-    const LEAST_M_S2: f64 = 0.2;
 
     /// Takes the change of speed between two reports `elapsed_s` apart.
-    pub fn update(&mut self, change_m_s: f64, elapsed_s: f64) {
+    pub fn update(&mut self, filter: &Filter, change_m_s: f64, elapsed_s: f64) {
         if elapsed_s <= 0.0 {
             return;
         }
         let raw = change_m_s / elapsed_s;
         self.filtered_m_s2 = if libm::fabs(raw) > Self::MOST_M_S2 {
             libm::copysign(Self::MOST_M_S2, raw)
-        } else if libm::fabs(raw) < Self::LEAST_M_S2 {
+        } else if libm::fabs(raw) < filter.dead_band_m_s2 {
             0.0
         } else {
-            Self::SHARE_OF_NEW * raw + (1.0 - Self::SHARE_OF_NEW) * self.filtered_m_s2
+            let newest = filter.newest_percent / 100.0;
+            newest * raw + (1.0 - newest) * self.filtered_m_s2
         };
     }
     /// Metres per second squared, positive when it becomes faster.
@@ -379,17 +375,20 @@ mod tests {
 
     #[test]
     fn mbcap_03_the_filter_follows_the_program_and_not_the_misprint() {
-        let mut a = Acceleration::default();
-        a.update(0.25, 0.25);
+        let (mut a, filter) = (Acceleration::default(), Filter::default());
+        a.update(&filter, 0.25, 0.25);
         assert!((a.m_s2() - 0.2).abs() < 1e-12);
-        a.update(0.25, 0.25);
+        a.update(&filter, 0.25, 0.25);
         assert!((a.m_s2() - 0.36).abs() < 1e-12, "0.2 · 1 + 0.8 · 0.2: it adds");
-        a.update(0.04, 0.25);
+        a.update(&filter, 0.04, 0.25);
         assert_eq!(a.m_s2(), 0.0, "0.16 lies in the dead band");
-        a.update(-2.0, 0.25);
+        a.update(&filter, -2.0, 0.25);
         assert_eq!(a.m_s2(), -5.0);
-        a.update(1.0, 0.0);
+        a.update(&filter, 1.0, 0.0);
         assert_eq!(a.m_s2(), -5.0, "two reports of one time give no acceleration");
+        let sharp = Filter { newest_percent: 100.0, dead_band_m_s2: 0.0 };
+        a.update(&sharp, 0.01, 0.25);
+        assert!((a.m_s2() - 0.04).abs() < 1e-12, "neither filtered nor cut");
     }
 
     #[test]

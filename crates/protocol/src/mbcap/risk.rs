@@ -2,8 +2,7 @@
 
 use wingbeat_geo::DVec3;
 
-use super::config::{Horizon, Risk};
-use super::predict::STANDING_M_S;
+use super::config::{Horizon, Prediction, Risk};
 
 /// Where one aircraft is and will be, by its beacon.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +21,8 @@ pub struct Trajectory<'a> {
 
 impl Trajectory<'_> {
     /// Whether its locations are tied to times.
-    fn is_timed(&self) -> bool {
-        self.is_normal && self.speed_m_s >= STANDING_M_S && self.locations.len() > 1
+    fn is_timed(&self, moving_m_s: f64) -> bool {
+        self.is_normal && self.speed_m_s >= moving_m_s && self.locations.len() > 1
     }
 }
 
@@ -32,13 +31,16 @@ pub fn between(
     ours: &Trajectory<'_>,
     other: &Trajectory<'_>,
     risk: &Risk,
-    horizon: &Horizon,
-    hop_s: f64,
+    prediction: &Prediction,
 ) -> Option<DVec3> {
-    let timed = if risk.standing_at_any_time { ours.is_timed() && other.is_timed() } else { other.is_normal };
+    let timed = if risk.standing_at_any_time {
+        [ours, other].iter().all(|t| t.is_timed(prediction.moving_m_s))
+    } else {
+        other.is_normal
+    };
     let theirs =
         if other.stands { &other.locations[..other.locations.len().min(1)] } else { other.locations };
-    let reach_m = match *horizon {
+    let reach_m = match prediction.horizon {
         Horizon::Fixed { distance_m, .. } => distance_m,
         // The locations reach no farther than it matters.
         Horizon::BySpeed { .. } => f64::INFINITY,
@@ -51,7 +53,7 @@ pub fn between(
         for (j, their) in theirs.iter().enumerate() {
             if timed {
                 // Ages count backwards: an older location is of an earlier time.
-                let between_s = (i as f64 - j as f64) * hop_s - ours.age_s + other.age_s;
+                let between_s = (i as f64 - j as f64) * prediction.hop_s - ours.age_s + other.age_s;
                 if libm::fabs(between_s) >= risk.time_s {
                     continue;
                 }
@@ -83,7 +85,7 @@ mod tests {
 
     fn find(a: &Trajectory<'_>, b: &Trajectory<'_>) -> Option<DVec3> {
         let c = Config::mbcap_e();
-        between(a, b, &c.risk, &c.prediction.horizon, 0.5)
+        between(a, b, &c.risk, &c.prediction)
     }
 
     #[test]
@@ -107,12 +109,22 @@ mod tests {
         let standing = Trajectory { speed_m_s: 0.0, ..trajectory(&stands) };
         assert!(find(&trajectory(&east), &standing).is_some());
         let original = Config::mbcap();
-        let found = between(&trajectory(&east), &standing, &original.risk, &original.prediction.horizon, 0.5);
+        let found = between(&trajectory(&east), &standing, &original.risk, &original.prediction);
         assert_eq!(found, None, "both are Normal: half a second must match");
         let still = Trajectory { is_normal: false, stands: true, ..standing };
-        assert!(
-            between(&trajectory(&east), &still, &original.risk, &original.prediction.horizon, 0.5).is_some()
-        );
+        assert!(between(&trajectory(&east), &still, &original.risk, &original.prediction).is_some());
+    }
+
+    #[test]
+    fn mbcap_04_below_which_speed_locations_have_no_times_is_configured() {
+        let east = line((0.0, 0.0), (5.0, 0.0), 11);
+        let north = line((40.0, -40.0), (0.0, 5.0), 11);
+        // It was at the crossing 3 s earlier: no risk while its locations have times.
+        let late = Trajectory { age_s: 3.0, speed_m_s: 2.0, ..trajectory(&north) };
+        let mut config = Config::mbcap_e();
+        assert_eq!(between(&trajectory(&east), &late, &config.risk, &config.prediction), None);
+        config.prediction.moving_m_s = 2.5;
+        assert!(between(&trajectory(&east), &late, &config.risk, &config.prediction).is_some());
     }
 
     #[test]
@@ -141,7 +153,7 @@ mod tests {
         let east = line((0.0, 0.0), (5.0, 0.0), 51);
         let found = |x| {
             let west = line((x, 0.0), (-5.0, 0.0), 51);
-            between(&trajectory(&east), &trajectory(&west), &c.risk, &c.prediction.horizon, 0.5)
+            between(&trajectory(&east), &trajectory(&west), &c.risk, &c.prediction)
         };
         assert!(found(190.0).is_some(), "meets at 95 m, too near from 85 m on");
         assert!(found(230.0).is_none(), "meets at 115 m, too near from 105 m on");

@@ -42,6 +42,9 @@ pub struct Config {
     pub arrival_period: Duration,
     /// Arrived when nearer than this to the waypoint (reference: 1 m).
     pub arrival_m: f64,
+    /// And when its height is off by no more than this, metres. `None`, as the reference: 1 m up to 20 m, 5 % up to
+    /// 50 m, 2.5 m above.
+    pub arrival_height_m: Option<f64>,
     /// How the swarm takes off (master's).
     pub take_off: Manner,
     /// How this aircraft lands after the leader: with the others, or when those nearer to the leader are down
@@ -74,6 +77,7 @@ impl Config {
             silence: Duration::from_secs(2),
             arrival_period: Duration::from_millis(200),
             arrival_m: 1.0,
+            arrival_height_m: None,
             take_off: Manner::Sequential,
             landing: Manner::Simultaneous,
             time_to_live: Duration::from_secs(5),
@@ -107,6 +111,10 @@ impl Config {
         ConfigError::distance("landing_distance_m", self.landing_distance_m)?;
         ConfigError::distance("separation_m", self.separation_m)?;
         ConfigError::distance("arrival_m", self.arrival_m)?;
+        if let Some(arrival_height_m) = self.arrival_height_m {
+            // The layers of returns leave no more room above the waypoints.
+            ConfigError::range("arrival_height_m", arrival_height_m, 0.1, 2.5)?;
+        }
         ConfigError::period("send_period_ms", self.send_period, 20, 5_000)?;
         ConfigError::period("arrival_period_ms", self.arrival_period, 0, 5_000)?;
         ConfigError::wait("silence_ms", self.silence, 100)?;

@@ -54,7 +54,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let Some(own) = self.ownship.telemetry() else { return false };
         let height_m = f64::from(target.height_mm) / 1e3;
         self.distance_m(target).is_some_and(|d| d <= self.config.arrival_m)
-            && (own.height_m - height_m).abs() <= height_tolerance_m(height_m)
+            && (own.height_m - height_m).abs()
+                <= self.config.arrival_height_m.unwrap_or(height_tolerance_m(height_m))
     }
 
     fn distance_m(&self, target: Point) -> Option<f64> {
@@ -110,7 +111,37 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
 #[cfg(test)]
 mod tests {
+    use wingbeat_geo::DVec3;
+
+    use super::super::Config;
+    use super::super::tests::{MASTER, Member, OTHER};
     use super::*;
+    use crate::{Input, Telemetry};
+
+    #[test]
+    fn a_configured_tolerance_of_the_height_counts_at_every_height() {
+        for (arrival_height_m, off_m, has_arrived) in
+            [(None, 0.9, true), (None, 1.1, false), (Some(2.5), 2.4, true), (Some(0.5), 0.9, false)]
+        {
+            let config = Config { arrival_height_m, ..Config::new(OTHER, MASTER, 3) };
+            config.check().unwrap();
+            let mut member = Member::with(config);
+            let target = Point { height_mm: 20_000, ..Member::stand(OTHER) };
+            member.handle(Input::Telemetry(Telemetry {
+                position: position(target),
+                height_m: 20.0 - off_m,
+                velocity_m_s: DVec3::ZERO,
+                heading_rad: 0.0,
+                armed: true,
+                landing: false,
+            }));
+            assert_eq!(member.swarm.is_at(target), has_arrived, "{arrival_height_m:?}, {off_m} m below");
+        }
+        for arrival_height_m in [0.0, 2.6] {
+            let config = Config { arrival_height_m: Some(arrival_height_m), ..Config::new(OTHER, MASTER, 3) };
+            assert_eq!(config.check().unwrap_err().key, "arrival_height_m");
+        }
+    }
 
     #[test]
     fn the_tolerance_of_a_height_is_the_references() {

@@ -80,7 +80,11 @@ pub(super) struct Member {
 
 impl Member {
     pub(super) fn new(me: VehicleId) -> Self {
-        let config = Config::new(me, MASTER, 3);
+        Self::with(Config::new(me, MASTER, 3))
+    }
+
+    pub(super) fn with(config: Config) -> Self {
+        let me = config.me;
         let now = Instant::from_secs(1);
         let mut member = Self { swarm: Swarm::new(config.clone(), 1, now), config, now, out: Vec::new() };
         let stand = Self::stand(me);

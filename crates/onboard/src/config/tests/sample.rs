@@ -128,7 +128,16 @@ fn parsed_with(key: &str, value: Option<toml::Value>) -> Result<Settings, Config
         set_key(&mut table, "protocol", Some(section.into()));
     }
     if ["mbcap.horizon_s", "mbcap.reaction_distance_m"].contains(&key) {
-        for of_mbcap_e in ["brake", "gps_error_m", "reaction_s", "loss_s", "braking_m_s2"] {
+        let of_mbcap_e = [
+            "brake",
+            "gps_error_m",
+            "reaction_s",
+            "loss_s",
+            "braking_m_s2",
+            "curve_error_m",
+            "aside_error_m",
+        ];
+        for of_mbcap_e in of_mbcap_e {
             set_key(&mut table, &format!("mbcap.{of_mbcap_e}"), None);
         }
         set_key(&mut table, "mbcap.variant", Some("mbcap".into()));
