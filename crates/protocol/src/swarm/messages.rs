@@ -16,7 +16,9 @@ pub(super) struct Changes {
     is_leader_new: bool,
     /// The master's plan cannot be flown here.
     pub(super) refused_plan: Option<PlanError>,
-    /// The master's plan was adopted.
+    /// This master cannot plan the flight.
+    pub(super) refused_setup: Option<PlanError>,
+    /// A plan was adopted.
     pub(super) has_adopted: bool,
 }
 
@@ -202,6 +204,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         if let Some(error) = changes.refused_plan {
             push(out, Action::Log(Severity::Error, text!("the master's plan is refused: {error}")));
+        }
+        if let Some(error) = changes.refused_setup {
+            push(out, Action::Log(Severity::Error, text!("setup refused: {error}")));
         }
     }
 

@@ -185,6 +185,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
                     self.check_arrival();
                 }
             }
+            Input::Operator(Command::Setup) if self.state == State::Start && self.is_master() => {
+                self.make_plan(now, changes);
+            }
             Input::Operator(Command::Exclude { member }) => self.exclude(member, self.config.me, changes),
             Input::Done(Order::LoadRoute) => self.setup.confirm_route(),
             Input::Done(Order::Hold) => self.navigation.confirm_hold(),
@@ -245,9 +248,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         out: &mut Actions,
     ) {
         match self.state {
-            State::Start | State::Finished | State::SetupFinished | State::Flying(_) => {}
-            State::Setup if self.is_master() => self.make_plan(now, out),
-            State::Setup => {}
+            State::Start | State::Setup | State::SetupFinished | State::Flying(_) | State::Finished => {}
             State::ReadyToFly => self.timers.set(Timer::Silence, now + self.config.silence),
             State::TakingOff(phase) => self.begin_take_off(now, phase, out),
             State::MovingToLand => {

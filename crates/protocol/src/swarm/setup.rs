@@ -12,7 +12,7 @@ use super::slot_set::SlotSet;
 use super::timer::Timer;
 use super::trial::Trial;
 use super::{Changes, Config, Notice, State, Swarm, TakeOffPhase, Transition};
-use crate::{Action, Actions, Denied, Order, Severity, Text, push, text};
+use crate::{Action, Actions, Denied, Order, Text, push, text};
 
 /// One that stands and calls does not move so far from one call to the next: it is two with one id, metres.
 const JUMP_M: f64 = 30.0;
@@ -285,8 +285,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// The master plans the flight.
-    pub(super) fn make_plan(&mut self, now: Instant, out: &mut Actions) {
+    /// The master plans the flight, and adopts its plan.
+    pub(super) fn make_plan(&mut self, now: Instant, changes: &mut Changes) {
         let here = self.ownship.point().unwrap_or_default();
         let aircraft = self.setup.meeting(self.config.me, here);
         let planned = plan::make(&self.config, &aircraft, &self.setup.task).and_then(|plan| {
@@ -298,12 +298,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.setup.distribution = distribution;
                 let flight = (self.rng.next_u64() as u32).max(1);
                 self.assign(now, flight, plan, slot, route);
-                self.load_route(out);
+                changes.has_adopted = true;
             }
-            Err(error) => {
-                self.state = State::Start;
-                push(out, Action::Log(Severity::Error, text!("setup refused: {error}")));
-            }
+            Err(error) => changes.refused_setup = Some(error),
         }
     }
 
@@ -495,6 +492,24 @@ mod tests {
         assert_eq!(master.receive(THIRD, acknowledgement), None);
         master.take_broadcast();
         assert_eq!(next_period(&mut master), [Message::ReadyToFly]);
+    }
+
+    #[test]
+    fn muscop_28_a_master_that_cannot_plan_stays_where_it_is_and_logs_why() {
+        let mut master = Member::new(MASTER);
+        master.handle(Input::Operator(Command::Setup));
+        assert_eq!((master.swarm.state(), master.logged("setup refused: ")), (State::Start, 1));
+        assert_eq!((master.swarm.assignment().is_planned(), master.orders()), (false, [].into()));
+        // Once it can, it loads its route.
+        for id in [OTHER, THIRD] {
+            assert_eq!(
+                master.receive_in(call_number(MASTER), id, Message::Hello { at: Member::stand(id) }),
+                None
+            );
+        }
+        *master.swarm.task_mut() = Member::task_of(2);
+        master.handle(Input::Operator(Command::Setup));
+        assert_eq!((master.swarm.state(), master.orders()), (State::Setup, [Order::LoadRoute].into()));
     }
 
     #[test]

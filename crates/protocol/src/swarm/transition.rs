@@ -286,7 +286,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match self.state {
             Start => {
                 let is_asked = trigger == Trigger::Command(Command::Setup);
-                is_asked.then_some(Transition::to(Setup))
+                // A master plans first, and stays where it cannot.
+                let is_ready = !self.is_master() || self.assignment.is_planned();
+                (is_asked && is_ready).then_some(Transition::to(Setup))
             }
             Setup | ReadyToFly => self.next_in_setup(now),
             TakingOff(_) | SetupFinished if self.stalled_at().is_some_and(|at| now >= at) => {
