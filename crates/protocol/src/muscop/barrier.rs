@@ -30,6 +30,8 @@ pub enum BarrierState {
     MovingToWaypoint {
         /// Its index in the route.
         waypoint: u16,
+        /// The slot of the leader that commanded it there. Only as that leader's is the command relayed.
+        commanded_by: usize,
     },
 }
 
@@ -40,8 +42,6 @@ type Swarm = swarm::Swarm<BarrierState>;
 pub(super) struct Barrier {
     /// The waypoint to which the leader commanded this aircraft last.
     commanded: Option<u16>,
-    /// The slot of the leader that commanded the present leg. Only as that leader's is the command relayed.
-    commanded_by: usize,
     /// Members that reported, since this aircraft is at its waypoint, that they are there and follow it.
     arrived: SlotSet,
 }
@@ -133,7 +133,7 @@ impl Barrier {
     fn take_command(&mut self, swarm: &Swarm, slot: usize, report: &Report) {
         let State::Flying(flight) = swarm.state() else { return };
         let (BarrierState::WaypointReached { waypoint: here }
-        | BarrierState::MovingToWaypoint { waypoint: here }) = flight;
+        | BarrierState::MovingToWaypoint { waypoint: here, .. }) = flight;
         let leader = swarm.members().leader();
         if swarm.is_leader() {
             return;
@@ -208,7 +208,9 @@ impl Barrier {
     fn next_leg(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<BarrierState>> {
         match swarm.clearance().next_leg(waypoint) {
             PathStatus::Clear => {
-                Some(Transition::to(State::Flying(BarrierState::MovingToWaypoint { waypoint: waypoint + 1 })))
+                let commanded_by = swarm.members().leader();
+                let leg = BarrierState::MovingToWaypoint { waypoint: waypoint + 1, commanded_by };
+                Some(Transition::to(State::Flying(leg)))
             }
             PathStatus::Occupied if !swarm.timers().is_due(Timer::Yield, now) => None,
             PathStatus::Occupied => Some(swarm.failure(now, Reason::NextLegOccupied)),
@@ -250,7 +252,7 @@ impl Barrier {
                 }
             }
             BarrierState::WaypointReached { waypoint } => text!("at waypoint {waypoint} of {last}"),
-            BarrierState::MovingToWaypoint { waypoint } => text!("to waypoint {waypoint} of {last}"),
+            BarrierState::MovingToWaypoint { waypoint, .. } => text!("to waypoint {waypoint} of {last}"),
         }
     }
 }
@@ -308,7 +310,7 @@ impl Host for Barrier {
                 true => self.next_of_leader(swarm, now, waypoint),
                 false => self.next_of_follower(swarm, now, waypoint),
             },
-            State::Flying(BarrierState::MovingToWaypoint { waypoint }) if swarm.has_arrived() => {
+            State::Flying(BarrierState::MovingToWaypoint { waypoint, .. }) if swarm.has_arrived() => {
                 Some(at_waypoint(waypoint))
             }
             State::Flying(BarrierState::MovingToWaypoint { .. })
@@ -346,10 +348,9 @@ impl Host for Barrier {
                 check_legs(swarm, now, waypoint);
                 None
             }
-            BarrierState::MovingToWaypoint { waypoint } => {
+            BarrierState::MovingToWaypoint { waypoint, .. } => {
                 let target = swarm.assignment().route().get(usize::from(waypoint)).copied();
                 swarm.fly_to(now, target, out);
-                self.commanded_by = swarm.members().leader();
                 let is_in_the_way = swarm.clearance().is_in_the_way(waypoint - 1, swarm.awaited());
                 Some(if is_in_the_way { Urgency::Immediate } else { Urgency::Periodic })
             }
@@ -415,7 +416,7 @@ impl Host for Barrier {
                     false => Message::Gather { waypoint: command(swarm, waypoint) },
                 })
             }
-            BarrierState::MovingToWaypoint { waypoint } if swarm.is_leader() => {
+            BarrierState::MovingToWaypoint { waypoint, .. } if swarm.is_leader() => {
                 let waypoint = command(swarm, waypoint);
                 [Some(Message::MoveToWaypoint { waypoint }), swarm.position_report(now)]
             }
@@ -424,9 +425,9 @@ impl Host for Barrier {
             }
             BarrierState::WaypointReached { waypoint } => one(following(waypoint, true, leader)),
             // It relays the command to those that missed it; as another leader's it is none.
-            BarrierState::MovingToWaypoint { waypoint } => {
+            BarrierState::MovingToWaypoint { waypoint, commanded_by } => {
                 let holds = swarm.holds_leg().then(|| swarm.position_report(now)).flatten();
-                [Some(following(waypoint, false, self.commanded_by)), holds]
+                [Some(following(waypoint, false, commanded_by)), holds]
             }
         }
     }

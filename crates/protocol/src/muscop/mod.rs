@@ -98,7 +98,7 @@ impl Muscop {
     fn reached(&self) -> Option<u16> {
         match self.swarm.state() {
             State::Flying(BarrierState::WaypointReached { waypoint }) => Some(waypoint),
-            State::Flying(BarrierState::MovingToWaypoint { waypoint }) => waypoint.checked_sub(1),
+            State::Flying(BarrierState::MovingToWaypoint { waypoint, .. }) => waypoint.checked_sub(1),
             State::MovingToLand | State::Landing | State::Finished => {
                 Some(self.swarm.assignment().last_waypoint() as u16)
             }
@@ -166,7 +166,7 @@ impl Protocol for Muscop {
     fn details(&self) -> Details {
         let waypoint = match self.swarm.state() {
             State::Flying(
-                BarrierState::WaypointReached { waypoint } | BarrierState::MovingToWaypoint { waypoint },
+                BarrierState::WaypointReached { waypoint } | BarrierState::MovingToWaypoint { waypoint, .. },
             ) => waypoint,
             State::Start
             | State::Setup

@@ -19,11 +19,11 @@ const STATES: [&str; 27] = [
     "TakingOff(InSlot)",
     "TakingOff(Confirming)",
     "SetupFinished",
-    "WaypointReached { waypoint: 0 }",
-    "WaypointReached { waypoint: 1 }",
-    "WaypointReached { waypoint: 2 }",
-    "MovingToWaypoint { waypoint: 1 }",
-    "MovingToWaypoint { waypoint: 2 }",
+    "WaypointReached 0",
+    "WaypointReached 1",
+    "WaypointReached 2",
+    "MovingToWaypoint 1",
+    "MovingToWaypoint 2",
     "MovingToLand",
     "Landing",
     "Finished",
@@ -40,7 +40,11 @@ const STATES: [&str; 27] = [
 ];
 
 fn name(muscop: &Muscop) -> String {
-    muscop.swarm.state().label(|flight| std::format!("{flight:?}"))
+    muscop.swarm.state().label(|flight| {
+        let (BarrierState::WaypointReached { waypoint } | BarrierState::MovingToWaypoint { waypoint, .. }) =
+            flight;
+        std::format!("{} {waypoint}", muscop.view().state)
+    })
 }
 
 /// Flies until `is_over`, and keeps a machine of each role in each state.
