@@ -372,7 +372,7 @@ impl Host for Guidance {
         let State::Flying(flight) = swarm.state() else { return None };
         match flight {
             // A leader that was never received may not have been started yet: it is waited for as long as an operator.
-            GuidanceState::Ready if !swarm.timers().is_set(Timer::LeaderSilent) => {
+            GuidanceState::Ready if !was_leader_received(swarm) => {
                 let ends_at = now + swarm.config().hold_before_landing;
                 swarm.timers_mut().set(Timer::LeaderSilent, ends_at);
             }
@@ -501,6 +501,11 @@ pub(super) fn slot_around(swarm: &Swarm, c: Coordinates) -> Option<Point> {
     let height_m = f64::from(c.at.height_mm) * 1e-3 + formation.height_m(assignment.slot());
     let height_m = height_m.clamp(limits.height_least_m, limits.height_most_m.max(limits.height_least_m));
     Some(plan::point(p, libm::round(height_m * 1e3) as i32))
+}
+
+/// Whether the leader was ever received: from then on its silence is measured.
+fn was_leader_received(swarm: &Swarm) -> bool {
+    swarm.timers().is_set(Timer::LeaderSilent)
 }
 
 fn is_called_to_land(swarm: &Swarm) -> bool {

@@ -154,13 +154,13 @@ impl Barrier {
     fn releases(&self, swarm: &Swarm, waypoint: u16) -> bool {
         swarm.is_leader()
             && waypoint < last_waypoint(swarm)
-            && !swarm.timers().is_set(Timer::Blocked)
+            && !is_leg_blocked(swarm)
             && swarm.are_all(self.arrived)
     }
 
     /// What follows for the leader at a waypoint.
     fn next_of_leader(&self, swarm: &Swarm, now: Instant, waypoint: u16) -> Option<Transition<BarrierState>> {
-        if swarm.timers().is_set(Timer::Blocked) {
+        if is_leg_blocked(swarm) {
             let ends = swarm.timers().is_due(Timer::Blocked, now);
             return ends.then_some(Transition::because(State::Aborted(Abort::LAND), Reason::FlightBlocked));
         }
@@ -245,7 +245,7 @@ impl Barrier {
         match flight {
             BarrierState::WaypointReached { waypoint } if swarm.is_leader() => {
                 match swarm.missing(self.arrived) {
-                    0 if swarm.timers().is_set(Timer::Blocked) => {
+                    0 if is_leg_blocked(swarm) => {
                         text!("at waypoint {waypoint} of {last}, the leg past a lost aircraft is blocked")
                     }
                     n => text!("at waypoint {waypoint} of {last}, waiting for {n}"),
@@ -493,11 +493,16 @@ fn command(swarm: &Swarm, waypoint: u16) -> u16 {
     swarm.awaited().iter().map(next_of).fold(waypoint, u16::min)
 }
 
+/// Whether the last [`check_legs`] found a leg blocked: only then its wait runs.
+fn is_leg_blocked(swarm: &Swarm) -> bool {
+    swarm.timers().is_set(Timer::Blocked)
+}
+
 /// Checks whether all can fly the leg from a waypoint clear of the members that are absent, and limits the wait where not.
 fn check_legs(swarm: &mut Swarm, now: Instant, waypoint: u16) {
     if !swarm.clearance().is_any_leg_blocked(waypoint, swarm.awaited()) {
         swarm.timers_mut().stop(Timer::Blocked);
-    } else if !swarm.timers().is_set(Timer::Blocked) {
+    } else if !is_leg_blocked(swarm) {
         let ends_at = swarm.config().patience_after(now);
         swarm.timers_mut().set(Timer::Blocked, ends_at);
     }

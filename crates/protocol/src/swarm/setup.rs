@@ -44,6 +44,8 @@ pub(crate) struct Setup {
     refused: Option<PlanError>,
     /// The flight controller holds the own route.
     is_loaded: bool,
+    /// The master, or later the leader, reported that all members hold the plan.
+    all_hold_plan: bool,
     /// Members that answered what is repeated in the present state.
     answered: SlotSet,
     /// Members that reported another plan than ours.
@@ -70,6 +72,10 @@ impl Setup {
 
     pub(super) fn begin_state(&mut self) {
         self.answered = SlotSet::EMPTY;
+    }
+
+    pub(super) fn confirm_plan_of_all(&mut self) {
+        self.all_hold_plan = true;
     }
 
     pub(super) fn confirm_route(&mut self) {
@@ -234,6 +240,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if self.assignment.id_of(slot) != Some(self.config.master) {
             return Err(Refused::UnexpectedSender);
         }
+        self.setup.confirm_plan_of_all();
         self.timers.set(Timer::Silence, now + self.config.silence);
         Ok(())
     }
@@ -309,7 +316,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let next = match self.state {
             State::Setup if !self.assignment.is_planned() || !self.setup.is_loaded => return None,
             State::Setup if self.is_master() => has_all_answers().then_some(State::ReadyToFly),
-            State::Setup => self.timers.is_set(Timer::Silence).then_some(State::ReadyToFly),
+            State::Setup => self.setup.all_hold_plan.then_some(State::ReadyToFly),
             State::ReadyToFly if self.is_master() => {
                 has_all_answers().then_some(State::TakingOff(TakeOffPhase::Waiting))
             }

@@ -95,6 +95,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 if slot != self.members.leader() {
                     return Err(Refused::UnexpectedSender);
                 }
+                // Of one that missed the master's report.
+                self.setup.confirm_plan_of_all();
                 self.timers.set(Timer::Silence, now + self.config.silence);
                 self.take_off.all_in_slots = true;
             }
