@@ -385,3 +385,177 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
         text!("waypoint {} of {}", self.next_waypoint().min(self.route.len()), self.route.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wingbeat_geo::DVec3;
+
+    use super::*;
+
+    const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+    const NOW: Instant = Instant::from_secs(100);
+    const HOLDING: State<()> = State::Holding { land_at: Instant::from_secs(160) };
+    const CLIMB: Order = Order::FlyRoute { height_mm: 20_000 };
+
+    const STATES: [State<()>; 11] = [
+        State::Start,
+        State::Setup,
+        State::SetupFinished,
+        State::TakingOff,
+        State::Flying(()),
+        HOLDING,
+        State::Landing,
+        State::Finished,
+        State::Aborted(EndFlight::Hold),
+        State::Aborted(EndFlight::Return),
+        State::Aborted(EndFlight::Land),
+    ];
+
+    fn point(north_m: f64) -> Point {
+        let at = Frame::new(HOME).to_position(DVec3::new(0.0, north_m, 0.0));
+        Point { latitude_e7: at.latitude_e7, longitude_e7: at.longitude_e7, height_mm: 20_000 }
+    }
+
+    fn telemetry(north_m: f64, speed_m_s: f64, armed: bool) -> Telemetry {
+        Telemetry {
+            position: Frame::new(HOME).to_position(DVec3::new(0.0, north_m, 0.0)),
+            height_m: 20.0,
+            velocity_m_s: DVec3::Y * speed_m_s,
+            heading_rad: 0.0,
+            armed,
+            landing: false,
+        }
+    }
+
+    /// A flight in a state, with a route of three waypoints to the north.
+    fn flight(state: State<()>, armed: bool) -> RouteFlight<()> {
+        let rules = Rules { fence: Fence::default(), hold_before_landing: Duration::from_secs(60) };
+        let mut flight = RouteFlight::new(rules);
+        flight.set_route(&[0.0, 100.0, 200.0].map(point), StateId::Start).unwrap();
+        flight.observe(&Input::Telemetry(telemetry(0.0, 0.0, armed)));
+        flight.state = state;
+        flight
+    }
+
+    fn next(state: State<()>, armed: bool, input: &Input<'_>) -> Option<Transition<()>> {
+        flight(state, armed).next(NOW, input, ())
+    }
+
+    #[test]
+    fn a_flight_that_goes_well_passes_its_states_in_order() {
+        let steps = [
+            (State::Start, Input::Operator(Command::Setup), State::Setup, Some(Order::LoadRoute)),
+            (State::Setup, Input::Done(Order::LoadRoute), State::SetupFinished, None),
+            (State::SetupFinished, Input::Operator(Command::Start), State::TakingOff, Some(CLIMB)),
+            (State::TakingOff, Input::Done(CLIMB), State::Flying(()), None),
+            (State::Landing, Input::Telemetry(telemetry(200.0, 0.0, false)), State::Finished, None),
+        ];
+        for (state, input, to, order) in steps {
+            assert_eq!(next(state, true, &input), Some(Transition { state: to, order }), "{input:?}");
+            // In every other state the same is nothing, or the end of a flight that fell.
+            for other in STATES.into_iter().filter(|other| *other != state) {
+                let to = next(other, true, &input).map(|transition| transition.state);
+                assert!(matches!(to, None | Some(State::Aborted(EndFlight::Land))), "{other:?}, {input:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_order_goes_back_on_the_ground_holds_in_the_air_and_lands_where_holding_failed() {
+        let failed = Input::Failed(Order::Hold);
+        let ordered = |state, order| Some(Transition::ordering(state, order));
+        let lands = ordered(State::Aborted(EndFlight::Land), Order::Land);
+        for (state, armed, expected) in [
+            (State::Setup, false, Some(Transition::to(State::Start))),
+            (State::TakingOff, false, Some(Transition::to(State::SetupFinished))),
+            (State::TakingOff, true, ordered(HOLDING, Order::Hold)),
+            (State::Flying(()), true, ordered(HOLDING, Order::Hold)),
+            (HOLDING, true, lands),
+            (State::Aborted(EndFlight::Hold), true, lands),
+            (State::Aborted(EndFlight::Return), true, lands),
+            (State::Aborted(EndFlight::Land), true, None),
+            (State::Landing, true, None),
+            (State::Start, false, None),
+        ] {
+            assert_eq!(next(state, armed, &failed), expected, "{state:?}, armed: {armed}");
+        }
+        // Without a decision it lands at the end of the hold, and not before.
+        let mut held = flight(HOLDING, true);
+        assert_eq!(held.poll_timeout().0, Instant::from_secs(160));
+        assert_eq!(held.next(Instant::from_secs(159), &Input::Wake, ()), None);
+        let next = held.next(Instant::from_secs(160), &Input::Wake, ());
+        assert_eq!(next, lands);
+        let mut out = Actions::new();
+        assert!(held.apply(next, &mut out) && held.poll_timeout().0 == Instant::NEVER);
+        assert_eq!(out.len(), 1, "one order");
+    }
+
+    #[test]
+    fn a_stop_ends_what_is_set_up_or_armed_and_is_refused_on_the_ground() {
+        let found = StateId::Flying;
+        for (end, command) in EndFlight::ALL.into_iter().zip([Command::Hold, Command::Return, Command::Land])
+        {
+            for state in STATES {
+                let is_down = matches!(state, State::Start | State::Finished | State::Aborted(_));
+                let expected = if is_down { Err(Denied::OnGround { found }) } else { Ok(()) };
+                assert_eq!(flight(state, false).permits(command, found), expected, "{state:?}");
+                assert_eq!(flight(state, true).permits(command, found), Ok(()), "{state:?}, armed");
+                let stopped = next(state, true, &Input::Operator(command));
+                assert_eq!(stopped, Some(Transition::end(end)), "{state:?}");
+                let taken = next(state, true, &Input::TakenOver(end));
+                assert_eq!(taken, Some(Transition::to(State::Aborted(end))), "no order for {state:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_route_is_over_near_its_end_or_standing_and_never_before_the_last_leg() {
+        // The last waypoint reached, how far north, how fast, since when.
+        for (reached, north_m, speed_m_s, since_s, is_over) in [
+            (Some(2), 198.5, 5.0, 1, true),
+            (Some(2), 150.0, 0.1, 11, true),
+            (Some(2), 150.0, 0.1, 9, false),
+            (Some(2), 150.0, 5.0, 11, false),
+            (Some(1), 198.5, 0.1, 11, true),
+            (Some(1), 198.5, 5.0, 11, false),
+            (Some(1), 150.0, 0.1, 11, false),
+            (Some(0), 199.0, 0.1, 60, false),
+            (None, 199.0, 0.1, 60, false),
+        ] {
+            let mut flight = flight(State::Flying(()), true);
+            if let Some(waypoint) = reached {
+                flight.observe(&Input::Reached(waypoint));
+            }
+            flight.observe(&Input::Reached(3)); // the route has no such waypoint
+            flight.observe(&Input::Telemetry(telemetry(north_m, speed_m_s, true)));
+            let now = Instant::from_secs(since_s);
+            let found = flight.is_over(now, Instant::ZERO, 0.6);
+            assert_eq!(found, is_over, "{reached:?}, {north_m} m, {speed_m_s} m/s, {since_s} s");
+        }
+    }
+
+    #[test]
+    fn a_route_is_taken_at_the_start_and_has_two_waypoints() {
+        let found = StateId::Setup;
+        let mut start = flight(State::Start, false);
+        assert_eq!(start.set_route(&[point(0.0)], found), Err(MissionError::Waypoints { found: 1 }));
+        assert_eq!(start.set_route(&[0.0, 9.0].map(point), found), Ok(()));
+        assert_eq!(start.route().len(), 2);
+        let mut later = flight(State::Setup, false);
+        assert_eq!(later.set_route(&[0.0, 9.0].map(point), found), Err(MissionError::State { found }));
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_an_error_and_what_was_asked_for_a_warning() {
+        let aborted = State::Aborted(EndFlight::Land);
+        for (input, state, severity) in [
+            (Input::Failed(Order::Hold), HOLDING, Severity::Error),
+            (Input::Telemetry(telemetry(0.0, 0.0, false)), aborted, Severity::Error),
+            (Input::Telemetry(telemetry(0.0, 0.0, true)), aborted, Severity::Warning),
+            (Input::Operator(Command::Land), aborted, Severity::Warning),
+            (Input::Operator(Command::Setup), State::Setup, Severity::Info),
+        ] {
+            assert_eq!(RouteFlight::severity(&input, state), severity, "{input:?}");
+        }
+    }
+}

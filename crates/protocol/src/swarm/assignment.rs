@@ -156,3 +156,80 @@ impl Assignment {
         self.is_planned().then_some(self.hash)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::vec::Vec;
+
+    use super::super::tests::{MASTER, Member, OTHER, THIRD};
+    use super::*;
+
+    fn of(me: VehicleId) -> Assignment {
+        let (config, plan) = (Config::new(me, MASTER, 3), Member::plan());
+        let slot = plan.slots.iter().position(|&id| id == me).unwrap();
+        let route = plan::route(&config, &plan, slot).unwrap();
+        let mut assignment = Assignment::none();
+        assignment.adopt(&config, 7, plan, slot, route);
+        assignment
+    }
+
+    #[test]
+    fn before_a_plan_is_adopted_nothing_is_assigned() {
+        let none = Assignment::none();
+        assert_eq!((none.is_planned(), none.flight(), none.plan_hash()), (false, 0, None));
+        assert_eq!((none.take_off_index(), none.id_of(0), none.route()), (None, None, &[][..]));
+        assert_eq!((none.slot_offset_m(), none.return_height_mm(0)), (None, None));
+        // Metres from where the aircraft stands.
+        let (here, there) = (Member::stand(MASTER), Member::stand(THIRD));
+        assert!((none.local(there, Some(here)) - DVec3::X * 20.0).length() < 0.1);
+    }
+
+    #[test]
+    fn each_member_takes_off_after_its_predecessors_and_before_its_successor() {
+        let members = [MASTER, OTHER, THIRD].map(of);
+        let order: Vec<VehicleId> = {
+            let plan = members[0].plan();
+            plan.take_off_order.iter().map(|&slot| plan.slots[usize::from(slot)]).collect()
+        };
+        assert_eq!(order.len(), 3);
+        for assignment in &members {
+            let index = assignment.take_off_index().unwrap();
+            assert_eq!(Some(order[index]), assignment.id_of(assignment.slot()));
+            assert_eq!(assignment.successor(), order.get(index + 1).copied());
+            let before: Vec<_> =
+                assignment.predecessors().filter_map(|slot| assignment.id_of(slot)).collect();
+            assert_eq!(before, order[..index].iter().rev().copied().collect::<Vec<_>>());
+            assert_eq!(assignment.plan_hash(), members[0].plan_hash(), "all hold one plan");
+        }
+    }
+
+    #[test]
+    fn the_own_route_is_that_of_the_own_slot_and_no_position_lies_beyond_the_last_waypoint() {
+        for assignment in [MASTER, OTHER, THIRD].map(of) {
+            let (slot, last) = (assignment.slot(), assignment.last_waypoint());
+            let route: Vec<_> = (0..=last).filter_map(|n| assignment.slot_position(slot, n)).collect();
+            let apart_m = |a: Point, b: Point| {
+                (assignment.geometry().local(a) - assignment.geometry().local(b)).length()
+            };
+            assert_eq!(route.len(), assignment.route().len());
+            assert!(route.iter().zip(assignment.route()).all(|(&a, &b)| apart_m(a, b) < 0.05));
+            assert_eq!(assignment.slot_position(slot, last + 5), assignment.slot_position(slot, last));
+            assert_eq!(assignment.slot_position(3, 0), None);
+            // The offset is from the centre.
+            let centre_m = assignment.slot_position_m(assignment.center(), 0).unwrap();
+            let own_m = assignment.slot_position_m(slot, 0).unwrap();
+            assert!(((own_m - centre_m).truncate() - assignment.slot_offset_m().unwrap()).length() < 0.05);
+        }
+    }
+
+    #[test]
+    fn a_leader_lands_at_its_site_and_the_others_at_the_landing_distance() {
+        let assignment = of(OTHER);
+        let (leader, site) = (assignment.center(), Member::stand(MASTER));
+        let lands_at = |slot| assignment.local(assignment.landing_position(slot, leader, site, 0), None);
+        let site_m = assignment.local(site, None);
+        assert!((lands_at(leader) - site_m).length() < 0.05);
+        assert!(((lands_at(assignment.slot()) - site_m).length() - 10.0).abs() < 0.05);
+    }
+}

@@ -363,3 +363,128 @@ impl<F: Copy> State<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wingbeat_geo::{DVec3, Duration};
+    use wingbeat_wire::VehicleId;
+
+    use super::super::plan;
+    use super::super::tests::{Member, OTHER};
+    use super::*;
+    use crate::{Order, Telemetry};
+
+    /// A member with a plan, in a state.
+    fn member_in(state: State<()>, armed: bool) -> Member {
+        let mut member = Member::planned();
+        member.swarm.state = state;
+        member.swarm.ownship.report(
+            member.now,
+            Telemetry {
+                position: plan::position(Member::stand(OTHER)),
+                height_m: if armed { 20.0 } else { 0.0 },
+                velocity_m_s: DVec3::ZERO,
+                heading_rad: 0.0,
+                armed,
+                landing: false,
+            },
+        );
+        member
+    }
+
+    fn stop(state: State<()>, armed: bool, trigger: Trigger) -> Option<State<()>> {
+        let member = member_in(state, armed);
+        let stopped = member.swarm.stop(member.now, trigger);
+        stopped.map(|transition| transition.to).filter(|to| *to != state)
+    }
+
+    const HOLD: State<()> = State::Aborted(Abort::Ending(EndFlight::Hold));
+    const LAND: State<()> = State::Aborted(Abort::LAND);
+    const GROUND: State<()> = State::Aborted(Abort::Ground);
+
+    #[test]
+    fn the_operator_stops_what_flies_and_ends_what_stands() {
+        let hold = Trigger::Command(Command::Hold);
+        let on_ground =
+            [State::Start, State::Setup, State::ReadyToFly, State::TakingOff(TakeOffPhase::Waiting)];
+        for state in on_ground {
+            assert_eq!(stop(state, false, hold), Some(GROUND), "{state:?}");
+        }
+        let in_air = [
+            State::TakingOff(TakeOffPhase::Climbing),
+            State::SetupFinished,
+            State::Flying(()),
+            State::MovingToLand,
+            State::Landing,
+            LAND,
+        ];
+        for state in in_air {
+            assert_eq!(stop(state, true, hold), Some(HOLD), "{state:?}");
+        }
+        for over in [State::Finished, GROUND] {
+            assert_eq!(stop(over, false, hold), None, "{over:?}");
+        }
+    }
+
+    #[test]
+    fn a_failed_order_holds_in_flight_and_lands_where_it_was_about_to() {
+        let failed = |state, armed| stop(state, armed, Trigger::OrderFailed);
+        let land_at = member_in(State::Start, true).now + Duration::from_secs(60);
+        let holds = Some(State::Aborted(Abort::Failure { land_at }));
+        for state in [State::TakingOff(TakeOffPhase::Climbing), State::SetupFinished, State::Flying(())] {
+            assert_eq!(failed(state, true), holds, "{state:?}");
+        }
+        for state in [State::MovingToLand, State::Landing] {
+            assert_eq!(failed(state, true), Some(LAND), "{state:?}");
+        }
+        for state in [State::Setup, State::ReadyToFly] {
+            assert_eq!(failed(state, false), Some(GROUND), "{state:?}");
+        }
+        assert_eq!(failed(HOLD, true), None, "it ends already");
+    }
+
+    #[test]
+    fn an_aircraft_that_is_taken_over_gets_no_order_and_one_whose_motors_stop_is_down() {
+        for end in EndFlight::ALL {
+            let taken = Trigger::TakenOver(end);
+            let expected = State::Aborted(Abort::TakenOver(end));
+            assert_eq!(stop(State::Flying(()), true, taken), Some(expected));
+            assert_eq!(stop(State::Setup, false, taken), Some(GROUND));
+        }
+        for (state, expected) in [
+            (State::Flying(()), Some(GROUND)),
+            (State::MovingToLand, Some(GROUND)),
+            (State::TakingOff(TakeOffPhase::Climbing), None),
+            (State::Landing, None),
+        ] {
+            assert_eq!(stop(state, false, Trigger::None), expected, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_that_no_operator_decides_lands_in_time() {
+        let land_at = Instant::from_secs(61);
+        let member = member_in(State::Aborted(Abort::Failure { land_at }), true);
+        let next = |at| member.swarm.next_of_swarm(at, Trigger::None);
+        assert_eq!(next(Instant::from_secs(60)), None);
+        assert_eq!(next(land_at), Some(Transition::because(LAND, Reason::Undecided)));
+        // On the ground there is nothing left to decide.
+        let member = member_in(State::Aborted(Abort::Failure { land_at }), false);
+        assert_eq!(member.swarm.next_of_swarm(member.now, Trigger::None), Some(Transition::to(GROUND)));
+    }
+
+    #[test]
+    fn a_command_a_failure_and_a_takeover_are_triggers_and_nothing_else_is() {
+        let exclude = Command::Exclude { member: VehicleId(3) };
+        for (input, trigger) in [
+            (Input::Operator(exclude), Trigger::Command(exclude)),
+            (Input::Failed(Order::Hold), Trigger::OrderFailed),
+            (Input::TakenOver(EndFlight::Land), Trigger::TakenOver(EndFlight::Land)),
+            (Input::Done(Order::Hold), Trigger::None),
+            (Input::Reached(1), Trigger::None),
+            (Input::Wake, Trigger::None),
+        ] {
+            assert_eq!(Trigger::of(&input), trigger, "{input:?}");
+        }
+    }
+}

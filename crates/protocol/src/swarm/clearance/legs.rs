@@ -122,3 +122,85 @@ impl Clearance<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Airspace, at};
+    use super::*;
+
+    #[test]
+    fn muscop_16_a_leg_is_clear_once_those_on_it_have_left() {
+        let mut airspace = Airspace::of(0);
+        for index in [1, 2] {
+            airspace.progress(index, 1, 1);
+        }
+        assert_eq!(airspace.clearance().next_leg(0), PathStatus::Clear, "at right angles to the row");
+        assert_eq!(airspace.clearance().next_leg(1), PathStatus::Occupied);
+        airspace.progress(1, 1, 2);
+        assert_eq!(airspace.clearance().next_leg(1), PathStatus::Occupied, "by the far one");
+        airspace.progress(2, 1, 2);
+        assert_eq!(airspace.clearance().next_leg(1), PathStatus::Clear);
+        let waits = airspace.members.awaited(true);
+        assert!(!airspace.clearance().is_in_the_way(1, waits), "it is the last of the row");
+        // The first of the row, where the last has reached a waypoint on its leg.
+        let mut airspace = Airspace::of(2);
+        airspace.progress(1, 1, 1);
+        airspace.progress(0, 2, 2);
+        assert_eq!(airspace.clearance().next_leg(1), PathStatus::Blocked);
+        let waits = airspace.members.awaited(true);
+        assert!(airspace.clearance().is_in_the_way(1, waits));
+    }
+
+    #[test]
+    fn muscop_12_a_lost_member_blocks_the_legs_of_all_that_lead_past_it() {
+        let mut airspace = Airspace::of(1);
+        for index in [0, 2] {
+            airspace.progress(index, 1, 1);
+        }
+        let awaited = |airspace: &Airspace| airspace.members.awaited(true);
+        assert!(!airspace.clearance().is_any_leg_blocked(1, awaited(&airspace)));
+        let east = airspace.slot(2);
+        airspace.members.received(Instant::from_secs(9), airspace.slot(0));
+        airspace.members.check_silence(Instant::from_secs(9), Duration::from_secs(5));
+        assert_eq!(airspace.members.lost(), SlotSet::of(east));
+        assert!(airspace.clearance().is_any_leg_blocked(1, awaited(&airspace)));
+        assert!(!airspace.clearance().is_any_leg_blocked(2, awaited(&airspace)), "the last has no leg");
+        // One that is down blocks none.
+        airspace.members.leaves(east);
+        airspace.traffic.report_departure(east, at(50.0, 200.0, 0.0), Ending::Down);
+        assert!(!airspace.clearance().is_any_leg_blocked(1, awaited(&airspace)));
+    }
+
+    #[test]
+    fn muscop_17_an_aircraft_stops_for_one_ahead_that_it_could_not_stop_clear_of_later() {
+        // Where another is, how fast it flies north, and how it leaves. This aircraft flies north at 10 m/s, by now
+        // from (0, 105), and stops within 5 m of reaction and 20 m of braking; 8 m is clear.
+        let (stands, flies) = (0.0, 10.0);
+        for (east_m, north_m, speed_m_s, departure, stops) in [
+            (0.0, 130.0, stands, None, true),
+            (0.0, 145.0, stands, None, false),
+            (0.0, 130.0, flies, None, false),
+            (0.0, 108.0, flies, None, true),
+            (0.0, 90.0, stands, None, false),
+            (20.0, 120.0, stands, None, false),
+            (0.0, 130.0, stands, Some(Ending::Holding), true),
+            (0.0, 130.0, stands, Some(Ending::Down), false),
+        ] {
+            let mut airspace = Airspace::of(1);
+            let geometry = airspace.assignment.geometry().clone();
+            let (own, ahead) = (at(0.0, 100.0, 20.0), airspace.slot(2));
+            airspace.report_own_flying(own, true, DVec3::Y * 10.0);
+            for (second, north_m) in [(1, north_m - speed_m_s), (2, north_m)] {
+                let now = Instant::from_secs(second);
+                airspace.traffic.report(now, ahead, at(east_m, north_m, 20.0), &geometry);
+            }
+            if let Some(ending) = departure {
+                airspace.members.leaves(ahead);
+                airspace.traffic.report_departure(ahead, at(east_m, north_m, 20.0), ending);
+            }
+            let now = Instant::from_secs(2);
+            let found = airspace.clearance().closes_up(now, at(0.0, 200.0, 20.0), false, false);
+            assert_eq!(found, stops, "({east_m}, {north_m}) at {speed_m_s} m/s, {departure:?}");
+        }
+    }
+}

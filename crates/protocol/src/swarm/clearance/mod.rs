@@ -154,36 +154,34 @@ impl<'a> Clearance<'a> {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-    use super::super::SlotSet;
+    use super::super::Config;
     use super::super::plan::{self, Task};
-    use super::super::{Abort, Config};
     use super::*;
-    use crate::{EndFlight, Telemetry};
-    use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+    use crate::Telemetry;
+    use wingbeat_geo::{DVec3, Frame, Instant, Position};
     use wingbeat_wire::VehicleId;
 
     const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
 
-    fn at(east_m: f64, north_m: f64, height_m: f64) -> Point {
+    pub(super) fn at(east_m: f64, north_m: f64, height_m: f64) -> Point {
         let position = Frame::new(ORIGIN).to_position(DVec3::new(east_m, north_m, 0.0));
         plan::point(position, (height_m * 1e3) as i32)
     }
 
     /// Three aircraft in a row from west to east, 50 m apart, that fly 200 m north and then 200 m along the row.
-    struct Airspace {
-        config: Config,
-        ownship: Ownship,
-        assignment: Assignment,
-        members: Membership,
-        traffic: Traffic,
-        take_off: TakeOff,
-        landing: Landing,
+    pub(super) struct Airspace {
+        pub(super) config: Config,
+        pub(super) ownship: Ownship,
+        pub(super) assignment: Assignment,
+        pub(super) members: Membership,
+        pub(super) traffic: Traffic,
+        pub(super) take_off: TakeOff,
+        pub(super) landing: Landing,
     }
 
     impl Airspace {
         /// Of the aircraft that stands `index` in the row.
-        fn of(index: u64) -> Self {
+        pub(super) fn of(index: u64) -> Self {
             let config = Config::new(VehicleId(10 + index), VehicleId(10), 3);
             let stand = |i: u64| (VehicleId(10 + i), at(50.0 * i as f64 - 50.0, 0.0, 0.0));
             let mut task = Task::default();
@@ -201,7 +199,7 @@ mod tests {
             Self { config, ownship, assignment, members, traffic, take_off, landing }
         }
 
-        fn clearance(&self) -> Clearance<'_> {
+        pub(super) fn clearance(&self) -> Clearance<'_> {
             Clearance::new(
                 &self.config,
                 &self.ownship,
@@ -213,15 +211,19 @@ mod tests {
             )
         }
 
-        fn slot(&self, index: u64) -> usize {
+        pub(super) fn slot(&self, index: u64) -> usize {
             self.members.slot_of(VehicleId(10 + index)).unwrap()
         }
 
-        fn report_own(&mut self, point: Point, armed: bool) {
+        pub(super) fn report_own(&mut self, point: Point, armed: bool) {
+            self.report_own_flying(point, armed, DVec3::ZERO);
+        }
+
+        pub(super) fn report_own_flying(&mut self, point: Point, armed: bool, velocity_m_s: DVec3) {
             let telemetry = Telemetry {
                 position: plan::position(point),
                 height_m: f64::from(point.height_mm) * 1e-3,
-                velocity_m_s: DVec3::ZERO,
+                velocity_m_s,
                 heading_rad: 0.0,
                 armed,
                 landing: false,
@@ -229,53 +231,10 @@ mod tests {
             self.ownship.report(Instant::ZERO, telemetry);
         }
 
-        fn progress(&mut self, index: u64, reached: u16, departed_for: u16) {
+        pub(super) fn progress(&mut self, index: u64, reached: u16, departed_for: u16) {
             let slot = self.slot(index);
             self.traffic.report_progress(slot, Some(reached), Some(departed_for));
         }
-    }
-
-    #[test]
-    fn muscop_16_a_leg_is_clear_once_those_on_it_have_left() {
-        let mut airspace = Airspace::of(0);
-        for index in [1, 2] {
-            airspace.progress(index, 1, 1);
-        }
-        assert_eq!(airspace.clearance().next_leg(0), PathStatus::Clear, "at right angles to the row");
-        assert_eq!(airspace.clearance().next_leg(1), PathStatus::Occupied);
-        airspace.progress(1, 1, 2);
-        assert_eq!(airspace.clearance().next_leg(1), PathStatus::Occupied, "by the far one");
-        airspace.progress(2, 1, 2);
-        assert_eq!(airspace.clearance().next_leg(1), PathStatus::Clear);
-        let waits = airspace.members.awaited(true);
-        assert!(!airspace.clearance().is_in_the_way(1, waits), "it is the last of the row");
-        // The first of the row, where the last has reached a waypoint on its leg.
-        let mut airspace = Airspace::of(2);
-        airspace.progress(1, 1, 1);
-        airspace.progress(0, 2, 2);
-        assert_eq!(airspace.clearance().next_leg(1), PathStatus::Blocked);
-        let waits = airspace.members.awaited(true);
-        assert!(airspace.clearance().is_in_the_way(1, waits));
-    }
-
-    #[test]
-    fn muscop_12_a_lost_member_blocks_the_legs_of_all_that_lead_past_it() {
-        let mut airspace = Airspace::of(1);
-        for index in [0, 2] {
-            airspace.progress(index, 1, 1);
-        }
-        let awaited = |airspace: &Airspace| airspace.members.awaited(true);
-        assert!(!airspace.clearance().is_any_leg_blocked(1, awaited(&airspace)));
-        let east = airspace.slot(2);
-        airspace.members.received(Instant::from_secs(9), airspace.slot(0));
-        airspace.members.check_silence(Instant::from_secs(9), Duration::from_secs(5));
-        assert_eq!(airspace.members.lost(), SlotSet::of(east));
-        assert!(airspace.clearance().is_any_leg_blocked(1, awaited(&airspace)));
-        assert!(!airspace.clearance().is_any_leg_blocked(2, awaited(&airspace)), "the last has no leg");
-        // One that is down blocks none.
-        airspace.members.leaves(east);
-        airspace.traffic.report_departure(east, at(50.0, 200.0, 0.0), Ending::Down);
-        assert!(!airspace.clearance().is_any_leg_blocked(1, awaited(&airspace)));
     }
 
     #[test]
@@ -296,39 +255,5 @@ mod tests {
         let off_m = clearance.over_ground_m(site, at(1.0, 1.0, 0.0));
         assert!(off_m >= airspace.config.separation_m + 1.0, "{off_m} m");
         assert_eq!(site.height_mm, 20_000);
-    }
-
-    #[test]
-    fn muscop_20_a_return_begins_where_no_other_passes_the_column() {
-        // The one with the highest layer crosses those of the others.
-        let height_mm = |airspace: &Airspace| airspace.clearance().own_return_height_mm();
-        let mut airspace =
-            [0, 1, 2].map(Airspace::of).into_iter().max_by_key(|airspace| height_mm(airspace)).unwrap();
-        let own = airspace.config.me.0 - 10;
-        let home = at(50.0 * own as f64 - 50.0, 0.0, 0.0);
-        airspace.report_own(home, false);
-        airspace.report_own(Point { height_mm: 10_000, ..home }, true);
-        assert_eq!(airspace.clearance().begin_return(Instant::ZERO), Abort::LAND, "above its home");
-        let here = at(0.0, 400.0, 20.0);
-        airspace.report_own(here, true);
-        let now = Instant::from_secs(1);
-        assert_eq!(airspace.clearance().begin_return(now), Abort::Ending(EndFlight::Return));
-        assert!(!airspace.clearance().is_in_layer());
-        // Another returns through this column, and then is down.
-        let other = airspace.slot((own + 1) % 3);
-        airspace.traffic.report_home(other, at(-100.0, 400.0, 0.0));
-        airspace.members.leaves(other);
-        airspace.traffic.report_departure(other, at(100.0, 400.0, 20.0), Ending::Returning);
-        let held = Abort::ReturnHeld { since: now };
-        assert_eq!(airspace.clearance().begin_return(now), held);
-        let later = now + Duration::from_millis(999);
-        assert_eq!(airspace.clearance().resume_return(later, now), None, "it holds for a second at least");
-        airspace.traffic.report_departure(other, at(-100.0, 400.0, 0.0), Ending::Down);
-        let later = now + Duration::from_secs(1);
-        for slot in airspace.members.peers() {
-            airspace.members.received(later, slot);
-        }
-        let resumed = airspace.clearance().resume_return(later, now);
-        assert_eq!(resumed, Some(Abort::Ending(EndFlight::Return)));
     }
 }

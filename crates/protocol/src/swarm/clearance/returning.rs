@@ -220,3 +220,80 @@ impl Clearance<'_> {
         self.is_clear_to_land(now, self.descent(here)) && self.is_free(here)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Airspace, at};
+    use super::*;
+
+    #[test]
+    fn muscop_20_a_return_begins_where_no_other_passes_the_column() {
+        // The one with the highest layer crosses those of the others.
+        let height_mm = |airspace: &Airspace| airspace.clearance().own_return_height_mm();
+        let mut airspace =
+            [0, 1, 2].map(Airspace::of).into_iter().max_by_key(|airspace| height_mm(airspace)).unwrap();
+        let own = airspace.config.me.0 - 10;
+        let home = at(50.0 * own as f64 - 50.0, 0.0, 0.0);
+        airspace.report_own(home, false);
+        airspace.report_own(Point { height_mm: 10_000, ..home }, true);
+        assert_eq!(airspace.clearance().begin_return(Instant::ZERO), Abort::LAND, "above its home");
+        let here = at(0.0, 400.0, 20.0);
+        airspace.report_own(here, true);
+        let now = Instant::from_secs(1);
+        assert_eq!(airspace.clearance().begin_return(now), Abort::Ending(EndFlight::Return));
+        assert!(!airspace.clearance().is_in_layer());
+        // Another returns through this column, and then is down.
+        let other = airspace.slot((own + 1) % 3);
+        airspace.traffic.report_home(other, at(-100.0, 400.0, 0.0));
+        airspace.members.leaves(other);
+        airspace.traffic.report_departure(other, at(100.0, 400.0, 20.0), Ending::Returning);
+        let held = Abort::ReturnHeld { since: now };
+        assert_eq!(airspace.clearance().begin_return(now), held);
+        let later = now + Duration::from_millis(999);
+        assert_eq!(airspace.clearance().resume_return(later, now), None, "it holds for a second at least");
+        airspace.traffic.report_departure(other, at(-100.0, 400.0, 0.0), Ending::Down);
+        let later = now + Duration::from_secs(1);
+        for slot in airspace.members.peers() {
+            airspace.members.received(later, slot);
+        }
+        let resumed = airspace.clearance().resume_return(later, now);
+        assert_eq!(resumed, Some(Abort::Ending(EndFlight::Return)));
+    }
+
+    #[test]
+    fn muscop_20_a_return_is_held_where_another_climbs_or_lands_ahead_and_ends_when_it_stays_blocked() {
+        let mut airspace = Airspace::of(1);
+        let (own, other) = (airspace.assignment.slot(), airspace.slot(0));
+        let layer_m = f64::from(airspace.assignment.return_height_mm(own).unwrap()) / 1e3;
+        let now = Instant::from_secs(1);
+        let third = airspace.slot(2);
+        airspace.members.leaves(third);
+        airspace.traffic.report_departure(third, at(50.0, 0.0, 0.0), Ending::Down);
+        airspace.report_own(at(0.0, 0.0, 0.0), false);
+        // In its layer, on its way home to the south; another returns from ahead on its path.
+        airspace.report_own_flying(at(0.0, 200.0, layer_m), true, -DVec3::Y * 5.0);
+        assert_eq!(airspace.clearance().continue_return(now), None);
+        airspace.traffic.report_home(other, at(-50.0, 0.0, 0.0));
+        airspace.members.leaves(other);
+        airspace.traffic.report_departure(other, at(0.0, 190.0, 20.0), Ending::Returning);
+        assert_eq!(airspace.clearance().continue_return(now), Some(Abort::ReturnHeld { since: now }));
+        // It stands, and continues once the other has left the path.
+        airspace.report_own(at(0.0, 190.0 + 15.0, layer_m), true);
+        let later = now + HOLD_LEAST;
+        let receive = |airspace: &mut Airspace, now| {
+            for slot in airspace.members.peers() {
+                airspace.members.received(now, slot);
+            }
+        };
+        receive(&mut airspace, later);
+        assert_eq!(airspace.clearance().resume_return(later, now), None, "it is still there");
+        airspace.traffic.report_departure(other, at(-50.0, 0.0, 0.0), Ending::Down);
+        let resumed = airspace.clearance().resume_return(later, now);
+        assert_eq!(resumed, Some(Abort::Ending(EndFlight::Return)));
+        // One that stays ends the return.
+        airspace.traffic.report_departure(other, at(0.0, 190.0, 20.0), Ending::Returning);
+        let patience_at = airspace.config.patience_after(now);
+        receive(&mut airspace, patience_at);
+        assert_eq!(airspace.clearance().resume_return(patience_at, now), Some(Abort::LAND));
+    }
+}
