@@ -1,4 +1,4 @@
-//! Preflight: what must hold before setup, each with what was found.
+//! Preflight: what must hold before setup and again at the start, each with what was found.
 
 use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
@@ -15,6 +15,9 @@ use crate::{CompanionLoss, Config};
 
 /// A report of the EKF older than this is not used.
 const EKF_FRESH: Duration = Duration::from_secs(5);
+
+/// Holds before the setup, and no longer.
+pub(crate) const DISARMED: &str = "disarmed";
 
 pub(crate) fn preflight(
     config: &Config,
@@ -83,7 +86,7 @@ pub(crate) fn preflight(
             Some((v, Some(p))) => text!("{p} %, {v:.1} V, least {least} %"),
         },
     );
-    check("disarmed", !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
+    check(DISARMED, !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
     let (caught, layers) = match config.companion_loss {
         CompanionLoss::EndsWithIt => (true, text!("the bench ends the aircraft with itself")),
         CompanionLoss::FliesOn if view.is_piloted => (true, text!("its pilot flies it")),

@@ -644,9 +644,7 @@ impl Agent {
         if let Some(by) = self.authority.holds_against(command) {
             return Reply::Refused(Rejection::Disengaged(by.clone()));
         }
-        if command == Command::Setup
-            && let Some(failed) = self.checks(now, &Text::new()).into_iter().find(|c| !c.passed)
-        {
+        if let Some(failed) = self.failed_check(now, command) {
             return Reply::Refused(Rejection::Check { name: failed.name, detail: failed.detail });
         }
         // Not refused for what is not known: whether it flies, and how.
@@ -665,6 +663,23 @@ impl Agent {
         self.authority = Authority::Ours;
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
         Reply::Accepted
+    }
+
+    /// The first check that does not hold where the command relies on it. What held at *Setup* may not at *Start*: in
+    /// their slots aircraft wait for the operator for as long as he likes.
+    fn failed_check(&self, now: Instant, command: Command) -> Option<Check> {
+        let may_be_armed = match command {
+            Command::Setup => false,
+            Command::Start => true,
+            Command::Hold
+            | Command::Return
+            | Command::Land
+            | Command::RecoverControl
+            | Command::Engage
+            | Command::Exclude { .. } => return None,
+        };
+        let mut checks = self.checks(now, &Text::new()).into_iter();
+        checks.find(|check| !check.passed && !(may_be_armed && check.name == checks::DISARMED))
     }
 
     /// Whether the flight controller reported lately whether the aircraft flies, and where.

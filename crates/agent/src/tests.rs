@@ -272,6 +272,30 @@ fn an_aircraft_in_flight_whose_flight_controller_is_silent_broadcasts_nothing() 
 }
 
 #[test]
+fn what_held_at_the_setup_is_checked_again_at_the_start() {
+    let mut bench = Bench::climbing();
+    let battery = |percent| SYS_STATUS_DATA {
+        voltage_battery: 10_400,
+        battery_remaining: percent,
+        ..Default::default()
+    };
+    bench.receive(&MavMessage::SYS_STATUS(battery(29)));
+    let start = |bench: &mut Bench, id| bench.feed(Input::Operator { id, command: Command::Start });
+    let refused = start(&mut bench, "low");
+    assert!(
+        matches!(&refused, Some(Reply::Refused(Rejection::Check { name: "battery", .. }))),
+        "{refused:?}"
+    );
+    // The motors turn, as they should: what refuses it then is that it is not in its slot yet.
+    bench.receive(&MavMessage::SYS_STATUS(battery(30)));
+    let refused = start(&mut bench, "enough");
+    assert!(matches!(&refused, Some(Reply::Refused(Rejection::Command(_)))), "{refused:?}");
+    // It may always come down.
+    bench.receive(&MavMessage::SYS_STATUS(battery(0)));
+    assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
+}
+
+#[test]
 fn motors_that_another_starts_are_the_pilots() {
     let mut bench = Bench::new();
     bench.second();
