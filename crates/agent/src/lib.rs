@@ -679,7 +679,7 @@ impl Agent {
             | Command::Exclude { .. } => return None,
         };
         let mut checks = self.checks(now, &Text::new()).into_iter();
-        checks.find(|check| !check.passed && !(may_be_armed && check.name == checks::DISARMED))
+        checks.find(|check| !(check.passed || may_be_armed && check.name == checks::DISARMED))
     }
 
     /// Whether the flight controller reported lately whether the aircraft flies, and where.

@@ -217,7 +217,7 @@ impl Fence {
         let Self { height_least_m, height_most_m, distance_most_m } = *self;
         let frame = Frame::new(here);
         for (waypoint, w) in route.iter().enumerate() {
-            let found_m = f64::from(w.height_mm) * 1e-3;
+            let found_m = f64::from(w.height_mm) / 1e3;
             if !(height_least_m..=height_most_m).contains(&found_m) {
                 let (least_m, most_m) = (height_least_m, height_most_m);
                 return Err(FenceError::Height { waypoint, found_m, least_m, most_m });
