@@ -72,7 +72,7 @@ pub(crate) fn preflight(
             (None, _, _) => text!("unknown"),
             (_, false, _) => text!("no report of the EKF"),
             (_, _, Some(true)) => text!("known"),
-            _ => text!("the EKF does not know it yet"),
+            _ => text!("not valid in the EKF yet"),
         },
     );
     let least = config.battery_least_percent;
@@ -88,7 +88,7 @@ pub(crate) fn preflight(
     );
     check(DISARMED, !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
     let (caught, layers) = match config.companion_loss {
-        CompanionLoss::EndsWithIt => (true, text!("the bench ends the aircraft with itself")),
+        CompanionLoss::EndsWithIt => (true, text!("the bench stops its aircraft when it ends")),
         CompanionLoss::FliesOn if view.is_piloted => (true, text!("its pilot flies it")),
         CompanionLoss::FliesOn => layers::judge(guard, ground, view.route_speed_m_s.is_some(), now),
     };

@@ -76,12 +76,12 @@ pub(crate) struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Whether an excluded member is out: it reported so, or is silent.
+    /// Whether an excluded member is out: it reported so, or is is_lost.
     fn is_out(&self, member: VehicleId) -> bool {
         if member == self.me {
             return matches!(self.phase, Phase::Aborted | Phase::Finished);
         }
-        self.absent.iter().any(|a| a.id == member && (a.silent || a.leaves.is_some()))
+        self.absent.iter().any(|a| a.id == member && (a.is_lost || a.leaves.is_some()))
     }
 }
 
@@ -179,8 +179,13 @@ mod tests {
     #[test]
     fn an_exclusion_replaces_no_other_command() {
         let other = VehicleId(7);
-        let absent =
-            |silent| Absent { id: other, silent, leaves: None, excluded_by: Some(ME), is_waited_for: false };
+        let absent = |is_lost| Absent {
+            id: other,
+            is_lost,
+            leaves: None,
+            excluded_by: Some(ME),
+            is_waited_for: false,
+        };
         let mut commands = Commands::default();
         commands.accept(id("a"), Command::Setup);
         commands.accept(id("b"), Command::Exclude { member: other });

@@ -118,7 +118,7 @@ impl Executor {
         }
     }
 
-    /// Drops whatever is being done.
+    /// Drops the present job.
     pub(crate) fn clear(&mut self) {
         (self.order, self.job) = (None, None);
         self.steps.clear();
@@ -130,7 +130,7 @@ impl Executor {
         matches!(self.order, Some(Order::Hold | Order::Return | Order::Land))
     }
 
-    /// Whether a mode that a heartbeat shows anew is our own doing. A mode is expected once for all that it
+    /// Whether a mode that a heartbeat newly shows is our own doing. A mode is expected once for all that it
     /// was asked: when it has been seen, it and whatever was asked before it are past, and a pilot who enters it
     /// again is the pilot.
     pub(crate) fn expected(&mut self, now: Instant, mode_number: u32) -> bool {
@@ -280,7 +280,7 @@ impl Executor {
         self.order.is_none() && self.returns.are_overridden()
     }
 
-    /// Gives it back. A line for people when that has ended.
+    /// Gives it back. A log line when that has ended.
     pub(crate) fn restore_return_height(
         &mut self,
         now: Instant,
@@ -290,7 +290,7 @@ impl Executor {
         self.returns.restore();
         match self.returns.poll(now, transmit) {
             Progress::Pending => None,
-            Progress::Done => Some(Ok(text!("the pilot's settings of RTL are back"))),
+            Progress::Done => Some(Ok(text!("the pilot's settings of RTL are restored"))),
             Progress::Failed(failure) => Some(Err(returns::not_restored(&pilots, &failure))),
         }
     }
@@ -300,7 +300,7 @@ impl Executor {
         self.returns.restore_due()
     }
 
-    /// The pilot's settings of RTL while they are overridden, for people.
+    /// The pilot's settings of RTL while they are overridden, as text.
     pub(crate) fn overridden_return_height(&self) -> Option<Text> {
         self.returns.are_overridden().then(|| self.returns.pilots())
     }

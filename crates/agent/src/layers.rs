@@ -17,7 +17,7 @@ use crate::guardian::{Answer, Stance};
 const TIMEOUT_MAX_S: f32 = 10.0;
 /// 3.5.7's time-out, which is no parameter of its.
 const TIMEOUT_357_S: f32 = 5.0;
-/// A ground station beats once a second; one that was silent for so long is gone.
+/// A ground station sends a heartbeat once a second; one that was silent for so long is gone.
 const GROUND_STATION_GONE: Duration = Duration::from_secs(10);
 /// `FS_GCS_ENABLE`: on with a mission in AUTO; `FS_OPTIONS`, bit 1, means the same in 4.x.
 const GO_ON_IN_AUTO: i64 = 2;
@@ -70,7 +70,7 @@ impl GroundStation<'_> {
             return Err(text!("no console holds the lease"));
         }
         if self.other_at.is_some_and(|at| now.since(at) < GROUND_STATION_GONE) {
-            return Err(text!("another ground station beats as {expected} too"));
+            return Err(text!("another ground station sends heartbeats as {expected} too"));
         }
         let version = self.version.ok_or_else(|| text!("version unknown"))?;
         if version.major < 4 {
@@ -234,7 +234,7 @@ mod tests {
                 GroundStation { other_at: at(91), ..sent(&rtl, NEW) },
                 false,
                 false,
-                "another ground station beats as 255 too",
+                "another ground station sends heartbeats as 255 too",
             ),
             (
                 GroundStation { other_at: at(90), ..sent(&rtl, NEW) },

@@ -360,7 +360,7 @@ impl Agent {
         self.separation.figures()
     }
 
-    /// Everything that people see.
+    /// The status.
     pub fn status(&self, now: Instant) -> Status {
         let t = &self.telemetry;
         let (route, view, details) = (self.protocol.route(), self.protocol.view(), self.protocol.details());
@@ -450,7 +450,7 @@ impl Agent {
     fn on_guardian_answer(&mut self, answer: Option<guardian::Answer>, out: &mut Outputs) {
         let watched = |answer: Option<guardian::Answer>| answer.is_some_and(|a| a.stance == Stance::Watching);
         if watched(answer) && !watched(self.guard) {
-            out.log(Severity::Info, text!("the guardian watches over this aircraft"));
+            out.log(Severity::Info, text!("the guardian protects this aircraft"));
         } else if watched(self.guard) && !watched(answer) {
             out.log(
                 Severity::Error,
@@ -535,7 +535,7 @@ impl Agent {
             }
             TelemetryEvent::Rebooted => {
                 self.forget_autopilot(now);
-                out.log(Severity::Warning, text!("the flight controller has started anew"));
+                out.log(Severity::Warning, text!("the flight controller has rebooted"));
                 self.judge_reboot(now, out);
             }
             TelemetryEvent::OtherAutopilot(id) => {
@@ -707,7 +707,7 @@ impl Agent {
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
     }
 
-    /// Starts anew: a fresh protocol with the same mission.
+    /// Restarts: a fresh protocol with the same mission.
     fn engage(&mut self, now: Instant) {
         // Another flight needs other random numbers, and the same ones when it is replayed.
         self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -814,9 +814,9 @@ impl Agent {
     fn work(&mut self, now: Instant, out: &mut Outputs) {
         let up = self.telemetry.is_up(now);
         if self.link_was_up && !up {
-            out.log(Severity::Error, text!("the flight controller is silent"));
+            out.log(Severity::Error, text!("nothing received from the flight controller"));
         } else if up && !self.link_was_up {
-            out.log(Severity::Info, text!("the flight controller is there"));
+            out.log(Severity::Info, text!("the flight controller is connected"));
             // Its state meanwhile is unknown.
             self.parameters.restart(now);
             self.link_up_at = now;

@@ -86,7 +86,7 @@ impl Returns {
         if self.under_way.is_some() { self.due() } else { Instant::ZERO }
     }
 
-    /// Stops whatever is being done.
+    /// Stops the present job.
     pub(crate) fn stop(&mut self) {
         (self.under_way, self.job) = (None, None);
     }
@@ -168,7 +168,7 @@ impl Returns {
         }
     }
 
-    /// What the pilot had set, for people.
+    /// What the pilot had set, as text.
     pub(crate) fn pilots(&self) -> Text {
         let number = |i: usize| self.pilots[i].map_or(f64::NAN, Value::as_f64);
         let name = |i: usize| self.units.name(i).map_or("", |(name, _)| name);
@@ -176,7 +176,7 @@ impl Returns {
     }
 }
 
-/// Why they are not restored, for people.
+/// Why they are not restored, as text.
 pub(crate) fn not_restored(pilots: &Text, failure: &Failure) -> Text {
     text!("the pilot's {pilots} not restored: {failure}")
 }

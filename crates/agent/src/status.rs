@@ -36,7 +36,7 @@ pub struct FlightControllerStatus {
     pub is_copter: Option<bool>,
     /// Firmware, capabilities and board, once known.
     pub firmware: Option<Firmware>,
-    /// How often it has started anew.
+    /// Number of its reboots.
     pub reboots: u32,
     /// Other autopilots on its line.
     pub other_autopilots: OtherAutopilots,
@@ -92,7 +92,7 @@ pub struct CommandProgress {
     pub stage: Stage,
 }
 
-/// Everything that people see of one aircraft.
+/// The status of one aircraft.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// The aircraft.
@@ -105,7 +105,7 @@ pub struct Status {
     pub state: StateId,
     /// How far the flight has come.
     pub phase: Phase,
-    /// One line for people.
+    /// One line for the operator.
     pub detail: Text,
     /// False after a takeover: the agent commands nothing.
     pub engaged: bool,

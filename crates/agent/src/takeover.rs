@@ -39,7 +39,7 @@ impl Authority {
         *self == Self::Ours
     }
 
-    /// Who has the aircraft, for people; none where we have it.
+    /// Who has the aircraft, as text; none where we have it.
     pub(crate) fn taken_by(&self) -> Option<&Text> {
         match self {
             Self::Ours => None,

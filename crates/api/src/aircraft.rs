@@ -22,7 +22,7 @@ pub struct GeoPoint {
 pub struct Identity {
     /// 16 hexadecimal digits.
     pub id: String,
-    /// The name that people use.
+    /// The display name.
     pub name: String,
     /// Version of `wingbeatd`.
     pub version: String,
@@ -37,7 +37,7 @@ pub struct Identity {
 pub struct AircraftStatus {
     /// 16 hexadecimal digits.
     pub id: String,
-    /// The name that people use.
+    /// The display name.
     pub name: String,
     /// Milliseconds since the daemon's agent started.
     pub time_ms: u64,
@@ -49,7 +49,7 @@ pub struct AircraftStatus {
     pub state: StateId,
     /// How far its flight has come, whatever the protocol calls that.
     pub phase: Phase,
-    /// One line for people: what it is doing or waiting for.
+    /// One line for the operator: what it is doing or waiting for.
     pub detail: String,
     /// False after a pilot's takeover or *Recover control*: the agent commands nothing until engaged again.
     pub engaged: bool,
@@ -166,7 +166,7 @@ pub enum LinkState {
 pub struct LinkFault {
     /// What kind of failure.
     pub kind: LinkFaultKind,
-    /// One line for people.
+    /// One line for the operator.
     pub detail: String,
 }
 
@@ -219,7 +219,7 @@ pub struct Autopilot {
     pub hardware_id: Option<String>,
     /// Board version as the firmware numbers it; absent until known.
     pub board_version: Option<u32>,
-    /// How often it has started anew since the agent started.
+    /// Number of its reboots since the agent started.
     pub reboots: u32,
     /// Heartbeats of other autopilots on the same line: they are ignored.
     pub other_autopilots: u32,
@@ -306,7 +306,7 @@ pub struct SwarmPlan {
     pub heading_deg: Option<f64>,
     /// Whether the swarm has agreed on it; otherwise it is what *Setup* would plan now.
     pub planned: bool,
-    /// Why *Setup* would come to nothing, for people: the aircraft and the reason.
+    /// Why *Setup* would be refused, as text: the aircraft and the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// The places, by slot from 0, around the waypoint that the formation is at or flies to, or around an
@@ -417,7 +417,7 @@ pub struct CommandReply {
     pub outcome: CommandOutcome,
     /// The protocol's state when it was decided.
     pub state: StateId,
-    /// Why it was refused, for people; empty otherwise.
+    /// Why it was refused, as text; empty otherwise.
     pub reason: String,
 }
 
@@ -454,7 +454,7 @@ pub struct CommandProgress {
     pub command: Command,
     /// How far it has come.
     pub stage: CommandStage,
-    /// One line for people.
+    /// One line for the operator.
     pub detail: String,
 }
 

@@ -8,6 +8,6 @@ use utoipa::ToSchema;
 pub struct ApiError {
     /// A stable word for programs: `bad_request`, `not_found`, `conflict`, `busy`, `unavailable`.
     pub code: String,
-    /// One sentence for people: what, where, found, expected.
+    /// One sentence for the operator: what, where, found, expected.
     pub message: String,
 }

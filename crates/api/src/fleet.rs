@@ -73,11 +73,11 @@ pub struct FleetMission {
 pub struct Actions {
     /// *Setup* can be pressed.
     pub setup: bool,
-    /// Why not, for people; empty if it can.
+    /// Why not, as text; empty if it can.
     pub setup_blocked: String,
     /// *Start* can be pressed.
     pub start: bool,
-    /// Why not, for people; empty if it can.
+    /// Why not, as text; empty if it can.
     pub start_blocked: String,
 }
 
@@ -123,7 +123,7 @@ pub struct FleetCommandResult {
     pub vehicle: String,
     /// How far it has come.
     pub outcome: VehicleOutcome,
-    /// One line for people.
+    /// One line for the operator.
     pub detail: String,
 }
 

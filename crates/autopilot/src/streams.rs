@@ -88,7 +88,7 @@ impl Streams {
             }
         }
     }
-    /// Forgets all requests: the autopilot has started anew.
+    /// Forgets all requests: the autopilot has restarted.
     pub fn restart(&mut self, now: Instant) {
         for stream in &mut self.streams {
             (stream.requests, stream.received_at, stream.requested_at) = (0, None, None);

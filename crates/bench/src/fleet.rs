@@ -40,7 +40,7 @@ pub struct Config {
     pub scenario: Scenario,
     /// What randomness is drawn from.
     pub seed: u64,
-    /// How much faster than the clock on the wall.
+    /// How much faster than the wall clock.
     pub speed: f64,
     /// Where the console is served.
     pub ground: SocketAddr,

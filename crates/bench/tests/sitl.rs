@@ -409,7 +409,7 @@ fn lands(client: &mut Client) {
 }
 
 /// Reboots. SITL of 3.5.7 acknowledges that and flies on; the job must report it, and the process is then
-/// started anew in its place.
+/// restarted in its place.
 fn reboots(client: &mut Client) {
     let from = client.now();
     let Ok(mut job) = Command::reboot(from, &client.telemetry) else {

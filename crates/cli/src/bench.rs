@@ -153,7 +153,7 @@ pub(crate) struct FleetArguments {
     /// Standard deviation of the wandering position error, metres.
     #[arg(long, default_value_t = 0.3)]
     gps_noise_m: f64,
-    /// Simulated time runs so many times faster than the clock on the wall.
+    /// Simulated time runs so many times faster than the wall clock.
     #[arg(long, default_value_t = 1.0)]
     speed: f64,
     /// Highest waypoint above home that is accepted, metres.

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// What randomness is drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How much faster than the clock on the wall, 0.1 to 100.
+    /// How much faster than the wall clock, 0.1 to 100.
     #[arg(long, default_value_t = 1.0)]
     speedup: f64,
     /// Ready from the start (warm), or after the 41 s that ArduCopter takes (cold).

@@ -1,4 +1,4 @@
-//! Asking one aircraft over HTTP. Every call ends: in an answer of bounded size or a reason for people.
+//! Asking one aircraft over HTTP. Every call ends: in an answer of bounded size or a reason as text.
 
 use std::error::Error;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(crate) async fn body(response: &mut Response) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// An unsuccessful answer for people: the aircraft's sentence where it sent one.
+/// An unsuccessful answer as text: the aircraft's sentence where it sent one.
 pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> String {
     match serde_json::from_slice::<ApiError>(body) {
         Ok(error) => format!("{}: {}", status.as_u16(), error.message),

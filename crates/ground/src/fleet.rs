@@ -262,7 +262,7 @@ impl Fleet {
     }
 
     /// Forgets missions that no aircraft holds, and finds the home altitude of new ones. True if the whole
-    /// picture must be drawn anew.
+    /// picture must be drawn again.
     pub(crate) fn take_redraw(&mut self) -> bool {
         let aircraft = &self.aircraft;
         self.missions.retain(|hash, mission| {
@@ -353,7 +353,7 @@ impl Fleet {
         }
     }
 
-    /// Why *Setup* or *Start* cannot be carried out by these aircraft (none named: by all), for people;
+    /// Why *Setup* or *Start* cannot be carried out by these aircraft (none named: by all), as text;
     /// empty if it can.
     pub(crate) fn blocked(&self, ledger: &Ledger, command: Command, vehicles: &[String]) -> String {
         if self.aircraft.is_empty() {
@@ -405,7 +405,7 @@ impl Fleet {
     /// Ids of the aircraft that fly in a swarm, when `member` is to be excluded from it.
     ///
     /// # Errors
-    /// No aircraft flies in a swarm, or this one does not; for people.
+    /// No aircraft flies in a swarm, or this one does not; as text.
     pub(crate) fn in_swarm_with(&self, member: &str) -> Result<Vec<String>, String> {
         let planned = |a: &&Aircraft| {
             a.status.as_ref().and_then(|status| status.swarm.as_ref()).is_some_and(|s| s.slot.is_some())
@@ -642,7 +642,7 @@ mod tests {
         let problem = format!("id {A} answers at http://a and http://b: none of them is commanded");
         assert_eq!(fleet.find(A), Some(Err(problem.clone())));
         assert!(fleet.all(now).iter().all(|aircraft| aircraft.problem.as_ref() == Some(&problem)));
-        // The mistake is mended: the second address answers with its own id.
+        // The mistake is corrected: the second address answers with its own id.
         assert_eq!(fleet.identified(1, identity(B)).newcomer.as_deref(), Some(B));
         assert_eq!((fleet.find(A), fleet.find(B)), (Some(Ok("http://a")), Some(Ok("http://b"))));
         assert_eq!(fleet.find("0"), None);

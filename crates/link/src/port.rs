@@ -65,7 +65,7 @@ pub enum OpenErrorKind {
 }
 
 impl OpenErrorKind {
-    /// Waiting does not mend it: a person has to. The rest comes and goes with cables and boot order.
+    /// Waiting does not correct it: a person must. The rest comes and goes with cables and boot order.
     pub fn needs_a_person(self) -> bool {
         matches!(self, Self::Permission | Self::Busy | Self::Console | Self::Unsuitable)
     }
@@ -132,7 +132,7 @@ pub(crate) async fn open(endpoint: &Endpoint) -> Result<(Reader, Writer), OpenEr
 }
 
 /// Frames are small and urgent: never wait to fill a segment. A bridge that lost its power does not hang
-/// up: ask it whether it lives, so that a dead connection ends and is opened anew. A stack without these
+/// up: ask it whether it lives, so that a dead connection ends and is reopened. A stack without these
 /// options still works.
 fn tune(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);

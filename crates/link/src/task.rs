@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The first and the longest wait before opening again. Each wait is twice the one before; a connection that
-/// lasted begins anew with the first.
+/// lasted restarts with the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The first.
@@ -126,7 +126,7 @@ impl Drop for Link {
 }
 
 /// The receiver is gone: the task ends.
-struct Unheard;
+struct NoReceiver;
 
 async fn run(
     endpoint: Endpoint,
@@ -150,7 +150,7 @@ async fn run(
                 last_reason = None;
                 let opened = Instant::now();
                 let Ok(found) = carry(reader, writer, &events, &mut writes, &turned).await else { return };
-                // A server that accepts and hangs up immediately must not be asked ten times a second.
+                // A server that accepts and disconnects immediately must not be asked ten times a second.
                 if opened.elapsed() >= backoff.most {
                     wait = backoff.least;
                 }
@@ -179,7 +179,7 @@ async fn carry(
     events: &mpsc::Sender<LinkEvent>,
     writes: &mut mpsc::Receiver<Vec<u8>>,
     turned: &(impl Fn() + Send + Sync),
-) -> Result<String, Unheard> {
+) -> Result<String, NoReceiver> {
     // Two futures, so that a port that takes no bytes can still be read and vice versa.
     let reading = async {
         let mut buffer = vec![0; READ_MAX];
@@ -188,7 +188,7 @@ async fn carry(
                 Ok(0) => return Ok("that the far end closed it".to_owned()),
                 Ok(length) => {
                     let bytes = buffer.get(..length).unwrap_or_default().to_vec();
-                    events.send(LinkEvent::Bytes(bytes)).await.map_err(|_| Unheard)?;
+                    events.send(LinkEvent::Bytes(bytes)).await.map_err(|_| NoReceiver)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Ok(format!("a failing read ({error})")),
@@ -197,7 +197,7 @@ async fn carry(
     };
     let writing = async {
         loop {
-            let bytes = writes.recv().await.ok_or(Unheard)?;
+            let bytes = writes.recv().await.ok_or(NoReceiver)?;
             if let Err(error) = writer.write(&bytes).await {
                 return Ok(format!("a failing write ({error})"));
             }
@@ -212,6 +212,6 @@ async fn carry(
     tokio::select! {
         ended = reading => ended,
         ended = writing => ended,
-        () = turning => Err(Unheard), // it never ends
+        () = turning => Err(NoReceiver), // it never ends
     }
 }

@@ -55,7 +55,7 @@ pub(crate) const TURN_MAX: Duration = Duration::from_secs(2);
 const _: () = assert!(TURN_MAX.as_millis() > PUBLISH_IDLE.as_millis());
 /// Writes that the link's queue keeps free of ground stations': the agent's orders always find room.
 const OWN_WRITES: usize = 32;
-/// Woken later than this after a deadline, the machine is too slow and people should know.
+/// Woken later than this after a deadline, the machine is too slow and the operator should know.
 const STALL: Duration = Duration::from_millis(500);
 
 /// A clock that differs from its own course by more was set.
@@ -237,7 +237,7 @@ impl<R: Radio> Driver<R> {
                 Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
                 Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
                 Woken::Request(Some(Request::Lease { console, ttl, reply })) => {
-                    // A console that hung up asks again.
+                    // A console that disconnected asks again.
                     let _ = reply.send(self.take_lease(&console, ttl));
                 }
                 Woken::Request(None) => requests_ended = true,
@@ -489,7 +489,7 @@ impl<R: Radio> Driver<R> {
         let separator = if reason.is_empty() { "" } else { ": " };
         self.log(Severity::Info, format!("command {command} {verb}{separator}{reason}"));
         let state = self.publisher.status.borrow().state;
-        // An operator who hung up does not read the answer.
+        // An operator who disconnected does not read the answer.
         let _ = reply.send(CommandReply { id, outcome, state, reason });
     }
 
@@ -534,7 +534,7 @@ impl<R: Radio> Driver<R> {
         let _ = reply.send(answer);
     }
 
-    /// What people call the mission that the agent flies: the file that an operator gave, the part of it
+    /// The name of the mission that the agent flies: the file that an operator gave, the part of it
     /// that falls to our slot, or the plan that came by radio.
     fn mission_name(&self, status: &Status) -> String {
         let uploaded = &self.uploaded;

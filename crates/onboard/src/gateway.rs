@@ -44,7 +44,7 @@ const QUEUE_MAX: usize = 64;
 const EVENTS_MAX: usize = 64;
 /// A datagram that is carried unbroken by Ethernet, with room for tunnels.
 const PIECE_MAX: usize = 1_400;
-/// A TCP client that takes nothing for so long is hung up on.
+/// A TCP client that takes nothing for so long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A shortage of the system (file descriptors) is waited out for this time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -269,7 +269,7 @@ impl Gateway {
             GatewayEvent::Connected { id, peer, out } => {
                 let name = format!("tcp {peer}");
                 if self.clients.len() >= CLIENTS_MAX {
-                    // Its task sees its queue end, and hangs up.
+                    // Its task sees its queue end, and disconnects.
                     self.turned_away += 1;
                     act(Step::Log(format!("gateway: {name} refused, {CLIENTS_MAX} clients are served")));
                     return;
@@ -407,7 +407,7 @@ impl Gateway {
         }
     }
 
-    /// The autopilot's port opened anew: half a frame will not be finished.
+    /// The autopilot's port reopened: half a frame will not be finished.
     pub(crate) fn restart(&mut self) {
         self.autopilot.restart();
     }

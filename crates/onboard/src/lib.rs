@@ -78,7 +78,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// What one daemon is started with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The name that people use.
+    /// The display name.
     pub name: String,
     /// Where the autopilot is.
     pub autopilot: Endpoint,
@@ -112,7 +112,7 @@ pub enum StartError {
     /// Ground stations cannot be served there.
     #[error(transparent)]
     Gateway(#[from] gateway::GatewayError),
-    /// The serial line cannot be used and waiting will not mend it.
+    /// The serial line cannot be used and waiting will not correct it.
     #[error(transparent)]
     Link(#[from] wingbeat_link::OpenError),
 }
@@ -134,7 +134,7 @@ pub struct Handle {
 /// Starts a daemon: joins an agent to its link, its radio and its API.
 ///
 /// A device that is missing or a server that does not answer is waited for, for ever. A serial device that
-/// is busy or forbidden is an error, because only a person can mend it.
+/// is busy or forbidden is an error, because only a person can correct it.
 ///
 /// # Errors
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.

@@ -108,9 +108,9 @@ fn home_altitude_m(status: &Status) -> f64 {
 fn plan(view: &FormationView, home_altitude_m: f64) -> api::SwarmPlan {
     let slot = |slot: &SlotView| api::SwarmSlot {
         place: api::GeoPoint {
-            latitude_deg: f64::from(slot.place.latitude_e7) / 1e7,
-            longitude_deg: f64::from(slot.place.longitude_e7) / 1e7,
-            altitude_m: home_altitude_m + f64::from(slot.place.height_mm) / 1e3,
+            latitude_deg: f64::from(slot.position.latitude_e7) / 1e7,
+            longitude_deg: f64::from(slot.position.longitude_e7) / 1e7,
+            altitude_m: home_altitude_m + f64::from(slot.position.height_mm) / 1e3,
         },
         vehicle: slot.id.to_string(),
     };
@@ -126,7 +126,7 @@ fn plan(view: &FormationView, home_altitude_m: f64) -> api::SwarmPlan {
 fn absent(a: &Absent) -> api::Absent {
     api::Absent {
         id: a.id.to_string(),
-        silent: a.silent,
+        silent: a.is_lost,
         leaves: a.leaves.map(|how| {
             let ending = match how {
                 Ending::Holding => "holding",

@@ -22,11 +22,11 @@ struct Follower {
     log: broadcast::Receiver<LogLine>,
     /// What the console saw last, and when the next state may follow if nothing but numbers changed.
     seen: Option<(Arc<AircraftStatus>, Instant)>,
-    /// Gives the place back when the console hangs up.
+    /// Gives the place back when the console disconnects.
     _permit: OwnedSemaphorePermit,
 }
 
-/// The events for one console, from now until it hangs up or the daemon stops.
+/// The events for one console, from now until it disconnects or the daemon stops.
 pub(crate) fn events(
     id: String,
     status: watch::Receiver<Arc<AircraftStatus>>,

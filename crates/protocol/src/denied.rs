@@ -1,4 +1,4 @@
-//! Why an operator's command or mission is not accepted: values, whose text is made where people read it.
+//! Why an operator's command or mission is not accepted: values, whose text is made where it is displayed.
 
 use wingbeat_wire::{Command, StateId, VehicleId};
 
@@ -83,7 +83,7 @@ pub enum Denied {
     #[error("exclude {0}: no swarm, this aircraft flies for itself")]
     NoSwarm(VehicleId),
     /// The command is the agent's own: it never reaches a protocol.
-    #[error("not the protocol's to carry out")]
+    #[error("not a command that the protocol carries out")]
     NotTheProtocols,
 }
 

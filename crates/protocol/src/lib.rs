@@ -43,7 +43,7 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 /// An aircraft's own waypoints.
 pub type Route = heapless::Vec<Point, ROUTE_MAX>;
 
-/// One line for people.
+/// One line for the operator.
 pub type Text = heapless::String<112>;
 
 /// A line from a format string; what does not fit is cut off.
@@ -136,7 +136,7 @@ impl core::fmt::Display for Order {
         f.write_str(match self {
             Self::LoadRoute => "loading the route",
             Self::TakeOff { .. } => "taking off",
-            Self::FlyTo(_) => "flying to a place",
+            Self::FlyTo(_) => "flying to a position",
             Self::FlyRoute { .. } => "beginning the route",
             Self::Resume => "resuming the route",
             Self::Hold => "holding",
@@ -202,7 +202,7 @@ pub enum Action {
         /// The message to broadcast.
         message: Message,
     },
-    /// Tell people.
+    /// Log an entry.
     Log(Severity, Text),
     /// The message just handed in was not for us: count it.
     Refused(Refused),

@@ -1,4 +1,4 @@
-//! What a protocol shows of itself, to the agent, to people and to the bench.
+//! What a protocol shows of itself, to the agent, to the status and to the bench.
 //!
 //! Two values by what they cost: a [`View`] is copied from fields and made at every input, [`Details`] are formatted
 //! and searched for when a status is published.
@@ -106,14 +106,14 @@ impl SwarmView {
 pub struct Absent {
     /// The member.
     pub id: VehicleId,
-    /// It has been silent for the time to live.
-    pub silent: bool,
+    /// Nothing was received from it for the time to live.
+    pub is_lost: bool,
     /// How it leaves, where it has announced that.
     pub leaves: Option<Ending>,
     /// The operator excluded it: this aircraft's own id where the command came here, otherwise the aircraft that
     /// passed it on.
     pub excluded_by: Option<VehicleId>,
-    /// It is waited for all the same: on the ground all are that are not excluded.
+    /// It is waited for nevertheless: on the ground all are that are not excluded.
     pub is_waited_for: bool,
 }
 
@@ -129,7 +129,7 @@ pub struct FormationView {
     pub heading_rad: Option<f64>,
     /// The swarm has agreed on it. Otherwise it is what setup would plan now.
     pub is_planned: bool,
-    /// Why setup would come to nothing.
+    /// Why setup would be refused.
     pub refused: Option<PlanError>,
     /// The slots; none before all aircraft have called and there is a mission.
     pub slots: heapless::Vec<SlotView, SWARM_MAX>,
@@ -141,7 +141,7 @@ pub struct SlotView {
     /// The aircraft that flies there.
     pub id: VehicleId,
     /// Its position.
-    pub place: Point,
+    pub position: Point,
 }
 
 /// State of a protocol that avoids others.

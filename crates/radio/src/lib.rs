@@ -4,7 +4,7 @@
 //! `wingbeat_hub` (a simulated channel in real time). The daemon does not distinguish them. Nothing here
 //! decodes a datagram; the agent does, and drops the echo of its own.
 //!
-//! Promises: sending never waits (a beacon that cannot leave now is worth nothing later); every queue is
+//! Promises: sending never waits (a beacon that cannot leave now is useless later); every queue is
 //! bounded and counts what it dropped; an interface that disappears is reopened when it is back.
 //!
 //! [`Clock`] is here because the daemon and the hub need the same one, and both depend on this crate.

@@ -28,7 +28,7 @@ pub enum Model {
 /// How often a link's loss is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draw {
-    /// For every datagram anew.
+    /// Again for every datagram.
     PerPacket,
     /// Once a second for a pair, both directions alike.
     PerSecond,

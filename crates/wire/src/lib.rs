@@ -325,7 +325,7 @@ mod tests {
             ("gather", Message::Gather { waypoint: 14 }),
             ("following", Message::Following { waypoint: 14, reached: true, leader: 2, at: point(3) }),
             ("leaving", Message::Leaving { at: point(4), how: Ending::Landing }),
-            ("exclude", Message::Exclude { who: VehicleId(12) }),
+            ("exclude", Message::Exclude { member: VehicleId(12) }),
             ("land_here", Message::LandHere { at: point(5), leader: 2 }),
             ("land_around", Message::LandAround { at: point(9), leader: 2 }),
             ("release", Message::Release { waypoint: 14 }),

@@ -416,7 +416,7 @@ pub enum Message {
     /// A member is excluded from the swarm.
     Exclude {
         /// The member.
-        who: VehicleId,
+        member: VehicleId,
     },
     /// The flight is over: every aircraft lands where it is.
     LandHere {

@@ -50,7 +50,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         15 => Message::Gather { waypoint: next(r)? },
         16 => Message::Following { waypoint: next(r)?, reached: next(r)?, leader: next(r)?, at: next(r)? },
         17 => Message::Leaving { at: next(r)?, how: next(r)? },
-        18 => Message::Exclude { who: next(r)? },
+        18 => Message::Exclude { member: next(r)? },
         19 => Message::LandHere { at: next(r)?, leader: next(r)? },
         20 => Message::LandAround { at: next(r)?, leader: next(r)? },
         21 => Message::Release { waypoint: next(r)? },

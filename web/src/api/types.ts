@@ -123,11 +123,11 @@ export interface components {
         Actions: {
             /** @description *Setup* can be pressed. */
             setup: boolean;
-            /** @description Why not, for people; empty if it can. */
+            /** @description Why not, as text; empty if it can. */
             setup_blocked: string;
             /** @description *Start* can be pressed. */
             start: boolean;
-            /** @description Why not, for people; empty if it can. */
+            /** @description Why not, as text; empty if it can. */
             start_blocked: string;
         };
         /** @description Everything that the console shows of one aircraft. */
@@ -137,7 +137,7 @@ export interface components {
             checks: components["schemas"]["Check"][];
             /** @description The operator's last commands and what became of them, newest last, at most 8. */
             commands: components["schemas"]["CommandProgress"][];
-            /** @description One line for people: what it is doing or waiting for. */
+            /** @description One line for the operator: what it is doing or waiting for. */
             detail: string;
             /** @description False after a pilot's takeover or *Recover control*: the agent commands nothing until engaged again. */
             engaged: boolean;
@@ -148,7 +148,7 @@ export interface components {
             id: string;
             lease?: components["schemas"]["Lease"] | null;
             mission?: components["schemas"]["MissionSummary"] | null;
-            /** @description The name that people use. */
+            /** @description The display name. */
             name: string;
             navigation?: components["schemas"]["Navigation"] | null;
             /** @description How far its flight has come, whatever the protocol calls that. */
@@ -175,7 +175,7 @@ export interface components {
         ApiError: {
             /** @description A stable word for programs: `bad_request`, `not_found`, `conflict`, `busy`, `unavailable`. */
             code: string;
-            /** @description One sentence for people: what, where, found, expected. */
+            /** @description One sentence for the operator: what, where, found, expected. */
             message: string;
         };
         /** @description What an autopilot reports of itself. */
@@ -196,7 +196,7 @@ export interface components {
             other_autopilots: number;
             /**
              * Format: int32
-             * @description How often it has started anew since the agent started.
+             * @description Number of its reboots since the agent started.
              */
             reboots: number;
             /** @description Autopilot and vehicle, for example `ArduPilot on a quadrotor`. */
@@ -280,7 +280,7 @@ export interface components {
         CommandProgress: {
             /** @description The command. */
             command: components["schemas"]["Command"];
-            /** @description One line for people. */
+            /** @description One line for the operator. */
             detail: string;
             /** @description The command's id. */
             id: string;
@@ -339,7 +339,7 @@ export interface components {
         };
         /** @description A command on its way to one aircraft. */
         FleetCommandResult: {
-            /** @description One line for people. */
+            /** @description One line for the operator. */
             detail: string;
             /** @description How far it has come. */
             outcome: components["schemas"]["VehicleOutcome"];
@@ -472,7 +472,7 @@ export interface components {
         };
         /** @description Why nothing is received from a flight controller. */
         LinkFault: {
-            /** @description One line for people. */
+            /** @description One line for the operator. */
             detail: string;
             /** @description What kind of failure. */
             kind: components["schemas"]["LinkFaultKind"];
@@ -791,7 +791,7 @@ export interface components {
             heading_deg?: number | null;
             /** @description Whether the swarm has agreed on it; otherwise it is what *Setup* would plan now. */
             planned: boolean;
-            /** @description Why *Setup* would come to nothing, for people: the aircraft and the reason. */
+            /** @description Why *Setup* would be refused, as text: the aircraft and the reason. */
             refused?: string | null;
             /**
              * @description The places, by slot from 0, around the waypoint that the formation is at or flies to, or around an

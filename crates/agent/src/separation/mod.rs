@@ -168,7 +168,7 @@ impl Notice {
             Self::Landed(_) => Severity::Info,
         }
     }
-    /// One line for people.
+    /// One line for the operator.
     pub fn text(&self) -> Text {
         match self {
             Self::Alarm {

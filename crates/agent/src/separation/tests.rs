@@ -195,7 +195,7 @@ fn mbcap_11_a_replayed_or_overtaken_beacon_changes_nothing() {
         assert_eq!(beacon_at(ms, ms as u32, 90.0), taken);
         assert_eq!(beacon_at(ms + 1, 41, 50.0).0, Err(Refused::Overtaken));
     }
-    // A sender that starts anew counts from 1: it is accepted when the old count was not received for 2 s.
+    // A sender that restarts counts from 1: it is accepted when the old count was not received for 2 s.
     assert_eq!(beacon_at(6_799, 1, 80.0), refused);
     assert_eq!(beacon_at(6_800, 2, 80.0), taken);
     assert_eq!(beacon_at(6_900, 5_000, 79.0), taken);

@@ -144,7 +144,7 @@ impl Decoder {
         finder.expire(now, |raw| checks.pass(raw, &mut each));
     }
 
-    /// The port was opened anew: what is unfinished will not be finished.
+    /// The port was reopened: what is unfinished will not be finished.
     pub fn restart(&mut self) {
         self.finder.restart();
     }

@@ -2,7 +2,7 @@
 //!
 //! A ground station may change the list while it is read. 4.x numbers its lists (`opaque_id`), so the
 //! count is requested again at the end; 3.5.7 does not, so there the items are read twice and compared. A
-//! list that changed is read anew.
+//! list that changed is read again.
 
 use wingbeat_geo::{Duration, Instant};
 

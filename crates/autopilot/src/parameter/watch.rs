@@ -141,7 +141,7 @@ impl Watch {
     pub fn new(now: Instant) -> Self {
         Self { rows: [Row::default(); WATCHED_MAX], due: now }
     }
-    /// Forgets everything and asks again: the link is back, or the autopilot has started anew.
+    /// Forgets everything and asks again: the link is back, or the autopilot has restarted.
     pub fn restart(&mut self, now: Instant) {
         *self = Self::new(now);
     }
@@ -278,7 +278,7 @@ mod tests {
         assert!(at <= Instant::from_secs(2), "{at:?}");
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(3));
         assert_eq!(watch.value(Watched::TrackSpeed), Some(Value::Real(3.0)));
-        // A reboot: everything anew.
+        // A reboot: everything is requested again.
         watch.restart(Instant::from_secs(10));
         assert_eq!(watch.finding(Watched::SystemId), Finding::Unknown);
         assert_eq!(run(&mut watch, Instant::from_secs(10), as_expected).1.len(), WATCHED_MAX);

@@ -57,7 +57,7 @@ pub fn failures(outcomes: &[Outcome]) -> String {
     out
 }
 
-/// One drill for people.
+/// One drill as text.
 pub fn story(outcome: &Outcome) -> String {
     let mut out = format!("{}\n", outcome.command());
     for line in &outcome.story {

@@ -33,7 +33,7 @@ pub struct Follow {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    /// Which figure or table it is, for people.
+    /// Which figure or table it is, as text.
     pub name: String,
     /// `linear`, `matrix` or `circular`.
     pub formation: Vec<String>,

@@ -1,4 +1,4 @@
-//! Tables for people: one flight in full, and the tables of plans with the published figures next
+//! Tables as text: one flight in full, and the tables of plans with the published figures next
 //! ours.
 
 pub mod axes;

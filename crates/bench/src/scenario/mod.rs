@@ -100,7 +100,7 @@ trait Kind {
     /// For a row of a table.
     fn label(&self, name: &str) -> String;
 
-    /// One line for people.
+    /// One line for the operator.
     fn summary(&self, name: &str) -> String;
 
     fn check(&self, scenario: &Scenario) -> Result<()>;
@@ -232,7 +232,7 @@ impl Scenario {
         self.kind().speed_m_s(index)
     }
 
-    /// What is flown, in one line for people.
+    /// What is flown, in one line.
     pub fn summary(&self) -> String {
         self.kind().summary(&self.name)
     }

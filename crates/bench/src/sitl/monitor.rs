@@ -40,7 +40,7 @@ pub(crate) struct Reports {
     pub(crate) telemetry: Telemetry,
     /// The simulator's position of the aircraft, 1e-7 degree.
     simulated: Option<(i32, i32)>,
-    /// Autopilot time against the wall, since [`Monitor::begin_rate`].
+    /// Autopilot time against the wall clock, since [`Monitor::begin_rate`].
     pub(crate) rate: Rate,
     /// The last texts.
     texts: VecDeque<String>,
@@ -140,7 +140,7 @@ impl Monitor {
         Arc::clone(&self.reports)
     }
 
-    /// Takes the autopilot's time against the wall from now on.
+    /// Takes the autopilot's time against the wall clock from now on.
     pub(crate) fn begin_rate(&self) {
         self.reports().rate = Rate::default();
     }

@@ -1,4 +1,4 @@
-//! How fast the simulation really ran: the autopilot's time against the clock on the wall.
+//! How fast the simulation really ran: the autopilot's time against the wall clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct Rate {
 impl Rate {
     /// At `wall` the autopilot reported that it had run for `boot_ms`.
     pub fn add(&mut self, wall: Duration, boot_ms: u32) {
-        // An autopilot that began anew has not flown faster than time.
+        // An autopilot that restarted has not flown faster than time.
         if self.last.is_some_and(|(_, before)| boot_ms < before) {
             self.recent.clear();
             (self.first, self.last) = (None, None);
@@ -47,7 +47,7 @@ impl Rate {
         between(self.first?, self.last?)
     }
 
-    /// The slowest ten seconds on the wall; `None` of a shorter flight.
+    /// The slowest ten seconds by the wall clock; `None` of a shorter flight.
     pub fn slowest(&self) -> Option<f64> {
         self.slowest
     }

@@ -98,7 +98,7 @@ mod tests {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut request = [0; 1_024];
             let length = stream.read(&mut request).await.unwrap();
-            // A client that has read enough hangs up.
+            // A client that has read enough disconnects.
             let _ = stream.write_all(answer.as_bytes()).await;
             String::from_utf8_lossy(&request[..length]).into_owned()
         });

@@ -111,7 +111,7 @@ impl Survey {
                 self.autopilots.insert(system_id, ours);
             }
             MavMessage::GLOBAL_POSITION_INT(m) => match &mut self.positions {
-                // Back in time: it restarted, and counting begins anew.
+                // Back in time: it restarted, and counting restarts.
                 Some(p) if m.time_boot_ms >= p.last_ms => {
                     p.last_ms = m.time_boot_ms;
                     p.intervals += 1;

@@ -38,7 +38,7 @@ pub enum Verdict {
     Ok,
     /// It may fly, and the operator should know.
     Warning,
-    /// It must be mended before flight.
+    /// It must be corrected before flight.
     Fault,
 }
 

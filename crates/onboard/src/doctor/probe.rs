@@ -12,7 +12,7 @@ use super::{
 };
 use crate::config::Settings;
 
-/// Rates of ArduPilot's `SERIALn_BAUD`, those that people set first.
+/// Rates of ArduPilot's `SERIALn_BAUD`, the most usual first.
 const BAUDS: [u32; 9] = [57_600, 921_600, 115_200, 460_800, 230_400, 500_000, 38_400, 1_500_000, 9_600];
 /// How often a parameter is asked for.
 const ASKS: usize = 4;

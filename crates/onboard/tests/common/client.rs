@@ -24,12 +24,12 @@ pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str, body: &st
     (code.unwrap_or_else(|| panic!("no HTTP: {answer:?}")), body.into())
 }
 
-/// Bytes out, whatever comes back until the daemon hangs up. Half a request is followed by our own end,
+/// Bytes out, whatever comes back until the daemon disconnects. Half a request is followed by our own end,
 /// because its rest would be awaited; a whole one is not, because the daemon drops a client that has gone.
 pub(crate) async fn raw(address: SocketAddr, request: &[u8], whole: bool) -> String {
     timeout(PATIENCE, async {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // A daemon that hangs up early has refused the rest.
+        // A daemon that disconnects early has refused the rest.
         let _ = stream.write_all(request).await;
         if !whole {
             let _ = stream.shutdown().await;

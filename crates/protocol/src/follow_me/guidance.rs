@@ -295,7 +295,7 @@ impl Guidance {
                 text!("the leader is silent: holding, then landing")
             }
             State::Flying(GuidanceState::Descending { .. }) => {
-                text!("landed by its pilot, calling all to land")
+                text!("landed by its pilot, commanding all to land")
             }
             State::TakingOff(_) if is_leader => {
                 text!("waiting for {} to be in their slots", swarm.missing(swarm.take_off().in_slot()))

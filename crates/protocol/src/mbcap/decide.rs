@@ -377,7 +377,7 @@ impl Mbcap {
             | Avoiding::EmergencyLand { .. } => return None,
         };
         // The last waypoint counts as reached a stopping distance before it. Then the flight controller has ended
-        // its mission, and AUTO would begin it anew at the first waypoint.
+        // its mission, and AUTO would restart it at the first waypoint.
         let order = match self.flight.route().last().filter(|_| self.is_last_reached()) {
             Some(&last) => Order::FlyTo(last),
             None => Order::Resume,

@@ -330,7 +330,7 @@ impl Mbcap {
         }
     }
 
-    /// One line for people when a state begins.
+    /// One line for the operator when a state begins.
     fn line(&self, state: State) -> Text {
         let State::Flying(avoiding) = state else {
             return text!("{}: {}", self.state_id(), self.detail());

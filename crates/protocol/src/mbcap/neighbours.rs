@@ -45,7 +45,7 @@ impl Neighbour {
         now.since(self.received_at) <= validity
     }
 
-    /// Its locations in our frame. Of an aircraft that is far away they are not worth the arithmetic: ask
+    /// Its locations in our frame. Of an aircraft that is far away they are not computed: ask
     /// [`Neighbour::is_within`] first.
     pub(super) fn locations(&self, frame: &Frame) -> Locations {
         self.beacon.locations().map(|l| local(frame, &l)).collect()

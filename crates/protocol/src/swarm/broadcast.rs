@@ -96,7 +96,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return None;
         }
         let slot = self.members.next_exclusion()?;
-        self.assignment.id_of(slot).map(|who| Message::Exclude { who })
+        self.assignment.id_of(slot).map(|member| Message::Exclude { member })
     }
 
     /// The answer to a member that still asks what was answered long ago.

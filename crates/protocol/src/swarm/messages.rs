@@ -116,12 +116,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 }
                 Ok(())
             }
-            Message::Exclude { who } => {
+            Message::Exclude { member } => {
                 if slot != self.members.leader() && self.assignment.id_of(slot) != Some(self.config.master) {
                     return Err(Refused::UnexpectedSender);
                 }
                 let by = self.assignment.plan().slots[slot];
-                self.exclude(*who, by, changes);
+                self.exclude(*member, by, changes);
                 Ok(())
             }
             Message::LandHere { at, leader } => {

@@ -39,59 +39,61 @@ pub enum PlanError {
     Formation(#[from] wingbeat_geo::FormationError),
     /// Two aircraft have the same id.
     #[error("{0}: two aircraft with this id")]
-    Doubled(VehicleId),
+    DuplicateId(VehicleId),
     /// Slots lie over each other, in the air or on the ground.
     #[error("{name} {found_m} m: slots over each other, expected at least the separation, {least_m} m")]
     Crowded {
-        /// Which distance.
+        /// Distance between slots, in the air or on the ground.
         name: &'static str,
-        /// Found.
+        /// Value that was found, metres.
         found_m: f64,
-        /// Expected at least.
+        /// Smallest accepted value, metres.
         least_m: f64,
     },
     /// Two aircraft would come too near one another while they take off.
     #[error("take-off: {a} and {b} come within {distance_m:.1} m, expected at least {least_m} m")]
     Conflict {
-        /// One.
+        /// An aircraft.
         a: VehicleId,
-        /// The other.
+        /// The other aircraft.
         b: VehicleId,
-        /// How near.
+        /// Smallest distance between their paths, metres.
         distance_m: f64,
-        /// Expected at least.
+        /// Smallest accepted value, metres.
         least_m: f64,
     },
     /// A waypoint of one slot is too low or too high.
-    #[error("{who}, slot {slot}, waypoint {waypoint}: height {height_m} m, expected {least_m} to {most_m} m")]
+    #[error(
+        "{aircraft}, slot {slot}, waypoint {waypoint}: height {height_m} m, expected {least_m} to {most_m} m"
+    )]
     Height {
-        /// Whose.
-        who: VehicleId,
+        /// The aircraft.
+        aircraft: VehicleId,
         /// Its slot.
         slot: usize,
-        /// Which.
+        /// Index of the waypoint, from 0.
         waypoint: usize,
-        /// Found.
+        /// Height above home, metres.
         height_m: i32,
-        /// Expected at least.
+        /// Smallest accepted value, metres.
         least_m: i32,
-        /// Expected at most.
+        /// Largest accepted value, metres.
         most_m: i32,
     },
     /// A waypoint of one slot is too far from where the swarm stands.
     #[error(
-        "{who}, slot {slot}, waypoint {waypoint}: {distance_m} m from the start, expected at most {most_m} m"
+        "{aircraft}, slot {slot}, waypoint {waypoint}: {distance_m} m from the start, expected at most {most_m} m"
     )]
     Distance {
-        /// Whose.
-        who: VehicleId,
+        /// The aircraft.
+        aircraft: VehicleId,
         /// Its slot.
         slot: usize,
-        /// Which.
+        /// Index of the waypoint, from 0.
         waypoint: usize,
-        /// Found.
+        /// Distance from the start, metres.
         distance_m: i32,
-        /// Expected at most.
+        /// Largest accepted value, metres.
         most_m: i32,
     },
     /// Its slots do not fit one datagram.
@@ -99,7 +101,7 @@ pub enum PlanError {
         "the plan has {bytes} bytes with one waypoint, expected at most {DATAGRAM_LEN_MAX}: fewer aircraft"
     )]
     TooLong {
-        /// Found.
+        /// Length of the encoded plan.
         bytes: usize,
     },
     /// The heading of the formation is no number.
@@ -200,7 +202,7 @@ pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> R
         return Err(PlanError::Aircraft(n));
     }
     if let Some(i) = (1..n).find(|&i| aircraft[..i].iter().any(|(id, _)| *id == aircraft[i].0)) {
-        return Err(PlanError::Doubled(aircraft[i].0));
+        return Err(PlanError::DuplicateId(aircraft[i].0));
     }
     let least_m = config.separation_m;
     for (name, found_m) in
@@ -372,7 +374,7 @@ fn waypoints_in(
         let height_m = f64::from(w.height_mm) / 1e3 + up_m;
         if !(config.height_least_m..=config.height_most_m).contains(&height_m) {
             return Err(PlanError::Height {
-                who: plan.slots[slot],
+                aircraft: plan.slots[slot],
                 slot,
                 waypoint,
                 height_m: height_m as i32,
@@ -382,7 +384,7 @@ fn waypoints_in(
         }
         if local.length() > config.distance_most_m {
             return Err(PlanError::Distance {
-                who: plan.slots[slot],
+                aircraft: plan.slots[slot],
                 slot,
                 waypoint,
                 distance_m: local.length() as i32,

@@ -372,7 +372,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return match self.setup.task.is_given() {
                 _ if !is_master => text!("calling the master, {}", self.config.master),
                 false => text!("waiting for a mission"),
-                true => text!("heard {} of {} aircraft", self.setup.count(), self.config.aircraft),
+                true => text!("received from {} of {} aircraft", self.setup.count(), self.config.aircraft),
             };
         }
         if self.state == State::ReadyToFly {

@@ -56,7 +56,7 @@ impl TakeOff {
         self.advance(now, (self.in_slot, self.made_room));
     }
 
-    /// Before the start, notes whether a member is missing. That another is lost besides does not begin the wait anew.
+    /// Before the start, notes whether a member is missing. That another is lost besides does not restart the wait.
     fn watch_missing(&mut self, now: Instant, is_any_missing: bool) {
         self.advance(now, (SlotSet::first(usize::from(is_any_missing)), SlotSet::EMPTY));
     }
@@ -298,7 +298,7 @@ mod tests {
         take_off.report_in_slot(1);
         take_off.watch(at(4));
         assert_eq!(take_off.progressed_at, at(4));
-        // Before the start a second missing member does not begin it anew, and one that is back does.
+        // Before the start a second missing member does not restart it, and one that is back does.
         take_off.begin_state(at(5));
         take_off.watch_missing(at(6), false);
         take_off.watch_missing(at(7), true);

@@ -52,7 +52,7 @@ impl Timer {
             Self::Broadcast => "message due",
             Self::ArrivalCheck => "check arrival",
             Self::Leg => "target not reached",
-            Self::Silence => "silence is an answer",
+            Self::Silence => "answer overdue",
             Self::Blocked => "the path stays blocked",
             Self::Yield => "another stays in the way",
             Self::LandingPath => "the path to the landing position stays blocked",

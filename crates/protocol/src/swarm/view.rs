@@ -1,4 +1,4 @@
-//! The swarm as people and the agent see it.
+//! The swarm as the status and the agent show it.
 
 use heapless::Vec;
 use wingbeat_geo::Frame;
@@ -160,7 +160,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let absent = |slot: usize| {
             Some(Absent {
                 id: self.assignment.id_of(slot)?,
-                silent: self.members.lost().contains(slot),
+                is_lost: self.members.lost().contains(slot),
                 leaves: self.traffic.ending(slot),
                 excluded_by: self.members.excluded_by(slot),
                 is_waited_for: awaited.contains(slot),
@@ -213,7 +213,7 @@ fn draw<const N: usize>(view: &mut FormationView, plan: &Plan<N>, center: Format
         let offset = formation.offset_m(slot, heading_rad);
         let up_mm = libm::round(formation.height_m(slot) * 1e3) as i32;
         let position = frame.to_position(offset.extend(0.0));
-        SlotView { id: *id, place: plan::point(position, at.height_mm.saturating_add(up_mm)) }
+        SlotView { id: *id, position: plan::point(position, at.height_mm.saturating_add(up_mm)) }
     };
     view.slots = plan.slots.iter().enumerate().map(slot_view).collect();
 }

@@ -31,7 +31,7 @@ pub(super) struct Horizontal4 {
 }
 
 impl Horizontal4 {
-    /// Starts anew: the integrator takes over the acceleration of the present lean.
+    /// Restarts: the integrator takes over the acceleration of the present lean.
     pub(super) fn engage(&mut self, lean: DVec2) {
         let integrator = clamp_length(lean, INTEGRATOR_MAX_M_S2);
         *self = Self { integrator, ..Self::default() };

@@ -10,7 +10,7 @@
 //! Facts from stored copies of `AC_WPNav` of that generation: the target gains speed with twice the
 //! acceleration limit, slows down by `v = sqrt(4·a·d)` before a destination it stops at (never below
 //! 0.5 m/s), stays within `a/kP` of the aircraft's speed while that is slow, overruns a fast
-//! destination by 2 m, and starts anew with every destination, which is why a stream of positions
+//! destination by 2 m, and restarts with every destination, which is why a stream of positions
 //! flies slowly.
 
 use wingbeat_geo::DVec3;

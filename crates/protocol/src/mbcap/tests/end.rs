@@ -87,7 +87,7 @@ fn mbcap_14_an_aircraft_continues_when_the_peer_that_it_waits_for_is_silent() {
     let mut driver = Driver::new(1, 2);
     driver.stand_still();
     assert_eq!(third(&mut driver, 210, Order::Resume), None, "its peer has another conflict first");
-    // Then the peer is silent. Its last beacon counts for 10 s, the wait began anew every 5 s until then, and it
+    // Then the peer is silent. Its last beacon counts for 10 s, the wait restarted every 5 s until then, and it
     // ends after 120 s.
     let resumed_s = (1..=200).find(|_| orders(&mut driver, |d| d.wait(1)) == [Order::Resume]);
     assert!((125..=131).contains(&resumed_s.expect("it continues")), "found {resumed_s:?} s");

@@ -111,7 +111,7 @@ fn muscop_13_of_several_excluded_each_receives_it_and_all_know_where_it_was_comm
         for absent in &absentees {
             assert_eq!(absent.excluded_by, Some(by), "{i}: {absent:?}");
             let is_dead = absent.id == id(dead, &rig);
-            assert_eq!((absent.silent, absent.leaves.is_none()), (is_dead, is_dead), "{i}: {absent:?}");
+            assert_eq!((absent.is_lost, absent.leaves.is_none()), (is_dead, is_dead), "{i}: {absent:?}");
         }
     }
 }

@@ -31,13 +31,13 @@ fn muscop_28_the_slots_before_setup_are_those_that_setup_plans() {
         // All hover where they were drawn.
         for slot in &after.slots {
             let craft = rig.craft.iter().find(|c| c.muscop.swarm.config().me == slot.id).unwrap();
-            let away = local_m(craft, slot.place) - craft.at;
+            let away = local_m(craft, slot.position) - craft.at;
             assert!(away.length() < 1.5, "{layout}: {} is {away} from its place", slot.id);
         }
         rig.command_all(Command::Start);
         rig.until("the second waypoint", 120, |r| r.craft[0].muscop.reached() == Some(1));
         let there = rig.craft[0].muscop.details().formation.unwrap();
-        assert!(there.slots[0].place.latitude_e7 > after.slots[0].place.latitude_e7 + 15_000);
+        assert!(there.slots[0].position.latitude_e7 > after.slots[0].position.latitude_e7 + 15_000);
         rig.until("all down", 300, Rig::all_down);
         assert_eq!(rig.craft[0].muscop.details().formation, None, "over");
     }
