@@ -410,6 +410,8 @@ mod tests {
         let Coordination::Mbcap(config) = scenario.agent_config(0).coordination else { panic!("mbcap") };
         assert_eq!((config.aside_tests, config.curves), (AsideTests::LastScanned, Some(CurveFit::AsCoded)));
         let keys = schema::keys::<ProtocolKeys>();
-        assert!(!keys.iter().any(|key| key.contains("last_scanned") || key.contains("curve")), "{keys:?}");
+        for defect in ["last_scanned", "curve_sign", "mbcap.curves", "mbcap.aside_tests"] {
+            assert!(!keys.iter().any(|key| key.contains(defect)), "{defect}: {keys:?}");
+        }
     }
 }
