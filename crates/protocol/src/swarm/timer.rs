@@ -100,12 +100,17 @@ impl TimerTable {
 
     /// The first of the set timers that run to expire, and why.
     pub(crate) fn next(&self, runs: impl Fn(Timer) -> bool) -> Option<(Instant, &'static str)> {
-        Timer::ALL
-            .into_iter()
-            .filter_map(|timer| Some((self.get(timer)?, timer)))
-            .filter(|&(_, timer)| runs(timer))
-            .min_by_key(|&(at, _)| at)
-            .map(|(at, timer)| (at, timer.reason()))
+        // Asked at every input: a loop, and whether a timer runs only of one that would be the first.
+        let mut next: Option<(Instant, Timer)> = None;
+        for timer in Timer::ALL {
+            if let Some(at) = self.get(timer)
+                && next.is_none_or(|(first, _)| at < first)
+                && runs(timer)
+            {
+                next = Some((at, timer));
+            }
+        }
+        next.map(|(at, timer)| (at, timer.reason()))
     }
 }
 
@@ -118,7 +123,10 @@ impl Default for TimerTable {
 impl<F: Copy + PartialEq> Swarm<F> {
     /// When it wants waking, and why.
     pub(crate) fn poll_timeout<H: Host<FlyingState = F>>(&self, host: &H) -> (Instant, &'static str) {
-        let timer = self.timers.next(|timer| self.runs(timer) || host.runs(self, timer));
+        let mut first = self
+            .timers
+            .next(|timer| self.runs(timer) || host.runs(self, timer))
+            .unwrap_or((Instant::NEVER, "nothing"));
         let deadline = match self.state {
             State::Aborted(Abort::Failure { land_at }) => Some((land_at, "no operator decided")),
             State::TakingOff(_) | State::SetupFinished => {
@@ -133,9 +141,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | State::Finished
             | State::Aborted(_) => None,
         };
-        let of_host = host.deadline(self);
-        let first = [timer, deadline, of_host].into_iter().flatten().min_by_key(|(at, _)| *at);
-        first.unwrap_or((Instant::NEVER, "nothing"))
+        for next in [deadline, host.deadline(self)].into_iter().flatten() {
+            if next.0 < first.0 {
+                first = next;
+            }
+        }
+        first
     }
 
     /// In which states the swarm's timers run.
