@@ -658,7 +658,9 @@ impl Agent {
             return Reply::Refused(why.into());
         }
         self.commands.accept(id, command);
-        self.waiting = None;
+        if command.concerns_flight() {
+            self.waiting = None;
+        }
         // Of a failsafe the operator takes the aircraft back.
         self.authority = Authority::Ours;
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);

@@ -20,12 +20,12 @@ pub(crate) enum Authority {
     /// The protocol.
     #[default]
     Ours,
-    /// A pilot, a ground station, or nobody knows: until the operator engages the agent again.
+    /// A pilot, a ground station, or an unknown cause: until the operator engages the agent again.
     Pilot {
         /// For people.
         by: Text,
-        /// When that was.
-        since: Instant,
+        /// When a mode that a failsafe may have chosen showed it; none where it was certainly no failsafe.
+        suspected_at: Option<Instant>,
     },
     /// The autopilot's own failsafe: until the operator ends the flight another way.
     Failsafe {
@@ -76,7 +76,13 @@ pub(crate) const fn is_emergency(command: Command) -> bool {
 fn announces_failsafe(line: &str) -> bool {
     let has =
         |what: &str| line.as_bytes().windows(what.len()).any(|w| w.eq_ignore_ascii_case(what.as_bytes()));
-    has("failsafe") || has("fence breach")
+    // That one is over is no reason for a change of mode: the pilot is back.
+    (has("failsafe") || has("fence breach")) && !has("cleared")
+}
+
+/// Whether a failsafe may have chosen a mode, and not a pilot's switch: it brings the aircraft home, down or to a stop.
+fn is_of_failsafe(mode: Option<Mode>) -> bool {
+    matches!(mode, Some(Mode::Rtl | Mode::Land | Mode::Brake))
 }
 
 /// How a flight ends in a mode, as far as the mode shows it.
@@ -113,30 +119,33 @@ impl Agent {
             return out.log(Severity::Info, text!("the pilot flies in {mode}"));
         }
         let what = if is_mode_foreign { mode } else { text!("armed in {mode}") };
-        let failsafe = self.announced.as_ref().filter(|(at, _)| now.since(*at) <= ANNOUNCED_WITHIN);
-        match failsafe.map(|(_, line)| line.clone()) {
-            Some(line) if is_mode_foreign => {
-                let by = text!("the flight controller took over: {what}: {line}");
-                self.give_up(now, Authority::Failsafe { by }, out);
-            }
-            _ => self.disengage(now, text!("pilot or failsafe took over: {what}"), out),
+        let by = text!("pilot or failsafe took over: {what}");
+        if !(is_mode_foreign && is_of_failsafe(self.telemetry.mode())) {
+            return self.disengage(now, by, out);
         }
+        let authority = match &self.announced {
+            Some((at, line)) if now.since(*at) <= ANNOUNCED_WITHIN => {
+                Authority::Failsafe { by: text!("the flight controller took over: {what}: {line}") }
+            }
+            Some(_) | None => Authority::Pilot { by, suspected_at: Some(now) },
+        };
+        self.give_up(now, authority, out);
     }
 
     /// Another has the aircraft and does something else with it.
     fn follow_takeover(&mut self, now: Instant, is_mode_foreign: bool, out: &mut Outputs) {
-        if let (Authority::Failsafe { .. }, true) = (&self.authority, is_mode_foreign)
-            && !self.is_failsafe_announced(now)
-        {
-            self.disengage(now, text!("pilot took over from the failsafe"), out);
-        } else {
-            let ending = ending_of(self.telemetry.mode());
-            self.protocol_input(now, Input::TakenOver(ending), out);
+        let is_announced = self.announced.as_ref().is_some_and(|(at, _)| now.since(*at) <= ANNOUNCED_WITHIN);
+        let goes_on = is_announced && is_of_failsafe(self.telemetry.mode());
+        match &mut self.authority {
+            Authority::Failsafe { .. } if is_mode_foreign && !goes_on => {
+                return self.disengage(now, text!("pilot took over from the failsafe"), out);
+            }
+            // Another switch: whatever was suspected before, this is the pilot.
+            Authority::Pilot { suspected_at, .. } => *suspected_at = None,
+            Authority::Failsafe { .. } | Authority::Ours => {}
         }
-    }
-
-    fn is_failsafe_announced(&self, now: Instant) -> bool {
-        self.announced.as_ref().is_some_and(|(at, _)| now.since(*at) <= ANNOUNCED_WITHIN)
+        let ending = ending_of(self.telemetry.mode());
+        self.protocol_input(now, Input::TakenOver(ending), out);
     }
 
     /// The autopilot says something. A takeover that it announces after the fact was its own.
@@ -145,9 +154,8 @@ impl Agent {
             return;
         }
         self.announced = Some((now, text!("{line}")));
-        if let Authority::Pilot { by, since } = &self.authority
-            && now.since(*since) <= ANNOUNCED_WITHIN
-            && self.telemetry.armed
+        if let Authority::Pilot { by, suspected_at: Some(at) } = &self.authority
+            && now.since(*at) <= ANNOUNCED_WITHIN
         {
             self.authority = Authority::Failsafe { by: text!("{by}: {line}") };
         }
@@ -182,7 +190,7 @@ impl Agent {
         }
     }
 
-    /// The autopilot restarted: what it was told is gone, and whoever flies it now does so without us.
+    /// The autopilot restarted: what it was ordered is gone, and its pilot flies it now, if it flies.
     pub(crate) fn judge_reboot(&mut self, now: Instant, out: &mut Outputs) {
         if self.authority.is_ours() && self.is_at_stake() && !self.protocol.view().is_piloted {
             self.disengage(now, text!("the flight controller restarted in flight or after setup"), out);
@@ -210,7 +218,7 @@ impl Agent {
 
     /// Commands nothing any more.
     pub(crate) fn disengage(&mut self, now: Instant, by: Text, out: &mut Outputs) {
-        self.give_up(now, Authority::Pilot { by, since: now }, out);
+        self.give_up(now, Authority::Pilot { by, suspected_at: None }, out);
     }
 
     fn give_up(&mut self, now: Instant, authority: Authority, out: &mut Outputs) {

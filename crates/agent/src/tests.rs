@@ -378,6 +378,37 @@ fn a_failsafe_leaves_the_operator_his_emergency_commands_and_a_pilot_does_not() 
         assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
         assert!(bench.asked_for_mode(Mode::Land) && bench.agent.status(bench.now).engaged);
     }
+    // A pilot's mode is the pilot's, whatever is announced beside it; and that a failsafe is over announces none.
+    for (mode, line) in [(Mode::Loiter, "Radio Failsafe"), (Mode::Rtl, "Radio Failsafe Cleared")] {
+        for is_before in [true, false] {
+            let mut bench = Bench::climbing();
+            if is_before {
+                text(&mut bench, line);
+            }
+            bench.mode = mode.number();
+            bench.second();
+            if !is_before {
+                text(&mut bench, line);
+            }
+            let refused = bench.feed(Input::Operator { id: "l", command: Command::Land });
+            assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))), "{line}: {refused:?}");
+        }
+    }
+    // The operator hands it to the pilot while a failsafe speaks.
+    let mut bench = Bench::climbing();
+    bench.feed(Input::Operator { id: "r", command: Command::RecoverControl });
+    text(&mut bench, "Radio Failsafe");
+    let refused = bench.feed(Input::Operator { id: "l", command: Command::Land });
+    assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))), "{refused:?}");
+    // The pilot takes it from the failsafe at once.
+    let mut bench = Bench::climbing();
+    text(&mut bench, "Radio Failsafe");
+    bench.mode = Mode::Rtl.number();
+    bench.second();
+    bench.mode = Mode::Loiter.number();
+    bench.second();
+    let refused = bench.feed(Input::Operator { id: "l", command: Command::Land });
+    assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))), "{refused:?}");
     // The pilot, after the failsafe.
     let mut bench = Bench::climbing();
     text(&mut bench, "Radio Failsafe");
