@@ -243,7 +243,7 @@ fn mbcap_10_in_every_state_a_pilot_has_the_aircraft_and_its_beacons_and_the_moni
             world.run_until(world.now() + Duration::from_secs(1));
             let status = world.status(i);
             assert_eq!(status.state, StateId::Aborted, "{state}");
-            // With the motors off it is in nobody's way: a pilot without sticks comes down.
+            // With the motors off it is no obstacle: a simulated pilot without sticks descends.
             match (before.flight_controller.armed, status.flight_controller.armed) {
                 (true, true) => assert_eq!(status.sent - before.sent, 5, "{state}: it says where it is"),
                 (false, false) => assert_eq!(status.sent, before.sent, "{state}: it stands"),

@@ -431,7 +431,7 @@ mod tests {
         };
         assert_eq!(first(&|_| {}), None);
         assert_eq!(first(&|p| p.count = 4), None);
-        // The whole plan is `Data`'s, and more than there may be is nobody's.
+        // A whole plan is a `Data`; a plan has at most 600 waypoints.
         assert_eq!(first(&|p| p.count = 3), Some(Refused::Contradiction));
         assert_eq!(first(&|p| p.count = 601), Some(Refused::Contradiction));
         assert_eq!(first(&|p| p.plan.waypoints.clear()), Some(Refused::Contradiction));

@@ -242,7 +242,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
                 Flying(_) | Holding { .. } => Some(Transition::to(Aborted(EndFlight::Land))),
                 Start | Setup | SetupFinished | TakingOff | Finished | Aborted(_) => None,
             },
-            // Whoever took it over flies it: nothing is ordered.
+            // The pilot or the failsafe flies it: nothing is ordered.
             Input::TakenOver(end) => Some(Transition::to(Aborted(end))),
             Input::Wake | Input::Telemetry(_) | Input::Message { .. } | Input::Reached(_) => None,
         };

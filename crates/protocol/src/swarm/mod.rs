@@ -269,7 +269,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::Aborted(Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
                 push(out, Action::Order(Order::Hold));
             }
-            // Whoever took it over flies it.
+            // The pilot or the failsafe flies it: nothing is ordered.
             State::Aborted(Abort::TakenOver(_)) => {}
             // Motors may have been about to start: make sure.
             State::Aborted(Abort::Ground) => {
