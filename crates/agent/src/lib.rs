@@ -275,18 +275,24 @@ impl Agent {
             self.idle_until = self.next_work();
         }
         if self.commands.are_open() {
-            let absent = match self.commands.watches_members() {
-                true => self.protocol.details().absentees,
-                false => Absentees::new(),
-            };
-            self.commands.observe(Observation {
-                me: self.config.coordination.me(),
-                mode: self.telemetry.mode(),
-                armed: self.telemetry.armed,
-                phase: self.protocol.view().phase,
-                absent: &absent,
-            });
+            self.observe_commands();
         }
+    }
+
+    /// Not inlined: room for the absentees on the stack costs at every input.
+    #[inline(never)]
+    fn observe_commands(&mut self) {
+        let absent = match self.commands.watches_members() {
+            true => self.protocol.details().absentees,
+            false => Absentees::new(),
+        };
+        self.commands.observe(Observation {
+            me: self.config.coordination.me(),
+            mode: self.telemetry.mode(),
+            armed: self.telemetry.armed,
+            phase: self.protocol.view().phase,
+            absent: &absent,
+        });
     }
 
     /// When it wants [`Input::Wake`], and why. Earlier is harmless.
@@ -724,6 +730,7 @@ impl Agent {
         self.waiting = None;
     }
 
+    #[inline(never)]
     fn take_mission(&mut self, points: &[Point]) -> Reply {
         if let Err(why) = self.protocol.set_mission(points) {
             return Reply::Refused(why.into());

@@ -30,12 +30,28 @@ const CHECK_PERIOD: Duration = Duration::from_millis(100);
 /// One aircraft: its companion and its flight controller.
 struct Vehicle {
     agent: Agent,
+    /// After its last input, while changes are kept.
+    stage: Stage,
     controller: FlightController,
     /// The wake-up that is in the queue; others that come are stale.
     wake_at: Instant,
     /// The pilot that holds its sticks, and since when.
     pilot: Option<(Pilot, Instant)>,
     companion: Companion,
+}
+
+/// How far an aircraft has come, as its protocol has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stage {
+    state: StateId,
+    reached: Option<u16>,
+}
+
+impl Stage {
+    fn of(agent: &Agent) -> Self {
+        let view = agent.view();
+        Self { state: view.state, reached: view.reached }
+    }
 }
 
 /// Whether a companion lives.
@@ -145,6 +161,7 @@ impl World {
         let vehicles: Vec<Vehicle> = vehicles
             .into_iter()
             .map(|(agent, controller)| Vehicle {
+                stage: Stage::of(&agent),
                 agent,
                 controller,
                 wake_at: Instant::NEVER,
@@ -366,18 +383,15 @@ impl World {
             return None;
         }
         let (now, vehicle, out) = (self.now, &mut self.vehicles[i], &mut self.outputs);
-        let stage = |agent: &Agent| {
-            let view = agent.view();
-            (view.state, view.reached)
-        };
-        let before = self.changes.is_some().then(|| stage(&vehicle.agent));
         vehicle.agent.handle(now, input, out);
-        if let (Some(changes), Some(before)) = (&mut self.changes, before)
-            && stage(&vehicle.agent) != before
-        {
-            let (state, reached) = stage(&vehicle.agent);
-            let position = vehicle.controller.truth().position;
-            changes.push(Change { at: now, vehicle: i, state, reached, position });
+        if let Some(changes) = &mut self.changes {
+            let stage = Stage::of(&vehicle.agent);
+            if stage != vehicle.stage {
+                vehicle.stage = stage;
+                let Stage { state, reached } = stage;
+                let position = vehicle.controller.truth().position;
+                changes.push(Change { at: now, vehicle: i, state, reached, position });
+            }
         }
         if !out.autopilot.is_empty() {
             if self.replies_only {
@@ -500,6 +514,11 @@ impl World {
     }
     /// Takes the changes of state since this was called last. Keeping them begins with the first call.
     pub fn take_changes(&mut self) -> Vec<Change> {
+        if self.changes.is_none() {
+            for vehicle in &mut self.vehicles {
+                vehicle.stage = Stage::of(&vehicle.agent);
+            }
+        }
         self.changes.replace(Vec::new()).unwrap_or_default()
     }
     /// The checkers.

@@ -7,7 +7,7 @@ use wingbeat_wire::{Coordinates, Message, Point, Refused};
 
 use super::{Config, Landing, LeaderLost, State};
 use crate::swarm::plan::{self, position};
-use crate::swarm::timer::Timer;
+use crate::swarm::timer::{Timer, TimerSet};
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Abort, Host, Reason, Transition, Trigger, Urgency};
 use crate::{Action, Actions, Command, EndFlight, Input, Order, StateId, Telemetry, Text, push, text};
@@ -440,17 +440,17 @@ impl Host for Guidance {
         }
     }
 
-    fn runs(&self, swarm: &Swarm, timer: Timer) -> bool {
-        let State::Flying(flight) = swarm.state() else { return false };
+    fn running(&self, swarm: &Swarm) -> TimerSet {
+        let State::Flying(flight) = swarm.state() else { return TimerSet::EMPTY };
         match flight {
             // Only the end of its call to land.
-            GuidanceState::Descending { .. } if !swarm.ownship().is_armed() => false,
-            _ if swarm.is_master() => timer == Timer::Coordinates,
-            GuidanceState::LeaderLost { .. } => false,
+            GuidanceState::Descending { .. } if !swarm.ownship().is_armed() => TimerSet::EMPTY,
+            _ if swarm.is_master() => TimerSet::of(Timer::Coordinates),
+            GuidanceState::LeaderLost { .. } => TimerSet::EMPTY,
             GuidanceState::Ready
             | GuidanceState::FollowMe
             | GuidanceState::Following
-            | GuidanceState::Descending { .. } => timer == Timer::LeaderSilent,
+            | GuidanceState::Descending { .. } => TimerSet::of(Timer::LeaderSilent),
         }
     }
 

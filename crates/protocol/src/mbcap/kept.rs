@@ -32,7 +32,7 @@ impl Kept {
     /// It has no location, or leads farther than a multicopter flies.
     pub(super) fn replace(&mut self, beacon: &Beacon) -> Result<(), Refused> {
         let (first, others) = beacon.locations.split_first().ok_or(Refused::Contradiction)?;
-        others.iter().try_for_each(|l| difference(first, l).map(|_| ()))?;
+        self.others = others.iter().map(|l| difference(first, l)).collect::<Result<_, _>>()?;
         self.event = beacon.event;
         self.state = beacon.state;
         self.landing = beacon.landing;
@@ -41,9 +41,6 @@ impl Kept {
         self.speed_cm_s = beacon.speed_cm_s;
         self.age_ms = beacon.age_ms;
         self.first = *first;
-        self.others.clear();
-        // Each has a difference (see above), and a beacon has no more than fit.
-        self.others.extend(others.iter().filter_map(|l| difference(first, l).ok()));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use wingbeat_wire::{Message, Refused};
 use super::State;
 use crate::swarm::clearance::PathStatus;
 use crate::swarm::slot_set::SlotSet;
-use crate::swarm::timer::Timer;
+use crate::swarm::timer::{Timer, TimerSet};
 use crate::swarm::{self, Abort, Host, MemberChange, Reason, Transition, Trigger, Urgency};
 use crate::{Actions, Command, Input, StateId, Text, text};
 
@@ -432,28 +432,19 @@ impl Host for Barrier {
         }
     }
 
-    fn runs(&self, swarm: &Swarm, timer: Timer) -> bool {
+    fn running(&self, swarm: &Swarm) -> TimerSet {
         match swarm.state() {
-            State::Flying(BarrierState::WaypointReached { waypoint }) => match timer {
-                Timer::Yield => true,
+            State::Flying(BarrierState::WaypointReached { waypoint }) => {
+                let lands = waypoint == last_waypoint(swarm) && swarm.landing().leader_site().is_some();
                 // Only what ends the wait in this role: a time that passes and changes nothing wakes for ever.
-                Timer::Blocked => swarm.is_leader(),
-                Timer::LandingPath => {
-                    let lands = waypoint == last_waypoint(swarm) && swarm.landing().leader_site().is_some();
-                    lands && !swarm.is_leader()
-                }
-                Timer::Broadcast
-                | Timer::ArrivalCheck
-                | Timer::Leg
-                | Timer::Silence
-                | Timer::LandingOrder
-                | Timer::Coordinates
-                | Timer::LeaderSilent => false,
-            },
-            State::Flying(BarrierState::MovingToWaypoint { .. }) => {
-                matches!(timer, Timer::Leg | Timer::Yield)
+                TimerSet::of(Timer::Yield)
+                    .with(Timer::Blocked, swarm.is_leader())
+                    .with(Timer::LandingPath, lands && !swarm.is_leader())
             }
-            State::MovingToLand => timer == Timer::Yield,
+            State::Flying(BarrierState::MovingToWaypoint { .. }) => {
+                TimerSet::of(Timer::Leg).with(Timer::Yield, true)
+            }
+            State::MovingToLand => TimerSet::of(Timer::Yield),
             State::Start
             | State::Setup
             | State::ReadyToFly
@@ -461,7 +452,7 @@ impl Host for Barrier {
             | State::SetupFinished
             | State::Landing
             | State::Finished
-            | State::Aborted(_) => false,
+            | State::Aborted(_) => TimerSet::EMPTY,
         }
     }
 

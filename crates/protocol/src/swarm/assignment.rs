@@ -16,6 +16,8 @@ pub(crate) struct Assignment {
     geometry: Geometry,
     /// The heights of returns, where the plan has any.
     layers: Option<Layers>,
+    /// The own one of those: asked for at every input.
+    own_return_height_mm: Option<i32>,
     flight: u32,
     slot: usize,
     route: Route,
@@ -26,7 +28,16 @@ impl Assignment {
     pub(super) fn none() -> Self {
         let plan = Plan::default();
         let geometry = Geometry::of(&plan);
-        Self { geometry, plan, hash: 0, layers: None, flight: 0, slot: 0, route: Route::new() }
+        Self {
+            geometry,
+            plan,
+            hash: 0,
+            layers: None,
+            own_return_height_mm: None,
+            flight: 0,
+            slot: 0,
+            route: Route::new(),
+        }
     }
 
     /// Adopts a plan in which this aircraft flies `route` in `slot`.
@@ -35,6 +46,7 @@ impl Assignment {
         self.layers = Layers::of(config, &plan);
         self.hash = plan::hash(&plan);
         (self.plan, self.flight, self.slot, self.route) = (plan, flight, slot, route);
+        self.own_return_height_mm = self.return_height_mm(slot);
     }
 
     /// Whether a plan is adopted.
@@ -137,6 +149,11 @@ impl Assignment {
     /// Height above home at which a slot's aircraft returns, millimetre; none where returns have no layers.
     pub(super) fn return_height_mm(&self, slot: usize) -> Option<i32> {
         Some(self.layers?.height_mm(&self.plan, slot))
+    }
+
+    /// The same of the own slot.
+    pub(super) fn own_return_height_mm(&self) -> Option<i32> {
+        self.own_return_height_mm
     }
 
     /// Where a slot lands when the aircraft of the slot `leader` lands at `leader_site`.

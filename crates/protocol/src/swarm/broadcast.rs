@@ -30,10 +30,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         urgency: Option<Urgency>,
         out: &mut Actions,
     ) {
-        if let Input::Message { message, .. } = input
-            && let Some(answer) = self.late_answer(message)
-        {
-            self.push_message(answer, out);
+        if let Input::Message { message, .. } = input {
+            self.answer_late(message, out);
         }
         let urgency = urgency.unwrap_or(self.repeat);
         if self.timers.is_due(Timer::Broadcast, now) {
@@ -44,17 +42,32 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 return;
             }
         }
+        self.broadcast_state(host, now, out);
+    }
+
+    /// Not inlined, nor is what else makes messages: room for the largest plan on the stack costs at every input.
+    #[inline(never)]
+    fn broadcast_state<H: Host<FlyingState = F>>(&mut self, host: &H, now: Instant, out: &mut Actions) {
         self.advance_broadcast(now);
         let [first, second] = if let State::Flying(flight) = self.state {
             host.messages(self, now, flight)
         } else {
             [self.own_message(now), None]
         };
-        // Others fly behind it to their landing positions, or wait until it is down: then it reports none.
-        let lands = self.is_landing() && self.state != State::Finished;
-        let position = lands.then(|| self.position_report(now)).flatten();
-        let second = self.exclusion().or(second).or(position).or_else(|| self.take_off_together());
-        for message in [first, second].into_iter().flatten() {
+        if let Some(message) = first {
+            self.push_message(message, out);
+        }
+        // One of these, the first that there is: not as a chain of options, each of which has room for a plan.
+        if let Some(message) = self.exclusion() {
+            self.push_message(message, out);
+        } else if let Some(message) = second {
+            self.push_message(message, out);
+        } else if self.is_landing() && self.state != State::Finished {
+            // Others fly behind it to their landing positions, or wait until it is down: then it reports none.
+            if let Some(message) = self.position_report(now) {
+                self.push_message(message, out);
+            }
+        } else if let Some(message) = self.take_off_together() {
             self.push_message(message, out);
         }
     }
@@ -97,6 +110,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         let slot = self.members.next_exclusion()?;
         self.assignment.id_of(slot).map(|member| Message::Exclude { member })
+    }
+
+    #[inline(never)]
+    fn answer_late(&self, message: &Message, out: &mut Actions) {
+        if let Some(answer) = self.late_answer(message) {
+            self.push_message(answer, out);
+        }
     }
 
     /// The answer to a member that still asks what was answered long ago.

@@ -3,7 +3,7 @@
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Message, Point, Refused};
 
-use super::timer::Timer;
+use super::timer::TimerSet;
 use super::{State, Swarm, Transition, Trigger, Urgency};
 use crate::{Actions, Input, StateId, Text};
 
@@ -74,8 +74,8 @@ pub(crate) trait Host {
         let _ = (swarm, now, out);
     }
 
-    /// Whether a timer runs in the present state, besides those of the swarm.
-    fn runs(&self, swarm: &Swarm<Self::FlyingState>, timer: Timer) -> bool;
+    /// The timers that run in the present state, besides those of the swarm.
+    fn running(&self, swarm: &Swarm<Self::FlyingState>) -> TimerSet;
 
     /// A deadline that the present state owns, and why it wakes.
     fn deadline(&self, swarm: &Swarm<Self::FlyingState>) -> Option<(Instant, &'static str)> {

@@ -169,6 +169,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn on_plan(
         &mut self,
         now: Instant,
@@ -185,6 +186,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// A datagram of a plan that one does not carry. Whether it is kept until the others are received.
+    #[inline(never)]
     pub(super) fn on_plan_part(
         &mut self,
         now: Instant,

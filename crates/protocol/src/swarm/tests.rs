@@ -7,6 +7,7 @@ use std::vec::Vec;
 use wingbeat_geo::{DVec3, Frame, Position};
 use wingbeat_wire::VehicleId;
 
+use super::timer::TimerSet;
 use super::*;
 use crate::{StateId, Telemetry, Text};
 
@@ -61,8 +62,8 @@ impl Host for Grounded {
         [None, None]
     }
 
-    fn runs(&self, _: &Swarm<()>, _: Timer) -> bool {
-        false
+    fn running(&self, _: &Swarm<()>) -> TimerSet {
+        TimerSet::EMPTY
     }
 
     fn describe(&self, swarm: &Swarm<()>) -> (StateId, Text) {

@@ -46,71 +46,92 @@ impl Timer {
         Self::LeaderSilent,
     ];
 
-    /// Why the agent is woken.
-    pub(crate) const fn reason(self) -> &'static str {
-        match self {
-            Self::Broadcast => "message due",
-            Self::ArrivalCheck => "check arrival",
-            Self::Leg => "target not reached",
-            Self::Silence => "answer overdue",
-            Self::Blocked => "the path stays blocked",
-            Self::Yield => "another stays in the way",
-            Self::LandingPath => "the path to the landing position stays blocked",
-            Self::LandingOrder => "the one before does not land",
-            Self::Coordinates => "coordinates due",
-            Self::LeaderSilent => "leader silent",
-        }
+    /// Why the agent is woken, by timer; by none at the end.
+    const REASONS: [&'static str; Self::ALL.len() + 1] = [
+        "message due",
+        "check arrival",
+        "target not reached",
+        "answer overdue",
+        "the path stays blocked",
+        "another stays in the way",
+        "the path to the landing position stays blocked",
+        "the one before does not land",
+        "coordinates due",
+        "leader silent",
+        "nothing",
+    ];
+}
+
+/// Timers, one bit each: asked for at every input, and a large swarm receives many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimerSet(u16);
+
+impl TimerSet {
+    pub(crate) const EMPTY: Self = Self(0);
+
+    pub(crate) const fn of(timer: Timer) -> Self {
+        Self(1 << timer as u16)
+    }
+
+    /// This set, and the timer if `runs`.
+    pub(crate) const fn with(self, timer: Timer, runs: bool) -> Self {
+        Self(self.0 | (runs as u16) << timer as u16)
+    }
+
+    /// The timers of either.
+    const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 }
 
-/// When each timer expires, if it is set.
+/// When each timer expires; never, of one that is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TimerTable([Option<Instant>; Timer::ALL.len()]);
+pub(crate) struct TimerTable([Instant; Timer::ALL.len()]);
 
 impl TimerTable {
     /// None is set.
     pub(crate) const fn new() -> Self {
-        Self([None; Timer::ALL.len()])
+        Self([Instant::NEVER; Timer::ALL.len()])
     }
 
     /// Sets a timer, or moves it.
     pub(crate) const fn set(&mut self, timer: Timer, at: Instant) {
-        self.0[timer as usize] = Some(at);
+        self.0[timer as usize] = at;
     }
 
     /// Stops a timer.
     pub(crate) const fn stop(&mut self, timer: Timer) {
-        self.0[timer as usize] = None;
+        self.0[timer as usize] = Instant::NEVER;
     }
 
     /// When a timer expires, if it is set.
-    pub(crate) const fn get(&self, timer: Timer) -> Option<Instant> {
-        self.0[timer as usize]
+    pub(crate) fn get(&self, timer: Timer) -> Option<Instant> {
+        self.is_set(timer).then_some(self.0[timer as usize])
     }
 
     /// Whether a timer is set, expired or not.
-    pub(crate) const fn is_set(&self, timer: Timer) -> bool {
-        self.0[timer as usize].is_some()
+    pub(crate) fn is_set(&self, timer: Timer) -> bool {
+        self.0[timer as usize] != Instant::NEVER
     }
 
     /// Whether a timer is set and has expired.
     pub(crate) fn is_due(&self, timer: Timer, now: Instant) -> bool {
-        self.get(timer).is_some_and(|at| now >= at)
+        self.is_set(timer) && now >= self.0[timer as usize]
     }
 
-    /// The first of the set timers that run to expire, and why.
-    pub(crate) fn next(&self, runs: impl Fn(Timer) -> bool) -> Option<(Instant, &'static str)> {
-        // Asked at every input: a loop, and whether a timer runs only of one that would be the first.
-        let mut next: Option<(Instant, Timer)> = None;
-        for timer in Timer::ALL {
-            if let Some(at) = self.get(timer)
-                && next.is_none_or(|(first, _)| at < first)
-                && runs(timer)
-            {
-                next = Some((at, timer));
-            }
+    /// When the first of `running` expires, and why; never, if none is set.
+    pub(crate) fn next(&self, running: TimerSet) -> (Instant, &'static str) {
+        // Which of two is first is a toss-up, so nothing branches on it.
+        let (mut first, mut which) = (Instant::NEVER, Timer::ALL.len());
+        let mut rest = running.0;
+        while rest != 0 {
+            let timer = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let at = self.0[timer];
+            which = if at < first { timer } else { which };
+            first = first.min(at);
         }
-        next.map(|(at, timer)| (at, timer.reason()))
+        (first, Timer::REASONS[which])
     }
 }
 
@@ -123,10 +144,7 @@ impl Default for TimerTable {
 impl<F: Copy + PartialEq> Swarm<F> {
     /// When it wants waking, and why.
     pub(crate) fn poll_timeout<H: Host<FlyingState = F>>(&self, host: &H) -> (Instant, &'static str) {
-        let mut first = self
-            .timers
-            .next(|timer| self.runs(timer) || host.runs(self, timer))
-            .unwrap_or((Instant::NEVER, "nothing"));
+        let mut first = self.timers.next(self.running().union(host.running(self)));
         let deadline = match self.state {
             State::Aborted(Abort::Failure { land_at }) => Some((land_at, "no operator decided")),
             State::TakingOff(_) | State::SetupFinished => {
@@ -149,32 +167,29 @@ impl<F: Copy + PartialEq> Swarm<F> {
         first
     }
 
-    /// In which states the swarm's timers run.
-    fn runs(&self, timer: Timer) -> bool {
-        use TakeOffPhase::{Climbing, Confirming, MovingToSlot, Waiting};
+    /// The timers of the swarm that run in the present state.
+    fn running(&self) -> TimerSet {
+        use TakeOffPhase::{Climbing, Confirming, InSlot, MovingToSlot, Waiting};
+        let in_state = match self.state {
+            State::TakingOff(Climbing | MovingToSlot)
+            | State::MovingToLand
+            | State::Aborted(Abort::LandAside { .. }) => TimerSet::of(Timer::Leg),
+            State::TakingOff(Waiting) => TimerSet::of(Timer::Blocked),
+            State::TakingOff(Confirming) => TimerSet::EMPTY.with(Timer::Silence, !self.is_leader()),
+            State::ReadyToFly => TimerSet::EMPTY.with(Timer::Silence, !self.is_master()),
+            State::Start
+            | State::Setup
+            | State::TakingOff(InSlot)
+            | State::SetupFinished
+            | State::Flying(_)
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => TimerSet::EMPTY,
+        };
         let is_climbing = self.state == State::TakingOff(Climbing);
-        match timer {
-            Timer::Broadcast => true,
-            Timer::ArrivalCheck => {
-                !self.config.arrival_period.is_zero() && (self.navigation.target().is_some() || is_climbing)
-            }
-            Timer::Leg => matches!(
-                self.state,
-                State::TakingOff(Climbing | MovingToSlot)
-                    | State::MovingToLand
-                    | State::Aborted(Abort::LandAside { .. })
-            ),
-            Timer::Silence => {
-                self.state == State::ReadyToFly && !self.is_master()
-                    || self.state == State::TakingOff(Confirming) && !self.is_leader()
-            }
-            Timer::Blocked => self.state == State::TakingOff(Waiting),
-            Timer::Yield
-            | Timer::LandingPath
-            | Timer::LandingOrder
-            | Timer::Coordinates
-            | Timer::LeaderSilent => false,
-        }
+        let checks_arrival =
+            !self.config.arrival_period.is_zero() && (self.navigation.target().is_some() || is_climbing);
+        in_state.with(Timer::Broadcast, true).with(Timer::ArrivalCheck, checks_arrival)
     }
 }
 
@@ -185,11 +200,15 @@ mod tests {
     #[test]
     fn the_first_of_those_that_run_is_next() {
         let mut timers = TimerTable::new();
-        assert_eq!(timers.next(|_| true), None);
+        let broadcast = TimerSet::of(Timer::Broadcast);
+        let all = Timer::ALL.into_iter().fold(TimerSet::EMPTY, |set, timer| set.with(timer, true));
+        assert_eq!(timers.next(all), (Instant::NEVER, "nothing"));
         timers.set(Timer::Leg, Instant::from_secs(3));
         timers.set(Timer::Broadcast, Instant::from_secs(4));
-        assert_eq!(timers.next(|_| true), Some((Instant::from_secs(3), "target not reached")));
-        assert_eq!(timers.next(|timer| timer != Timer::Leg), Some((Instant::from_secs(4), "message due")));
+        assert_eq!(timers.next(all), (Instant::from_secs(3), "target not reached"));
+        assert_eq!(timers.next(broadcast), (Instant::from_secs(4), "message due"));
+        assert_eq!(timers.next(broadcast.with(Timer::Leg, true)), timers.next(all));
+        assert_eq!(timers.next(TimerSet::EMPTY.with(Timer::Leg, false)).0, Instant::NEVER);
         assert!(
             timers.is_due(Timer::Leg, Instant::from_secs(3)) && !timers.is_due(Timer::Leg, Instant::ZERO)
         );

@@ -89,6 +89,7 @@ impl Clearance<'_> {
         let Some(here) = self.ownship.point_at(now, geometry) else { return false };
         let path_m = geometry.offset_m(here, target);
         let Some(along) = path_m.try_normalize() else { return false };
+        let path_length_m = path_m.length();
         let stop_m = self.ownship.stopping_distance_m(is_holding);
         let far_m = self.config.separation_m + STRAY_M;
         let (clear_m, drift_m) = if to_land {
@@ -105,6 +106,14 @@ impl Clearance<'_> {
                 Some((at, Ending::Holding | Ending::Landing | Ending::Returning)) => (Some(at), DVec3::ZERO),
                 None => (track.position, track.velocity_m_s),
             };
+            let Some(position) = position else { return false };
+            let offset_m = geometry.offset_m(here, position);
+            let ahead_m = offset_m.dot(along);
+            // Most are behind, or farther than any stop leads.
+            let near_m = stop_m.max(0.0) + clear_m + drift_m;
+            if ahead_m <= 0.0 || offset_m.length_squared() > near_m * near_m {
+                return false;
+            }
             // Had it begun to stop right after its last message, it would stand there.
             let is_fresh = now.since(track.sampled_at) < FRESH;
             let its_speed_m_s = if is_fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
@@ -112,13 +121,9 @@ impl Clearance<'_> {
             let its_braking_m_s2 = if holds { HARD_BRAKING_M_S2 } else { BRAKING_M_S2 };
             let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * its_braking_m_s2);
             let clear_m = if is_fresh { clear_m } else { clear_m + drift_m };
-            position.is_some_and(|position| {
-                let offset_m = geometry.offset_m(here, position);
-                let ahead_m = offset_m.dot(along);
-                // In any case this aircraft stands at the target at last.
-                let reach_m = (stop_m - its_stop_m).clamp(0.0, path_m.length());
-                ahead_m > 0.0 && (offset_m - along * ahead_m.min(reach_m)).length() < clear_m
-            })
+            // In any case this aircraft stands at the target at last.
+            let reach_m = (stop_m - its_stop_m).clamp(0.0, path_length_m);
+            (offset_m - along * ahead_m.min(reach_m)).length() < clear_m
         })
     }
 }

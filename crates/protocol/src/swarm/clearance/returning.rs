@@ -78,7 +78,7 @@ impl Clearance<'_> {
 
     /// Height above home at which this aircraft returns, millimetre; none where returns have no layers.
     pub(crate) fn own_return_height_mm(&self) -> Option<i32> {
-        self.assignment.return_height_mm(self.assignment.slot())
+        self.assignment.own_return_height_mm()
     }
 
     /// Whether this aircraft is below its layer, and not because it lands on its home.
