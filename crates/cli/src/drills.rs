@@ -5,7 +5,57 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use wingbeat_bench::drills::{self, Kind};
+use wingbeat_bench::drills::{self, AIRCRAFT, Conditions, GPS_NOISE_M, Kind, Version, WIND_M_S};
+
+/// In which conditions drills are flown.
+#[derive(Args)]
+pub(crate) struct ConditionsArguments {
+    /// Number of aircraft.
+    #[arg(long = "uavs", value_name = "N", value_parser = aircraft)]
+    aircraft: Option<usize>,
+    /// Standard deviation of the wandering position error, metres.
+    #[arg(long, value_name = "M", value_parser = gps_noise_m)]
+    gps_noise_m: Option<f64>,
+    /// Mean wind, metres per second; it gusts.
+    #[arg(long, value_name = "SPEED", value_parser = wind_m_s)]
+    wind_m_s: Option<f64>,
+    /// The version of ArduCopter that is simulated: 3.5.7 or 4.6.2.
+    #[arg(long, value_name = "VERSION")]
+    profile: Option<Version>,
+}
+
+impl ConditionsArguments {
+    /// Those of the command line, and the others of `otherwise`.
+    fn over(&self, otherwise: Conditions) -> Conditions {
+        Conditions {
+            aircraft: self.aircraft.unwrap_or(otherwise.aircraft),
+            gps_noise_m: self.gps_noise_m.unwrap_or(otherwise.gps_noise_m),
+            wind_m_s: self.wind_m_s.unwrap_or(otherwise.wind_m_s),
+            profile: self.profile.map_or(otherwise.profile, |version| version.0),
+        }
+    }
+}
+
+fn within<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
+    text: &str,
+    bounds: &std::ops::RangeInclusive<T>,
+) -> Result<T, String> {
+    let number: Option<T> = text.parse().ok();
+    let (least, most) = (bounds.start(), bounds.end());
+    number.filter(|n| bounds.contains(n)).ok_or_else(|| format!("found '{text}', expected {least} to {most}"))
+}
+
+fn aircraft(text: &str) -> Result<usize, String> {
+    within(text, &AIRCRAFT)
+}
+
+fn gps_noise_m(text: &str) -> Result<f64, String> {
+    within(text, &GPS_NOISE_M)
+}
+
+fn wind_m_s(text: &str) -> Result<f64, String> {
+    within(text, &WIND_M_S)
+}
 
 /// Arguments of `wingbeat bench drills`.
 #[derive(Args)]
@@ -25,6 +75,12 @@ pub(crate) struct DrillsArguments {
     /// Print the trace of every drill instead of the table: a number over every byte that crossed a border.
     #[arg(long)]
     traces: bool,
+    /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of position error, up
+    /// to 8 m/s of wind, both autopilots.
+    #[arg(long)]
+    varied: bool,
+    #[command(flatten)]
+    conditions: ConditionsArguments,
 }
 
 /// Arguments of `wingbeat bench drill`.
@@ -39,6 +95,8 @@ pub(crate) struct DrillArguments {
     /// The whole log, not its end.
     #[arg(long)]
     log: bool,
+    #[command(flatten)]
+    conditions: ConditionsArguments,
 }
 
 /// A release build ends at a panic: print first which drill runs.
@@ -46,8 +104,8 @@ fn name_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         usual(panic);
-        if let Some((kind, seed)) = drills::under_way() {
-            eprintln!("UNSAFE panic: {}", drills::command(kind, seed));
+        if let Some(command) = drills::under_way() {
+            eprintln!("UNSAFE panic: {command}");
         }
     }));
 }
@@ -58,7 +116,15 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
     let all: Vec<Kind> = Kind::all().collect();
     let kinds = if arguments.kinds.is_empty() { &all } else { &arguments.kinds };
     let began = Instant::now();
-    let outcomes = drills::drills(kinds, arguments.first, arguments.seeds, arguments.threads.into())?;
+    let conditions = |seed| {
+        arguments.conditions.over(if arguments.varied {
+            Conditions::drawn(seed)
+        } else {
+            Conditions::default()
+        })
+    };
+    let (first, seeds) = (arguments.first, arguments.seeds);
+    let outcomes = drills::drills(kinds, first, seeds, arguments.threads.into(), conditions)?;
     let wall_s = began.elapsed().as_secs_f64();
     if arguments.traces {
         for outcome in &outcomes {
@@ -78,7 +144,8 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
 /// Flies one and prints its story.
 pub(crate) fn run_one(arguments: &DrillArguments) -> Result<ExitCode> {
     name_panics();
-    let outcome = drills::drill(arguments.kind, arguments.seed)?;
+    let outcome =
+        drills::drill(arguments.kind, arguments.seed, arguments.conditions.over(Conditions::default()))?;
     print!("{}", drills::story(&outcome));
     if arguments.log {
         outcome.log.iter().for_each(|line| println!("{line}"));

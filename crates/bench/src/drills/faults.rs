@@ -4,7 +4,6 @@ use wingbeat_agent::Command;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::faults::Fault;
 
-use super::AIRCRAFT;
 use super::operator::{HOLD_PATIENCE, Operator};
 use super::progress::Stage;
 use super::script::Act;
@@ -81,12 +80,13 @@ impl Faults {
                 format!("{share:.0} % of all stretches of {stretch_s:.1} s are lost")
             }
             Act::Partition { group } => {
+                let size = sky.size();
                 sky.disturb_until(now + PARTITION);
                 sky.world.inflict(now, Fault::Partition { group, until: now + PARTITION });
-                format!("partition: {group:05b} and the others")
+                format!("partition: {group:0size$b} and the others")
             }
             Act::Press(command, role) => {
-                let chosen = role.map_or_else(|| (0..AIRCRAFT).collect(), |r| vec![sky.index(r)]);
+                let chosen = role.map_or_else(|| (0..sky.size()).collect(), |r| vec![sky.index(r)]);
                 for &i in &chosen {
                     if operator.press(&mut sky.world, i, command) && command == Command::Hold {
                         operator.hold_until(i, now + HOLD_PATIENCE);

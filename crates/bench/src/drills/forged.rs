@@ -4,7 +4,6 @@
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Coordinates, Datagram, Message, Point, VehicleId};
 
-use super::AIRCRAFT;
 use super::sky::{FIRST, OTHERS, Sky};
 
 const PERIOD: Duration = Duration::from_millis(700);
@@ -51,7 +50,7 @@ impl ForgedSender {
                 let sequence = SEQUENCE + self.sent;
                 let datagram = Datagram { from, flight, sequence, message: message.clone() };
                 let bytes = wingbeat_wire::encode(&datagram).expect("what was read can be written");
-                (0..AIRCRAFT).for_each(|i| sky.world.inject(i, &bytes));
+                (0..sky.size()).for_each(|i| sky.world.inject(i, &bytes));
             }
         }
     }

@@ -5,6 +5,7 @@
 //!
 //! | module | |
 //! |---|---|
+//! | `conditions` | how many aircraft, which autopilot, how good its position, how much wind |
 //! | `script` | what is drawn from a seed: aircraft, flight, faults |
 //! | `run` | one drill under way, step by step |
 //! | `sky` | what the actors share and the rules read: world, progress, story |
@@ -13,6 +14,7 @@
 //! | `rules` | the checks by name, of all drills and of each task |
 //! | `table` | the table of many drills, the story of one |
 
+mod conditions;
 mod faults;
 mod forged;
 mod operator;
@@ -34,6 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strum::{IntoStaticStr, VariantArray};
 use wingbeat_geo::Duration;
 
+pub use conditions::{AIRCRAFT, Conditions, GPS_NOISE_M, Version, WIND_M_S};
 pub use table::{failures, story, table};
 
 /// What goes wrong in a drill.
@@ -79,9 +82,6 @@ pub enum Kind {
     /// The operator stops a follower.
     FollowAbortOne,
 }
-
-/// Aircraft in a drill.
-const AIRCRAFT: usize = 5;
 
 impl Kind {
     /// The kinds of a swarm that flies a mission (MUSCOP); the combination of the others is the last.
@@ -142,6 +142,8 @@ pub struct Outcome {
     pub kind: Kind,
     /// Seed of scenario and faults.
     pub seed: u64,
+    /// What surrounded it.
+    pub conditions: Conditions,
     /// What went wrong when, and how far each aircraft was then.
     pub story: Vec<String>,
     /// The rules of safety that were broken.
@@ -172,31 +174,31 @@ impl Outcome {
 
     /// The command that flies it again.
     pub fn command(&self) -> String {
-        command(self.kind, self.seed)
+        command(self.kind, self.seed, self.conditions)
     }
 }
 
 /// The command that flies a drill again.
-pub fn command(kind: Kind, seed: u64) -> String {
-    format!("wingbeat bench drill --kind {} --seed {seed}", kind.name())
+pub fn command(kind: Kind, seed: u64, conditions: Conditions) -> String {
+    format!("wingbeat bench drill --kind {} --seed {seed}{conditions}", kind.name())
 }
 
 thread_local! {
-    static UNDER_WAY: Cell<Option<(Kind, u64)>> = const { Cell::new(None) };
+    static UNDER_WAY: Cell<Option<(Kind, u64, Conditions)>> = const { Cell::new(None) };
 }
 
-/// The drill that this thread flies now: what a panic belongs to where panics end the process.
-pub fn under_way() -> Option<(Kind, u64)> {
-    UNDER_WAY.get()
+/// The command that flies the drill that this thread flies now: what a panic belongs to where panics end the process.
+pub fn under_way() -> Option<String> {
+    UNDER_WAY.get().map(|(kind, seed, conditions)| command(kind, seed, conditions))
 }
 
 /// Flies one drill. A panic is a failure of safety, where the build lets it be caught.
 ///
 /// # Errors
 /// What was drawn cannot be flown.
-pub fn drill(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
-    UNDER_WAY.set(Some((kind, seed)));
-    let flown = catch_unwind(AssertUnwindSafe(|| run::fly(kind, seed)));
+pub fn drill(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Result<Outcome> {
+    UNDER_WAY.set(Some((kind, seed, conditions)));
+    let flown = catch_unwind(AssertUnwindSafe(|| run::fly(kind, seed, conditions)));
     UNDER_WAY.set(None);
     flown.unwrap_or_else(|panic| {
         let message = panic.downcast_ref::<String>().map(String::as_str);
@@ -204,11 +206,12 @@ pub fn drill(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
         Ok(Outcome {
             kind,
             seed,
+            conditions,
             story: vec![],
             safety: vec![format!("panic: {message}")],
             liveness: vec![],
             completed: 0,
-            aircraft: AIRCRAFT,
+            aircraft: conditions.aircraft,
             separation_min_m: f64::INFINITY,
             to_ground: Duration::ZERO,
             duration: Duration::ZERO,
@@ -218,12 +221,18 @@ pub fn drill(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Flies the drills of these kinds with seeds from `first` on, over threads. Results are in the order of
+/// Flies the drills of these kinds with seeds from `first` on, over threads, each in the conditions of its seed. Results are in the order of
 /// kinds and seeds, whatever the number of threads.
 ///
 /// # Errors
 /// What was drawn cannot be flown.
-pub fn drills(kinds: &[Kind], first: u64, seeds: u64, threads: usize) -> anyhow::Result<Vec<Outcome>> {
+pub fn drills(
+    kinds: &[Kind],
+    first: u64,
+    seeds: u64,
+    threads: usize,
+    conditions: impl Fn(u64) -> Conditions + Sync,
+) -> anyhow::Result<Vec<Outcome>> {
     let next = AtomicU64::new(0);
     let all = kinds.len() as u64 * seeds;
     let flown = Mutex::new(Vec::new());
@@ -235,7 +244,8 @@ pub fn drills(kinds: &[Kind], first: u64, seeds: u64, threads: usize) -> anyhow:
                     if job >= all {
                         return;
                     }
-                    let mut outcome = drill(kinds[(job / seeds) as usize], first + job % seeds);
+                    let (kind, seed) = (kinds[(job / seeds) as usize], first + job % seeds);
+                    let mut outcome = drill(kind, seed, conditions(seed));
                     if let Ok(outcome) = &mut outcome
                         && outcome.is_good()
                     {

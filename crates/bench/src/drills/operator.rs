@@ -5,7 +5,6 @@ use wingbeat_agent::{Command, Phase, Reply};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::world::World;
 
-use super::AIRCRAFT;
 use super::sky::{FIRST, Sky};
 
 /// How often a button that was refused is pressed again.
@@ -95,8 +94,8 @@ impl Operator {
 
     /// *Start* for all that are ready, once none is still about to be; the pilot begins to fly the leader.
     fn start(&mut self, sky: &mut Sky, swarm: usize) {
-        let members: Vec<usize> =
-            (swarm * AIRCRAFT..(swarm + 1) * AIRCRAFT).filter(|&i| sky.lives(i)).collect();
+        let size = sky.size();
+        let members: Vec<usize> = (swarm * size..(swarm + 1) * size).filter(|&i| sky.lives(i)).collect();
         let is_settled =
             |&i: &usize| matches!(sky.world.phase(i), Phase::Ready | Phase::Finished | Phase::Aborted);
         let ready: Vec<usize> =
@@ -108,7 +107,7 @@ impl Operator {
         for &i in &ready {
             self.press(&mut sky.world, i, Command::Start);
         }
-        let leader = swarm * AIRCRAFT + FIRST;
+        let leader = swarm * size + FIRST;
         let scenario = if swarm == 0 { Some(&sky.script.scenario) } else { sky.script.others.as_ref() };
         let pilot = scenario.and_then(|s| s.pilot(FIRST, sky.seed + swarm as u64));
         if let Some(pilot) = pilot.filter(|_| ready.contains(&leader)) {

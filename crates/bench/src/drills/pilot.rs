@@ -5,7 +5,6 @@ use wingbeat_geo::{DVec2, Duration, Frame, Instant};
 use wingbeat_sim::pilot::Pilot as Sticks;
 use wingbeat_sim::pilot::synthetic::Synthetic;
 
-use super::AIRCRAFT;
 use super::operator::Operator;
 use super::script::Reaction;
 use super::sky::{FIRST, Sky};
@@ -52,7 +51,7 @@ impl Pilot {
         if sky.world.truth(FIRST).landed {
             // The leader stays on the ground, and the followers that wait for it get a command.
             sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(Duration::ZERO)));
-            for i in (0..AIRCRAFT).filter(|&i| i != FIRST) {
+            for i in (0..sky.size()).filter(|&i| i != FIRST) {
                 operator.press(&mut sky.world, i, Command::Land);
             }
             return;
@@ -69,7 +68,7 @@ fn sees_trouble(sky: &Sky) -> bool {
     let now = sky.world.now();
     let leads = sky.world.agent_of(FIRST).view().state == StateId::FollowMe;
     let has_led = leads && now > sky.progress.since(FIRST) + FOLLOWS_WITHIN;
-    (0..AIRCRAFT).any(|i| !sky.lives(i) || is_trouble(sky.world.agent_of(i).view().state, has_led))
+    (0..sky.size()).any(|i| !sky.lives(i) || is_trouble(sky.world.agent_of(i).view().state, has_led))
 }
 
 /// Whether an aircraft in this state, of a leader that has led for a while or not, is what a pilot stops for.
@@ -108,7 +107,7 @@ fn clear_of_others(sky: &Sky) -> Option<(f64, f64)> {
     let leader = sky.world.truth(FIRST);
     let here = frame.to_local(leader.position).truncate();
     let off = |i: usize| here - frame.to_local(sky.world.truth(i).position).truncate();
-    let nearest = (1..AIRCRAFT).map(off).min_by(|a, b| a.length().total_cmp(&b.length()))?;
+    let nearest = (1..sky.size()).map(off).min_by(|a, b| a.length().total_cmp(&b.length()))?;
     if nearest.length() > CLEAR_BELOW_M {
         return None;
     }

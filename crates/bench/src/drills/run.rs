@@ -13,7 +13,7 @@ use super::pilot::Pilot;
 use super::rules::Rules;
 use super::script::Script;
 use super::sky::Sky;
-use super::{AIRCRAFT, Kind, Outcome};
+use super::{Conditions, Kind, Outcome};
 
 /// How often operator, script and rules are handled.
 const STEP: Duration = Duration::from_millis(100);
@@ -58,8 +58,8 @@ pub(super) struct Drill {
 ///
 /// # Errors
 /// What was drawn cannot be flown.
-pub(super) fn fly(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
-    let mut drill = Drill::new(kind, Script::draw(kind, seed), seed)?;
+pub(super) fn fly(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Result<Outcome> {
+    let mut drill = Drill::new(kind, Script::draw(kind, seed, conditions), seed)?;
     let end = loop {
         drill.step();
         if let Some(end) = drill.run.end() {
@@ -71,7 +71,7 @@ pub(super) fn fly(kind: Kind, seed: u64) -> anyhow::Result<Outcome> {
         drill.judge();
     }
     drill.rules.on_end(&drill.run, end);
-    Ok(drill.outcome(kind, seed))
+    Ok(drill.outcome(kind, seed, conditions))
 }
 
 impl Drill {
@@ -107,7 +107,7 @@ impl Drill {
         self.rules.on_step(&self.run);
     }
 
-    fn outcome(self, kind: Kind, seed: u64) -> Outcome {
+    fn outcome(self, kind: Kind, seed: u64, conditions: Conditions) -> Outcome {
         let Run { mut sky, forged, rest_since, .. } = self.run;
         if let Some(task) = sky.script.follow_task() {
             let configured = match task.leader_lost {
@@ -119,7 +119,7 @@ impl Drill {
         }
         if forged.sent() > 0 {
             let refused = |i: usize| sky.world.status(i).refused.iter().sum::<u64>();
-            let refused = (0..AIRCRAFT).map(refused).sum::<u64>();
+            let refused = (0..sky.size()).map(refused).sum::<u64>();
             sky.story.push(format!("{refused} forged datagrams refused"));
         }
         let world = &sky.world;
@@ -128,6 +128,7 @@ impl Drill {
         Outcome {
             kind,
             seed,
+            conditions,
             completed: completed(&sky),
             aircraft: sky.count(),
             separation_min_m: world.observer().swarm().separation_min_m,

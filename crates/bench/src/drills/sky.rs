@@ -7,7 +7,6 @@ use wingbeat_sim::channel::Channel;
 use wingbeat_sim::world::World;
 use wingbeat_wire::VehicleId;
 
-use super::AIRCRAFT;
 use super::progress::Progress;
 use super::script::{Role, Script};
 use crate::scenario::ORIGIN;
@@ -70,9 +69,14 @@ impl Sky {
         self.world.count()
     }
 
+    /// Number of aircraft of one swarm.
+    pub(super) fn size(&self) -> usize {
+        self.script.scenario.aircraft()
+    }
+
     /// Number of swarms.
     pub(super) fn swarms(&self) -> usize {
-        self.count() / AIRCRAFT
+        self.count() / self.size()
     }
 
     pub(super) fn lives(&self, i: usize) -> bool {
@@ -86,7 +90,7 @@ impl Sky {
 
     /// Whether a pilot flies it: its companion's death lands nothing, and the pilot does.
     pub(super) fn is_piloted(&self, i: usize) -> bool {
-        self.script.follow_task().is_some() && i % AIRCRAFT == FIRST
+        self.script.follow_task().is_some() && i % self.size() == FIRST
     }
 
     /// The aircraft that has this role now.
@@ -95,14 +99,15 @@ impl Sky {
         // In a formation that follows a pilot the leader does not change.
         let leader = match self.script.follow_task() {
             Some(_) => FIRST,
-            None => (0..AIRCRAFT).find(leads).unwrap_or(FIRST),
+            None => (0..self.size()).find(leads).unwrap_or(FIRST),
         };
         match role {
             Role::Master => FIRST,
             Role::Leader => leader,
             Role::Follower(n) => {
-                let followers: Vec<usize> = (0..AIRCRAFT).filter(|&i| i != FIRST && i != leader).collect();
-                followers[n % followers.len()]
+                let followers: Vec<usize> = (0..self.size()).filter(|&i| i != FIRST && i != leader).collect();
+                // Of two, one is the master and the other may lead.
+                followers.get(n % followers.len().max(1)).copied().unwrap_or(leader)
             }
         }
     }

@@ -11,11 +11,16 @@ use wingbeat_protocol::follow_me::LeaderLost;
 /// Seeds of each kind in a plain `cargo test`; `wingbeat bench drills` flies 500.
 const SEEDS: u64 = 8;
 
+/// The conditions of every seed where none are named.
+fn calm(_seed: u64) -> Conditions {
+    Conditions::default()
+}
+
 #[test]
 fn a_drill_repeats_byte_for_byte_on_any_number_of_threads() {
     let kinds = [Kind::SlaveKilled, Kind::Combined];
-    let once = drills(&kinds, 1, 3, 1).unwrap();
-    assert_eq!(once, drills(&kinds, 1, 3, 3).unwrap());
+    let once = drills(&kinds, 1, 3, 1, calm).unwrap();
+    assert_eq!(once, drills(&kinds, 1, 3, 3, calm).unwrap());
     let hashes: std::collections::BTreeSet<u64> = once.iter().map(|o| o.trace_hash).collect();
     assert_eq!(hashes.len(), once.len(), "every seed is another flight");
 }
@@ -23,7 +28,7 @@ fn a_drill_repeats_byte_for_byte_on_any_number_of_threads() {
 /// No panic either: that is a violation of safety.
 #[test]
 fn whatever_goes_wrong_no_rule_of_safety_is_broken() {
-    let outcomes = drills(&Kind::SWARM, 1, SEEDS, 2).unwrap();
+    let outcomes = drills(&Kind::SWARM, 1, SEEDS, 2, calm).unwrap();
     for outcome in &outcomes {
         assert!(outcome.safety.is_empty(), "{}", story(outcome));
     }
@@ -33,7 +38,7 @@ fn whatever_goes_wrong_no_rule_of_safety_is_broken() {
 
 #[test]
 fn whatever_goes_wrong_a_formation_that_follows_a_pilot_keeps_every_rule() {
-    for outcome in drills(&Kind::FOLLOWING, 1, SEEDS - 2, 2).unwrap() {
+    for outcome in drills(&Kind::FOLLOWING, 1, SEEDS - 2, 2, calm).unwrap() {
         assert!(outcome.is_good(), "{}", story(&outcome));
         assert!(outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
@@ -42,7 +47,7 @@ fn whatever_goes_wrong_a_formation_that_follows_a_pilot_keeps_every_rule() {
 /// Where only datagrams are lost, without long silence, separation is kept and all complete.
 #[test]
 fn loss_alone_costs_neither_distance_nor_the_mission() {
-    for outcome in drills(&[Kind::Loss], 1, SEEDS * 2, 2).unwrap() {
+    for outcome in drills(&[Kind::Loss], 1, SEEDS * 2, 2, calm).unwrap() {
         assert!(outcome.is_good() && outcome.completed == outcome.aircraft, "{}", story(&outcome));
         assert!(outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
@@ -50,7 +55,9 @@ fn loss_alone_costs_neither_distance_nor_the_mission() {
 
 #[test]
 fn neither_an_abort_nor_a_silent_radio_costs_distance() {
-    for outcome in drills(&[Kind::AbortAll, Kind::AbortOne, Kind::RadioSilent], 1, SEEDS * 3, 2).unwrap() {
+    for outcome in
+        drills(&[Kind::AbortAll, Kind::AbortOne, Kind::RadioSilent], 1, SEEDS * 3, 2, calm).unwrap()
+    {
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
 }
@@ -62,7 +69,7 @@ fn neither_an_abort_nor_a_silent_radio_costs_distance() {
 #[test]
 fn returns_without_a_radio_cost_no_distance() {
     for seed in [87, 141, 239, 312] {
-        let outcome = drill(Kind::Combined, seed).unwrap();
+        let outcome = drill(Kind::Combined, seed, calm(1)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
 }
@@ -71,7 +78,7 @@ fn returns_without_a_radio_cost_no_distance() {
 #[test]
 fn a_leader_piloted_towards_the_followers_does_not_reach_them() {
     for seed in 475..=485 {
-        let outcome = drill(Kind::FollowStranger, seed).unwrap();
+        let outcome = drill(Kind::FollowStranger, seed, calm(1)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
 }
@@ -79,8 +86,8 @@ fn a_leader_piloted_towards_the_followers_does_not_reach_them() {
 /// The rules of this drill are not blind: every forged datagram is received by all, and every one is refused.
 #[test]
 fn an_unknown_sender_is_received_and_refused() {
-    let outcome = drill(Kind::FollowStranger, 1).unwrap();
-    assert!(outcome.is_good() && outcome.completed == 2 * AIRCRAFT, "{}", story(&outcome));
+    let outcome = drill(Kind::FollowStranger, 1, calm(1)).unwrap();
+    assert!(outcome.is_good() && outcome.completed == 2 * calm(1).aircraft, "{}", story(&outcome));
     let refused: u64 = outcome
         .story
         .iter()
@@ -96,7 +103,7 @@ fn an_unknown_sender_is_received_and_refused() {
 fn a_target_right_after_a_hold_is_flown_to() {
     let mut checked = 0;
     for seed in 1..=12 {
-        let mut script = Script::draw(Kind::FollowLeaderSilent, seed);
+        let mut script = Script::draw(Kind::FollowLeaderSilent, seed, calm(seed));
         // Two refreshes are lost, and the third comes as the followers' timeout ends.
         let act = Act::Silence(Role::Master, Duration::from_secs(12));
         let delay = Duration::from_secs(10);
@@ -109,7 +116,7 @@ fn a_target_right_after_a_hold_is_flown_to() {
         }
         let mut drill = Drill::new(Kind::FollowLeaderSilent, script, seed).unwrap();
         let mut resumed: Vec<(usize, Instant)> = vec![];
-        let mut before = [StateId::Start; AIRCRAFT];
+        let mut before = [StateId::Start; 5];
         while drill.run.sky.world.now() < Instant::from_secs(150) {
             drill.step();
             let world = &drill.run.sky.world;
@@ -143,12 +150,12 @@ fn every_kind_is_found_by_its_name_and_a_failure_by_its_command() {
         assert_eq!(kind.name().parse(), Ok(kind));
     }
     assert!("mast".parse::<Kind>().unwrap_err().contains("found 'mast'"));
-    assert_eq!(command(Kind::AbortOne, 17), "wingbeat bench drill --kind abort-one --seed 17");
+    assert_eq!(command(Kind::AbortOne, 17, calm(17)), "wingbeat bench drill --kind abort-one --seed 17");
 }
 
 #[test]
 fn a_table_counts_what_failed() {
-    let mut outcome = drill(Kind::Loss, 1).unwrap();
+    let mut outcome = drill(Kind::Loss, 1, calm(1)).unwrap();
     outcome.safety.push("separation: for the test".into());
     let table = table(std::slice::from_ref(&outcome));
     let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();

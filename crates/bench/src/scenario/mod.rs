@@ -24,7 +24,7 @@ use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{ConfigError, Fence};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
-use wingbeat_sim::motion::WindParameters;
+use wingbeat_sim::motion::{Profile, WindParameters};
 use wingbeat_sim::pilot::Pilot;
 use wingbeat_sim::rng;
 use wingbeat_wire::{Point, VehicleId};
@@ -69,6 +69,8 @@ pub struct Scenario {
     pub collision_distance_m: f64,
     /// How long the flight controllers take to get ready.
     pub boot: Boot,
+    /// The autopilot that is simulated.
+    pub profile: Profile,
     /// What the aircraft are configured with in addition to the task.
     pub settings: Settings,
     /// The missions of files as they were read, one for all aircraft or one for each; empty without files.
@@ -177,6 +179,7 @@ impl Scenario {
             wind: WindParameters::default(),
             collision_distance_m: 5.0,
             boot: Boot::Warm,
+            profile: Profile::Copter357,
             settings: Settings::default(),
             stated: Vec::new(),
         }
@@ -345,7 +348,7 @@ impl Scenario {
     /// An aircraft's simulated flight controller.
     pub fn controller(&self, index: usize, seed: u64) -> FlightController {
         let mut config = ControllerConfig::new((index % 250 + 1) as u8, self.home(index, seed));
-        config.boot = self.boot;
+        (config.boot, config.profile) = (self.boot, self.profile);
         config.gps_noise_m = self.gps_noise_m;
         config.wind = self.wind;
         self.kind().equip(&mut config, self.heading_rad(index));

@@ -5,7 +5,6 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
 use super::Rule;
-use crate::drills::AIRCRAFT;
 use crate::drills::progress::{Milestone, Passed, Stage};
 use crate::drills::run::Run;
 use crate::drills::sky::{FIRST, OTHERS};
@@ -25,7 +24,7 @@ impl Rule for OwnLeader {
 
     fn on_step(&mut self, run: &Run) -> Option<String> {
         (0..run.sky.count()).find_map(|i| {
-            let own = if i < AIRCRAFT { run.sky.script.scenario.id(FIRST) } else { VehicleId(OTHERS) };
+            let own = if i < run.sky.size() { run.sky.script.scenario.id(FIRST) } else { VehicleId(OTHERS) };
             let leader = run.sky.world.agent_of(i).view().swarm.leader_id.filter(|leader| *leader != own)?;
             Some(format!("aircraft {} takes {leader} for its leader", i + 1))
         })
@@ -41,7 +40,7 @@ impl Rule for NotAstray {
 
     fn on_step(&mut self, run: &Run) -> Option<String> {
         (0..run.sky.count()).find_map(|i| {
-            let leader = i - i % AIRCRAFT + FIRST;
+            let leader = i - i % run.sky.size() + FIRST;
             let far_m = run.sky.apart_m(i, leader);
             (far_m > ASTRAY_M).then(|| format!("aircraft {} is {far_m:.0} m from its leader", i + 1))
         })
@@ -89,7 +88,7 @@ impl Rule for LeaderLost {
     fn on_step(&mut self, run: &Run) -> Option<String> {
         let (sky, now) = (&run.sky, run.sky.world.now());
         let lost_at = run.faults.lost_at(FIRST)?;
-        (0..AIRCRAFT).find_map(|i| {
+        (0..run.sky.size()).find_map(|i| {
             let state = sky.world.agent_of(i).view().state;
             let follows = matches!(state, StateId::WaitMaster | StateId::Following);
             let is_late = now > self.decided_by(lost_at, sky.progress.since(i));

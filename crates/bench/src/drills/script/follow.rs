@@ -10,27 +10,27 @@ use wingbeat_sim::rng::{self, Pcg64Mcg};
 use super::{
     Act, Death, Reaction, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds,
 };
-use crate::drills::{AIRCRAFT, Kind};
+use crate::drills::Kind;
 use crate::scenario::follow::LeaderPilot;
 use crate::scenario::{FollowTask, Scenario, Task};
 
 /// Three kilometres at the scenarios' latitude, 1e-7 degree.
 const EAST_E7: i32 = 349_000;
 
-pub(super) fn draw(kind: Kind, seed: u64) -> Script {
+pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     let mut rng = rng::child(seed, kind.name(), 0);
-    let scenario = scenario(&mut rng::child(seed, "follow scenario", 0));
+    let scenario = scenario(&mut rng::child(seed, "follow scenario", 0), aircraft);
     let (stops_after_s, hover_s) = (between(&mut rng, 1.0, 4.0), between(&mut rng, 2.0, 70.0));
     Script {
         others: (kind == Kind::FollowStranger).then(|| elsewhere(&scenario)),
-        steps: step(&mut rng, kind).into_iter().collect(),
+        steps: step(&mut rng, kind, aircraft).into_iter().collect(),
         after_hold: Command::Land,
         reaction: Some(Reaction { stops_after: seconds(stops_after_s), hover: seconds(hover_s) }),
         scenario,
     }
 }
 
-fn step(rng: &mut Pcg64Mcg, kind: Kind) -> Option<Step> {
+fn step(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Option<Step> {
     let follower = Role::Follower(below(rng, 1_000) as usize);
     let death = one_of(rng, Death::ALL);
     let abort = one_of(rng, [Command::Hold, Command::Land]);
@@ -44,7 +44,7 @@ fn step(rng: &mut Pcg64Mcg, kind: Kind) -> Option<Step> {
         Kind::FollowSlaveKilled => Act::Kill(follower, death),
         Kind::FollowLoss => loss(rng),
         Kind::FollowBursts => bursts(rng),
-        Kind::FollowPartition => partition(rng),
+        Kind::FollowPartition => partition(rng, aircraft),
         Kind::FollowAbortAll => Act::Press(abort, None),
         Kind::FollowAbortOne => Act::Press(abort, Some(follower)),
         // `FollowStranger`: the other swarm and what it forges are all that happens.
@@ -72,12 +72,12 @@ fn stage(rng: &mut Pcg64Mcg) -> (Stage, Duration) {
     (stage, seconds(between(rng, 0.0, within_s)))
 }
 
-/// Five aircraft, as far apart as their leader's refresh demands, and a leader piloted for a minute or two.
-fn scenario(rng: &mut Pcg64Mcg) -> Scenario {
+/// Aircraft as far apart as their leader's refresh demands, and a leader piloted for a minute or two.
+fn scenario(rng: &mut Pcg64Mcg, aircraft: usize) -> Scenario {
     let refresh = Duration::from_millis(one_of(rng, [500, 1_000, 2_000]));
     let least_m = FollowTask { refresh, ..FollowTask::new() }.distance_least_m();
     let task = FollowTask {
-        aircraft: AIRCRAFT,
+        aircraft,
         layout: one_of(rng, [Layout::Linear, Layout::Matrix, Layout::Circular]),
         distance_m: between(rng, least_m, least_m + 30.0),
         refresh,
@@ -89,7 +89,6 @@ fn scenario(rng: &mut Pcg64Mcg) -> Scenario {
         ..FollowTask::new()
     };
     let mut scenario = Scenario::new("drill", Task::Follow(task));
-    scenario.gps_noise_m = 0.3;
     scenario.draw = Draw::PerPacket;
     scenario
 }

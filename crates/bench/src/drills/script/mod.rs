@@ -10,7 +10,7 @@ use wingbeat_sim::faults::Fault;
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::progress::Stage;
-use super::{AIRCRAFT, Kind};
+use super::{Conditions, Kind};
 use crate::scenario::{FollowTask, Scenario, Task};
 
 /// An aircraft by what it does in its swarm.
@@ -122,8 +122,14 @@ pub(super) struct Script {
 
 impl Script {
     /// The drill of a kind and a seed.
-    pub(super) fn draw(kind: Kind, seed: u64) -> Self {
-        if Kind::FOLLOWING.contains(&kind) { follow::draw(kind, seed) } else { swarm::draw(kind, seed) }
+    pub(super) fn draw(kind: Kind, seed: u64, conditions: Conditions) -> Self {
+        let draw = if Kind::FOLLOWING.contains(&kind) { follow::draw } else { swarm::draw };
+        let mut script = draw(kind, seed, conditions.aircraft);
+        conditions.surround(&mut script.scenario, &mut rng::child(seed, "drill wind", 0));
+        if let Some(others) = &mut script.others {
+            conditions.surround(others, &mut rng::child(seed, "drill wind", 0));
+        }
+        script
     }
 
     /// The task of a formation that follows a pilot.
@@ -171,6 +177,6 @@ fn bursts(rng: &mut Pcg64Mcg) -> Act {
 }
 
 /// Neither group is empty.
-fn partition(rng: &mut Pcg64Mcg) -> Act {
-    Act::Partition { group: u128::from(1 + below(rng, (1 << AIRCRAFT) - 2)) }
+fn partition(rng: &mut Pcg64Mcg, aircraft: usize) -> Act {
+    Act::Partition { group: u128::from(1 + below(rng, (1 << aircraft) - 2)) }
 }

@@ -10,31 +10,31 @@ use wingbeat_sim::rng::{self, Pcg64Mcg};
 use super::{
     Act, Death, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds,
 };
-use crate::drills::{AIRCRAFT, Kind};
+use crate::drills::Kind;
 use crate::scenario::{Scenario, Task, route};
 
 /// Waypoints of its mission.
 const WAYPOINTS: usize = 4;
 
-pub(super) fn draw(kind: Kind, seed: u64) -> Script {
+pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     let mut rng = rng::child(seed, kind.name(), 0);
-    let scenario = scenario(&mut rng::child(seed, "drill scenario", 0));
+    let scenario = scenario(&mut rng::child(seed, "drill scenario", 0), aircraft);
     let after_hold = one_of(&mut rng, [Command::Land, Command::Return]);
     let steps = if kind == Kind::Combined {
         let parts = &Kind::SWARM[..Kind::SWARM.len() - 1];
         (0..2 + below(&mut rng, 2))
             .map(|_| {
                 let part = parts[below(&mut rng, parts.len() as u64) as usize];
-                step(&mut rng, part)
+                step(&mut rng, part, aircraft)
             })
             .collect()
     } else {
-        vec![step(&mut rng, kind)]
+        vec![step(&mut rng, kind, aircraft)]
     };
     Script { scenario, others: None, steps, after_hold, reaction: None }
 }
 
-fn step(rng: &mut Pcg64Mcg, kind: Kind) -> Step {
+fn step(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Step {
     let follower = Role::Follower(below(rng, 1_000) as usize);
     let death = one_of(rng, Death::ALL);
     let abort = one_of(rng, [Command::Hold, Command::Return, Command::Land]);
@@ -50,7 +50,7 @@ fn step(rng: &mut Pcg64Mcg, kind: Kind) -> Step {
         Kind::RadioSilent => Act::Silence(whose, seconds(between(rng, 1.0, 60.0))),
         Kind::Loss => loss(rng),
         Kind::Bursts => bursts(rng),
-        Kind::Partition => partition(rng),
+        Kind::Partition => partition(rng, aircraft),
         Kind::AbortAll => Act::Press(abort, None),
         // `AbortOne`; a combination is drawn part by part, and drills that follow a pilot elsewhere.
         _ => Act::Press(abort, Some(whose)),
@@ -80,8 +80,8 @@ fn stage(rng: &mut Pcg64Mcg) -> (Stage, Duration) {
     (stage, seconds(between(rng, 0.0, within_s)))
 }
 
-/// Five aircraft with room between them, short legs with turns.
-fn scenario(rng: &mut Pcg64Mcg) -> Scenario {
+/// Aircraft with room between them, short legs with turns.
+fn scenario(rng: &mut Pcg64Mcg, aircraft: usize) -> Scenario {
     let (mut corner, mut towards_rad) = ([0.0; 2], between(rng, 0.0, core::f64::consts::TAU));
     let mut corners = vec![corner];
     while corners.len() < WAYPOINTS {
@@ -91,10 +91,9 @@ fn scenario(rng: &mut Pcg64Mcg) -> Scenario {
         towards_rad += between(rng, -1.8, 1.8);
     }
     let mut scenario = Scenario::muscop("drill", route(&corners, between(rng, 10.0, 25.0)));
-    scenario.gps_noise_m = 0.3;
     scenario.draw = Draw::PerPacket;
     if let Task::Swarm(swarm) = &mut scenario.task {
-        swarm.aircraft = AIRCRAFT;
+        swarm.aircraft = aircraft;
         swarm.layout = one_of(rng, [Layout::Linear, Layout::Matrix, Layout::Circular]);
         // On a leg along a row one flies behind the other: at 10 m/s none stops within 20 m.
         let (speed_m_s, least_m) = one_of(rng, [(5.0, 20.0), (10.0, 30.0)]);
