@@ -326,7 +326,8 @@ impl Rig {
         let (code, answer) =
             ask(self.api, "PUT", paths::MISSION, &serde_json::to_string(&mission).unwrap()).await;
         assert_eq!(code, 200, "{answer}");
-        self.until("checks passed", |s| s.checks.iter().all(|check| check.passed)).await;
+        self.until("checks passed", |s| s.checks.iter().all(|check| check.passed || !check.is_required))
+            .await;
         let reply = self.command("setup").await;
         assert_eq!(reply.outcome, CommandOutcome::Accepted, "{reply:?}");
     }

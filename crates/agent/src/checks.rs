@@ -2,16 +2,17 @@
 
 use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
+use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::telemetry::Gnss;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
 use wingbeat_wire::VehicleId;
 
-use crate::fence;
+use crate::fence::{self, Around};
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
 use crate::status::{CHECKS_MAX, Check};
-use crate::{CompanionLoss, Config};
+use crate::{CompanionLoss, Config, settings};
 
 /// A report of the EKF older than this is not used.
 const EKF_FRESH: Duration = Duration::from_secs(5);
@@ -31,7 +32,7 @@ pub(crate) fn preflight(
     let view = protocol.view();
     let mut checks = Vec::new();
     let mut check = |name, passed, detail: Text| {
-        let _ = checks.push(Check { name, passed, detail });
+        let _ = checks.push(Check { name, passed, is_required: true, detail });
     };
     check(
         "flight controller",
@@ -93,10 +94,27 @@ pub(crate) fn preflight(
         CompanionLoss::FliesOn => layers::judge(guard, ground, view.route_speed_m_s.is_some(), now),
     };
     check("companion loss", caught, layers);
-    let (is_below, fence) = fence::judge(ground.parameters, protocol);
-    check("fence", is_below, fence);
-    check("swarm", is_ready, swarm);
+    let _ = checks.extend_from_slice(&of_route(config, t, ground.parameters, protocol));
+    let _ = checks.push(Check { name: "swarm", passed: is_ready, is_required: true, detail: swarm });
+    let _ = checks.push(settings::prearm(t, now));
+    let _ = checks.push(settings::radio_control(t, ground.parameters));
+    let _ = checks.extend_from_slice(&settings::advised_for_flight(ground.parameters));
     checks
+}
+
+/// What must hold for the route that is loaded.
+pub(crate) fn of_route(
+    config: &Config,
+    t: &Telemetry,
+    parameters: &Watch,
+    protocol: &dyn Protocol,
+) -> [Check; 3] {
+    let allow_polygon_fence = config.allow_polygon_fence;
+    let around = Around { parameters, home: t.disarmed_position, allow_polygon_fence };
+    let (passed, detail) = fence::judge(&around, protocol);
+    let is_in_auto = protocol.view().route_speed_m_s.is_some();
+    let [returns, restart] = settings::required_of_flight(parameters, t.version, is_in_auto);
+    [Check { name: "fence", passed, is_required: true, detail }, returns, restart]
 }
 
 /// Whether the protocol permits setup: it needs a mission, and a master every member's call. Once the flight is under

@@ -15,6 +15,8 @@ pub struct Config {
     pub position_interval: Duration,
     /// The least battery, per cent, that setup asks for.
     pub battery_least_percent: u8,
+    /// Whether setup permits a polygon fence of the autopilot, which is not held against the route.
+    pub allow_polygon_fence: bool,
     /// Whether frames to and from the autopilot are signed.
     pub signing: Option<Signing>,
     /// What becomes of the aircraft when its companion dies.
@@ -54,6 +56,7 @@ impl Config {
             coordination: coordination.into(),
             position_interval: Duration::from_millis(250),
             battery_least_percent: 30,
+            allow_polygon_fence: false,
             signing: None,
             companion_loss: CompanionLoss::default(),
             ground_station_system_id: 255,

@@ -1,34 +1,98 @@
-//! The autopilot's own fence above a flight. It stops a climb short of its height, so returns in layers above it would
-//! all fly at one height: such a flight is refused.
+//! The autopilot's own fence around a flight. It stops a climb short of its height, so returns in layers above it would
+//! all fly at one height; and ArduCopter refuses a target beyond its radius in silence. Such a flight is refused.
+
+use core::fmt::Write as _;
 
 use wingbeat_autopilot::parameter::{Finding, Watch, Watched};
-use wingbeat_protocol::{Protocol, Text, text};
+use wingbeat_geo::{Frame, Position};
+use wingbeat_protocol::{Cut, Protocol, Text, text};
+use wingbeat_wire::Point;
 
-/// The bit of `FENCE_TYPE` that bounds the height (<https://ardupilot.org/copter/docs/parameters.html#fence-type>).
+/// The bits of `FENCE_TYPE` (<https://ardupilot.org/copter/docs/parameters.html#fence-type>).
 const BOUNDS_HEIGHT: i64 = 1;
+const BOUNDS_RADIUS: i64 = 1 << 1;
+const HAS_POLYGONS: i64 = 1 << 2;
+/// What cannot be read may bound everything.
+const ALL: i64 = BOUNDS_HEIGHT | BOUNDS_RADIUS | HAS_POLYGONS;
 /// `FENCE_MARGIN` where it is not reported.
 const MARGIN_USUAL_M: f64 = 2.0;
-/// A height is written in centimetres.
+/// A height is written in centimetres, and a fence in metres.
 const ROUNDING_M: f64 = 0.01;
 
-/// Whether waypoints and the return stay below the fence, as far as both are known; and what was found.
-pub(crate) fn judge(parameters: &Watch, protocol: &dyn Protocol) -> (bool, Text) {
-    match parameters.finding(Watched::FenceEnable) {
-        // The route is held against it again when it is loaded.
-        Finding::Unknown => return (true, text!("FENCE_ENABLE not read yet")),
-        Finding::Known { value, .. } if value.as_integer() != Some(0) => {}
-        Finding::Known { .. } | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => {
-            return (true, text!("the autopilot has none"));
+/// What the fence is held against, beside the protocol.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Around<'a> {
+    pub(crate) parameters: &'a Watch,
+    /// Where ArduCopter's home is, or will be when it is armed.
+    pub(crate) home: Option<Position>,
+    pub(crate) allow_polygon_fence: bool,
+}
+
+/// Whether waypoints and the return stay inside the fence, as far as both are known; and what was found.
+pub(crate) fn judge(around: &Around<'_>, protocol: &dyn Protocol) -> (bool, Text) {
+    let &Around { parameters, home, allow_polygon_fence } = around;
+    let is_unread = |which: &&Watched| parameters.finding(**which) == Finding::Unknown;
+    let relied_on = [
+        Watched::FenceEnable,
+        Watched::FenceType,
+        Watched::FenceHeight,
+        Watched::FenceMargin,
+        Watched::FenceRadius,
+        Watched::FencePoints,
+    ];
+    let auto = parameters.integer(Watched::FenceAutoEnable).unwrap_or(0);
+    let is_off = auto == 0
+        && match parameters.finding(Watched::FenceEnable) {
+            Finding::Known { value, .. } => value.as_integer() == Some(0),
+            Finding::Unknown => false,
+            Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => true,
+        };
+    if is_off {
+        return (true, text!("the autopilot has none"));
+    }
+    if let Some(which) = relied_on.iter().find(is_unread) {
+        return (false, text!("{} not read yet", which.names().usual));
+    }
+    let bits = parameters.integer(Watched::FenceType).unwrap_or(ALL);
+    let points = parameters.integer(Watched::FencePoints).unwrap_or(0);
+    let margin_m = parameters.value(Watched::FenceMargin).map_or(MARGIN_USUAL_M, |m| m.as_f64());
+    let mut found = text!("the autopilot's");
+    if bits & HAS_POLYGONS != 0 && points > 0 {
+        if !allow_polygon_fence {
+            let cure = "remove it or set preflight.allow_polygon_fence";
+            return (false, text!("polygon of {points} points not checked: {cure}"));
+        }
+        let _ = write!(Cut(&mut found), ", its polygon not checked,");
+    }
+    if bits & BOUNDS_HEIGHT == 0 {
+        let _ = write!(Cut(&mut found), " does not bound the height");
+    } else {
+        match check_height(parameters, protocol, margin_m) {
+            Ok(most_m) => {
+                let _ = write!(Cut(&mut found), " ends at {most_m} m");
+            }
+            Err(why) => return (false, why),
         }
     }
-    // What cannot be read may bound the height.
-    if parameters.integer(Watched::FenceType).is_some_and(|bits| bits & BOUNDS_HEIGHT == 0) {
-        return (true, text!("the autopilot's does not bound the height"));
+    if bits & BOUNDS_RADIUS != 0 {
+        match check_radius(parameters, home, protocol.route(), margin_m) {
+            Ok(most_m) => {
+                let _ = write!(Cut(&mut found), ", and {most_m} m from home");
+            }
+            Err(why) => return (false, why),
+        }
     }
+    if let Some(action) = parameters.integer(Watched::FenceAction) {
+        let _ = write!(Cut(&mut found), ", FENCE_ACTION {action}");
+    }
+    (true, found)
+}
+
+/// The height that is left below the fence.
+fn check_height(parameters: &Watch, protocol: &dyn Protocol, margin_m: f64) -> Result<f64, Text> {
     let Some(most) = parameters.value(Watched::FenceHeight) else {
-        return (false, text!("FENCE_ENABLE is 1 and FENCE_ALT_MAX not reported"));
+        return Err(text!("FENCE_ENABLE is 1 and FENCE_ALT_MAX not reported"));
     };
-    let margin_m = parameters.value(Watched::FenceMargin).map_or(MARGIN_USUAL_M, |m| m.as_f64());
     let (most_m, fence) = (most.as_f64() - margin_m, most.as_f64());
     let waypoint_mm = protocol.route().iter().map(|w| w.height_mm).max();
     let heights = [("waypoint", waypoint_mm), ("return", protocol.view().return_height_mm)];
@@ -39,53 +103,132 @@ pub(crate) fn judge(parameters: &Watch, protocol: &dyn Protocol) -> (bool, Text)
             "{what} at {height_m} m, expected at most {most_m} m: FENCE_ALT_MAX {fence}, FENCE_MARGIN {margin_m}"
         ))
     });
-    over.map_or_else(|| (true, text!("the autopilot's ends at {most_m} m")), |why| (false, why))
+    over.map_or(Ok(most_m), Err)
+}
+
+/// The distance from home that is left inside the fence.
+fn check_radius(
+    parameters: &Watch,
+    home: Option<Position>,
+    route: &[Point],
+    margin_m: f64,
+) -> Result<f64, Text> {
+    let Some(radius) = parameters.value(Watched::FenceRadius) else {
+        return Err(text!("FENCE_ENABLE is 1 and FENCE_RADIUS not reported"));
+    };
+    let (radius_m, most_m) = (radius.as_f64(), radius.as_f64() - margin_m);
+    // Without a position another check fails.
+    let Some(frame) = home.map(Frame::new) else { return Ok(most_m) };
+    let farthest_m = route.iter().map(|point| distance_m(&frame, point)).fold(0.0, f64::max);
+    if farthest_m <= most_m + ROUNDING_M {
+        return Ok(most_m);
+    }
+    let needed_m = (farthest_m + margin_m) as i64 + 1;
+    Err(text!(
+        "FENCE_RADIUS {radius_m} m: the farthest waypoint is {farthest_m:.0} m from home; set at least {needed_m}"
+    ))
+}
+
+fn distance_m(home: &Frame, point: &Point) -> f64 {
+    let position =
+        Position { latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7, altitude_mm: 0 };
+    home.to_local(position).truncate().length()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wingbeat_autopilot::dialect::{MavMessage, MavParamType, PARAM_VALUE_DATA};
-    use wingbeat_geo::Instant;
+    use crate::settings::testing::reported;
+    use wingbeat_geo::DVec3;
     use wingbeat_protocol::mission::{Config, Mission};
-    use wingbeat_wire::{Point, VehicleId};
+    use wingbeat_wire::VehicleId;
 
-    fn watch_with(parameters: &[(&str, f32)]) -> Watch {
-        let mut watch = Watch::new(Instant::ZERO);
-        for (name, value) in parameters {
-            let is_real = matches!(*name, "FENCE_ALT_MAX" | "FENCE_MARGIN");
-            let real = MavParamType::MAV_PARAM_TYPE_REAL32;
-            watch.on_message(&MavMessage::PARAM_VALUE(PARAM_VALUE_DATA {
-                param_id: (*name).into(),
-                param_value: *value,
-                param_type: if is_real { real } else { MavParamType::MAV_PARAM_TYPE_INT8 },
-                ..PARAM_VALUE_DATA::default()
-            }));
-        }
-        watch
+    const HOME: Position =
+        Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
+
+    /// Two waypoints: over home at 20 m, and 84 m east of it at 48.5 m.
+    fn mission() -> Mission {
+        let mut mission = Mission::new(Config::new(VehicleId(1)));
+        let at = |east_m: f64, height_mm| {
+            let place = Frame::new(HOME).to_position(DVec3::new(east_m, 0.0, 0.0));
+            Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm }
+        };
+        mission.set_mission(&[at(0.0, 20_000), at(84.0, 48_500)]).unwrap();
+        mission
     }
+
+    fn around(parameters: &Watch) -> Around<'_> {
+        Around { parameters, home: Some(HOME), allow_polygon_fence: false }
+    }
+
+    /// A fence that is on, and bounds by default what a new ArduCopter's does.
+    const ON: [(&str, f32); 6] = [
+        ("FENCE_ENABLE", 1.0),
+        ("FENCE_TYPE", 7.0),
+        ("FENCE_ALT_MAX", 100.0),
+        ("FENCE_MARGIN", 2.0),
+        ("FENCE_RADIUS", 300.0),
+        ("FENCE_TOTAL", 0.0),
+    ];
 
     #[test]
     fn what_the_fence_would_stop_is_refused_with_the_numbers() {
-        let mut mission = Mission::new(Config::new(VehicleId(1)));
-        let at = |height_mm| Point { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm };
-        mission.set_mission(&[at(20_000), at(48_500)]).unwrap();
-        let on = ("FENCE_ENABLE", 1.0);
-        for (parameters, passes, words) in [
-            (&[][..], true, "not read yet"),
+        for (changed, passes, words) in [
+            (&[][..], true, "the autopilot's ends at 98 m, and 298 m from home"),
             (&[("FENCE_ENABLE", 0.0)][..], true, "has none"),
-            (&[on, ("FENCE_TYPE", 6.0)][..], true, "does not bound the height"),
-            (&[on][..], false, "FENCE_ALT_MAX not reported"),
-            (&[on, ("FENCE_TYPE", 7.0), ("FENCE_ALT_MAX", 51.0)][..], true, "ends at 49 m"),
+            (&[("FENCE_TYPE", 4.0)][..], true, "does not bound the height"),
+            (&[("FENCE_ALT_MAX", 51.0)][..], true, "ends at 49 m"),
             (
-                &[on, ("FENCE_TYPE", 7.0), ("FENCE_ALT_MAX", 51.0), ("FENCE_MARGIN", 3.0)][..],
+                &[("FENCE_ALT_MAX", 51.0), ("FENCE_MARGIN", 3.0)][..],
                 false,
                 "waypoint at 48.5 m, expected at most 48 m: FENCE_ALT_MAX 51, FENCE_MARGIN 3",
             ),
+            (&[("FENCE_TYPE", 6.0), ("FENCE_ALT_MAX", 10.0)][..], true, "does not bound the height"),
+            (&[("FENCE_RADIUS", 86.0)][..], true, "84 m from home"),
+            (
+                &[("FENCE_RADIUS", 85.0)][..],
+                false,
+                "FENCE_RADIUS 85 m: the farthest waypoint is 84 m from home; set at least 86",
+            ),
+            (&[("FENCE_RADIUS", 30.0), ("FENCE_TYPE", 5.0)][..], true, "ends at 98 m"),
+            // Switched on when it is armed.
+            (
+                &[("FENCE_RADIUS", 30.0), ("FENCE_ENABLE", 0.0), ("FENCE_AUTOENABLE", 3.0)][..],
+                false,
+                "FENCE_RADIUS 30 m",
+            ),
+            (
+                &[("FENCE_TOTAL", 5.0)][..],
+                false,
+                "polygon of 5 points not checked: remove it or set preflight.allow_polygon_fence",
+            ),
+            (&[("FENCE_TOTAL", 5.0), ("FENCE_TYPE", 3.0)][..], true, "ends at 98 m"),
+            (&[("FENCE_ACTION", 2.0)][..], true, "FENCE_ACTION 2"),
         ] {
-            let (passed, detail) = judge(&watch_with(parameters), &mission);
-            assert_eq!(passed, passes, "{detail}");
+            let mut parameters = ON.to_vec();
+            parameters.extend(changed);
+            let (passed, detail) = judge(&around(&reported(&parameters)), &mission());
+            assert_eq!(passed, passes, "{changed:?}: {detail}");
             assert!(detail.contains(words), "{detail}: {words}");
+            assert!(detail.len() < 87, "cut off in the log of an order: {detail}");
+        }
+    }
+
+    #[test]
+    fn a_polygon_that_the_operator_allows_passes_unchecked() {
+        let mut parameters = ON.to_vec();
+        parameters.push(("FENCE_TOTAL", 5.0));
+        let parameters = reported(&parameters);
+        let (passed, detail) =
+            judge(&Around { allow_polygon_fence: true, ..around(&parameters) }, &mission());
+        assert!(passed && detail.contains("its polygon not checked"), "{detail}");
+    }
+
+    #[test]
+    fn a_fence_that_is_not_read_yet_is_refused() {
+        for (parameters, name) in [(&[][..], "FENCE_ENABLE"), (&ON[..4], "FENCE_RADIUS")] {
+            let (passed, detail) = judge(&around(&reported(parameters)), &mission());
+            assert_eq!((passed, detail), (false, text!("{name} not read yet")));
         }
     }
 }

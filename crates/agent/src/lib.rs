@@ -22,6 +22,7 @@ pub mod guardian;
 mod layers;
 mod returns;
 pub mod separation;
+mod settings;
 mod status;
 mod takeover;
 
@@ -687,7 +688,17 @@ impl Agent {
             | Command::Exclude { .. } => return None,
         };
         let mut checks = self.checks(now, &Text::new()).into_iter();
-        checks.find(|check| !(check.passed || may_be_armed && check.name == checks::DISARMED))
+        checks.find(|check| {
+            check.is_required && !(check.passed || may_be_armed && check.name == checks::DISARMED)
+        })
+    }
+
+    /// The first check of the route that does not hold: setup checked the mission, which the plan has made a route of.
+    #[inline(never)]
+    fn failed_check_of_route(&self) -> Option<Check> {
+        let (parameters, protocol) = (&self.parameters, &*self.protocol);
+        let checks = checks::of_route(&self.config, &self.telemetry, parameters, protocol);
+        checks.into_iter().find(|check| !check.passed)
     }
 
     /// Whether the flight controller reported lately whether the aircraft flies, and where.
@@ -857,13 +868,13 @@ impl Agent {
             }
             let ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
             let Some((order, result)) = ended else { return };
-            let fence = fence::judge(&self.parameters, &*self.protocol);
-            let input = match result {
-                Ok(()) if order == Order::LoadRoute && !fence.0 => {
-                    out.log(Severity::Error, text!("{order}: fence: {}", fence.1));
+            let failed = if order == Order::LoadRoute { self.failed_check_of_route() } else { None };
+            let input = match (result, failed) {
+                (Ok(()), Some(Check { name, detail, .. })) => {
+                    out.log(Severity::Error, text!("{order}: {name}: {detail}"));
                     wingbeat_protocol::Input::Failed(order)
                 }
-                Ok(()) => {
+                (Ok(()), None) => {
                     if order == Order::LoadRoute
                         && let (Some(mm), Some(pilots)) =
                             (self.protocol.view().return_height_mm, self.executor.overridden_return_height())
@@ -873,7 +884,7 @@ impl Agent {
                     }
                     wingbeat_protocol::Input::Done(order)
                 }
-                Err(failure) => {
+                (Err(failure), _) => {
                     out.log(Severity::Error, text!("{order}: {failure}"));
                     wingbeat_protocol::Input::Failed(order)
                 }

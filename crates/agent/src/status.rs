@@ -77,6 +77,8 @@ pub struct Check {
     pub name: &'static str,
     /// Whether it passed.
     pub passed: bool,
+    /// Whether setup and start are refused where it has not passed; otherwise it is a warning.
+    pub is_required: bool,
     /// The finding, for the operator.
     pub detail: Text,
 }
@@ -150,6 +152,6 @@ pub struct Status {
 }
 
 /// Number of preflight checks.
-pub const CHECKS_MAX: usize = 9;
+pub const CHECKS_MAX: usize = 16;
 /// Commands that are remembered.
 pub const COMMANDS_MAX: usize = 8;

@@ -12,8 +12,9 @@ mod bad_beacons;
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{
     AUTOPILOT_VERSION_DATA, EKF_STATUS_REPORT_DATA, EkfStatusFlags, GLOBAL_POSITION_INT_DATA,
-    GPS_RAW_INT_DATA, GpsFixType, HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavParamType,
-    MavSeverity, MavType, PARAM_VALUE_DATA, STATUSTEXT_DATA, SYS_STATUS_DATA, SYSTEM_TIME_DATA,
+    GPS_RAW_INT_DATA, GpsFixType, HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavParamError,
+    MavParamType, MavSeverity, MavType, PARAM_ERROR_DATA, PARAM_VALUE_DATA, STATUSTEXT_DATA, SYS_STATUS_DATA,
+    SYSTEM_TIME_DATA,
 };
 use wingbeat_wire::{Ending, Message, VehicleId};
 
@@ -109,7 +110,26 @@ impl Bench {
         self.feed(Input::Autopilot(&bytes));
         for _ in 0..5 {
             self.now = self.now + Duration::from_millis(200);
+            let before = self.sent.len();
             self.feed(Input::Wake);
+            self.answer_parameters(before);
+        }
+    }
+
+    /// Answers requests for parameters that were sent since: it has none.
+    fn answer_parameters(&mut self, since: usize) {
+        let name_of = |message: &MavMessage| match message {
+            MavMessage::PARAM_REQUEST_READ(request) => Some(request.param_id),
+            _ => None,
+        };
+        let names: StdVec<_> = self.sent[since..].iter().filter_map(name_of).collect();
+        for param_id in names {
+            self.receive(&MavMessage::PARAM_ERROR(PARAM_ERROR_DATA {
+                param_index: -1,
+                param_id,
+                error: MavParamError::MAV_PARAM_ERROR_DOES_NOT_EXIST,
+                ..PARAM_ERROR_DATA::default()
+            }));
         }
     }
 

@@ -394,6 +394,8 @@ pub struct Check {
     pub name: String,
     /// Whether it passed.
     pub passed: bool,
+    /// Whether *Setup* and *Start* are refused where it has not passed; otherwise it is a warning.
+    pub is_required: bool,
     /// The finding, for the operator.
     pub detail: String,
 }

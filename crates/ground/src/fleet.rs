@@ -476,7 +476,8 @@ impl Fleet {
         if let Some(recovery) = ledger.recovering(&status.id) {
             return Err(format!("{} is still being sent", recovery));
         }
-        let failed = status.checks.iter().find(|check| !check.passed).filter(|_| wanted == Wanted::Setup);
+        let failed = status.checks.iter().find(|check| check.is_required && !check.passed);
+        let failed = failed.filter(|_| wanted == Wanted::Setup);
         match failed {
             Some(failed) => Err(format!("check {} has not passed: {}", failed.name, failed.detail)),
             None => Ok(true),
@@ -585,7 +586,12 @@ mod tests {
             radio: Radio::default(),
             lease: None,
             gateway: None,
-            checks: vec![Check { name: "gps".to_owned(), passed: true, detail: String::new() }],
+            checks: vec![Check {
+                name: "gps".to_owned(),
+                passed: true,
+                is_required: true,
+                detail: String::new(),
+            }],
             commands: Vec::new(),
         }
     }

@@ -95,7 +95,12 @@ pub(crate) fn aircraft(
         checks: status
             .checks
             .iter()
-            .map(|c| api::Check { name: c.name.into(), passed: c.passed, detail: c.detail.as_str().into() })
+            .map(|c| api::Check {
+                name: c.name.into(),
+                passed: c.passed,
+                is_required: c.is_required,
+                detail: c.detail.as_str().into(),
+            })
             .collect(),
         commands: status.commands.iter().map(progress).collect(),
     }

@@ -242,6 +242,8 @@ export interface components {
         Check: {
             /** @description The finding, for the operator. */
             detail: string;
+            /** @description Whether *Setup* and *Start* are refused where it has not passed; otherwise it is a warning. */
+            is_required: boolean;
             /** @description Name of the check. */
             name: string;
             /** @description Whether it passed. */

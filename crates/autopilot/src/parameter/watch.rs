@@ -2,7 +2,7 @@
 //! reboot, kept in a table of fixed size.
 //!
 //! ArduPilot reports every changed parameter on every link, so the table follows what a ground station
-//! writes.
+//! writes. Rows are read in their order, so those that setup waits for come first.
 
 use wingbeat_geo::{Duration, Instant};
 
@@ -43,6 +43,24 @@ watched! {
     FailsafeOptions = Integer "FS_OPTIONS";
     /// The action when the pilot's radio is silent.
     ThrottleFailsafe = Integer "FS_THR_ENABLE";
+    /// Whether the fence is on.
+    FenceEnable = Integer "FENCE_ENABLE";
+    /// What it bounds, as bits; the lowest is the height.
+    FenceType = Integer "FENCE_TYPE";
+    /// Its greatest height above home, metres.
+    FenceHeight = Real "FENCE_ALT_MAX";
+    /// The autopilot's own paths stay this far below it, metres.
+    FenceMargin = Real "FENCE_MARGIN";
+    /// Its greatest horizontal distance from home, metres.
+    FenceRadius = Real "FENCE_RADIUS";
+    /// Points of its polygons.
+    FencePoints = Integer "FENCE_TOTAL";
+    /// Number of rally points.
+    RallyPoints = Integer "RALLY_TOTAL";
+    /// Whether AUTO begins the mission again each time that it is entered.
+    MissionRestart = Integer "MIS_RESTART";
+    /// Whether heights of the return are above home, 0, or above the terrain, 1 (4.x).
+    ReturnHeightType = Integer "RTL_ALT_TYPE";
     /// The action when the position estimate fails.
     EstimateFailsafe = Integer "FS_EKF_ACTION";
     /// Height of the return, centimetres.
@@ -63,16 +81,30 @@ watched! {
     Telem2Baud = Integer "SERIAL2_BAUD";
     /// Protocol of TELEM2: 1 MAVLink 1, 2 MAVLink 2.
     Telem2Protocol = Integer "SERIAL2_PROTOCOL";
-    /// Whether the fence is on.
-    FenceEnable = Integer "FENCE_ENABLE";
-    /// What it bounds, as bits; the lowest is the height.
-    FenceType = Integer "FENCE_TYPE";
-    /// Its greatest height above home, metres.
-    FenceHeight = Real "FENCE_ALT_MAX";
-    /// The autopilot's own paths stay this far below it, metres.
-    FenceMargin = Real "FENCE_MARGIN";
     /// Battery capacity, milliampere hours.
     BatteryCapacity = Integer "BATT_CAPACITY";
+    /// The action beyond the fence.
+    FenceAction = Integer "FENCE_ACTION";
+    /// Height at which the return ends, centimetres; 0 lands.
+    ReturnEndHeight = Integer "RTL_ALT_FINAL";
+    /// How the battery is measured; 0 not at all.
+    BatteryMonitor = Integer "BATT_MONITOR";
+    /// The action when the battery is low.
+    BatteryLowAction = Integer "BATT_FS_LOW_ACT" / "FS_BATT_ENABLE";
+    /// The voltage below which it is low; 0 for none.
+    BatteryLowVoltage = Real "BATT_LOW_VOLT" / "FS_BATT_VOLTAGE";
+    /// The remaining charge below which it is low, milliampere hours; 0 for none.
+    BatteryLowCharge = Real "BATT_LOW_MAH" / "FS_BATT_MAH";
+    /// The action when the battery is nearly empty (4.x).
+    BatteryCriticalAction = Integer "BATT_FS_CRT_ACT";
+    /// The voltage below which it is nearly empty (4.x); 0 for none.
+    BatteryCriticalVoltage = Real "BATT_CRT_VOLT";
+    /// The remaining charge below which it is nearly empty, milliampere hours (4.x); 0 for none.
+    BatteryCriticalCharge = Real "BATT_CRT_MAH";
+    /// When the fence is switched on without `FENCE_ENABLE` (4.6); 0 never.
+    FenceAutoEnable = Integer "FENCE_AUTOENABLE";
+    /// Height at which the return ends, metres (4.7); 0 lands.
+    ReturnEndHeightM = Real "RTL_ALT_FINAL_M";
 }
 
 /// Number of watched parameters.
@@ -275,7 +307,7 @@ mod tests {
         let mut watch = Watch::new(Instant::ZERO);
         let (at, requested) = run(&mut watch, Instant::ZERO, as_expected);
         assert_eq!(requested.len(), WATCHED_MAX);
-        assert!(at <= Instant::from_secs(2), "{at:?}");
+        assert!(at <= Instant::from_secs(3), "{at:?}");
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(3));
         assert_eq!(watch.value(Watched::TrackSpeed), Some(Value::Real(3.0)));
         // A reboot: everything is requested again.

@@ -7,7 +7,9 @@ use wingbeat_geo::{DVec3, Duration, Instant, Position};
 
 use crate::codec::{Frame, text};
 use crate::copter::Mode;
-use crate::dialect::{EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSeverity};
+use crate::dialect::{
+    EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSeverity, MavSysStatusSensor, SYS_STATUS_DATA,
+};
 use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
 
@@ -40,6 +42,33 @@ pub struct BearingReport {
     /// Time of the report.
     pub at: Instant,
 }
+
+/// What SYS_STATUS reports of sensors (<https://mavlink.io/en/messages/common.html#MAV_SYS_STATUS_SENSOR>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sensors {
+    /// Whether the autopilot's own checks before arming pass; absent where they are off or not reported (3.5.7).
+    pub prearm: Option<bool>,
+    /// Whether a pilot's transmitter is received; absent where no receiver was found.
+    pub radio_control: Option<bool>,
+}
+
+impl Sensors {
+    fn of(m: &SYS_STATUS_DATA) -> Self {
+        let (present, enabled, healthy) = (
+            m.onboard_control_sensors_present,
+            m.onboard_control_sensors_enabled,
+            m.onboard_control_sensors_health,
+        );
+        let is_healthy = |sensor| (present & enabled).contains(sensor).then(|| healthy.contains(sensor));
+        Self {
+            prearm: is_healthy(MavSysStatusSensor::MAV_SYS_STATUS_PREARM_CHECK),
+            radio_control: is_healthy(MavSysStatusSensor::MAV_SYS_STATUS_SENSOR_RC_RECEIVER),
+        }
+    }
+}
+
+/// What the autopilot's texts about its own checks begin with.
+const PREARM: &str = "PreArm: ";
 
 /// The last report of each value, with its time where its age matters.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +113,12 @@ pub struct Telemetry {
     pub home: Option<Position>,
     /// When it was received.
     pub home_at: Option<Instant>,
+    /// The last position that was reported with the motors off: ArduCopter sets its home there when it is armed.
+    pub disarmed_position: Option<Position>,
+    /// Health of sensors and of the autopilot's own checks.
+    pub sensors: Option<Sensors>,
+    /// Why the autopilot's own checks fail, and when it announced that.
+    pub prearm_failure: Option<(Instant, heapless::String<50>)>,
     /// What an operator sees of its sensors and estimators.
     pub measured: Measurements,
     /// Its clock at its last report, milliseconds since its boot.
@@ -250,6 +285,9 @@ impl Telemetry {
                 }
                 self.position = Some(position);
                 self.position_at = Some(now);
+                if !self.armed {
+                    self.disarmed_position = Some(position);
+                }
                 self.height_m = f64::from(m.relative_alt) * 1e-3;
                 self.velocity_m_s =
                     DVec3::new(f64::from(m.vy) * 1e-2, f64::from(m.vx) * 1e-2, f64::from(m.vz) * -1e-2);
@@ -257,6 +295,10 @@ impl Telemetry {
                     self.heading_rad = (f64::from(m.hdg) * 1e-2).to_radians();
                 }
                 TelemetryEvent::Position
+            }
+            MavMessage::SYS_STATUS(m) => {
+                self.sensors = Some(Sensors::of(m));
+                TelemetryEvent::Other
             }
             MavMessage::EKF_STATUS_REPORT(m) => {
                 self.ekf_position = Some(m.flags.contains(EkfStatusFlags::EKF_POS_HORIZ_ABS));
@@ -293,6 +335,10 @@ impl Telemetry {
                 let mut line = heapless::String::new();
                 // A field of 50 bytes fits 50 bytes.
                 let _ = line.push_str(text(&*m.text));
+                if let Some(why) = line.strip_prefix(PREARM) {
+                    // A part of a line that fits.
+                    self.prearm_failure = Some((now, why.try_into().unwrap_or_default()));
+                }
                 let severe = matches!(
                     m.severity,
                     MavSeverity::MAV_SEVERITY_EMERGENCY
@@ -438,6 +484,39 @@ mod tests {
         assert_eq!(t.on_frame(now, &frame(1, heartbeat(Mode::Loiter))), changed);
         assert_eq!((t.mode(), t.armed, t.system_id), (Some(Mode::Loiter), false, Some(7)));
         assert!(t.is_up(now + Duration::from_millis(1_499)) && !t.is_up(now + LINK_TIMEOUT));
+    }
+
+    #[test]
+    fn a_sensor_counts_where_it_is_present_and_enabled() {
+        const PREARM: u32 = 0x1000_0000;
+        const RECEIVER: u32 = 0x1_0000;
+        let mut t = met();
+        for (present, enabled, healthy, prearm, radio_control) in [
+            (0, PREARM, PREARM, None, None),
+            (PREARM, 0, PREARM, None, None),
+            (PREARM | RECEIVER, PREARM | RECEIVER, RECEIVER, Some(false), Some(true)),
+            (PREARM | RECEIVER, PREARM | RECEIVER, PREARM, Some(true), Some(false)),
+        ] {
+            let bits = MavSysStatusSensor::from_bits_truncate;
+            let m = SYS_STATUS_DATA {
+                onboard_control_sensors_present: bits(present),
+                onboard_control_sensors_enabled: bits(enabled),
+                onboard_control_sensors_health: bits(healthy),
+                ..Default::default()
+            };
+            t.on_frame(Instant::ZERO, &frame(1, MavMessage::SYS_STATUS(m)));
+            assert_eq!(t.sensors, Some(Sensors { prearm, radio_control }));
+        }
+    }
+
+    #[test]
+    fn where_the_motors_are_started_stays_when_they_run() {
+        let mut t = met();
+        let at = |lat| GLOBAL_POSITION_INT_DATA { lat, lon: -3_462_650, ..Default::default() };
+        t.on_frame(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(at(394_825_940))));
+        t.armed = true;
+        t.on_frame(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(at(394_835_940))));
+        assert_eq!(t.disarmed_position.map(|p| p.latitude_e7), Some(394_825_940));
     }
 
     #[test]

@@ -173,7 +173,12 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         radio: Radio::default(),
         lease: None,
         gateway: None,
-        checks: vec![Check { name: "position".to_owned(), passed: true, detail: "3D fix".to_owned() }],
+        checks: vec![Check {
+            name: "position".to_owned(),
+            passed: true,
+            is_required: true,
+            detail: "3D fix".to_owned(),
+        }],
         commands: Vec::new(),
     }
 }

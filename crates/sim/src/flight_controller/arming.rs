@@ -4,7 +4,7 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavSeverity;
 use wingbeat_geo::{Duration, Instant};
 
-use super::{FlightController, Parameter};
+use super::{FlightController, Parameter, TICK};
 use crate::motion::Profile;
 
 /// How long the yaw stick has to be held in its corner.
@@ -49,8 +49,8 @@ impl FlightController {
         self.arming.armed()
     }
 
-    /// Why it does not arm, with the text that ArduCopter gives.
-    fn arming_obstacle(&self, by: ArmBy) -> Option<&'static str> {
+    /// What fails of the checks that ArduCopter repeats while it is disarmed, with the text that it gives.
+    fn prearm_obstacle(&self) -> Option<&'static str> {
         let old = self.profile() == Profile::Copter357;
         let pick = |a: &'static str, b: &'static str| Some(if old { a } else { b });
         let checks = self.parameters.flag(Parameter::ARMING_CHECK) != 0;
@@ -81,6 +81,39 @@ impl FlightController {
         if checks && self.outside_fence() {
             return pick("PreArm: check fence", "PreArm: vehicle outside fence");
         }
+        None
+    }
+
+    /// Whether the checks are repeated, and whether they pass, as SYS_STATUS reports since 4.0: they count as passed
+    /// while it is armed.
+    pub(super) fn prearm(&self) -> (bool, bool) {
+        let enabled = self.parameters.flag(Parameter::ARMING_CHECK) != 0;
+        (enabled, enabled && (self.armed() || self.prearm_obstacle().is_none()))
+    }
+
+    /// Announces why it would not arm, half a minute from one to the next, 15 s after boot for the first time.
+    pub(super) fn announce_prearm_failure(&mut self) {
+        let (period_ms, first_ms) = (30_000, 15_000);
+        let tick_ms = TICK.as_millis();
+        if self.profile() != Profile::Copter462
+            || self.uptime().as_millis() % period_ms / tick_ms != first_ms / tick_ms
+            || self.armed()
+            || !self.prearm().0
+        {
+            return;
+        }
+        if let Some(text) = self.prearm_obstacle() {
+            let why = text.split_once(": ").map_or(text, |(_, why)| why);
+            self.send_text(MavSeverity::MAV_SEVERITY_CRITICAL, format_args!("PreArm: {why}"));
+        }
+    }
+
+    /// Why it does not arm, with the text that ArduCopter gives.
+    fn arming_obstacle(&self, by: ArmBy) -> Option<&'static str> {
+        if let Some(text) = self.prearm_obstacle() {
+            return Some(text);
+        }
+        let checks = self.parameters.flag(Parameter::ARMING_CHECK) != 0;
         let by_command = by != ArmBy::Sticks;
         let armable = match self.mode {
             Mode::Stabilize | Mode::AltHold | Mode::Loiter | Mode::PosHold => true,

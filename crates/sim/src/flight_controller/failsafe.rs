@@ -118,10 +118,7 @@ impl FlightController {
 
     fn check_radio(&mut self) {
         let action = self.parameters.flag(Parameter::FS_THR_ENABLE);
-        let low = self.throttle_pulse_us() < self.parameters.get(Parameter::FS_THR_VALUE);
-        let silent =
-            self.rc.lost_at().is_some_and(|at| self.now.since(at) >= RADIO_TIMEOUT) && !self.rc.overridden();
-        let lost = action != 0 && (low || silent);
+        let (silent, lost) = (self.receiver_is_silent(), self.radio_is_lost());
         let rising = lost && !self.radio_failsafe();
         // Without a receiver since boot there is nothing to lose until it is armed.
         if rising && !self.armed() && silent {
@@ -157,6 +154,17 @@ impl FlightController {
             _ => Reaction::Return,
         };
         self.react(reaction);
+    }
+
+    fn receiver_is_silent(&self) -> bool {
+        self.rc.lost_at().is_some_and(|at| self.now.since(at) >= RADIO_TIMEOUT) && !self.rc.overridden()
+    }
+
+    /// Whether the receiver delivers nothing, or what it delivers without a transmitter; noticed where the failsafe
+    /// is on.
+    pub(super) fn radio_is_lost(&self) -> bool {
+        let low = self.throttle_pulse_us() < self.parameters.get(Parameter::FS_THR_VALUE);
+        self.parameters.flag(Parameter::FS_THR_ENABLE) != 0 && (low || self.receiver_is_silent())
     }
 
     fn radio_failsafe(&self) -> bool {

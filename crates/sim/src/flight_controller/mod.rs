@@ -299,6 +299,7 @@ impl FlightController {
         self.run_mode();
         self.fly();
         self.check_arming_timers();
+        self.announce_prearm_failure();
         self.send_listed_parameters();
         self.send_telemetry();
     }

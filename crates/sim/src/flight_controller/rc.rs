@@ -37,6 +37,8 @@ struct Override {
 pub(super) struct Rc {
     receiver: Option<RcChannels>,
     lost_at: Option<Instant>,
+    /// Since boot.
+    was_received: bool,
     overrides: [Option<Override>; CHANNELS],
     /// What counts now: receiver under overrides.
     pub(super) effective: RcChannels,
@@ -52,6 +54,7 @@ impl Rc {
         Self {
             receiver,
             lost_at: receiver.is_none().then_some(Instant::ZERO),
+            was_received: receiver.is_some(),
             overrides: [None; CHANNELS],
             effective,
             throttle_up_at: None,
@@ -65,7 +68,12 @@ impl Rc {
             (None, None) => Some(now),
             (None, earlier) => earlier,
         };
+        self.was_received |= channels.is_some();
         self.receiver = channels;
+    }
+    /// Whether a receiver was found.
+    pub(super) fn is_present(&self) -> bool {
+        self.was_received
     }
     /// The mode of the switch, STABILIZE where that is none that is simulated.
     pub(super) fn boot_mode(&self, parameters: &Parameters) -> Mode {

@@ -26,6 +26,8 @@ const HEARTBEAT_TICKS: u64 = 50;
 /// Never.
 const OFF: u64 = u64::MAX;
 const GRAVITY_MILLI_G: f64 = 1000.0;
+/// The receiver's bit in SYS_STATUS.
+const RC_RECEIVER: u32 = 0x1_0000;
 
 /// A group of messages with one rate: a `SRn_*` parameter, a stream of REQUEST_DATA_STREAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -379,17 +381,25 @@ impl FlightController {
         let position = if self.needs_position(self.mode) && self.mode != Mode::PosHold { 0x4000 } else { 0 };
         let armed = if self.armed() { 0x100_0000 } else { 0 };
         let fence = if self.parameters.flag(Parameter::FENCE_ENABLE) == 1 { 0x10_0000 } else { 0 };
-        let ready = match self.profile() {
-            Profile::Copter462 if self.estimate.gyros_settled(self.now) => 0x1000_0000,
-            Profile::Copter357 | Profile::Copter462 => 0,
+        // Since 4.0.
+        let (prearm_present, (prearm_enabled, prearm_passes)) = match self.profile() {
+            Profile::Copter462 => (true, self.prearm()),
+            Profile::Copter357 => (false, (false, false)),
         };
+        let prearm = |is_set: bool| if is_set { 0x1000_0000 } else { 0 };
+        let no_receiver = if self.rc.is_present() { 0 } else { RC_RECEIVER };
+        let unhealthy = if self.rc.is_present() && !self.radio_is_lost() { 0 } else { RC_RECEIVER };
         let sensors = MavSysStatusSensor::from_bits_truncate;
         MavMessage::SYS_STATUS(SYS_STATUS_DATA {
-            onboard_control_sensors_present: sensors(0x0361_fc0f | gps | fence | ready),
-            onboard_control_sensors_enabled: sensors(
-                0x0261_9c0f | gps | altitude | position | armed | fence | ready,
+            onboard_control_sensors_present: sensors(
+                (0x0361_fc0f & !no_receiver) | gps | fence | prearm(prearm_present),
             ),
-            onboard_control_sensors_health: sensors(0x0361_fc0f | gps | fence | ready),
+            onboard_control_sensors_enabled: sensors(
+                0x0261_9c0f | gps | altitude | position | armed | fence | prearm(prearm_enabled),
+            ),
+            onboard_control_sensors_health: sensors(
+                (0x0361_fc0f & !unhealthy) | gps | fence | prearm(prearm_passes),
+            ),
             load: 100,
             voltage_battery: (self.battery.voltage_v() * 1e3) as u16,
             current_battery: (self.battery.current_a() * 1e2) as i16,

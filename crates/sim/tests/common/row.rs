@@ -53,7 +53,8 @@ impl Row<'_> {
         world
     }
 
-    fn world(&self) -> World {
+    /// Before the operator does anything.
+    pub(crate) fn world(&self) -> World {
         let frame = Frame::new(ORIGIN);
         let at = |east_m: f64, north_m: f64| frame.to_position(DVec3::new(east_m, north_m, 0.0));
         let vehicles = (0..self.count).map(|i| {
