@@ -5,6 +5,7 @@ use wingbeat_geo::{Duration, Instant, Position};
 
 use super::Rules;
 use crate::drills::Kind;
+use crate::drills::conditions::Conditions;
 use crate::drills::operator::CALM_BOUND;
 use crate::drills::progress::{Milestone, Passed, Stage};
 use crate::drills::run::{Drill, End};
@@ -17,7 +18,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A drill in which nothing goes wrong but what the test does to its script.
 fn drill(kind: Kind, change: impl FnOnce(&mut Script)) -> Drill {
-    let mut script = Script::draw(kind, 1);
+    let mut script = Script::draw(kind, 1, Conditions::default());
     script.steps.clear();
     change(&mut script);
     Drill::new(kind, script, 1).unwrap()
@@ -67,7 +68,7 @@ fn followers_that_hesitate_or_stray_and_a_flight_without_an_end_break_a_rule() {
         task.refresh = Duration::from_secs(5);
         task.distance_m = task.distance_least_m();
     });
-    let mut published = Script::draw(Kind::FollowLeaderKilled, 1);
+    let mut published = Script::draw(Kind::FollowLeaderKilled, 1, Conditions::default());
     if let Task::Follow(task) = &mut published.scenario.task {
         task.refresh = Duration::from_millis(500);
     }
