@@ -105,6 +105,13 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         if std::env::var_os("WINGBEAT_SITL").is_none() {
             println!("\nfull: no SITL; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
         }
+        let larger =
+            ["test", "-p", "wingbeat-protocol", "--lib", "--color", "never", "muscop::tests::model::larger_"];
+        suite.tests("model", Report::ClosingLines, || {
+            let mut test = cargo(&larger);
+            test.args(["--", "--ignored", "--nocapture"]);
+            Ok(test)
+        });
         // One after the other: each wants the machine for itself to keep real time.
         let sitl = ["test", "--workspace", "--test", "sitl", "--no-fail-fast", "--color", "never", "--"];
         suite.tests("sitl", Report::ClosingLines, || {

@@ -257,6 +257,15 @@ impl Barrier {
     }
 }
 
+#[cfg(test)]
+impl Barrier {
+    /// Everything that decides what follows.
+    pub(super) fn fingerprint(&self, state: &mut impl core::hash::Hasher) {
+        use core::hash::Hash as _;
+        (self.commanded, self.arrived).hash(state);
+    }
+}
+
 impl Host for Barrier {
     type FlyingState = BarrierState;
 
@@ -288,6 +297,7 @@ impl Host for Barrier {
             swarm.report_position(now, slot, at);
         }
         swarm.report_progress(slot, report.reached, report.departed_for);
+        swarm.report_leader(slot, report.follows);
         // Reported since this aircraft is here itself, and following it: one that still follows another is not left
         // alone.
         if let State::Flying(BarrierState::WaypointReached { waypoint }) = swarm.state() {

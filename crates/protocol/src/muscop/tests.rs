@@ -19,6 +19,7 @@ use crate::{Action, Order, Severity, Telemetry};
 
 mod faults;
 mod landing;
+mod model;
 mod preview;
 mod returning;
 mod table;

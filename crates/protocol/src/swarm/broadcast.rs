@@ -103,9 +103,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Some(if self.holds_leg() { Message::Holding { at } } else { Message::Alive { at } })
     }
 
-    /// The exclusion that the leader or the master broadcasts next.
+    /// The exclusion that the leader or the master broadcasts next, or another to a member that follows the excluded one.
     fn exclusion(&mut self) -> Option<Message> {
-        if !self.is_leader() && !self.is_master() {
+        let is_followed = self.members.take_followed();
+        if !self.is_leader() && !self.is_master() && !is_followed {
             return None;
         }
         let slot = self.members.next_exclusion()?;

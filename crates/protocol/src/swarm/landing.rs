@@ -201,6 +201,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
 }
 
 #[cfg(test)]
+impl Landing {
+    /// Everything that decides what follows, for [`Swarm::fingerprint`].
+    pub(super) fn fingerprint(&self, state: &mut impl core::hash::Hasher) {
+        use core::hash::Hash as _;
+        self.leader_site.map(super::table::fingerprint::coordinates).hash(state);
+        (self.landing, self.landed, self.is_in_place, self.ends_here).hash(state);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::super::tests::{Member, THIRD};
     use super::*;

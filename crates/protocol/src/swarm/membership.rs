@@ -34,6 +34,8 @@ pub(crate) struct Membership {
     excluded: SlotSet,
     /// The member whose exclusion was broadcast last: of several, each is broadcast in turn.
     announced: usize,
+    /// A member reported that it follows one that is excluded: it does not know yet.
+    is_followed: bool,
 }
 
 impl Membership {
@@ -140,6 +142,16 @@ impl Membership {
         core::mem::replace(&mut self.leader, leader) != leader
     }
 
+    /// A member follows this leader.
+    pub(super) fn report_leader(&mut self, leader: usize) {
+        self.is_followed |= self.excluded.contains(leader);
+    }
+
+    /// Whether a member was received, since this was asked last, that follows one that is excluded.
+    pub(super) fn take_followed(&mut self) -> bool {
+        core::mem::take(&mut self.is_followed)
+    }
+
     /// The next excluded member to be broadcast: each in turn, until it reports that it leaves. One that is dead never
     /// does.
     pub(super) fn next_exclusion(&mut self) -> Option<usize> {
@@ -147,6 +159,28 @@ impl Membership {
         let next = unanswered.iter().find(|&slot| slot > self.announced);
         self.announced = next.or_else(|| unanswered.iter().next())?;
         Some(self.announced)
+    }
+}
+
+#[cfg(test)]
+impl Membership {
+    /// Everything that decides what follows, for [`Swarm::fingerprint`](super::Swarm::fingerprint).
+    pub(super) fn fingerprint(
+        &self,
+        ages: &super::table::fingerprint::Ages,
+        state: &mut impl core::hash::Hasher,
+    ) {
+        use core::hash::Hash as _;
+        (self.leader, self.announced, self.is_followed).hash(state);
+        (self.lost, self.left, self.excluded).hash(state);
+        for member in &self.members {
+            (ages.of(member.received_at), member.excluded_by.map(|id| id.0)).hash(state);
+        }
+    }
+
+    /// The slots that the operator excluded, as far as known.
+    pub(crate) fn excluded(&self) -> SlotSet {
+        self.excluded
     }
 }
 

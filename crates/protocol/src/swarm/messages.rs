@@ -117,7 +117,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Ok(())
             }
             Message::Exclude { member } => {
-                if slot != self.members.leader() && self.assignment.id_of(slot) != Some(self.config.master) {
+                let leader = self.members.leader();
+                let is_relay = slot == leader || self.assignment.id_of(slot) == Some(self.config.master);
+                // Of our leader any member may know it: after a partition each part may have had its operator.
+                let is_of_leader =
+                    !self.config.piloted_master && self.members.slot_of(*member) == Some(leader);
+                if !is_relay && !is_of_leader {
                     return Err(Refused::UnexpectedSender);
                 }
                 let by = self.assignment.plan().slots[slot];
@@ -158,6 +163,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// A member reports how far along the route it is.
     pub(crate) fn report_progress(&mut self, slot: usize, reached: Option<u16>, departed_for: Option<u16>) {
         self.traffic.report_progress(slot, reached, departed_for);
+    }
+
+    /// A member reports which leader it follows. Of one that the operator excluded it learns that next.
+    pub(crate) fn report_leader(&mut self, slot: usize, leader: usize) {
+        if slot != leader {
+            self.members.report_leader(leader);
+        }
     }
 
     /// No longer waits for a member, as the operator of `by` has it. Of this aircraft, ends its flight.

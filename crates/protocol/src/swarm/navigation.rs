@@ -40,6 +40,20 @@ impl Navigation {
     }
 }
 
+#[cfg(test)]
+impl Navigation {
+    /// Everything that decides what follows, for [`Swarm::fingerprint`].
+    pub(super) fn fingerprint(
+        &self,
+        ages: &super::table::fingerprint::Ages,
+        state: &mut impl core::hash::Hasher,
+    ) {
+        use core::hash::Hash as _;
+        (self.target.map(super::table::fingerprint::coordinates), self.has_arrived).hash(state);
+        self.hold.map(|hold| (ages.of(hold.since), hold.is_confirmed)).hash(state);
+    }
+}
+
 /// Arrived at a height within this (reference: 1 m up to 20 m, 5 % up to 50 m, 2.5 m above).
 fn height_tolerance_m(height_m: f64) -> f64 {
     match height_m {

@@ -7,6 +7,7 @@ use wingbeat_wire::SWARM_MAX;
 
 /// Slots below [`SWARM_MAX`], one bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct SlotSet(u128);
 
 const _: () = assert!(SWARM_MAX <= u128::BITS as usize);

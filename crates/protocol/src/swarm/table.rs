@@ -3,6 +3,8 @@
 //! The states are not made up: a harness flies until a machine is in each of them, and [`Table`] keeps a copy of the
 //! machine as it is then. So a row shows what the machine does in a situation that occurs.
 
+pub(crate) mod fingerprint;
+
 extern crate std;
 use std::collections::{BTreeMap, BTreeSet};
 use std::string::{String, ToString};

@@ -135,6 +135,14 @@ impl TimerTable {
     }
 }
 
+#[cfg(test)]
+impl TimerTable {
+    /// Milliseconds until a timer expires, 0 where it is due; none where it is not set.
+    pub(crate) fn remaining_ms(&self, timer: Timer, now: Instant) -> Option<u64> {
+        self.get(timer).map(|at| at.since(now).as_millis() as u64)
+    }
+}
+
 impl Default for TimerTable {
     fn default() -> Self {
         Self::new()

@@ -4,7 +4,13 @@ use super::*;
 
 /// Legs on which no aircraft passes the slot of another: at right angles to the row.
 pub(super) fn straight_on(rig: &mut Rig) {
-    let ahead = mission(&[(0.0, 0.0), (0.0, 200.0), (0.0, 400.0), (0.0, 600.0)], 20.0);
+    straight_on_by(rig, &[0.0, 200.0, 400.0, 600.0]);
+}
+
+/// The same with waypoints so many metres ahead.
+pub(super) fn straight_on_by(rig: &mut Rig, ahead_m: &[f64]) {
+    let legs: StdVec<(f64, f64)> = ahead_m.iter().map(|&north_m| (0.0, north_m)).collect();
+    let ahead = mission(&legs, 20.0);
     rig.craft[0].muscop.set_mission(&ahead).unwrap();
 }
 

@@ -134,6 +134,27 @@ impl Traffic {
 }
 
 #[cfg(test)]
+impl Traffic {
+    /// Everything that decides what follows, for [`Swarm::fingerprint`](super::super::Swarm::fingerprint).
+    pub(crate) fn fingerprint(
+        &self,
+        ages: &super::super::table::fingerprint::Ages,
+        state: &mut impl core::hash::Hasher,
+    ) {
+        use super::super::table::fingerprint::coordinates;
+        use core::hash::Hash as _;
+        for track in &self.tracks {
+            (track.position.map(coordinates), track.home.map(coordinates)).hash(state);
+            track.velocity_m_s.to_array().map(f64::to_bits).hash(state);
+            (ages.of(track.sampled_at), ages.of(track.reported_at)).hash(state);
+            track.holding_at.map(|at| ages.of(at)).hash(state);
+            track.departure.map(|(at, how)| (coordinates(at), how as u8)).hash(state);
+            (track.departed_for, track.reached).hash(state);
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::swarm::plan::Plan;
