@@ -2,6 +2,7 @@
 //! land without help.
 
 use wingbeat_agent::{Command, Phase, Reply};
+use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::world::World;
 
@@ -12,8 +13,16 @@ const PRESS_PERIOD: Duration = Duration::from_millis(500);
 /// How long the operator lets an aircraft hover at *Hold*.
 pub(super) const HOLD_PATIENCE: Duration = Duration::from_secs(20);
 /// From the end of what goes wrong to all aircraft on the ground without the operator: a failed leg's 60 s and 2 s
-/// per metre, 60 s of hold, and the rest of a mission of some 200 m.
-pub(super) const CALM_BOUND: Duration = Duration::from_secs(480);
+/// per metre, 60 s of hold, and the rest of a mission of some 200 m. Five aircraft,
+const CALM_BOUND: Duration = Duration::from_secs(480);
+
+/// and for every other one: where all land one after the other from 25 m at 0.5 m/s, and the way there.
+const CALM_BOUND_EACH: Duration = Duration::from_secs(65);
+
+/// From the end of what goes wrong to all of so many aircraft on the ground without the operator.
+pub(super) fn calm_bound(aircraft: usize) -> Duration {
+    (5..aircraft).fold(CALM_BOUND, |bound, _| bound + CALM_BOUND_EACH)
+}
 
 pub(super) struct Operator {
     set_up: Vec<bool>,
@@ -80,12 +89,13 @@ impl Operator {
                 self.press(&mut sky.world, i, sky.script.after_hold);
             }
         }
-        if self.gave_up_at.is_none() && now > sky.calm_at + CALM_BOUND {
+        if self.gave_up_at.is_none() && now > sky.calm_at + calm_bound(sky.size()) {
             self.gave_up_at = Some(now);
         }
         if self.gave_up_at.is_some() && is_pressing {
             for i in living {
-                if sky.world.truth(i).armed && sky.world.phase(i) != Phase::Aborted {
+                let truth = sky.world.truth(i);
+                if truth.armed && truth.mode != Mode::Land {
                     self.press(&mut sky.world, i, Command::Land);
                 }
             }

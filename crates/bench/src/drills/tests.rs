@@ -74,6 +74,25 @@ fn returns_without_a_radio_cost_no_distance() {
     }
 }
 
+/// Drills of larger swarms that were unsafe or stuck once: an aircraft that returned 3 m below its layer checked nothing
+/// (3.14 m); one took off before another that its predecessor had passed over (2.05 m); one landed on another that had
+/// landed where it was (3.33 m), or on a wreck (0.78, 3.86 m); one that held and one above it waited for each other.
+#[test]
+fn larger_swarms_cost_no_distance_either() {
+    let drills = [
+        (Kind::AbortAll, 34, 12),
+        (Kind::Bursts, 18, 16),
+        (Kind::SlaveKilled, 7, 12),
+        (Kind::Combined, 25, 9),
+        (Kind::MasterKilled, 25, 12),
+        (Kind::AbortAll, 34, 9),
+    ];
+    for (kind, seed, aircraft) in drills {
+        let outcome = drill(kind, seed, Conditions { aircraft, ..Conditions::default() }).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
 /// A leader piloted at the bounds of what it may do, towards the followers (4.9 m while 70 m were enough at 500 ms).
 #[test]
 fn a_leader_piloted_towards_the_followers_does_not_reach_them() {

@@ -37,7 +37,7 @@ impl TakeOff {
     }
 
     pub(crate) fn is_in_slot(&self, slot: usize) -> bool {
-        self.all_in_slots || self.in_slot.contains(slot)
+        self.in_slot.contains(slot)
     }
 
     /// The members that reported that they hover in their slots.
@@ -65,6 +65,12 @@ impl TakeOff {
         if progress != self.progress {
             (self.progress, self.progressed_at) = (progress, now);
         }
+    }
+
+    /// The leader reports that all are in their slots; `present` are those that this aircraft receives.
+    fn report_all_in_slots(&mut self, present: SlotSet) {
+        self.all_in_slots = true;
+        self.in_slot |= present;
     }
 
     fn report_in_slot(&mut self, slot: usize) {
@@ -98,7 +104,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 // Of one that missed the master's report.
                 self.setup.confirm_plan_of_all();
                 self.timers.set(Timer::Silence, now + self.config.silence);
-                self.take_off.all_in_slots = true;
+                // Not of those that the leader does not wait for.
+                self.take_off.report_all_in_slots(self.members.peers() - self.members.absent());
             }
             TakeOffMessage::Confirmed => {
                 self.take_off.report_in_slot(slot);
@@ -163,16 +170,18 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.timers.set(Timer::Blocked, ends_at.max(advanced_at));
     }
 
-    /// Whether the last of those before us that is still present has made room.
+    /// Whether all before us have made room, and those that are absent keep clear. The last of them alone is not enough: it
+    /// may have passed over one that it did not receive.
     fn has_room(&self) -> bool {
         if self.take_off.is_simultaneous {
             return true;
         }
         // One that left may have made room, and come back since.
         let (absent, clearance) = (self.members.absent(), self.clearance());
-        let mut stays = self.assignment.predecessors().filter(|&slot| !clearance.makes_room(slot));
-        (absent.is_empty() || stays.clone().all(|slot| !absent.contains(slot)))
-            && stays.next().is_none_or(|slot| self.take_off.made_room.contains(slot))
+        self.assignment
+            .predecessors()
+            .filter(|&slot| !clearance.makes_room(slot))
+            .all(|slot| !absent.contains(slot) && self.take_off.made_room.contains(slot))
     }
 
     pub(super) fn next_in_take_off(&self, now: Instant, phase: TakeOffPhase) -> Option<Transition<F>> {
@@ -315,10 +324,13 @@ mod tests {
         assert!(!take_off.is_in_slot(2));
         take_off.report_in_slot(2);
         assert!(take_off.is_in_slot(2) && !take_off.is_in_slot(3));
-        take_off.all_in_slots = true;
-        assert!(take_off.is_in_slot(3));
+        take_off.report_all_in_slots(SlotSet::of(3));
+        assert!(take_off.is_in_slot(3) && !take_off.is_in_slot(4), "of one that is lost nothing is known");
         take_off.confirmed.insert(2);
         take_off.begin_state(at(1));
-        assert_eq!((take_off.confirmed, take_off.in_slot()), (SlotSet::EMPTY, SlotSet::of(2)));
+        assert_eq!(
+            (take_off.confirmed, take_off.in_slot()),
+            (SlotSet::EMPTY, SlotSet::of(2) | SlotSet::of(3))
+        );
     }
 }

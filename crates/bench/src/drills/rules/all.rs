@@ -2,7 +2,7 @@
 
 use super::Rule;
 use crate::drills::Kind;
-use crate::drills::operator::CALM_BOUND;
+use crate::drills::operator::calm_bound;
 use crate::drills::run::{End, LAND_BOUND, Run, TIME_LIMIT, completed};
 use wingbeat_agent::Phase;
 
@@ -57,7 +57,10 @@ impl Rule for Unaided {
         run.operator.gave_up_at()?;
         let up = run.sky.describe(|i| run.sky.world.truth(i).armed && run.sky.lives(i));
         let all = if up.is_empty() { run.sky.describe(|_| true) } else { up };
-        Some(format!("not landed {} s after the last that went wrong: {all}", CALM_BOUND.as_secs()))
+        Some(format!(
+            "not landed {} s after the last that went wrong: {all}",
+            calm_bound(run.sky.size()).as_secs()
+        ))
     }
 }
 

@@ -10,14 +10,14 @@
 //! | `leader` | FollowMe | no follower takes another leader than its own, whatever that claims |
 //! | `astray` | FollowMe | no follower flies after the other swarm |
 //! | `leader lost` | FollowMe | a follower that lost its leader does what is configured, in time |
-//! | `unaided` | all, liveness | the swarm lands within [`CALM_BOUND`] without the operator |
+//! | `unaided` | all, liveness | the swarm lands within [`calm_bound`] without the operator |
 //! | `completed` | all, liveness | where nothing was lost for good the flight is completed |
 //!
 //! A rule of safety holds whatever goes wrong; a rule of liveness once nothing goes wrong any more.
 //!
 //! [`LAND_BOUND`]: super::run::LAND_BOUND
 //! [`TIME_LIMIT`]: super::run::TIME_LIMIT
-//! [`CALM_BOUND`]: super::operator::CALM_BOUND
+//! [`calm_bound`]: super::operator::calm_bound
 
 mod all;
 mod follow;

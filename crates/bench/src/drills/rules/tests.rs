@@ -6,7 +6,7 @@ use wingbeat_geo::{Duration, Instant, Position};
 use super::Rules;
 use crate::drills::Kind;
 use crate::drills::conditions::Conditions;
-use crate::drills::operator::CALM_BOUND;
+use crate::drills::operator::calm_bound;
 use crate::drills::progress::{Milestone, Passed, Stage};
 use crate::drills::run::{Drill, End};
 use crate::drills::script::{Act, Death, Role, Script, Step};
@@ -84,7 +84,7 @@ fn followers_that_hesitate_or_stray_and_a_flight_without_an_end_break_a_rule() {
         (task.layout, task.distance_m) = (Layout::Linear, 600.0);
         task.pilot = LeaderPilot::Drawn(Duration::from_secs(900));
     });
-    step_until(&mut far, |drill| drill.run.sky.world.now() > Instant::ZERO + CALM_BOUND + SECOND);
+    step_until(&mut far, |drill| drill.run.sky.world.now() > Instant::ZERO + calm_bound(5) + SECOND);
     assert_eq!(broken(far.rules), [vec!["astray"], vec!["unaided"]]);
 }
 

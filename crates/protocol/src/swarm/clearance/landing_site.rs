@@ -6,6 +6,9 @@ use wingbeat_wire::{Ending, Point};
 use super::super::plan;
 use super::{Clearance, PathStatus, STRAY_M};
 
+/// Distances nearer than this are the same, metres.
+const NEARER_M: f64 = 0.1;
+
 impl Clearance<'_> {
     /// The own position around the leader's landing site, at the present height.
     pub(crate) fn landing_position(&self) -> Option<Point> {
@@ -51,6 +54,12 @@ impl Clearance<'_> {
         })
     }
 
+    /// The same, and none that is lost may be below: it may have fallen, or its guardian has landed it.
+    fn is_free_of_lost(&self, site: Point) -> bool {
+        let (column, lost) = ([self.descent(site)], self.members.lost() & self.members.peers());
+        self.is_free(site) && lost.iter().all(|slot| self.is_clear(slot, &column))
+    }
+
     /// The nearest free landing site around this aircraft with a clear path to it, where a member stands or lands
     /// below; none where this aircraft may land where it is, or where there is none.
     pub(crate) fn site_aside(&self) -> Option<Point> {
@@ -66,17 +75,28 @@ impl Clearance<'_> {
             (-DIAGONAL, DIAGONAL),
         ];
         let here = self.ownship.point()?;
-        if self.is_free(here) {
+        if self.is_free_of_lost(here) {
             return None;
         }
         let step_m = self.config.separation_m + STRAY_M;
-        let around = (1..=3).flat_map(|ring| DIRECTIONS.map(|(east, north)| (ring as f64, east, north)));
-        around.map(|(ring, east, north)| plan::moved(here, ring * step_m * east, ring * step_m * north)).find(
-            |&site| {
-                let paths = [self.path(here, site), self.descent(site)];
-                self.is_free(site) && self.is_clear_of_all(&paths)
-            },
-        )
+        let site = |(ring, (east, north)): (u32, (f64, f64))| {
+            let out_m = f64::from(ring) * step_m;
+            plan::moved(here, out_m * east, out_m * north)
+        };
+        let mut sites = (1..=3).flat_map(|ring| DIRECTIONS.map(|way| (ring, way))).map(site);
+        // Where a lost one may be within reach already, the way leads no nearer to it.
+        let stands = self.path(here, here);
+        let is_way_clear = |slot: usize, site: Point| {
+            let way = self.path(here, site);
+            let near_m = match self.members.lost().contains(slot) {
+                true => self.clear_m().min(self.distance_m(slot, &stands) - NEARER_M),
+                false => self.clear_m(),
+            };
+            self.distance_m(slot, &way) >= near_m && self.is_clear(slot, &[self.descent(site)])
+        };
+        sites.find(|&site| {
+            self.is_free_of_lost(site) && self.members.peers().iter().all(|slot| is_way_clear(slot, site))
+        })
     }
 
     /// Where the others stand, hover or land, as far as they reported: those that left this flight, and those that

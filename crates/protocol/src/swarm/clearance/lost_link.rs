@@ -152,6 +152,12 @@ impl Clearance<'_> {
         let over_m = column.from_m.z + self.config.separation_m;
         let is_clear = |slot: usize| match self.traffic.track(slot).departure {
             Some((at, Ending::Holding)) if self.local(at).z > over_m => true,
+            // So does one in its layer, before it descends.
+            Some((at, Ending::Returning))
+                if self.local(at).z > over_m && self.is_member_in_layer(slot, at) =>
+            {
+                true
+            }
             // A member whose home was never received returns from where it is as far as is known: it waits for that,
             // and all wait for each other.
             Some((at, Ending::Returning)) if self.return_path(slot, at).is_none() => {

@@ -87,14 +87,17 @@ impl<'a> Clearance<'a> {
     /// Whether a member keeps clear of `paths`, wherever it may be. One that is present leaves its position only when
     /// its path is clear of this aircraft.
     pub(super) fn is_clear(&self, slot: usize, paths: &[Path]) -> bool {
-        let Some(track) = self.traffic.get(slot) else { return true };
-        let clear_m = self.clear_m();
+        paths.iter().all(|path| self.distance_m(slot, path) >= self.clear_m())
+    }
+
+    /// How near a member may be to a path, metres: 0 where it is not known where it is, infinite of one that is down.
+    pub(super) fn distance_m(&self, slot: usize, path: &Path) -> f64 {
+        let nearest = |paths: &[Path]| paths.iter().map(|p| p.distance_m(path)).fold(f64::INFINITY, f64::min);
+        let Some(track) = self.traffic.get(slot) else { return f64::INFINITY };
         let (from, by, to) = match track.departure {
-            Some((_, Ending::Down)) => return true,
+            Some((_, Ending::Down)) => return f64::INFINITY,
             Some((at, Ending::Returning)) => {
-                return self.return_path(slot, at).is_some_and(|home| {
-                    paths.iter().all(|path| home.iter().all(|part| part.distance_m(path) >= clear_m))
-                });
+                return self.return_path(slot, at).map_or(0.0, |home| nearest(&home));
             }
             Some((at, Ending::Holding | Ending::Landing)) => (at, at, Point { height_mm: 0, ..at }),
             None => {
@@ -104,7 +107,7 @@ impl<'a> Clearance<'a> {
                     .slot_position(slot, waypoint)
                     .zip(self.assignment.slot_position(slot, waypoint + 1))
                 else {
-                    return false;
+                    return 0.0;
                 };
                 let stays = !self.members.absent().contains(slot) && track.departed_for <= track.reached;
                 let next = if stays { here } else { next };
@@ -119,12 +122,11 @@ impl<'a> Clearance<'a> {
                         let above = Point { height_mm: at.height_mm.max(first_mm), ..at };
                         (at, above, here)
                     }
-                    (None, None) => return false,
+                    (None, None) => return 0.0,
                 }
             }
         };
-        let may_be = [self.path(from, by), self.path(by, to)];
-        paths.iter().all(|path| may_be.iter().all(|m| m.distance_m(path) >= clear_m))
+        nearest(&[self.path(from, by), self.path(by, to)])
     }
 
     /// Whether all other members keep clear of `paths`, wherever they may be.
@@ -255,5 +257,23 @@ mod tests {
         let off_m = clearance.over_ground_m(site, at(1.0, 1.0, 0.0));
         assert!(off_m >= airspace.config.separation_m + 1.0, "{off_m} m");
         assert_eq!(site.height_mm, 20_000);
+    }
+
+    #[test]
+    fn muscop_30_nor_is_it_where_one_that_is_lost_may_have_fallen() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 20.0), true);
+        let (lost, other) = (airspace.slot(0), airspace.slot(2));
+        airspace.members.leaves(other);
+        airspace.traffic.report_departure(other, at(100.0, 100.0, 0.0), Ending::Down);
+        let reported_at = Instant::from_secs(1);
+        airspace.traffic.report(reported_at, lost, at(2.0, 0.0, 5.0), airspace.assignment.geometry());
+        assert_eq!(airspace.clearance().site_aside(), None, "it is received: it keeps clear itself");
+        airspace.members.check_silence(Instant::from_secs(9), airspace.config.time_to_live);
+        assert!(airspace.members.lost().contains(lost));
+        let site = airspace.clearance().site_aside().unwrap();
+        let clearance = airspace.clearance();
+        let off_m = clearance.over_ground_m(site, at(2.0, 0.0, 0.0));
+        assert!(off_m >= clearance.clear_m(), "{off_m} m");
     }
 }

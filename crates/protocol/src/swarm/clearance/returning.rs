@@ -23,8 +23,10 @@ use crate::EndFlight;
 /// Nearer to its home over the ground than this an aircraft is above it, metres.
 const HOME_WITHIN_M: f64 = 4.0;
 
-/// So far below its layer an aircraft is on its way up to it or down from it, millimetre.
-const LAYER_WITHIN_MM: i32 = 2_000;
+/// So far below its layer an aircraft is on its way up to it or down from it, millimetre: half of what layers are apart.
+/// An autopilot may hold its height as much lower as its estimate has drifted in the climb: ArduCopter 3.5.7 by 2 m and
+/// more at 120 m.
+const LAYER_WITHIN_MM: i32 = 4_000;
 
 /// Slower than this an aircraft stands, metres per second.
 const STANDS_M_S: f64 = 0.5;
@@ -123,7 +125,7 @@ impl Clearance<'_> {
         Some([up, if stands && self.is_member_in_layer(slot, at) { up } else { home }])
     }
 
-    fn is_member_in_layer(&self, slot: usize, at: Point) -> bool {
+    pub(super) fn is_member_in_layer(&self, slot: usize, at: Point) -> bool {
         self.assignment.return_height_mm(slot).is_some_and(|mm| at.height_mm >= mm - LAYER_WITHIN_MM)
     }
 
@@ -295,5 +297,37 @@ mod tests {
         let patience_at = airspace.config.patience_after(now);
         receive(&mut airspace, patience_at);
         assert_eq!(airspace.clearance().resume_return(patience_at, now), Some(Abort::LAND));
+    }
+
+    #[test]
+    fn muscop_20_one_that_holds_below_a_layer_does_not_wait_for_the_one_in_it_that_waits_for_it() {
+        let mut airspace = Airspace::of(1);
+        let (other, third) = (airspace.slot(0), airspace.slot(2));
+        let layer_m = f64::from(airspace.assignment.return_height_mm(other).unwrap()) / 1e3;
+        airspace.members.leaves(third);
+        airspace.traffic.report_departure(third, at(50.0, 0.0, 0.0), Ending::Down);
+        airspace.report_own(at(-50.0, 3.0, 12.0), true);
+        // The other would descend on its home, past this aircraft.
+        airspace.traffic.report_home(other, at(-50.0, 0.0, 0.0));
+        airspace.members.leaves(other);
+        let now = Instant::from_secs(200);
+        let lands = |airspace: &mut Airspace, height_m: f64| {
+            airspace.traffic.report_departure(other, at(-50.0, 0.0, height_m), Ending::Returning);
+            airspace.members.received(now, other);
+            airspace.clearance().resume_return(now, Instant::from_secs(1)) == Some(Abort::LAND)
+        };
+        assert!(lands(&mut airspace, layer_m - 3.0), "it hovers there until this aircraft is gone");
+        assert!(!lands(&mut airspace, layer_m - 10.0), "it descends");
+    }
+
+    /// ArduCopter 3.5.7 flies home so much lower after a climb of 100 m.
+    #[test]
+    fn muscop_20_an_aircraft_is_in_its_layer_where_its_height_has_drifted() {
+        let mut airspace = Airspace::of(1);
+        let layer_m = f64::from(airspace.clearance().own_return_height_mm().unwrap()) / 1e3;
+        airspace.report_own(at(0.0, 200.0, layer_m - 3.9), true);
+        assert!(airspace.clearance().is_in_layer());
+        airspace.report_own(at(0.0, 200.0, layer_m - 4.1), true);
+        assert!(!airspace.clearance().is_in_layer());
     }
 }
