@@ -243,6 +243,7 @@ fn a_mode_of_ours_is_expected_once() {
         let mut flight = PilotedFlight::new(profile);
         while flight.state() != StateId::MovingToWaypoint {
             flight.tick();
+            assert!(flight.now < Instant::from_secs(120), "{profile:?}: it does not fly");
         }
         let mut out = vec![];
         for (id, command, mode) in [("a", Command::Hold, Mode::Brake), ("b", Command::Land, Mode::Land)] {
