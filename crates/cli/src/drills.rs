@@ -14,10 +14,10 @@ pub(crate) struct ConditionsArguments {
     #[arg(long = "uavs", value_name = "N", value_parser = aircraft)]
     aircraft: Option<usize>,
     /// Standard deviation of the wandering position error, metres.
-    #[arg(long, value_name = "M", value_parser = gps_noise_m)]
+    #[arg(long, value_name = "M", value_parser = gps_noise_m, allow_negative_numbers = true)]
     gps_noise_m: Option<f64>,
     /// Mean wind, metres per second; it gusts.
-    #[arg(long, value_name = "SPEED", value_parser = wind_m_s)]
+    #[arg(long, value_name = "SPEED", value_parser = wind_m_s, allow_negative_numbers = true)]
     wind_m_s: Option<f64>,
     /// The version of ArduCopter that is simulated: 3.5.7 or 4.6.2.
     #[arg(long, value_name = "VERSION")]
