@@ -229,19 +229,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// An aircraft does not land on another that stands or lands below: whatever makes it land, it flies aside first.
     fn land_clear(&self, transition: Transition<F>) -> Transition<F> {
         let flies_aside = matches!(self.state, State::Aborted(Abort::LandAside { .. }));
-        let lands_in_place = match transition.to {
-            State::Aborted(abort) => abort == Abort::LAND,
-            // With a reason it is not where it was to land.
-            State::Landing => transition.reason.is_some(),
-            State::Start
-            | State::Setup
-            | State::ReadyToFly
-            | State::TakingOff(_)
-            | State::SetupFinished
-            | State::Flying(_)
-            | State::MovingToLand
-            | State::Finished => false,
-        };
+        // With a reason it is not where it was to land.
+        let is_off_site = transition.to == State::Landing && transition.reason.is_some();
+        let lands_in_place = is_off_site || transition.to == State::Aborted(Abort::LAND);
         if !lands_in_place || flies_aside || !self.ownship.is_armed() {
             return transition;
         }
