@@ -239,6 +239,11 @@ impl Agent {
         })
     }
 
+    /// What a daemon that ended begins with when it is started again: its configuration, and nothing else.
+    pub fn restarted(&self, now: Instant) -> Self {
+        Self::new(self.config.clone(), self.seed, now).expect("this configuration was accepted before")
+    }
+
     /// The one way in. When it returns, `out` holds everything to do, in order; what it held before is
     /// gone.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {

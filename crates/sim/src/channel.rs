@@ -166,7 +166,9 @@ impl Channel {
                 self.counters.lost += 1;
             } else {
                 self.counters.delivered += 1;
-                out.push(Delivery { to, at });
+                let (late, again) = self.disturbances.delay(now, from, to);
+                out.push(Delivery { to, at: at + late });
+                out.extend(again.map(|by| Delivery { to, at: at + late + by }));
             }
         }
     }

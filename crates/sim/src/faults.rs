@@ -2,9 +2,32 @@
 //! the same times and the same seed give the same bytes; what faults draw does not disturb other generators.
 
 use wingbeat_agent::guardian::{self, Guardian, Pulse, Then};
-use wingbeat_geo::{Duration, Instant};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{DVec3, Duration, Instant};
 
 use crate::rng::{self, Pcg64Mcg};
+
+/// Which part of what a companion exchanges on a link is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// What it sends, and what it receives.
+    Both,
+    /// What it sends.
+    Sent,
+    /// What it receives.
+    Received,
+}
+
+impl Direction {
+    /// Whether the companion's sending is lost.
+    pub(crate) fn loses_sent(self) -> bool {
+        self != Self::Received
+    }
+    /// Whether its reception is lost.
+    pub(crate) fn loses_received(self) -> bool {
+        self != Self::Sent
+    }
+}
 
 /// One thing that goes wrong. What has an `until` ends then; [`Instant::NEVER`] stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,11 +45,129 @@ pub enum Fault {
         /// Index of the aircraft, from 0.
         vehicle: usize,
     },
-    /// A radio neither sends nor receives. Companion and flight controller continue.
+    /// The motors fail and the aircraft falls. Companion and radio continue.
+    MotorsFail {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+    },
+    /// The companion's process ends, and another begins with the same configuration and no memory. Meanwhile it
+    /// receives and sends nothing. A guardian that took the flight controller keeps it until it is done.
+    DaemonRestarts {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// Whether a guardian watches over it.
+        guarded: bool,
+        /// When the new process begins.
+        until: Instant,
+    },
+    /// The guardian ends: a companion that dies later dies unguarded.
+    GuardianDies {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+    },
+    /// A radio is silent. Companion and flight controller continue.
     RadioSilent {
         /// Index of the aircraft, from 0.
         vehicle: usize,
+        /// What does not work: a radio that only sends is deaf, one that only receives is mute.
+        lost: Direction,
         /// When it works again.
+        until: Instant,
+    },
+    /// The serial line between companion and flight controller loses bytes. The port stays open.
+    SerialLine {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// What is lost.
+        lost: Direction,
+        /// It is cut and whole by turns, each for so long; cut all the time where zero.
+        flaps: Duration,
+        /// When it works again.
+        until: Instant,
+    },
+    /// The flight controller restarts with its memory lost. In flight the motors stop.
+    AutopilotReboots {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+    },
+    /// The pilot centres the sticks and turns the mode switch.
+    PilotTakes {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// The mode of the switch.
+        mode: Mode,
+    },
+    /// The pilot's transmitter is lost; ArduCopter acts as `FS_THR_ENABLE` says.
+    TransmitterLost {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// When it is received again.
+        until: Instant,
+    },
+    /// The battery has this charge left. ArduCopter's failsafes act as their parameters say; the motors of an empty
+    /// one stop.
+    BatteryAt {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// State of charge, 0 to 100.
+        percent: f64,
+    },
+    /// No satellites: five seconds later the position is unknown.
+    GnssLost {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// When they are received again.
+        until: Instant,
+    },
+    /// The position estimate diverges, as by a compass that is disturbed: it is unknown immediately.
+    EstimateDiverges {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// When it is known again.
+        until: Instant,
+    },
+    /// The position estimate moves away from the truth, and back after the end: a biased or spoofed GNSS, a jump (within
+    /// a few seconds: ArduCopter fuses a jump over some), a barometer that drifts (upwards).
+    EstimateDrifts {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// Estimate minus truth after `within`: metres east, north and up.
+        offset_m: DVec3,
+        /// How long it takes to get there.
+        within: Duration,
+        /// When it begins to go back.
+        until: Instant,
+    },
+    /// Modes are taken and acknowledged, and the aircraft hovers where it is all the same.
+    Stuck {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// When it moves again.
+        until: Instant,
+    },
+    /// What the flight controller announces by STATUSTEXT is cut after a few letters and full of rubbish.
+    TextsGarbled {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// When texts are whole again.
+        until: Instant,
+    },
+    /// A share of receptions comes late, each by a draw of its own, so that datagrams overtake each other.
+    Late {
+        /// Share that is late, 0 to 1.
+        share: f64,
+        /// The latest.
+        most: Duration,
+        /// End of the fault, simulated time.
+        until: Instant,
+    },
+    /// A share of receptions comes a second time, each so much later by a draw of its own.
+    Doubled {
+        /// Share that is received twice, 0 to 1.
+        share: f64,
+        /// The latest.
+        most: Duration,
+        /// End of the fault, simulated time.
         until: Instant,
     },
     /// Datagrams are lost on every link, in addition to those lost by distance, each by a draw of its own.
@@ -54,6 +195,100 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// The aircraft that it concerns; none where it concerns the channel.
+    pub fn vehicle(&self) -> Option<usize> {
+        match *self {
+            Self::CompanionDies { vehicle, .. }
+            | Self::Falls { vehicle }
+            | Self::MotorsFail { vehicle }
+            | Self::DaemonRestarts { vehicle, .. }
+            | Self::GuardianDies { vehicle }
+            | Self::RadioSilent { vehicle, .. }
+            | Self::SerialLine { vehicle, .. }
+            | Self::AutopilotReboots { vehicle }
+            | Self::PilotTakes { vehicle, .. }
+            | Self::TransmitterLost { vehicle, .. }
+            | Self::BatteryAt { vehicle, .. }
+            | Self::GnssLost { vehicle, .. }
+            | Self::EstimateDiverges { vehicle, .. }
+            | Self::EstimateDrifts { vehicle, .. }
+            | Self::Stuck { vehicle, .. }
+            | Self::TextsGarbled { vehicle, .. } => Some(vehicle),
+            Self::Late { .. }
+            | Self::Doubled { .. }
+            | Self::Loss { .. }
+            | Self::Bursts { .. }
+            | Self::Partition { .. } => None,
+        }
+    }
+
+    /// When it ends; none where it does not end by itself.
+    pub fn until(&self) -> Option<Instant> {
+        let until = match *self {
+            Self::CompanionDies { .. }
+            | Self::Falls { .. }
+            | Self::MotorsFail { .. }
+            | Self::GuardianDies { .. }
+            | Self::AutopilotReboots { .. }
+            | Self::PilotTakes { .. }
+            | Self::BatteryAt { .. } => return None,
+            Self::DaemonRestarts { until, .. }
+            | Self::RadioSilent { until, .. }
+            | Self::SerialLine { until, .. }
+            | Self::TransmitterLost { until, .. }
+            | Self::GnssLost { until, .. }
+            | Self::EstimateDiverges { until, .. }
+            | Self::EstimateDrifts { until, .. }
+            | Self::Stuck { until, .. }
+            | Self::TextsGarbled { until, .. }
+            | Self::Late { until, .. }
+            | Self::Doubled { until, .. }
+            | Self::Loss { until, .. }
+            | Self::Bursts { until, .. }
+            | Self::Partition { until, .. } => until,
+        };
+        (until != Instant::NEVER).then_some(until)
+    }
+
+    /// Whether it disturbs the channel.
+    fn is_of_channel(&self) -> bool {
+        self.vehicle().is_none() || matches!(self, Self::RadioSilent { .. })
+    }
+}
+
+/// The serial lines that are cut, or flap.
+#[derive(Default)]
+pub(crate) struct SerialLines {
+    /// Those that never ended yet.
+    active: Vec<Fault>,
+}
+
+impl SerialLines {
+    /// Begins one; other faults cut no line.
+    pub(crate) fn begin(&mut self, fault: Fault) {
+        if matches!(fault, Fault::SerialLine { .. }) {
+            self.active.push(fault);
+        }
+    }
+
+    /// Whether what a companion sends, and what it receives, is lost on its line now.
+    pub(crate) fn lose(&mut self, now: Instant, on: usize) -> (bool, bool) {
+        self.active.retain(|fault| fault.until().is_none_or(|until| now < until));
+        let (mut sent, mut received) = (false, false);
+        for fault in &self.active {
+            if let Fault::SerialLine { vehicle, lost, flaps, .. } = *fault
+                && vehicle == on
+                && (flaps == Duration::ZERO || (now.as_micros() / flaps.as_micros() as u64).is_multiple_of(2))
+            {
+                sent |= lost.loses_sent();
+                received |= lost.loses_received();
+            }
+        }
+        (sent, received)
+    }
+}
+
 /// What disturbs a channel, in addition to distance and random loss of its model.
 pub(crate) struct Disturbances {
     seed: u64,
@@ -62,26 +297,30 @@ pub(crate) struct Disturbances {
     active: Vec<Fault>,
     /// One generator per directed link, as the channel's own; made with the first loss.
     links: Vec<Pcg64Mcg>,
+    /// The same for delays.
+    delays: Vec<Pcg64Mcg>,
 }
 
 impl Disturbances {
     /// None, among `count` radios.
     pub(crate) fn new(seed: u64, count: usize) -> Self {
-        Self { seed, count, active: Vec::new(), links: Vec::new() }
+        Self { seed, count, active: Vec::new(), links: Vec::new(), delays: Vec::new() }
     }
 
     /// Begins one. Faults of aircraft disturb no channel.
     pub(crate) fn begin(&mut self, fault: Fault) {
-        match fault {
-            Fault::CompanionDies { .. } | Fault::Falls { .. } => return,
-            Fault::Loss { .. } if self.links.is_empty() => {
-                let child = |link| rng::child(self.seed, "radio fault", link as u64);
-                self.links = (0..self.count * self.count).map(child).collect();
-            }
-            Fault::RadioSilent { .. }
-            | Fault::Loss { .. }
-            | Fault::Bursts { .. }
-            | Fault::Partition { .. } => {}
+        if !fault.is_of_channel() {
+            return;
+        }
+        let children = |stream: &'static str| {
+            let child = |link| rng::child(self.seed, stream, link as u64);
+            (0..self.count * self.count).map(child).collect()
+        };
+        if matches!(fault, Fault::Loss { .. }) && self.links.is_empty() {
+            self.links = children("radio fault");
+        }
+        if matches!(fault, Fault::Late { .. } | Fault::Doubled { .. }) && self.delays.is_empty() {
+            self.delays = children("radio delay");
         }
         self.active.push(fault);
     }
@@ -91,30 +330,51 @@ impl Disturbances {
         if self.active.is_empty() {
             return false;
         }
-        self.active.retain(|fault| match *fault {
-            Fault::RadioSilent { until, .. }
-            | Fault::Loss { until, .. }
-            | Fault::Bursts { until, .. }
-            | Fault::Partition { until, .. } => now < until,
-            Fault::CompanionDies { .. } | Fault::Falls { .. } => false,
-        });
+        self.active.retain(|fault| fault.until().is_none_or(|until| now < until));
         let (seed, count, links) = (self.seed, self.count, &mut self.links);
         let mut lost = false;
         for fault in &self.active {
             // Each draws, whatever the one before it has decided: the draws do not depend on their order.
-            lost |= match *fault {
-                Fault::RadioSilent { vehicle, .. } => vehicle == from || vehicle == to,
-                Fault::Loss { share, .. } => rng::uniform(&mut links[from * count + to]) < share,
-                Fault::Bursts { share, stretch, .. } => {
-                    let pair = (from.min(to) * count + from.max(to)) as u64;
-                    let number = now.as_micros() / (stretch.as_micros() as u64).max(1);
-                    rng::uniform(&mut rng::child(seed, "radio burst", pair << 32 | number)) < share
-                }
-                Fault::Partition { group, .. } => (group >> from ^ group >> to) & 1 == 1,
-                Fault::CompanionDies { .. } | Fault::Falls { .. } => false,
+            lost |= if let Fault::RadioSilent { vehicle, lost, .. } = *fault {
+                vehicle == from && lost.loses_sent() || vehicle == to && lost.loses_received()
+            } else if let Fault::Loss { share, .. } = *fault {
+                rng::uniform(&mut links[from * count + to]) < share
+            } else if let Fault::Bursts { share, stretch, .. } = *fault {
+                let pair = (from.min(to) * count + from.max(to)) as u64;
+                let number = now.as_micros() / (stretch.as_micros() as u64).max(1);
+                rng::uniform(&mut rng::child(seed, "radio burst", pair << 32 | number)) < share
+            } else if let Fault::Partition { group, .. } = *fault {
+                (group >> from ^ group >> to) & 1 == 1
+            } else {
+                false
             };
         }
         lost
+    }
+
+    /// How late a reception is that is not lost, and how much later it comes a second time, if it does.
+    pub(crate) fn delay(&mut self, now: Instant, from: usize, to: usize) -> (Duration, Option<Duration>) {
+        let (mut late, mut again) = (Duration::ZERO, None);
+        if self.delays.is_empty() {
+            return (late, again);
+        }
+        let generator = &mut self.delays[from * self.count + to];
+        for fault in &self.active {
+            let (Fault::Late { share, most, until } | Fault::Doubled { share, most, until }) = *fault else {
+                continue;
+            };
+            // Both draws in any case, so that the later ones do not depend on the earlier.
+            let (is_hit, part) = (rng::uniform(generator) < share, rng::uniform(generator));
+            if is_hit && now < until {
+                let by = Duration::from_micros((most.as_secs_f64() * part * 1e6) as u64);
+                if matches!(fault, Fault::Late { .. }) {
+                    late = late.max(by);
+                } else {
+                    again = Some(by);
+                }
+            }
+        }
+        (late, again)
     }
 }
 
@@ -144,6 +404,11 @@ impl Guard {
             guard.feed(now, input, &mut out);
         }
         guard
+    }
+
+    /// Whether it has the flight controller, or is about to take it.
+    pub(crate) fn has_flight_controller(&self) -> bool {
+        self.port_open || self.guardian.wants_port()
     }
 
     /// Takes what the flight controller sent; appends bytes for it to `out`.
@@ -222,7 +487,8 @@ mod tests {
         assert!(cut(&mut disturbances, 1, 0, 1) && cut(&mut disturbances, 1, 3, 2));
         assert!(!cut(&mut disturbances, 1, 0, 2) && !cut(&mut disturbances, 1, 3, 1));
         assert!(!cut(&mut disturbances, 30, 0, 1), "it heals");
-        disturbances.begin(Fault::RadioSilent { vehicle: 2, until: Instant::NEVER });
+        let (lost, until) = (Direction::Both, Instant::NEVER);
+        disturbances.begin(Fault::RadioSilent { vehicle: 2, lost, until });
         assert!(cut(&mut disturbances, 31, 2, 0) && cut(&mut disturbances, 31, 1, 2));
         assert!(!cut(&mut disturbances, 31, 0, 1));
     }

@@ -19,7 +19,7 @@ use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
 
 use crate::channel::{Channel, Counters, Delivery, Losses, REACHES};
-use crate::faults::{Fault, Guard};
+use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
@@ -38,6 +38,10 @@ struct Vehicle {
     /// The pilot that holds its sticks, and since when.
     pilot: Option<(Pilot, Instant)>,
     companion: Companion,
+    /// Its guardian, where it has the flight controller.
+    guard: Option<Box<Guard>>,
+    /// Whether its guardian ended.
+    is_guardian_dead: bool,
 }
 
 /// How far an aircraft has come, as its protocol has it.
@@ -55,10 +59,13 @@ impl Stage {
 }
 
 /// Whether a companion lives.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Companion {
     Lives,
-    /// Dead, and its radio silent; the guardian that flies the aircraft now, if any.
-    Dead(Option<Box<Guard>>),
+    /// Its radio is silent, and its flight controller receives nothing of it. Another process begins then.
+    Restarts,
+    /// For good.
+    Dead,
 }
 
 /// An event of the queue. Events of one instant are processed in the order in which they were scheduled; the
@@ -77,6 +84,8 @@ enum Scheduled {
     Sticks { vehicle: usize },
     /// A fault begins: its place in the list.
     Fault { index: usize },
+    /// A fault ends.
+    FaultEnds { index: usize },
 }
 
 /// An entry of an agent's log.
@@ -136,6 +145,7 @@ pub struct World {
     samples: Vec<Sample>,
     trace: u64,
     faults: Vec<Fault>,
+    lines: SerialLines,
     log: Vec<Logged>,
     /// What was sent since it was taken last; nothing is kept before the first request.
     sent: Option<Vec<Sent>>,
@@ -166,6 +176,8 @@ impl World {
                 controller,
                 wake_at: Instant::NEVER,
                 companion: Companion::Lives,
+                guard: None,
+                is_guardian_dead: false,
                 pilot: None,
             })
             .collect();
@@ -183,6 +195,7 @@ impl World {
             samples: Vec::with_capacity(count),
             trace: 0xcbf2_9ce4_8422_2325,
             faults: Vec::new(),
+            lines: SerialLines::default(),
             log: Vec::new(),
             sent: None,
             changes: None,
@@ -239,10 +252,11 @@ impl World {
                     self.vehicles[vehicle].wake_at = Instant::NEVER;
                     self.agent(vehicle, Input::Wake);
                     let (next, why) = self.vehicles[vehicle].agent.poll_timeout();
-                    let asks = next <= at && !self.is_dead(vehicle);
+                    let asks = next <= at && self.vehicles[vehicle].companion == Companion::Lives;
                     assert!(!asks, "aircraft {vehicle} wants waking now, for ever: {why}");
                 }
                 Scheduled::Fault { index } => self.fail(self.faults[index]),
+                Scheduled::FaultEnds { index } => self.recover(self.faults[index]),
             }
         }
         self.now = end;
@@ -257,18 +271,24 @@ impl World {
             }
             let mut bytes = std::mem::take(&mut self.bytes);
             bytes.clear();
+            let (_, is_unheard) = self.lines.lose(self.now, i);
             let controller = &mut self.vehicles[i].controller;
             controller.advance(self.now, &mut bytes);
             self.ticks_at[i] = controller.poll_timeout();
             self.is_stale[i] = true;
             next = next.min(self.ticks_at[i]);
+            if is_unheard {
+                bytes.clear();
+            }
             if !bytes.is_empty() {
                 self.trace = mixed(self.trace, self.now, i, 1, &bytes);
                 if !self.waiting[i].is_empty() && lets_the_reference_write(&bytes) {
                     controller.receive(&self.waiting[i]);
                     self.waiting[i].clear();
                 }
-                self.agent(i, Input::Autopilot(&bytes));
+                if self.vehicles[i].guard.is_none() {
+                    self.agent(i, Input::Autopilot(&bytes));
+                }
             }
             self.guard(i, &bytes);
             self.bytes = bytes;
@@ -304,39 +324,114 @@ impl World {
     /// A fault begins.
     fn fail(&mut self, fault: Fault) {
         self.channel.disturb(fault);
+        self.lines.begin(fault);
         match fault {
-            Fault::CompanionDies { vehicle, guarded } => {
-                let pulse = self.vehicles[vehicle].agent.pulse(self.now);
-                let guard = guarded.then(|| Box::new(Guard::take_over(self.now, pulse)));
-                self.bury(vehicle, guard);
+            Fault::CompanionDies { vehicle, guarded } => self.bury(vehicle, guarded, Companion::Dead),
+            Fault::DaemonRestarts { vehicle, guarded, .. } => {
+                self.bury(vehicle, guarded, Companion::Restarts)
             }
             Fault::Falls { vehicle } => {
-                self.bury(vehicle, None);
+                self.bury(vehicle, false, Companion::Dead);
                 self.controller(vehicle).fail_motors();
             }
+            Fault::MotorsFail { vehicle } => self.controller(vehicle).fail_motors(),
+            Fault::GuardianDies { vehicle } => {
+                self.vehicles[vehicle].is_guardian_dead = true;
+                self.vehicles[vehicle].guard = None;
+                self.agent(vehicle, Input::Guard(None));
+            }
+            Fault::AutopilotReboots { vehicle } => self.controller(vehicle).restart(),
+            Fault::PilotTakes { vehicle, mode } => drop(self.controller(vehicle).take_by_pilot(mode)),
+            Fault::TransmitterLost { vehicle, .. } => self.controller(vehicle).lose_transmitter(true),
+            Fault::BatteryAt { vehicle, percent } => self.controller(vehicle).set_battery_percent(percent),
+            Fault::GnssLost { vehicle, .. } => self.controller(vehicle).gps_loss(true),
+            Fault::EstimateDiverges { vehicle, .. } => self.controller(vehicle).diverge(true),
+            Fault::EstimateDrifts { vehicle, offset_m, within, .. } => {
+                self.controller(vehicle).drift(offset_m, within);
+            }
+            Fault::Stuck { vehicle, .. } => self.controller(vehicle).be_stuck(true),
+            Fault::TextsGarbled { vehicle, .. } => self.controller(vehicle).garble_texts(true),
             Fault::RadioSilent { .. }
+            | Fault::SerialLine { .. }
+            | Fault::Late { .. }
+            | Fault::Doubled { .. }
             | Fault::Loss { .. }
             | Fault::Bursts { .. }
             | Fault::Partition { .. } => {}
         }
     }
 
-    /// A dead companion stays dead, and the guardian that took the aircraft keeps it.
-    fn bury(&mut self, vehicle: usize, guard: Option<Box<Guard>>) {
-        if !self.is_dead(vehicle) {
-            self.vehicles[vehicle].companion = Companion::Dead(guard);
+    /// A fault ends.
+    fn recover(&mut self, fault: Fault) {
+        match fault {
+            Fault::DaemonRestarts { vehicle, .. } => self.begin_again(vehicle),
+            Fault::TransmitterLost { vehicle, .. } => self.controller(vehicle).lose_transmitter(false),
+            Fault::GnssLost { vehicle, .. } => self.controller(vehicle).gps_loss(false),
+            Fault::EstimateDiverges { vehicle, .. } => self.controller(vehicle).diverge(false),
+            Fault::EstimateDrifts { vehicle, within, .. } => {
+                self.controller(vehicle).drift(DVec3::ZERO, within);
+            }
+            Fault::Stuck { vehicle, .. } => self.controller(vehicle).be_stuck(false),
+            Fault::TextsGarbled { vehicle, .. } => self.controller(vehicle).garble_texts(false),
+            // What disturbs channel and lines is asked whether it is over; the others do not end.
+            Fault::CompanionDies { .. }
+            | Fault::Falls { .. }
+            | Fault::MotorsFail { .. }
+            | Fault::GuardianDies { .. }
+            | Fault::AutopilotReboots { .. }
+            | Fault::PilotTakes { .. }
+            | Fault::BatteryAt { .. }
+            | Fault::RadioSilent { .. }
+            | Fault::SerialLine { .. }
+            | Fault::Late { .. }
+            | Fault::Doubled { .. }
+            | Fault::Loss { .. }
+            | Fault::Bursts { .. }
+            | Fault::Partition { .. } => {}
         }
     }
 
-    /// The guardian of a dead companion, if there is one, reads the flight controller and commands it.
+    /// A companion ends. One that died before stays dead, and the guardian that took the aircraft keeps it.
+    fn bury(&mut self, vehicle: usize, guarded: bool, companion: Companion) {
+        let aircraft = &mut self.vehicles[vehicle];
+        if aircraft.companion == Companion::Lives {
+            if guarded && !aircraft.is_guardian_dead && aircraft.guard.is_none() {
+                let pulse = aircraft.agent.pulse(self.now);
+                aircraft.guard = Some(Box::new(Guard::take_over(self.now, pulse)));
+            }
+            aircraft.companion = companion;
+        } else if companion == Companion::Dead {
+            aircraft.companion = Companion::Dead;
+        }
+    }
+
+    /// Another process of the companion begins.
+    fn begin_again(&mut self, vehicle: usize) {
+        let aircraft = &mut self.vehicles[vehicle];
+        if aircraft.companion == Companion::Restarts {
+            aircraft.companion = Companion::Lives;
+            aircraft.agent = aircraft.agent.restarted(self.now);
+            aircraft.wake_at = Instant::NEVER;
+            self.agent(vehicle, Input::Wake);
+        }
+    }
+
+    /// The guardian, if it has the flight controller, reads it and commands it, until it is done.
     fn guard(&mut self, i: usize, bytes: &[u8]) {
+        let (is_cut, _) = self.lines.lose(self.now, i);
         let (now, vehicle) = (self.now, &mut self.vehicles[i]);
-        let Companion::Dead(Some(guard)) = &mut vehicle.companion else { return };
+        let Some(guard) = &mut vehicle.guard else { return };
         let mut asked = Vec::new();
         guard.step(now, bytes, &mut asked);
         if !asked.is_empty() {
-            vehicle.controller.receive(&asked);
+            if !is_cut {
+                vehicle.controller.receive(&asked);
+            }
             self.trace = mixed(self.trace, now, i, 5, &asked);
+        }
+        if !guard.has_flight_controller() && vehicle.companion == Companion::Lives {
+            vehicle.guard = None;
+            self.agent(i, Input::AutopilotLink(true));
         }
     }
 
@@ -379,7 +474,7 @@ impl World {
 
     /// One input for one agent, and everything that it asks for.
     fn agent(&mut self, i: usize, input: Input<'_>) -> Option<Reply> {
-        if self.is_dead(i) {
+        if self.vehicles[i].companion != Companion::Lives {
             return None;
         }
         let (now, vehicle, out) = (self.now, &mut self.vehicles[i], &mut self.outputs);
@@ -394,7 +489,10 @@ impl World {
             }
         }
         if !out.autopilot.is_empty() {
-            if self.replies_only {
+            let (is_cut, _) = self.lines.lose(now, i);
+            if is_cut || vehicle.guard.is_some() {
+                // Lost on the line, or its port is the guardian's.
+            } else if self.replies_only {
                 self.waiting[i].extend_from_slice(&out.autopilot);
             } else {
                 vehicle.controller.receive(&out.autopilot);
@@ -444,23 +542,24 @@ impl World {
     /// # Panics
     /// If the fault names an aircraft that is not there.
     pub fn inflict(&mut self, at: Instant, fault: Fault) {
-        if let Fault::CompanionDies { vehicle, .. }
-        | Fault::Falls { vehicle }
-        | Fault::RadioSilent { vehicle, .. } = fault
-        {
+        if let Some(vehicle) = fault.vehicle() {
             assert!(vehicle < self.count(), "aircraft {vehicle} of {}", self.count());
         }
         self.faults.push(fault);
-        self.push(at.max(self.now), Scheduled::Fault { index: self.faults.len() - 1 });
+        let (at, index) = (at.max(self.now), self.faults.len() - 1);
+        self.push(at, Scheduled::Fault { index });
+        if let Some(until) = fault.until() {
+            self.push(until.max(at), Scheduled::FaultEnds { index });
+        }
     }
-    /// Whether an aircraft's companion has died.
+    /// Whether an aircraft's companion has died for good.
     pub fn is_dead(&self, vehicle: usize) -> bool {
-        matches!(self.vehicles[vehicle].companion, Companion::Dead(_))
+        self.vehicles[vehicle].companion == Companion::Dead
     }
     /// Whether an aircraft's companion has died and no guardian flies it: it stays where its autopilot was
     /// told to be.
     pub fn is_left_alone(&self, vehicle: usize) -> bool {
-        matches!(self.vehicles[vehicle].companion, Companion::Dead(None))
+        self.is_dead(vehicle) && self.vehicles[vehicle].guard.is_none()
     }
     /// The true state of one aircraft.
     pub fn truth(&self, vehicle: usize) -> Truth {
@@ -479,7 +578,7 @@ impl World {
         self.answered(vehicle, Input::Mission(points))
     }
     fn answered(&mut self, vehicle: usize, input: Input<'_>) -> Reply {
-        if self.is_dead(vehicle) {
+        if self.vehicles[vehicle].companion != Companion::Lives {
             let why = Text::try_from("its companion is dead").unwrap_or_default();
             return Reply::Refused(Rejection::Disengaged(why));
         }

@@ -2,7 +2,7 @@
 
 use wingbeat_agent::Command;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_sim::faults::Fault;
+use wingbeat_sim::faults::{Direction, Fault};
 
 use super::operator::{HOLD_PATIENCE, Operator};
 use super::progress::Stage;
@@ -67,7 +67,8 @@ impl Faults {
             Act::Silence(role, lasts) => {
                 let vehicle = sky.index(role);
                 sky.disturb_until(now + lasts);
-                sky.world.inflict(now, Fault::RadioSilent { vehicle, until: now + lasts });
+                sky.world
+                    .inflict(now, Fault::RadioSilent { vehicle, lost: Direction::Both, until: now + lasts });
                 format!("aircraft {}: its radio is silent for {:.1} s", vehicle + 1, lasts.as_secs_f64())
             }
             Act::Loss { share } => {

@@ -58,6 +58,13 @@ pub(super) struct Estimate {
     position_at: Instant,
     announced: Stage,
     lost_at: Option<Instant>,
+    is_divergent: bool,
+    /// What it is off by in addition, what it is moving to, and how fast.
+    drift: DVec3,
+    drift_goal: DVec3,
+    drift_m_s: f64,
+    /// Where it was last known to be.
+    known: DVec3,
 }
 
 impl Estimate {
@@ -74,6 +81,11 @@ impl Estimate {
             position_at: Instant::NEVER,
             announced: Stage::Dark,
             lost_at: None,
+            is_divergent: false,
+            drift: DVec3::ZERO,
+            drift_goal: DVec3::ZERO,
+            drift_m_s: 0.0,
+            known: DVec3::ZERO,
         }
     }
     pub(super) fn boot(&mut self, profile: Profile, boot: Boot, now: Instant) {
@@ -105,6 +117,24 @@ impl Estimate {
         let noise = DVec3::new(draw(), draw(), 0.5 * draw());
         self.error = self.error * keep + noise * kick;
     }
+    /// What it is off by in addition: bias, jump, spoofing, barometer.
+    pub(super) fn drift(&self) -> DVec3 {
+        self.drift
+    }
+    pub(super) fn drift_to(&mut self, goal: DVec3, within: Duration) {
+        self.drift_goal = goal;
+        self.drift_m_s = (goal - self.drift).length() / within.as_secs_f64().max(WANDER_STEP_S);
+    }
+    pub(super) fn step_drift(&mut self, dt_s: f64, flying: bool) {
+        let left = self.drift_goal - self.drift;
+        if flying && left != DVec3::ZERO {
+            let step_m = self.drift_m_s * dt_s;
+            self.drift += if left.length() <= step_m { left } else { left.normalize() * step_m };
+        }
+    }
+    pub(super) fn diverge(&mut self, on: bool) {
+        self.is_divergent = on;
+    }
     /// How far the nose is from where the motion model has it.
     pub(super) fn heading_off_rad(&self) -> f64 {
         self.heading_off_rad
@@ -135,7 +165,9 @@ impl Estimate {
         now >= self.origin_at
     }
     pub(super) fn has_position(&self, now: Instant) -> bool {
-        now >= self.position_at && self.lost_at.is_none_or(|at| now.since(at) < DEAD_RECKONING)
+        now >= self.position_at
+            && !self.is_divergent
+            && self.lost_at.is_none_or(|at| now.since(at) < DEAD_RECKONING)
     }
     /// `EKF_STATUS_REPORT.flags` as 3.5.7 shows them: 0, then 229, then 895.
     pub(super) fn flags(&self, now: Instant) -> EkfStatusFlags {
@@ -156,6 +188,20 @@ impl FlightController {
     }
     pub(super) fn position_ok(&self) -> bool {
         self.estimate.has_position(self.now)
+    }
+
+    /// What it reports as its position, and whether that is one: without, the place where it was known last, at the
+    /// height of the barometer.
+    pub(super) fn reported(&self) -> (DVec3, bool) {
+        let (at, is_known) = (self.vehicle.state().position, self.position_ok());
+        let place = if is_known || !self.estimate.has_origin(self.now) { at } else { self.estimate.known };
+        (DVec3::new(place.x, place.y, at.z), is_known)
+    }
+
+    pub(super) fn note_position(&mut self) {
+        if self.position_ok() {
+            self.estimate.known = self.vehicle.state().position;
+        }
     }
 
     /// Says what an operator sees as the estimate gets ready.

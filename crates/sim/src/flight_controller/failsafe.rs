@@ -326,6 +326,10 @@ impl FlightController {
             self.disarm();
         } else {
             self.set_mode(mode);
+            if !self.old() {
+                let (severity, name) = (MavSeverity::MAV_SEVERITY_CRITICAL, mode.name());
+                self.send_text(severity, format_args!("EKF Failsafe: changed to {name} Mode"));
+            }
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct Counters {
     pub commands_unsupported: u32,
 }
 
+/// What is left of a text that is cut.
+const GARBLED_LEN: usize = 8;
 /// First byte of a MAVLink 1 frame.
 const MAGIC_V1: u8 = 0xfe;
 /// The message number of `SET_MODE`.
@@ -74,6 +76,7 @@ pub(super) struct Link {
     sequence: u8,
     pub(super) system_id: u8,
     pub(super) muted: bool,
+    pub(super) are_texts_garbled: bool,
 }
 
 impl core::fmt::Debug for Link {
@@ -138,6 +141,10 @@ impl FlightController {
         let mut buffer = heapless::String::<64>::new();
         // A text that does not fit is cut where the buffer ends.
         let _ = buffer.write_fmt(text);
+        if self.link.are_texts_garbled {
+            let letter = |(i, c)| if i % 3 == 2 { '~' } else { c };
+            buffer = buffer.chars().take(GARBLED_LEN).enumerate().map(letter).collect();
+        }
         self.send(&MavMessage::STATUSTEXT(STATUSTEXT_DATA {
             severity,
             text: buffer.as_str().into(),

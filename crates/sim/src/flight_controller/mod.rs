@@ -190,6 +190,8 @@ pub struct FlightController {
     failsafes: failsafe::Failsafes,
     fence: fence::Fence,
     motor_failed: bool,
+    /// Whether it stays where it is, whatever its mode.
+    is_stuck: bool,
     flight_time: Duration,
     touchdown_m_s: f64,
 }
@@ -236,6 +238,7 @@ impl FlightController {
             failsafes: failsafe::Failsafes::default(),
             fence: fence::Fence::default(),
             motor_failed: false,
+            is_stuck: false,
             flight_time: Duration::ZERO,
             touchdown_m_s: 0.0,
             config,
@@ -298,6 +301,7 @@ impl FlightController {
         self.run_mission_transfer();
         self.run_mode();
         self.fly();
+        self.note_position();
         self.check_arming_timers();
         self.announce_prearm_failure();
         self.send_listed_parameters();
@@ -323,8 +327,11 @@ impl FlightController {
         }
         if slow {
             self.battery.step(SLOW_S, state);
+            // Nothing is left to turn them.
+            self.motor_failed |= self.battery.remaining_percent() <= 0.0;
             self.wind_estimate.step(SLOW_S, self.wind_m_s, !state.landed);
             self.estimate.wander(self.config.gps_noise_m, !state.landed);
+            self.estimate.step_drift(SLOW_S, !state.landed);
             self.estimate.wander_heading(self.config.heading_noise_rad, !state.landed);
             self.record_path();
         }
@@ -384,7 +391,14 @@ impl FlightController {
     }
 
     fn local(&self) -> DVec3 {
-        self.vehicle.state().position - self.estimate.error()
+        let (state, drift) = (self.vehicle.state(), self.estimate.drift());
+        let mut at = state.position - self.estimate.error();
+        if drift != DVec3::ZERO {
+            at -= drift;
+            // The ground is where it is, whatever the barometer has drifted by.
+            at.z = if state.landed { at.z + drift.z } else { at.z.max(0.0) };
+        }
+        at
     }
 
     /// What arrived, what was refused, what was answered.
@@ -397,6 +411,29 @@ impl FlightController {
     /// Takes the position sensor away, or gives it back.
     pub fn gps_loss(&mut self, lost: bool) {
         self.estimate.lose(lost, self.now);
+    }
+    /// The estimate diverges, with satellites or without: the position is unknown; or it is known again.
+    pub fn diverge(&mut self, on: bool) {
+        self.estimate.diverge(on);
+    }
+    /// From now on the estimate moves until it is off by `offset_m` (metres east, north and up), while the aircraft
+    /// flies. It takes so long to get there.
+    pub fn drift(&mut self, offset_m: DVec3, within: Duration) {
+        self.estimate.drift_to(offset_m, within);
+    }
+    /// Cuts the texts that it sends, and writes rubbish into them; or leaves them whole again.
+    pub fn garble_texts(&mut self, on: bool) {
+        self.link.are_texts_garbled = on;
+    }
+    /// Blocks the aircraft in flight: it hovers, and reports whatever mode it is asked for; or lets it fly again.
+    pub fn be_stuck(&mut self, on: bool) {
+        self.is_stuck = on;
+    }
+    /// The processor restarts. ArduCopter boots disarmed: in flight the motors stop, and the fall ends them for good.
+    pub fn restart(&mut self) {
+        self.motor_failed |= !self.landed();
+        self.config.boot = Boot::Cold;
+        self.boot(self.now);
     }
     /// Blocks what the flight controller sends (a broken transmit wire), or passes it again.
     pub fn mute(&mut self, on: bool) {
@@ -431,6 +468,16 @@ impl FlightController {
     /// What the pilot's receiver delivers from now on; `None` is a lost radio link.
     pub fn set_rc(&mut self, channels: Option<RcChannels>) {
         self.rc.receiver(channels, self.now);
+    }
+    /// The transmitter is not received, or is received again as it was.
+    pub fn lose_transmitter(&mut self, lost: bool) {
+        let channels = (!lost).then_some(self.rc.effective);
+        self.rc.receiver(channels, self.now);
+    }
+    /// The pilot centres all sticks, the throttle too, and turns the mode switch. Returns whether the mode was taken.
+    pub fn take_by_pilot(&mut self, mode: Mode) -> bool {
+        self.set_rc(Some(RcChannels::HOVER));
+        self.set_mode(mode)
     }
     /// The pilot turns the mode switch. Returns whether the mode was taken.
     pub fn set_mode_by_pilot(&mut self, mode: Mode) -> bool {

@@ -6,7 +6,7 @@ use wingbeat_autopilot::dialect::{MavModeFlag, MavResult, MavSeverity, MavState,
 use wingbeat_geo::DVec3;
 
 use super::{FlightController, Parameter};
-use crate::motion::{Profile, Task};
+use crate::motion::{Profile, Sticks, Task};
 
 impl FlightController {
     pub(super) fn needs_position(&self, mode: Mode) -> bool {
@@ -168,6 +168,9 @@ impl FlightController {
         if !self.armed() || self.motor_failed {
             return self.ensure(Task::Stopped);
         }
+        if self.is_stuck && !self.landed() {
+            return self.ensure(Task::Brake);
+        }
         match self.mode {
             Mode::Stabilize => self.ensure(Task::Stabilize(self.sticks())),
             Mode::AltHold => self.ensure(Task::AltHold(self.sticks())),
@@ -187,8 +190,13 @@ impl FlightController {
         if self.landed() {
             self.disarm();
             self.ensure(Task::Stopped);
-        } else {
+        } else if self.position_ok() {
             self.ensure(Task::Land);
+        } else {
+            // Level, as ArduCopter's LAND without a position: nothing brakes it, and wind carries it away.
+            let full_m_s = self.nav.pilot_velocity_z_m_s.max(0.1);
+            let share = (-self.vehicle.land_rate_m_s(&self.nav) / full_m_s).min(1.0);
+            self.ensure(Task::AltHold(Sticks::descending(share)));
         }
     }
 

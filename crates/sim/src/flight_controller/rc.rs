@@ -25,6 +25,8 @@ impl RcChannels {
     /// A transmitter that is switched on and left alone, as SITL has it: throttle down, sticks centred,
     /// mode switch in the sixth position.
     pub const IDLE: Self = Self([1500, 1500, 1000, 1500, 1800, 1000, 1000, 1800]);
+    /// The same with the throttle in the middle, where modes that hold the altitude hover.
+    pub const HOVER: Self = Self([1500, 1500, 1500, 1500, 1800, 1000, 1000, 1800]);
 }
 
 #[derive(Clone, Copy, Debug, Default)]

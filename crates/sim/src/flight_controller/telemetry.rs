@@ -441,18 +441,21 @@ impl FlightController {
 
     fn global_position_int(&self) -> MavMessage {
         let state = self.vehicle.state();
-        let position = self.frame.to_position(state.position);
+        let (reported, is_known) = self.reported();
+        let position = self.frame.to_position(reported);
         let known = self.estimate.has_origin(self.now);
         let relative_m = state.position.z - self.home_or_origin().z;
         let cm_s = |m_s: f64| (m_s * 1e2) as i16;
+        // Without a position the filter holds its place, and its velocity with it.
+        let over_ground = if is_known { state.velocity.truncate() } else { DVec2::ZERO };
         MavMessage::GLOBAL_POSITION_INT(GLOBAL_POSITION_INT_DATA {
             time_boot_ms: self.boot_ms(),
             lat: if known { position.latitude_e7 } else { 0 },
             lon: if known { position.longitude_e7 } else { 0 },
             alt: position.altitude_mm,
             relative_alt: libm::round(relative_m * 1e3) as i32,
-            vx: cm_s(state.velocity.y),
-            vy: cm_s(state.velocity.x),
+            vx: cm_s(over_ground.y),
+            vy: cm_s(over_ground.x),
             vz: cm_s(-state.velocity.z),
             hdg: (self.nose_rad().to_degrees() * 1e2) as u16 % 36_000,
         })

@@ -531,7 +531,8 @@ impl Multicopter {
     }
 
     /// LAND's climb rate: fast above 10 m, LAND_SPEED below, a square root law between.
-    fn land_rate_m_s(&self, p: &NavParameters) -> f64 {
+    /// Climb rate of a landing at this height.
+    pub fn land_rate_m_s(&self, p: &NavParameters) -> f64 {
         let fast = if p.land_speed_high_m_s > 0.0 { p.land_speed_high_m_s } else { p.wpnav_speed_down_m_s };
         let slow = libm::fabs(p.land_speed_m_s).max(0.01);
         let above_m = self.airframe.height_m() - LAND_SLOW_BELOW_M;

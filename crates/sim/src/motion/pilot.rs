@@ -36,6 +36,12 @@ impl Sticks {
         }
     }
 
+    /// Centred but for the throttle, which asks for this share of the fastest descent.
+    pub fn descending(share: f64) -> Self {
+        let throttle = 0.5 - THROTTLE_DEADZONE - share * (0.5 - THROTTLE_DEADZONE);
+        Self { roll: 0.0, pitch: 0.0, throttle, yaw: 0.0 }
+    }
+
     /// Whether roll and pitch are left alone.
     pub(super) fn centred(self) -> bool {
         libm::fabs(self.roll) < STICK_DEADZONE && libm::fabs(self.pitch) < STICK_DEADZONE

@@ -6,7 +6,7 @@ mod swarm;
 
 use wingbeat_agent::Command;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_sim::faults::Fault;
+use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::progress::Stage;
@@ -45,7 +45,7 @@ impl Death {
             Self::Companion => Fault::CompanionDies { vehicle, guarded: false },
             Self::Guarded => Fault::CompanionDies { vehicle, guarded: true },
             Self::Falls => Fault::Falls { vehicle },
-            Self::Radio => Fault::RadioSilent { vehicle, until: Instant::NEVER },
+            Self::Radio => Fault::RadioSilent { vehicle, lost: Direction::Both, until: Instant::NEVER },
         }
     }
 

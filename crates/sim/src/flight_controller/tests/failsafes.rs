@@ -126,6 +126,26 @@ fn a_lost_position_lands() {
     assert!(!bench.mode(Mode::Guided), "GUIDED needs a position");
 }
 
+/// Wind carries it away, and what it reports is where it knew itself last.
+#[test]
+fn without_a_position_a_landing_drifts() {
+    for (diverges, drift_m) in [(false, 0.0..1.0), (true, 20.0..120.0)] {
+        let mut config = Config::new(1, home());
+        config.wind.speed_m_s = 5.0;
+        let mut bench = Bench::new(config);
+        bench.run(1.0);
+        bench.take_off(10.0);
+        let before = bench.fc.truth().local;
+        bench.fc.diverge(diverges);
+        bench.mode(Mode::Land);
+        bench.until(60.0, "landing", |b| !b.fc.truth().armed);
+        let drifted_m = (bench.fc.truth().local - before).truncate().length();
+        assert!(drift_m.contains(&drifted_m), "{drifted_m}");
+        let (reported, _) = bench.fc.reported();
+        assert!((reported - before).truncate().length() < 1.0, "{reported}");
+    }
+}
+
 #[test]
 fn a_breach_of_the_fence_means_return() {
     let mut bench = Bench::hovering();
