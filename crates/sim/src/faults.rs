@@ -196,63 +196,59 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The aircraft that it concerns; none where it concerns the channel.
-    pub fn vehicle(&self) -> Option<usize> {
-        match *self {
+    /// The aircraft that it concerns, and its end.
+    fn parts(&mut self) -> (Option<&mut usize>, Option<&mut Instant>) {
+        match self {
             Self::CompanionDies { vehicle, .. }
             | Self::Falls { vehicle }
             | Self::MotorsFail { vehicle }
-            | Self::DaemonRestarts { vehicle, .. }
             | Self::GuardianDies { vehicle }
-            | Self::RadioSilent { vehicle, .. }
-            | Self::SerialLine { vehicle, .. }
             | Self::AutopilotReboots { vehicle }
             | Self::PilotTakes { vehicle, .. }
-            | Self::TransmitterLost { vehicle, .. }
-            | Self::BatteryAt { vehicle, .. }
-            | Self::GnssLost { vehicle, .. }
-            | Self::EstimateDiverges { vehicle, .. }
-            | Self::EstimateDrifts { vehicle, .. }
-            | Self::Stuck { vehicle, .. }
-            | Self::TextsGarbled { vehicle, .. } => Some(vehicle),
-            Self::Late { .. }
-            | Self::Doubled { .. }
-            | Self::Loss { .. }
-            | Self::Bursts { .. }
-            | Self::Partition { .. } => None,
-        }
-    }
-
-    /// When it ends; none where it does not end by itself.
-    pub fn until(&self) -> Option<Instant> {
-        let until = match *self {
-            Self::CompanionDies { .. }
-            | Self::Falls { .. }
-            | Self::MotorsFail { .. }
-            | Self::GuardianDies { .. }
-            | Self::AutopilotReboots { .. }
-            | Self::PilotTakes { .. }
-            | Self::BatteryAt { .. } => return None,
-            Self::DaemonRestarts { until, .. }
-            | Self::RadioSilent { until, .. }
-            | Self::SerialLine { until, .. }
-            | Self::TransmitterLost { until, .. }
-            | Self::GnssLost { until, .. }
-            | Self::EstimateDiverges { until, .. }
-            | Self::EstimateDrifts { until, .. }
-            | Self::Stuck { until, .. }
-            | Self::TextsGarbled { until, .. }
-            | Self::Late { until, .. }
+            | Self::BatteryAt { vehicle, .. } => (Some(vehicle), None),
+            Self::DaemonRestarts { vehicle, until, .. }
+            | Self::RadioSilent { vehicle, until, .. }
+            | Self::SerialLine { vehicle, until, .. }
+            | Self::TransmitterLost { vehicle, until }
+            | Self::GnssLost { vehicle, until }
+            | Self::EstimateDiverges { vehicle, until }
+            | Self::EstimateDrifts { vehicle, until, .. }
+            | Self::Stuck { vehicle, until }
+            | Self::TextsGarbled { vehicle, until } => (Some(vehicle), Some(until)),
+            Self::Late { until, .. }
             | Self::Doubled { until, .. }
             | Self::Loss { until, .. }
             | Self::Bursts { until, .. }
-            | Self::Partition { until, .. } => until,
-        };
-        (until != Instant::NEVER).then_some(until)
+            | Self::Partition { until, .. } => (None, Some(until)),
+        }
+    }
+
+    /// The aircraft that it concerns; none where it concerns the channel.
+    pub fn vehicle(mut self) -> Option<usize> {
+        self.parts().0.copied()
+    }
+
+    /// When it ends; none where it does not end by itself.
+    pub fn until(mut self) -> Option<Instant> {
+        self.parts().1.copied().filter(|until| *until != Instant::NEVER)
+    }
+
+    /// The same for another aircraft, if it concerns one, and with its end so much later: for what is drawn before it is
+    /// known which aircraft it will be, and when.
+    #[must_use]
+    pub fn moved(mut self, to: usize, later: Duration) -> Self {
+        let (vehicle, until) = self.parts();
+        if let Some(vehicle) = vehicle {
+            *vehicle = to;
+        }
+        if let Some(until) = until {
+            *until = *until + later;
+        }
+        self
     }
 
     /// Whether it disturbs the channel.
-    fn is_of_channel(&self) -> bool {
+    fn is_of_channel(self) -> bool {
         self.vehicle().is_none() || matches!(self, Self::RadioSilent { .. })
     }
 }

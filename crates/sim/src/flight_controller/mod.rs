@@ -428,6 +428,9 @@ impl FlightController {
     /// Blocks the aircraft in flight: it hovers, and reports whatever mode it is asked for; or lets it fly again.
     pub fn be_stuck(&mut self, on: bool) {
         self.is_stuck = on;
+        if !on {
+            self.enter(self.mode);
+        }
     }
     /// The processor restarts. ArduCopter boots disarmed: in flight the motors stop, and the fall ends them for good.
     pub fn restart(&mut self) {

@@ -108,7 +108,7 @@ impl FlightController {
         true
     }
 
-    fn enter(&mut self, mode: Mode) {
+    pub(super) fn enter(&mut self, mode: Mode) {
         // A speed that a command set does not outlive the mode that it was set in (4.x).
         self.nav = self.parameters.nav(self.config.profile);
         self.mode = mode;
