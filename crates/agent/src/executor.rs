@@ -142,6 +142,13 @@ impl Executor {
         true
     }
 
+    /// Nothing was received between these times: a mode that could still show at the first can at the second.
+    pub(crate) fn bridge_gap(&mut self, last: Instant, now: Instant) {
+        for asked in self.asked.iter_mut().filter(|asked| asked.may_show(last)) {
+            asked.at = now;
+        }
+    }
+
     /// Wants a mode. While another that we asked for may still come over the aircraft, the mode that the last
     /// heartbeat shows proves nothing: *Hold* and a target a moment later would find the aircraft in GUIDED still,
     /// and send the target to one that brakes.
@@ -451,5 +458,20 @@ mod tests {
         line.heartbeat(2_000, Mode::Brake);
         line.sends(2_000);
         assert!(!line.executor.is_busy());
+    }
+
+    /// A mode that was asked for just before the line was silent shows when it is received again, however long that took; one
+    /// that was asked for long before does not.
+    #[test]
+    fn a_mode_that_was_asked_for_before_a_gap_may_show_after_it() {
+        for (asked_ms, is_ours) in [(9_000, true), (3_000, false)] {
+            let mut line = Line::default();
+            line.heartbeat(0, Mode::Guided);
+            line.executor.begin(Order::Resume);
+            assert_eq!(line.sends(asked_ms), (std::vec![AUTO], false));
+            let (last, now) = (Instant::from_millis(9_500), Instant::from_millis(40_000));
+            line.executor.bridge_gap(last, now);
+            assert_eq!(line.executor.expected(now, AUTO), is_ours, "asked at {asked_ms} ms");
+        }
     }
 }

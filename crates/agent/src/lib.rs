@@ -59,7 +59,7 @@ use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::{LINK_TIMEOUT, StreamRequest, TelemetryEvent};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
-use wingbeat_geo::{Duration, Instant};
+use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
 use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused};
 
@@ -102,6 +102,12 @@ pub enum Input<'a> {
 
 /// How long another aircraft with our id is remembered after its last datagram.
 const DUPLICATE_ID_FOR: Duration = Duration::from_secs(5);
+/// An aircraft in AUTO stands at the end of its route where it is so near to the last waypoint, metres,
+const AT_THE_END_M: f64 = 3.0;
+/// so slow,
+const STANDING_M_S: f64 = 0.6;
+/// for so long: ArduCopter waits at no waypoint of ours.
+const SETTLED: Duration = Duration::from_secs(5);
 
 /// One line for the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,6 +170,10 @@ pub struct Agent {
     /// An emergency command that waits until the aircraft's state is known.
     waiting: Option<Command>,
     link_was_up: bool,
+    /// Whether reports of reached waypoints may have been lost in a gap on the line.
+    missed_reports: bool,
+    /// Since when it stands at the end of its route, where such a report is missed.
+    stands_since: Option<Instant>,
     /// Since when frames have been received without a gap.
     link_up_at: Instant,
     /// Whether a console holds the lease.
@@ -215,6 +225,8 @@ impl Agent {
             announced: None,
             waiting: None,
             link_was_up: false,
+            missed_reports: false,
+            stands_since: None,
             link_up_at: now,
             is_leased: false,
             outgoing: Outgoing {
@@ -504,6 +516,10 @@ impl Agent {
     }
 
     fn on_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
+        if let Some(last) = self.telemetry.frame_at.filter(|_| !self.telemetry.is_up(now)) {
+            self.executor.bridge_gap(last, now);
+            self.missed_reports = true;
+        }
         match self.telemetry.on_frame(now, frame) {
             TelemetryEvent::Position => {
                 if let Some(position) = self.telemetry.position {
@@ -524,6 +540,9 @@ impl Agent {
                     };
                     self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
                     self.obey_waiting(now, out);
+                    if self.missed_reports {
+                        self.catch_up(now, out);
+                    }
                 }
             }
             TelemetryEvent::ItemReached(item) => {
@@ -573,6 +592,27 @@ impl Agent {
             self.streams.on_message(now, &frame.message);
             self.parameters.on_message(&frame.message);
             self.executor.on_message(now, &frame.message, self.protocol.route());
+        }
+    }
+
+    /// The report of a reached waypoint comes once, and may have come in a gap on the line. In AUTO an aircraft stands at the
+    /// end of its route only.
+    fn catch_up(&mut self, now: Instant, out: &mut Outputs) {
+        let t = &self.telemetry;
+        let (Some(at), Some(last)) = (t.position, self.protocol.route().last()) else { return };
+        let end = Position { latitude_e7: last.latitude_e7, longitude_e7: last.longitude_e7, altitude_mm: 0 };
+        let off_m = LocalFrame::new(end).to_local(at).truncate().length();
+        let speed_m_s = t.velocity_m_s.length();
+        let stands =
+            t.armed && t.mode() == Some(Mode::Auto) && speed_m_s < STANDING_M_S && off_m < AT_THE_END_M;
+        if !(stands && self.may_order()) {
+            self.stands_since = None;
+            return;
+        }
+        if now.since(*self.stands_since.get_or_insert(now)) >= SETTLED {
+            (self.missed_reports, self.stands_since) = (false, None);
+            let last = self.protocol.route().len() as u16 - 1;
+            self.protocol_input(now, wingbeat_protocol::Input::Reached(last), out);
         }
     }
 
@@ -865,11 +905,12 @@ impl Agent {
             }
             if restores {
                 match self.executor.restore_return_height(now, &mut transmit) {
-                    None => {}
+                    None => return,
                     Some(Ok(line)) => out.log(Severity::Info, line),
+                    // The others are given back all the same.
                     Some(Err(line)) => out.log(Severity::Error, line),
                 }
-                return;
+                continue;
             }
             let ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
             let Some((order, result)) = ended else { return };
