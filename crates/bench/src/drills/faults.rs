@@ -1,16 +1,28 @@
 //! What the script lets go wrong, when its time has come.
 
 use wingbeat_agent::Command;
+use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::faults::{Direction, Fault};
+use wingbeat_sim::motion::Profile;
 
 use super::operator::{HOLD_PATIENCE, Operator};
 use super::progress::Stage;
 use super::script::Act;
-use super::sky::Sky;
+use super::sky::{Sky, Taken};
 
 /// A partition ends after this (the drill's subject).
 const PARTITION: Duration = Duration::from_secs(30);
+
+/// A pilot who sees that his switch did nothing turns it once more.
+pub(super) const TURNS_AGAIN: Duration = Duration::from_secs(2);
+
+/// Whether an aircraft is not in the mode of the pilot who took it, or armed after he did.
+pub(super) fn is_overridden(sky: &Sky, vehicle: usize) -> bool {
+    let truth = sky.world.truth(vehicle);
+    let differs = |taken: Taken| truth.armed && (truth.mode != taken.mode || !taken.was_armed);
+    sky.struck[vehicle].pilot.is_some_and(differs)
+}
 
 pub(super) struct Faults {
     /// When each step of the script is due, once its stage has come.
@@ -38,6 +50,15 @@ impl Faults {
     /// Lets happen what is due.
     pub(super) fn inject(&mut self, sky: &mut Sky, operator: &mut Operator) {
         let now = sky.world.now();
+        for vehicle in 0..sky.count() {
+            let Some(taken) = sky.struck[vehicle].pilot else { continue };
+            if taken.mode != Mode::Land && now >= taken.since + sky.script.pilot_hover {
+                sky.take_by_pilot(vehicle, Mode::Land);
+            } else if taken.turns == 1 && now >= taken.since + TURNS_AGAIN && is_overridden(sky, vehicle) {
+                sky.take_by_pilot(vehicle, taken.mode);
+                sky.note(&format!("aircraft {}: its pilot turns the switch once more", vehicle + 1));
+            }
+        }
         for index in 0..self.due.len() {
             let step = sky.script.steps[index];
             if self.due[index].is_none() {
@@ -85,6 +106,33 @@ impl Faults {
                 sky.disturb_until(now + PARTITION);
                 sky.world.inflict(now, Fault::Partition { group, until: now + PARTITION });
                 format!("partition: {group:0size$b} and the others")
+            }
+            Act::Inflict(role, fault) => {
+                let vehicle = sky.index(role);
+                let fault = fault.moved(vehicle, now.since(Instant::ZERO));
+                let ends_at = fault.until().unwrap_or(now);
+                sky.disturb_until(ends_at);
+                if let Fault::PilotTakes { mode, .. } = fault {
+                    sky.take_by_pilot(vehicle, mode);
+                    sky.disturb_until(now + sky.script.pilot_hover);
+                } else {
+                    sky.world.inflict(now, fault);
+                }
+                if fault.vehicle().is_some() {
+                    let struck = &mut sky.struck[vehicle];
+                    if !matches!(fault, Fault::EstimateDrifts { .. }) {
+                        struck.until = struck.until.max(ends_at);
+                    }
+                    struck.restarts |= matches!(fault, Fault::DaemonRestarts { .. });
+                    let is_old = sky.script.scenario.profile == Profile::Copter357;
+                    struck.acts_unannounced |= matches!(fault, Fault::TextsGarbled { .. })
+                        || is_old && matches!(fault, Fault::TransmitterLost { .. } | Fault::BatteryAt { .. });
+                    if let Fault::EstimateDrifts { offset_m, within, .. } = fault {
+                        struck.off_m = offset_m.truncate().length();
+                        sky.disturb_until(ends_at + within);
+                    }
+                }
+                format!("{fault:?}")
             }
             Act::Press(command, role) => {
                 let chosen = role.map_or_else(|| (0..sky.size()).collect(), |r| vec![sky.index(r)]);

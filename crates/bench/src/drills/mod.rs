@@ -63,6 +63,24 @@ pub enum Kind {
     AbortOne,
     /// Two or three of all these. The last of [`Kind::SWARM`].
     Combined,
+    /// A serial line loses what is sent, what is received, or both, for up to a minute.
+    SerialCut,
+    /// A serial line is cut and whole by turns.
+    SerialFlaps,
+    /// A flight controller restarts.
+    AutopilotReboots,
+    /// A pilot takes an aircraft, hovers, and lands it.
+    PilotTakes,
+    /// An autopilot acts by itself: transmitter, battery, estimate; or its motors fail.
+    Failsafe,
+    /// Satellites are lost, or an estimate drifts away from the truth.
+    Gnss,
+    /// A daemon ends and is started again, with or without a guardian.
+    DaemonRestarts,
+    /// Datagrams come late, overtake each other, and come twice, the whole flight long.
+    Datagrams,
+    /// The operator commands *Hold*, *Return* and *Land* within a second, from two consoles.
+    Consoles,
     /// The piloted leader's companion, radio or motors are lost.
     FollowLeaderKilled,
     /// The leader's radio is silent for a while.
@@ -81,6 +99,21 @@ pub enum Kind {
     FollowAbortAll,
     /// The operator stops a follower.
     FollowAbortOne,
+    /// A serial line is cut, or flaps: the leader's, or a follower's.
+    FollowSerial,
+    /// Satellites are lost, or an estimate drifts: the leader's, or a follower's.
+    FollowGnss,
+    /// A daemon ends and is started again: the leader's, or a follower's.
+    FollowDaemonRestarts,
+    /// A pilot takes a follower.
+    FollowPilotTakes,
+    /// Aircraft on missions of their own, side by side (Mission): one loses its line or its companion, a pilot takes it, or
+    /// the operator holds it.
+    MissionFaults,
+    /// The same where all search one area (Sweep).
+    SweepFaults,
+    /// The same where paths cross (MBCAP-e).
+    MbcapFaults,
 }
 
 impl Kind {
@@ -97,8 +130,22 @@ impl Kind {
         Self::AbortOne,
         Self::Combined,
     ];
+    /// What else goes wrong with such a swarm: no part of [`Kind::Combined`].
+    pub const TROUBLE: [Self; 9] = [
+        Self::SerialCut,
+        Self::SerialFlaps,
+        Self::AutopilotReboots,
+        Self::PilotTakes,
+        Self::Failsafe,
+        Self::Gnss,
+        Self::DaemonRestarts,
+        Self::Datagrams,
+        Self::Consoles,
+    ];
+    /// The kinds of aircraft on missions of their own (Mission, Sweep, MBCAP).
+    pub const OWN: [Self; 3] = [Self::MissionFaults, Self::SweepFaults, Self::MbcapFaults];
     /// The kinds of a formation that follows a piloted leader (FollowMe).
-    pub const FOLLOWING: [Self; 9] = [
+    pub const FOLLOWING: [Self; 13] = [
         Self::FollowLeaderKilled,
         Self::FollowLeaderSilent,
         Self::FollowSlaveKilled,
@@ -108,6 +155,10 @@ impl Kind {
         Self::FollowStranger,
         Self::FollowAbortAll,
         Self::FollowAbortOne,
+        Self::FollowSerial,
+        Self::FollowGnss,
+        Self::FollowDaemonRestarts,
+        Self::FollowPilotTakes,
     ];
 
     /// Every kind.

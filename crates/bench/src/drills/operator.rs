@@ -12,6 +12,8 @@ use super::sky::{FIRST, Sky};
 const PRESS_PERIOD: Duration = Duration::from_millis(500);
 /// How long the operator lets an aircraft hover at *Hold*.
 pub(super) const HOLD_PATIENCE: Duration = Duration::from_secs(20);
+/// The operator sees that an aircraft in flight has no flight any more.
+const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 /// From the end of what goes wrong to all aircraft on the ground without the operator: a failed leg's 60 s and 2 s
 /// per metre, 60 s of hold, and the rest of a mission of some 200 m. Five aircraft,
 const CALM_BOUND: Duration = Duration::from_secs(480);
@@ -28,9 +30,20 @@ pub(super) struct Operator {
     set_up: Vec<bool>,
     /// Whether *Start* was accepted; one per swarm.
     started: Vec<bool>,
+    /// Where it was refused, and is pressed again.
+    start_refused: Vec<bool>,
     hold_until: Vec<Option<Instant>>,
-    presses: u32,
+    presses: Vec<Press>,
     gave_up_at: Option<Instant>,
+}
+
+/// A button that was pressed for one aircraft.
+#[derive(Clone, Debug)]
+pub(super) struct Press {
+    pub(super) vehicle: usize,
+    pub(super) command: Command,
+    pub(super) at: Instant,
+    pub(super) reply: Reply,
 }
 
 impl Operator {
@@ -38,8 +51,9 @@ impl Operator {
         Self {
             set_up: vec![false; aircraft],
             started: vec![false; swarms],
+            start_refused: vec![false; aircraft],
             hold_until: vec![None; aircraft],
-            presses: 0,
+            presses: vec![],
             gave_up_at: None,
         }
     }
@@ -61,9 +75,16 @@ impl Operator {
 
     /// Presses a button; whether it was accepted.
     pub(super) fn press(&mut self, world: &mut World, i: usize, command: Command) -> bool {
-        self.presses += 1;
-        let id = format!("{command:?} {}", self.presses);
-        world.command(i, &id, command) == Reply::Accepted
+        let id = format!("{command:?} {}", self.presses.len() + 1);
+        let reply = world.command(i, &id, command);
+        let is_accepted = reply == Reply::Accepted;
+        self.presses.push(Press { vehicle: i, command, at: world.now(), reply });
+        is_accepted
+    }
+
+    /// Every button that was pressed, in order.
+    pub(super) fn presses(&self) -> &[Press] {
+        &self.presses
     }
 
     /// Presses what can be pressed now.
@@ -74,6 +95,14 @@ impl Operator {
             for i in 0..sky.count() {
                 if !self.set_up[i] && sky.world.phase(i) == Phase::Start {
                     self.set_up[i] = self.press(&mut sky.world, i, Command::Setup);
+                }
+            }
+        }
+        if is_pressing {
+            for i in 0..sky.count() {
+                self.care_for(sky, i);
+                if self.start_refused[i] && sky.world.phase(i) == Phase::Ready {
+                    self.start_refused[i] = !self.press(&mut sky.world, i, Command::Start);
                 }
             }
         }
@@ -102,12 +131,27 @@ impl Operator {
         }
     }
 
+    /// An aircraft whose daemon was restarted: in flight it is landed, and set up again where all are on the ground.
+    fn care_for(&mut self, sky: &mut Sky, i: usize) {
+        let (struck, now, truth) = (sky.struck[i], sky.world.now(), sky.world.truth(i));
+        if !struck.restarts || sky.is_piloted(i) || now < struck.until || sky.world.phase(i) != Phase::Start {
+            return;
+        }
+        if !sky.has_forgotten(i) {
+            self.set_up[i] = false;
+        } else if !truth.landed && truth.mode != Mode::Land && now > struck.until + NOTICED_WITHIN {
+            self.press(&mut sky.world, i, Command::Land);
+        }
+    }
+
     /// *Start* for all that are ready, once none is still about to be; the pilot begins to fly the leader.
     fn start(&mut self, sky: &mut Sky, swarm: usize) {
         let size = sky.size();
         let members: Vec<usize> = (swarm * size..(swarm + 1) * size).filter(|&i| sky.lives(i)).collect();
-        let is_settled =
-            |&i: &usize| matches!(sky.world.phase(i), Phase::Ready | Phase::Finished | Phase::Aborted);
+        let is_settled = |&i: &usize| {
+            matches!(sky.world.phase(i), Phase::Ready | Phase::Finished | Phase::Aborted)
+                || sky.has_forgotten(i)
+        };
         let ready: Vec<usize> =
             members.iter().copied().filter(|&i| sky.world.phase(i) == Phase::Ready).collect();
         if ready.is_empty() || !members.iter().all(is_settled) {
@@ -115,7 +159,7 @@ impl Operator {
         }
         self.started[swarm] = true;
         for &i in &ready {
-            self.press(&mut sky.world, i, Command::Start);
+            self.start_refused[i] = !self.press(&mut sky.world, i, Command::Start);
         }
         let leader = swarm * size + FIRST;
         let scenario = if swarm == 0 { Some(&sky.script.scenario) } else { sky.script.others.as_ref() };

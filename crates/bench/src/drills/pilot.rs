@@ -68,7 +68,9 @@ fn sees_trouble(sky: &Sky) -> bool {
     let now = sky.world.now();
     let leads = sky.world.agent_of(FIRST).view().state == StateId::FollowMe;
     let has_led = leads && now > sky.progress.since(FIRST) + FOLLOWS_WITHIN;
-    (0..sky.size()).any(|i| !sky.lives(i) || is_trouble(sky.world.agent_of(i).view().state, has_led))
+    // What the console shows as lost is to be seen falling behind.
+    let is_lost = |i: usize| !sky.lives(i) || now < sky.struck[i].until;
+    (0..sky.size()).any(|i| is_lost(i) || is_trouble(sky.world.agent_of(i).view().state, has_led))
 }
 
 /// Whether an aircraft in this state, of a leader that has led for a while or not, is what a pilot stops for.

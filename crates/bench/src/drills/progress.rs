@@ -48,15 +48,15 @@ impl Stage {
             StateId::MovingToLand => Self::MovingToLand,
             StateId::Landing => Self::Landing,
             StateId::Finished | StateId::Aborted => Self::Over,
-            // Of protocols that no drill flies.
+            // On missions of their own.
             StateId::Flying
             | StateId::Holding
             | StateId::Normal
             | StateId::StandStill
             | StateId::MovingAside
             | StateId::GoOnPlease
-            | StateId::Overtaking
-            | StateId::EmergencyLand => Self::Over,
+            | StateId::Overtaking => Self::Mission(reached * 2 + 1),
+            StateId::EmergencyLand => Self::Landing,
         }
     }
 

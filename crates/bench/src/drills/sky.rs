@@ -1,9 +1,11 @@
 //! What the actors of a drill share and its rules read: the script, the world, how far each aircraft has come, and
 //! the story so far.
 
-use wingbeat_agent::{Agent, Config as AgentConfig, Reply};
+use wingbeat_agent::{Agent, Config as AgentConfig, Phase, Reply};
+use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{Duration, Frame, Instant};
 use wingbeat_sim::channel::Channel;
+use wingbeat_sim::faults::Fault;
 use wingbeat_sim::world::World;
 use wingbeat_wire::VehicleId;
 
@@ -16,6 +18,35 @@ pub(super) const FIRST: usize = 0;
 /// The ids of the other swarm begin here.
 pub(super) const OTHERS: u64 = 0x0a00_0000_0001;
 
+/// What is wrong with one aircraft, for the rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Struck {
+    /// The pilot who has it.
+    pub(super) pilot: Option<Taken>,
+    /// Until then its companion or its autopilot cannot do what it is asked.
+    pub(super) until: Instant,
+    /// How far its estimate may be off over the ground, metres.
+    pub(super) off_m: f64,
+    /// Whether its daemon forgot its flight.
+    pub(super) restarts: bool,
+    /// Whether its autopilot acts by itself and says nothing that can be read: that counts as the pilot's doing.
+    pub(super) acts_unannounced: bool,
+}
+
+/// An aircraft that a pilot took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// The mode of the switch.
+    pub(super) mode: Mode,
+    /// Since when it is in that position.
+    pub(super) since: Instant,
+    /// Whether the motors ran then.
+    pub(super) was_armed: bool,
+    /// How often the pilot turned it there: once more where an order of ours that left before the first heartbeat
+    /// overtook him.
+    pub(super) turns: u32,
+}
+
 pub(super) struct Sky {
     pub(super) script: Script,
     pub(super) seed: u64,
@@ -23,6 +54,8 @@ pub(super) struct Sky {
     pub(super) progress: Progress,
     /// When the last that goes wrong began, or ended.
     pub(super) calm_at: Instant,
+    /// What is wrong with each aircraft by itself.
+    pub(super) struck: Vec<Struck>,
     pub(super) story: Vec<String>,
 }
 
@@ -57,7 +90,8 @@ impl Sky {
         }
         world.take_changes();
         let progress = Progress::new(count);
-        Ok(Self { script, seed, world, progress, calm_at: Instant::ZERO, story: vec![] })
+        let struck = vec![Struck::default(); count];
+        Ok(Self { script, seed, world, progress, calm_at: Instant::ZERO, struck, story: vec![] })
     }
 
     pub(super) fn advance(&mut self, by: Duration) {
@@ -122,6 +156,22 @@ impl Sky {
     /// Something goes wrong until then.
     pub(super) fn disturb_until(&mut self, at: Instant) {
         self.calm_at = self.calm_at.max(at);
+    }
+
+    /// A pilot takes an aircraft, or turns the switch once more.
+    pub(super) fn take_by_pilot(&mut self, vehicle: usize, mode: Mode) {
+        let (since, was_armed) = (self.world.now(), self.world.truth(vehicle).armed);
+        let before = self.struck[vehicle].pilot.filter(|taken| taken.mode == mode);
+        let turns = 1 + before.map_or(0, |taken| taken.turns);
+        self.struck[vehicle].pilot = Some(Taken { mode, since, was_armed, turns });
+        self.world.inflict(since, Fault::PilotTakes { vehicle, mode });
+    }
+
+    /// Whether its daemon was restarted while its swarm flew: it does not know what it was about.
+    pub(super) fn has_forgotten(&self, i: usize) -> bool {
+        let flies = |j: usize| j / self.size() == i / self.size() && self.world.truth(j).armed;
+        let is_back = self.struck[i].restarts && self.world.now() >= self.struck[i].until;
+        is_back && self.world.phase(i) == Phase::Start && (0..self.count()).any(flies)
     }
 
     /// Adds a line to the story.

@@ -44,6 +44,20 @@ fn whatever_goes_wrong_a_formation_that_follows_a_pilot_keeps_every_rule() {
     }
 }
 
+#[test]
+fn trouble_with_one_aircraft_breaks_no_rule_of_safety() {
+    for outcome in drills(&Kind::TROUBLE, 1, SEEDS, 2, calm).unwrap() {
+        assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
+#[test]
+fn aircraft_on_missions_of_their_own_keep_every_rule() {
+    for outcome in drills(&Kind::OWN, 1, SEEDS, 2, calm).unwrap() {
+        assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
 /// Where only datagrams are lost, without long silence, separation is kept and all complete.
 #[test]
 fn loss_alone_costs_neither_distance_nor_the_mission() {
@@ -71,6 +85,17 @@ fn returns_without_a_radio_cost_no_distance() {
     for seed in [87, 141, 239, 312] {
         let outcome = drill(Kind::Combined, seed, calm(1)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
+/// Drills that found a mistake in the agent, or in an operator's means: an aircraft whose line was cut as it gave back the
+/// pilot's settings kept its processor busy for ever (6); one whose line was cut as it began its mission took its own mode
+/// for the pilot's, and refused to land (15); one that missed two waypoints hovered at the last without end (30).
+#[test]
+fn a_gap_on_the_serial_line_costs_no_flight() {
+    for (kind, seed) in [(Kind::SerialCut, 6), (Kind::MissionFaults, 15), (Kind::MissionFaults, 30)] {
+        let outcome = drill(kind, seed, calm(1)).unwrap();
+        assert!(outcome.is_good(), "{}", story(&outcome));
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Scenario {
     pub boot: Boot,
     /// The autopilot that is simulated.
     pub profile: Profile,
+    /// Parameters of the flight controllers that differ from what the task sets.
+    pub parameters: Vec<(Parameter, f32)>,
     /// What the aircraft are configured with in addition to the task.
     pub settings: Settings,
     /// The missions of files as they were read, one for all aircraft or one for each; empty without files.
@@ -180,6 +182,7 @@ impl Scenario {
             collision_distance_m: 5.0,
             boot: Boot::Warm,
             profile: Profile::Copter357,
+            parameters: Vec::new(),
             settings: Settings::default(),
             stated: Vec::new(),
         }
@@ -353,6 +356,7 @@ impl Scenario {
         config.wind = self.wind;
         self.kind().equip(&mut config, self.heading_rad(index));
         config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
+        config.parameters.extend(&self.parameters);
         // Aircraft are not switched on in the same instant: their telemetry comes at different times.
         let mut rng = rng::child(seed, "boot", index as u64);
         let ticks = (rng::uniform(&mut rng) * BOOT_SPREAD_TICKS) as u64;

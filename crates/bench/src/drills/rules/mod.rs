@@ -5,6 +5,8 @@
 //! | `separation` | all | no two aircraft come nearer to each other than 5 m |
 //! | `landed` | all | an aircraft that can land is on the ground within [`LAND_BOUND`] of the operator's *Land* |
 //! | `time` | all | a drill is over within [`TIME_LIMIT`] |
+//! | `pilot` | all | no order of ours changes a mode, or arms, after a pilot took the aircraft |
+//! | `obeyed` | all | *Hold*, *Return* and *Land* are not refused in flight, and their mode is seen within a bound |
 //! | `arrival` | MUSCOP | an aircraft that reports to be at a waypoint is there |
 //! | `release` | MUSCOP | an aircraft leaves a waypoint when every member of its group has reached it |
 //! | `leader` | FollowMe | no follower takes another leader than its own, whatever that claims |
@@ -20,6 +22,7 @@
 //! [`calm_bound`]: super::operator::calm_bound
 
 mod all;
+mod command;
 mod follow;
 mod swarm;
 #[cfg(test)]
@@ -67,6 +70,8 @@ impl Rules {
     pub(super) fn of(kind: Kind, script: &Script) -> Self {
         let mut safety: Vec<Box<dyn Rule>> =
             vec![Box::new(all::Separation), Box::new(all::Landed), Box::new(all::Time)];
+        safety.push(Box::new(command::Pilot::of(2 * script.scenario.aircraft())));
+        safety.push(Box::new(command::Obeyed::default()));
         match &script.scenario.task {
             Task::Swarm(task) => {
                 safety.push(Box::new(swarm::Arrival));

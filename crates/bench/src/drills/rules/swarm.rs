@@ -27,7 +27,7 @@ impl Rule for Arrival {
         let (latitude_e7, longitude_e7) = (at.latitude_e7, at.longitude_e7);
         let there = Position { latitude_e7, longitude_e7, altitude_mm: 0 };
         let off_m = Frame::new(there).to_local(position).truncate().length();
-        (off_m > REACHED_WITHIN_M)
+        (off_m > REACHED_WITHIN_M + run.sky.struck[passed.vehicle].off_m)
             .then(|| format!("aircraft {aircraft} reports waypoint {waypoint}, {off_m:.1} m away from it"))
     }
 }

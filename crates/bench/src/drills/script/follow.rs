@@ -8,7 +8,8 @@ use wingbeat_sim::channel::Draw;
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::{
-    Act, Death, Reaction, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds,
+    Act, Death, Reaction, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition,
+    seconds, trouble,
 };
 use crate::drills::Kind;
 use crate::scenario::follow::LeaderPilot;
@@ -23,11 +24,28 @@ pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     let (stops_after_s, hover_s) = (between(&mut rng, 1.0, 4.0), between(&mut rng, 2.0, 70.0));
     Script {
         others: (kind == Kind::FollowStranger).then(|| elsewhere(&scenario)),
-        steps: step(&mut rng, kind, aircraft).into_iter().collect(),
+        steps: steps(&mut rng, kind, aircraft),
         after_hold: Command::Land,
+        pilot_hover: seconds(20.0),
         reaction: Some(Reaction { stops_after: seconds(stops_after_s), hover: seconds(hover_s) }),
         scenario,
     }
+}
+
+fn steps(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Vec<Step> {
+    let whose = Role::Master;
+    let like = match kind {
+        Kind::FollowSerial => one_of(rng, [Kind::SerialCut, Kind::SerialFlaps]),
+        Kind::FollowGnss => Kind::Gnss,
+        Kind::FollowDaemonRestarts => Kind::DaemonRestarts,
+        Kind::FollowPilotTakes => Kind::PilotTakes,
+        _ => return step(rng, kind, aircraft).into_iter().collect(),
+    };
+    let follower = Role::Follower(below(rng, 1_000) as usize);
+    let role = if like == Kind::PilotTakes { follower } else { one_of(rng, [Role::Master, follower]) };
+    let (stage, delay) = stage(rng);
+    let step = |fault| Step { whose, stage, delay, act: Act::Inflict(role, fault) };
+    trouble::draw(rng, like).into_iter().map(step).collect()
 }
 
 fn step(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Option<Step> {

@@ -2,7 +2,9 @@
 //! of the draws is part of a drill: another order is another flight.
 
 mod follow;
+mod own;
 mod swarm;
+mod trouble;
 
 use wingbeat_agent::Command;
 use wingbeat_geo::{Duration, Instant};
@@ -86,6 +88,8 @@ pub(super) enum Act {
     },
     /// The operator's command to one aircraft, or to all.
     Press(Command, Option<Role>),
+    /// A fault as the world has it: of the aircraft that has the role then, and with its end counted from then on.
+    Inflict(Role, Fault),
 }
 
 /// Something that happens so long after an aircraft has come to a stage.
@@ -118,12 +122,20 @@ pub(super) struct Script {
     pub(super) after_hold: Command,
     /// Of the leader's pilot, where there is one.
     pub(super) reaction: Option<Reaction>,
+    /// How long a pilot who took an aircraft hovers before he lands it.
+    pub(super) pilot_hover: Duration,
 }
 
 impl Script {
     /// The drill of a kind and a seed.
     pub(super) fn draw(kind: Kind, seed: u64, conditions: Conditions) -> Self {
-        let draw = if Kind::FOLLOWING.contains(&kind) { follow::draw } else { swarm::draw };
+        let draw = if Kind::FOLLOWING.contains(&kind) {
+            follow::draw
+        } else if Kind::OWN.contains(&kind) {
+            own::draw
+        } else {
+            swarm::draw
+        };
         let mut script = draw(kind, seed, conditions.aircraft);
         conditions.surround(&mut script.scenario, &mut rng::child(seed, "drill wind", 0));
         if let Some(others) = &mut script.others {

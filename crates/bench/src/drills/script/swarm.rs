@@ -8,7 +8,7 @@ use wingbeat_sim::channel::Draw;
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::{
-    Act, Death, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds,
+    Act, Death, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds, trouble,
 };
 use crate::drills::Kind;
 use crate::scenario::{Scenario, Task, route};
@@ -28,10 +28,34 @@ pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
                 step(&mut rng, part, aircraft)
             })
             .collect()
+    } else if Kind::TROUBLE.contains(&kind) {
+        trouble(&mut rng, kind)
     } else {
         vec![step(&mut rng, kind, aircraft)]
     };
-    Script { scenario, others: None, steps, after_hold, reaction: None }
+    let mut script =
+        Script { scenario, others: None, steps, after_hold, reaction: None, pilot_hover: seconds(20.0) };
+    if kind == Kind::Failsafe {
+        script.scenario.parameters.extend(trouble::battery_failsafe(&mut rng));
+    }
+    script
+}
+
+/// What goes wrong at one stage of one aircraft, or on the channel from the beginning on.
+fn trouble(rng: &mut Pcg64Mcg, kind: Kind) -> Vec<Step> {
+    let follower = Role::Follower(below(rng, 1_000) as usize);
+    let whose = one_of(rng, [Role::Master, Role::Leader, follower]);
+    let (stage, delay) = match kind {
+        Kind::Datagrams => (Stage::Start, Duration::ZERO),
+        _ => stage(rng),
+    };
+    let stage = if stage == Stage::MovingToLand && whose == Role::Leader { Stage::Landing } else { stage };
+    let step = |(later, act)| Step { whose, stage, delay: delay + later, act };
+    if kind == Kind::Consoles {
+        return trouble::two_consoles(rng, whose).into_iter().map(step).collect();
+    }
+    let inflict = |fault| (Duration::ZERO, Act::Inflict(whose, fault));
+    trouble::draw(rng, kind).into_iter().map(inflict).map(step).collect()
 }
 
 fn step(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Step {

@@ -1,0 +1,129 @@
+//! Rules of who commands: the pilot before the operator, the operator before the protocol.
+
+use wingbeat_agent::{Command, Rejection, Reply};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{Duration, Instant};
+
+use super::Rule;
+use crate::drills::faults::{TURNS_AGAIN, is_overridden};
+use crate::drills::operator::Press;
+use crate::drills::run::Run;
+
+/// ArduCopter 3.5.7 shows a mode by its next heartbeat, one a second, and reads what is sent in its next tick: an order
+/// that left before overtakes the pilot, who then turns the switch once more. From then on none may.
+const SHOWN_WITHIN: Duration = Duration::from_millis(1_100);
+
+pub(super) struct Pilot {
+    /// How long each aircraft may be in another mode than its pilot's first choice.
+    overtaken: Vec<Duration>,
+}
+
+impl Pilot {
+    pub(super) fn of(aircraft: usize) -> Self {
+        Self { overtaken: vec![SHOWN_WITHIN + TURNS_AGAIN; aircraft] }
+    }
+}
+
+impl Rule for Pilot {
+    fn name(&self) -> &'static str {
+        "pilot"
+    }
+
+    fn on_step(&mut self, run: &Run) -> Option<String> {
+        let now = run.sky.world.now();
+        run.sky.struck.iter().enumerate().find_map(|(i, struck)| {
+            let taken = struck.pilot?;
+            // Until it shows, and until he has turned it again.
+            let within = if taken.turns == 1 { self.overtaken[i] } else { SHOWN_WITHIN };
+            if !is_overridden(&run.sky, i) {
+                // It was his for longer than an order could be on its way: from now on none may leave.
+                if now > taken.since + SHOWN_WITHIN {
+                    self.overtaken[i] = SHOWN_WITHIN;
+                }
+                return None;
+            }
+            (now > taken.since + within).then(|| {
+                let (aircraft, at_s) = (i + 1, now.as_secs_f64());
+                let mode = run.sky.world.truth(i).mode;
+                format!("aircraft {aircraft} at {at_s:.1} s: {mode:?}, of the pilot {:?}", taken.mode)
+            })
+        })
+    }
+}
+
+/// The modes that show that a command is carried out, and how long after it one does at the latest. One that returns
+/// holds until its path home is clear, and lands where that takes too long; one that lands may fly aside before.
+pub(super) fn effect_of(command: Command) -> Option<(&'static [Mode], Duration)> {
+    match command {
+        Command::Hold => Some((&[Mode::Brake], Duration::from_secs(3))),
+        Command::Return => Some((&[Mode::Rtl, Mode::Brake, Mode::Land], Duration::from_secs(5))),
+        Command::Land => Some((&[Mode::Land], Duration::from_secs(60))),
+        Command::Setup
+        | Command::Start
+        | Command::RecoverControl
+        | Command::Engage
+        | Command::Exclude { .. } => None,
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Obeyed {
+    /// Presses that were judged.
+    judged: usize,
+    /// The last accepted command of an aircraft whose effect is still to be seen, and since when it counts.
+    open: Vec<(usize, Command, Instant)>,
+}
+
+impl Obeyed {
+    /// A press that was refused although the aircraft flies and is the operator's.
+    fn note(&mut self, run: &Run, press: &Press) -> Option<String> {
+        let Press { vehicle, command, at, ref reply } = *press;
+        effect_of(command)?;
+        let (struck, truth) = (run.sky.struck[vehicle], run.sky.world.truth(vehicle));
+        let is_ours = run.sky.lives(vehicle)
+            && !run.sky.is_piloted(vehicle)
+            && struck.pilot.is_none()
+            && at > struck.until;
+        match reply {
+            Reply::Accepted | Reply::AlreadyKnown => {
+                self.open.retain(|(i, ..)| *i != vehicle);
+                self.open.push((vehicle, command, at));
+                None
+            }
+            Reply::Refused(Rejection::Disengaged(_)) if struck.acts_unannounced => None,
+            Reply::Refused(why) if is_ours && truth.armed && !truth.landed => {
+                Some(format!("aircraft {}: {command:?} is refused in flight: {why}", vehicle + 1))
+            }
+            Reply::Refused(_) => None,
+        }
+    }
+}
+
+impl Rule for Obeyed {
+    fn name(&self) -> &'static str {
+        "obeyed"
+    }
+
+    fn on_step(&mut self, run: &Run) -> Option<String> {
+        let (sky, now) = (&run.sky, run.sky.world.now());
+        let presses = run.operator.presses();
+        let fresh = &presses[self.judged..];
+        self.judged = presses.len();
+        let refused = fresh.iter().find_map(|press| self.note(run, press));
+        self.open.retain(|&(i, command, _)| {
+            let truth = sky.world.truth(i);
+            let is_seen = effect_of(command).is_some_and(|(modes, _)| modes.contains(&truth.mode));
+            truth.armed && !is_seen && sky.lives(i) && sky.struck[i].pilot.is_none()
+        });
+        refused.or_else(|| {
+            self.open.iter().find_map(|&(i, command, at)| {
+                let (_, bound) = effect_of(command)?;
+                let since = at.max(sky.struck[i].until);
+                (now > since + bound).then(|| {
+                    let bound_s = bound.as_secs_f64();
+                    format!("{command:?} without effect after {bound_s:.0} s: {}", sky.describe(|j| i == j))
+                })
+            })
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Drills of aircraft on missions of their own (Mission, Sweep, MBCAP).
+
+use wingbeat_agent::Command;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_sim::channel::Draw;
+use wingbeat_sim::faults::{Direction, Fault};
+use wingbeat_sim::rng::{self, Pcg64Mcg};
+
+use super::{Act, Role, Script, Stage, Step, below, between, one_of, seconds, trouble};
+use crate::drills::Kind;
+use crate::scenario::{OwnMission, OwnTask, Scenario, Task, Variant, route};
+
+/// Between the lanes of Mission and MBCAP, and the strips of Sweep, metres.
+const LANE_M: f64 = 60.0;
+
+pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
+    let mut rng = rng::child(seed, kind.name(), 0);
+    let scenario = scenario(&mut rng::child(seed, "own scenario", 0), kind, aircraft);
+    let steps = vec![step(&mut rng)];
+    let (after_hold, pilot_hover) = (Command::Land, seconds(20.0));
+    Script { scenario, others: None, steps, after_hold, reaction: None, pilot_hover }
+}
+
+fn step(rng: &mut Pcg64Mcg) -> Step {
+    let whose = Role::Follower(below(rng, 1_000) as usize);
+    let (stage, within_s) = one_of(rng, [(Stage::TakingOff, 8.0), (Stage::Mission(1), 40.0)]);
+    let delay = seconds(between(rng, 0.0, within_s));
+    let (vehicle, until) = (0, Instant::ZERO + seconds(between(rng, 1.0, 60.0)));
+    let pilots = trouble::draw(rng, Kind::PilotTakes);
+    let act = match below(rng, 5) {
+        0 => {
+            let lost = one_of(rng, [Direction::Both, Direction::Received, Direction::Sent]);
+            Act::Inflict(whose, Fault::SerialLine { vehicle, lost, flaps: Duration::ZERO, until })
+        }
+        1 => Act::Inflict(whose, Fault::CompanionDies { vehicle, guarded: true }),
+        2 => Act::Inflict(whose, Fault::DaemonRestarts { vehicle, guarded: true, until }),
+        3 => Act::Inflict(whose, pilots[0]),
+        _ => Act::Press(one_of(rng, [Command::Hold, Command::Land]), Some(whose)),
+    };
+    Step { whose, stage, delay, act }
+}
+
+/// Lanes side by side; for Sweep the corners of one area; for MBCAP every second lane crosses the others.
+fn scenario(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Scenario {
+    let variant = match kind {
+        Kind::SweepFaults => Variant::Sweep,
+        Kind::MbcapFaults => Variant::MbcapE,
+        // `MissionFaults`; other kinds are drawn elsewhere.
+        _ => Variant::Off,
+    };
+    let (length_m, height_m) = (between(rng, 150.0, 250.0), between(rng, 10.0, 25.0));
+    let speed_m_s = one_of(rng, [5.0, 10.0]);
+    let lane = |i: usize| LANE_M * (i / 2) as f64;
+    let mission = |i: usize| {
+        let (corners, start) = match variant {
+            Variant::Sweep => {
+                let start = [LANE_M * (i as f64 + 0.5), -30.0];
+                (vec![[0.0, 0.0], [0.0, length_m], [LANE_M * aircraft as f64, length_m]], Some(start))
+            }
+            Variant::MbcapE | Variant::Mbcap if i % 2 == 1 => {
+                (vec![[-80.0, lane(i)], [length_m - 80.0, lane(i)]], None)
+            }
+            Variant::MbcapE | Variant::Mbcap => (vec![[lane(i), -80.0], [lane(i), length_m - 80.0]], None),
+            Variant::Off => {
+                let east_m = LANE_M * i as f64;
+                (vec![[east_m, 0.0], [east_m, length_m / 2.0], [east_m, length_m]], None)
+            }
+        };
+        let start = start.map(|start| route(&[start], height_m)[0]);
+        OwnMission { speed_m_s, points: route(&corners, height_m), start }
+    };
+    let missions = (0..aircraft).map(mission).collect();
+    let mut scenario = Scenario::new("drill", Task::Own(OwnTask { variant, missions }));
+    scenario.draw = Draw::PerPacket;
+    scenario
+}

@@ -1,0 +1,117 @@
+//! Faults of one aircraft, and of the channel's datagrams, by the kind of drill that they belong to.
+
+use wingbeat_agent::Command;
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{DVec3, Duration, Instant};
+use wingbeat_sim::faults::{Direction, Fault};
+use wingbeat_sim::flight_controller::Parameter;
+use wingbeat_sim::rng::Pcg64Mcg;
+
+use super::{Act, Role, below, between, one_of, seconds};
+use crate::drills::Kind;
+
+/// An estimate that nothing checks may be off by so much over the ground, metres: aircraft land 10 m apart, and of those
+/// 5 m are the least separation and 1 m is the position noise of two.
+const DRIFT_MOST_M: f64 = 4.0;
+/// And in height: formations fly level, and whoever climbs or lands does so a slot away from the others.
+const DRIFT_UP_MOST_M: f64 = 3.0;
+/// What is left of a battery when its failsafe acts, mAh.
+const LOW_MAH: f32 = 2_000.0;
+
+/// The faults that a kind of drill inflicts on one aircraft, with the aircraft 0 and an end that counts from the time when
+/// they happen ([`Fault::moved`]).
+pub(super) fn draw(rng: &mut Pcg64Mcg, kind: Kind) -> Vec<Fault> {
+    let vehicle = 0;
+    let until = |rng: &mut Pcg64Mcg, least_s, most_s| Instant::ZERO + seconds(between(rng, least_s, most_s));
+    match kind {
+        Kind::SerialCut => {
+            let lost = one_of(rng, [Direction::Both, Direction::Received, Direction::Sent]);
+            let flaps = Duration::ZERO;
+            vec![Fault::SerialLine { vehicle, lost, flaps, until: until(rng, 1.0, 60.0) }]
+        }
+        Kind::SerialFlaps => {
+            let flaps = seconds(between(rng, 0.3, 4.0));
+            vec![Fault::SerialLine { vehicle, lost: Direction::Both, flaps, until: until(rng, 10.0, 60.0) }]
+        }
+        Kind::AutopilotReboots => vec![Fault::AutopilotReboots { vehicle }],
+        Kind::PilotTakes => {
+            let mode = one_of(rng, [Mode::Loiter, Mode::AltHold, Mode::Brake, Mode::Land]);
+            vec![Fault::PilotTakes { vehicle, mode }]
+        }
+        Kind::Failsafe => failsafe(rng),
+        Kind::Gnss => vec![position(rng)],
+        Kind::DaemonRestarts => {
+            let guarded = below(rng, 2) == 1;
+            vec![Fault::DaemonRestarts { vehicle, guarded, until: until(rng, 1.0, 10.0) }]
+        }
+        Kind::Datagrams => {
+            let most = seconds(between(rng, 0.1, 3.0));
+            let (late, doubled) = (between(rng, 0.0, 0.5), between(rng, 0.0, 0.3));
+            let until = Instant::NEVER;
+            vec![Fault::Late { share: late, most, until }, Fault::Doubled { share: doubled, most, until }]
+        }
+        // Other kinds have no fault of one aircraft alone.
+        _ => vec![],
+    }
+}
+
+/// An autopilot that acts by itself, one time in three without its texts being readable; or motors that fail.
+fn failsafe(rng: &mut Pcg64Mcg) -> Vec<Fault> {
+    let vehicle = 0;
+    let until = Instant::ZERO + seconds(between(rng, 3.0, 60.0));
+    let mut faults = match below(rng, 6) {
+        0 => vec![Fault::TransmitterLost { vehicle, until }],
+        1 => vec![Fault::BatteryAt { vehicle, percent: 15.0 }],
+        2 => vec![Fault::BatteryAt { vehicle, percent: 0.0 }],
+        3 => vec![Fault::EstimateDiverges { vehicle, until }],
+        // It reports the mode of its failsafe and moves nowhere.
+        4 => vec![Fault::Stuck { vehicle, until }, Fault::TransmitterLost { vehicle, until }],
+        _ => vec![Fault::MotorsFail { vehicle }],
+    };
+    if below(rng, 3) == 0 {
+        faults.insert(0, Fault::TextsGarbled { vehicle, until });
+    }
+    faults
+}
+
+/// Satellites that are lost; a bias, a jump, a barometer that drifts.
+fn position(rng: &mut Pcg64Mcg) -> Fault {
+    let vehicle = 0;
+    let until = Instant::ZERO + seconds(between(rng, 1.0, 60.0));
+    let towards = between(rng, 0.0, core::f64::consts::TAU);
+    let off_m = between(rng, 1.0, DRIFT_MOST_M);
+    let over_ground = DVec3::new(libm::sin(towards), libm::cos(towards), 0.0) * off_m;
+    let drifts = |offset_m, within_s| {
+        let within = seconds(within_s);
+        Fault::EstimateDrifts { vehicle, offset_m, within, until: until + within }
+    };
+    match below(rng, 4) {
+        0 => Fault::GnssLost { vehicle, until },
+        1 => drifts(over_ground, 20.0),
+        2 => drifts(over_ground, 2.0),
+        _ => drifts(DVec3::Z * between(rng, -DRIFT_UP_MOST_M, DRIFT_UP_MOST_M), 30.0),
+    }
+}
+
+/// Parameters by which ArduCopter acts on a low battery: lands or returns.
+pub(super) fn battery_failsafe(rng: &mut Pcg64Mcg) -> [(Parameter, f32); 4] {
+    let action = one_of(rng, [1.0, 2.0]);
+    [
+        (Parameter::FS_BATT_ENABLE, action),
+        (Parameter::FS_BATT_MAH, LOW_MAH),
+        (Parameter::BATT_FS_LOW_ACT, action),
+        (Parameter::BATT_LOW_MAH, LOW_MAH),
+    ]
+}
+
+/// *Hold*, *Return* and *Land* within a second, in any order, to one aircraft or to all.
+pub(super) fn two_consoles(rng: &mut Pcg64Mcg, whose: Role) -> Vec<(Duration, Act)> {
+    let mut commands = vec![Command::Hold, Command::Return, Command::Land];
+    let role = (below(rng, 2) == 1).then_some(whose);
+    let mut acts = vec![];
+    while !commands.is_empty() {
+        let command = commands.remove(below(rng, commands.len() as u64) as usize);
+        acts.push((seconds(between(rng, 0.0, 1.0)), Act::Press(command, role)));
+    }
+    acts
+}
