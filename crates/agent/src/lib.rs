@@ -286,14 +286,15 @@ impl Agent {
         // A console that is lost in flight must not end it: the autopilot's failsafe may wait for these heartbeats.
         let outlives_lease = self.console.is_sent() && self.telemetry.armed;
         self.console.lease(now, self.is_leased || outlives_lease);
-        // Datagrams from eighty others five times a second change nothing here, except by an order.
+        // Datagrams from eighty others five times a second change nothing here, except by an order. What else they
+        // change is observed with the next input.
         if !matches!(input, Input::Datagram(_)) || now >= self.idle_until.0 {
             self.advance_signer(now);
             self.work(now, out);
             self.idle_until = self.next_work();
-        }
-        if self.commands.are_open() {
-            self.observe_commands();
+            if self.commands.are_open() {
+                self.observe_commands();
+            }
         }
     }
 

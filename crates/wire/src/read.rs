@@ -134,7 +134,8 @@ impl Flavor for Tail<'_> {
         self.0.push(byte).map_err(|_| Error::SerializeBufferFull)
     }
     fn try_extend(&mut self, bytes: &[u8]) -> Result<()> {
-        self.0.extend_from_slice(bytes).map_err(|_| Error::SerializeBufferFull)
+        // Numbers of a few bytes: a call to copy them costs more than they do.
+        bytes.iter().try_for_each(|byte| self.try_push(*byte))
     }
     fn finalize(self) -> Result<()> {
         Ok(())

@@ -32,7 +32,11 @@ impl Kept {
     /// It has no location, or leads farther than a multicopter flies.
     pub(super) fn replace(&mut self, beacon: &Beacon) -> Result<(), Refused> {
         let (first, others) = beacon.locations.split_first().ok_or(Refused::Contradiction)?;
-        self.others = others.iter().map(|l| difference(first, l)).collect::<Result<_, _>>()?;
+        let differences = || others.iter().map(|l| difference(first, l));
+        // Tried before, and then written in place: a copy of the whole list costs more than the subtractions.
+        differences().try_for_each(|d| d.map(drop))?;
+        self.others.clear();
+        self.others.extend(differences().flatten());
         self.event = beacon.event;
         self.state = beacon.state;
         self.landing = beacon.landing;
