@@ -457,17 +457,17 @@ impl World {
 
     /// What the checkers see, where `positions` are up to date.
     fn sample(&self, i: usize) -> Sample {
-        let truth = self.vehicles[i].controller.truth();
+        let motion = self.vehicles[i].controller.motion();
         let view = self.vehicles[i].agent.view();
         Sample {
             local: self.positions[i],
-            velocity: truth.velocity,
-            armed: truth.armed,
-            landed: truth.landed,
+            velocity: motion.velocity,
+            armed: motion.armed,
+            landed: motion.landed,
             phase: view.phase,
             leader: view.swarm.leader,
             slot_offset: view.slot_offset_m.map(|o| o.extend(0.0)),
-            heading_rad: truth.heading_rad,
+            heading_rad: motion.heading_rad,
             slot_in_heading: view.slot_in_heading_m,
         }
     }
