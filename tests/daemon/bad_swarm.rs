@@ -55,6 +55,7 @@ impl Swarm {
                 http: ([127, 0, 0, 1], 0).into(),
                 agent,
                 guard: None,
+                state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: index as u64,
             };

@@ -37,6 +37,7 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         http: ([127, 0, 0, 1], 0).into(),
         agent,
         guard: None,
+        state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: id,
     }

@@ -66,6 +66,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         http: ([127, 0, 0, 1], 0).into(),
         agent,
         guard: None,
+        state: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],
             tcp: Some(([127, 0, 0, 1], 0).into()),

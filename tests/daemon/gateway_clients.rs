@@ -60,6 +60,7 @@ fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
         http: ([127, 0, 0, 1], 0).into(),
         agent,
         guard: None,
+        state: None,
         gateway: gateway::Config {
             udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),
             tcp: Some(([127, 0, 0, 1], 0).into()),

@@ -270,7 +270,9 @@ fn guard(folder: &TempDir) -> Process {
 
 async fn daemon(folder: &TempDir) -> (Process, SocketAddr) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test"));
-    let daemon = Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")));
+    let state = ["--state".as_ref(), folder.path().as_os_str()];
+    let daemon =
+        Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")).args(state));
     let output = daemon.prints("API http://").await;
     let address = output.split_once("API http://").unwrap().1.split(',').next().unwrap().parse().unwrap();
     (daemon, address)
@@ -474,6 +476,31 @@ async fn a_pilot_who_takes_over_after_the_death_keeps_the_aircraft() {
         timeout(PATIENCE, aircraft.truth.changed()).await.unwrap().unwrap();
         assert_eq!(aircraft.truth.borrow_and_update().mode, Mode::AltHold);
     }
+}
+
+/// A pilot may choose a mode that Wingbeat asks for too: a daemon that is started again must not take the aircraft for its
+/// own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pilot_keeps_the_aircraft_over_a_restart_of_the_daemon() {
+    let aircraft = aircraft().await;
+    let mut rig = Rig::new(aircraft.address, true).await;
+    rig.cruising(home()).await;
+    aircraft.pilot.send_replace(Some(Mode::Loiter));
+    rig.until("taken over", |s| !s.engaged).await;
+    aircraft.pilot.send_replace(Some(Mode::Rtl));
+    rig.until("returning, flown by the pilot", |s| s.flight_controller.mode.as_deref() == Some("RTL")).await;
+    assert_eq!(rig.command("land").await.outcome, CommandOutcome::Refused);
+    rig.daemon.signal("KILL");
+    (rig.daemon, rig.api) = daemon(&rig.folder).await;
+    let status = rig.until("connected again", |s| s.flight_controller.armed && s.navigation.is_some()).await;
+    assert!(!status.engaged, "{status:?}");
+    for command in ["land", "return", "hold"] {
+        let reply = rig.command(command).await;
+        assert_eq!(reply.outcome, CommandOutcome::Refused, "{command}: {reply:?}");
+        assert!(reply.reason.contains("LOITER"), "{reply:?}");
+    }
+    assert_eq!(aircraft.truth.borrow().mode, Mode::Rtl);
+    assert!(rig.daemon.output().contains("a pilot had the aircraft before the restart"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

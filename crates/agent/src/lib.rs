@@ -98,6 +98,12 @@ pub enum Input<'a> {
     },
     /// A console took the lease (true), or no console holds it any more.
     Lease(bool),
+    /// An agent before this one had lost the aircraft to a pilot and was not engaged again: what
+    /// [`Agent::taken_by_pilot`] said. Its owner hands this in first.
+    TakenBefore {
+        /// For people.
+        by: &'a str,
+    },
 }
 
 /// How long another aircraft with our id is remembered after its last datagram.
@@ -282,19 +288,21 @@ impl Agent {
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
             Input::GroundStation { what } => self.on_ground_station_command(now, what, out),
             Input::Lease(held) => self.is_leased = held,
+            Input::TakenBefore { by } => self.disengage(now, text!("{by}"), out),
         }
         // A console that is lost in flight must not end it: the autopilot's failsafe may wait for these heartbeats.
         let outlives_lease = self.console.is_sent() && self.telemetry.armed;
         self.console.lease(now, self.is_leased || outlives_lease);
-        // Datagrams from eighty others five times a second change nothing here, except by an order. What else they
-        // change is observed with the next input.
-        if !matches!(input, Input::Datagram(_)) || now >= self.idle_until.0 {
+        // Datagrams from eighty others five times a second change nothing here, except by an order, or a state, which is
+        // logged.
+        let is_datagram = matches!(input, Input::Datagram(_));
+        if !is_datagram || now >= self.idle_until.0 {
             self.advance_signer(now);
             self.work(now, out);
             self.idle_until = self.next_work();
-            if self.commands.are_open() {
-                self.observe_commands();
-            }
+        }
+        if self.commands.are_open() && (!is_datagram || !out.log.is_empty()) {
+            self.observe_commands();
         }
     }
 

@@ -180,6 +180,14 @@ impl Agent {
         }
     }
 
+    /// Who has the aircraft, where that is a pilot: what outlives this agent if its owner keeps it.
+    pub fn taken_by_pilot(&self) -> Option<&Text> {
+        match &self.authority {
+            Authority::Pilot { by, .. } => Some(by),
+            Authority::Ours | Authority::Failsafe { .. } => None,
+        }
+    }
+
     /// The first heartbeat, maybe of an aircraft in flight whose daemon was restarted: in a mode that we never ask for it is
     /// the pilot's.
     pub(crate) fn judge_first_heartbeat(&mut self, now: Instant, out: &mut Outputs) {

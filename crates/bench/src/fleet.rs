@@ -190,6 +190,7 @@ impl Fleet {
                 agent: scenario.agent_config(i),
                 // Flight controller and daemon live in this one process.
                 guard: None,
+                state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),
             };

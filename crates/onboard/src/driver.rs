@@ -33,6 +33,7 @@ use crate::{
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::Request,
+    latch::Latch,
     lease::Lease,
     liveness::TaskWatchdog,
     status::{self, DaemonStatus},
@@ -118,6 +119,7 @@ pub(crate) struct Driver<R> {
     /// Agent time and microseconds since 1970 when the agent was given UTC.
     utc: Option<(Instant, u64)>,
     gateway: Option<Gateway>,
+    latch: Latch,
     lease: Lease,
     /// Whether the agent was informed that a console holds it.
     leased: bool,
@@ -186,6 +188,7 @@ impl<R: Radio> Driver<R> {
             woken_at: now,
             utc: None,
             gateway: None,
+            latch: Latch::default(),
             lease: Lease::default(),
             leased: false,
         }
@@ -194,6 +197,10 @@ impl<R: Radio> Driver<R> {
     /// Runs until it is stopped.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let (mut radio_ended, mut requests_ended) = (false, false);
+        if let Some(by) = self.latch.kept().map(str::to_owned) {
+            self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
+            self.feed(Input::TakenBefore { by: &by });
+        }
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
         loop {
             self.watchdog.feed();
@@ -262,6 +269,11 @@ impl<R: Radio> Driver<R> {
             self.utc = Some((now, unix_us));
             self.feed(Input::Utc { unix_us });
         }
+    }
+
+    /// Keeps over a restart that a pilot has the aircraft.
+    pub(crate) fn keeping(self, latch: Latch) -> Self {
+        Self { latch, ..self }
     }
 
     /// Serves ground stations through the gateway.
@@ -360,6 +372,7 @@ impl<R: Radio> Driver<R> {
                 }
             }
         }
+        self.latch.keep(self.agent.taken_by_pilot().map(|by| by.as_str()));
         let log = std::mem::take(&mut self.out.log);
         let has_logged = !log.is_empty();
         for entry in log {

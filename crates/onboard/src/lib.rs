@@ -15,6 +15,7 @@
 //! | `lease` | which console has the aircraft |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
+//! | `latch` | keeps over a restart that a pilot has the aircraft |
 //! | [`liveness`], [`watchdog`] | whether every task still turns, and systemd's watchdog fed only while it does |
 //! | [`mission`] | which missions are taken over HTTP |
 //! | `signing` | the file with the key of MAVLink's message signing |
@@ -34,6 +35,7 @@ mod guard;
 pub mod guard_process;
 mod http;
 pub mod journal;
+mod latch;
 mod lease;
 pub mod liveness;
 mod measurements;
@@ -63,6 +65,7 @@ use crate::{
     driver::{Driver, Publisher},
     gateway::Gateway,
     http::Front,
+    latch::Latch,
     liveness::Liveness,
 };
 
@@ -91,6 +94,8 @@ pub struct Config {
     pub guard: Option<PathBuf>,
     /// The addresses at which ground stations receive the vehicle's MAVLink.
     pub gateway: gateway::Config,
+    /// The directory in which a daemon keeps what the next one must know. A bench has none: its aircraft end with it.
+    pub state: Option<PathBuf>,
     /// The seed of the agent's random numbers.
     pub seed: u64,
 }
@@ -103,6 +108,14 @@ pub enum StartError {
     Http {
         /// The address that cannot be served.
         address: SocketAddr,
+        /// The kernel's error.
+        found: String,
+    },
+    /// The state directory cannot be used.
+    #[error("state directory {path}: found {found}, expected one that can be written")]
+    State {
+        /// The directory.
+        path: PathBuf,
         /// The kernel's error.
         found: String,
     },
@@ -139,12 +152,14 @@ pub struct Handle {
 /// # Errors
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
-    let Config { name, autopilot, http, agent, gateway, guard, seed } = config;
+    let Config { name, autopilot, http, agent, gateway, guard, state, seed } = config;
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
+    let latch = Latch::open(state.as_deref())
+        .map_err(|error| StartError::State { path: state.unwrap_or_default(), found: error.to_string() })?;
     let refused = |found| StartError::Http { address: http, found };
     let listener = TcpListener::bind(http).await.map_err(|error| {
         refused(match error.kind() {
@@ -208,6 +223,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         publisher,
         watchdog,
     )
+    .keeping(latch)
     .serving(gateway);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 

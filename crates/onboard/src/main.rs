@@ -32,6 +32,9 @@ struct Arguments {
     /// The configuration file.
     #[arg(long, value_name = "FILE", default_value = config::DEFAULT_PATH)]
     config: PathBuf,
+    /// The directory in which a daemon keeps what the next one must know.
+    #[arg(long, value_name = "DIRECTORY", env = "STATE_DIRECTORY")]
+    state: Option<PathBuf>,
     /// Check the configuration and every device that it names, report what is wrong, and fly nothing.
     #[arg(long)]
     check: bool,
@@ -61,6 +64,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     log_somewhere()?;
     let mut daemon = settings.daemon;
+    daemon.state.clone_from(&arguments.state);
     daemon.seed = seed()?;
     match wingbeat_radio::check(&settings.radio) {
         Err(error) if error.kind.needs_a_person() => return Err(error.into()),

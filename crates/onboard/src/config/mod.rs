@@ -267,7 +267,7 @@ impl File {
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)?;
         let guard = Some(guard.socket);
         Ok(Settings {
-            daemon: Config { name, autopilot, http, agent, gateway, guard, seed: 0 },
+            daemon: Config { name, autopilot, http, agent, gateway, guard, state: None, seed: 0 },
             radio,
             frequency_mhz,
         })
