@@ -23,8 +23,7 @@ pub(crate) const DISARMED: &str = "disarmed";
 pub(crate) fn preflight(
     config: &Config,
     t: &Telemetry,
-    protocol: &dyn Protocol,
-    guard: Option<Answer>,
+    (protocol, guard, energy): (&dyn Protocol, Option<Answer>, Option<(Duration, Duration)>),
     ground: &GroundStation<'_>,
     (is_ready, swarm): (bool, Text),
     now: Instant,
@@ -80,11 +79,16 @@ pub(crate) fn preflight(
     let battery = t.measured.battery.as_ref().map(|battery| (battery.voltage_v, battery.remaining_percent));
     check(
         "battery",
-        battery.is_some_and(|(_, percent)| percent.is_none_or(|p| p >= least)),
-        match battery {
-            None => text!("unknown"),
-            Some((v, None)) => text!("{v:.1} V, charge not estimated"),
-            Some((v, Some(p))) => text!("{p} %, {v:.1} V, least {least} %"),
+        battery.is_some_and(|(_, percent)| percent.is_none_or(|p| p >= least))
+            && energy.is_none_or(|(left, needed)| left >= needed),
+        match (battery, energy) {
+            (None, _) => text!("unknown"),
+            (Some((v, None)), _) => text!("{v:.1} V, charge not estimated"),
+            (Some((v, Some(p))), None) => text!("{p} %, {v:.1} V, least {least} %"),
+            (Some((v, Some(p))), Some((left, needed))) => {
+                let (left_s, needed_s) = (left.as_secs(), needed.as_secs());
+                text!("{p} %, {v:.1} V, least {least} %; lasts {left_s} s, the flight takes {needed_s} s")
+            }
         },
     );
     check(DISARMED, !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });

@@ -4,7 +4,7 @@ use wingbeat_autopilot::codec::signing::Key;
 use wingbeat_geo::Duration;
 use wingbeat_protocol::ConfigError;
 
-use crate::{Coordination, guardian, separation};
+use crate::{Coordination, energy::Reserve, guardian, separation};
 
 /// What one aircraft is configured with.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Config {
     pub position_interval: Duration,
     /// The least battery, per cent, that setup asks for.
     pub battery_least_percent: u8,
+    /// What is kept of the battery; `None` where batteries have no limit, as in published experiments.
+    pub energy: Option<Reserve>,
     /// Whether setup permits a polygon fence of the autopilot, which is not held against the route.
     pub allow_polygon_fence: bool,
     /// Whether frames to and from the autopilot are signed.
@@ -56,6 +58,7 @@ impl Config {
             coordination: coordination.into(),
             position_interval: Duration::from_millis(250),
             battery_least_percent: 30,
+            energy: Some(Reserve::default()),
             allow_polygon_fence: false,
             signing: None,
             companion_loss: CompanionLoss::default(),
@@ -75,6 +78,9 @@ impl Config {
         let percent = f64::from(self.battery_least_percent);
         ConfigError::range("battery_least_percent", percent, 0.0, 100.0)
             .map_err(|error| error.within("preflight"))?;
+        if let Some(reserve) = &self.energy {
+            reserve.check().map_err(|error| error.within("energy"))?;
+        }
         self.separation.check().map_err(|error| error.within("separation"))?;
         self.coordination.check()
     }

@@ -16,6 +16,7 @@ mod checks;
 mod command;
 mod config;
 mod coordination;
+pub mod energy;
 mod executor;
 mod fence;
 pub mod guardian;
@@ -193,6 +194,7 @@ pub struct Agent {
     /// When a ground station on another line of the autopilot's beat under our console's id.
     other_ground_station_at: Option<Instant>,
     separation: separation::Monitor,
+    gauge: energy::Gauge,
     datagram_sequence: u32,
     /// When a datagram of another aircraft with our id was received.
     duplicate_id_at: Option<Instant>,
@@ -248,6 +250,7 @@ impl Agent {
             guard: None,
             other_ground_station_at: None,
             separation: separation::Monitor::new(config.separation),
+            gauge: energy::Gauge::default(),
             datagram_sequence: 0,
             duplicate_id_at: None,
             sent: 0,
@@ -459,7 +462,9 @@ impl Agent {
         };
         let (me, duplicate_id) = (self.config.coordination.me(), self.has_duplicate_id(now));
         let swarm = checks::swarm(me, &*self.protocol, duplicate_id, line);
-        checks::preflight(&self.config, &self.telemetry, &*self.protocol, self.guard, &ground, swarm, now)
+        let energy = self.flight_against_battery(now);
+        let parts = (&*self.protocol, self.guard, energy);
+        checks::preflight(&self.config, &self.telemetry, parts, &ground, swarm, now)
     }
 
     /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
@@ -552,6 +557,7 @@ impl Agent {
                     if self.missed_reports {
                         self.catch_up(now, out);
                     }
+                    self.judge_energy(now, out);
                 }
             }
             TelemetryEvent::ItemReached(item) => {

@@ -1,7 +1,8 @@
 //! Mission through all layers: agent, MAVLink bytes, simulated flight controller; and the operator's commands in
 //! each of its states in the air.
 
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Coordination, Phase, Reply, StateId};
+use wingbeat_agent::energy::Reserve;
+use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Coordination, Phase, Rejection, Reply, StateId};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{ROUTE_MAX, mbcap, mission};
@@ -18,14 +19,25 @@ fn world(seed: u64) -> World {
     world_of(mission::Config::new(VehicleId(1)).into(), &legs, seed)
 }
 
-/// One aircraft over these waypoints, metres east and north.
+/// One aircraft over these waypoints, metres east and north, with a battery that outlasts every flight.
 fn world_of(coordination: Coordination, waypoints: &[DVec2], seed: u64) -> World {
+    world_with(coordination, waypoints, seed, 100_000.0, Reserve::default())
+}
+
+fn world_with(
+    coordination: Coordination,
+    waypoints: &[DVec2],
+    seed: u64,
+    battery_mah: f64,
+    reserve: Reserve,
+) -> World {
     let frame = Frame::new(ORIGIN);
     let mut config = Config::new(coordination);
-    config.companion_loss = CompanionLoss::EndsWithIt;
+    (config.companion_loss, config.energy) = (CompanionLoss::EndsWithIt, Some(reserve));
     let agent = Agent::new(config, seed, Instant::ZERO).unwrap();
     let mut controller = ControllerConfig::new(1, ORIGIN);
     (controller.boot, controller.gps_noise_m) = (Boot::Warm, 0.3);
+    controller.battery.capacity_mah = battery_mah;
     let vehicles = vec![(agent, FlightController::new(controller, seed, Instant::ZERO))];
     let mut world =
         World::new(ORIGIN, vehicles, Channel::new(Model::Ieee80211a, Draw::PerPacket, seed, 1), 5.0);
@@ -128,4 +140,57 @@ fn an_aircraft_stopped_between_start_and_arming_does_not_take_off() {
     world.run_until(world.now() + Duration::from_secs(60));
     let figures = world.observer().aircraft()[0];
     assert!(is_down(&world) && figures.flight_time_s < 20.0 && figures.distance_m < 1.0, "{figures:?}");
+}
+
+/// Ten minutes of battery, and a mission of four kilometres out: it turns back in time and stands at home with its reserve.
+#[test]
+fn an_aircraft_whose_battery_does_not_last_returns_in_time() {
+    let out = [DVec2::ZERO, DVec2::new(0.0, 4_000.0)];
+    for coordination in [
+        Coordination::from(mission::Config::new(VehicleId(1))),
+        mbcap::Config { me: VehicleId(1), ..mbcap::Config::mbcap_e() }.into(),
+    ] {
+        let mut world = world_with(coordination, &out, 4, 3_300.0, Reserve::default());
+        fly_until(&mut world, is_down);
+        let status = world.status(0);
+        assert_eq!(status.state, StateId::Aborted);
+        let far_m = Frame::new(ORIGIN).to_local(world.truth(0).position).truncate().length();
+        assert!(far_m < 5.0, "{far_m} m from home");
+        let percent = status.measured.battery.unwrap().remaining_percent.unwrap();
+        assert!((20..60).contains(&percent), "{percent} %");
+        assert!(world.log().iter().any(|l| l.entry.text.starts_with("battery: ")), "{:?}", world.log());
+    }
+}
+
+/// Held by the operator and forgotten.
+#[test]
+fn an_aircraft_that_holds_returns_before_its_battery_is_empty() {
+    let legs = [DVec2::ZERO, DVec2::new(0.0, 100.0)];
+    let mission = mission::Config::new(VehicleId(1)).into();
+    let mut world = world_with(mission, &legs, 4, 1_500.0, Reserve::default());
+    fly_until(&mut world, |w| w.status(0).state == StateId::Flying);
+    assert_eq!(world.command(0, "hold", Command::Hold), Reply::Accepted);
+    while !is_down(&world) {
+        world.run_until(world.now() + Duration::from_secs(1));
+        assert!(world.now() < Instant::from_secs(1_000), "{:?}", world.log());
+    }
+    let percent = world.status(0).measured.battery.unwrap().remaining_percent.unwrap();
+    assert!((15..40).contains(&percent), "{percent} %");
+}
+
+#[test]
+fn a_mission_that_is_longer_than_the_battery_lasts_is_refused_on_the_ground() {
+    let out = [DVec2::ZERO, DVec2::new(0.0, 4_000.0)];
+    let mission: Coordination = mission::Config::new(VehicleId(1)).into();
+    for (endurance_s, refused) in [(500, true), (700, false)] {
+        let reserve = Reserve { endurance: Some(Duration::from_secs(endurance_s)), ..Reserve::default() };
+        let mut world = world_with(mission.clone(), &out, 4, 10_000.0, reserve);
+        world.run_until(Instant::from_secs(12));
+        match world.command(0, "setup", Command::Setup) {
+            Reply::Refused(Rejection::Check { name: "battery", detail }) => {
+                assert!(refused && detail.contains("s, the flight takes"), "{detail}");
+            }
+            reply => assert!(!refused && reply == Reply::Accepted, "{reply:?}"),
+        }
+    }
 }

@@ -303,7 +303,8 @@ impl Scenario {
     pub fn agent_config(&self, index: usize) -> AgentConfig {
         let mut config = self.kind().agent_config(index);
         self.settings.apply(&mut config.coordination);
-        AgentConfig { companion_loss: CompanionLoss::EndsWithIt, ..config }
+        // The published flights had no limit on the battery.
+        AgentConfig { companion_loss: CompanionLoss::EndsWithIt, energy: None, ..config }
     }
 
     /// An aircraft's agent.

@@ -8,6 +8,7 @@
 //! and nothing is flown.
 
 mod autopilot;
+mod energy;
 mod fence;
 mod follow_me;
 mod gateway;
@@ -34,6 +35,7 @@ use wingbeat_wire::VehicleId;
 
 use self::{
     autopilot::Autopilot,
+    energy::Energy,
     fence::Fence,
     gateway::Gateway,
     guard::Guard,
@@ -129,6 +131,8 @@ struct File {
     fence: Fence,
     #[serde(default)]
     preflight: Preflight,
+    #[serde(default)]
+    energy: Energy,
     #[serde(default)]
     guard: Guard,
     #[serde(default)]
@@ -251,6 +255,7 @@ impl File {
         let mut agent = wingbeat_agent::Config::new(coordination);
         self.autopilot.apply(&mut agent)?;
         self.preflight.apply(&mut agent);
+        self.energy.apply(&mut agent);
         self.separation.apply(&mut agent.separation);
         let name = self.name.unwrap_or_else(|| format!("uav-{:04x}", me.0 & 0xffff));
         if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {

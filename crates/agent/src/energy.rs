@@ -1,0 +1,281 @@
+//! Energy: how long the battery still carries the aircraft, how long the way home takes, and when it must go.
+//!
+//! Time is reckoned from what this flight has consumed so far, in per cent of the charge that the autopilot estimates
+//! (`SYS_STATUS.battery_remaining`, <https://mavlink.io/en/messages/common.html#SYS_STATUS>). Where it estimates none,
+//! nothing is judged here, and the autopilot's own failsafe by voltage is what is left.
+
+use wingbeat_autopilot::Telemetry;
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
+use wingbeat_protocol::{Command, ConfigError, Phase, Severity, View, text};
+use wingbeat_wire::Point;
+
+use crate::{Agent, Outputs};
+
+/// What is kept of the battery, and how fast the way home is reckoned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reserve {
+    /// Charge with which the aircraft is to be on the ground, per cent.
+    pub reserve_percent: u8,
+    /// How long a full battery flies, until this flight has shown it; unknown without.
+    pub endurance: Option<Duration>,
+    /// Speed over ground of the way home and of a route that the aircraft flies from waypoint to waypoint, metres per
+    /// second.
+    pub cruise_m_s: f64,
+}
+
+impl Default for Reserve {
+    fn default() -> Self {
+        Self { reserve_percent: 20, endurance: None, cruise_m_s: 5.0 }
+    }
+}
+
+impl Reserve {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::range("reserve_percent", f64::from(self.reserve_percent), 0.0, 90.0)?;
+        let endurance_s = self.endurance.map_or(900.0, |endurance| endurance.as_secs_f64());
+        ConfigError::range("endurance_s", endurance_s, 60.0, 36_000.0)?;
+        ConfigError::speed("cruise_m_s", self.cruise_m_s)
+    }
+}
+
+/// Below this height the aircraft stands, metres: hovering low costs nothing that matters here.
+const FLIES_ABOVE_M: f64 = 1.0;
+/// Until so much is consumed its rate is not known, per cent: the autopilot reports whole ones.
+const MEASURED_FROM_PERCENT: u8 = 3;
+/// From the decision until the aircraft is under way, with the wait of RTL above home (`RTL_LOIT_TIME`, 5 s).
+const RETURN_DELAY: Duration = Duration::from_secs(10);
+/// A stop and a wait at each waypoint.
+const AT_WAYPOINT: Duration = Duration::from_secs(5);
+/// ArduCopter's usual speeds up and down (`WPNAV_SPEED_UP`, `WPNAV_SPEED_DN`, `LAND_SPEED`), metres per second.
+const CLIMB_M_S: f64 = 2.5;
+const DESCENT_M_S: f64 = 1.5;
+const LANDING_M_S: f64 = 0.5;
+/// From this height on it lands slowly (`LAND_ALT_LOW`), metres.
+const LANDS_SLOWLY_BELOW_M: f64 = 10.0;
+
+/// What this flight has consumed so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Gauge {
+    /// When it began, and with how much charge.
+    began: Option<(Instant, u8)>,
+    /// How this flight was ended to spare the battery.
+    ended_by: Option<Command>,
+}
+
+impl Gauge {
+    /// Takes what the aircraft reports of itself.
+    pub(crate) fn observe(&mut self, now: Instant, telemetry: &Telemetry) {
+        let flies = telemetry.armed && telemetry.height_m > FLIES_ABOVE_M;
+        if !telemetry.armed {
+            *self = Self::default();
+        } else if flies && self.began.is_none() {
+            self.began = remaining_percent(telemetry).map(|percent| (now, percent));
+        }
+    }
+
+    /// How long the aircraft flies until its reserve begins; none where that is unknown.
+    pub(crate) fn time_left(
+        &self,
+        now: Instant,
+        reserve: &Reserve,
+        telemetry: &Telemetry,
+    ) -> Option<Duration> {
+        let percent = remaining_percent(telemetry)?;
+        let usable = f64::from(percent.saturating_sub(reserve.reserve_percent));
+        let measured_s = self.began.and_then(|(at, began)| {
+            let consumed = began.saturating_sub(percent);
+            // One more: the last is used in part.
+            let each_s = now.since(at).as_secs_f64() / (f64::from(consumed) + 1.0);
+            (consumed >= MEASURED_FROM_PERCENT).then_some(each_s)
+        });
+        let each_s = measured_s.or(reserve.endurance.map(|endurance| endurance.as_secs_f64() / 100.0))?;
+        Some(seconds(usable * each_s))
+    }
+}
+
+fn remaining_percent(telemetry: &Telemetry) -> Option<u8> {
+    telemetry.measured.battery.as_ref()?.remaining_percent
+}
+
+fn seconds(s: f64) -> Duration {
+    Duration::from_millis((s.max(0.0) * 1e3) as u64)
+}
+
+/// How long the descent from a height above home takes.
+fn descent_s(height_m: f64) -> f64 {
+    let slow_m = height_m.clamp(0.0, LANDS_SLOWLY_BELOW_M);
+    (height_m - slow_m).max(0.0) / DESCENT_M_S + slow_m / LANDING_M_S
+}
+
+/// How long a return takes from here to standing at home; from a home that is unknown only the descent counts.
+pub(crate) fn way_home(reserve: &Reserve, telemetry: &Telemetry, view: &View) -> Duration {
+    let here = telemetry.position.zip(telemetry.disarmed_position);
+    let distance_m = here.map_or(0.0, |(here, home)| Frame::new(home).to_local(here).truncate().length());
+    let returns_at_m = view.return_height_mm.map_or(telemetry.height_m, |mm| f64::from(mm) * 1e-3);
+    let height_m = telemetry.height_m.max(returns_at_m);
+    let climb_s = (height_m - telemetry.height_m) / CLIMB_M_S;
+    RETURN_DELAY + seconds(climb_s + distance_m / reserve.cruise_m_s + descent_s(height_m))
+}
+
+/// How long the rest of a route takes, from here to standing at its end.
+pub(crate) fn rest_of_route(
+    reserve: &Reserve,
+    telemetry: &Telemetry,
+    view: &View,
+    route: &[Point],
+) -> Option<Duration> {
+    let next = view.reached.map_or(0, |reached| usize::from(reached) + 1);
+    let (rest, here) = (route.get(next..)?, telemetry.position?);
+    let frame = Frame::new(here);
+    let place = |w: &Point| {
+        let position =
+            Position { latitude_e7: w.latitude_e7, longitude_e7: w.longitude_e7, ..Position::default() };
+        (frame.to_local(position).truncate(), f64::from(w.height_mm) * 1e-3)
+    };
+    let from = (DVec2::ZERO, telemetry.height_m);
+    let (speed_m_s, wait_s) = match view.route_speed_m_s {
+        Some(speed_m_s) => (speed_m_s, 0.0),
+        None => (reserve.cruise_m_s, AT_WAYPOINT.as_secs_f64()),
+    };
+    let (mut total_s, mut last) = (0.0, from);
+    for waypoint in rest.iter().map(place) {
+        let climb_s = (waypoint.1 - last.1).abs() / DESCENT_M_S;
+        total_s += ((waypoint.0 - last.0).length() / speed_m_s).max(climb_s) + wait_s;
+        last = waypoint;
+    }
+    Some(seconds(total_s + descent_s(last.1)))
+}
+
+/// Whether the aircraft flies on, or hovers, until it is told to end: a pilot ends his own flight.
+fn goes_on(telemetry: &Telemetry, view: &View) -> bool {
+    telemetry.armed
+        && !view.is_piloted
+        && match view.phase {
+            Phase::Preparing | Phase::Ready | Phase::Moving | Phase::Waiting => true,
+            Phase::Aborted => holds(telemetry),
+            Phase::Start | Phase::Ending | Phase::Finished => false,
+        }
+}
+
+fn holds(telemetry: &Telemetry) -> bool {
+    telemetry.mode() == Some(Mode::Brake)
+}
+
+impl Agent {
+    /// How long the flight can last and how long the rest of it takes, where both are known.
+    pub(crate) fn flight_against_battery(&self, now: Instant) -> Option<(Duration, Duration)> {
+        let (reserve, view) = (self.config.energy.as_ref()?, self.protocol.view());
+        let left = self.gauge.time_left(now, reserve, &self.telemetry)?;
+        let route = self.protocol.route();
+        let needed = rest_of_route(reserve, &self.telemetry, &view, route)?;
+        (!view.is_piloted && !route.is_empty()).then_some((left, needed))
+    }
+
+    /// Ends the flight while the battery still carries the aircraft home: *Return*, and where that does not bring it down,
+    /// *Land*.
+    pub(crate) fn judge_energy(&mut self, now: Instant, out: &mut Outputs) {
+        let Some(reserve) = self.config.energy else { return };
+        self.gauge.observe(now, &self.telemetry);
+        let view = self.protocol.view();
+        if !self.authority.is_ours() || !goes_on(&self.telemetry, &view) {
+            return;
+        }
+        let Some(left) = self.gauge.time_left(now, &reserve, &self.telemetry) else { return };
+        let (home, down) =
+            (way_home(&reserve, &self.telemetry, &view), seconds(descent_s(self.telemetry.height_m)));
+        let command = match self.gauge.ended_by {
+            None if left <= home => Command::Return,
+            Some(Command::Return) if left <= RETURN_DELAY + down && holds(&self.telemetry) => Command::Land,
+            None | Some(_) => return,
+        };
+        // Where a return is not permitted it lands.
+        let command = if self.protocol.permits(command).is_ok() { command } else { Command::Land };
+        if self.protocol.permits(command).is_err() {
+            return;
+        }
+        self.gauge.ended_by = Some(command);
+        let (left_s, home_s, percent) = (left.as_secs(), home.as_secs(), reserve.reserve_percent);
+        out.log(
+            Severity::Warning,
+            text!("battery: {left_s} s until {percent} % are left, {home_s} s to home: {command}"),
+        );
+        self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wingbeat_autopilot::telemetry::Battery;
+
+    fn telemetry(percent: Option<u8>, height_m: f64) -> Telemetry {
+        let mut telemetry = Telemetry { armed: true, height_m, ..Telemetry::default() };
+        telemetry.measured.battery = Some(Battery {
+            voltage_v: 15.0,
+            current_a: None,
+            remaining_percent: percent,
+            cells_v: heapless::Vec::new(),
+            consumed_mah: None,
+        });
+        telemetry
+    }
+
+    fn rounded_s(time: Duration) -> i64 {
+        time.as_secs_f64().round() as i64
+    }
+
+    #[test]
+    fn time_left_is_of_this_flight_and_unknown_before_it_has_consumed_something() {
+        let reserve = Reserve::default();
+        let mut gauge = Gauge::default();
+        let left = |gauge: &mut Gauge, s, percent, reserve: &Reserve| {
+            let telemetry = telemetry(percent, 20.0);
+            gauge.observe(Instant::from_secs(s), &telemetry);
+            gauge.time_left(Instant::from_secs(s), reserve, &telemetry).map(|left| left.as_secs())
+        };
+        assert_eq!(left(&mut gauge, 10, Some(100), &reserve), None);
+        assert_eq!(left(&mut gauge, 40, Some(98), &reserve), None, "too little to tell");
+        // 100 s for up to five per cent, and 76 to the reserve.
+        assert_eq!(left(&mut gauge, 110, Some(96), &reserve), Some(1520));
+        assert_eq!(left(&mut gauge, 110, Some(15), &reserve), Some(0), "in the reserve");
+        assert_eq!(left(&mut gauge, 110, None, &reserve), None, "not estimated");
+        let known = Reserve { endurance: Some(Duration::from_secs(1_000)), ..reserve };
+        assert_eq!(left(&mut Gauge::default(), 10, Some(70), &known), Some(500));
+    }
+
+    #[test]
+    fn the_way_home_climbs_flies_and_comes_down() {
+        let view = View::alone(wingbeat_protocol::StateId::Flying, Phase::Moving);
+        let mut t = telemetry(Some(50), 25.0);
+        // 10 s, 15 m at 1.5 m/s, 10 m at 0.5 m/s.
+        assert_eq!(rounded_s(way_home(&Reserve::default(), &t, &view)), 40);
+        let home = Position::from_degrees(39.4824, -0.3464, 10.0).unwrap();
+        (t.disarmed_position, t.position) =
+            (Some(home), Some(Frame::new(home).to_position(wingbeat_geo::DVec3::new(300.0, 400.0, 0.0))));
+        assert_eq!(rounded_s(way_home(&Reserve::default(), &t, &view)), 140, "500 m at 5 m/s");
+        let higher = View { return_height_mm: Some(40_000), ..view };
+        assert_eq!(rounded_s(way_home(&Reserve::default(), &t, &higher)), 156, "15 m up, and down again");
+    }
+
+    #[test]
+    fn the_rest_of_a_route_begins_where_it_was_reached() {
+        let view = View::alone(wingbeat_protocol::StateId::Flying, Phase::Moving);
+        let home = Position::from_degrees(39.4824, -0.3464, 10.0).unwrap();
+        let mut t = telemetry(Some(50), 10.0);
+        t.position = Some(home);
+        let frame = Frame::new(home);
+        let waypoint = |north_m: f64| {
+            let p = frame.to_position(wingbeat_geo::DVec3::new(0.0, north_m, 0.0));
+            Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm: 10_000 }
+        };
+        let route = [waypoint(0.0), waypoint(500.0), waypoint(0.0)];
+        let rest = |view: &View| rest_of_route(&Reserve::default(), &t, view, &route).map(rounded_s);
+        // Three stops, 1000 m at 5 m/s, 10 m at 0.5 m/s.
+        assert_eq!(rest(&view), Some(235));
+        assert_eq!(rest(&View { reached: Some(1), ..view }), Some(25), "it is there already");
+        assert_eq!(rest(&View { reached: Some(2), ..view }), Some(20));
+        let fast = View { route_speed_m_s: Some(10.0), ..view };
+        assert_eq!(rest(&fast), Some(120), "in AUTO it stops nowhere");
+    }
+}
