@@ -293,9 +293,10 @@ impl Agent {
             Input::Lease(held) => self.is_leased = held,
             Input::TakenBefore { by } => self.disengage(now, text!("{by}"), out),
         }
-        // A console that is lost in flight must not end it: the autopilot's failsafe may wait for these heartbeats.
-        let outlives_lease = self.console.is_sent() && self.telemetry.armed;
-        self.console.lease(now, self.is_leased || outlives_lease);
+        // A console that is lost after the setup must not end the flight: the autopilot's failsafe waits for these
+        // heartbeats once it has received one.
+        let outlives_lease = || self.console.is_sent() && self.is_at_stake();
+        self.console.lease(now, self.is_leased || outlives_lease());
         // Datagrams from eighty others five times a second change nothing here, except by an order, or a state, which is
         // logged.
         let is_datagram = matches!(input, Input::Datagram(_));

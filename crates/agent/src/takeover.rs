@@ -206,7 +206,7 @@ impl Agent {
     }
 
     /// Whether the aircraft is ours to lose: it flies, is about to, or was set up to.
-    fn is_at_stake(&self) -> bool {
+    pub(crate) fn is_at_stake(&self) -> bool {
         let is_set_up = match self.protocol.view().phase {
             Phase::Preparing | Phase::Ready | Phase::Moving | Phase::Waiting | Phase::Ending => true,
             Phase::Start | Phase::Finished | Phase::Aborted => false,

@@ -577,6 +577,10 @@ impl World {
     pub fn mission(&mut self, vehicle: usize, points: &[Point]) -> Reply {
         self.answered(vehicle, Input::Mission(points))
     }
+    /// A console takes the lease of one aircraft (true), or none holds it any more.
+    pub fn lease(&mut self, vehicle: usize, is_held: bool) {
+        self.agent(vehicle, Input::Lease(is_held));
+    }
     fn answered(&mut self, vehicle: usize, input: Input<'_>) -> Reply {
         if self.vehicles[vehicle].companion != Companion::Lives {
             let why = Text::try_from("its companion is dead").unwrap_or_default();

@@ -7,6 +7,7 @@ use wingbeat_protocol::muscop;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::flight_controller::{Config as ControllerConfig, FlightController, Parameter};
+use wingbeat_sim::motion::Profile;
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
 
@@ -18,6 +19,7 @@ pub(crate) struct Row<'a> {
     /// Between neighbours in flight and on the ground.
     pub(crate) distance_m: f64,
     pub(crate) ground_m: f64,
+    pub(crate) profile: Profile,
     pub(crate) parameters: &'a [(Parameter, f32)],
     /// Metres east and north of where the middle stands, at 15 m.
     pub(crate) mission_m: &'a [(f64, f64)],
@@ -35,6 +37,7 @@ impl Default for Row<'_> {
             count: 3,
             distance_m: 20.0,
             ground_m: 10.0,
+            profile: Profile::Copter357,
             parameters: &[],
             mission_m: &[(0.0, 0.0), (0.0, 100.0)],
             seed: 0,
@@ -48,7 +51,7 @@ impl Row<'_> {
     /// Flies until `done`, and so much longer.
     pub(crate) fn fly(&self, done: impl Fn(&World) -> bool, longer: Duration) -> World {
         let mut world = self.world();
-        operate(&mut world, self.count, done);
+        operate(&mut world, self.count, |world| done(world));
         world.run_until(world.now() + longer);
         world
     }
@@ -66,6 +69,7 @@ impl Row<'_> {
             let agent = Agent::new(config, seed, Instant::ZERO).unwrap();
             let home = at((i as f64 - (self.count / 2) as f64) * self.ground_m, 0.0);
             let mut controller = ControllerConfig::new(i as u8 + 1, home);
+            controller.profile = self.profile;
             controller.parameters.extend(self.parameters);
             (agent, FlightController::new(controller, seed, Instant::ZERO))
         });
@@ -90,7 +94,7 @@ impl Row<'_> {
 ///
 /// # Panics
 /// When that takes 200 s.
-fn operate(world: &mut World, count: usize, done: impl Fn(&World) -> bool) {
+pub(crate) fn operate(world: &mut World, count: usize, mut done: impl FnMut(&mut World) -> bool) {
     let mut set_up = vec![false; count];
     while !done(world) {
         world.run_until(world.now() + Duration::from_millis(200));
