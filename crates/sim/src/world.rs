@@ -16,7 +16,7 @@ use wingbeat_agent::{
 use wingbeat_autopilot::codec::Decoder;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::Point;
+use wingbeat_wire::{Point, VehicleId};
 
 use crate::channel::{Channel, Counters, Delivery, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
@@ -111,7 +111,7 @@ pub struct Sent {
 }
 
 /// An agent's protocol came to another state, or to another waypoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Simulated time.
     pub at: Instant,
@@ -123,6 +123,8 @@ pub struct Change {
     pub reached: Option<u16>,
     /// True position of the aircraft, not its estimate.
     pub position: Position,
+    /// The members that it did not wait for then.
+    pub given_up: Vec<VehicleId>,
 }
 
 /// The world.
@@ -485,7 +487,9 @@ impl World {
                 vehicle.stage = stage;
                 let Stage { state, reached } = stage;
                 let position = vehicle.controller.truth().position;
-                changes.push(Change { at: now, vehicle: i, state, reached, position });
+                let absentees = vehicle.agent.absentees();
+                let given_up = absentees.iter().filter(|a| !a.is_waited_for).map(|a| a.id).collect();
+                changes.push(Change { at: now, vehicle: i, state, reached, position, given_up });
             }
         }
         if !out.autopilot.is_empty() {

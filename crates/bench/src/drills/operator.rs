@@ -18,12 +18,17 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 /// per metre, 60 s of hold, and the rest of a mission of some 200 m. Five aircraft,
 const CALM_BOUND: Duration = Duration::from_secs(480);
 
-/// and for every other one: where all land one after the other from 25 m at 0.5 m/s, and the way there.
-const CALM_BOUND_EACH: Duration = Duration::from_secs(65);
+/// and for every other one: where all land one after the other from 25 m, 30 s at 1.5 and 0.5 m/s, the 17 s until the
+/// next one knows and has set off and braked,
+const CALM_BOUND_EACH: Duration = Duration::from_secs(47);
+
+/// and, for each aircraft of the swarm, its part of the mean way in from a row 50 m apart: 10 m at 5 m/s.
+const CALM_BOUND_WAY: Duration = Duration::from_secs(2);
 
 /// From the end of what goes wrong to all of so many aircraft on the ground without the operator.
 pub(super) fn calm_bound(aircraft: usize) -> Duration {
-    (5..aircraft).fold(CALM_BOUND, |bound, _| bound + CALM_BOUND_EACH)
+    let way = (0..aircraft).fold(Duration::ZERO, |way, _| way + CALM_BOUND_WAY);
+    (5..aircraft).fold(CALM_BOUND, |bound, _| bound + CALM_BOUND_EACH + way)
 }
 
 pub(super) struct Operator {

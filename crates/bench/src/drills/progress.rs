@@ -3,6 +3,7 @@
 use wingbeat_agent::StateId;
 use wingbeat_geo::{Instant, Position};
 use wingbeat_sim::world::Change;
+use wingbeat_wire::VehicleId;
 
 /// How far an aircraft has come, in the order of a flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +72,7 @@ impl Stage {
 }
 
 /// What an aircraft did between two steps of a drill.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Passed {
     pub(super) vehicle: usize,
     pub(super) at: Instant,
@@ -79,14 +80,14 @@ pub(super) struct Passed {
 }
 
 /// What a rule may want to judge.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Milestone {
     /// It entered a stage.
     Entered(Stage),
     /// The waypoint that it reports to have reached, and its true position then.
     Reached { waypoint: u16, position: Position },
-    /// It is on the leg behind a waypoint.
-    Left { waypoint: u16 },
+    /// It is on the leg behind a waypoint, and did not wait for these members.
+    Left { waypoint: u16, given_up: Vec<VehicleId> },
 }
 
 /// The progress of every aircraft.
@@ -144,7 +145,7 @@ impl Progress {
                 pass(Milestone::Reached { waypoint, position: change.position });
             }
             if m % 2 == 1 {
-                pass(Milestone::Left { waypoint });
+                pass(Milestone::Left { waypoint, given_up: change.given_up.clone() });
             }
         }
         passed

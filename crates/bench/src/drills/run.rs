@@ -8,7 +8,7 @@ use wingbeat_sim::world::Logged;
 
 use super::faults::Faults;
 use super::forged::ForgedSender;
-use super::operator::Operator;
+use super::operator::{Operator, calm_bound};
 use super::pilot::Pilot;
 use super::rules::Rules;
 use super::script::Script;
@@ -23,8 +23,13 @@ pub(super) const LAND_BOUND: Duration = Duration::from_secs(120);
 const REST: Duration = Duration::from_secs(60);
 /// The rules are judged once more so long after the end.
 const AFTER_REST: Duration = Duration::from_secs(2);
-/// Virtual time after which something is wrong with the drill itself.
-pub(super) const TIME_LIMIT: Duration = Duration::from_secs(1_800);
+/// A flight takes no longer than this until the last that goes wrong.
+const FLIGHT_LIMIT: Duration = Duration::from_secs(1_320);
+
+/// Virtual time after which something is wrong with the drill itself: 1800 s with five aircraft.
+pub(super) fn time_limit(aircraft: usize) -> Duration {
+    FLIGHT_LIMIT + calm_bound(aircraft)
+}
 
 /// Everything that moves in a drill.
 pub(super) struct Run {
@@ -163,7 +168,7 @@ impl Run {
         if self.operator.gave_up_at().is_some_and(|at| now > at + LAND_BOUND) {
             return Some(End::NotLanded);
         }
-        (now >= Instant::ZERO + TIME_LIMIT).then_some(End::TimeLimit)
+        (now >= Instant::ZERO + time_limit(self.sky.size())).then_some(End::TimeLimit)
     }
 
     /// No aircraft flies that can still land, and none will fly.

@@ -101,7 +101,9 @@ fn a_gap_on_the_serial_line_costs_no_flight() {
 
 /// Drills of larger swarms that were unsafe or stuck once: an aircraft that returned 3 m below its layer checked nothing
 /// (3.14 m); one took off before another that its predecessor had passed over (2.05 m); one landed on another that had
-/// landed where it was (3.33 m), or on a wreck (0.78, 3.86 m); one that held and one above it waited for each other.
+/// landed where it was (3.33 m), or on a wreck (0.78, 3.86 m); one that held and one above it waited for each other; one
+/// flew to its slot through another that had stopped on that way (4.80, 4.66 m), landed at its landing position, where
+/// another had landed meanwhile (2.89 m), or on the home of one that returned (1.73 m).
 #[test]
 fn larger_swarms_cost_no_distance_either() {
     let drills = [
@@ -111,9 +113,25 @@ fn larger_swarms_cost_no_distance_either() {
         (Kind::Combined, 25, 9),
         (Kind::MasterKilled, 25, 12),
         (Kind::AbortAll, 34, 9),
+        (Kind::SlaveKilled, 5045, 9),
+        (Kind::MasterKilled, 5025, 12),
+        (Kind::Partition, 5044, 9),
+        (Kind::AbortOne, 5007, 12),
+        (Kind::AbortAll, 5036, 9),
     ];
     for (kind, seed, aircraft) in drills {
         let outcome = drill(kind, seed, Conditions { aircraft, ..Conditions::default() }).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
+/// Drills that were unsafe once: one whose radio had died continued alone, into the leg of the others (4.87 m); one left a
+/// waypoint before another that it received (1025), because its leader had only just received that again; another that it
+/// had lost was received again 9 ms after it had left (3079), which is no fault.
+#[test]
+fn a_lost_member_that_continues_or_is_received_again_costs_nothing() {
+    for (kind, seed) in [(Kind::Combined, 3143), (Kind::Partition, 1025), (Kind::Combined, 3079)] {
+        let outcome = drill(kind, seed, calm(1)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
 }

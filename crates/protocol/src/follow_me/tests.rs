@@ -161,8 +161,11 @@ impl Rig {
                 craft.at.z = craft.at.z.max(0.0);
                 craft.armed = craft.at.z > 0.0 || self.leader_m_s.z > 0.0;
             }
-            let telemetry = craft.telemetry(&self.frame);
+            let (telemetry, order) = (craft.telemetry(&self.frame), craft.order);
             self.feed(i, Input::Telemetry(telemetry));
+            if order == Some(Order::Hold) {
+                self.feed(i, Input::Done(Order::Hold));
+            }
             self.feed(i, Input::Wake);
         }
     }

@@ -5,18 +5,15 @@
 //! another member that follows it. The leader withdraws a command where a member that was lost is received again from
 //! farther behind. On a leg an aircraft holds behind one that is too near ahead.
 
-use wingbeat_geo::{Duration, Instant};
+use wingbeat_geo::Instant;
 use wingbeat_wire::{Message, Refused};
 
 use super::State;
-use crate::swarm::clearance::PathStatus;
+use crate::swarm::clearance::{Approach, PathStatus};
 use crate::swarm::slot_set::SlotSet;
 use crate::swarm::timer::{Timer, TimerSet};
 use crate::swarm::{self, Abort, Host, MemberChange, Reason, Transition, Trigger, Urgency};
 use crate::{Actions, Command, Input, StateId, Text, text};
-
-/// An aircraft that holds behind another does so for at least this long.
-const HOLD_LEAST: Duration = Duration::from_secs(1);
 
 /// States of the flight (thesis figure 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +186,10 @@ impl Barrier {
             return Some(swarm.failure(now, Reason::LeftBehind));
         }
         if !is_last {
-            let is_released = self.commanded == Some(waypoint + 1);
+            // Its leader may have lost one that this aircraft receives, and learns of it next.
+            let waits =
+                !members_behind(swarm, waypoint).is_empty() && !swarm.timers().is_due(Timer::Yield, now);
+            let is_released = self.commanded == Some(waypoint + 1) && !waits;
             return if is_released { self.next_leg(swarm, now, waypoint) } else { None };
         }
         if !leader_lands || !swarm.may_leave_to_land(now) {
@@ -374,29 +374,17 @@ impl Host for Barrier {
         input: &Input<'_>,
         out: &mut Actions,
     ) -> Option<Urgency> {
-        // Not with each message: a large swarm receives many. One that holds ahead is not waited for.
-        let acts = match input {
-            Input::Message { message, .. } => {
-                matches!(message, Message::Holding { .. }) || swarm.timers().is_due(Timer::Broadcast, now)
-            }
-            Input::Wake
-            | Input::Telemetry(_)
-            | Input::Operator(_)
-            | Input::Reached(_)
-            | Input::Done(_)
-            | Input::Failed(_)
-            | Input::TakenOver(_) => true,
-        };
-        if !acts {
+        if !swarm.checks_path(now, input) {
             return None;
         }
         match swarm.state() {
             State::Flying(BarrierState::WaypointReached { waypoint }) => {
                 self.limit_wait(swarm, now, waypoint)
             }
-            State::Flying(BarrierState::MovingToWaypoint { .. }) | State::MovingToLand => {
-                keep_distance(swarm, now, out)
+            State::Flying(BarrierState::MovingToWaypoint { .. }) => {
+                swarm.keep_distance(now, Approach::Waypoint, out)
             }
+            State::MovingToLand => swarm.keep_distance(now, Approach::Landing, out),
             State::Start
             | State::Setup
             | State::ReadyToFly
@@ -507,23 +495,4 @@ fn check_legs(swarm: &mut Swarm, now: Instant, waypoint: u16) {
         let ends_at = swarm.config().patience_after(now);
         swarm.timers_mut().set(Timer::Blocked, ends_at);
     }
-}
-
-/// Holds behind a member that is too near ahead on the leg, and continues once it no longer is.
-fn keep_distance(swarm: &mut Swarm, now: Instant, out: &mut Actions) -> Option<Urgency> {
-    let target = swarm.target()?;
-    let (holds, to_land) = (swarm.holds_leg(), swarm.state() == State::MovingToLand);
-    let is_near = swarm.clearance().closes_up(now, target, holds, to_land);
-    if is_near && !holds {
-        swarm.hold_leg(now, out);
-        let ends_at = swarm.config().patience_after(now);
-        swarm.timers_mut().set(Timer::Yield, ends_at);
-        // Those behind hold on this message, not when they notice that this aircraft slows down.
-        return Some(Urgency::Immediate);
-    }
-    if !is_near && swarm.may_resume_leg(now, HOLD_LEAST) {
-        swarm.timers_mut().stop(Timer::Yield);
-        swarm.resume_leg(now, out);
-    }
-    None
 }

@@ -6,7 +6,7 @@ use wingbeat_wire::Message;
 
 use super::setup::call_number;
 use super::timer::Timer;
-use super::{Host, State, Swarm};
+use super::{Abort, Host, State, Swarm};
 use crate::{Action, Actions, Input, push};
 
 /// How soon the messages of the present state are broadcast.
@@ -62,7 +62,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.push_message(message, out);
         } else if let Some(message) = second {
             self.push_message(message, out);
-        } else if self.is_landing() && self.state != State::Finished {
+        } else if self.is_landing() && self.state != State::Finished
+            || matches!(self.state, State::Aborted(Abort::LandAside { .. }))
+        {
             // Others fly behind it to their landing positions, or wait until it is down: then it reports none.
             if let Some(message) = self.position_report(now) {
                 self.push_message(message, out);

@@ -150,6 +150,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             urgency = self.change(host, now, transition, out).or(urgency);
             trigger = Trigger::None;
         }
+        urgency = self.act_in_take_off(now, &input, out).or(urgency);
         urgency = host.act(self, now, &input, out).or(urgency);
         self.broadcast(host, now, input, urgency, out);
         host.broadcast(self, now, out);
@@ -229,10 +230,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// An aircraft does not land on another that stands or lands below: whatever makes it land, it flies aside first.
     fn land_clear(&self, transition: Transition<F>) -> Transition<F> {
         let flies_aside = matches!(self.state, State::Aborted(Abort::LandAside { .. }));
-        // With a reason it is not where it was to land.
-        let is_off_site = transition.to == State::Landing && transition.reason.is_some();
-        let lands_in_place = is_off_site || transition.to == State::Aborted(Abort::LAND);
-        if !lands_in_place || flies_aside || !self.ownship.is_armed() {
+        // With a reason it is not where it was to land; nor may be where it has flown to, because another that landed where
+        // it was may stand there by now.
+        let is_checked = transition.to == State::Landing
+            && (transition.reason.is_some() || self.state == State::MovingToLand);
+        let lands_here = is_checked || transition.to == State::Aborted(Abort::LAND);
+        if !lands_here || flies_aside || !self.ownship.is_armed() {
             return transition;
         }
         match self.clearance().site_aside() {

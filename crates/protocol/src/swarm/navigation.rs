@@ -1,12 +1,16 @@
 //! Flying to a target: whether it is reached, and holding on the way to it.
 
 use wingbeat_geo::{Duration, Frame, Instant};
-use wingbeat_wire::Point;
+use wingbeat_wire::{Message, Point};
 
+use super::clearance::Approach;
 use super::plan::position;
 use super::timer::Timer;
-use super::{State, Swarm, TakeOffPhase};
-use crate::{Action, Actions, Order, push};
+use super::{State, Swarm, TakeOffPhase, Urgency};
+use crate::{Action, Actions, Input, Order, push};
+
+/// An aircraft that holds behind another does so for at least this long.
+const HOLD_LEAST: Duration = Duration::from_secs(1);
 
 /// The target of the present state, and how far this aircraft is with it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,8 +100,47 @@ impl<F: Copy + PartialEq> Swarm<F> {
         push(out, Action::Order(Order::FlyTo(target)));
     }
 
+    /// Whether an input is an occasion to check what is ahead. Not each message: a large swarm receives many. One that
+    /// holds ahead is not waited for.
+    pub(crate) fn checks_path(&self, now: Instant, input: &Input<'_>) -> bool {
+        match input {
+            Input::Message { message, .. } => {
+                matches!(message, Message::Holding { .. }) || self.timers.is_due(Timer::Broadcast, now)
+            }
+            Input::Wake
+            | Input::Telemetry(_)
+            | Input::Operator(_)
+            | Input::Reached(_)
+            | Input::Done(_)
+            | Input::Failed(_)
+            | Input::TakenOver(_) => true,
+        }
+    }
+
+    /// Holds behind a member that is too near ahead on the path, and continues once it no longer is.
+    pub(crate) fn keep_distance(
+        &mut self,
+        now: Instant,
+        approach: Approach,
+        out: &mut Actions,
+    ) -> Option<Urgency> {
+        let (target, holds) = (self.navigation.target?, self.holds_leg());
+        let is_near = self.clearance().closes_up(now, target, holds, approach);
+        if is_near && !holds {
+            self.hold_leg(now, out);
+            self.timers.set(Timer::Yield, self.config.patience_after(now));
+            // Those behind hold on this message, not when they notice that this aircraft slows down.
+            return Some(Urgency::Immediate);
+        }
+        if !is_near && self.may_resume_leg(now, HOLD_LEAST) {
+            self.timers.stop(Timer::Yield);
+            self.resume_leg(now, out);
+        }
+        None
+    }
+
     /// Holds on the leg. On the way to land it ends with landing there, and not with the deadline of the leg.
-    pub(crate) fn hold_leg(&mut self, now: Instant, out: &mut Actions) {
+    fn hold_leg(&mut self, now: Instant, out: &mut Actions) {
         self.navigation.hold = Some(LegHold { since: now, is_confirmed: false });
         if self.state == State::MovingToLand {
             self.timers.stop(Timer::Leg);
@@ -111,13 +154,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// Whether it has held on its leg for at least so long, and stands.
-    pub(crate) fn may_resume_leg(&self, now: Instant, least: Duration) -> bool {
+    fn may_resume_leg(&self, now: Instant, least: Duration) -> bool {
         let has_held = |hold: LegHold| hold.is_confirmed && now.since(hold.since) >= least;
         self.navigation.hold.is_some_and(has_held) && self.ownship.is_standing()
     }
 
     /// Continues the leg.
-    pub(crate) fn resume_leg(&mut self, now: Instant, out: &mut Actions) {
+    fn resume_leg(&mut self, now: Instant, out: &mut Actions) {
         self.navigation.hold = None;
         self.fly_to(now, self.navigation.target, out);
     }

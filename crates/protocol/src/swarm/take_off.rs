@@ -5,10 +5,11 @@
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Message, Refused};
 
+use super::clearance::Approach;
 use super::slot_set::SlotSet;
 use super::timer::Timer;
-use super::{Abort, Manner, Reason, State, Swarm, TakeOffPhase, Transition};
-use crate::{Action, Actions, Order, Text, push, text};
+use super::{Abort, Manner, Reason, State, Swarm, TakeOffPhase, Transition, Urgency};
+use crate::{Action, Actions, Input, Order, Text, push, text};
 
 /// A climb to the first height takes no longer.
 const CLIMB_MOST: Duration = Duration::from_secs(60);
@@ -26,6 +27,8 @@ pub(crate) struct TakeOff {
     confirmed: SlotSet,
     /// The master reported that all take off together.
     is_simultaneous: bool,
+    /// Whether the last message called the next; the one after it reports the position.
+    has_called_next: bool,
     /// How far it had come when it last advanced; before the start, whether a member is missing.
     progress: (SlotSet, SlotSet),
     progressed_at: Instant,
@@ -38,6 +41,11 @@ impl TakeOff {
 
     pub(crate) fn is_in_slot(&self, slot: usize) -> bool {
         self.in_slot.contains(slot)
+    }
+
+    /// Whether a member reported that it has climbed clear of where it took off.
+    pub(crate) fn has_made_room(&self, slot: usize) -> bool {
+        self.made_room.contains(slot)
     }
 
     /// The members that reported that they hover in their slots.
@@ -73,7 +81,11 @@ impl TakeOff {
         self.in_slot |= present;
     }
 
-    fn report_in_slot(&mut self, slot: usize) {
+    pub(super) fn report_climbed(&mut self, slot: usize) {
+        self.made_room.insert(slot);
+    }
+
+    pub(super) fn report_in_slot(&mut self, slot: usize) {
         self.in_slot.insert(slot);
         self.made_room.insert(slot);
     }
@@ -93,9 +105,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 }
                 self.take_off.is_simultaneous = true;
             }
-            TakeOffMessage::Climbed => {
-                self.take_off.made_room.insert(slot);
-            }
+            TakeOffMessage::Climbed => self.take_off.report_climbed(slot),
             TakeOffMessage::InSlot => self.take_off.report_in_slot(slot),
             TakeOffMessage::AllInSlots => {
                 if slot != self.members.leader() {
@@ -178,10 +188,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         // One that left may have made room, and come back since.
         let (absent, clearance) = (self.members.absent(), self.clearance());
-        self.assignment
-            .predecessors()
-            .filter(|&slot| !clearance.makes_room(slot))
-            .all(|slot| !absent.contains(slot) && self.take_off.made_room.contains(slot))
+        self.assignment.predecessors().filter(|&slot| !clearance.makes_room(slot)).all(|slot| {
+            !absent.contains(slot)
+                && self.take_off.has_made_room(slot)
+                && (self.take_off.is_in_slot(slot) || clearance.leaves_room(slot))
+        })
     }
 
     pub(super) fn next_in_take_off(&self, now: Instant, phase: TakeOffPhase) -> Option<Transition<F>> {
@@ -205,6 +216,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
             Confirming if !self.is_leader() && self.timers.is_due(Timer::Silence, now) => {
                 Some(Transition::to(State::SetupFinished))
+            }
+            MovingToSlot if self.timers.is_due(Timer::Yield, now) => {
+                Some(self.failure(now, Reason::LegOccupied))
             }
             Climbing | MovingToSlot if self.timers.is_due(Timer::Leg, now) => {
                 Some(self.failure(now, Reason::TargetNotReached))
@@ -233,12 +247,28 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
+    /// On its way to its slot an aircraft holds behind one that stopped on its own way.
+    pub(super) fn act_in_take_off(
+        &mut self,
+        now: Instant,
+        input: &Input<'_>,
+        out: &mut Actions,
+    ) -> Option<Urgency> {
+        let is_under_way = self.state == State::TakingOff(TakeOffPhase::MovingToSlot);
+        if !is_under_way || !self.checks_path(now, input) {
+            return None;
+        }
+        self.keep_distance(now, Approach::Slot, out)
+    }
+
     /// What is repeated while taking off.
-    pub(super) fn take_off_message(&self, now: Instant, phase: TakeOffPhase) -> Option<Message> {
+    pub(super) fn take_off_message(&mut self, now: Instant, phase: TakeOffPhase) -> Option<Message> {
         match phase {
             TakeOffPhase::Waiting | TakeOffPhase::Climbing => self.position_report(now),
+            // In turn: those behind keep clear of where it is.
             TakeOffPhase::MovingToSlot => {
-                let next = self.assignment.successor();
+                let next = self.assignment.successor().filter(|_| !self.take_off.has_called_next);
+                self.take_off.has_called_next = next.is_some();
                 next.map(|next| Message::TakeOffNow { next }).or_else(|| self.position_report(now))
             }
             TakeOffPhase::InSlot => Some(Message::TargetReached),

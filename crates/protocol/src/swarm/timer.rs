@@ -179,9 +179,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
     fn running(&self) -> TimerSet {
         use TakeOffPhase::{Climbing, Confirming, InSlot, MovingToSlot, Waiting};
         let in_state = match self.state {
-            State::TakingOff(Climbing | MovingToSlot)
-            | State::MovingToLand
-            | State::Aborted(Abort::LandAside { .. }) => TimerSet::of(Timer::Leg),
+            State::TakingOff(MovingToSlot) => TimerSet::of(Timer::Leg).with(Timer::Yield, true),
+            State::TakingOff(Climbing) | State::MovingToLand | State::Aborted(Abort::LandAside { .. }) => {
+                TimerSet::of(Timer::Leg)
+            }
             State::TakingOff(Waiting) => TimerSet::of(Timer::Blocked),
             State::TakingOff(Confirming) => TimerSet::EMPTY.with(Timer::Silence, !self.is_leader()),
             State::ReadyToFly => TimerSet::EMPTY.with(Timer::Silence, !self.is_master()),

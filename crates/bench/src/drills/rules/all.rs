@@ -3,7 +3,7 @@
 use super::Rule;
 use crate::drills::Kind;
 use crate::drills::operator::calm_bound;
-use crate::drills::run::{End, LAND_BOUND, Run, TIME_LIMIT, completed};
+use crate::drills::run::{End, LAND_BOUND, Run, completed, time_limit};
 use wingbeat_agent::Phase;
 
 pub(super) struct Separation;
@@ -41,8 +41,9 @@ impl Rule for Time {
         "time"
     }
 
-    fn on_end(&mut self, _run: &Run, end: End) -> Option<String> {
-        (end == End::TimeLimit).then(|| format!("not over after {} s", TIME_LIMIT.as_secs()))
+    fn on_end(&mut self, run: &Run, end: End) -> Option<String> {
+        let limit = time_limit(run.sky.size());
+        (end == End::TimeLimit).then(|| format!("not over after {} s", limit.as_secs()))
     }
 }
 

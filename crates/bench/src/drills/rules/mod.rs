@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `separation` | all | no two aircraft come nearer to each other than 5 m |
 //! | `landed` | all | an aircraft that can land is on the ground within [`LAND_BOUND`] of the operator's *Land* |
-//! | `time` | all | a drill is over within [`TIME_LIMIT`] |
+//! | `time` | all | a drill is over within [`time_limit`] |
 //! | `pilot` | all | no order of ours changes a mode, or arms, after a pilot took the aircraft |
 //! | `obeyed` | all | *Hold*, *Return* and *Land* are not refused in flight, and their mode is seen within a bound |
 //! | `arrival` | MUSCOP | an aircraft that reports to be at a waypoint is there |
@@ -18,7 +18,7 @@
 //! A rule of safety holds whatever goes wrong; a rule of liveness once nothing goes wrong any more.
 //!
 //! [`LAND_BOUND`]: super::run::LAND_BOUND
-//! [`TIME_LIMIT`]: super::run::TIME_LIMIT
+//! [`time_limit`]: super::run::time_limit
 //! [`calm_bound`]: super::operator::calm_bound
 
 mod all;

@@ -32,15 +32,16 @@ impl Rule for Arrival {
     }
 }
 
+/// An aircraft waits for each member that it receives, unless its leader has long given that up.
 pub(super) struct Release {
-    /// The group of each aircraft after the last step. It left its waypoint at some time since then, so that a
-    /// member that was lost at either time may have been lost before.
-    groups: Vec<Vec<bool>>,
+    /// For which members the leader of each aircraft waited after the last step. The aircraft left its waypoint at some
+    /// time since then, so that a member that was lost at either time may have been lost before.
+    awaited: Vec<Vec<bool>>,
 }
 
 impl Release {
     pub(super) fn among(aircraft: usize) -> Self {
-        Self { groups: vec![vec![true; aircraft]; aircraft] }
+        Self { awaited: vec![vec![true; aircraft]; aircraft] }
     }
 }
 
@@ -50,12 +51,16 @@ impl Rule for Release {
     }
 
     fn on_milestone(&mut self, run: &Run, passed: &Passed) -> Option<String> {
-        let Milestone::Left { waypoint } = passed.milestone else { return None };
-        let i = passed.vehicle;
-        let given_up = given_up(run);
+        let Milestone::Left { waypoint, given_up } = &passed.milestone else { return None };
+        let (i, waypoint) = (passed.vehicle, *waypoint);
+        let of_leader = awaited_by_leader(run);
+        let is_awaited = |j: usize| {
+            let id = run.sky.script.scenario.id(j);
+            self.awaited[i][j] && of_leader[i][j] && !given_up.contains(&id)
+        };
         let is_late = |j: usize| run.sky.progress.reached(j) < Some(waypoint);
         let late: Vec<String> = (0..run.sky.count())
-            .filter(|&j| self.groups[i][j] && is_member(run, &given_up, i, j) && is_late(j))
+            .filter(|&j| is_awaited(j) && is_late(j))
             .map(|j| (j + 1).to_string())
             .collect();
         (!late.is_empty()).then(|| {
@@ -65,27 +70,24 @@ impl Rule for Release {
     }
 
     fn on_step(&mut self, run: &Run) -> Option<String> {
-        let (count, given_up) = (run.sky.count(), given_up(run));
-        let group = |i| (0..count).map(|j| is_member(run, &given_up, i, j)).collect();
-        self.groups = (0..count).map(group).collect();
+        self.awaited = awaited_by_leader(run);
         None
     }
 }
 
-/// Whether `j` belongs to the group that `i` flies with: neither `i` nor its leader has given `j` up.
-fn is_member(run: &Run, given_up: &[Vec<VehicleId>], i: usize, j: usize) -> bool {
-    let scenario = &run.sky.script.scenario;
-    let (leader, other) = (run.sky.world.agent_of(i).view().swarm.leader_id, scenario.id(j));
-    let leader = (0..run.sky.count()).find(|&l| Some(scenario.id(l)) == leader).unwrap_or(i);
-    let waits = |i: usize| !given_up[i].contains(&other);
-    waits(i) && (leader == j || waits(leader))
-}
-
-/// The members that each aircraft does not wait for.
-fn given_up(run: &Run) -> Vec<Vec<VehicleId>> {
+/// For each aircraft, which others its leader waits for now, the leader itself among them.
+fn awaited_by_leader(run: &Run) -> Vec<Vec<bool>> {
+    let (scenario, count) = (&run.sky.script.scenario, run.sky.count());
+    let given_up: Vec<Vec<VehicleId>> = (0..count)
+        .map(|i| {
+            let absentees = run.sky.world.agent_of(i).absentees();
+            absentees.iter().filter(|a| !a.is_waited_for).map(|a| a.id).collect()
+        })
+        .collect();
     let of = |i: usize| {
-        let absentees = run.sky.world.agent_of(i).absentees();
-        absentees.iter().filter(|a| !a.is_waited_for).map(|a| a.id).collect()
+        let id = run.sky.world.agent_of(i).view().swarm.leader_id;
+        let leader = (0..count).find(|&l| Some(scenario.id(l)) == id).unwrap_or(i);
+        (0..count).map(|j| leader == j || !given_up[leader].contains(&scenario.id(j))).collect()
     };
-    (0..run.sky.count()).map(of).collect()
+    (0..count).map(of).collect()
 }

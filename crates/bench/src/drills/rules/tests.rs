@@ -52,7 +52,7 @@ fn a_swarm_that_is_too_close_leaves_too_early_or_is_elsewhere_breaks_a_rule() {
     let home = run.sky.script.scenario.home(FIRST, 1);
     let position = Position { latitude_e7: home.latitude_e7 + 10_000, ..home };
     claim(Milestone::Reached { waypoint: 1, position });
-    claim(Milestone::Left { waypoint: 2 });
+    claim(Milestone::Left { waypoint: 2, given_up: vec![] });
     assert_eq!(broken(drill.rules), [vec!["separation", "arrival", "release"], vec![]]);
 }
 

@@ -4,10 +4,14 @@ use wingbeat_geo::{DVec2, DVec3, Frame};
 use wingbeat_wire::{Ending, Point};
 
 use super::super::plan;
+use super::traffic::Track;
 use super::{Clearance, PathStatus, STRAY_M};
 
 /// Distances nearer than this are the same, metres.
 const NEARER_M: f64 = 0.1;
+
+/// How many rings of sites are searched, each so far from the next as a path keeps clear.
+const SITE_RINGS: u32 = 6;
 
 impl Clearance<'_> {
     /// The own position around the leader's landing site, at the present height.
@@ -45,19 +49,40 @@ impl Clearance<'_> {
         status
     }
 
-    /// Whether no member stands there on the ground, or will.
+    /// The landing position of a member that has left its last waypoint for it. Behind a pilot it is not known: there the
+    /// formation turns, or each lands where it is.
+    pub(super) fn lands_at(&self, slot: usize) -> Option<Point> {
+        let is_known = self.landing.is_landing(slot) && !self.config.piloted_master;
+        let site = self.landing.leader_site().filter(|_| is_known)?;
+        Some(self.assignment.landing_position(slot, self.members.leader(), site, 0))
+    }
+
+    /// Whether no member stands there on the ground, or lands.
     pub(super) fn is_free(&self, site: Point) -> bool {
-        let near_m = self.config.separation_m + 1.0;
-        self.traffic.iter().all(|track| match track.departure {
-            Some((at, Ending::Landing | Ending::Down)) => self.over_ground_m(at, site) >= near_m,
-            Some((_, Ending::Holding | Ending::Returning)) | None => true,
+        let clear_m = self.clear_m();
+        self.traffic.iter().enumerate().all(|(slot, track)| {
+            let stands = match track.departure {
+                Some((at, Ending::Landing | Ending::Down)) => Some(at),
+                Some((_, Ending::Holding | Ending::Returning)) => None,
+                None => self.lands_at(slot),
+            };
+            stands.is_none_or(|at| self.over_ground_m(at, site) >= clear_m)
         })
     }
 
-    /// The same, and none that is lost may be below: it may have fallen, or its guardian has landed it.
-    fn is_free_of_lost(&self, site: Point) -> bool {
+    /// The same, none that returns has its home there, and none that is lost may be below: it may have fallen, or its
+    /// guardian has landed it.
+    fn is_free_for_long(&self, site: Point) -> bool {
         let (column, lost) = ([self.descent(site)], self.members.lost() & self.members.peers());
-        self.is_free(site) && lost.iter().all(|slot| self.is_clear(slot, &column))
+        let is_home = |track: &Track| match track.departure {
+            Some((_, Ending::Returning)) => {
+                track.home.is_some_and(|home| self.over_ground_m(home, site) < self.clear_m())
+            }
+            Some((_, Ending::Holding | Ending::Landing | Ending::Down)) | None => false,
+        };
+        self.is_free(site)
+            && !self.traffic.iter().any(is_home)
+            && lost.iter().all(|slot| self.is_clear(slot, &column))
     }
 
     /// The nearest free landing site around this aircraft with a clear path to it, where a member stands or lands
@@ -75,7 +100,7 @@ impl Clearance<'_> {
             (-DIAGONAL, DIAGONAL),
         ];
         let here = self.ownship.point()?;
-        if self.is_free_of_lost(here) {
+        if self.is_free_for_long(here) {
             return None;
         }
         let step_m = self.config.separation_m + STRAY_M;
@@ -83,20 +108,27 @@ impl Clearance<'_> {
             let out_m = f64::from(ring) * step_m;
             plan::moved(here, out_m * east, out_m * north)
         };
-        let mut sites = (1..=3).flat_map(|ring| DIRECTIONS.map(|way| (ring, way))).map(site);
-        // Where a lost one may be within reach already, the way leads no nearer to it.
+        let sites = (1..=SITE_RINGS).flat_map(|ring| DIRECTIONS.map(|way| (ring, way))).map(site);
+        // Where a lost one may be within reach already, or one that lands or returns is below, the way leads no nearer to it;
+        // and, where there is no other, nor to any: those that fly towards this aircraft hold.
         let stands = self.path(here, here);
-        let is_way_clear = |slot: usize, site: Point| {
+        let leaves = |slot: usize| self.members.lost().contains(slot) || self.traffic.ending(slot).is_some();
+        let is_way_clear = |slot: usize, site: Point, any: bool| {
             let way = self.path(here, site);
-            let near_m = match self.members.lost().contains(slot) {
+            let near_m = match any || leaves(slot) {
                 true => self.clear_m().min(self.distance_m(slot, &stands) - NEARER_M),
                 false => self.clear_m(),
             };
             self.distance_m(slot, &way) >= near_m && self.is_clear(slot, &[self.descent(site)])
         };
-        sites.find(|&site| {
-            self.is_free_of_lost(site) && self.members.peers().iter().all(|slot| is_way_clear(slot, site))
-        })
+        let is_clear = |site: Point, any: bool| {
+            self.is_free_for_long(site)
+                && self.members.peers().iter().all(|slot| is_way_clear(slot, site, any))
+        };
+        sites
+            .clone()
+            .find(|&site| is_clear(site, false))
+            .or_else(|| sites.clone().find(|&site| is_clear(site, true)))
     }
 
     /// Where the others stand, hover or land, as far as they reported: those that left this flight, and those that

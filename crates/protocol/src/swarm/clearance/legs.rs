@@ -23,10 +23,34 @@ const REPORTED_HOLDING: Duration = Duration::from_secs(1);
 /// A braking that no multicopter goes beyond by much: a member that reports that it holds may stand as soon as that.
 const HARD_BRAKING_M_S2: f64 = 5.0;
 
+/// What this aircraft is on its way to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Approach {
+    /// Its slot, after it took off.
+    Slot,
+    /// The next waypoint.
+    Waypoint,
+    /// Its landing position.
+    Landing,
+}
+
 impl Clearance<'_> {
     fn leg(&self, slot: usize, to: usize) -> Option<Path> {
         let from_m = self.assignment.slot_position_m(slot, to.checked_sub(1)?)?;
         Some(Path { from_m, to_m: self.assignment.slot_position_m(slot, to)? })
+    }
+
+    /// Whether an absent member keeps clear of a leg, wherever it may be: up to the waypoint after the last that it reported,
+    /// or, unless it reported that it leaves, waiting at any later one. It may have continued, alone or with others, but on
+    /// no leg past a position where one that it has lost may be.
+    fn is_leg_clear(&self, slot: usize, leg: Path) -> bool {
+        let from = usize::from(self.traffic.reached(slot).unwrap_or(0)) + 1;
+        let clear_m = self.clear_m();
+        let may_continue = self.traffic.ending(slot).is_none();
+        let mut later = (from..=self.assignment.last_waypoint()).filter(|_| may_continue);
+        let is_far = |at_m: DVec3| Path { from_m: at_m, to_m: at_m }.distance_m(&leg) >= clear_m;
+        self.is_clear(slot, &[leg])
+            && later.all(|waypoint| self.assignment.slot_position_m(slot, waypoint).is_some_and(is_far))
     }
 
     /// Whether the leg from `waypoint` of this aircraft, or of a member that is waited for, leads past a member that is
@@ -37,7 +61,7 @@ impl Clearance<'_> {
             && next <= self.assignment.last_waypoint()
             && (awaited | SlotSet::of(self.assignment.slot())).iter().any(|slot| {
                 self.leg(slot, next)
-                    .is_none_or(|leg| obstacles.iter().any(|slot| !self.is_clear(slot, &[leg])))
+                    .is_none_or(|leg| obstacles.iter().any(|slot| !self.is_leg_clear(slot, leg)))
             })
     }
 
@@ -56,7 +80,7 @@ impl Clearance<'_> {
         for slot in self.members.peers() {
             let track = self.traffic.track(slot);
             status = status.max(if absent.contains(slot) {
-                if self.is_clear(slot, &[own]) { PathStatus::Clear } else { PathStatus::Occupied }
+                if self.is_leg_clear(slot, own) { PathStatus::Clear } else { PathStatus::Occupied }
             } else if track.reached > Some(waypoint) {
                 let waits_on_it = self.assignment.slot_position_m(slot, next).is_none_or(near);
                 if waits_on_it { PathStatus::Blocked } else { PathStatus::Clear }
@@ -82,9 +106,27 @@ impl Clearance<'_> {
             .any(|slot| self.leg(slot, next).is_none_or(|leg| leg.distance_m(&here) < self.clear_m()))
     }
 
+    /// Whether a member is where the plan's times have it in the take-off: on the ground before its turn, or in its slot.
+    fn keeps_to_take_off(&self, slot: usize) -> bool {
+        let (is_absent, has_left) = (self.members.absent().contains(slot), self.take_off.has_made_room(slot));
+        !has_left && self.traffic.ending(slot).is_none() || self.take_off.is_in_slot(slot) && !is_absent
+    }
+
+    /// Whether a member keeps clear of this aircraft on the way to its slot: it took off later, and is received.
+    fn gives_way(&self, slot: usize) -> bool {
+        let takes_off_before = self.assignment.predecessors().any(|before| before == slot);
+        !takes_off_before && !self.members.absent().contains(slot)
+    }
+
     /// Whether a member was last known so near ahead, on our way to `target`, that this aircraft stops now to come to
     /// stand clear of it. One that flies on ahead reports that, and its position moves with it.
-    pub(crate) fn closes_up(&self, now: Instant, target: Point, is_holding: bool, to_land: bool) -> bool {
+    pub(crate) fn closes_up(
+        &self,
+        now: Instant,
+        target: Point,
+        is_holding: bool,
+        approach: Approach,
+    ) -> bool {
         let geometry = self.assignment.geometry();
         let Some(here) = self.ownship.point_at(now, geometry) else { return false };
         let path_m = geometry.offset_m(here, target);
@@ -92,22 +134,38 @@ impl Clearance<'_> {
         let path_length_m = path_m.length();
         let stop_m = self.ownship.stopping_distance_m(is_holding);
         let far_m = self.config.separation_m + STRAY_M;
-        let (clear_m, drift_m) = if to_land {
+        let (clear_m, drift_m) = match approach {
+            Approach::Slot | Approach::Waypoint => (far_m, DRIFT_M),
             // Those that land next to us are as near as the plan has them.
-            let landing_m = f64::from(self.assignment.plan().landing_distance_mm) / 1e3;
-            (far_m.min(landing_m * LANDING_SHARE), 0.0)
-        } else {
-            (far_m, DRIFT_M)
+            Approach::Landing => {
+                let landing_m = f64::from(self.assignment.plan().landing_distance_mm) / 1e3;
+                (far_m.min(landing_m * LANDING_SHARE), 0.0)
+            }
         };
         self.members.peers().iter().any(|slot| {
+            if approach == Approach::Slot && self.keeps_to_take_off(slot) {
+                return false;
+            }
+            // Otherwise two would hold for each other.
+            let (clear_m, drift_m) = match approach {
+                Approach::Slot if self.gives_way(slot) => (self.config.separation_m, 0.0),
+                Approach::Slot | Approach::Waypoint | Approach::Landing => (clear_m, drift_m),
+            };
             let track = self.traffic.track(slot);
             let (position, velocity_m_s) = match track.departure {
                 Some((_, Ending::Down)) => (None, DVec3::ZERO),
-                Some((at, Ending::Holding | Ending::Landing | Ending::Returning)) => (Some(at), DVec3::ZERO),
+                // One that flies aside to land reports where it will land, and then where it is.
+                Some((at, Ending::Landing)) => (track.position.or(Some(at)), DVec3::ZERO),
+                Some((at, Ending::Holding | Ending::Returning)) => (Some(at), DVec3::ZERO),
                 None => (track.position, track.velocity_m_s),
             };
             let Some(position) = position else { return false };
-            let offset_m = geometry.offset_m(here, position);
+            let is_fresh = now.since(track.sampled_at) < FRESH;
+            let mut offset_m = geometry.offset_m(here, position);
+            if approach == Approach::Slot && !is_fresh {
+                // Silent among aircraft at every height, it may climb to return, or sink.
+                offset_m.z = 0.0;
+            }
             let ahead_m = offset_m.dot(along);
             // Most are behind, or farther than any stop leads.
             let near_m = stop_m.max(0.0) + clear_m + drift_m;
@@ -115,7 +173,6 @@ impl Clearance<'_> {
                 return false;
             }
             // Had it begun to stop right after its last message, it would stand there.
-            let is_fresh = now.since(track.sampled_at) < FRESH;
             let its_speed_m_s = if is_fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
             let holds = track.holding_at.is_some_and(|at| now.since(at) < REPORTED_HOLDING);
             let its_braking_m_s2 = if holds { HARD_BRAKING_M_S2 } else { BRAKING_M_S2 };
@@ -177,6 +234,74 @@ mod tests {
     }
 
     #[test]
+    fn muscop_12_a_lost_member_may_wait_at_any_later_waypoint() {
+        // Lost on its first leg, which is at right angles to the row. The third leads back past where the second ends.
+        let mut airspace = Airspace::of(0);
+        for index in [1, 2] {
+            airspace.progress(index, 0, 1);
+        }
+        let (lost, slot) = (airspace.slot(2), airspace.assignment.slot());
+        let mut plan = airspace.assignment.plan().clone();
+        let _ = plan.waypoints.push(at(300.0, 200.0, 20.0));
+        let own = crate::swarm::plan::route(&airspace.config, &plan, slot).unwrap();
+        airspace.assignment.adopt(&airspace.config, 7, plan, slot, own);
+        airspace.members.received(Instant::from_secs(9), airspace.slot(1));
+        airspace.members.check_silence(Instant::from_secs(9), Duration::from_secs(5));
+        assert_eq!(airspace.members.lost(), SlotSet::of(lost));
+        let awaited = airspace.members.awaited(true);
+        assert!(!airspace.clearance().is_any_leg_blocked(0, awaited), "at right angles to the row");
+        // From 150 to 250 m east; the lost one may be at 250, and waits for none of these.
+        assert!(airspace.clearance().is_any_leg_blocked(2, awaited));
+        // One that reported that it holds has not continued.
+        airspace.members.leaves(lost);
+        airspace.traffic.report_departure(lost, at(50.0, 100.0, 20.0), Ending::Holding);
+        assert!(!airspace.clearance().is_any_leg_blocked(2, awaited));
+    }
+
+    #[test]
+    fn muscop_14_on_the_way_to_its_slot_an_aircraft_stops_for_one_that_stopped_before_it() {
+        // The last in the order of take-off, east of the two before it, flies west at 5 m/s: 2.5 m of reaction, 5 of braking.
+        let index = (0..3).find(|&i| Airspace::of(i).assignment.take_off_index() == Some(2)).unwrap();
+        let before = (0..3).find(|&i| Airspace::of(i).assignment.take_off_index() == Some(0)).unwrap();
+        let stops = |change: fn(&mut Airspace, usize), now_s: u64| {
+            let mut airspace = Airspace::of(index);
+            let (ahead, geometry) = (airspace.slot(before), airspace.assignment.geometry().clone());
+            airspace.report_own_flying(at(0.0, 0.0, 10.0), true, -DVec3::X * 5.0);
+            airspace.traffic.report(Instant::from_secs(1), ahead, at(-14.0, 0.0, 12.0), &geometry);
+            change(&mut airspace, ahead);
+            let now = Instant::from_secs(now_s);
+            airspace.clearance().closes_up(now, at(-50.0, 0.0, 20.0), false, Approach::Slot)
+        };
+        let climbed = |airspace: &mut Airspace, ahead| airspace.take_off.report_climbed(ahead);
+        assert!(stops(climbed, 2));
+        assert!(!stops(|_, _| {}, 2), "it stands until it is its turn");
+        assert!(
+            !stops(|airspace, ahead| airspace.take_off.report_in_slot(ahead), 2),
+            "the plan keeps clear of it"
+        );
+        assert!(stops(
+            |airspace, ahead| {
+                airspace.take_off.report_in_slot(ahead);
+                airspace.members.check_silence(Instant::from_secs(9), Duration::from_secs(5));
+            },
+            9
+        ));
+        // One that took off later gives way itself.
+        let mut airspace = Airspace::of(before);
+        let (later, geometry) = (airspace.slot(index), airspace.assignment.geometry().clone());
+        airspace.report_own_flying(at(0.0, 0.0, 10.0), true, -DVec3::X * 5.0);
+        airspace.take_off.report_climbed(later);
+        let closes_up = |airspace: &Airspace, now_s| {
+            let now = Instant::from_secs(now_s);
+            airspace.clearance().closes_up(now, at(-50.0, 0.0, 20.0), false, Approach::Slot)
+        };
+        airspace.traffic.report(Instant::from_secs(1), later, at(-14.0, 4.0, 14.0), &geometry);
+        assert!(!closes_up(&airspace, 2));
+        airspace.members.check_silence(Instant::from_secs(9), Duration::from_secs(5));
+        assert!(closes_up(&airspace, 9), "unless it is lost");
+    }
+
+    #[test]
     fn muscop_17_an_aircraft_stops_for_one_ahead_that_it_could_not_stop_clear_of_later() {
         // Where another is, how fast it flies north, and how it leaves. This aircraft flies north at 10 m/s, by now
         // from (0, 105), and stops within 5 m of reaction and 20 m of braking; 8 m is clear.
@@ -204,7 +329,7 @@ mod tests {
                 airspace.traffic.report_departure(ahead, at(east_m, north_m, 20.0), ending);
             }
             let now = Instant::from_secs(2);
-            let found = airspace.clearance().closes_up(now, at(0.0, 200.0, 20.0), false, false);
+            let found = airspace.clearance().closes_up(now, at(0.0, 200.0, 20.0), false, Approach::Waypoint);
             assert_eq!(found, stops, "({east_m}, {north_m}) at {speed_m_s} m/s, {departure:?}");
         }
     }

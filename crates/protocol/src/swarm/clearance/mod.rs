@@ -21,6 +21,7 @@ use super::ownship::Ownship;
 use super::path::Path;
 use super::slot_set::SlotSet;
 use super::take_off::TakeOff;
+pub(crate) use legs::Approach;
 pub(crate) use traffic::{STALE_S, Traffic};
 
 /// How far aircraft stray from their paths: satellite positions, wind and arrival.
@@ -100,6 +101,12 @@ impl<'a> Clearance<'a> {
                 return self.return_path(slot, at).map_or(0.0, |home| nearest(&home));
             }
             Some((at, Ending::Holding | Ending::Landing)) => (at, at, Point { height_mm: 0, ..at }),
+            None if self.landing.is_landing(slot) => {
+                let last = || self.assignment.slot_position(slot, self.assignment.last_waypoint());
+                let Some(at) = track.position.or_else(last) else { return 0.0 };
+                let over = Point { height_mm: at.height_mm, ..self.lands_at(slot).unwrap_or(at) };
+                (at, over, Point { height_mm: 0, ..over })
+            }
             None => {
                 let waypoint = usize::from(track.reached.unwrap_or(0));
                 let Some((here, next)) = self
@@ -138,6 +145,14 @@ impl<'a> Clearance<'a> {
     fn obstacles(&self) -> SlotSet {
         let is_down = |&slot: &usize| self.traffic.ending(slot) == Some(Ending::Down);
         (self.members.absent() & self.members.peers()) - self.members.left().iter().filter(is_down).collect()
+    }
+
+    /// Whether a member that is on its way to its slot keeps clear of the column in which this aircraft takes off,
+    /// wherever on its way it may stop.
+    pub(super) fn leaves_room(&self, slot: usize) -> bool {
+        let Some(home) = self.ownship.point() else { return false };
+        let above = Point { height_mm: self.assignment.first_height_mm(), ..home };
+        self.is_clear(slot, &[self.path(home, above)])
     }
 
     /// Whether an absent member no longer keeps this aircraft from taking off: it is down, or clear of our path
@@ -257,6 +272,37 @@ mod tests {
         let off_m = clearance.over_ground_m(site, at(1.0, 1.0, 0.0));
         assert!(off_m >= airspace.config.separation_m + 1.0, "{off_m} m");
         assert_eq!(site.height_mm, 20_000);
+    }
+
+    #[test]
+    fn muscop_30_nor_is_the_home_of_one_that_returns_a_site() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 20.0), true);
+        let (returns, other) = (airspace.slot(0), airspace.slot(2));
+        airspace.traffic.report_home(returns, at(7.0, 0.0, 0.0));
+        for (slot, how, from) in
+            [(other, Ending::Down, at(100.0, 100.0, 0.0)), (returns, Ending::Returning, at(0.0, 300.0, 60.0))]
+        {
+            airspace.members.leaves(slot);
+            airspace.traffic.report_departure(slot, from, how);
+        }
+        let site = airspace.clearance().site_aside().unwrap();
+        let clearance = airspace.clearance();
+        let off_m = clearance.over_ground_m(site, at(7.0, 0.0, 0.0));
+        assert!(off_m >= clearance.clear_m(), "{off_m} m");
+    }
+
+    #[test]
+    fn muscop_14_one_on_its_way_to_its_slot_leaves_room_for_the_next_wherever_it_stops() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 0.0), false);
+        let (before, geometry) = (airspace.slot(2), airspace.assignment.geometry().clone());
+        let mut leaves_room = |from: Point| {
+            airspace.traffic.report(Instant::from_secs(1), before, from, &geometry);
+            airspace.clearance().leaves_room(before)
+        };
+        assert!(leaves_room(at(10.0, 0.0, 5.0)));
+        assert!(!leaves_room(at(-10.0, 0.0, 5.0)), "over this aircraft");
     }
 
     #[test]

@@ -216,10 +216,10 @@ impl Clearance<'_> {
         others.all(|slot| now >= self.config.patience_after(self.received_at(slot)))
     }
 
-    /// Whether this aircraft may land where it is.
+    /// Whether this aircraft may land where it is, or aside of what stands there.
     fn may_land_here(&self, now: Instant) -> bool {
         let Some(here) = self.ownship.point() else { return true };
-        self.is_clear_to_land(now, self.descent(here)) && self.is_free(here)
+        self.is_clear_to_land(now, self.descent(here)) && (self.is_free(here) || self.site_aside().is_some())
     }
 }
 
