@@ -45,8 +45,10 @@ pub enum Rejection {
     /// A pilot, a failsafe or a ground station has the aircraft.
     #[error("not engaged: {0}")]
     Disengaged(Text),
-    /// The agent is engaged again on the ground only.
-    #[error("engaging is possible on the ground, disarmed")]
+    /// The agent is engaged again on the ground, or in flight where the pilot hands the aircraft over.
+    #[error(
+        "engaging is possible on the ground, disarmed, or in flight when the pilot has switched to GUIDED"
+    )]
     Armed,
     /// A preflight check failed.
     #[error("{name}: {detail}")]

@@ -6,7 +6,7 @@
 //!
 //! The arbiter's order is pilot, then failsafe, then swarm: a change of flight mode, or an arming, that the agent did
 //! not ask for is a pilot's takeover (or the autopilot's own failsafe). The agent then commands nothing any more until
-//! it is engaged again, on the ground, or the operator ends a failsafe's flight another way. Where the aircraft is and
+//! it is engaged again, on the ground or where the pilot hands it over, or the operator ends a failsafe's flight another way. Where the aircraft is and
 //! what it does is broadcast all the same ([`takeover`]).
 #![no_std]
 #![forbid(unsafe_code)]
@@ -410,6 +410,7 @@ impl Agent {
             phase: view.phase,
             detail: self.authority.taken_by().cloned().unwrap_or(details.line),
             engaged: self.authority.is_ours(),
+            failsafe: matches!(self.authority, Authority::Failsafe { .. }),
             flight_controller: FlightControllerStatus {
                 link: match t.frame_at {
                     None => LinkState::NeverSeen,
@@ -694,9 +695,7 @@ impl Agent {
                 self.commands.accept(id, command);
                 return Reply::Accepted;
             }
-            Command::Engage if self.telemetry.armed => {
-                return Reply::Refused(Rejection::Armed);
-            }
+            Command::Engage if self.telemetry.armed => return self.engage_in_flight(now, id, out),
             Command::Engage => {
                 self.engage(now);
                 self.commands.accept(id, command);

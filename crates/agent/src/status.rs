@@ -111,6 +111,8 @@ pub struct Status {
     pub detail: Text,
     /// False after a takeover: the agent commands nothing.
     pub engaged: bool,
+    /// The autopilot's own failsafe has the aircraft: *Hold*, *Return* and *Land* take it back.
+    pub failsafe: bool,
     /// The flight controller.
     pub flight_controller: FlightControllerStatus,
     /// Where it is, once known.

@@ -8,7 +8,7 @@ use wingbeat_autopilot::telemetry::HeartbeatChange;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, EndFlight, Input, Phase, Severity, Text, text};
 
-use crate::{Agent, Outputs};
+use crate::{Agent, CommandId, Outputs, Rejection, Reply};
 
 /// A failsafe's text and the change of mode that it announces come within this time, in either order: modes are read
 /// from heartbeats, one a second.
@@ -222,6 +222,22 @@ impl Agent {
         if self.authority.is_ours() && !self.protocol.view().is_piloted && self.is_at_stake() {
             self.disengage(now, text!("a ground station took over: {what}"), out);
         }
+    }
+
+    /// In flight the pilot hands the aircraft over by switching to GUIDED, in which he does not fly it himself. It holds
+    /// then, and the operator decides how its flight ends.
+    pub(crate) fn engage_in_flight(&mut self, now: Instant, id: CommandId, out: &mut Outputs) -> Reply {
+        let is_handed_over = matches!(self.authority, Authority::Pilot { .. })
+            && self.telemetry.mode() == Some(Mode::Guided)
+            && self.protocol.permits(Command::Hold).is_ok();
+        if !is_handed_over {
+            return Reply::Refused(Rejection::Armed);
+        }
+        self.authority = Authority::Ours;
+        self.commands.accept(id, Command::Engage);
+        out.log(Severity::Warning, text!("engaged in flight: handed over by the pilot; holds"));
+        self.protocol_input(now, Input::Operator(Command::Hold), out);
+        Reply::Accepted
     }
 
     /// Commands nothing any more.

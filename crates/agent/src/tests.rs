@@ -245,7 +245,7 @@ fn under_a_mode_that_we_did_not_request_nothing_is_commanded_and_the_position_is
     assert_eq!(bench.endings(), [Ending::Returning]);
     let refused = bench.feed(Input::Operator { id: "r", command: Command::Land });
     assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))));
-    // Engaging needs the ground.
+    // Engaging needs the ground, or the pilot's consent.
     let refused = bench.feed(Input::Operator { id: "e", command: Command::Engage });
     assert!(matches!(refused, Some(Reply::Refused(_))));
     bench.armed = false;
@@ -253,6 +253,24 @@ fn under_a_mode_that_we_did_not_request_nothing_is_commanded_and_the_position_is
     assert_eq!(bench.feed(Input::Operator { id: "f", command: Command::Engage }), Some(Reply::Accepted));
     let status = bench.agent.status(bench.now);
     assert!(status.engaged && status.state == StateId::Start && status.route_len == 2);
+}
+
+#[test]
+fn a_pilot_hands_the_aircraft_over_in_flight_by_switching_to_guided() {
+    let mut bench = Bench::climbing();
+    bench.mode = Mode::Loiter.number();
+    bench.second();
+    let engage = |bench: &mut Bench, id| bench.feed(Input::Operator { id, command: Command::Engage });
+    assert!(matches!(engage(&mut bench, "a"), Some(Reply::Refused(Rejection::Armed))));
+    bench.mode = Mode::Guided.number();
+    bench.second();
+    assert!(!bench.agent.status(bench.now).engaged, "not before the operator says so");
+    assert_eq!(engage(&mut bench, "b"), Some(Reply::Accepted));
+    assert!(bench.asked_for_mode(Mode::Brake) && bench.agent.status(bench.now).engaged, "{:?}", bench.sent);
+    bench.mode = Mode::Brake.number();
+    bench.second();
+    let land = bench.feed(Input::Operator { id: "l", command: Command::Land });
+    assert!(land == Some(Reply::Accepted) && bench.asked_for_mode(Mode::Land), "{land:?} {:?}", bench.sent);
 }
 
 #[test]

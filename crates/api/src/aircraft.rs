@@ -53,6 +53,8 @@ pub struct AircraftStatus {
     pub detail: String,
     /// False after a pilot's takeover or *Recover control*: the agent commands nothing until engaged again.
     pub engaged: bool,
+    /// The flight controller's own failsafe has the aircraft, and no pilot: *Hold*, *Return* and *Land* take it back.
+    pub failsafe: bool,
     /// The link to the flight controller and what answers there.
     pub flight_controller: FlightController,
     /// Where it is and how it moves; absent before the first position.

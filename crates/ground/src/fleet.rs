@@ -551,6 +551,7 @@ mod tests {
             },
             detail: String::new(),
             engaged: true,
+            failsafe: false,
             flight_controller: FlightController {
                 link: LinkState::Up,
                 link_fault: None,

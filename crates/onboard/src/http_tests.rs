@@ -26,6 +26,7 @@ fn aircraft(state: StateId, time_ms: u64) -> Arc<AircraftStatus> {
         phase: wingbeat_api::Phase::Start,
         detail: String::new(),
         engaged: true,
+        failsafe: false,
         flight_controller: wingbeat_api::FlightController {
             link: wingbeat_api::LinkState::NeverSeen,
             link_fault: None,

@@ -63,6 +63,7 @@ pub(crate) fn aircraft(
         phase: status.phase,
         detail: status.detail.as_str().into(),
         engaged: status.engaged,
+        failsafe: status.failsafe,
         flight_controller: flight_controller(status, daemon),
         navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
         measurements: measurements(&status.measured),

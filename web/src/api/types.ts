@@ -141,6 +141,8 @@ export interface components {
             detail: string;
             /** @description False after a pilot's takeover or *Recover control*: the agent commands nothing until engaged again. */
             engaged: boolean;
+            /** @description The flight controller's own failsafe has the aircraft, and no pilot: *Hold*, *Return* and *Land* take it back. */
+            failsafe: boolean;
             /** @description The link to the flight controller and what answers there. */
             flight_controller: components["schemas"]["FlightController"];
             gateway?: components["schemas"]["Gateway"] | null;

@@ -31,7 +31,8 @@ export function announcements(before: FleetState, after: FleetState): string[] {
     if (a.status.flight_controller.link !== b.status.flight_controller.link) {
       add(b.status.flight_controller.link === 'lost' ? 'flight controller lost' : 'flight controller back', aircraft);
     }
-    if (a.status.engaged && !b.status.engaged) add('taken over by the pilot', aircraft);
+    if (!a.status.failsafe && b.status.failsafe) add('taken over by a failsafe of its flight controller', aircraft);
+    else if (a.status.engaged && !b.status.engaged) add('taken over by the pilot', aircraft);
     if (a.status.state !== b.status.state) add(stateWords(b.status.state), aircraft);
     if (!a.status.separation?.alarmed && b.status.separation?.alarmed) add('too near to another aircraft', aircraft);
     const avoiding = avoidanceOf(b.status)?.avoiding;

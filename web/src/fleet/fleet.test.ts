@@ -180,6 +180,7 @@ describe('what a screen reader announces', () => {
   it('states and links by name, many alike in one sentence', () => {
     expect(after(aircraft(2, {}, { link: 'lost' }))).toEqual(['UAV 2: contact lost.']);
     expect(after(aircraft(1, { engaged: false }))).toEqual(['UAV 1: taken over by the pilot.']);
+    expect(after(aircraft(1, { engaged: false, failsafe: true }))).toEqual(['UAV 1: taken over by a failsafe of its flight controller.']);
     expect(after(...[1, 2, 3, 4].map((index) => flying(index)))).toEqual(['4 aircraft: Moving to waypoint.']);
     expect(after(...[1, 2, 3, 4, 5].map((index) => flying(index)))).toEqual(['All 5: Moving to waypoint.']);
   });

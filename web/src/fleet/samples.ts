@@ -14,6 +14,7 @@ export function status(index: number, change: Partial<AircraftStatus> = {}): Air
     phase: 'start',
     detail: 'waiting for Setup',
     engaged: true,
+    failsafe: false,
     flight_controller: { link: 'up', heartbeat_age_ms: 200, firmware: 'ArduCopter 3.5.7', mode: 'LOITER', armed: false, refused: [] },
     navigation: {
       position: { latitude_deg: 39.48 + index / 10_000, longitude_deg: -0.34, altitude_m: 20 },

@@ -138,6 +138,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         phase: wingbeat_api::Phase::Start,
         detail: "waiting for the operator".to_owned(),
         engaged: true,
+        failsafe: false,
         flight_controller: FlightController {
             link: LinkState::Up,
             link_fault: None,
