@@ -71,13 +71,13 @@ pub(crate) const fn is_emergency(command: Command) -> bool {
 }
 
 /// Whether a text of the autopilot announces that it acts by itself. ArduCopter 4.6 names every failsafe so, and the
-/// breach of a fence; 3.5.7 names the failsafe of the terrain, calls that of the EKF *EKF variance*, and says nothing when
-/// the transmitter is lost: that counts as the pilot's doing.
+/// breach of a fence; 3.5.7 names the failsafe of the terrain, calls that of the EKF *EKF variance* and that of the battery *Low
+/// battery*, and says nothing when the transmitter is lost: that counts as the pilot's doing.
 fn announces_failsafe(line: &str) -> bool {
     let has =
         |what: &str| line.as_bytes().windows(what.len()).any(|w| w.eq_ignore_ascii_case(what.as_bytes()));
     // That one is over is no reason for a change of mode: the pilot is back.
-    (has("failsafe") || has("ekf variance") || has("fence breach")) && !has("cleared")
+    (has("failsafe") || has("ekf variance") || has("low battery") || has("fence breach")) && !has("cleared")
 }
 
 /// Whether a failsafe may have chosen a mode, and not a pilot's switch: it brings the aircraft home, down or to a stop.

@@ -394,19 +394,22 @@ fn a_failsafe_leaves_the_operator_his_emergency_commands_and_a_pilot_does_not() 
         }));
     };
     // The text comes before the heartbeat, and after it.
-    for is_before in [true, false] {
+    let lines = ["Battery 1 low Failsafe", "Low battery", "EKF variance"];
+    for (is_before, line) in
+        [true, false].into_iter().flat_map(|is_before| lines.map(|line| (is_before, line)))
+    {
         let mut bench = Bench::climbing();
         if is_before {
-            text(&mut bench, "Battery 1 low Failsafe");
+            text(&mut bench, line);
         }
         bench.mode = Mode::Rtl.number();
         bench.second();
         if !is_before {
-            text(&mut bench, "Battery 1 low Failsafe");
+            text(&mut bench, line);
         }
-        assert!(bench.log.iter().any(|e| e.severity == Severity::Warning && e.text.contains("Battery 1")));
+        assert!(bench.log.iter().any(|e| e.severity == Severity::Warning && e.text.contains(line)));
         let status = bench.agent.status(bench.now);
-        assert!(!status.engaged && status.detail.contains("Battery 1 low Failsafe"), "{}", status.detail);
+        assert!(!status.engaged && status.detail.contains(line), "{}", status.detail);
         bench.datagrams.clear();
         bench.second();
         assert_eq!(bench.endings(), [Ending::Returning]);

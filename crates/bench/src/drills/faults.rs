@@ -126,7 +126,7 @@ impl Faults {
                     struck.restarts |= matches!(fault, Fault::DaemonRestarts { .. });
                     let is_old = sky.script.scenario.profile == Profile::Copter357;
                     struck.acts_unannounced |= matches!(fault, Fault::TextsGarbled { .. })
-                        || is_old && matches!(fault, Fault::TransmitterLost { .. } | Fault::BatteryAt { .. });
+                        || is_old && matches!(fault, Fault::TransmitterLost { .. });
                     if let Fault::EstimateDrifts { offset_m, within, .. } = fault {
                         struck.off_m = offset_m.truncate().length();
                         sky.disturb_until(ends_at + within);

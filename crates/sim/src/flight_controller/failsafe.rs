@@ -303,6 +303,9 @@ impl FlightController {
         };
         let landing = matches!(self.mode, Mode::Land);
         if !landing || reaction == Reaction::Disarm {
+            if !self.old() && reaction != Reaction::None {
+                self.send_text(MavSeverity::MAV_SEVERITY_WARNING, format_args!("Battery Failsafe"));
+            }
             self.react(reaction);
         }
     }
