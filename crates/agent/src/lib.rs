@@ -538,7 +538,9 @@ impl Agent {
         }
         match self.telemetry.on_frame(now, frame) {
             TelemetryEvent::Position => {
-                if let Some(position) = self.telemetry.position {
+                // In flight the EKF reports on without knowing where it is: to the protocol that is as no report.
+                let is_known = !self.telemetry.armed || self.telemetry.ekf_position != Some(false);
+                if let Some(position) = self.telemetry.position.filter(|_| is_known) {
                     let own = separation::Own {
                         position,
                         velocity_m_s: self.telemetry.velocity_m_s,

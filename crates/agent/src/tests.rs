@@ -29,6 +29,8 @@ struct Bench {
     mode: u32,
     armed: bool,
     height_mm: i32,
+    /// What the EKF reports of itself.
+    estimate: EkfStatusFlags,
     /// What the agent sent to the autopilot in the last step.
     sent: StdVec<MavMessage>,
     datagrams: StdVec<Datagram>,
@@ -50,6 +52,7 @@ impl Bench {
             mode: 0,
             armed: false,
             height_mm: 0,
+            estimate: EkfStatusFlags::EKF_POS_HORIZ_ABS,
             sent: StdVec::new(),
             datagrams: StdVec::new(),
             log: StdVec::new(),
@@ -82,7 +85,7 @@ impl Bench {
                 ..HEARTBEAT_DATA::default()
             }),
             MavMessage::EKF_STATUS_REPORT(EKF_STATUS_REPORT_DATA {
-                flags: EkfStatusFlags::EKF_POS_HORIZ_ABS,
+                flags: self.estimate,
                 ..Default::default()
             }),
             MavMessage::GPS_RAW_INT(GPS_RAW_INT_DATA {
@@ -291,6 +294,23 @@ fn after_a_ground_stations_command_nothing_is_commanded_before_its_frame_leaves(
     let lines = bench.log.iter().filter(|e| e.text.contains("ground station")).count();
     bench.feed(Input::GroundStation { what: "mode RTL" });
     assert_eq!(bench.log.iter().filter(|e| e.text.contains("ground station")).count(), lines, "logged once");
+}
+
+#[test]
+fn an_aircraft_in_flight_whose_ekf_has_lost_its_position_broadcasts_nothing() {
+    let mut bench = Bench::climbing();
+    for (estimate, is_heard) in [
+        (EkfStatusFlags::EKF_POS_HORIZ_ABS, true),
+        (EkfStatusFlags::EKF_CONST_POS_MODE, false),
+        (EkfStatusFlags::EKF_POS_HORIZ_ABS, true),
+    ] {
+        bench.estimate = estimate;
+        // The first second still holds what was reported before.
+        (0..2).for_each(|_| bench.second());
+        bench.datagrams.clear();
+        bench.second();
+        assert_eq!(!bench.datagrams.is_empty(), is_heard, "{estimate:?}");
+    }
 }
 
 #[test]
