@@ -186,11 +186,15 @@ impl Barrier {
             return Some(swarm.failure(now, Reason::LeftBehind));
         }
         if !is_last {
-            // Its leader may have lost one that this aircraft receives, and learns of it next.
-            let waits =
-                !members_behind(swarm, waypoint).is_empty() && !swarm.timers().is_due(Timer::Yield, now);
-            let is_released = self.commanded == Some(waypoint + 1) && !waits;
-            return if is_released { self.next_leg(swarm, now, waypoint) } else { None };
+            let is_released = self.commanded == Some(waypoint + 1);
+            // Its leader may have lost one that this aircraft receives, and learns of it next. Of one that may have
+            // arrived since it was received last, only that report is missing.
+            let still_flies = |slot| swarm.clearance().is_still_far(now, slot, usize::from(waypoint));
+            let waits = || {
+                !swarm.timers().is_due(Timer::Yield, now)
+                    && members_behind(swarm, waypoint).iter().any(still_flies)
+            };
+            return if is_released && !waits() { self.next_leg(swarm, now, waypoint) } else { None };
         }
         if !leader_lands || !swarm.may_leave_to_land(now) {
             return None;

@@ -23,6 +23,11 @@ const REPORTED_HOLDING: Duration = Duration::from_secs(1);
 /// A braking that no multicopter goes beyond by much: a member that reports that it holds may stand as soon as that.
 const HARD_BRAKING_M_S2: f64 = 5.0;
 
+/// One that is so near its position at a waypoint may report any moment that it is there, metres.
+const ARRIVED_M: f64 = 5.0;
+/// No member flies faster, metres per second.
+const SPEED_MOST_M_S: f64 = 20.0;
+
 /// What this aircraft is on its way to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Approach {
@@ -93,6 +98,15 @@ impl Clearance<'_> {
             });
         }
         status
+    }
+
+    /// Whether a member was last received so far from its position at a waypoint that it cannot be there yet.
+    pub(crate) fn is_still_far(&self, now: Instant, slot: usize, waypoint: usize) -> bool {
+        let track = self.traffic.track(slot);
+        let there = self.assignment.slot_position_m(slot, waypoint);
+        let (Some(position), Some(there)) = (track.position, there) else { return false };
+        let reach_m = ARRIVED_M + now.since(track.sampled_at).as_secs_f64() * SPEED_MOST_M_S;
+        (there - self.assignment.geometry().local(position)).length_squared() > reach_m * reach_m
     }
 
     /// Whether the leg of a member from `waypoint` leads past our position there: it waits until we report that we
