@@ -50,6 +50,9 @@ pub enum Rejection {
         "engaging is possible on the ground, disarmed, or in flight when the pilot has switched to GUIDED"
     )]
     Armed,
+    /// Whether it flies, and who flies it, is not known.
+    #[error("engaging needs a heartbeat of the flight controller: none received")]
+    Unknown,
     /// A preflight check failed.
     #[error("{name}: {detail}")]
     Check {

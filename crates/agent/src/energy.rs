@@ -45,6 +45,8 @@ const FLIES_ABOVE_M: f64 = 1.0;
 const MEASURED_FROM_PERCENT: u8 = 3;
 /// From the decision until the aircraft is under way, with the wait of RTL above home (`RTL_LOIT_TIME`, 5 s).
 const RETURN_DELAY: Duration = Duration::from_secs(10);
+/// A charge that does not last is acted upon when it has been reported for so long.
+const SURE: Duration = Duration::from_secs(3);
 /// A stop and a wait at each waypoint.
 const AT_WAYPOINT: Duration = Duration::from_secs(5);
 /// ArduCopter's usual speeds up and down (`WPNAV_SPEED_UP`, `WPNAV_SPEED_DN`, `LAND_SPEED`), metres per second.
@@ -59,8 +61,10 @@ const LANDS_SLOWLY_BELOW_M: f64 = 10.0;
 pub(crate) struct Gauge {
     /// When it began, and with how much charge.
     began: Option<(Instant, u8)>,
-    /// How this flight was ended to spare the battery.
-    ended_by: Option<Command>,
+    /// Since when the charge does not last: one report may be wrong.
+    low_since: Option<Instant>,
+    /// This flight was ended to spare the battery.
+    has_ended: bool,
 }
 
 impl Gauge {
@@ -83,6 +87,9 @@ impl Gauge {
     ) -> Option<Duration> {
         let percent = remaining_percent(telemetry)?;
         let usable = f64::from(percent.saturating_sub(reserve.reserve_percent));
+        if usable <= 0.0 {
+            return Some(Duration::ZERO);
+        }
         let measured_s = self.began.and_then(|(at, began)| {
             let consumed = began.saturating_sub(percent);
             // One more: the last is used in part.
@@ -95,7 +102,7 @@ impl Gauge {
 }
 
 fn remaining_percent(telemetry: &Telemetry) -> Option<u8> {
-    telemetry.measured.battery.as_ref()?.remaining_percent
+    telemetry.measured.battery.as_ref()?.remaining_percent.filter(|percent| *percent <= 100)
 }
 
 fn seconds(s: f64) -> Duration {
@@ -108,9 +115,10 @@ fn descent_s(height_m: f64) -> f64 {
     (height_m - slow_m).max(0.0) / DESCENT_M_S + slow_m / LANDING_M_S
 }
 
-/// How long a return takes from here to standing at home; from a home that is unknown only the descent counts.
+/// How long a return takes from here to standing at home; to a home that is unknown only the descent counts.
 pub(crate) fn way_home(reserve: &Reserve, telemetry: &Telemetry, view: &View) -> Duration {
-    let here = telemetry.position.zip(telemetry.disarmed_position);
+    // After a restart in flight it is known from the autopilot's report alone, where that comes.
+    let here = telemetry.position.zip(telemetry.disarmed_position.or(telemetry.home));
     let distance_m = here.map_or(0.0, |(here, home)| Frame::new(home).to_local(here).truncate().length());
     let returns_at_m = view.return_height_mm.map_or(telemetry.height_m, |mm| f64::from(mm) * 1e-3);
     let height_m = telemetry.height_m.max(returns_at_m);
@@ -178,27 +186,33 @@ impl Agent {
         let Some(reserve) = self.config.energy else { return };
         self.gauge.observe(now, &self.telemetry);
         let view = self.protocol.view();
-        if !self.authority.is_ours() || !goes_on(&self.telemetry, &view) {
+        if !self.authority.is_ours() || !goes_on(&self.telemetry, &view) || self.executor.ends_flight() {
             return;
         }
         let Some(left) = self.gauge.time_left(now, &reserve, &self.telemetry) else { return };
-        let (home, down) =
-            (way_home(&reserve, &self.telemetry, &view), seconds(descent_s(self.telemetry.height_m)));
-        let command = match self.gauge.ended_by {
-            None if left <= home => Command::Return,
-            Some(Command::Return) if left <= RETURN_DELAY + down && holds(&self.telemetry) => Command::Land,
-            None | Some(_) => return,
+        // Followers return at one height, with nothing to keep them apart: they land, as far apart as they fly.
+        let is_apart_on_return = view.swarm.size < 2 || view.return_height_mm.is_some();
+        let returns =
+            is_apart_on_return && !self.gauge.has_ended && self.protocol.permits(Command::Return).is_ok();
+        let down = RETURN_DELAY + seconds(descent_s(self.telemetry.height_m));
+        let (command, needed) = match returns {
+            true => (Command::Return, way_home(&reserve, &self.telemetry, &view).max(down)),
+            false => (Command::Land, down),
         };
-        // Where a return is not permitted it lands.
-        let command = if self.protocol.permits(command).is_ok() { command } else { Command::Land };
-        if self.protocol.permits(command).is_err() {
+        // After a return that was held up, only what holds still is to be ended.
+        if left > needed || self.gauge.has_ended && !holds(&self.telemetry) {
+            self.gauge.low_since = None;
             return;
         }
-        self.gauge.ended_by = Some(command);
-        let (left_s, home_s, percent) = (left.as_secs(), home.as_secs(), reserve.reserve_percent);
+        let since = *self.gauge.low_since.get_or_insert(now);
+        if now.since(since) < SURE || self.protocol.permits(command).is_err() {
+            return;
+        }
+        self.gauge.has_ended = true;
+        let (left_s, needed_s, percent) = (left.as_secs(), needed.as_secs(), reserve.reserve_percent);
         out.log(
             Severity::Warning,
-            text!("battery: {left_s} s until {percent} % are left, {home_s} s to home: {command}"),
+            text!("battery: {left_s} s until {percent} % are left, {needed_s} s to be down: {command}"),
         );
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
     }

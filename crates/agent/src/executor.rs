@@ -186,6 +186,11 @@ impl Executor {
         matches!(self.order, Some(Order::TakeOff { .. } | Order::FlyRoute { .. }))
     }
 
+    /// Whether an order is under way that brings the aircraft down.
+    pub(crate) fn ends_flight(&self) -> bool {
+        matches!(self.order, Some(Order::Return | Order::Land))
+    }
+
     /// Whether something is being done.
     pub(crate) fn is_busy(&self) -> bool {
         self.order.is_some()

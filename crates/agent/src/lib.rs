@@ -177,6 +177,8 @@ pub struct Agent {
     /// An emergency command that waits until the aircraft's state is known.
     waiting: Option<Command>,
     link_was_up: bool,
+    /// Whether the protocol has been told where the aircraft is.
+    has_reported: bool,
     /// Whether reports of reached waypoints may have been lost in a gap on the line.
     missed_reports: bool,
     /// Since when it stands at the end of its route, where such a report is missed.
@@ -233,6 +235,7 @@ impl Agent {
             announced: None,
             waiting: None,
             link_was_up: false,
+            has_reported: false,
             missed_reports: false,
             stands_since: None,
             link_up_at: now,
@@ -538,25 +541,8 @@ impl Agent {
         }
         match self.telemetry.on_frame(now, frame) {
             TelemetryEvent::Position => {
-                // In flight the EKF reports on without knowing where it is: to the protocol that is as no report.
-                let is_known = !self.telemetry.armed || self.telemetry.ekf_position != Some(false);
-                if let Some(position) = self.telemetry.position.filter(|_| is_known) {
-                    let own = separation::Own {
-                        position,
-                        velocity_m_s: self.telemetry.velocity_m_s,
-                        height_m: self.telemetry.height_m,
-                        armed: self.telemetry.armed,
-                    };
-                    self.separation.on_own(now, own, &mut |notice| out.notify(&notice));
-                    let report = wingbeat_protocol::Telemetry {
-                        position,
-                        height_m: self.telemetry.height_m,
-                        velocity_m_s: self.telemetry.velocity_m_s,
-                        heading_rad: self.telemetry.heading_rad,
-                        armed: self.telemetry.armed,
-                        landing: self.telemetry.mode() == Some(Mode::Land),
-                    };
-                    self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
+                if let Some(position) = self.telemetry.position {
+                    self.on_position(now, position, out);
                     self.obey_waiting(now, out);
                     if self.missed_reports {
                         self.catch_up(now, out);
@@ -635,6 +621,32 @@ impl Agent {
         }
     }
 
+    fn on_position(&mut self, now: Instant, position: Position, out: &mut Outputs) {
+        // In flight the EKF reports on without knowing where it is: to the protocol that is as no report. The first one
+        // says that it flies.
+        let is_lost = self.telemetry.armed && self.telemetry.ekf_position == Some(false);
+        if is_lost && self.has_reported {
+            return;
+        }
+        self.has_reported = true;
+        let own = separation::Own {
+            position,
+            velocity_m_s: self.telemetry.velocity_m_s,
+            height_m: self.telemetry.height_m,
+            armed: self.telemetry.armed,
+        };
+        self.separation.on_own(now, own, &mut |notice| out.notify(&notice));
+        let report = wingbeat_protocol::Telemetry {
+            position,
+            height_m: self.telemetry.height_m,
+            velocity_m_s: self.telemetry.velocity_m_s,
+            heading_rad: self.telemetry.heading_rad,
+            armed: self.telemetry.armed,
+            landing: self.telemetry.mode() == Some(Mode::Land),
+        };
+        self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
+    }
+
     /// What was asked of the autopilot and known of it holds no longer.
     fn forget_autopilot(&mut self, now: Instant) {
         self.streams.restart(now);
@@ -697,6 +709,7 @@ impl Agent {
                 self.commands.accept(id, command);
                 return Reply::Accepted;
             }
+            Command::Engage if !self.is_judged(now) => return Reply::Refused(Rejection::Unknown),
             Command::Engage if self.telemetry.armed => return self.engage_in_flight(now, id, out),
             Command::Engage => {
                 self.engage(now);
@@ -763,6 +776,16 @@ impl Agent {
         checks.into_iter().find(|check| !check.passed)
     }
 
+    /// Whether a heartbeat has come since the line works again.
+    fn has_shown_its_mode(&self) -> bool {
+        self.telemetry.heartbeat_at.is_some_and(|at| at >= self.link_up_at)
+    }
+
+    /// Whether it is known who flies the aircraft, and whether it flies.
+    fn is_judged(&self, now: Instant) -> bool {
+        self.telemetry.is_up(now) && self.link_was_up && self.has_shown_its_mode()
+    }
+
     /// Whether the flight controller reported lately whether the aircraft flies, and where.
     fn is_state_known(&self, now: Instant) -> bool {
         self.telemetry.is_up(now)
@@ -793,6 +816,7 @@ impl Agent {
         // Another flight needs other random numbers, and the same ones when it is replayed.
         self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         self.protocol = self.config.coordination.begin(self.seed, now);
+        self.has_reported = false;
         if !self.mission.is_empty() {
             // It was accepted before, by the same rules.
             let _ = self.protocol.set_mission(&self.mission);
@@ -888,7 +912,7 @@ impl Agent {
     /// Whether orders go out: to an ArduCopter, not after a takeover, and after a gap on the line not before a heartbeat
     /// has shown what a pilot did meanwhile.
     fn may_order(&self) -> bool {
-        let is_judged = self.telemetry.heartbeat_at.is_some_and(|at| at >= self.link_up_at);
+        let is_judged = self.has_shown_its_mode();
         self.authority.is_ours() && self.telemetry.is_copter == Some(true) && self.link_was_up && is_judged
     }
 

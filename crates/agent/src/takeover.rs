@@ -26,6 +26,8 @@ pub(crate) enum Authority {
         by: Text,
         /// When a mode that a failsafe may have chosen showed it; none where it was certainly no failsafe.
         suspected_at: Option<Instant>,
+        /// He has switched to GUIDED since, in which he does not fly it himself.
+        hands_over: bool,
     },
     /// The autopilot's own failsafe: until the operator ends the flight another way.
     Failsafe {
@@ -127,7 +129,7 @@ impl Agent {
             Some((at, line)) if now.since(*at) <= ANNOUNCED_WITHIN => {
                 Authority::Failsafe { by: text!("the flight controller took over: {what}: {line}") }
             }
-            Some(_) | None => Authority::Pilot { by, suspected_at: Some(now) },
+            Some(_) | None => Authority::Pilot { by, suspected_at: Some(now), hands_over: false },
         };
         self.give_up(now, authority, out);
     }
@@ -141,7 +143,12 @@ impl Agent {
                 return self.disengage(now, text!("pilot took over from the failsafe"), out);
             }
             // Another switch: whatever was suspected before, this is the pilot.
-            Authority::Pilot { suspected_at, .. } => *suspected_at = None,
+            Authority::Pilot { suspected_at, hands_over, .. } => {
+                *suspected_at = None;
+                if is_mode_foreign {
+                    *hands_over = self.telemetry.mode() == Some(Mode::Guided);
+                }
+            }
             Authority::Failsafe { .. } | Authority::Ours => {}
         }
         let ending = ending_of(self.telemetry.mode());
@@ -154,7 +161,7 @@ impl Agent {
             return;
         }
         self.announced = Some((now, text!("{line}")));
-        if let Authority::Pilot { by, suspected_at: Some(at) } = &self.authority
+        if let Authority::Pilot { by, suspected_at: Some(at), .. } = &self.authority
             && now.since(*at) <= ANNOUNCED_WITHIN
         {
             self.authority = Authority::Failsafe { by: text!("{by}: {line}") };
@@ -191,10 +198,17 @@ impl Agent {
     /// The first heartbeat, maybe of an aircraft in flight whose daemon was restarted: in a mode that we never ask for it is
     /// the pilot's.
     pub(crate) fn judge_first_heartbeat(&mut self, now: Instant, out: &mut Outputs) {
-        let Some(mode) = self.telemetry.mode_number.and_then(Mode::from_number) else { return };
-        let may_be_ours = matches!(mode, Mode::Guided | Mode::Auto | Mode::Brake | Mode::Rtl | Mode::Land);
-        if self.telemetry.armed && !may_be_ours && !self.protocol.view().is_piloted {
-            self.disengage(now, text!("pilot: armed in mode {} when first received", mode.name()), out);
+        let Some(number) = self.telemetry.mode_number else { return };
+        let mode = Mode::from_number(number);
+        let may_be_ours =
+            matches!(mode, Some(Mode::Guided | Mode::Auto | Mode::Brake | Mode::Rtl | Mode::Land));
+        if self.authority.is_ours()
+            && self.telemetry.armed
+            && !may_be_ours
+            && !self.protocol.view().is_piloted
+        {
+            let mode = mode.map_or_else(|| text!("number {number}"), |mode| text!("{}", mode.name()));
+            self.disengage(now, text!("pilot: armed in mode {mode} when first received"), out);
         }
     }
 
@@ -218,6 +232,9 @@ impl Agent {
     /// heartbeat to be seen: not one order of ours follows it. After the setup it would fly something else than was
     /// planned.
     pub(crate) fn on_ground_station_command(&mut self, now: Instant, what: &str, out: &mut Outputs) {
+        if let Authority::Pilot { hands_over, .. } = &mut self.authority {
+            *hands_over = false;
+        }
         // An aircraft that is not commanded cannot be taken over.
         if self.authority.is_ours() && !self.protocol.view().is_piloted && self.is_at_stake() {
             self.disengage(now, text!("a ground station took over: {what}"), out);
@@ -227,7 +244,7 @@ impl Agent {
     /// In flight the pilot hands the aircraft over by switching to GUIDED, in which he does not fly it himself. It holds
     /// then, and the operator decides how its flight ends.
     pub(crate) fn engage_in_flight(&mut self, now: Instant, id: CommandId, out: &mut Outputs) -> Reply {
-        let is_handed_over = matches!(self.authority, Authority::Pilot { .. })
+        let is_handed_over = matches!(self.authority, Authority::Pilot { hands_over: true, .. })
             && self.telemetry.mode() == Some(Mode::Guided)
             && self.protocol.permits(Command::Hold).is_ok();
         if !is_handed_over {
@@ -242,7 +259,7 @@ impl Agent {
 
     /// Commands nothing any more.
     pub(crate) fn disengage(&mut self, now: Instant, by: Text, out: &mut Outputs) {
-        self.give_up(now, Authority::Pilot { by, suspected_at: None }, out);
+        self.give_up(now, Authority::Pilot { by, suspected_at: None, hands_over: false }, out);
     }
 
     fn give_up(&mut self, now: Instant, authority: Authority, out: &mut Outputs) {

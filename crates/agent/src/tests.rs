@@ -368,14 +368,52 @@ fn motors_that_another_starts_are_the_pilots() {
 
 #[test]
 fn one_that_is_in_the_air_in_a_pilots_mode_when_it_is_first_received_is_the_pilots() {
-    for (mode, is_pilots) in
-        [(Mode::Loiter, true), (Mode::AltHold, true), (Mode::Guided, false), (Mode::Land, false)]
-    {
+    // 1 is ACRO, which Wingbeat has no name for.
+    for (mode, is_pilots) in [
+        (Mode::Loiter.number(), true),
+        (Mode::AltHold.number(), true),
+        (1, true),
+        (Mode::Guided.number(), false),
+        (Mode::Land.number(), false),
+    ] {
         let mut bench = Bench::new();
-        (bench.armed, bench.mode, bench.height_mm) = (true, mode.number(), 20_000);
+        (bench.armed, bench.mode, bench.height_mm) = (true, mode, 20_000);
         bench.second();
-        assert_eq!(bench.agent.status(bench.now).engaged, !is_pilots, "{}", mode.name());
+        assert_eq!(bench.agent.status(bench.now).engaged, !is_pilots, "mode {mode}");
     }
+}
+
+/// Whether it flies, and who flies it, is not known before the first heartbeat: the latch of a pilot holds till then.
+#[test]
+fn engaging_needs_a_heartbeat() {
+    let mut bench = Bench::new();
+    bench.feed(Input::TakenBefore { by: "mode RTL" });
+    let engage = |bench: &mut Bench, id| bench.feed(Input::Operator { id, command: Command::Engage });
+    assert_eq!(engage(&mut bench, "early"), Some(Reply::Refused(Rejection::Unknown)));
+    (bench.armed, bench.mode, bench.height_mm) = (true, Mode::Rtl.number(), 20_000);
+    bench.second();
+    assert_eq!(engage(&mut bench, "in flight"), Some(Reply::Refused(Rejection::Armed)));
+    assert_eq!(bench.agent.taken_by_pilot().map(|by| by.as_str()), Some("mode RTL"));
+    bench.armed = false;
+    bench.second();
+    assert_eq!(engage(&mut bench, "on the ground"), Some(Reply::Accepted));
+    assert_eq!(bench.agent.taken_by_pilot(), None);
+}
+
+/// Its targets are flown in GUIDED too: only a switch to GUIDED is a hand-over.
+#[test]
+fn a_ground_station_that_flies_in_guided_hands_nothing_over() {
+    let mut bench = Bench::climbing();
+    bench.feed(Input::GroundStation { what: "SET_POSITION_TARGET_GLOBAL_INT" });
+    bench.second();
+    let engage = |bench: &mut Bench, id| bench.feed(Input::Operator { id, command: Command::Engage });
+    assert_eq!(engage(&mut bench, "a"), Some(Reply::Refused(Rejection::Armed)));
+    for mode in [Mode::Loiter, Mode::Guided] {
+        bench.mode = mode.number();
+        bench.second();
+    }
+    bench.feed(Input::GroundStation { what: "COMMAND_LONG" });
+    assert_eq!(engage(&mut bench, "b"), Some(Reply::Refused(Rejection::Armed)));
 }
 
 #[test]

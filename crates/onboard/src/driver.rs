@@ -197,6 +197,9 @@ impl<R: Radio> Driver<R> {
     /// Runs until it is stopped.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let (mut radio_ended, mut requests_ended) = (false, false);
+        if let Some(problem) = self.latch.problem().map(str::to_owned) {
+            self.log(Severity::Error, problem);
+        }
         if let Some(by) = self.latch.kept().map(str::to_owned) {
             self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
             self.feed(Input::TakenBefore { by: &by });

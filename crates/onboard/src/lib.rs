@@ -111,14 +111,6 @@ pub enum StartError {
         /// The kernel's error.
         found: String,
     },
-    /// The state directory cannot be used.
-    #[error("state directory {path}: found {found}, expected one that can be written")]
-    State {
-        /// The directory.
-        path: PathBuf,
-        /// The kernel's error.
-        found: String,
-    },
     /// The agent's numbers cannot be flown.
     #[error(transparent)]
     Agent(#[from] wingbeat_agent::ConfigError),
@@ -158,8 +150,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let id = agent.coordination.me().to_string();
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
-    let latch = Latch::open(state.as_deref())
-        .map_err(|error| StartError::State { path: state.unwrap_or_default(), found: error.to_string() })?;
+    let latch = Latch::open(state.as_deref());
     let refused = |found| StartError::Http { address: http, found };
     let listener = TcpListener::bind(http).await.map_err(|error| {
         refused(match error.kind() {
