@@ -259,10 +259,13 @@ impl Owner {
     }
 
     fn command(&mut self, request: &FleetCommandRequest, now: Instant) -> Result<Admitted, Refused> {
-        let characters = request.id.chars().count();
-        if characters == 0 || characters > MAX_ID_CHARACTERS {
+        // What an aircraft would refuse must not be accepted here: a stop would never leave.
+        let is_visible = request.id.bytes().all(|byte| byte.is_ascii_graphic());
+        if request.id.is_empty() || request.id.len() > MAX_ID_CHARACTERS || !is_visible {
+            let found: String = request.id.chars().take(MAX_ID_CHARACTERS).collect();
             return Err(Refused::bad_request(format!(
-                "id: found {characters} characters, expected 1 to {MAX_ID_CHARACTERS}"
+                "id: found {found:?} ({} bytes), expected 1 to {MAX_ID_CHARACTERS} visible ASCII characters",
+                request.id.len()
             )));
         }
         match self.ledger.known(request) {
