@@ -11,6 +11,7 @@ use wingbeat_wire::VehicleId;
 use crate::fence::{self, Around};
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
+use crate::settings::Loaded;
 use crate::status::{CHECKS_MAX, Check};
 use crate::{CompanionLoss, Config, settings};
 
@@ -20,14 +21,23 @@ const EKF_FRESH: Duration = Duration::from_secs(5);
 /// Holds before the setup, and no longer.
 pub(crate) const DISARMED: &str = "disarmed";
 
-pub(crate) fn preflight(
-    config: &Config,
-    t: &Telemetry,
-    (protocol, guard, energy): (&dyn Protocol, Option<Answer>, Option<(Duration, Duration)>),
-    ground: &GroundStation<'_>,
-    (is_ready, swarm): (bool, Text),
-    now: Instant,
-) -> Vec<Check, CHECKS_MAX> {
+/// What is judged.
+pub(crate) struct Preflight<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) telemetry: &'a Telemetry,
+    pub(crate) protocol: &'a dyn Protocol,
+    pub(crate) guard: Option<Answer>,
+    /// How long the flight can last, and how long the rest of it takes.
+    pub(crate) energy: Option<(Duration, Duration)>,
+    pub(crate) ground: GroundStation<'a>,
+    /// Whether the aircraft's own height of return is in its autopilot.
+    pub(crate) is_return_height_set: bool,
+    /// Whether the protocol permits setup, and one line about it.
+    pub(crate) swarm: (bool, Text),
+}
+
+pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECKS_MAX> {
+    let Preflight { config, telemetry: t, protocol, guard, energy, ref ground, .. } = judged;
     let view = protocol.view();
     let mut checks = Vec::new();
     let mut check = |name, passed, detail: Text| {
@@ -98,8 +108,10 @@ pub(crate) fn preflight(
         CompanionLoss::FliesOn => layers::judge(guard, ground, view.route_speed_m_s.is_some(), now),
     };
     check("companion loss", caught, layers);
-    let _ = checks.extend_from_slice(&of_route(config, t, ground.parameters, protocol));
-    let _ = checks.push(Check { name: "swarm", passed: is_ready, is_required: true, detail: swarm });
+    let of_route = of_route(config, t, ground.parameters, protocol, judged.is_return_height_set);
+    let _ = checks.extend_from_slice(&of_route);
+    let (passed, detail) = judged.swarm;
+    let _ = checks.push(Check { name: "swarm", passed, is_required: true, detail });
     let _ = checks.push(settings::prearm(t, now));
     let _ = checks.push(settings::radio_control(t, ground.parameters));
     let _ = checks.extend_from_slice(&settings::advised_for_flight(ground.parameters));
@@ -112,13 +124,20 @@ pub(crate) fn of_route(
     t: &Telemetry,
     parameters: &Watch,
     protocol: &dyn Protocol,
-) -> [Check; 3] {
+    is_return_height_set: bool,
+) -> [Check; 5] {
     let allow_polygon_fence = config.allow_polygon_fence;
     let around = Around { parameters, home: t.disarmed_position, allow_polygon_fence };
     let (passed, detail) = fence::judge(&around, protocol);
-    let is_in_auto = protocol.view().route_speed_m_s.is_some();
-    let [returns, restart] = settings::required_of_flight(parameters, t.version, is_in_auto);
-    [Check { name: "fence", passed, is_required: true, detail }, returns, restart]
+    let view = protocol.view();
+    let is_loaded = view.phase != Phase::Start;
+    let loaded = Loaded {
+        is_in_auto: view.route_speed_m_s.is_some(),
+        return_height_mm: view.return_height_mm.filter(|_| is_return_height_set),
+        speed_m_s: view.route_speed_m_s.filter(|_| is_loaded),
+    };
+    let [returns, landing, restart, speed] = settings::required_of_flight(parameters, t.version, loaded);
+    [Check { name: "fence", passed, is_required: true, detail }, returns, landing, restart, speed]
 }
 
 /// Whether the protocol permits setup: it needs a mission, and a master every member's call. Once the flight is under

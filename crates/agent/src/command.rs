@@ -3,9 +3,10 @@
 
 use heapless::{String, Vec};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_protocol::{Absent, Command, Denied, MissionError, Phase, Text};
+use wingbeat_protocol::{Absent, Command, Denied, MissionError, Phase, StateId, Text};
 use wingbeat_wire::VehicleId;
 
+use crate::loan::LoanState;
 use crate::status::{COMMANDS_MAX, CommandProgress};
 
 /// Chosen by the sender.
@@ -50,6 +51,12 @@ pub enum Rejection {
         "engaging is possible on the ground, disarmed, or in flight when the pilot has switched to GUIDED"
     )]
     Armed,
+    /// The flight has begun: it was judged by the parameters as they are.
+    #[error("parameters are set on the ground in state Start, found {0}")]
+    Underway(StateId),
+    /// Every parameter that has one cure is as it should be.
+    #[error("no parameter to set: what else fails has no single cure")]
+    NothingToSet,
     /// Whether it flies, and who flies it, is not known.
     #[error("engaging needs a heartbeat of the flight controller: none received")]
     Unknown,
@@ -78,6 +85,8 @@ pub(crate) struct Observation<'a> {
     pub(crate) phase: Phase,
     /// Members of the swarm that are not waited for.
     pub(crate) absent: &'a [Absent],
+    /// Whether the parameters are set that were asked for.
+    pub(crate) loan: LoanState,
 }
 
 impl Observation<'_> {
@@ -145,6 +154,8 @@ impl Commands {
             Command::Hold => seen.mode == Some(Mode::Brake) || !seen.armed,
             Command::Return => seen.mode == Some(Mode::Rtl) || !seen.armed,
             Command::Land => seen.mode == Some(Mode::Land) || !seen.armed,
+            Command::Resume => seen.phase == Phase::Moving && seen.mode == Some(Mode::Auto),
+            Command::SetParameters => seen.loan == LoanState::Settled,
             Command::RecoverControl | Command::Engage => true,
             Command::Exclude { member } => seen.is_out(member),
         };
@@ -152,9 +163,11 @@ impl Commands {
             // Back at the start: it could not be planned.
             Command::Setup => matches!(seen.phase, Phase::Aborted | Phase::Start),
             Command::Start => seen.phase == Phase::Aborted,
+            Command::SetParameters => seen.loan == LoanState::Failed,
             Command::Hold
             | Command::Return
             | Command::Land
+            | Command::Resume
             | Command::RecoverControl
             | Command::Engage
             | Command::Exclude { .. } => false,
@@ -178,7 +191,7 @@ mod tests {
     const ME: VehicleId = VehicleId(1);
 
     fn seen(mode: Mode, phase: Phase, absent: &[Absent]) -> Observation<'_> {
-        Observation { me: ME, mode: Some(mode), armed: true, phase, absent }
+        Observation { me: ME, mode: Some(mode), armed: true, phase, absent, loan: LoanState::Settled }
     }
 
     #[test]

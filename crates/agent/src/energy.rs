@@ -6,8 +6,9 @@
 
 use wingbeat_autopilot::Telemetry;
 use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::parameter::Watched;
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
-use wingbeat_protocol::{Command, ConfigError, Phase, Severity, View, text};
+use wingbeat_protocol::{Command, ConfigError, EndFlight, Input, Phase, Severity, View, text};
 use wingbeat_wire::Point;
 
 use crate::{Agent, Outputs};
@@ -19,6 +20,8 @@ pub struct Reserve {
     pub reserve_percent: u8,
     /// How long a full battery flies, until this flight has shown it; unknown without.
     pub endurance: Option<Duration>,
+    /// How long an aircraft waits in flight, for its operator or for others, before its flight ends.
+    pub wait: Duration,
     /// Speed over ground of the way home and of a route that the aircraft flies from waypoint to waypoint, metres per
     /// second.
     pub cruise_m_s: f64,
@@ -26,7 +29,7 @@ pub struct Reserve {
 
 impl Default for Reserve {
     fn default() -> Self {
-        Self { reserve_percent: 20, endurance: None, cruise_m_s: 5.0 }
+        Self { reserve_percent: 20, endurance: None, wait: Duration::from_secs(600), cruise_m_s: 5.0 }
     }
 }
 
@@ -35,6 +38,7 @@ impl Reserve {
         ConfigError::range("reserve_percent", f64::from(self.reserve_percent), 0.0, 90.0)?;
         let endurance_s = self.endurance.map_or(900.0, |endurance| endurance.as_secs_f64());
         ConfigError::range("endurance_s", endurance_s, 60.0, 36_000.0)?;
+        ConfigError::range("wait_s", self.wait.as_secs_f64(), 30.0, 36_000.0)?;
         ConfigError::speed("cruise_m_s", self.cruise_m_s)
     }
 }
@@ -45,6 +49,10 @@ const FLIES_ABOVE_M: f64 = 1.0;
 const MEASURED_FROM_PERCENT: u8 = 3;
 /// From the decision until the aircraft is under way, with the wait of RTL above home (`RTL_LOIT_TIME`, 5 s).
 const RETURN_DELAY: Duration = Duration::from_secs(10);
+/// In a swarm others may be in the way home when it begins.
+const OTHERS_CLEAR: Duration = Duration::from_secs(30);
+/// A charge that stands still for so long in flight is not measured.
+const STANDS_STILL: Duration = Duration::from_secs(300);
 /// A charge that does not last is acted upon when it has been reported for so long.
 const SURE: Duration = Duration::from_secs(3);
 /// A stop and a wait at each waypoint.
@@ -61,6 +69,12 @@ const LANDS_SLOWLY_BELOW_M: f64 = 10.0;
 pub(crate) struct Gauge {
     /// When it began, and with how much charge.
     began: Option<(Instant, u8)>,
+    /// The charge that was reported last, and since when.
+    charge: Option<(Instant, u8)>,
+    /// A charge that stands still has been reported.
+    is_doubted: bool,
+    /// Since when the aircraft waits, for its operator or for others.
+    waits_since: Option<Instant>,
     /// Since when the charge does not last: one report may be wrong.
     low_since: Option<Instant>,
     /// This flight was ended to spare the battery.
@@ -76,6 +90,28 @@ impl Gauge {
         } else if flies && self.began.is_none() {
             self.began = remaining_percent(telemetry).map(|percent| (now, percent));
         }
+        let percent = remaining_percent(telemetry).filter(|_| flies);
+        if percent != self.charge.map(|(_, percent)| percent) {
+            self.charge = percent.map(|percent| (now, percent));
+        }
+    }
+
+    /// Whether the charge has stood still for so long that it is not measured; once in a flight.
+    fn doubts(&mut self, now: Instant) -> bool {
+        let stands_still = self.charge.is_some_and(|(since, _)| now.since(since) >= STANDS_STILL);
+        stands_still && !core::mem::replace(&mut self.is_doubted, true)
+    }
+
+    /// How long the aircraft has been waiting in flight.
+    fn waited(&mut self, now: Instant, telemetry: &Telemetry, view: &View) -> Duration {
+        let waits = match view.phase {
+            Phase::Ready | Phase::Waiting => true,
+            Phase::Aborted => holds(telemetry),
+            Phase::Start | Phase::Preparing | Phase::Moving | Phase::Ending | Phase::Finished => false,
+        };
+        let flies = telemetry.armed && telemetry.height_m > FLIES_ABOVE_M;
+        self.waits_since = (waits && flies).then_some(self.waits_since.unwrap_or(now));
+        self.waits_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
     /// How long the aircraft flies until its reserve begins; none where that is unknown.
@@ -90,6 +126,11 @@ impl Gauge {
         if usable <= 0.0 {
             return Some(Duration::ZERO);
         }
+        // By the clock: a charge that is reported wrongly flies no farther than a full battery.
+        let by_clock = self.began.zip(reserve.endurance).map(|((at, began), endurance)| {
+            let usable = f64::from(began.saturating_sub(reserve.reserve_percent)) / 100.0;
+            seconds(usable * endurance.as_secs_f64() - now.since(at).as_secs_f64())
+        });
         let measured_s = self.began.and_then(|(at, began)| {
             let consumed = began.saturating_sub(percent);
             // One more: the last is used in part.
@@ -97,7 +138,8 @@ impl Gauge {
             (consumed >= MEASURED_FROM_PERCENT).then_some(each_s)
         });
         let each_s = measured_s.or(reserve.endurance.map(|endurance| endurance.as_secs_f64() / 100.0))?;
-        Some(seconds(usable * each_s))
+        let by_charge = seconds(usable * each_s);
+        Some(by_clock.map_or(by_charge, |by_clock| by_charge.min(by_clock)))
     }
 }
 
@@ -115,15 +157,23 @@ fn descent_s(height_m: f64) -> f64 {
     (height_m - slow_m).max(0.0) / DESCENT_M_S + slow_m / LANDING_M_S
 }
 
-/// How long a return takes from here to standing at home; to a home that is unknown only the descent counts.
-pub(crate) fn way_home(reserve: &Reserve, telemetry: &Telemetry, view: &View) -> Duration {
+/// How long a return takes from here to standing at home, at the autopilot's height of returns where it is known; to a
+/// home that is unknown only the descent counts.
+pub(crate) fn way_home(
+    reserve: &Reserve,
+    telemetry: &Telemetry,
+    view: &View,
+    autopilots_m: Option<f64>,
+) -> Duration {
     // After a restart in flight it is known from the autopilot's report alone, where that comes.
     let here = telemetry.position.zip(telemetry.disarmed_position.or(telemetry.home));
     let distance_m = here.map_or(0.0, |(here, home)| Frame::new(home).to_local(here).truncate().length());
-    let returns_at_m = view.return_height_mm.map_or(telemetry.height_m, |mm| f64::from(mm) * 1e-3);
+    let own_m = view.return_height_mm.map(|mm| f64::from(mm) * 1e-3);
+    let returns_at_m = own_m.or(autopilots_m).unwrap_or(telemetry.height_m);
     let height_m = telemetry.height_m.max(returns_at_m);
     let climb_s = (height_m - telemetry.height_m) / CLIMB_M_S;
-    RETURN_DELAY + seconds(climb_s + distance_m / reserve.cruise_m_s + descent_s(height_m))
+    let others = if view.swarm.size > 1 { OTHERS_CLEAR } else { Duration::ZERO };
+    RETURN_DELAY + others + seconds(climb_s + distance_m / reserve.cruise_m_s + descent_s(height_m))
 }
 
 /// How long the rest of a route takes, from here to standing at its end.
@@ -185,36 +235,53 @@ impl Agent {
     pub(crate) fn judge_energy(&mut self, now: Instant, out: &mut Outputs) {
         let Some(reserve) = self.config.energy else { return };
         self.gauge.observe(now, &self.telemetry);
+        if self.gauge.doubts(now) {
+            let charge_s = STANDS_STILL.as_secs();
+            out.log(Severity::Warning, text!("battery: the charge stands still for {charge_s} s of flight"));
+        }
         let view = self.protocol.view();
+        let waited = self.gauge.waited(now, &self.telemetry, &view);
         if !self.authority.is_ours() || !goes_on(&self.telemetry, &view) || self.executor.ends_flight() {
             return;
         }
-        let Some(left) = self.gauge.time_left(now, &reserve, &self.telemetry) else { return };
         // Followers return at one height, with nothing to keep them apart: they land, as far apart as they fly.
         let is_apart_on_return = view.swarm.size < 2 || view.return_height_mm.is_some();
         let returns =
             is_apart_on_return && !self.gauge.has_ended && self.protocol.permits(Command::Return).is_ok();
         let down = RETURN_DELAY + seconds(descent_s(self.telemetry.height_m));
-        let (command, needed) = match returns {
-            true => (Command::Return, way_home(&reserve, &self.telemetry, &view).max(down)),
-            false => (Command::Land, down),
+        let (ending, needed) = match returns {
+            true => {
+                let autopilots_m = self.parameters.value(Watched::ReturnHeight).map(|cm| cm.as_f64() / 1e2);
+                (EndFlight::Return, way_home(&reserve, &self.telemetry, &view, autopilots_m).max(down))
+            }
+            false => (EndFlight::Land, down),
         };
+        if waited >= reserve.wait {
+            let waited_s = waited.as_secs();
+            out.log(Severity::Warning, text!("waited in flight for {waited_s} s: {ending}"));
+            return self.end_for_battery(now, ending, out);
+        }
+        let Some(left) = self.gauge.time_left(now, &reserve, &self.telemetry) else { return };
         // After a return that was held up, only what holds still is to be ended.
         if left > needed || self.gauge.has_ended && !holds(&self.telemetry) {
             self.gauge.low_since = None;
             return;
         }
         let since = *self.gauge.low_since.get_or_insert(now);
-        if now.since(since) < SURE || self.protocol.permits(command).is_err() {
+        if now.since(since) < SURE {
             return;
         }
-        self.gauge.has_ended = true;
         let (left_s, needed_s, percent) = (left.as_secs(), needed.as_secs(), reserve.reserve_percent);
         out.log(
             Severity::Warning,
-            text!("battery: {left_s} s until {percent} % are left, {needed_s} s to be down: {command}"),
+            text!("battery: {left_s} s until {percent} % are left, {needed_s} s to be down: {ending}"),
         );
-        self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
+        self.end_for_battery(now, ending, out);
+    }
+
+    fn end_for_battery(&mut self, now: Instant, ending: EndFlight, out: &mut Outputs) {
+        (self.gauge.has_ended, self.gauge.waits_since) = (true, None);
+        self.protocol_input(now, Input::BatteryLow(ending), out);
     }
 }
 
@@ -263,13 +330,17 @@ mod tests {
         let view = View::alone(wingbeat_protocol::StateId::Flying, Phase::Moving);
         let mut t = telemetry(Some(50), 25.0);
         // 10 s, 15 m at 1.5 m/s, 10 m at 0.5 m/s.
-        assert_eq!(rounded_s(way_home(&Reserve::default(), &t, &view)), 40);
+        assert_eq!(rounded_s(way_home(&Reserve::default(), &t, &view, None)), 40);
         let home = Position::from_degrees(39.4824, -0.3464, 10.0).unwrap();
         (t.disarmed_position, t.position) =
             (Some(home), Some(Frame::new(home).to_position(wingbeat_geo::DVec3::new(300.0, 400.0, 0.0))));
-        assert_eq!(rounded_s(way_home(&Reserve::default(), &t, &view)), 140, "500 m at 5 m/s");
+        assert_eq!(rounded_s(way_home(&Reserve::default(), &t, &view, None)), 140, "500 m at 5 m/s");
         let higher = View { return_height_mm: Some(40_000), ..view };
-        assert_eq!(rounded_s(way_home(&Reserve::default(), &t, &higher)), 156, "15 m up, and down again");
+        assert_eq!(
+            rounded_s(way_home(&Reserve::default(), &t, &higher, None)),
+            156,
+            "15 m up, and down again"
+        );
     }
 
     #[test]

@@ -28,11 +28,16 @@ enum Step {
     },
     Fly(Point),
     Load,
+    /// Whether the autopilot still holds the route that was loaded.
+    Compare,
     /// The speed of AUTO, which each of its beginnings takes from the parameter again.
     RouteSpeed,
     /// The height of RTL.
     ReturnHeight,
 }
+
+/// Steps of the longest order.
+const STEPS_MAX: usize = 5;
 
 /// The job that carries out the order.
 enum Job {
@@ -81,7 +86,7 @@ impl Asked {
 #[derive(Default)]
 pub(crate) struct Executor {
     order: Option<Order>,
-    steps: Deque<Step, 4>,
+    steps: Deque<Step, STEPS_MAX>,
     job: Option<Job>,
     /// The pilot's height of RTL, which a swarm borrows.
     returns: Returns,
@@ -104,16 +109,20 @@ impl Executor {
             Order::LoadRoute => &[Step::Load, Step::RouteSpeed, Step::ReturnHeight],
             Order::TakeOff { height_mm } => &[Step::Mode(Mode::Guided), Step::Arm, Step::Climb { height_mm }],
             Order::FlyTo(point) => &[Step::Mode(Mode::Guided), Step::Fly(point)],
-            Order::FlyRoute { height_mm } => {
-                &[Step::Mode(Mode::Guided), Step::Arm, Step::Climb { height_mm }, Step::Mode(Mode::Auto)]
-            }
+            Order::FlyRoute { height_mm } => &[
+                Step::Compare,
+                Step::Mode(Mode::Guided),
+                Step::Arm,
+                Step::Climb { height_mm },
+                Step::Mode(Mode::Auto),
+            ],
             Order::Resume => &[Step::Mode(Mode::Auto)],
             Order::Hold => &[Step::Mode(Mode::Brake)],
             Order::Return => &[Step::Mode(Mode::Rtl)],
             Order::Land => &[Step::Mode(Mode::Land)],
         };
         for step in steps {
-            // Four steps fit.
+            // As many as any order has fit.
             let _ = self.steps.push_back(*step);
         }
     }
@@ -333,6 +342,7 @@ impl Executor {
             }
             Step::Fly(point) => Job::Fly(FlyTo::new(now, place(point))),
             Step::Load => Job::Load(Transfer::new(now, items(protocol.route())?.count())),
+            Step::Compare => Job::Load(Transfer::comparing(now, items(protocol.route())?.count())),
             Step::RouteSpeed => {
                 let Some(speed_m_s) = protocol.view().route_speed_m_s else { return Ok(None) };
                 let speed_cm_s = Value::Real((speed_m_s * 100.0) as f32);

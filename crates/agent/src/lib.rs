@@ -21,6 +21,7 @@ mod executor;
 mod fence;
 pub mod guardian;
 mod layers;
+mod loan;
 mod returns;
 pub mod separation;
 mod settings;
@@ -33,6 +34,7 @@ mod tests;
 pub use command::{CommandId, Rejection, Reply, Stage};
 pub use config::{CompanionLoss, Config, Signing};
 pub use coordination::Coordination;
+pub use loan::{CURES_MAX, Cure};
 pub use status::{
     CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation, Status,
 };
@@ -46,6 +48,7 @@ use coordination::ActiveProtocol;
 use executor::Executor;
 use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
+use loan::Loan;
 use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
@@ -197,6 +200,8 @@ pub struct Agent {
     other_ground_station_at: Option<Instant>,
     separation: separation::Monitor,
     gauge: energy::Gauge,
+    /// Parameters of the pilot that are set otherwise for the flight.
+    loan: Loan,
     datagram_sequence: u32,
     /// When a datagram of another aircraft with our id was received.
     duplicate_id_at: Option<Instant>,
@@ -254,6 +259,7 @@ impl Agent {
             other_ground_station_at: None,
             separation: separation::Monitor::new(config.separation),
             gauge: energy::Gauge::default(),
+            loan: Loan::default(),
             datagram_sequence: 0,
             duplicate_id_at: None,
             sent: 0,
@@ -326,6 +332,7 @@ impl Agent {
             armed: self.telemetry.armed,
             phase: self.protocol.view().phase,
             absent: &absent,
+            loan: self.loan.state(),
         });
     }
 
@@ -354,6 +361,7 @@ impl Agent {
             consider(self.parameters.due(), "parameter check due");
             if self.may_order() {
                 consider(self.executor.due(), "order not yet effective");
+                consider(self.loan.due(), "parameter not yet set");
                 if self.restores_return_height() {
                     consider(self.executor.restore_due(), "the pilot's settings not yet given back");
                 }
@@ -452,6 +460,8 @@ impl Agent {
             received: self.received,
             refused: self.refused,
             checks,
+            cures: self.cures(),
+            can_resume: self.authority.is_ours() && self.protocol.permits(Command::Resume).is_ok(),
             commands: self.commands.list().clone(),
             parameters: self.parameters.clone(),
         }
@@ -466,10 +476,22 @@ impl Agent {
             other_at: self.other_ground_station_at,
         };
         let (me, duplicate_id) = (self.config.coordination.me(), self.has_duplicate_id(now));
-        let swarm = checks::swarm(me, &*self.protocol, duplicate_id, line);
-        let energy = self.flight_against_battery(now);
-        let parts = (&*self.protocol, self.guard, energy);
-        checks::preflight(&self.config, &self.telemetry, parts, &ground, swarm, now)
+        let judged = checks::Preflight {
+            config: &self.config,
+            telemetry: &self.telemetry,
+            protocol: &*self.protocol,
+            guard: self.guard,
+            energy: self.flight_against_battery(now),
+            ground,
+            is_return_height_set: self.executor.overridden_return_height().is_some(),
+            swarm: checks::swarm(me, &*self.protocol, duplicate_id, line),
+        };
+        checks::preflight(judged, now)
+    }
+
+    /// What stands against a flight and has one cure.
+    fn cures(&self) -> Vec<Cure, CURES_MAX> {
+        settings::cures(&self.parameters, self.protocol.view().route_speed_m_s.is_some())
     }
 
     /// What a guardian is to know of us; the endpoint's fingerprint is the owner's to fill in.
@@ -597,6 +619,7 @@ impl Agent {
             self.streams.on_message(now, &frame.message);
             self.parameters.on_message(&frame.message);
             self.executor.on_message(now, &frame.message, self.protocol.route());
+            self.loan.on_message(now, &frame.message);
         }
     }
 
@@ -716,8 +739,10 @@ impl Agent {
                 self.commands.accept(id, command);
                 return Reply::Accepted;
             }
+            Command::SetParameters => return self.set_parameters(id),
             Command::Setup
             | Command::Start
+            | Command::Resume
             | Command::Hold
             | Command::Return
             | Command::Land
@@ -749,17 +774,36 @@ impl Agent {
         Reply::Accepted
     }
 
+    /// On the ground, before the flight is set up: what the autopilot is asked for then is judged by these.
+    fn set_parameters(&mut self, id: CommandId) -> Reply {
+        if let Some(by) = self.authority.taken_by() {
+            return Reply::Refused(Rejection::Disengaged(by.clone()));
+        }
+        let state = self.protocol.view().state;
+        if self.telemetry.armed || self.protocol.view().phase != Phase::Start {
+            return Reply::Refused(Rejection::Underway(state));
+        }
+        let cures = self.cures();
+        if cures.is_empty() {
+            return Reply::Refused(Rejection::NothingToSet);
+        }
+        self.loan.lend(&cures);
+        self.commands.accept(id, Command::SetParameters);
+        Reply::Accepted
+    }
+
     /// The first check that does not hold where the command relies on it. What held at *Setup* may not at *Start*: in
     /// their slots aircraft wait for the operator for as long as he likes.
     fn failed_check(&self, now: Instant, command: Command) -> Option<Check> {
         let may_be_armed = match command {
             Command::Setup => false,
-            Command::Start => true,
+            Command::Start | Command::Resume => true,
             Command::Hold
             | Command::Return
             | Command::Land
             | Command::RecoverControl
             | Command::Engage
+            | Command::SetParameters
             | Command::Exclude { .. } => return None,
         };
         let mut checks = self.checks(now, &Text::new()).into_iter();
@@ -772,7 +816,9 @@ impl Agent {
     #[inline(never)]
     fn failed_check_of_route(&self) -> Option<Check> {
         let (parameters, protocol) = (&self.parameters, &*self.protocol);
-        let checks = checks::of_route(&self.config, &self.telemetry, parameters, protocol);
+        let is_return_height_set = self.executor.overridden_return_height().is_some();
+        let checks =
+            checks::of_route(&self.config, &self.telemetry, parameters, protocol, is_return_height_set);
         checks.into_iter().find(|check| !check.passed)
     }
 
@@ -823,6 +869,7 @@ impl Agent {
         }
         self.executor.clear();
         self.executor.expect_nothing();
+        self.loan.restore();
         self.authority = Authority::Ours;
         self.waiting = None;
     }
@@ -909,6 +956,14 @@ impl Agent {
         !self.telemetry.armed && self.executor.owes_return_height() && between_flights()
     }
 
+    /// After a flight, and on the ground, the pilot's parameters come back.
+    fn end_loan(&mut self) {
+        let is_over = matches!(self.protocol.view().phase, Phase::Finished | Phase::Aborted);
+        if is_over && !self.telemetry.armed {
+            self.loan.restore();
+        }
+    }
+
     /// Whether orders go out: to an ArduCopter, not after a takeover, and after a gap on the line not before a heartbeat
     /// has shown what a pilot did meanwhile.
     fn may_order(&self) -> bool {
@@ -929,6 +984,7 @@ impl Agent {
         }
         self.link_was_up = up;
         self.hand_over_key(now, out);
+        self.end_loan();
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.
         for _ in 0..3 {
@@ -943,6 +999,13 @@ impl Agent {
             let _ = self.parameters.poll(now, &mut transmit);
             if !may_order {
                 return;
+            }
+            if let Some(line) = self.loan.poll(now, &mut transmit) {
+                match line {
+                    Ok(line) => out.log(Severity::Info, line),
+                    Err(line) => out.log(Severity::Error, line),
+                }
+                continue;
             }
             if restores {
                 match self.executor.restore_return_height(now, &mut transmit) {
@@ -973,6 +1036,9 @@ impl Agent {
                 }
                 (Err(failure), _) => {
                     out.log(Severity::Error, text!("{order}: {failure}"));
+                    if matches!(order, Order::FlyRoute { .. }) {
+                        self.commands.fail(Command::Start);
+                    }
                     wingbeat_protocol::Input::Failed(order)
                 }
             };

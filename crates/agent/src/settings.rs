@@ -3,12 +3,14 @@
 //!
 //! A parameter that this version of ArduCopter does not have is no failure.
 
+use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
 use wingbeat_autopilot::identity::Version;
-use wingbeat_autopilot::parameter::{Finding, Watch, Watched};
+use wingbeat_autopilot::parameter::{Finding, Value, Watch, Watched};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Text, text};
 
+use crate::loan::{CURES_MAX, Cure};
 use crate::status::Check;
 
 /// ArduCopter repeats why it would not arm every 30 s.
@@ -25,24 +27,58 @@ fn advised(name: &'static str, (passed, detail): (bool, Text)) -> Check {
 }
 
 /// The settings that no flight begins against; they are held against it again when the route is loaded.
-pub(crate) fn required_of_flight(
-    parameters: &Watch,
-    version: Option<Version>,
-    is_in_auto: bool,
-) -> [Check; 2] {
+pub(crate) fn required_of_flight(parameters: &Watch, version: Option<Version>, loaded: Loaded) -> [Check; 4] {
     [
-        required("return", judge_return(parameters, version)),
-        required("mission restart", judge_restart(parameters, is_in_auto)),
+        required("return", judge_return(parameters, version, loaded.return_height_mm)),
+        required("landing after return", judge_return_end(parameters)),
+        required("mission restart", judge_restart(parameters, loaded.is_in_auto)),
+        required("route speed", judge_speed(parameters, loaded.speed_m_s)),
     ]
 }
 
+/// What of the flight is in the autopilot's parameters by now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Loaded {
+    /// Whether AUTO flies the route.
+    pub(crate) is_in_auto: bool,
+    /// The aircraft's own height of return, millimetres above home, where it is set.
+    pub(crate) return_height_mm: Option<i32>,
+    /// The speed of AUTO, metres per second, where it is set.
+    pub(crate) speed_m_s: Option<f64>,
+}
+
 /// The settings that only warn.
-pub(crate) fn advised_for_flight(parameters: &Watch) -> [Check; 3] {
+pub(crate) fn advised_for_flight(parameters: &Watch) -> [Check; 2] {
     [
-        advised("landing after return", judge_return_end(parameters)),
         advised("battery failsafe", judge_battery(parameters)),
         advised("EKF failsafe", judge_estimate(parameters)),
     ]
+}
+
+/// The parameters that stand against a flight, or are warned of, and have one cure. What depends on the aircraft, as the
+/// failsafe of a battery with its voltages, is the operator's to choose.
+pub(crate) fn cures(parameters: &Watch, is_in_auto: bool) -> Vec<Cure, CURES_MAX> {
+    let integer = |which, expected, stands: fn(f64) -> bool| (which, Value::Integer(expected), stands);
+    let table = [
+        (true, integer(Watched::ReturnHeightType, 0, |found| found != 0.0)),
+        (is_in_auto, integer(Watched::MissionRestart, 0, |found| found != 0.0)),
+        (true, integer(Watched::ReturnEndHeight, 0, |found| found > 0.0)),
+        (true, (Watched::ReturnEndHeightM, Value::Real(0.0), |found| found > 0.0)),
+        (true, integer(Watched::EstimateFailsafe, 1, |found| found != 1.0 && found != 3.0)),
+    ];
+    let is_relied_on = table.into_iter().filter(|(is_relied_on, _)| *is_relied_on).map(|(_, row)| row);
+    is_relied_on
+        .filter_map(|(parameter, expected, stands)| match parameters.finding(parameter) {
+            Finding::Known { name, value: found } if stands(found.as_f64()) => {
+                Some(Cure { parameter, name, found, expected })
+            }
+            Finding::Known { .. }
+            | Finding::Unknown
+            | Finding::Absent
+            | Finding::WrongKind { .. }
+            | Finding::Unreadable => None,
+        })
+        .collect()
 }
 
 /// The value of a whole number; `Ok(None)` where this autopilot does not have it or it cannot be read.
@@ -55,7 +91,7 @@ fn read(parameters: &Watch, which: Watched) -> Result<Option<i64>, Text> {
 }
 
 /// A return ends at home, at a height above it: layers and landings of a swarm are planned so.
-fn judge_return(parameters: &Watch, version: Option<Version>) -> (bool, Text) {
+fn judge_return(parameters: &Watch, version: Option<Version>, own_mm: Option<i32>) -> (bool, Text) {
     match read(parameters, Watched::RallyPoints) {
         Err(why) => return (false, why),
         Ok(Some(points)) if points > 0 => {
@@ -70,7 +106,32 @@ fn judge_return(parameters: &Watch, version: Option<Version>) -> (bool, Text) {
         Ok(Some(kind)) if kind != 0 => {
             (false, text!("RTL_ALT_TYPE {kind}: heights of returns are above terrain; set RTL_ALT_TYPE to 0"))
         }
-        Err(_) | Ok(_) => (true, text!("to home, at a height above it")),
+        Err(_) | Ok(_) => judge_own_height(parameters, own_mm),
+    }
+}
+
+/// The height that was set for this flight is still there. ArduCopter 4.7 has it under another name, and in metres.
+fn judge_own_height(parameters: &Watch, own_mm: Option<i32>) -> (bool, Text) {
+    let found_cm = parameters.integer(Watched::ReturnHeight);
+    match (found_cm, own_mm.map(|mm| i64::from(mm) / 10)) {
+        (Some(found), Some(expected)) if found != expected => {
+            (false, text!("RTL_ALT {found}, expected {expected} as the plan set it: another has written it"))
+        }
+        (_, Some(expected)) => (true, text!("to home, {} m above it", expected as f64 / 1e2)),
+        (_, None) => (true, text!("to home, at a height above it")),
+    }
+}
+
+/// The speed that was set for the route is still there.
+fn judge_speed(parameters: &Watch, speed_m_s: Option<f64>) -> (bool, Text) {
+    let found_cm_s = parameters.value(Watched::TrackSpeed).map(|value| value.as_f64());
+    match (found_cm_s, speed_m_s.map(|speed_m_s| speed_m_s * 100.0)) {
+        (Some(found), Some(expected)) if (found - expected).abs() > 1.0 => (
+            false,
+            text!("WPNAV_SPEED {found} cm/s, expected {expected} as it was set: another has written it"),
+        ),
+        (_, Some(expected)) => (true, text!("{} m/s", expected / 100.0)),
+        (_, None) => (true, text!("set with the route")),
     }
 }
 
@@ -228,6 +289,7 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::testing::reported;
     use super::*;
     use wingbeat_autopilot::telemetry::Sensors;
@@ -252,7 +314,7 @@ mod tests {
         let none = ("RALLY_TOTAL", 0.0);
         let cure = "RTL_ALT_TYPE 1: heights of returns are above terrain; set RTL_ALT_TYPE to 0";
         table(
-            |watch| judge_return(watch, NEW),
+            |watch| judge_return(watch, NEW, None),
             &[
                 (&[], false, "RALLY_TOTAL not read yet"),
                 (&[none], false, "RTL_ALT_TYPE not read yet"),
@@ -265,7 +327,49 @@ mod tests {
                 ),
             ],
         );
-        assert!(judge_return(&reported(&[none]), OLD).0, "3.5.7 does not have RTL_ALT_TYPE");
+        assert!(judge_return(&reported(&[none]), OLD, None).0, "3.5.7 does not have RTL_ALT_TYPE");
+    }
+
+    #[test]
+    fn what_was_set_with_the_route_is_still_there() {
+        table(
+            |watch| judge_own_height(watch, Some(33_500)),
+            &[
+                (&[("RTL_ALT", 3_350.0)], true, "33.5 m"),
+                (&[("RTL_ALT", 1_500.0)], false, "RTL_ALT 1500, expected 3350"),
+                (&[], true, "33.5 m"),
+            ],
+        );
+        table(
+            |watch| judge_speed(watch, Some(8.0)),
+            &[
+                (&[("WPNAV_SPEED", 800.0)], true, "8 m/s"),
+                (&[("WPNAV_SPEED", 500.0)], false, "WPNAV_SPEED 500 cm/s, expected 800"),
+                (&[], true, "8 m/s"),
+            ],
+        );
+    }
+
+    #[test]
+    fn cures_are_single_values_and_of_what_is_relied_on() {
+        let all = reported(&[
+            ("RTL_ALT_TYPE", 1.0),
+            ("MIS_RESTART", 1.0),
+            ("RTL_ALT_FINAL", 500.0),
+            ("FS_EKF_ACTION", 2.0),
+            ("BATT_FS_LOW_ACT", 0.0),
+        ]);
+        let named = |watch: &Watch, is_in_auto| {
+            let cures = cures(watch, is_in_auto);
+            cures
+                .iter()
+                .map(|c| std::format!("{} {} to {}", c.name, c.found, c.expected))
+                .collect::<std::vec::Vec<_>>()
+        };
+        let of_every_flight = ["RTL_ALT_TYPE 1 to 0", "RTL_ALT_FINAL 500 to 0", "FS_EKF_ACTION 2 to 1"];
+        assert_eq!(named(&all, false), of_every_flight, "a battery's limits are the operator's to choose");
+        assert!(named(&all, true).contains(&"MIS_RESTART 1 to 0".into()));
+        assert!(cures(&reported(&[("FS_EKF_ACTION", 1.0), ("RTL_ALT_FINAL", 0.0)]), true).is_empty());
     }
 
     #[test]
@@ -286,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_that_ends_hovering_warns() {
+    fn a_return_that_ends_hovering_is_refused() {
         let cure = "RTL_ALT_FINAL 1000 cm: a return ends hovering; set it to 0 to land";
         table(
             judge_return_end,

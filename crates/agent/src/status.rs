@@ -10,6 +10,7 @@ use wingbeat_protocol::{Absentees, AvoidanceView, Command, FormationView, Phase,
 use wingbeat_wire::{Point, VehicleId};
 
 use crate::command::{CommandId, Stage};
+use crate::loan::{CURES_MAX, Cure};
 use crate::separation;
 
 /// Health of a link.
@@ -147,6 +148,10 @@ pub struct Status {
     pub refused: [u64; wingbeat_wire::Refused::ALL.len()],
     /// Preflight checks, in a fixed order.
     pub checks: Vec<Check, CHECKS_MAX>,
+    /// What *Set parameters* would set, and from which value.
+    pub cures: Vec<Cure, CURES_MAX>,
+    /// Whether *Resume* would be accepted by the protocol.
+    pub can_resume: bool,
     /// The operator's last commands, newest last.
     pub commands: Vec<CommandProgress, COMMANDS_MAX>,
     /// The autopilot's parameters that safety and preflight depend on.
@@ -154,6 +159,6 @@ pub struct Status {
 }
 
 /// Number of preflight checks.
-pub const CHECKS_MAX: usize = 16;
+pub const CHECKS_MAX: usize = 18;
 /// Commands that are remembered.
 pub const COMMANDS_MAX: usize = 8;

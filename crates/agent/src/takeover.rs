@@ -66,8 +66,10 @@ pub(crate) const fn is_emergency(command: Command) -> bool {
         Command::Hold | Command::Return | Command::Land => true,
         Command::Setup
         | Command::Start
+        | Command::Resume
         | Command::RecoverControl
         | Command::Engage
+        | Command::SetParameters
         | Command::Exclude { .. } => false,
     }
 }

@@ -82,6 +82,10 @@ pub struct AircraftStatus {
     pub gateway: Option<Gateway>,
     /// Preflight checks, in a fixed order.
     pub checks: Vec<Check>,
+    /// What *Set parameters* would set in the flight controller; empty where nothing of it is needed.
+    pub cures: Vec<Cure>,
+    /// Whether the aircraft holds on a mission of its own that *Resume* would go on with.
+    pub can_resume: bool,
     /// The operator's last commands and what became of them, newest last, at most 8.
     pub commands: Vec<CommandProgress>,
 }
@@ -402,11 +406,22 @@ pub struct Check {
     pub detail: String,
 }
 
+/// A parameter of the flight controller that stands against a flight and has one cure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Cure {
+    /// The parameter, by its name in this flight controller.
+    pub parameter: String,
+    /// The pilot's value, which comes back after the flight.
+    pub found: f64,
+    /// The value for the flight.
+    pub expected: f64,
+}
+
 /// POST body of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandRequest {
-    /// Chosen by the sender, 1 to 64 characters: the same id is the same command, however often it arrives.
+    /// Chosen by the sender, 1 to 64 visible ASCII characters: the same id is the same command, however often it arrives.
     pub id: String,
     /// The command.
     pub command: Command,

@@ -85,7 +85,7 @@ pub struct Actions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetCommandRequest {
-    /// Chosen by the sender, 1 to 64 characters: the same id is the same command.
+    /// Chosen by the sender, 1 to 64 visible ASCII characters: the same id is the same command.
     pub id: String,
     /// The command.
     pub command: Command,

@@ -14,7 +14,7 @@ pub mod mission;
 
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
-    CommandReply, CommandRequest, CommandStage, FlightController, Gateway, GeoPoint, Identity, Lease,
+    CommandReply, CommandRequest, CommandStage, Cure, FlightController, Gateway, GeoPoint, Identity, Lease,
     LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation, Nearby,
     Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
 };

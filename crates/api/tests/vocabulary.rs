@@ -9,7 +9,9 @@ fn a_command_is_its_name_and_one_with_a_value_an_object_of_that_name() {
     let member = VehicleId(0x00b8_27eb_0102_0304);
     for (command, expected) in [
         (Command::Setup, json!("setup")),
+        (Command::Resume, json!("resume")),
         (Command::RecoverControl, json!("recover_control")),
+        (Command::SetParameters, json!("set_parameters")),
         (Command::Exclude { member }, json!({ "exclude": { "member": "00b827eb01020304" } })),
     ] {
         assert_eq!(serde_json::to_value(command).unwrap(), expected);

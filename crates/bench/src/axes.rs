@@ -252,7 +252,7 @@ mod tests {
             "take_off" => "simultaneous".into(),
             "landing" if key.starts_with("muscop") => "sequential".into(),
             "landing" => "formation".into(),
-            "leader_lost" => "return".into(),
+            "leader_lost" => "land".into(),
             "follows_again" => true.into(),
             "beacons_per_prediction" => 7.into(),
             name if name.ends_with("_ms") => 4_321.into(),

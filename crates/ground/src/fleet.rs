@@ -587,6 +587,8 @@ mod tests {
             radio: Radio::default(),
             lease: None,
             gateway: None,
+            cures: vec![],
+            can_resume: false,
             checks: vec![Check {
                 name: "gps".to_owned(),
                 passed: true,

@@ -48,6 +48,8 @@ fn aircraft(state: StateId, time_ms: u64) -> Arc<AircraftStatus> {
         lease: None,
         gateway: None,
         checks: vec![],
+        cures: vec![],
+        can_resume: false,
         commands: vec![],
     })
 }

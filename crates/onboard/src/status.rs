@@ -103,6 +103,16 @@ pub(crate) fn aircraft(
                 detail: c.detail.as_str().into(),
             })
             .collect(),
+        cures: status
+            .cures
+            .iter()
+            .map(|cure| api::Cure {
+                parameter: cure.name.to_string(),
+                found: cure.found.as_f64(),
+                expected: cure.expected.as_f64(),
+            })
+            .collect(),
+        can_resume: status.can_resume,
         commands: status.commands.iter().map(progress).collect(),
     }
 }

@@ -67,6 +67,26 @@ pub enum Denied {
         /// The fence, metres above home.
         height_most_m: f64,
     },
+    /// A formation does not take back a member that left it.
+    #[error("a swarm does not take back who left it in flight: return or land")]
+    NoResume,
+    /// Nothing is held that could go on.
+    #[error("nothing to resume: found {found}, expected a flight that was held on its route")]
+    NotHeld {
+        /// Its state.
+        found: StateId,
+    },
+    /// It came down too far to fly straight on.
+    #[error("resume: found {found_m:.1} m above home, expected at least {least_m} m (the fence)")]
+    TooLow {
+        /// Its height, metres.
+        found_m: f64,
+        /// The fence, metres.
+        least_m: f64,
+    },
+    /// Who follows a pilot has no height of its own for the way home.
+    #[error("returns behind a pilot are all at one height, and could meet: hold or land")]
+    NoReturnBehindPilot,
     /// The aircraft is its pilot's.
     #[error("a pilot flies this aircraft")]
     Piloted,

@@ -163,7 +163,7 @@ pub enum Input<'a> {
         message: &'a Message,
     },
     /// The operator commands; asked before with [`Protocol::permits`]. Never one of those that are the agent's own,
-    /// *Recover control* and *Engage*.
+    /// *Recover control*, *Engage* and *Set parameters*.
     Operator(Command),
     /// The flight controller reached a waypoint of the route by its own navigation.
     Reached(u16),
@@ -175,6 +175,8 @@ pub enum Input<'a> {
     /// way as far as is known. Nothing is ordered any more; where it is and what it does is still broadcast. Said again
     /// when that changes.
     TakenOver(EndFlight),
+    /// The battery carries this aircraft to the end of its flight in this way, and no longer. In a swarm all end it so.
+    BatteryLow(EndFlight),
 }
 
 /// How bad a log line is.

@@ -2,8 +2,12 @@
 //! each of its states in the air.
 
 use wingbeat_agent::energy::Reserve;
-use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Coordination, Phase, Rejection, Reply, StateId};
+use wingbeat_agent::{
+    Agent, Command, CompanionLoss, Config, Coordination, Phase, Rejection, Reply, Stage, StateId,
+};
+use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::dialect::{MISSION_COUNT_DATA, MISSION_ITEM_INT_DATA, MavCmd, MavFrame, MavMessage};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{ROUTE_MAX, mbcap, mission};
 use wingbeat_sim::channel::{Channel, Draw, Model};
@@ -193,4 +197,86 @@ fn a_mission_that_is_longer_than_the_battery_lasts_is_refused_on_the_ground() {
             reply => assert!(!refused && reply == Reply::Accepted, "{reply:?}"),
         }
     }
+}
+
+/// Of a ground station on another line: an upload of a mission of one item.
+fn upload_another(world: &mut World) {
+    let header = MavHeader { system_id: 255, component_id: 190, sequence: 0 };
+    let mut send = |message: &MavMessage| {
+        let mut bytes = heapless::Vec::<u8, 300>::new();
+        encode_v2(header, message, &mut bytes).unwrap();
+        world.controller(0).receive(&bytes);
+        world.run_until(world.now() + Duration::from_millis(300));
+    };
+    let (target_system, target_component) = (1, 1);
+    send(&MavMessage::MISSION_COUNT(MISSION_COUNT_DATA {
+        count: 1,
+        target_system,
+        target_component,
+        ..MISSION_COUNT_DATA::default()
+    }));
+    send(&MavMessage::MISSION_ITEM_INT(MISSION_ITEM_INT_DATA {
+        target_system,
+        target_component,
+        command: MavCmd::MAV_CMD_NAV_WAYPOINT,
+        frame: MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT,
+        ..MISSION_ITEM_INT_DATA::default()
+    }));
+}
+
+/// What *Start* flies is what the flight controller holds then, not what it held at *Setup*.
+#[test]
+fn a_mission_that_another_has_replaced_is_not_started() {
+    let mut world = world(5);
+    world.run_until(Instant::from_secs(13));
+    assert_eq!(world.command(0, "setup", Command::Setup), Reply::Accepted);
+    world.run_until(Instant::from_secs(16));
+    assert_eq!(world.phase(0), Phase::Ready);
+    upload_another(&mut world);
+    assert_eq!(world.command(0, "start", Command::Start), Reply::Accepted);
+    world.run_until(world.now() + Duration::from_secs(20));
+    let status = world.status(0);
+    assert!(!status.flight_controller.armed && status.phase == Phase::Ready, "{:?}", world.log());
+    let names_it = world.log().iter().any(|l| l.entry.text.contains("beginning the route: "));
+    assert!(names_it, "{:?}", world.log());
+    assert_eq!(status.commands.last().unwrap().stage, Stage::Failed);
+}
+
+/// *Hold* is no end where an aircraft flies for itself: *Resume* goes on to the waypoint that is next, and to the end.
+#[test]
+fn a_held_mission_is_resumed_and_completed() {
+    let legs = [DVec2::ZERO, DVec2::new(0.0, 60.0), DVec2::new(60.0, 60.0)];
+    for coordination in [
+        Coordination::from(mission::Config::new(VehicleId(1))),
+        mbcap::Config { me: VehicleId(1), ..mbcap::Config::mbcap_e() }.into(),
+    ] {
+        let mut world = world_of(coordination, &legs, 6);
+        fly_until(&mut world, |w| w.status(0).reached == Some(0) && w.phase(0) == Phase::Moving);
+        assert!(!world.status(0).can_resume);
+        assert_eq!(world.command(0, "hold", Command::Hold), Reply::Accepted);
+        world.run_until(world.now() + Duration::from_secs(20));
+        assert!(world.status(0).can_resume && world.phase(0) == Phase::Aborted);
+        assert_eq!(world.command(0, "resume", Command::Resume), Reply::Accepted);
+        world.run_until(world.now() + Duration::from_secs(3));
+        assert_eq!(world.status(0).commands.last().unwrap().stage, Stage::EffectSeen);
+        fly_until(&mut world, is_down);
+        assert_eq!((world.status(0).state, world.status(0).reached), (StateId::Finished, Some(2)));
+    }
+}
+
+/// Waiting is bounded, also where the autopilot estimates no charge.
+#[test]
+fn an_aircraft_that_is_forgotten_in_flight_returns_after_its_wait() {
+    let reserve = Reserve { wait: Duration::from_secs(120), ..Reserve::default() };
+    let legs = [DVec2::ZERO, DVec2::new(0.0, 100.0)];
+    let mut world = world_with(mission::Config::new(VehicleId(1)).into(), &legs, 4, 100_000.0, reserve);
+    fly_until(&mut world, |w| w.status(0).state == StateId::Flying);
+    assert_eq!(world.command(0, "hold", Command::Hold), Reply::Accepted);
+    let since = world.now();
+    while !is_down(&world) {
+        world.run_until(world.now() + Duration::from_secs(1));
+        assert!(world.now() < since + Duration::from_secs(300), "{:?}", world.log());
+    }
+    assert!(world.now() > since + Duration::from_secs(120));
+    assert!(world.log().iter().any(|l| l.entry.text.contains("waited in flight for 120 s: return")));
 }

@@ -41,21 +41,24 @@ fn each_setting_refuses_setup_with_its_cure() {
     assert_eq!(refusal(&polygon, none).unwrap().0, "fence");
     let (name, detail) = refusal(&[(Parameter::RALLY_TOTAL, 1.0)], none).unwrap();
     assert_eq!((name, &detail[..13]), ("return", "RALLY_TOTAL 1"));
-    // MUSCOP does not fly in AUTO; a return that ends hovering only warns.
-    assert_eq!(refusal(&[(Parameter::MIS_RESTART, 1.0), (Parameter::RTL_ALT_FINAL, 1_000.0)], none), None);
+    // MUSCOP does not fly in AUTO.
+    assert_eq!(refusal(&[(Parameter::MIS_RESTART, 1.0)], none), None);
+    let hovers = refusal(&[(Parameter::RTL_ALT_FINAL, 1_000.0)], none).unwrap();
+    assert_eq!(hovers.0, "landing after return");
     // Changed by a ground station after it was read.
-    let set = |world: &mut World| world.controller(0).receive(&set_rally_points(2.0));
+    let set = |world: &mut World| world.controller(0).receive(&set("RALLY_TOTAL", 2.0));
     assert_eq!(refusal(&[], set).unwrap().0, "return");
 }
 
-fn set_rally_points(count: f32) -> Vec<u8> {
+/// Of a ground station on another line.
+fn set(name: &str, value: f32) -> Vec<u8> {
     let mut bytes = heapless::Vec::<u8, 300>::new();
     let header = wingbeat_autopilot::codec::MavHeader { system_id: 255, component_id: 190, sequence: 0 };
     let message = MavMessage::PARAM_SET(PARAM_SET_DATA {
         target_system: 1,
         target_component: 1,
-        param_id: "RALLY_TOTAL".into(),
-        param_value: count,
+        param_id: name.into(),
+        param_value: value,
         ..PARAM_SET_DATA::default()
     });
     wingbeat_autopilot::codec::encode_v2(header, &message, &mut bytes).unwrap();
@@ -83,9 +86,8 @@ fn a_fence_below_a_members_slot_ends_the_setup_on_the_ground() {
 /// In the slots too: *Start* is refused until the cause is gone.
 #[test]
 fn a_setting_that_changes_in_the_slots_refuses_the_start() {
-    let row = Row::default();
     let all_ready = |world: &World| (0..3).all(|i| world.phase(i) == Phase::Ready);
-    let mut world = row.world();
+    let mut world = Row::default().world();
     for i in 0..3 {
         let mut accepted = false;
         while !accepted {
@@ -98,15 +100,52 @@ fn a_setting_that_changes_in_the_slots_refuses_the_start() {
         world.run_until(world.now() + Duration::from_millis(200));
         assert!(world.now() < Instant::from_secs(200), "{:?}", world.log());
     }
-    world.controller(0).receive(&set_rally_points(1.0));
-    world.run_until(world.now() + Duration::from_secs(1));
-    let refused = world.command(0, "too early", Command::Start);
-    assert!(matches!(refused, Reply::Refused(Rejection::Check { name: "return", .. })), "{refused:?}");
-    world.controller(0).receive(&set_rally_points(0.0));
-    world.run_until(world.now() + Duration::from_secs(1));
+    let own_cm = world.controller(0).parameter(Parameter::RTL_ALT).unwrap() as f32;
+    for (name, wrong, right) in [("RALLY_TOTAL", 1.0, 0.0), ("RTL_ALT", 1_500.0, own_cm)] {
+        world.controller(0).receive(&set(name, wrong));
+        world.run_until(world.now() + Duration::from_secs(1));
+        let refused = world.command(0, name, Command::Start);
+        assert!(matches!(refused, Reply::Refused(Rejection::Check { name: "return", .. })), "{refused:?}");
+        world.controller(0).receive(&set(name, right));
+        world.run_until(world.now() + Duration::from_secs(1));
+    }
     for i in 0..3 {
         assert_eq!(world.command(i, "start", Command::Start), Reply::Accepted);
     }
     world.run_until(world.now() + Duration::from_secs(3));
     assert!(row::all_move(&world, 3), "{:?}", world.log());
+}
+
+/// In one step, on request; and the pilot's values are back after the flight.
+#[test]
+fn parameters_with_one_cure_are_set_for_the_flight_and_given_back() {
+    let pilots = [(Parameter::RTL_ALT_FINAL, 1_000.0), (Parameter::FS_EKF_ACTION, 2.0)];
+    let mut world = Row { parameters: &pilots, ..Row::default() }.world();
+    let values =
+        |world: &mut World, i| pilots.map(|(which, _)| world.controller(i).parameter(which).unwrap());
+    world.run_until(Instant::from_secs(13));
+    assert_eq!(world.status(0).cures.len(), 2, "{:?}", world.status(0).cures);
+    for i in 0..3 {
+        assert_eq!(world.command(i, "set", Command::SetParameters), Reply::Accepted);
+    }
+    world.run_until(Instant::from_secs(15));
+    assert_eq!(values(&mut world, 0), [0.0, 1.0]);
+    let progress = world.status(0).commands.pop().unwrap();
+    assert_eq!(
+        (progress.command, progress.stage),
+        (Command::SetParameters, wingbeat_agent::Stage::EffectSeen)
+    );
+    let refused = world.command(0, "again", Command::SetParameters);
+    assert_eq!(refused, Reply::Refused(Rejection::NothingToSet));
+    row::operate(&mut world, 3, |world| row::all_move(world, 3));
+    let refused = world.command(0, "in flight", Command::SetParameters);
+    assert!(matches!(refused, Reply::Refused(Rejection::Underway(_))), "{refused:?}");
+    while (0..3).any(|i| world.truth(i).armed) {
+        world.run_until(world.now() + Duration::from_secs(1));
+        assert!(world.now() < Instant::from_secs(300), "{:?}", world.log());
+    }
+    world.run_until(world.now() + Duration::from_secs(10));
+    for i in 0..3 {
+        assert_eq!(values(&mut world, i), pilots.map(|(_, value)| f64::from(value)), "aircraft {i}");
+    }
 }

@@ -4,9 +4,10 @@
 #[path = "common/row.rs"]
 mod row;
 
-use wingbeat_agent::{Command, Reply};
+use wingbeat_agent::{Command, Phase, Reply};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{Duration, Instant};
+use wingbeat_sim::faults::Fault;
 use wingbeat_sim::flight_controller::Parameter;
 use wingbeat_sim::world::World;
 
@@ -108,4 +109,29 @@ fn a_layer_above_the_autopilots_fence_is_refused_with_the_heights() {
         .collect();
     assert_eq!(refused.len(), 1, "{:?}", world.log().iter().map(|l| &l.entry.text).collect::<Vec<_>>());
     assert!((0..COUNT).all(|i| !world.truth(i).armed), "no aircraft arms");
+}
+
+/// The battery of one ends the flight of all, in their layers, before it must.
+#[test]
+fn all_return_when_the_battery_of_one_carries_it_home_and_no_farther() {
+    for vehicle in 0..COUNT {
+        let mut world = under_way(6);
+        world.inflict(world.now(), Fault::BatteryAt { vehicle, percent: 21.0 });
+        world.run_until(world.now() + Duration::from_secs(30));
+        for i in 0..COUNT {
+            assert_eq!(world.phase(i), Phase::Aborted, "aircraft {i} of {vehicle}");
+        }
+        let is_logged =
+            |i, words: &str| world.log().iter().any(|l| l.vehicle == i && l.entry.text.contains(words));
+        for i in 0..COUNT {
+            let words = if i == vehicle { "ends while the battery lasts" } else { "the battery of another" };
+            assert!(is_logged(i, words), "aircraft {i} of {vehicle}: {:?}", world.log());
+        }
+        until_down(&mut world);
+        for i in 0..COUNT {
+            assert!(world.truth(i).landed, "aircraft {i}");
+        }
+        let least_m = world.observer().swarm().separation_min_m;
+        assert!(least_m > 5.0, "{least_m} m");
+    }
 }

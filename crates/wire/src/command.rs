@@ -25,10 +25,15 @@ pub enum Command {
     Return,
     /// Land where it is.
     Land,
+    /// Fly on after a hold, where an aircraft flies a mission of its own.
+    Resume,
     /// Hand the aircraft to the pilot: release every override, command nothing any more.
     RecoverControl,
     /// Let the agent command again after a takeover, on the ground.
     Engage,
+    /// On the ground: set the autopilot's parameters that stand against a flight and have one cure. The pilot's values
+    /// are given back after the flight.
+    SetParameters,
     /// No longer wait for a member of the swarm. The leader and the master pass it on over the radio; the member
     /// itself, when it receives it, holds and then lands.
     Exclude {
@@ -49,9 +54,10 @@ impl Command {
             | Self::Hold
             | Self::Return
             | Self::Land
+            | Self::Resume
             | Self::RecoverControl
             | Self::Engage => true,
-            Self::Exclude { .. } => false,
+            Self::SetParameters | Self::Exclude { .. } => false,
         }
     }
 
@@ -60,7 +66,12 @@ impl Command {
     pub const fn recovers(self) -> bool {
         match self {
             Self::Hold | Self::Return | Self::Land | Self::RecoverControl => true,
-            Self::Setup | Self::Start | Self::Engage | Self::Exclude { .. } => false,
+            Self::Setup
+            | Self::Start
+            | Self::Resume
+            | Self::Engage
+            | Self::SetParameters
+            | Self::Exclude { .. } => false,
         }
     }
 }
@@ -74,8 +85,10 @@ impl fmt::Display for Command {
             Self::Hold => "hold",
             Self::Return => "return",
             Self::Land => "land",
+            Self::Resume => "resume",
             Self::RecoverControl => "recover control",
             Self::Engage => "engage",
+            Self::SetParameters => "set parameters",
             Self::Exclude { member } => return write!(f, "exclude {member}"),
         })
     }

@@ -330,6 +330,7 @@ mod tests {
             ("land_around", Message::LandAround { at: point(9), leader: 2 }),
             ("release", Message::Release { waypoint: 14 }),
             ("take_off_together", Message::TakeOffTogether),
+            ("recall", Message::Recall),
             ("holding", Message::Holding { at: point(3) }),
             ("data_first", Message::DataFirst(first_part())),
             ("data_waypoints", Message::DataWaypoints(more_waypoints())),

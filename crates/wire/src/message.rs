@@ -448,6 +448,8 @@ pub enum Message {
     DataFirst(FirstPart),
     /// More waypoints of the leader's plan (2).
     DataWaypoints(MoreWaypoints),
+    /// The battery of a member carries it home and no farther: all return.
+    Recall,
 }
 
 /// What an aircraft does that leaves its swarm.
@@ -491,6 +493,7 @@ impl Message {
             | Self::Gather { .. }
             | Self::Release { .. }
             | Self::TakeOffTogether
+            | Self::Recall
             | Self::Exclude { .. } => Ok(()),
         }
     }

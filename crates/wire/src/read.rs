@@ -58,6 +58,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         23 => Message::Holding { at: next(r)? },
         24 => return first_part(r, message),
         25 => return more_waypoints(r, message),
+        26 => Message::Recall,
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())

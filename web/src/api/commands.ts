@@ -46,7 +46,9 @@ const COMMANDS: Record<CommandName, Row> = {
       help: 'Hand over to the pilot: the companion computer commands nothing any more. Asks once more.',
     },
   },
+  resume: { name: 'Resume', recovers: false },
   engage: { name: 'Engage', recovers: false },
+  set_parameters: { name: 'Set parameters', recovers: false },
   exclude: { name: 'Exclude', recovers: false },
 };
 

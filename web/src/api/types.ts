@@ -133,10 +133,14 @@ export interface components {
         /** @description Everything that the console shows of one aircraft. */
         AircraftStatus: components["schemas"]["Measurements"] & {
             avoidance?: components["schemas"]["Avoidance"] | null;
+            /** @description Whether the aircraft holds on a mission of its own that *Resume* would go on with. */
+            can_resume: boolean;
             /** @description Preflight checks, in a fixed order. */
             checks: components["schemas"]["Check"][];
             /** @description The operator's last commands and what became of them, newest last, at most 8. */
             commands: components["schemas"]["CommandProgress"][];
+            /** @description What *Set parameters* would set in the flight controller; empty where nothing of it is needed. */
+            cures: components["schemas"]["Cure"][];
             /** @description One line for the operator: what it is doing or waiting for. */
             detail: string;
             /** @description False after a pilot's takeover or *Recover control*: the agent commands nothing until engaged again. */
@@ -270,7 +274,7 @@ export interface components {
          * @description An operator's command. In JSON the name in `snake_case`; one with a value is an object of that name, for example
          *     `{"exclude": {"member": "00b827eb01020304"}}`.
          */
-        Command: "setup" | "start" | "hold" | "return" | "land" | "recover_control" | "engage" | {
+        Command: "setup" | "start" | "hold" | "return" | "land" | "resume" | "recover_control" | "engage" | "set_parameters" | {
             /**
              * @description No longer wait for a member of the swarm. The leader and the master pass it on over the radio; the member
              *     itself, when it receives it, holds and then lands.
@@ -296,6 +300,21 @@ export interface components {
          * @enum {string}
          */
         CommandStage: "accepted" | "effect_seen" | "failed";
+        /** @description A parameter of the flight controller that stands against a flight and has one cure. */
+        Cure: {
+            /**
+             * Format: double
+             * @description The value for the flight.
+             */
+            expected: number;
+            /**
+             * Format: double
+             * @description The pilot's value, which comes back after the flight.
+             */
+            found: number;
+            /** @description The parameter, by its name in this flight controller. */
+            parameter: string;
+        };
         /** @description One aircraft as the ground service receives it. */
         FleetAircraft: {
             /** @description The address of its API, for example `http://10.0.0.7:8080`. */
@@ -336,7 +355,7 @@ export interface components {
         FleetCommandRequest: {
             /** @description The command. */
             command: components["schemas"]["Command"];
-            /** @description Chosen by the sender, 1 to 64 characters: the same id is the same command. */
+            /** @description Chosen by the sender, 1 to 64 visible ASCII characters: the same id is the same command. */
             id: string;
             /** @description Ids of the aircraft; empty = all. An exclusion leaves it empty: it goes to all that fly in the swarm. */
             vehicles?: string[];

@@ -25,6 +25,8 @@ export function status(index: number, change: Partial<AircraftStatus> = {}): Air
     swarm: null,
     radio: { sent: 0, received: 0, refused: [] },
     checks: [],
+    cures: [],
+    can_resume: false,
     commands: [],
     ...change,
   };

@@ -70,6 +70,11 @@ impl Transfer {
     pub fn new(now: Instant, items: usize) -> Self {
         Self::of_kind(now, MavMissionType::MAV_MISSION_TYPE_MISSION, items)
     }
+    /// Of a mission that the autopilot is to hold already: it is read and compared, and nothing is sent.
+    pub fn comparing(now: Instant, items: usize) -> Self {
+        let transfer = Self::new(now, items);
+        Self { reader: Some(ListReader::new(now, transfer.kind)), ..transfer }
+    }
     fn of_kind(now: Instant, kind: MavMissionType, items: usize) -> Self {
         let each = Duration::from_millis(items as u64 * GIVE_UP_AFTER_EACH_MS);
         Self {

@@ -61,6 +61,8 @@ watched! {
     MissionRestart = Integer "MIS_RESTART";
     /// Whether heights of the return are above home, 0, or above the terrain, 1 (4.x).
     ReturnHeightType = Integer "RTL_ALT_TYPE";
+    /// Height at which the return ends, centimetres; 0 lands.
+    ReturnEndHeight = Integer "RTL_ALT_FINAL";
     /// The action when the position estimate fails.
     EstimateFailsafe = Integer "FS_EKF_ACTION";
     /// Height of the return, centimetres.
@@ -85,8 +87,6 @@ watched! {
     BatteryCapacity = Integer "BATT_CAPACITY";
     /// The action beyond the fence.
     FenceAction = Integer "FENCE_ACTION";
-    /// Height at which the return ends, centimetres; 0 lands.
-    ReturnEndHeight = Integer "RTL_ALT_FINAL";
     /// How the battery is measured; 0 not at all.
     BatteryMonitor = Integer "BATT_MONITOR";
     /// The action when the battery is low.

@@ -118,7 +118,6 @@ impl Drill {
             let configured = match task.leader_lost {
                 LeaderLost::Hold => "hold",
                 LeaderLost::Land => "land",
-                LeaderLost::Return => "return",
             };
             sky.story.push(format!("leader lost: {configured}"));
         }

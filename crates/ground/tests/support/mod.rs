@@ -174,6 +174,8 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         radio: Radio::default(),
         lease: None,
         gateway: None,
+        cures: vec![],
+        can_resume: false,
         checks: vec![Check {
             name: "position".to_owned(),
             passed: true,

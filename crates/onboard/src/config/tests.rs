@@ -126,7 +126,7 @@ fn a_formation_that_follows_a_pilot_is_configured_and_each_mistake_is_named() {
     let expected = wingbeat_protocol::follow_me::Config::new(VehicleId(2), VehicleId(1), 3);
     assert_eq!(from_file(&least).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
     let file = format!(
-        "{least}refresh_ms = 500\ndistance_m = 95.0\nleader_timeout_s = 1.5\nleader_lost = \"return\"\n\
+        "{least}refresh_ms = 500\ndistance_m = 95.0\nleader_timeout_s = 1.5\nleader_lost = \"land\"\n\
          follows_again = true\nlanding = \"formation\"\nformation = \"matrix\"\nheight_m = 25.0\n"
     );
     let Coordination::FollowMe(config) = from_file(&file).unwrap().daemon.agent.coordination else {
@@ -135,7 +135,7 @@ fn a_formation_that_follows_a_pilot_is_configured_and_each_mistake_is_named() {
     assert_eq!((config.refresh.as_millis(), config.leader_timeout.as_millis()), (500, 1_500));
     assert_eq!((config.swarm.distance_m, config.height_m, config.follows_again), (95.0, 25.0, true));
     for (line, words) in [
-        ("leader_lost = \"panic\"", "unknown variant `panic`, expected one of `hold`, `land`, `return`"),
+        ("leader_lost = \"panic\"", "unknown variant `panic`, expected `hold` or `land`"),
         ("landing = \"x\"", "unknown variant `x`, expected `in_place` or `formation`"),
         (
             "formation = \"arrow\"",

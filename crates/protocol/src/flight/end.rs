@@ -12,6 +12,8 @@ pub enum Asked {
     Setup,
     /// To fly the mission.
     Start,
+    /// To fly on after a hold.
+    Resume,
     /// To end before the mission does.
     End(EndFlight),
     /// Not to wait for a member of the swarm.
@@ -26,11 +28,12 @@ impl Asked {
         match command {
             Command::Setup => Self::Setup,
             Command::Start => Self::Start,
+            Command::Resume => Self::Resume,
             Command::Hold => Self::End(EndFlight::Hold),
             Command::Return => Self::End(EndFlight::Return),
             Command::Land => Self::End(EndFlight::Land),
             Command::Exclude { member } => Self::Exclude(member),
-            Command::RecoverControl | Command::Engage => Self::Nothing,
+            Command::RecoverControl | Command::Engage | Command::SetParameters => Self::Nothing,
         }
     }
 }
@@ -44,6 +47,16 @@ pub enum EndFlight {
     Return,
     /// Land below the present position.
     Land,
+}
+
+impl core::fmt::Display for EndFlight {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Hold => "hold",
+            Self::Return => "return",
+            Self::Land => "land",
+        })
+    }
 }
 
 impl EndFlight {

@@ -7,7 +7,8 @@
 //! Start ─Setup▶ Setup ─loaded▶ SetupFinished ─Start▶ TakingOff ─on the route▶ Flying(F) ─host▶ Landing
 //! Landing ─disarmed▶ Finished
 //! TakingOff, Flying ─an order failed▶ Holding ─no command for 60 s, or another failure▶ Aborted(Land)
-//! any ─Hold, Return, Land by the operator▶ Aborted
+//! any ─Hold, Return, Land by the operator, or a low battery▶ Aborted
+//! Aborted, Holding: held on the route ─Resume▶ Flying
 //! ```
 //!
 //! **One failure rule for every host.** On the ground a failed order leads back to where it can be tried again. In
@@ -100,12 +101,21 @@ pub(crate) struct RouteFlight<F> {
     telemetry: Option<Telemetry>,
     route: Route,
     reached: Option<u16>,
+    /// Whether this flight has been on its route.
+    has_begun: bool,
 }
 
 impl<F: Copy + PartialEq> RouteFlight<F> {
     /// An aircraft on the ground, in state [`State::Start`].
     pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, state: State::Start, telemetry: None, route: Route::new(), reached: None }
+        Self {
+            rules,
+            state: State::Start,
+            telemetry: None,
+            route: Route::new(),
+            reached: None,
+            has_begun: false,
+        }
     }
 
     pub(crate) fn state(&self) -> State<F> {
@@ -159,6 +169,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             },
             Asked::Start if self.state == State::SetupFinished => Ok(()),
             Asked::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
+            Asked::Resume => self.permits_resume(found),
             // From the moment that the flight is set up until the aircraft is down, so that a stop overtakes a
             // start; and where motors were armed by hand.
             Asked::End(_) => match self.state {
@@ -180,6 +191,17 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
         }
     }
 
+    /// A flight that was held goes on where it was left, from where it hovers, unless it came down too far for a straight
+    /// leg to the next waypoint.
+    fn permits_resume(&self, found: StateId) -> Result<(), Denied> {
+        let is_held = matches!(self.state, State::Holding { .. } | State::Aborted(EndFlight::Hold));
+        let Some(telemetry) = self.telemetry.filter(|t| t.armed && is_held && self.has_begun) else {
+            return Err(Denied::NotHeld { found });
+        };
+        let (found_m, least_m) = (telemetry.height_m, self.rules.fence.height_least_m);
+        if found_m < least_m { Err(Denied::TooLow { found_m, least_m }) } else { Ok(()) }
+    }
+
     /// Takes what the aircraft reports of itself.
     pub(crate) fn observe(&mut self, input: &Input<'_>) {
         match input {
@@ -193,7 +215,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             | Input::Reached(_)
             | Input::Done(_)
             | Input::Failed(_)
-            | Input::TakenOver(_) => {}
+            | Input::TakenOver(_)
+            | Input::BatteryLow(_) => {}
         }
     }
 
@@ -211,6 +234,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
                     Transition::ordering(TakingOff, Order::FlyRoute { height_mm })
                 }),
                 Asked::End(end) => Some(Transition::end(end)),
+                Asked::Resume => matches!(self.state, Holding { .. } | Aborted(EndFlight::Hold))
+                    .then(|| Transition::ordering(Flying(begin), Order::Resume)),
                 Asked::Exclude(_) | Asked::Nothing => None,
             },
             Input::Done(order) => match order {
@@ -244,6 +269,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             },
             // The pilot or the failsafe flies it: nothing is ordered.
             Input::TakenOver(end) => Some(Transition::to(Aborted(end))),
+            Input::BatteryLow(end) => Some(Transition::end(end)),
             Input::Wake | Input::Telemetry(_) | Input::Message { .. } | Input::Reached(_) => None,
         };
         by_input.or_else(|| match self.state {
@@ -265,6 +291,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
         let Some(Transition { state, order }) = next else { return false };
         let changed = state != self.state;
         self.state = state;
+        self.has_begun |= matches!(state, State::Flying(_));
         if let Some(order) = order {
             push(out, Action::Order(order));
         }
@@ -281,7 +308,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             | Input::Operator(_)
             | Input::Reached(_)
             | Input::Done(_)
-            | Input::TakenOver(_) => match state {
+            | Input::TakenOver(_)
+            | Input::BatteryLow(_) => match state {
                 // Disarmed in the air.
                 State::Aborted(_) if matches!(input, Input::Telemetry(t) if !t.armed) => Severity::Error,
                 State::Aborted(_) => Severity::Warning,

@@ -51,8 +51,6 @@ pub enum LeaderLost {
     Hold,
     /// Land where it is.
     Land,
-    /// Return to launch.
-    Return,
 }
 
 /// How followers land.

@@ -10,7 +10,7 @@ use crate::swarm::plan::{self, position};
 use crate::swarm::timer::{Timer, TimerSet};
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Abort, Host, Reason, Transition, Trigger, Urgency};
-use crate::{Action, Actions, Command, EndFlight, Input, Order, StateId, Telemetry, Text, push, text};
+use crate::{Action, Actions, Command, Input, Order, StateId, Telemetry, Text, push, text};
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
 const AT_HEIGHT: f64 = 0.95;
@@ -203,15 +203,13 @@ impl Guidance {
 
     /// As configured.
     fn without_leader(&self, swarm: &Swarm, now: Instant) -> Transition<GuidanceState> {
-        let ending = match self.config.leader_lost {
+        match self.config.leader_lost {
             LeaderLost::Hold => {
                 let land_at = now + swarm.config().hold_before_landing;
-                return Transition::to(State::Flying(GuidanceState::LeaderLost { land_at }));
+                Transition::to(State::Flying(GuidanceState::LeaderLost { land_at }))
             }
-            LeaderLost::Land => EndFlight::Land,
-            LeaderLost::Return => EndFlight::Return,
-        };
-        Transition::because(State::Aborted(Abort::Ending(ending)), Reason::LeaderSilent)
+            LeaderLost::Land => Transition::because(State::Aborted(Abort::LAND), Reason::LeaderSilent),
+        }
     }
 
     /// How a slave begins to land.

@@ -9,8 +9,8 @@
 //! Start … SetupFinished as in every swarm
 //! leader: SetupFinished ─Start▶ Ready ─its pilot is at height▶ FollowMe ─low, LAND, or down▶ Landing ▶ Finished
 //! slave:  SetupFinished ─Start▶ WaitMaster ─coordinates▶ Following ─Land▶ (MovingToLand ▶) Landing ▶ Finished
-//!         WaitMaster, Following ─silence▶ as configured: LeaderLost (holding), Aborted (landing, returning)
-//! slave:  Hold, Return, Land by the operator, or a failure ▶ Aborted
+//!         WaitMaster, Following ─silence▶ as configured: LeaderLost (holding), Aborted (landing)
+//! slave:  Hold, Land by the operator, or a failure ▶ Aborted
 //! ```
 //!
 //! What comes before and after the flight is [`Swarm`]'s; the flight is in [`guidance`]. Departures from the thesis are listed with their reasons in
@@ -31,8 +31,8 @@ use wingbeat_wire::Point;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Swarm};
 use crate::{
-    Action, Actions, Asked, Command, Denied, Details, Input, MissionError, Phase, Protocol, StateId, Text,
-    View,
+    Action, Actions, Asked, Command, Denied, Details, EndFlight, Input, MissionError, Phase, Protocol,
+    StateId, Text, View,
 };
 use guidance::Guidance;
 
@@ -113,6 +113,7 @@ impl Protocol for FollowMe {
         let (is_leader, ownship) = (self.is_leader(), self.swarm.ownship());
         match Asked::by(command) {
             Asked::End(_) if is_leader && ownship.is_armed() => Err(Denied::Piloted),
+            Asked::End(EndFlight::Return) if ownship.is_armed() => Err(Denied::NoReturnBehindPilot),
             Asked::Setup
                 if is_leader
                     && ownship.telemetry().is_some_and(|own| guidance::heading_of(own).is_none()) =>
@@ -124,9 +125,12 @@ impl Protocol for FollowMe {
             {
                 Err(Denied::Followed(member))
             }
-            Asked::Setup | Asked::Start | Asked::End(_) | Asked::Exclude(_) | Asked::Nothing => {
-                self.swarm.permits(command, self.state_id())
-            }
+            Asked::Setup
+            | Asked::Start
+            | Asked::Resume
+            | Asked::End(_)
+            | Asked::Exclude(_)
+            | Asked::Nothing => self.swarm.permits(command, self.state_id()),
         }
     }
 

@@ -345,12 +345,11 @@ fn follow_04_no_slave_follows_before_the_leader_is_at_height() {
 }
 
 #[test]
-fn follow_05_a_lost_leader_is_held_for_landed_for_or_returned_from() {
+fn follow_05_a_lost_leader_is_held_for_or_landed_for() {
     type Change = fn(&mut Config);
-    let cases: [(Change, StateId, Order, &str); 3] = [
+    let cases: [(Change, StateId, Order, &str); 2] = [
         (|c| c.leader_lost = LeaderLost::Hold, StateId::LeaderLost, Order::Hold, "the leader is silent"),
         (|c| c.leader_lost = LeaderLost::Land, StateId::Aborted, Order::Land, "the leader is silent"),
-        (|c| c.leader_lost = LeaderLost::Return, StateId::Aborted, Order::Return, "the leader is silent"),
     ];
     for (change, state, order, words) in cases {
         let mut rig = Rig::new(4, Layout::Matrix, change);
@@ -454,9 +453,7 @@ fn follow_08_impossible_coordinates_are_refused_and_not_broadcast() {
 
 #[test]
 fn follow_09_the_operator_stops_a_slave_in_every_state() {
-    for (command, order) in
-        [(Command::Hold, Order::Hold), (Command::Return, Order::Return), (Command::Land, Order::Land)]
-    {
+    for (command, order) in [(Command::Hold, Order::Hold), (Command::Land, Order::Land)] {
         for wait in [StateId::SetupFinished, StateId::WaitMaster, StateId::Following, StateId::LeaderLost] {
             let mut rig = Rig::new(3, Layout::Linear, USUAL);
             match wait {
@@ -486,6 +483,15 @@ fn follow_09_the_operator_stops_a_slave_in_every_state() {
             assert_eq!(rig.craft[1].orders.len(), orders, "it follows no leader any more");
         }
     }
+}
+
+#[test]
+fn follow_09_a_return_in_flight_is_refused_because_nothing_keeps_it_apart() {
+    let mut rig = Rig::new(3, Layout::Linear, USUAL);
+    rig.lead();
+    let why = rig.craft[1].follow.permits(Command::Return).unwrap_err();
+    assert_eq!(why, crate::Denied::NoReturnBehindPilot);
+    assert!(why.to_string().contains("hold or land"));
 }
 
 #[test]

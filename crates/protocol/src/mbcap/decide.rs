@@ -93,9 +93,12 @@ impl Mbcap {
                 | Avoiding::Resuming { .. }
                 | Avoiding::EmergencyLand { .. } => of_every_flight(),
             },
-            Input::Wake | Input::Operator(_) | Input::Reached(_) | Input::Failed(_) | Input::TakenOver(_) => {
-                of_every_flight()
-            }
+            Input::Wake
+            | Input::Operator(_)
+            | Input::Reached(_)
+            | Input::Failed(_)
+            | Input::TakenOver(_)
+            | Input::BatteryLow(_) => of_every_flight(),
         }
     }
 

@@ -206,7 +206,8 @@ impl Mbcap {
             | Input::Reached(_)
             | Input::Done(_)
             | Input::Failed(_)
-            | Input::TakenOver(_) => {}
+            | Input::TakenOver(_)
+            | Input::BatteryLow(_) => {}
         }
         self.flight.observe(input);
         true
@@ -260,6 +261,10 @@ impl Mbcap {
         self.flight.apply(Some(transition), out);
         let new = self.flight.state();
         self.count(old, new);
+        if matches!(old, State::Holding { .. } | State::Aborted(_)) && flying(new).is_some() {
+            // Held maybe beside its mission's line.
+            self.motion.is_on_track = false;
+        }
         if let (Some(outcome), Some(conflict)) = (outcome, flying(old).and_then(|a| a.conflict())) {
             self.close(now, conflict, outcome);
         }

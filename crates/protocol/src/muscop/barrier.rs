@@ -110,6 +110,7 @@ impl Report {
             | Message::TakeOffEnd
             | Message::TakeOffEndAck
             | Message::TakeOffTogether
+            | Message::Recall
             | Message::Land { .. }
             | Message::LandAround { .. }
             | Message::LandHere { .. }

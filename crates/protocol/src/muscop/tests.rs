@@ -459,8 +459,10 @@ fn muscop_04_the_operator_stops_it_in_every_state() {
                         Command::Land
                         | Command::Setup
                         | Command::Start
+                        | Command::Resume
                         | Command::RecoverControl
                         | Command::Engage
+                        | Command::SetParameters
                         | Command::Exclude { .. } => &[Order::Land],
                     };
                     let craft = &rig.craft[i];

@@ -69,6 +69,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             if let Some(message) = self.position_report(now) {
                 self.push_message(message, out);
             }
+        } else if let Some(message) = self.recall_message() {
+            self.push_message(message, out);
         } else if let Some(message) = self.take_off_together() {
             self.push_message(message, out);
         }

@@ -25,6 +25,8 @@ pub(crate) struct Landing {
     is_in_place: bool,
     /// The leader ended the flight: all land where they are.
     ends_here: bool,
+    /// The battery of a member ends the flight of all.
+    is_recalled: bool,
 }
 
 impl Landing {
@@ -53,6 +55,15 @@ impl Landing {
 
     pub(super) fn end_here(&mut self) {
         self.ends_here = true;
+    }
+
+    /// Whether the battery of a member ends the flight of all.
+    pub(super) fn is_recalled(&self) -> bool {
+        self.is_recalled
+    }
+
+    pub(super) fn recall(&mut self) {
+        self.is_recalled = true;
     }
 }
 
@@ -170,6 +181,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
+    /// What ends the flight of all, repeated by each whom it has ended: some may be out of reach of the first.
+    pub(super) fn recall_message(&self) -> Option<Message> {
+        let is_over = matches!(self.state, State::Aborted(_));
+        (is_over && self.landing.is_recalled && self.assignment.is_planned()).then_some(Message::Recall)
+    }
+
     /// What is broadcast after the flight was stopped.
     pub(super) fn abort_message(&self, abort: Abort) -> Option<Message> {
         if !self.assignment.is_planned() {
@@ -206,7 +223,7 @@ impl Landing {
     pub(super) fn fingerprint(&self, state: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
         self.leader_site.map(super::table::fingerprint::coordinates).hash(state);
-        (self.landing, self.landed, self.is_in_place, self.ends_here).hash(state);
+        (self.landing, self.landed, self.is_in_place, self.ends_here, self.is_recalled).hash(state);
     }
 }
 

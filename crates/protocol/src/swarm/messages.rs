@@ -139,6 +139,12 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.elect(changes);
                 Ok(())
             }
+            // A pilot ends his own flight, and those that follow him land each in its time.
+            Message::Recall if self.config.piloted_master => Err(Refused::UnexpectedSender),
+            Message::Recall => {
+                self.landing.recall();
+                Ok(())
+            }
             Message::Land { at } => self.on_landing_site(now, slot, slot, *at),
             Message::LandAround { at, leader } => self.on_landing_site(now, slot, usize::from(*leader), *at),
             // Those of the flight are the host's; a plan and a call came before.

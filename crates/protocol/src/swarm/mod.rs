@@ -196,7 +196,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Input::Done(_)
             | Input::Reached(_)
             | Input::Failed(_)
-            | Input::TakenOver(_) => {}
+            | Input::TakenOver(_)
+            | Input::BatteryLow(_) => {}
             Input::Message { from, flight, message } => {
                 return self.on_message(now, from, flight, message, changes);
             }
@@ -252,6 +253,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
         reason: Option<Reason>,
         out: &mut Actions,
     ) {
+        let was_flying_with_others = !matches!(old, State::Aborted(_) | State::MovingToLand | State::Landing);
+        if reason == Some(Reason::BatteryLow) && was_flying_with_others && !self.config.piloted_master {
+            self.landing.recall();
+        }
         match self.state {
             State::Start | State::Setup | State::SetupFinished | State::Flying(_) | State::Finished => {}
             State::ReadyToFly => self.timers.set(Timer::Silence, now + self.config.silence),

@@ -113,7 +113,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Input::Reached(_)
             | Input::Done(_)
             | Input::Failed(_)
-            | Input::TakenOver(_) => true,
+            | Input::TakenOver(_)
+            | Input::BatteryLow(_) => true,
         }
     }
 

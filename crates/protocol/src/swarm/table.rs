@@ -186,6 +186,7 @@ impl<P: Protocol + Clone> Situation<P> {
         }
         for ending in EndFlight::ALL {
             try_inputs(std::format!("taken over: {ending:?}"), &[(1, Input::TakenOver(ending))]);
+            try_inputs(std::format!("battery low: {ending:?}"), &[(1, Input::BatteryLow(ending))]);
         }
         try_inputs("reached 1".into(), &[(1, Input::Reached(1))]);
 
@@ -250,6 +251,7 @@ fn messages(
         ("ReadyToFly", Message::ReadyToFly),
         ("ReadyToFlyAck", Message::ReadyToFlyAck),
         ("TakeOffTogether", Message::TakeOffTogether),
+        ("Recall", Message::Recall),
         ("TakeOffNow for this aircraft", Message::TakeOffNow { next: own }),
         ("TakeOffNow for another", Message::TakeOffNow { next: other }),
         ("TargetReached", Message::TargetReached),

@@ -92,6 +92,8 @@ pub(crate) enum Trigger {
     OrderFailed,
     /// Another flies the aircraft from here on.
     TakenOver(EndFlight),
+    /// The battery carries it so far and no farther.
+    BatteryLow(EndFlight),
 }
 
 impl Trigger {
@@ -100,6 +102,7 @@ impl Trigger {
             Input::Operator(command) => Self::Command(command),
             Input::Failed(_) => Self::OrderFailed,
             Input::TakenOver(ending) => Self::TakenOver(ending),
+            Input::BatteryLow(ending) => Self::BatteryLow(ending),
             Input::Wake
             | Input::Telemetry(_)
             | Input::Message { .. }
@@ -136,6 +139,10 @@ pub(crate) enum Reason {
     TakenOver,
     /// Disarmed in the air.
     MotorsStopped,
+    /// Its battery ends the flight.
+    BatteryLow,
+    /// The battery of a member ends the flight of all.
+    Recalled,
     OrderFailed,
     TargetNotReached,
     Undecided,
@@ -171,6 +178,8 @@ impl Reason {
             Self::Excluded => "; excluded by the operator",
             Self::TakenOver => "; taken over",
             Self::MotorsStopped => "; the motors stopped in flight",
+            Self::BatteryLow => "; ends while the battery lasts",
+            Self::Recalled => "; the battery of another ends the flight of all",
             Self::OrderFailed => "; an order failed",
             Self::TargetNotReached => "; the target was not reached in time",
             Self::Undecided => "; no operator decided in time",
@@ -221,9 +230,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if !is_armed && self.is_in_the_air() {
             return Some(Transition::because(Aborted(Abort::Ground), Reason::MotorsStopped));
         }
-        if let Trigger::Command(command) = trigger
-            && let Asked::End(ending) = Asked::by(command)
-        {
+        if let Some((ending, reason)) = self.ends(trigger) {
             let is_returning =
                 matches!(self.state, Aborted(Abort::Ending(EndFlight::Return) | Abort::ReturnHeld { .. }));
             let abort = match ending {
@@ -233,7 +240,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 EndFlight::Hold | EndFlight::Land => Some(Abort::Ending(ending)),
             };
             if let Some(abort) = abort {
-                return Some(Transition::because(Aborted(abort), Reason::Operator));
+                return Some(Transition::because(Aborted(abort), reason));
             }
         }
         if self.landing.ends_here() && self.watches() && is_armed {
@@ -254,6 +261,23 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return Some(Transition::because(Aborted(Abort::LAND), reason));
         }
         Some(self.failure(now, reason))
+    }
+
+    /// How the flight ends now that the operator or a battery ends it, and by which of them.
+    fn ends(&self, trigger: Trigger) -> Option<(EndFlight, Reason)> {
+        match trigger {
+            Trigger::Command(command) => match Asked::by(command) {
+                Asked::End(ending) => Some((ending, Reason::Operator)),
+                Asked::Setup | Asked::Start | Asked::Resume | Asked::Exclude(_) | Asked::Nothing => None,
+            },
+            Trigger::BatteryLow(ending) => Some((ending, Reason::BatteryLow)),
+            Trigger::None | Trigger::OrderFailed | Trigger::TakenOver(_) => None,
+        }
+        .or_else(|| {
+            // Without heights to return at, all land, as far apart as they fly.
+            let ending = if self.lacks_layers() { EndFlight::Land } else { EndFlight::Return };
+            (self.landing.is_recalled() && self.watches()).then_some((ending, Reason::Recalled))
+        })
     }
 
     /// Whether this aircraft flies in this state, which none disarms that is not about to land. A pilot flies a piloted

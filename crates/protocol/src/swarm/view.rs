@@ -30,6 +30,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Asked::Setup => self.permits_setup(found),
             Asked::Start if self.state == State::SetupFinished => Ok(()),
             Asked::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
+            Asked::Resume => Err(Denied::NoResume),
             Asked::Exclude(member) if !is_planned => Err(Denied::NoPlan(member)),
             Asked::Exclude(member) if self.members.slot_of(member).is_none() => Err(Denied::NoMember(member)),
             Asked::Exclude(_) => Ok(()),
@@ -64,7 +65,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// Whether returns at one height could meet, and there is no room for several.
-    fn lacks_layers(&self) -> bool {
+    pub(super) fn lacks_layers(&self) -> bool {
         let needs_layers = self.assignment.plan().slots.len() > 1 && !self.config.piloted_master;
         needs_layers && self.assignment.layers().is_none()
     }

@@ -60,8 +60,10 @@ pub(super) fn effect_of(command: Command) -> Option<(&'static [Mode], Duration)>
         Command::Land => Some((&[Mode::Land], Duration::from_secs(60))),
         Command::Setup
         | Command::Start
+        | Command::Resume
         | Command::RecoverControl
         | Command::Engage
+        | Command::SetParameters
         | Command::Exclude { .. } => None,
     }
 }

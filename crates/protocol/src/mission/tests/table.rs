@@ -137,7 +137,7 @@ const STATES: [Step; 15] = [
     }),
 ];
 
-const INPUTS: [Step; 34] = [
+const INPUTS: [Step; 36] = [
     ("a second passes", |c| c.feed(Input::Wake)),
     ("60 s pass", |c| {
         c.now_s += 60;
@@ -182,11 +182,13 @@ const INPUTS: [Step; 34] = [
     }),
     ("taken over: holds", |c| c.feed(Input::TakenOver(EndFlight::Hold))),
     ("taken over: returns", |c| c.feed(Input::TakenOver(EndFlight::Return))),
+    ("battery low: returns", |c| c.feed(Input::BatteryLow(EndFlight::Return))),
     ("operator: setup", |c| c.command(Command::Setup)),
     ("operator: start", |c| c.command(Command::Start)),
     ("operator: hold", |c| c.command(Command::Hold)),
     ("operator: return", |c| c.command(Command::Return)),
     ("operator: land", |c| c.command(Command::Land)),
+    ("operator: resume", |c| c.command(Command::Resume)),
     ("operator: exclude", |c| c.command(Command::Exclude { member: VehicleId(2) })),
     ("operator: a new mission", |c| {
         let taken = c.mission.set_mission(&[waypoint(0.0), waypoint(90.0)]);

@@ -1,6 +1,7 @@
 //! Returning: each in a layer of its own, and none through the column of another.
 
 use super::*;
+use crate::EndFlight;
 
 /// All in the air are ordered to return, at any time of a flight.
 #[test]
@@ -196,4 +197,50 @@ fn muscop_21_one_that_receives_no_other_returns_after_twice_its_hold() {
         assert!(rig.craft[member].at.distance(rig.craft[member].home) < 1.0, "{member}: not at home");
         assert!(rig.nearest.0 > 5.0, "{member}: {:?}", rig.nearest);
     }
+}
+
+/// In the take-off, in the slots and on the legs, with half of the datagrams lost.
+#[test]
+fn muscop_32_the_battery_of_one_ends_the_flight_of_all() {
+    for (member, after_s) in [(0, 2), (1, 9), (4, 20), (2, 30), (3, 55)] {
+        let mut rig = Rig::new(5, Layout::Linear, 3);
+        rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
+        rig.command_all(Command::Setup);
+        rig.until("taking off", 30, |r| r.all_in(StateId::TakingOff));
+        for _ in 0..after_s * 20 {
+            if rig.all_in(StateId::SetupFinished) {
+                rig.command_all(Command::Start);
+            }
+            rig.step();
+        }
+        rig.receives = Box::new(|n, from, to| {
+            (n + from as u64 * 3 + to as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0
+        });
+        if !rig.craft[member].armed {
+            continue;
+        }
+        rig.feed(member, Input::BatteryLow(EndFlight::Return));
+        let context = std::format!("{member} after {after_s} s");
+        rig.until(&context, 10, |r| r.all_in(StateId::Aborted));
+        assert!((0..5).filter(|i| *i != member).all(|i| rig.has_logged(i, "the battery of another")));
+        rig.until(&context, 600, Rig::all_down);
+        assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
+    }
+}
+
+/// One that the operator held has left its swarm, which flies on without it.
+#[test]
+fn muscop_32_the_battery_of_one_that_has_left_is_its_own() {
+    let mut rig = Rig::new(3, Layout::Linear, 3);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.feed(1, Input::Operator(Command::Hold));
+    (0..100).for_each(|_| rig.step());
+    rig.feed(1, Input::BatteryLow(EndFlight::Return));
+    rig.until("all down", 900, Rig::all_down);
+    assert!(!rig.has_logged(0, "the battery of another"));
+    assert_eq!(
+        (rig.craft[0].muscop.state_id(), rig.craft[1].muscop.state_id()),
+        (StateId::Finished, StateId::Aborted)
+    );
 }

@@ -1,0 +1,224 @@
+//! Parameters of the pilot that stand against a flight: set on the operator's request, and given back after the flight.
+//!
+//! The autopilot keeps what is written when it is switched off: what could not be given back is in the log.
+
+use heapless::Vec;
+use wingbeat_autopilot::dialect::MavMessage;
+use wingbeat_autopilot::parameter::{Name, Names, Value, Watched, Write};
+use wingbeat_autopilot::{Failure, Progress, Transmit};
+use wingbeat_geo::Instant;
+use wingbeat_protocol::{Text, text};
+
+/// Number of parameters that have one cure.
+pub const CURES_MAX: usize = 5;
+
+/// A parameter that stands against a flight, and the value that cures it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cure {
+    /// The parameter.
+    pub parameter: Watched,
+    /// As this autopilot calls it.
+    pub name: Name,
+    /// The pilot's value.
+    pub found: Value,
+    /// The value for the flight.
+    pub expected: Value,
+}
+
+/// How far the last request has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LoanState {
+    /// Nothing was asked for, or all of it holds.
+    #[default]
+    Settled,
+    /// The autopilot has not confirmed all yet.
+    UnderWay,
+    /// One could not be written.
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Lend,
+    Restore,
+}
+
+/// What is lent, and what is being done about it.
+#[derive(Debug, Default)]
+pub(crate) struct Loan {
+    lent: Vec<Cure, CURES_MAX>,
+    under_way: Option<(usize, Direction)>,
+    job: Option<Write>,
+    has_failed: bool,
+}
+
+impl Loan {
+    /// Begins to set these, beside those that are lent already.
+    pub(crate) fn lend(&mut self, cures: &[Cure]) {
+        for cure in cures {
+            if self.lent.iter().all(|lent| lent.name != cure.name) {
+                // Each parameter once, and of each there is one cure at most.
+                let _ = self.lent.push(*cure);
+            }
+        }
+        (self.under_way, self.job, self.has_failed) = (Some((0, Direction::Lend)), None, false);
+    }
+
+    /// Begins to give all back.
+    pub(crate) fn restore(&mut self) {
+        if !self.lent.is_empty() && !matches!(self.under_way, Some((_, Direction::Restore))) {
+            (self.under_way, self.job) = (Some((0, Direction::Restore)), None);
+        }
+    }
+
+    pub(crate) fn state(&self) -> LoanState {
+        match self.under_way {
+            Some(_) => LoanState::UnderWay,
+            None if self.has_failed => LoanState::Failed,
+            None => LoanState::Settled,
+        }
+    }
+
+    /// When it wants polling.
+    pub(crate) fn due(&self) -> Instant {
+        match (&self.job, self.under_way) {
+            (Some(job), _) => job.due(),
+            (None, Some(_)) => Instant::ZERO,
+            (None, None) => Instant::NEVER,
+        }
+    }
+
+    /// Takes a message of the autopilot.
+    pub(crate) fn on_message(&mut self, now: Instant, message: &MavMessage) {
+        if let Some(job) = &mut self.job {
+            job.on_message(now, message);
+        }
+    }
+
+    /// Continues. A line for the log for each parameter that was written or could not be: the others are written all the
+    /// same.
+    pub(crate) fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Option<Result<Text, Text>> {
+        let (index, direction) = self.under_way?;
+        let Some(&Cure { parameter, name, found, expected }) = self.lent.get(index) else {
+            self.under_way = None;
+            if direction == Direction::Restore {
+                self.lent.clear();
+            }
+            return None;
+        };
+        let value = if direction == Direction::Lend { expected } else { found };
+        let job = self.job.get_or_insert_with(|| Write::new(now, known_as(parameter, name), value));
+        let result = match job.poll(now, transmit) {
+            Progress::Pending => return None,
+            Progress::Done if direction == Direction::Lend => {
+                Ok(text!("{name} set to {value}; the pilot's {found} comes back after the flight"))
+            }
+            Progress::Done => Ok(text!("{name}: the pilot's {value} is back")),
+            Progress::Failed(failure) => Err(self.fail(name, value, &failure)),
+        };
+        self.job = None;
+        let is_refused = result.is_err() && direction == Direction::Lend;
+        if is_refused {
+            self.lent.remove(index);
+        } else {
+            self.under_way = Some((index + 1, direction));
+        }
+        Some(result)
+    }
+
+    fn fail(&mut self, name: Name, value: Value, failure: &Failure) -> Text {
+        self.has_failed = true;
+        text!("{name} not set to {value}: {failure}")
+    }
+}
+
+/// The parameter under the name that this autopilot answered to.
+fn known_as(parameter: Watched, name: Name) -> Names {
+    let names = parameter.names();
+    match names.other {
+        Some(other) if other == name.as_str() => Names::one(other),
+        Some(_) | None => Names::one(names.usual),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::string::ToString;
+    use std::vec::Vec as StdVec;
+
+    use wingbeat_autopilot::codec::Decoder;
+    use wingbeat_autopilot::codec::framing::Framing;
+    use wingbeat_autopilot::dialect::{MavParamType, PARAM_VALUE_DATA};
+
+    use super::*;
+
+    fn cure(parameter: Watched, found: i64, expected: i64) -> Cure {
+        let name = Name::new(parameter.names().usual).unwrap();
+        Cure { parameter, name, found: Value::Integer(found), expected: Value::Integer(expected) }
+    }
+
+    type Written = StdVec<(std::string::String, f32)>;
+
+    /// Runs against an autopilot that answers to all names but one. Returns what was written, and the lines.
+    fn run(loan: &mut Loan, without: &str) -> (Written, StdVec<Result<Text, Text>>) {
+        let (mut written, mut lines, mut ms) = (StdVec::new(), StdVec::new(), 0);
+        while loan.under_way.is_some() {
+            let now = Instant::from_millis(ms);
+            assert!(ms < 100_000, "it never ends");
+            ms += 50;
+            let (mut sequence, mut bytes) = (0, heapless::Vec::new());
+            let framing = Framing::default();
+            let mut transmit = Transmit { system_id: 1, sequence: &mut sequence, framing, bytes: &mut bytes };
+            lines.extend(loan.poll(now, &mut transmit));
+            let mut sent = StdVec::new();
+            Decoder::default().push(&bytes, |frame| sent.push(frame.message));
+            for message in sent {
+                let MavMessage::PARAM_SET(m) = message else { panic!("{message:?}") };
+                let name = wingbeat_autopilot::codec::text(&*m.param_id).to_string();
+                if name == without {
+                    continue;
+                }
+                written.push((name, m.param_value));
+                let held = PARAM_VALUE_DATA {
+                    param_id: m.param_id,
+                    param_value: m.param_value,
+                    param_type: MavParamType::MAV_PARAM_TYPE_INT8,
+                    ..PARAM_VALUE_DATA::default()
+                };
+                loan.on_message(now, &MavMessage::PARAM_VALUE(held));
+            }
+        }
+        (written, lines)
+    }
+
+    #[test]
+    fn what_is_lent_is_given_back() {
+        let mut loan = Loan::default();
+        let cures = [cure(Watched::MissionRestart, 1, 0), cure(Watched::EstimateFailsafe, 2, 1)];
+        loan.lend(&cures);
+        assert_eq!((loan.state(), loan.due()), (LoanState::UnderWay, Instant::ZERO));
+        let written = |pairs: [(&str, f32); 2]| pairs.map(|(name, value)| (name.to_string(), value)).to_vec();
+        assert_eq!(run(&mut loan, "").0, written([("MIS_RESTART", 0.0), ("FS_EKF_ACTION", 1.0)]));
+        assert_eq!((loan.state(), loan.due()), (LoanState::Settled, Instant::NEVER));
+        // A second request lends nothing anew: the pilot's values are those of before the first.
+        loan.lend(&[cure(Watched::MissionRestart, 0, 0)]);
+        run(&mut loan, "");
+        loan.restore();
+        assert_eq!(run(&mut loan, "").0, written([("MIS_RESTART", 1.0), ("FS_EKF_ACTION", 2.0)]));
+        loan.restore();
+        assert_eq!(loan.state(), LoanState::Settled, "nothing is lent");
+    }
+
+    #[test]
+    fn one_that_cannot_be_set_is_said_and_the_others_are_set_all_the_same() {
+        let mut loan = Loan::default();
+        loan.lend(&[cure(Watched::MissionRestart, 1, 0), cure(Watched::EstimateFailsafe, 2, 1)]);
+        let (written, lines) = run(&mut loan, "MIS_RESTART");
+        assert_eq!(written, [("FS_EKF_ACTION".to_string(), 1.0)]);
+        assert!(lines[0].as_ref().unwrap_err().starts_with("MIS_RESTART not set to 0: "), "{lines:?}");
+        assert_eq!(loan.state(), LoanState::Failed);
+        loan.restore();
+        assert_eq!(run(&mut loan, "").0, [("FS_EKF_ACTION".to_string(), 2.0)], "what was not lent stays");
+    }
+}
