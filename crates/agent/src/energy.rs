@@ -38,7 +38,8 @@ impl Reserve {
         ConfigError::range("reserve_percent", f64::from(self.reserve_percent), 0.0, 90.0)?;
         let endurance_s = self.endurance.map_or(900.0, |endurance| endurance.as_secs_f64());
         ConfigError::range("endurance_s", endurance_s, 60.0, 36_000.0)?;
-        ConfigError::range("wait_s", self.wait.as_secs_f64(), 30.0, 36_000.0)?;
+        // Longer than any wait that the protocols bound themselves.
+        ConfigError::range("wait_s", self.wait.as_secs_f64(), 180.0, 36_000.0)?;
         ConfigError::speed("cruise_m_s", self.cruise_m_s)
     }
 }
@@ -82,6 +83,12 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
+    /// The operator has decided: a wait begins anew, and a flight that is resumed can be ended again.
+    pub(crate) fn decide(&mut self, command: Command) {
+        (self.waits_since, self.low_since) = (None, None);
+        self.has_ended &= command != Command::Resume;
+    }
+
     /// Takes what the aircraft reports of itself.
     pub(crate) fn observe(&mut self, now: Instant, telemetry: &Telemetry) {
         let flies = telemetry.armed && telemetry.height_m > FLIES_ABOVE_M;
@@ -251,7 +258,10 @@ impl Agent {
         let down = RETURN_DELAY + seconds(descent_s(self.telemetry.height_m));
         let (ending, needed) = match returns {
             true => {
-                let autopilots_m = self.parameters.value(Watched::ReturnHeight).map(|cm| cm.as_f64() / 1e2);
+                let autopilots_m = match self.parameters.value(Watched::ReturnHeight) {
+                    Some(centimetres) => Some(centimetres.as_f64() * 1e-2),
+                    None => self.parameters.value(Watched::ReturnHeightM).map(|metres| metres.as_f64()),
+                };
                 (EndFlight::Return, way_home(&reserve, &self.telemetry, &view, autopilots_m).max(down))
             }
             false => (EndFlight::Land, down),
@@ -259,7 +269,7 @@ impl Agent {
         if waited >= reserve.wait {
             let waited_s = waited.as_secs();
             out.log(Severity::Warning, text!("waited in flight for {waited_s} s: {ending}"));
-            return self.end_for_battery(now, ending, out);
+            return self.end_flight(now, ending, out);
         }
         let Some(left) = self.gauge.time_left(now, &reserve, &self.telemetry) else { return };
         // After a return that was held up, only what holds still is to be ended.
@@ -276,11 +286,12 @@ impl Agent {
             Severity::Warning,
             text!("battery: {left_s} s until {percent} % are left, {needed_s} s to be down: {ending}"),
         );
-        self.end_for_battery(now, ending, out);
+        self.gauge.has_ended = true;
+        self.end_flight(now, ending, out);
     }
 
-    fn end_for_battery(&mut self, now: Instant, ending: EndFlight, out: &mut Outputs) {
-        (self.gauge.has_ended, self.gauge.waits_since) = (true, None);
+    fn end_flight(&mut self, now: Instant, ending: EndFlight, out: &mut Outputs) {
+        self.gauge.waits_since = None;
         self.protocol_input(now, Input::BatteryLow(ending), out);
     }
 }

@@ -87,6 +87,8 @@ impl Asked {
 pub(crate) struct Executor {
     order: Option<Order>,
     steps: Deque<Step, STEPS_MAX>,
+    /// The route was just found to be the one that was loaded, and arming comes next.
+    is_compared: bool,
     job: Option<Job>,
     /// The pilot's height of RTL, which a swarm borrows.
     returns: Returns,
@@ -117,6 +119,7 @@ impl Executor {
                 Step::Mode(Mode::Auto),
             ],
             Order::Resume => &[Step::Mode(Mode::Auto)],
+            Order::ResumeHeld => &[Step::Compare, Step::Mode(Mode::Auto)],
             Order::Hold => &[Step::Mode(Mode::Brake)],
             Order::Return => &[Step::Mode(Mode::Rtl)],
             Order::Land => &[Step::Mode(Mode::Land)],
@@ -125,6 +128,18 @@ impl Executor {
             // As many as any order has fit.
             let _ = self.steps.push_back(*step);
         }
+    }
+
+    /// Whether the route was just read back, and arming comes next; asked once.
+    pub(crate) fn take_compared(&mut self) -> bool {
+        core::mem::take(&mut self.is_compared)
+    }
+
+    /// Ends the order without another step.
+    pub(crate) fn refuse(&mut self) -> Option<(Order, Result<(), Failure>)> {
+        let order = self.order?;
+        self.clear();
+        Some((order, Err(Failure::NoEffect { what: "a check that no longer holds" })))
     }
 
     /// Drops the present job.
@@ -190,9 +205,11 @@ impl Executor {
         self.order.is_some_and(|order| order != Order::LoadRoute)
     }
 
-    /// Whether an order is under way that arms the motors.
+    /// Whether an order is under way that arms the motors. While it still reads the mission back, they are not armed by us.
     pub(crate) fn arms(&self) -> bool {
-        matches!(self.order, Some(Order::TakeOff { .. } | Order::FlyRoute { .. }))
+        let is_reading = matches!(self.job, Some(Job::Load(_)))
+            || self.steps.front().is_some_and(|step| matches!(step, Step::Compare));
+        matches!(self.order, Some(Order::TakeOff { .. } | Order::FlyRoute { .. })) && !is_reading
     }
 
     /// Whether an order is under way that brings the aircraft down.
@@ -287,7 +304,14 @@ impl Executor {
             };
             match progress {
                 Progress::Pending => return None,
-                Progress::Done => self.job = None,
+                Progress::Done => {
+                    let was_read = matches!(self.job.take(), Some(Job::Load(_)));
+                    // The owner judges once more whether it may arm.
+                    if was_read && matches!(order, Order::FlyRoute { .. }) {
+                        self.is_compared = true;
+                        return None;
+                    }
+                }
                 Progress::Failed(failure) => {
                     self.clear();
                     return Some((order, Err(failure)));

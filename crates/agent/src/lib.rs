@@ -361,7 +361,9 @@ impl Agent {
             consider(self.parameters.due(), "parameter check due");
             if self.may_order() {
                 consider(self.executor.due(), "order not yet effective");
-                consider(self.loan.due(), "parameter not yet set");
+                if !self.telemetry.armed {
+                    consider(self.loan.due(), "parameter not yet set");
+                }
                 if self.restores_return_height() {
                     consider(self.executor.restore_due(), "the pilot's settings not yet given back");
                 }
@@ -461,7 +463,9 @@ impl Agent {
             refused: self.refused,
             checks,
             cures: self.cures(),
-            can_resume: self.authority.is_ours() && self.protocol.permits(Command::Resume).is_ok(),
+            can_resume: self.authority.is_ours()
+                && self.protocol.permits(Command::Resume).is_ok()
+                && self.failed_check(now, Command::Resume).is_none(),
             commands: self.commands.list().clone(),
             parameters: self.parameters.clone(),
         }
@@ -767,6 +771,7 @@ impl Agent {
         self.commands.accept(id, command);
         if command.concerns_flight() {
             self.waiting = None;
+            self.gauge.decide(command);
         }
         // Of a failsafe the operator takes the aircraft back.
         self.authority = Authority::Ours;
@@ -869,7 +874,9 @@ impl Agent {
         }
         self.executor.clear();
         self.executor.expect_nothing();
-        self.loan.restore();
+        if self.loan.restore() {
+            self.commands.fail(Command::SetParameters);
+        }
         self.authority = Authority::Ours;
         self.waiting = None;
     }
@@ -960,7 +967,7 @@ impl Agent {
     fn end_loan(&mut self) {
         let is_over = matches!(self.protocol.view().phase, Phase::Finished | Phase::Aborted);
         if is_over && !self.telemetry.armed {
-            self.loan.restore();
+            self.loan.restore_once();
         }
     }
 
@@ -1000,7 +1007,9 @@ impl Agent {
             if !may_order {
                 return;
             }
-            if let Some(line) = self.loan.poll(now, &mut transmit) {
+            if !self.telemetry.armed
+                && let Some(line) = self.loan.poll(now, &mut transmit)
+            {
                 match line {
                     Ok(line) => out.log(Severity::Info, line),
                     Err(line) => out.log(Severity::Error, line),
@@ -1016,7 +1025,14 @@ impl Agent {
                 }
                 continue;
             }
-            let ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
+            let mut ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
+            // Reading the mission back may have taken a minute.
+            if self.executor.take_compared()
+                && let Some(Check { name, detail, .. }) = self.failed_check(now, Command::Start)
+            {
+                out.log(Severity::Error, text!("{name}: {detail}"));
+                ended = self.executor.refuse();
+            }
             let Some((order, result)) = ended else { return };
             let failed = if order == Order::LoadRoute { self.failed_check_of_route() } else { None };
             let input = match (result, failed) {
@@ -1036,8 +1052,16 @@ impl Agent {
                 }
                 (Err(failure), _) => {
                     out.log(Severity::Error, text!("{order}: {failure}"));
-                    if matches!(order, Order::FlyRoute { .. }) {
-                        self.commands.fail(Command::Start);
+                    match order {
+                        Order::FlyRoute { .. } => self.commands.fail(Command::Start),
+                        Order::ResumeHeld => self.commands.fail(Command::Resume),
+                        Order::LoadRoute
+                        | Order::TakeOff { .. }
+                        | Order::FlyTo(_)
+                        | Order::Resume
+                        | Order::Hold
+                        | Order::Return
+                        | Order::Land => {}
                     }
                     wingbeat_protocol::Input::Failed(order)
                 }

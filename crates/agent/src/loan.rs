@@ -5,7 +5,7 @@
 use heapless::Vec;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::parameter::{Name, Names, Value, Watched, Write};
-use wingbeat_autopilot::{Failure, Progress, Transmit};
+use wingbeat_autopilot::{Progress, Transmit};
 use wingbeat_geo::Instant;
 use wingbeat_protocol::{Text, text};
 
@@ -50,6 +50,8 @@ pub(crate) struct Loan {
     under_way: Option<(usize, Direction)>,
     job: Option<Write>,
     has_failed: bool,
+    /// Some could not be given back: that is tried again on request only.
+    has_tried: bool,
 }
 
 impl Loan {
@@ -61,14 +63,23 @@ impl Loan {
                 let _ = self.lent.push(*cure);
             }
         }
-        (self.under_way, self.job, self.has_failed) = (Some((0, Direction::Lend)), None, false);
+        (self.under_way, self.job) = (Some((0, Direction::Lend)), None);
+        (self.has_failed, self.has_tried) = (false, false);
     }
 
-    /// Begins to give all back.
-    pub(crate) fn restore(&mut self) {
+    /// After a flight: begins to give all back, once.
+    pub(crate) fn restore_once(&mut self) {
+        if !self.has_tried {
+            self.restore();
+        }
+    }
+
+    /// Begins to give all back. Whether there is any.
+    pub(crate) fn restore(&mut self) -> bool {
         if !self.lent.is_empty() && !matches!(self.under_way, Some((_, Direction::Restore))) {
             (self.under_way, self.job) = (Some((0, Direction::Restore)), None);
         }
+        !self.lent.is_empty()
     }
 
     pub(crate) fn state(&self) -> LoanState {
@@ -101,34 +112,30 @@ impl Loan {
         let (index, direction) = self.under_way?;
         let Some(&Cure { parameter, name, found, expected }) = self.lent.get(index) else {
             self.under_way = None;
-            if direction == Direction::Restore {
-                self.lent.clear();
-            }
+            self.has_tried = direction == Direction::Restore && !self.lent.is_empty();
             return None;
         };
         let value = if direction == Direction::Lend { expected } else { found };
         let job = self.job.get_or_insert_with(|| Write::new(now, known_as(parameter, name), value));
         let result = match job.poll(now, transmit) {
             Progress::Pending => return None,
-            Progress::Done if direction == Direction::Lend => {
-                Ok(text!("{name} set to {value}; the pilot's {found} comes back after the flight"))
-            }
+            Progress::Done if direction == Direction::Lend => Ok(text!(
+                "{name} set to {value}; the pilot's {found} comes back after the flight, or at engage"
+            )),
             Progress::Done => Ok(text!("{name}: the pilot's {value} is back")),
-            Progress::Failed(failure) => Err(self.fail(name, value, &failure)),
+            Progress::Failed(failure) => {
+                self.has_failed = true;
+                Err(text!("{name} not set to {value}: {failure}; the pilot's is {found}"))
+            }
         };
         self.job = None;
-        let is_refused = result.is_err() && direction == Direction::Lend;
-        if is_refused {
+        // One that seems not to be written may be, its answers lost: the pilot's value is kept, and given back, too.
+        if result.is_ok() && direction == Direction::Restore {
             self.lent.remove(index);
         } else {
             self.under_way = Some((index + 1, direction));
         }
         Some(result)
-    }
-
-    fn fail(&mut self, name: Name, value: Value, failure: &Failure) -> Text {
-        self.has_failed = true;
-        text!("{name} not set to {value}: {failure}")
     }
 }
 
@@ -206,8 +213,8 @@ mod tests {
         run(&mut loan, "");
         loan.restore();
         assert_eq!(run(&mut loan, "").0, written([("MIS_RESTART", 1.0), ("FS_EKF_ACTION", 2.0)]));
-        loan.restore();
-        assert_eq!(loan.state(), LoanState::Settled, "nothing is lent");
+        assert!(!loan.restore(), "nothing is lent");
+        assert_eq!(loan.state(), LoanState::Settled);
     }
 
     #[test]
@@ -218,7 +225,15 @@ mod tests {
         assert_eq!(written, [("FS_EKF_ACTION".to_string(), 1.0)]);
         assert!(lines[0].as_ref().unwrap_err().starts_with("MIS_RESTART not set to 0: "), "{lines:?}");
         assert_eq!(loan.state(), LoanState::Failed);
-        loan.restore();
-        assert_eq!(run(&mut loan, "").0, [("FS_EKF_ACTION".to_string(), 2.0)], "what was not lent stays");
+        // Its answers may have been lost, so it is given back too; what cannot be is tried again on request only.
+        loan.restore_once();
+        let (written, lines) = run(&mut loan, "MIS_RESTART");
+        assert_eq!(written, [("FS_EKF_ACTION".to_string(), 2.0)]);
+        assert!(lines[0].as_ref().unwrap_err().ends_with("the pilot's is 1"), "{lines:?}");
+        loan.restore_once();
+        assert_eq!(loan.due(), Instant::NEVER);
+        assert!(loan.restore());
+        assert_eq!(run(&mut loan, "").0, [("MIS_RESTART".to_string(), 1.0)]);
+        assert!(!loan.restore());
     }
 }

@@ -110,15 +110,25 @@ fn judge_return(parameters: &Watch, version: Option<Version>, own_mm: Option<i32
     }
 }
 
-/// The height that was set for this flight is still there. ArduCopter 4.7 has it under another name, and in metres.
+/// The height that was set for this flight is still there; since 4.7 under another name, and in metres.
 fn judge_own_height(parameters: &Watch, own_mm: Option<i32>) -> (bool, Text) {
-    let found_cm = parameters.integer(Watched::ReturnHeight);
-    match (found_cm, own_mm.map(|mm| i64::from(mm) / 10)) {
-        (Some(found), Some(expected)) if found != expected => {
-            (false, text!("RTL_ALT {found}, expected {expected} as the plan set it: another has written it"))
-        }
-        (_, Some(expected)) => (true, text!("to home, {} m above it", expected as f64 / 1e2)),
-        (_, None) => (true, text!("to home, at a height above it")),
+    let Some(own_mm) = own_mm else { return (true, text!("to home, at a height above it")) };
+    let own_m = f64::from(own_mm) * 1e-3;
+    let found_m = match (parameters.finding(Watched::ReturnHeight), parameters.value(Watched::ReturnHeightM))
+    {
+        (Finding::Known { value, .. }, _) => Some(value.as_f64() * 1e-2),
+        (_, Some(metres)) => Some(metres.as_f64()),
+        (Finding::Unknown, None) => return (false, text!("RTL_ALT not read yet")),
+        (Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable, None) => None,
+    };
+    match found_m {
+        // It is written in whole centimetres.
+        Some(found_m) if (found_m - own_m).abs() > 0.011 => (
+            false,
+            text!("RTL_ALT {found_m} m, expected {own_m} m as the plan set it: another has written it"),
+        ),
+        Some(_) => (true, text!("to home, {own_m} m above it")),
+        None => (true, text!("to home, {own_m} m above it, as far as it is reported")),
     }
 }
 
@@ -126,6 +136,9 @@ fn judge_own_height(parameters: &Watch, own_mm: Option<i32>) -> (bool, Text) {
 fn judge_speed(parameters: &Watch, speed_m_s: Option<f64>) -> (bool, Text) {
     let found_cm_s = parameters.value(Watched::TrackSpeed).map(|value| value.as_f64());
     match (found_cm_s, speed_m_s.map(|speed_m_s| speed_m_s * 100.0)) {
+        (None, Some(_)) if parameters.finding(Watched::TrackSpeed) == Finding::Unknown => {
+            (false, text!("WPNAV_SPEED not read yet"))
+        }
         (Some(found), Some(expected)) if (found - expected).abs() > 1.0 => (
             false,
             text!("WPNAV_SPEED {found} cm/s, expected {expected} as it was set: another has written it"),
@@ -336,8 +349,10 @@ mod tests {
             |watch| judge_own_height(watch, Some(33_500)),
             &[
                 (&[("RTL_ALT", 3_350.0)], true, "33.5 m"),
-                (&[("RTL_ALT", 1_500.0)], false, "RTL_ALT 1500, expected 3350"),
-                (&[], true, "33.5 m"),
+                (&[("RTL_ALT", 1_500.0)], false, "RTL_ALT 15 m, expected 33.5 m"),
+                (&[("RTL_ALT_M", 33.5)], true, "33.5 m"),
+                (&[("RTL_ALT_M", 15.0)], false, "RTL_ALT 15 m, expected 33.5 m"),
+                (&[], false, "RTL_ALT not read yet"),
             ],
         );
         table(
@@ -345,7 +360,7 @@ mod tests {
             &[
                 (&[("WPNAV_SPEED", 800.0)], true, "8 m/s"),
                 (&[("WPNAV_SPEED", 500.0)], false, "WPNAV_SPEED 500 cm/s, expected 800"),
-                (&[], true, "8 m/s"),
+                (&[], false, "WPNAV_SPEED not read yet"),
             ],
         );
     }

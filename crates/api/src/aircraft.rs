@@ -411,7 +411,7 @@ pub struct Check {
 pub struct Cure {
     /// The parameter, by its name in this flight controller.
     pub parameter: String,
-    /// The pilot's value, which comes back after the flight.
+    /// The pilot's value, which comes back after the flight or at *Engage*.
     pub found: f64,
     /// The value for the flight.
     pub expected: f64,

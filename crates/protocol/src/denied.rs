@@ -71,7 +71,9 @@ pub enum Denied {
     #[error("a swarm does not take back who left it in flight: return or land")]
     NoResume,
     /// Nothing is held that could go on.
-    #[error("nothing to resume: found {found}, expected a flight that was held on its route")]
+    #[error(
+        "nothing to resume: found {found}, expected a flight that was held on its route and not taken over"
+    )]
     NotHeld {
         /// Its state.
         found: StateId,

@@ -123,6 +123,8 @@ pub enum Order {
     },
     /// Back to the route where it was left.
     Resume,
+    /// The same after the operator held it: others may have replaced the route meanwhile, which is read back first.
+    ResumeHeld,
     /// Stop and hold position.
     Hold,
     /// Return to launch.
@@ -138,7 +140,7 @@ impl core::fmt::Display for Order {
             Self::TakeOff { .. } => "taking off",
             Self::FlyTo(_) => "flying to a position",
             Self::FlyRoute { .. } => "beginning the route",
-            Self::Resume => "resuming the route",
+            Self::Resume | Self::ResumeHeld => "resuming the route",
             Self::Hold => "holding",
             Self::Return => "returning",
             Self::Land => "landing",
@@ -175,7 +177,8 @@ pub enum Input<'a> {
     /// way as far as is known. Nothing is ordered any more; where it is and what it does is still broadcast. Said again
     /// when that changes.
     TakenOver(EndFlight),
-    /// The battery carries this aircraft to the end of its flight in this way, and no longer. In a swarm all end it so.
+    /// The battery carries this aircraft to the end of its flight in this way, and no longer; or it has waited too long.
+    /// In a swarm all end it so.
     BatteryLow(EndFlight),
 }
 

@@ -7,10 +7,13 @@ use wingbeat_agent::{
 };
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_autopilot::dialect::{MISSION_COUNT_DATA, MISSION_ITEM_INT_DATA, MavCmd, MavFrame, MavMessage};
+use wingbeat_autopilot::dialect::{
+    COMMAND_LONG_DATA, MISSION_COUNT_DATA, MISSION_ITEM_INT_DATA, MavCmd, MavFrame, MavMessage,
+};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{ROUTE_MAX, mbcap, mission};
 use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
@@ -199,29 +202,33 @@ fn a_mission_that_is_longer_than_the_battery_lasts_is_refused_on_the_ground() {
     }
 }
 
-/// Of a ground station on another line: an upload of a mission of one item.
-fn upload_another(world: &mut World) {
+/// Of a ground station, or a pilot, on another line.
+fn receive(world: &mut World, message: &MavMessage) {
     let header = MavHeader { system_id: 255, component_id: 190, sequence: 0 };
-    let mut send = |message: &MavMessage| {
-        let mut bytes = heapless::Vec::<u8, 300>::new();
-        encode_v2(header, message, &mut bytes).unwrap();
-        world.controller(0).receive(&bytes);
-        world.run_until(world.now() + Duration::from_millis(300));
-    };
+    let mut bytes = heapless::Vec::<u8, 300>::new();
+    encode_v2(header, message, &mut bytes).unwrap();
+    world.controller(0).receive(&bytes);
+    world.run_until(world.now() + Duration::from_millis(300));
+}
+
+/// An upload of a mission of one item.
+fn upload_another(world: &mut World) {
     let (target_system, target_component) = (1, 1);
-    send(&MavMessage::MISSION_COUNT(MISSION_COUNT_DATA {
+    let count = MavMessage::MISSION_COUNT(MISSION_COUNT_DATA {
         count: 1,
         target_system,
         target_component,
         ..MISSION_COUNT_DATA::default()
-    }));
-    send(&MavMessage::MISSION_ITEM_INT(MISSION_ITEM_INT_DATA {
+    });
+    let item = MavMessage::MISSION_ITEM_INT(MISSION_ITEM_INT_DATA {
         target_system,
         target_component,
         command: MavCmd::MAV_CMD_NAV_WAYPOINT,
         frame: MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT,
         ..MISSION_ITEM_INT_DATA::default()
-    }));
+    });
+    receive(world, &count);
+    receive(world, &item);
 }
 
 /// What *Start* flies is what the flight controller holds then, not what it held at *Setup*.
@@ -267,7 +274,7 @@ fn a_held_mission_is_resumed_and_completed() {
 /// Waiting is bounded, also where the autopilot estimates no charge.
 #[test]
 fn an_aircraft_that_is_forgotten_in_flight_returns_after_its_wait() {
-    let reserve = Reserve { wait: Duration::from_secs(120), ..Reserve::default() };
+    let reserve = Reserve { wait: Duration::from_secs(180), ..Reserve::default() };
     let legs = [DVec2::ZERO, DVec2::new(0.0, 100.0)];
     let mut world = world_with(mission::Config::new(VehicleId(1)).into(), &legs, 4, 100_000.0, reserve);
     fly_until(&mut world, |w| w.status(0).state == StateId::Flying);
@@ -275,8 +282,54 @@ fn an_aircraft_that_is_forgotten_in_flight_returns_after_its_wait() {
     let since = world.now();
     while !is_down(&world) {
         world.run_until(world.now() + Duration::from_secs(1));
-        assert!(world.now() < since + Duration::from_secs(300), "{:?}", world.log());
+        assert!(world.now() < since + Duration::from_secs(400), "{:?}", world.log());
     }
-    assert!(world.now() > since + Duration::from_secs(120));
-    assert!(world.log().iter().any(|l| l.entry.text.contains("waited in flight for 120 s: return")));
+    assert!(world.now() > since + Duration::from_secs(180));
+    assert!(world.log().iter().any(|l| l.entry.text.contains("waited in flight for 180 s: return")));
+}
+
+/// While the mission is read back the motors are not started by us: whoever starts them is the pilot.
+#[test]
+fn a_pilot_who_arms_while_the_mission_is_read_back_keeps_the_aircraft() {
+    let mut world = world(5);
+    world.run_until(Instant::from_secs(13));
+    assert_eq!(world.command(0, "setup", Command::Setup), Reply::Accepted);
+    world.run_until(Instant::from_secs(16));
+    // Nothing that is sent arrives: the mission is asked for, again and again.
+    let until = world.now() + Duration::from_secs(6);
+    let cut = Fault::SerialLine { vehicle: 0, lost: Direction::Sent, flaps: Duration::ZERO, until };
+    world.inflict(world.now(), cut);
+    assert_eq!(world.command(0, "start", Command::Start), Reply::Accepted);
+    world.run_until(world.now() + Duration::from_secs(2));
+    let mode = world.truth(0).mode;
+    receive(
+        &mut world,
+        &MavMessage::COMMAND_LONG(COMMAND_LONG_DATA {
+            command: MavCmd::MAV_CMD_COMPONENT_ARM_DISARM,
+            param1: 1.0,
+            target_system: 1,
+            target_component: 1,
+            ..COMMAND_LONG_DATA::default()
+        }),
+    );
+    assert!(world.truth(0).armed);
+    world.run_until(world.now() + Duration::from_secs(8));
+    assert!(!world.status(0).engaged, "{:?}", world.log());
+    assert_eq!(world.truth(0).mode, mode);
+}
+
+/// Whoever flew it meanwhile may have flown it anywhere.
+#[test]
+fn a_mission_is_not_resumed_after_another_has_flown_the_aircraft() {
+    let mut world = world(6);
+    fly_until(&mut world, |w| w.status(0).reached == Some(0) && w.phase(0) == Phase::Moving);
+    assert!(world.controller(0).take_by_pilot(Mode::Loiter));
+    world.run_until(world.now() + Duration::from_secs(5));
+    assert!(world.controller(0).set_mode_by_pilot(Mode::Guided));
+    world.run_until(world.now() + Duration::from_secs(3));
+    assert_eq!(world.command(0, "engage", Command::Engage), Reply::Accepted);
+    world.run_until(world.now() + Duration::from_secs(3));
+    assert!(!world.status(0).can_resume);
+    let refused = world.command(0, "resume", Command::Resume);
+    assert!(matches!(refused, Reply::Refused(Rejection::Command(_))), "{refused:?}");
 }

@@ -124,7 +124,11 @@ fn all_return_when_the_battery_of_one_carries_it_home_and_no_farther() {
         let is_logged =
             |i, words: &str| world.log().iter().any(|l| l.vehicle == i && l.entry.text.contains(words));
         for i in 0..COUNT {
-            let words = if i == vehicle { "ends while the battery lasts" } else { "the battery of another" };
+            let words = if i == vehicle {
+                "or the battery ends the flight"
+            } else {
+                "another waited too long or its battery is low"
+            };
             assert!(is_logged(i, words), "aircraft {i} of {vehicle}: {:?}", world.log());
         }
         until_down(&mut world);

@@ -448,7 +448,7 @@ pub enum Message {
     DataFirst(FirstPart),
     /// More waypoints of the leader's plan (2).
     DataWaypoints(MoreWaypoints),
-    /// The battery of a member carries it home and no farther: all return.
+    /// The battery of a member carries it home and no farther, or it has waited too long: all return.
     Recall,
 }
 

@@ -38,6 +38,8 @@ const PERIOD: Duration = Duration::from_millis(1_500);
 const TRIES: u8 = 5;
 /// 112 items at 57 600 baud take 10 s; a line that loses half needs a few times that.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+/// An aircraft that is to start stands meanwhile.
+const GIVE_UP_COMPARING: Duration = Duration::from_secs(90);
 /// More items take longer.
 const GIVE_UP_AFTER_EACH_MS: u64 = 500;
 
@@ -73,7 +75,8 @@ impl Transfer {
     /// Of a mission that the autopilot is to hold already: it is read and compared, and nothing is sent.
     pub fn comparing(now: Instant, items: usize) -> Self {
         let transfer = Self::new(now, items);
-        Self { reader: Some(ListReader::new(now, transfer.kind)), ..transfer }
+        let give_up_at = now + GIVE_UP_COMPARING;
+        Self { reader: Some(ListReader::new(now, transfer.kind)), give_up_at, ..transfer }
     }
     fn of_kind(now: Instant, kind: MavMissionType, items: usize) -> Self {
         let each = Duration::from_millis(items as u64 * GIVE_UP_AFTER_EACH_MS);

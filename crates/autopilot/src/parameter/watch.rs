@@ -105,6 +105,8 @@ watched! {
     FenceAutoEnable = Integer "FENCE_AUTOENABLE";
     /// Height at which the return ends, metres (4.7); 0 lands.
     ReturnEndHeightM = Real "RTL_ALT_FINAL_M";
+    /// Height of the return, metres (4.7).
+    ReturnHeightM = Real "RTL_ALT_M";
 }
 
 /// Number of watched parameters.

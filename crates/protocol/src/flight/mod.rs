@@ -195,7 +195,9 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     /// leg to the next waypoint.
     fn permits_resume(&self, found: StateId) -> Result<(), Denied> {
         let is_held = matches!(self.state, State::Holding { .. } | State::Aborted(EndFlight::Hold));
-        let Some(telemetry) = self.telemetry.filter(|t| t.armed && is_held && self.has_begun) else {
+        // ArduCopter begins a completed mission again.
+        let is_left = self.has_begun && self.next_waypoint() < self.route.len();
+        let Some(telemetry) = self.telemetry.filter(|t| t.armed && is_held && is_left) else {
             return Err(Denied::NotHeld { found });
         };
         let (found_m, least_m) = (telemetry.height_m, self.rules.fence.height_least_m);
@@ -206,6 +208,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     pub(crate) fn observe(&mut self, input: &Input<'_>) {
         match input {
             Input::Telemetry(telemetry) => self.telemetry = Some(*telemetry),
+            // Another flies it, maybe far from its route.
+            Input::TakenOver(_) => self.has_begun = false,
             Input::Reached(waypoint) if usize::from(*waypoint) < self.route.len() => {
                 self.reached = self.reached.max(Some(*waypoint));
             }
@@ -215,7 +219,6 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             | Input::Reached(_)
             | Input::Done(_)
             | Input::Failed(_)
-            | Input::TakenOver(_)
             | Input::BatteryLow(_) => {}
         }
     }
@@ -235,7 +238,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
                 }),
                 Asked::End(end) => Some(Transition::end(end)),
                 Asked::Resume => matches!(self.state, Holding { .. } | Aborted(EndFlight::Hold))
-                    .then(|| Transition::ordering(Flying(begin), Order::Resume)),
+                    .then(|| Transition::ordering(Flying(begin), Order::ResumeHeld)),
                 Asked::Exclude(_) | Asked::Nothing => None,
             },
             Input::Done(order) => match order {
@@ -244,6 +247,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
                 Order::TakeOff { .. }
                 | Order::FlyTo(_)
                 | Order::Resume
+                | Order::ResumeHeld
                 | Order::Hold
                 | Order::Return
                 | Order::Land => None,
@@ -396,6 +400,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             State::Start => text!("waiting for setup"),
             State::Setup => text!("loading the mission into the flight controller"),
             State::SetupFinished => text!("the flight controller holds the mission"),
+            State::TakingOff if !self.is_armed() => text!("reading the mission back, then arming"),
             State::TakingOff => text!("climbing"),
             State::Flying(_) => flying(),
             State::Holding { .. } => text!("holding, then landing"),

@@ -130,6 +130,7 @@ impl Mbcap {
                 Order::LoadRoute
                 | Order::TakeOff { .. }
                 | Order::FlyRoute { .. }
+                | Order::ResumeHeld
                 | Order::Hold
                 | Order::Return
                 | Order::Land => None,

@@ -229,7 +229,9 @@ impl Rig {
                 }
                 Some(Order::Hold) => done = craft.order.take(),
                 None => {}
-                Some(order @ (Order::FlyRoute { .. } | Order::Resume)) => panic!("MUSCOP orders {order}"),
+                Some(order @ (Order::FlyRoute { .. } | Order::Resume | Order::ResumeHeld)) => {
+                    panic!("MUSCOP orders {order}")
+                }
             }
             let telemetry = craft.telemetry((craft.at - before) / 0.05);
             if let Some(order) = done {

@@ -58,7 +58,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.push_message(message, out);
         }
         // One of these, the first that there is: not as a chain of options, each of which has room for a plan.
-        if let Some(message) = self.exclusion() {
+        if let Some(message) = self.recall_message() {
+            self.push_message(message, out);
+        } else if let Some(message) = self.exclusion() {
             self.push_message(message, out);
         } else if let Some(message) = second {
             self.push_message(message, out);
@@ -69,8 +71,6 @@ impl<F: Copy + PartialEq> Swarm<F> {
             if let Some(message) = self.position_report(now) {
                 self.push_message(message, out);
             }
-        } else if let Some(message) = self.recall_message() {
-            self.push_message(message, out);
         } else if let Some(message) = self.take_off_together() {
             self.push_message(message, out);
         }

@@ -140,7 +140,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Ok(())
             }
             // A pilot ends his own flight, and those that follow him land each in its time.
-            Message::Recall if self.config.piloted_master => Err(Refused::UnexpectedSender),
+            Message::Recall if self.config.piloted_master || self.members.excluded_by(slot).is_some() => {
+                Err(Refused::UnexpectedSender)
+            }
             Message::Recall => {
                 self.landing.recall();
                 Ok(())

@@ -139,9 +139,9 @@ pub(crate) enum Reason {
     TakenOver,
     /// Disarmed in the air.
     MotorsStopped,
-    /// Its battery ends the flight.
+    /// Its battery, or a wait that lasted too long, ends the flight.
     BatteryLow,
-    /// The battery of a member ends the flight of all.
+    /// The battery or the wait of a member ends the flight of all.
     Recalled,
     OrderFailed,
     TargetNotReached,
@@ -178,8 +178,8 @@ impl Reason {
             Self::Excluded => "; excluded by the operator",
             Self::TakenOver => "; taken over",
             Self::MotorsStopped => "; the motors stopped in flight",
-            Self::BatteryLow => "; ends while the battery lasts",
-            Self::Recalled => "; the battery of another ends the flight of all",
+            Self::BatteryLow => "; waited too long, or the battery ends the flight",
+            Self::Recalled => "; another waited too long or its battery is low: all end the flight",
             Self::OrderFailed => "; an order failed",
             Self::TargetNotReached => "; the target was not reached in time",
             Self::Undecided => "; no operator decided in time",

@@ -384,7 +384,8 @@ impl World {
             | Order::TakeOff { .. }
             | Order::Return
             | Order::FlyRoute { .. }
-            | Order::Resume => panic!("no order of the flight: {order}"),
+            | Order::Resume
+            | Order::ResumeHeld => panic!("no order of the flight: {order}"),
         }
     }
 

@@ -201,7 +201,7 @@ fn muscop_21_one_that_receives_no_other_returns_after_twice_its_hold() {
 
 /// In the take-off, in the slots and on the legs, with half of the datagrams lost.
 #[test]
-fn muscop_32_the_battery_of_one_ends_the_flight_of_all() {
+fn muscop_34_the_battery_of_one_ends_the_flight_of_all() {
     for (member, after_s) in [(0, 2), (1, 9), (4, 20), (2, 30), (3, 55)] {
         let mut rig = Rig::new(5, Layout::Linear, 3);
         rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 5);
@@ -222,7 +222,11 @@ fn muscop_32_the_battery_of_one_ends_the_flight_of_all() {
         rig.feed(member, Input::BatteryLow(EndFlight::Return));
         let context = std::format!("{member} after {after_s} s");
         rig.until(&context, 10, |r| r.all_in(StateId::Aborted));
-        assert!((0..5).filter(|i| *i != member).all(|i| rig.has_logged(i, "the battery of another")));
+        assert!(
+            (0..5)
+                .filter(|i| *i != member)
+                .all(|i| rig.has_logged(i, "another waited too long or its battery is low"))
+        );
         rig.until(&context, 600, Rig::all_down);
         assert!(rig.nearest.0 > 5.0, "{context}: {:?}", rig.nearest);
     }
@@ -230,7 +234,7 @@ fn muscop_32_the_battery_of_one_ends_the_flight_of_all() {
 
 /// One that the operator held has left its swarm, which flies on without it.
 #[test]
-fn muscop_32_the_battery_of_one_that_has_left_is_its_own() {
+fn muscop_34_the_battery_of_one_that_has_left_is_its_own() {
     let mut rig = Rig::new(3, Layout::Linear, 3);
     rig.set_up();
     rig.command_all(Command::Start);
@@ -238,9 +242,28 @@ fn muscop_32_the_battery_of_one_that_has_left_is_its_own() {
     (0..100).for_each(|_| rig.step());
     rig.feed(1, Input::BatteryLow(EndFlight::Return));
     rig.until("all down", 900, Rig::all_down);
-    assert!(!rig.has_logged(0, "the battery of another"));
+    assert!(!rig.has_logged(0, "another waited too long or its battery is low"));
     assert_eq!(
         (rig.craft[0].muscop.state_id(), rig.craft[1].muscop.state_id()),
         (StateId::Finished, StateId::Aborted)
     );
+}
+
+/// Its exclusion of a dead member, which never answers, is broadcast for ever.
+#[test]
+fn muscop_34_a_leader_that_has_excluded_a_dead_member_recalls_all() {
+    let mut rig = Rig::new(4, Layout::Linear, 3);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    let leader = (0..4).find(|&i| rig.craft[i].muscop.swarm.is_leader()).unwrap();
+    let dead = (leader + 1) % 4;
+    rig.receives = Box::new(move |_, from, to| from != dead && to != dead);
+    let member = rig.craft[dead].muscop.swarm.config().me;
+    rig.feed(leader, Input::Operator(Command::Exclude { member }));
+    (0..20).for_each(|_| rig.step());
+    rig.feed(leader, Input::BatteryLow(EndFlight::Return));
+    (0..60).for_each(|_| rig.step());
+    for i in (0..4).filter(|i| *i != dead) {
+        assert_eq!(rig.craft[i].muscop.state_id(), StateId::Aborted, "{i}: {:?}", rig.craft[i].log);
+    }
 }
