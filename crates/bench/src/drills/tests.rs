@@ -221,7 +221,12 @@ fn a_table_counts_what_failed() {
     outcome.safety.push("separation: for the test".into());
     let table = table(std::slice::from_ref(&outcome));
     let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
-    assert_eq!(row[..4], ["loss", "1", "1", "0"], "{table}");
+    // Of one drill nothing is known but that it can be unsafe: the bound is 100 %; of none stuck in one, 95 %.
+    assert_eq!(row[..7], ["loss", "1", "1", "100.00", "%", "0", "95.00"], "{table}");
+    let two = [outcome.clone(), Outcome { kind: Kind::Bursts, safety: vec![], ..outcome.clone() }];
+    let total = super::table(&two).lines().last().unwrap().to_owned();
+    let total: Vec<&str> = total.split_whitespace().collect();
+    assert_eq!(total[..5], ["all", "2", "1", "97.47", "%"]);
     let stories = failures(&[outcome]);
     assert!(stories.starts_with("wingbeat bench drill --kind loss --seed 1\n"), "{stories}");
     assert!(stories.contains("UNSAFE separation: for the test"), "{stories}");
