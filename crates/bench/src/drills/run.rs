@@ -113,7 +113,10 @@ impl Drill {
     }
 
     fn outcome(self, kind: Kind, seed: u64, conditions: Conditions) -> Outcome {
-        let Run { mut sky, forged, rest_since, .. } = self.run;
+        let Run { mut sky, forged, rest_since, operator, .. } = self.run;
+        for press in operator.refused_setups() {
+            sky.story.push(format!("aircraft {}: Setup is refused: {}", press.vehicle + 1, press.why()));
+        }
         if let Some(task) = sky.script.follow_task() {
             let configured = match task.leader_lost {
                 LeaderLost::Hold => "hold",

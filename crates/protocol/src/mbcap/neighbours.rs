@@ -3,11 +3,12 @@
 
 use heapless::Vec;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Avoidance, Beacon, Location, Places, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, Beacon, Course, Location, Places, Refused, VehicleId};
 
 use super::kept::Kept;
 use super::predict::Locations;
 use super::risk;
+use super::silent::{FORGOTTEN_AFTER, Obstacle, Path, SILENT_AFTER};
 
 /// Aircraft that are known at a time.
 const NEIGHBOURS_MAX: usize = 128;
@@ -29,6 +30,8 @@ pub(super) struct Neighbour {
     /// None of its locations is farther than this from the first, metres.
     reach_m: f64,
     received_at: Instant,
+    /// Where it flies if it falls silent, since when; from its first course on.
+    course: Option<(Course, Instant)>,
     window_at: Instant,
     in_window: u16,
     barred_until: Option<Instant>,
@@ -43,6 +46,33 @@ impl Neighbour {
     /// Whether its last beacon still counts.
     pub(super) fn is_recent(&self, now: Instant, validity: Duration) -> bool {
         now.since(self.received_at) <= validity
+    }
+
+    /// Whether it is silent, and may still be in the air.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        let silent = now.since(self.received_at);
+        silent > SILENT_AFTER && silent < FORGOTTEN_AFTER
+    }
+
+    /// Where it may be now that it is silent; nothing where it landed, or was about to.
+    pub(super) fn obstacle(&self, now: Instant, frame: &Frame) -> Option<Obstacle> {
+        let mut path: Path = core::iter::once(self.at).collect();
+        let lands = match &self.course {
+            Some((course, _)) if course.lands && course.waypoints.is_empty() => return None,
+            Some((course, _)) => {
+                path.extend(course.waypoints.iter().map(|l| local(frame, l)));
+                course.lands
+            }
+            None if self.beacon.landing => return None,
+            // Of an aircraft whose course was never received its prediction is known.
+            None => {
+                path.extend(self.locations(frame).into_iter().skip(1).take(path.capacity() - 1));
+                false
+            }
+        };
+        let silent_s = now.since(self.received_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3;
+        let speed_m_s = f64::from(self.beacon.planned_speed_cm_s.max(self.beacon.speed_cm_s)) * 1e-2;
+        Some(Obstacle { path, speed_m_s, lands, silent_s })
     }
 
     /// Its locations in our frame. Of an aircraft that is far away they are not computed: ask
@@ -167,6 +197,7 @@ impl Neighbours {
                     at,
                     reach_m,
                     received_at: now,
+                    course: None,
                     window_at: now,
                     in_window: 1,
                     barred_until: None,
@@ -176,6 +207,29 @@ impl Neighbours {
                 self.places.learn(self.known.iter().map(|n| n.id));
             }
         }
+        Ok(())
+    }
+
+    /// Takes a course, of a sender whose beacons are received.
+    ///
+    /// # Errors
+    /// It comes late: a newer one was taken.
+    pub(super) fn receive_course(
+        &mut self,
+        now: Instant,
+        id: VehicleId,
+        course: &Course,
+    ) -> Result<(), Refused> {
+        let Some(i) = self.find(id) else { return Ok(()) };
+        let known = &mut self.known[i];
+        // A sender that has started anew counts from the beginning.
+        let is_late = known.course.as_ref().is_some_and(|(last, at)| {
+            (course.number.wrapping_sub(last.number).cast_signed()) < 0 && now.since(*at) < SILENT_AFTER
+        });
+        if is_late {
+            return Err(Refused::Overtaken);
+        }
+        known.course = Some((course.clone(), now));
         Ok(())
     }
 

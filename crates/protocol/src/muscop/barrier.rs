@@ -114,6 +114,7 @@ impl Report {
             | Message::LandAround { .. }
             | Message::LandHere { .. }
             | Message::Beacon(_)
+            | Message::Course(_)
             | Message::Coordinates(_)
             | Message::Alive { .. }
             | Message::Holding { .. }
