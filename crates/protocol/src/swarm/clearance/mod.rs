@@ -275,6 +275,31 @@ mod tests {
     }
 
     #[test]
+    fn follow_19_one_that_holds_or_lands_on_the_way_occupies_it_and_one_behind_does_not() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 20.0), true);
+        let (other, now, to) = (airspace.slot(0), Instant::from_secs(1), at(0.0, 40.0, 20.0));
+        for (position, how, occupies) in [
+            (at(3.0, 20.0, 20.0), Ending::Holding, true),
+            (at(3.0, 20.0, 20.0), Ending::Landing, true),
+            (at(3.0, 20.0, 0.0), Ending::Down, false),
+            (at(12.0, 20.0, 20.0), Ending::Holding, false),
+            (at(3.0, -4.0, 20.0), Ending::Holding, false),
+        ] {
+            airspace.traffic.report_departure(other, position, how);
+            assert_eq!(airspace.clearance().is_way_occupied(now, to), occupies, "{position:?} {how:?}");
+        }
+        // One that lost its leader says that it holds, and may be received again any time.
+        let lost = airspace.slot(2);
+        let geometry = airspace.assignment.geometry().clone();
+        airspace.traffic.report(now, lost, at(0.0, 30.0, 20.0), &geometry);
+        assert!(!airspace.clearance().is_way_occupied(now, to));
+        airspace.traffic.report_holding(now, lost);
+        assert!(airspace.clearance().is_way_occupied(now, to));
+        assert!(!airspace.clearance().is_way_occupied(Instant::from_secs(7), to));
+    }
+
+    #[test]
     fn muscop_30_nor_is_the_home_of_one_that_returns_a_site() {
         let mut airspace = Airspace::of(1);
         airspace.report_own(at(0.0, 0.0, 20.0), true);
