@@ -149,7 +149,7 @@ impl Faults {
                     struck.acts_unannounced |= matches!(fault, Fault::TextsGarbled { .. })
                         || is_old && matches!(fault, Fault::TransmitterLost { .. });
                     if let Fault::EstimateDrifts { offset_m, within, .. } = fault {
-                        struck.off_m = offset_m.truncate().length();
+                        struck.off_m = struck.off_m.max(offset_m.truncate().length());
                         sky.disturb_until(ends_at + within);
                     }
                 }

@@ -9,6 +9,7 @@ use wingbeat_sim::faults::Fault;
 use wingbeat_sim::world::World;
 use wingbeat_wire::VehicleId;
 
+use super::Conditions;
 use super::progress::Progress;
 use super::script::{Role, Script};
 use crate::scenario::ORIGIN;
@@ -72,7 +73,7 @@ pub(super) struct Sky {
 impl Sky {
     /// # Errors
     /// What was drawn cannot be flown.
-    pub(super) fn new(script: Script, seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn new(script: Script, seed: u64, conditions: Conditions) -> anyhow::Result<Self> {
         let scenario = &script.scenario;
         scenario.check()?;
         let mut vehicles = Vec::new();
@@ -100,7 +101,15 @@ impl Sky {
         }
         world.take_changes();
         let progress = Progress::new(count);
-        let struck = vec![Struck::default(); count];
+        let mut struck = vec![Struck::default(); count];
+        if conditions.gnss_bias_m > 0.0 {
+            for (vehicle, struck) in struck.iter_mut().enumerate() {
+                let (offset_m, until) = (conditions.bias_m(seed, vehicle), Instant::NEVER);
+                let within = Duration::ZERO;
+                world.inflict(Instant::ZERO, Fault::EstimateDrifts { vehicle, offset_m, within, until });
+                struck.off_m = conditions.gnss_bias_m;
+            }
+        }
         Ok(Self { script, seed, world, progress, calm_at: Instant::ZERO, struck, story: vec![] })
     }
 

@@ -426,6 +426,16 @@ impl Host for Guidance {
         }
     }
 
+    fn hover_position(&self, swarm: &Swarm, flight: GuidanceState) -> Option<Point> {
+        match flight {
+            GuidanceState::Ready => swarm.assignment().route().first().copied(),
+            GuidanceState::FollowMe
+            | GuidanceState::Following
+            | GuidanceState::LeaderLost { .. }
+            | GuidanceState::Descending { .. } => None,
+        }
+    }
+
     /// Around the leader's landing site, turned as the formation was last; or at the nearest free site.
     fn landing_site(&self, swarm: &Swarm) -> Option<Point> {
         match self.config.landing {

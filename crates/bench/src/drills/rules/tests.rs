@@ -21,7 +21,7 @@ fn drill(kind: Kind, change: impl FnOnce(&mut Script)) -> Drill {
     let mut script = Script::draw(kind, 1, Conditions::default());
     script.steps.clear();
     change(&mut script);
-    Drill::new(kind, script, 1).unwrap()
+    Drill::new(kind, script, 1, Conditions::default()).unwrap()
 }
 
 fn step_until(drill: &mut Drill, done: impl Fn(&Drill) -> bool) {

@@ -199,6 +199,17 @@ impl Clearance<'_> {
                 None => (track.position, track.velocity_m_s),
             };
             let Some(position) = position else { return false };
+            // One that flies home by itself and is near descends there next, whoever is below.
+            if let (Some((from, Ending::Returning)), Some(home)) = (track.departure, track.home)
+                && self.nears_home(from, home)
+            {
+                let offset_m = geometry.offset_m(here, Point { height_mm: here.height_mm, ..home });
+                let ahead_m = offset_m.dot(along);
+                let reach_m = stop_m.clamp(0.0, path_length_m);
+                if ahead_m > 0.0 && (offset_m - along * ahead_m.min(reach_m)).length() < clear_m {
+                    return true;
+                }
+            }
             let is_fresh = now.since(track.sampled_at) < FRESH;
             let mut offset_m = geometry.offset_m(here, position);
             if approach == Approach::Slot && !is_fresh {
