@@ -296,9 +296,7 @@ impl Mbcap {
 
     /// Where silent aircraft may be, by their ids.
     fn obstacles(&self, now: Instant) -> impl Iterator<Item = (VehicleId, Obstacle)> {
-        let frame = self.frame();
-        let silent = self.neighbours.by_priority().filter(move |n| n.is_silent(now));
-        silent.filter_map(move |n| Some((n.id, n.obstacle(now, frame?)?)))
+        self.neighbours.obstacles(now, self.frame())
     }
 
     /// A silent aircraft that may be on our path by the time that we are: we stop before its path, and do not stop on it.

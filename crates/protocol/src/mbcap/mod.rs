@@ -243,7 +243,7 @@ impl Mbcap {
 
     fn receive(&mut self, now: Instant, from: VehicleId, message: &Message) -> Result<(), Refused> {
         if let Message::Course(course) = message {
-            return self.neighbours.receive_course(now, from, course);
+            return self.neighbours.receive_course(now, from, course, self.motion.here);
         }
         let Message::Beacon(beacon) = message else {
             return Err(Refused::UnexpectedSender);

@@ -12,6 +12,8 @@ use super::silent::{FORGOTTEN_AFTER, Obstacle, Path, SILENT_AFTER};
 
 /// Aircraft that are known at a time.
 const NEIGHBOURS_MAX: usize = 128;
+/// Courses that are kept: of the nearest.
+const COURSES_MAX: usize = 16;
 /// An aircraft farther than this is no neighbour: its position is an error, metres.
 const NEAR_ENOUGH_M: f64 = 100_000.0;
 /// Beacons of one sender within [`STORM_WINDOW`]: four times what the protocol sends.
@@ -30,8 +32,6 @@ pub(super) struct Neighbour {
     /// None of its locations is farther than this from the first, metres.
     reach_m: f64,
     received_at: Instant,
-    /// Where it flies if it falls silent, since when; from its first course on.
-    course: Option<(Course, Instant)>,
     window_at: Instant,
     in_window: u16,
     barred_until: Option<Instant>,
@@ -54,12 +54,12 @@ impl Neighbour {
         silent > SILENT_AFTER && silent < FORGOTTEN_AFTER
     }
 
-    /// Where it may be now that it is silent; nothing where it landed, or was about to.
-    pub(super) fn obstacle(&self, now: Instant, frame: &Frame) -> Option<Obstacle> {
+    /// Where it may be now that it is silent, by its last course; nothing where it landed, or was about to.
+    fn obstacle(&self, now: Instant, frame: &Frame, course: Option<&Course>) -> Option<Obstacle> {
         let mut path: Path = core::iter::once(self.at).collect();
-        let lands = match &self.course {
-            Some((course, _)) if course.lands && course.waypoints.is_empty() => return None,
-            Some((course, _)) => {
+        let lands = match course {
+            Some(course) if course.lands && course.waypoints.is_empty() => return None,
+            Some(course) => {
                 path.extend(course.waypoints.iter().map(|l| local(frame, l)));
                 course.lands
             }
@@ -142,10 +142,18 @@ fn distance_bound_m(a: &Location, b: &Location) -> f64 {
     (f64::from(latitude_e7) + f64::from(longitude_e7)) * MOST_M
 }
 
+/// Where an aircraft flies if it falls silent.
+struct KnownCourse {
+    id: VehicleId,
+    course: Course,
+    received_at: Instant,
+}
+
 /// All of them, highest id first.
 #[derive(Default)]
 pub(super) struct Neighbours {
     known: Vec<Neighbour, NEIGHBOURS_MAX>,
+    courses: Vec<KnownCourse, COURSES_MAX>,
     places: Places,
 }
 
@@ -197,7 +205,6 @@ impl Neighbours {
                     at,
                     reach_m,
                     received_at: now,
-                    course: None,
                     window_at: now,
                     in_window: 1,
                     barred_until: None,
@@ -210,7 +217,7 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Takes a course, of a sender whose beacons are received.
+    /// Takes a course, of a sender whose beacons are received. Of more than there is room for those of the nearest are kept.
     ///
     /// # Errors
     /// It comes late: a newer one was taken.
@@ -219,18 +226,45 @@ impl Neighbours {
         now: Instant,
         id: VehicleId,
         course: &Course,
+        here: DVec3,
     ) -> Result<(), Refused> {
-        let Some(i) = self.find(id) else { return Ok(()) };
-        let known = &mut self.known[i];
-        // A sender that has started anew counts from the beginning.
-        let is_late = known.course.as_ref().is_some_and(|(last, at)| {
-            (course.number.wrapping_sub(last.number).cast_signed()) < 0 && now.since(*at) < SILENT_AFTER
-        });
-        if is_late {
-            return Err(Refused::Overtaken);
+        if self.find(id).is_none() {
+            return Ok(());
         }
-        known.course = Some((course.clone(), now));
+        let new = KnownCourse { id, course: course.clone(), received_at: now };
+        if let Some(known) = self.courses.iter_mut().find(|known| known.id == id) {
+            // A sender that has started anew counts from the beginning.
+            let is_late = (course.number.wrapping_sub(known.course.number).cast_signed()) < 0
+                && now.since(known.received_at) < SILENT_AFTER;
+            if is_late {
+                return Err(Refused::Overtaken);
+            }
+            *known = new;
+            return Ok(());
+        }
+        if self.courses.is_full() {
+            let off_m = |id| self.get(id).map_or(f64::INFINITY, |n| n.at.distance(here));
+            let by_distance =
+                |&a: &usize, &b: &usize| off_m(self.courses[a].id).total_cmp(&off_m(self.courses[b].id));
+            let farthest = (0..self.courses.len()).max_by(by_distance);
+            let Some(i) = farthest.filter(|&i| off_m(self.courses[i].id) > off_m(id)) else { return Ok(()) };
+            self.courses.swap_remove(i);
+        }
+        // There is room: see above.
+        let _ = self.courses.push(new);
         Ok(())
+    }
+
+    /// Where silent aircraft may be, by their ids.
+    pub(super) fn obstacles<'a>(
+        &'a self,
+        now: Instant,
+        frame: Option<&'a Frame>,
+    ) -> impl Iterator<Item = (VehicleId, Obstacle)> + 'a {
+        self.by_priority().filter(move |n| n.is_silent(now)).filter_map(move |n| {
+            let known = self.courses.iter().find(|known| known.id == n.id);
+            Some((n.id, n.obstacle(now, frame?, known.map(|known| &known.course))?))
+        })
     }
 
     fn find(&self, id: VehicleId) -> Option<usize> {
