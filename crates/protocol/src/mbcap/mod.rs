@@ -252,7 +252,7 @@ impl Mbcap {
             return Ok(());
         }; // before the flight nothing is decided
         let peer = flying(self.flight.state()).and_then(|a| a.conflict()).map(|c| c.peer);
-        self.neighbours.receive(now, from, beacon, &local.frame, peer)
+        self.neighbours.receive(now, from, beacon, &local.frame, self.motion.here, peer)
     }
 
     /// Acts on what follows from a trigger.

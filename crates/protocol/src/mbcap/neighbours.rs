@@ -12,6 +12,8 @@ use super::silent::{FORGOTTEN_AFTER, Obstacle, Path, SILENT_AFTER};
 
 /// Aircraft that are known at a time.
 const NEIGHBOURS_MAX: usize = 128;
+/// One that was farther when it was received last has left the reach of the radio, and is received again before it is near.
+const RECEIVED_WITHIN_M: f32 = 500.0;
 /// Courses that are kept: of the nearest.
 const COURSES_MAX: usize = 16;
 /// An aircraft farther than this is no neighbour: its position is an error, metres.
@@ -31,6 +33,8 @@ pub(super) struct Neighbour {
     pub(super) at: DVec3,
     /// None of its locations is farther than this from the first, metres.
     reach_m: f64,
+    /// How far it was from us when its last beacon came, metres.
+    off_m: f32,
     received_at: Instant,
     window_at: Instant,
     in_window: u16,
@@ -51,7 +55,7 @@ impl Neighbour {
     /// Whether it is silent, and may still be in the air.
     pub(super) fn is_silent(&self, now: Instant) -> bool {
         let silent = now.since(self.received_at);
-        silent > SILENT_AFTER && silent < FORGOTTEN_AFTER
+        silent > SILENT_AFTER && silent < FORGOTTEN_AFTER && self.off_m < RECEIVED_WITHIN_M
     }
 
     /// Where it may be now that it is silent, by its last course; nothing where it landed, or was about to.
@@ -165,6 +169,7 @@ impl Neighbours {
         id: VehicleId,
         beacon: &Beacon,
         frame: &Frame,
+        here: DVec3,
         spared: Option<VehicleId>,
     ) -> Result<(), Refused> {
         let found = self.find(id);
@@ -184,6 +189,7 @@ impl Neighbours {
                 let known = &mut self.known[i];
                 known.beacon.replace(beacon)?;
                 (known.at, known.reach_m, known.received_at) = (at, reach_m, now);
+                known.off_m = at.distance(here) as f32;
             }
             None => {
                 let mut kept = Kept::default();
@@ -204,6 +210,7 @@ impl Neighbours {
                     beacon: kept,
                     at,
                     reach_m,
+                    off_m: at.distance(here) as f32,
                     received_at: now,
                     window_at: now,
                     in_window: 1,
@@ -298,10 +305,11 @@ mod tests {
         let mut refused = 0;
         for i in 0..2_000 {
             let now = Instant::from_micros(i * 500);
-            refused +=
-                u32::from(known.receive(now, VehicleId(7), &beacon(), &frame, None) == Err(Refused::Storm));
+            refused += u32::from(
+                known.receive(now, VehicleId(7), &beacon(), &frame, DVec3::ZERO, None) == Err(Refused::Storm),
+            );
             if i % 400 == 0 {
-                assert_eq!(known.receive(now, VehicleId(8), &beacon(), &frame, None), Ok(()));
+                assert_eq!(known.receive(now, VehicleId(8), &beacon(), &frame, DVec3::ZERO, None), Ok(()));
             }
         }
         assert_eq!(refused, 1_980);
@@ -309,7 +317,10 @@ mod tests {
         let validity = Duration::from_secs(10);
         assert!(!known.get(VehicleId(7)).unwrap().is_valid(later, validity));
         assert!(known.get(VehicleId(8)).unwrap().is_valid(later, validity));
-        assert_eq!(known.receive(Instant::from_secs(12), VehicleId(7), &beacon(), &frame, None), Ok(()));
+        assert_eq!(
+            known.receive(Instant::from_secs(12), VehicleId(7), &beacon(), &frame, DVec3::ZERO, None),
+            Ok(())
+        );
     }
 
     #[test]
@@ -320,7 +331,7 @@ mod tests {
         let across = Beacon { locations: [west, east].into_iter().collect(), ..beacon() };
         let frame = Frame::new(Position { latitude_e7: 0, longitude_e7: 1_799_999_500, altitude_mm: 0 });
         let mut known = Neighbours::default();
-        assert_eq!(known.receive(Instant::ZERO, VehicleId(1), &across, &frame, None), Ok(()));
+        assert_eq!(known.receive(Instant::ZERO, VehicleId(1), &across, &frame, DVec3::ZERO, None), Ok(()));
         let other = known.get(VehicleId(1)).unwrap();
         assert!(!other.is_within(20.0, DVec3::new(500.0, 0.0, 0.0)));
     }
@@ -330,19 +341,25 @@ mod tests {
         let (frame, mut known) = (Frame::new(HERE), Neighbours::default());
         let mut far = beacon();
         far.locations[0].latitude_e7 += 90_000_000; // 1000 km
-        assert_eq!(known.receive(Instant::ZERO, VehicleId(1), &far, &frame, None), Err(Refused::FarAway));
+        assert_eq!(
+            known.receive(Instant::ZERO, VehicleId(1), &far, &frame, DVec3::ZERO, None),
+            Err(Refused::FarAway)
+        );
         for id in 0..NEIGHBOURS_MAX as u64 {
             assert_eq!(
-                known.receive(Instant::from_millis(id), VehicleId(id), &beacon(), &frame, None),
+                known.receive(Instant::from_millis(id), VehicleId(id), &beacon(), &frame, DVec3::ZERO, None),
                 Ok(())
             );
         }
         let new = VehicleId(500);
         assert_eq!(
-            known.receive(Instant::from_millis(900), new, &beacon(), &frame, None),
+            known.receive(Instant::from_millis(900), new, &beacon(), &frame, DVec3::ZERO, None),
             Err(Refused::NoRoom)
         );
-        assert_eq!(known.receive(Instant::from_millis(1_200), new, &beacon(), &frame, None), Ok(()));
+        assert_eq!(
+            known.receive(Instant::from_millis(1_200), new, &beacon(), &frame, DVec3::ZERO, None),
+            Ok(())
+        );
         assert!(known.get(VehicleId(0)).is_none() && known.get(VehicleId(1)).is_some());
         assert!(known.by_priority().is_sorted_by_key(|n| core::cmp::Reverse(n.id)));
     }
