@@ -5,7 +5,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use wingbeat_bench::drills::{self, AIRCRAFT, Conditions, GPS_NOISE_M, Kind, Version, WIND_M_S};
+use wingbeat_bench::drills::{
+    self, AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Kind, Version, WIND_M_S,
+};
+use wingbeat_geo::formation::Layout;
 
 /// In which conditions drills are flown.
 #[derive(Args)]
@@ -22,6 +25,18 @@ pub(crate) struct ConditionsArguments {
     /// The version of ArduCopter that is simulated: 3.5.7 or 4.6.2.
     #[arg(long, value_name = "VERSION")]
     profile: Option<Version>,
+    /// Constant position error of each aircraft, metres, in a direction of its own.
+    #[arg(long, value_name = "M", value_parser = gnss_bias_m, allow_negative_numbers = true)]
+    gnss_bias_m: Option<f64>,
+    /// The formation of a swarm, as `wingbeat formation` names it.
+    #[arg(long, value_name = "NAME")]
+    formation: Option<Layout>,
+    /// How a swarm takes off: sequential or simultaneous.
+    #[arg(long, value_name = "MANNER")]
+    take_off: Option<Chosen>,
+    /// How a swarm lands: sequential or simultaneous.
+    #[arg(long, value_name = "MANNER")]
+    landing: Option<Chosen>,
 }
 
 impl ConditionsArguments {
@@ -32,6 +47,10 @@ impl ConditionsArguments {
             gps_noise_m: self.gps_noise_m.unwrap_or(otherwise.gps_noise_m),
             wind_m_s: self.wind_m_s.unwrap_or(otherwise.wind_m_s),
             profile: self.profile.map_or(otherwise.profile, |version| version.0),
+            gnss_bias_m: self.gnss_bias_m.unwrap_or(otherwise.gnss_bias_m),
+            formation: self.formation.or(otherwise.formation),
+            take_off: self.take_off.map(|chosen| chosen.0).or(otherwise.take_off),
+            landing: self.landing.map(|chosen| chosen.0).or(otherwise.landing),
         }
     }
 }
@@ -57,6 +76,10 @@ fn wind_m_s(text: &str) -> Result<f64, String> {
     within(text, &WIND_M_S)
 }
 
+fn gnss_bias_m(text: &str) -> Result<f64, String> {
+    within(text, &GNSS_BIAS_M)
+}
+
 /// Arguments of `wingbeat bench drills`.
 #[derive(Args)]
 pub(crate) struct DrillsArguments {
@@ -75,8 +98,9 @@ pub(crate) struct DrillsArguments {
     /// Print the trace of every drill instead of the table: a number over every byte that crossed a border.
     #[arg(long)]
     traces: bool,
-    /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of position error, up
-    /// to 8 m/s of wind, both autopilots.
+    /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of wandering and
+    /// up to 1.5 m of constant position error, up to 8 m/s of wind, both autopilots, any formation, both manners of taking off
+    /// and landing.
     #[arg(long)]
     varied: bool,
     #[command(flatten)]

@@ -33,6 +33,9 @@ pub enum Denied {
     /// The flight controller has not reported a position.
     #[error("no position yet")]
     NoPosition,
+    /// It is not where it is started from.
+    #[error("off its slot while another lands below: again when it is back")]
+    Aside,
     /// The flight controller has not reported a heading.
     #[error("no heading yet")]
     NoHeading,

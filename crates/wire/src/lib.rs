@@ -19,9 +19,9 @@ mod state;
 
 pub use command::Command;
 pub use message::{
-    AGE_MAX_MS, Avoidance, Beacon, Coordinates, Ending, FIRST_WAYPOINTS_MAX, FirstPart, LOCATIONS_MAX,
-    Location, MORE_WAYPOINTS_MAX, Message, MoreWaypoints, Plan, Point, SWARM_MAX, SlotOffset, VehicleId,
-    WAYPOINTS_MAX,
+    AGE_MAX_MS, Avoidance, Beacon, COURSE_MAX, Coordinates, Course, Ending, FIRST_WAYPOINTS_MAX, FirstPart,
+    LOCATIONS_MAX, Location, MORE_WAYPOINTS_MAX, Message, MoreWaypoints, Plan, Point, SWARM_MAX, SlotOffset,
+    VehicleId, WAYPOINTS_MAX,
 };
 
 pub use places::Places;
@@ -256,6 +256,10 @@ mod tests {
         Point { latitude_e7: 394_825_940 + n * 4500, longitude_e7: -3_462_650 - n * 5800, height_mm: 20_000 }
     }
 
+    fn course() -> Course {
+        Course { number: 300, lands: true, waypoints: beacon().locations.into_iter().collect() }
+    }
+
     fn beacon() -> Beacon {
         Beacon {
             event: 3,
@@ -334,6 +338,7 @@ mod tests {
             ("holding", Message::Holding { at: point(3) }),
             ("data_first", Message::DataFirst(first_part())),
             ("data_waypoints", Message::DataWaypoints(more_waypoints())),
+            ("course", Message::Course(course())),
         ]
     }
 
@@ -531,6 +536,22 @@ mod tests {
         bytes[count] = 60;
         bytes.extend_from_slice(&[0, 0, 0]).unwrap();
         assert_eq!(decode(&bytes), Err(Refused::Malformed));
+    }
+
+    #[test]
+    fn a_course_that_no_multicopter_flies_is_refused() {
+        let refused = |change: &dyn Fn(&mut Course)| {
+            let mut course = course();
+            change(&mut course);
+            let message = Message::Course(course);
+            let bytes = encode(&Datagram { from: VehicleId(1), flight: 0, sequence: 0, message }).unwrap();
+            decode(&bytes).err()
+        };
+        assert_eq!(refused(&|_| {}), None);
+        assert_eq!(refused(&|c| c.waypoints.clear()), None, "it stays where it is");
+        assert_eq!(refused(&|c| c.waypoints[2].latitude_e7 = 900_000_001), Some(Refused::OffEarth));
+        assert_eq!(refused(&|c| c.waypoints[0].altitude_mm = i32::MAX), Some(Refused::Impossible));
+        assert_eq!(refused(&|c| c.waypoints[2].latitude_e7 += 90_000_000), Some(Refused::FarAway));
     }
 
     #[test]

@@ -220,6 +220,15 @@ pub struct Location {
 }
 
 impl Location {
+    /// Of a list that begins with `first`.
+    fn check(&self, first: &Self) -> Result<(), Refused> {
+        Point { latitude_e7: self.latitude_e7, longitude_e7: self.longitude_e7, height_mm: 0 }.check()?;
+        if !(-1_000_000..=100_000_000).contains(&self.altitude_mm) {
+            return Err(Refused::Impossible);
+        }
+        if self.is_within_reach_of(first) { Ok(()) } else { Err(Refused::FarAway) }
+    }
+
     /// Approximate, and the shorter difference of longitudes.
     fn is_within_reach_of(&self, first: &Self) -> bool {
         const ROUND_E7: u32 = 3_600_000_000;
@@ -300,14 +309,28 @@ impl Beacon {
             return Err(Refused::Stale);
         }
         let first = self.locations.first().ok_or(Refused::Contradiction)?;
-        self.locations.iter().try_for_each(|l| {
-            let position = Point { latitude_e7: l.latitude_e7, longitude_e7: l.longitude_e7, height_mm: 0 };
-            position.check()?;
-            if !(-1_000_000..=100_000_000).contains(&l.altitude_mm) {
-                return Err(Refused::Impossible);
-            }
-            if l.is_within_reach_of(first) { Ok(()) } else { Err(Refused::FarAway) }
-        })
+        self.locations.iter().try_for_each(|l| l.check(first))
+    }
+}
+
+/// Waypoints in one [`Course`]: more than a multicopter passes in the minutes for which a silent one counts.
+pub const COURSE_MAX: usize = 24;
+
+/// Where the sender's flight controller flies without another order, so that others keep clear of it where it falls silent
+/// (MBCAP).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Course {
+    /// Grows with each course of its sender, and wraps: one that comes late is refused.
+    pub number: u16,
+    /// Whether it lands there.
+    pub lands: bool,
+    /// The next positions that it flies to, in order; none where it stays.
+    pub waypoints: Vec<Location, COURSE_MAX>,
+}
+
+impl Course {
+    fn check(&self) -> Result<(), Refused> {
+        self.waypoints.iter().try_for_each(|l| l.check(&self.waypoints[0]))
     }
 }
 
@@ -450,6 +473,8 @@ pub enum Message {
     DataWaypoints(MoreWaypoints),
     /// The battery of a member carries it home and no farther, or it has waited too long: all return.
     Recall,
+    /// Where the sender's flight controller flies without another order (MBCAP).
+    Course(Course),
 }
 
 /// What an aircraft does that leaves its swarm.
@@ -480,6 +505,7 @@ impl Message {
             Self::DataFirst(part) => part.check(),
             Self::DataWaypoints(part) => part.check(),
             Self::Beacon(beacon) => beacon.check(),
+            Self::Course(course) => course.check(),
             Self::Coordinates(coordinates) => coordinates.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly

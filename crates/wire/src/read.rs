@@ -10,7 +10,7 @@ use postcard::ser_flavors::Flavor;
 use postcard::{Deserializer, Error, Result, de_flavors::Slice};
 use serde::Deserialize;
 
-use crate::{Beacon, Bytes, Datagram, FirstPart, Message, MoreWaypoints, Plan};
+use crate::{Beacon, Bytes, Course, Datagram, FirstPart, Message, MoreWaypoints, Plan};
 
 type Reader<'a> = Deserializer<'a, Slice<'a>>;
 
@@ -59,6 +59,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         24 => return first_part(r, message),
         25 => return more_waypoints(r, message),
         26 => Message::Recall,
+        27 => return course(r, message),
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())
@@ -109,6 +110,14 @@ fn beacon(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
     beacon.speed_cm_s = next(r)?;
     beacon.age_ms = next(r)?;
     list(r, &mut beacon.locations)
+}
+
+fn course(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+    *message = Message::Course(Course::default());
+    let Message::Course(course) = message else { return Ok(()) };
+    course.number = next(r)?;
+    course.lands = next(r)?;
+    list(r, &mut course.waypoints)
 }
 
 /// A list, which begins with its length. One that is too long is refused before it is read.

@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strum::{IntoStaticStr, VariantArray};
 use wingbeat_geo::Duration;
 
-pub use conditions::{AIRCRAFT, Conditions, GPS_NOISE_M, Version, WIND_M_S};
+pub use conditions::{AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Version, WIND_M_S};
 pub use table::{failures, story, table};
 
 /// What goes wrong in a drill.
@@ -114,6 +114,10 @@ pub enum Kind {
     SweepFaults,
     /// The same where paths cross (MBCAP-e).
     MbcapFaults,
+    /// An autopilot acts by itself, or its motors fail: of aircraft on missions of their own, under any of the three.
+    OwnFailsafe,
+    /// Satellites are lost, or an estimate drifts, likewise.
+    OwnGnss,
 }
 
 impl Kind {
@@ -143,7 +147,8 @@ impl Kind {
         Self::Consoles,
     ];
     /// The kinds of aircraft on missions of their own (Mission, Sweep, MBCAP).
-    pub const OWN: [Self; 3] = [Self::MissionFaults, Self::SweepFaults, Self::MbcapFaults];
+    pub const OWN: [Self; 5] =
+        [Self::MissionFaults, Self::SweepFaults, Self::MbcapFaults, Self::OwnFailsafe, Self::OwnGnss];
     /// The kinds of a formation that follows a piloted leader (FollowMe).
     pub const FOLLOWING: [Self; 13] = [
         Self::FollowLeaderKilled,

@@ -51,7 +51,25 @@ pub(super) struct Press {
     pub(super) reply: Reply,
 }
 
+impl Press {
+    /// Why it was refused; empty where it was not.
+    pub(super) fn why(&self) -> String {
+        match &self.reply {
+            Reply::Refused(why) => why.to_string(),
+            Reply::Accepted | Reply::AlreadyKnown => String::new(),
+        }
+    }
+}
+
 impl Operator {
+    /// The last *Setup* of each aircraft that never came through it.
+    pub(super) fn refused_setups(&self) -> Vec<&Press> {
+        let is_setup = |press: &&Press| press.command == Command::Setup;
+        let last = |i: usize| self.presses.iter().rev().filter(is_setup).find(|press| press.vehicle == i);
+        let never = (0..self.set_up.len()).filter(|&i| !self.set_up[i]);
+        never.filter_map(last).filter(|press| matches!(press.reply, Reply::Refused(_))).collect()
+    }
+
     pub(super) fn new(aircraft: usize, swarms: usize) -> Self {
         Self {
             set_up: vec![false; aircraft],

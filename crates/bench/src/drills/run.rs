@@ -12,7 +12,7 @@ use super::operator::{Operator, calm_bound};
 use super::pilot::Pilot;
 use super::rules::Rules;
 use super::script::Script;
-use super::sky::Sky;
+use super::sky::{FIRST, Sky};
 use super::{Conditions, Kind, Outcome};
 
 /// How often operator, script and rules are handled.
@@ -23,6 +23,10 @@ pub(super) const LAND_BOUND: Duration = Duration::from_secs(120);
 const REST: Duration = Duration::from_secs(60);
 /// The rules are judged once more so long after the end.
 const AFTER_REST: Duration = Duration::from_secs(2);
+/// *Setup* is accepted within this, or never.
+const SET_UP_WITHIN: Duration = Duration::from_secs(10);
+/// So often a formation that is refused is drawn wider.
+const EASED_MOST: u32 = 8;
 /// A flight takes no longer than this until the last that goes wrong.
 const FLIGHT_LIMIT: Duration = Duration::from_secs(1_320);
 
@@ -64,7 +68,14 @@ pub(super) struct Drill {
 /// # Errors
 /// What was drawn cannot be flown.
 pub(super) fn fly(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Result<Outcome> {
-    let mut drill = Drill::new(kind, Script::draw(kind, seed, conditions), seed)?;
+    let mut script = Script::draw(kind, seed, conditions);
+    for _ in 0..EASED_MOST {
+        if !conditions.may_be_refused() || is_set_up(kind, &script, seed, conditions)? {
+            break;
+        }
+        script.ease();
+    }
+    let mut drill = Drill::new(kind, script, seed, conditions)?;
     let end = loop {
         drill.step();
         if let Some(end) = drill.run.end() {
@@ -79,13 +90,26 @@ pub(super) fn fly(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Resu
     Ok(drill.outcome(kind, seed, conditions))
 }
 
+/// Whether the aircraft accept *Setup* where nothing goes wrong: what they refuse, because two paths come too near, is no drill.
+fn is_set_up(kind: Kind, script: &Script, seed: u64, conditions: Conditions) -> anyhow::Result<bool> {
+    let calm = Script { steps: vec![], ..script.clone() };
+    let mut drill = Drill::new(kind, calm, seed, conditions)?;
+    while drill.run.sky.world.now() < Instant::ZERO + SET_UP_WITHIN {
+        drill.step();
+        if drill.run.sky.world.phase(FIRST) != Phase::Start {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Drill {
     /// # Errors
     /// What was drawn cannot be flown.
-    pub(super) fn new(kind: Kind, script: Script, seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn new(kind: Kind, script: Script, seed: u64, conditions: Conditions) -> anyhow::Result<Self> {
         let rules = Rules::of(kind, &script);
         let (steps, pilot) = (script.steps.len(), script.reaction.map(Pilot::new));
-        let sky = Sky::new(script, seed)?;
+        let sky = Sky::new(script, seed, conditions)?;
         let run = Run {
             faults: Faults::new(steps, sky.count()),
             operator: Operator::new(sky.count(), sky.swarms()),
@@ -113,7 +137,10 @@ impl Drill {
     }
 
     fn outcome(self, kind: Kind, seed: u64, conditions: Conditions) -> Outcome {
-        let Run { mut sky, forged, rest_since, .. } = self.run;
+        let Run { mut sky, forged, rest_since, operator, .. } = self.run;
+        for press in operator.refused_setups() {
+            sky.story.push(format!("aircraft {}: Setup is refused: {}", press.vehicle + 1, press.why()));
+        }
         if let Some(task) = sky.script.follow_task() {
             let configured = match task.leader_lost {
                 LeaderLost::Hold => "hold",

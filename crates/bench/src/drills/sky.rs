@@ -9,6 +9,7 @@ use wingbeat_sim::faults::Fault;
 use wingbeat_sim::world::World;
 use wingbeat_wire::VehicleId;
 
+use super::Conditions;
 use super::progress::Progress;
 use super::script::{Role, Script};
 use crate::scenario::ORIGIN;
@@ -42,9 +43,19 @@ pub(super) struct Taken {
     pub(super) since: Instant,
     /// Whether the motors ran then.
     pub(super) was_armed: bool,
+    /// Whether the aircraft was in that mode already, by an order of ours.
+    was_in_mode: bool,
     /// How often the pilot turned it there: once more where an order of ours that left before the first heartbeat
     /// overtook him.
     pub(super) turns: u32,
+}
+
+impl Taken {
+    /// A switch to the mode in which the aircraft is shows nowhere: a heartbeat names the mode, and not who set it. When the
+    /// next order changes it the pilot turns the switch once more, and from then on he has it.
+    pub(super) fn is_hidden(self) -> bool {
+        self.was_in_mode && self.turns == 1
+    }
 }
 
 pub(super) struct Sky {
@@ -62,7 +73,7 @@ pub(super) struct Sky {
 impl Sky {
     /// # Errors
     /// What was drawn cannot be flown.
-    pub(super) fn new(script: Script, seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn new(script: Script, seed: u64, conditions: Conditions) -> anyhow::Result<Self> {
         let scenario = &script.scenario;
         scenario.check()?;
         let mut vehicles = Vec::new();
@@ -90,7 +101,15 @@ impl Sky {
         }
         world.take_changes();
         let progress = Progress::new(count);
-        let struck = vec![Struck::default(); count];
+        let mut struck = vec![Struck::default(); count];
+        if conditions.gnss_bias_m > 0.0 {
+            for (vehicle, struck) in struck.iter_mut().enumerate() {
+                let (offset_m, until) = (conditions.bias_m(seed, vehicle), Instant::NEVER);
+                let within = Duration::ZERO;
+                world.inflict(Instant::ZERO, Fault::EstimateDrifts { vehicle, offset_m, within, until });
+                struck.off_m = conditions.gnss_bias_m;
+            }
+        }
         Ok(Self { script, seed, world, progress, calm_at: Instant::ZERO, struck, story: vec![] })
     }
 
@@ -160,10 +179,16 @@ impl Sky {
 
     /// A pilot takes an aircraft, or turns the switch once more.
     pub(super) fn take_by_pilot(&mut self, vehicle: usize, mode: Mode) {
-        let (since, was_armed) = (self.world.now(), self.world.truth(vehicle).armed);
+        let (since, truth) = (self.world.now(), self.world.truth(vehicle));
+        // What a switch was set to before *Setup* is where the operator found the aircraft, and his to judge.
+        if !truth.armed && self.world.phase(vehicle) == Phase::Start {
+            self.world.inflict(since, Fault::PilotTakes { vehicle, mode });
+            return;
+        }
+        let (was_armed, was_in_mode) = (truth.armed, truth.armed && truth.mode == mode);
         let before = self.struck[vehicle].pilot.filter(|taken| taken.mode == mode);
         let turns = 1 + before.map_or(0, |taken| taken.turns);
-        self.struck[vehicle].pilot = Some(Taken { mode, since, was_armed, turns });
+        self.struck[vehicle].pilot = Some(Taken { mode, since, was_armed, was_in_mode, turns });
         self.world.inflict(since, Fault::PilotTakes { vehicle, mode });
     }
 

@@ -3,39 +3,49 @@
 use std::fmt::Write;
 
 use super::{Kind, Outcome};
+use crate::report::statistics::rate_most;
 
 /// Lines of a failing drill's log that are shown.
 const LOG_TAIL: usize = 30;
 /// Failing drills of a kind whose stories are printed.
 const STORIES: usize = 3;
 
-/// One row per kind that was flown.
+/// One row per kind that was flown, and one of all. Beside each count of drills that broke a rule stands the rate that it
+/// may have at most ([`rate_most`], 95 %): a rule that no drill broke may still be broken by another.
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut out = String::from(
-        "kind                  seeds  unsafe  stuck  completed  least separation m  to ground s (median, last)\n",
+        "kind                    seeds  unsafe   at most  stuck   at most  completed  least separation m  to ground s (median, last)\n",
     );
-    for kind in Kind::all() {
-        let row: Vec<&Outcome> = outcomes.iter().filter(|o| o.kind == kind).collect();
-        if row.is_empty() {
-            continue;
-        }
-        let count = |which: fn(&Outcome) -> bool| row.iter().filter(|o| which(o)).count();
-        let not_safe = count(|o| !o.safety.is_empty());
-        let stuck = count(|o| o.safety.is_empty() && !o.liveness.is_empty());
-        let least_m = row.iter().map(|o| o.separation_min_m).fold(f64::INFINITY, f64::min);
-        let (done, all) = row.iter().fold((0, 0), |(done, all), o| (done + o.completed, all + o.aircraft));
-        let mut to_ground_s: Vec<f64> = row.iter().map(|o| o.to_ground.as_secs_f64()).collect();
-        to_ground_s.sort_by(f64::total_cmp);
-        let (median_s, last_s) = (to_ground_s[row.len() / 2], to_ground_s[row.len() - 1]);
-        let share = done as f64 / all as f64 * 1e2;
-        let _ = writeln!(
-            out,
-            "{:<21} {:>5}  {not_safe:>6}  {stuck:>5}  {share:>7.1} %  {least_m:>18.2}  {median_s:>14.1}, {last_s:.1}",
-            kind.name(),
-            row.len(),
-        );
+    let of = |kind: Kind| outcomes.iter().filter(move |o| o.kind == kind).collect::<Vec<_>>();
+    let kinds: Vec<(&str, Vec<&Outcome>)> =
+        Kind::all().map(|kind| (kind.name(), of(kind))).filter(|(_, row)| !row.is_empty()).collect();
+    for (name, row) in &kinds {
+        out.push_str(&line(name, row));
+    }
+    if kinds.len() > 1 {
+        out.push_str(&line("all", &outcomes.iter().collect::<Vec<_>>()));
     }
     out
+}
+
+/// One row of the table.
+fn line(name: &str, row: &[&Outcome]) -> String {
+    let count = |which: fn(&Outcome) -> bool| row.iter().filter(|o| which(o)).count();
+    let not_safe = count(|o| !o.safety.is_empty());
+    let stuck = count(|o| o.safety.is_empty() && !o.liveness.is_empty());
+    let at_most = |events| rate_most(events, row.len()) * 1e2;
+    let (not_safe_most, stuck_most) = (at_most(not_safe), at_most(stuck));
+    let least_m = row.iter().map(|o| o.separation_min_m).fold(f64::INFINITY, f64::min);
+    let (done, all) = row.iter().fold((0, 0), |(done, all), o| (done + o.completed, all + o.aircraft));
+    let mut to_ground_s: Vec<f64> = row.iter().map(|o| o.to_ground.as_secs_f64()).collect();
+    to_ground_s.sort_by(f64::total_cmp);
+    let (median_s, last_s) = (to_ground_s[row.len() / 2], to_ground_s[row.len() - 1]);
+    let share = done as f64 / all as f64 * 1e2;
+    format!(
+        "{name:<22} {:>6}  {not_safe:>6}  {not_safe_most:>6.2} %  {stuck:>5}  {stuck_most:>6.2} %  {share:>7.1} %  \
+         {least_m:>18.2}  {median_s:>14.1}, {last_s:.1}\n",
+        row.len(),
+    )
 }
 
 /// The first failing drills of each kind, safety first, each with what happened, the end of its log, and the

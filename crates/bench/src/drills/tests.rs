@@ -136,6 +136,47 @@ fn a_lost_member_that_continues_or_is_received_again_costs_nothing() {
     }
 }
 
+/// Drills that were unsafe once: an aircraft under MBCAP whose line was cut flew its mission through the others, which had
+/// forgotten it (50011, 60036); one landed at the end of its mission next to another that stood there (30137, 4.94 m); an RTL
+/// of one for a lost transmitter came down next to one that hovered (37, 5.00 m); one descended on another that had fallen below
+/// it (70161, 4.05 m); a follower flew to its slot past another that held (61006, 61012).
+#[test]
+fn what_is_silent_comes_down_or_stands_in_the_way_is_kept_clear_of() {
+    for (kind, seed, aircraft) in [
+        (Kind::MbcapFaults, 50011, 5),
+        (Kind::MbcapFaults, 60036, 5),
+        (Kind::MbcapFaults, 30137, 5),
+        (Kind::Failsafe, 37, 5),
+        (Kind::Failsafe, 70161, 5),
+        (Kind::FollowAbortOne, 61006, 12),
+        (Kind::FollowLoss, 61012, 9),
+    ] {
+        let outcome = drill(kind, seed, Conditions { aircraft, ..Conditions::default() }).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
+/// Drills in which a rule was wrong: a piloted leader gets no order for what it accepts on the ground (50014); a switch that
+/// was turned before *Setup* takes nothing (50010); one that is turned to the mode of our own order shows nowhere (60236).
+#[test]
+fn a_pilot_is_judged_by_what_can_be_known_of_him() {
+    for (kind, seed) in
+        [(Kind::FollowAbortAll, 50014), (Kind::FollowPilotTakes, 50010), (Kind::MbcapFaults, 60236)]
+    {
+        let outcome = drill(kind, seed, calm(seed)).unwrap();
+        assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
+/// Where the aircraft refuse a plan the drill gives them room, and flies.
+#[test]
+fn a_formation_that_is_refused_is_drawn_wider() {
+    let tight =
+        Conditions { aircraft: 16, profile: "4.6.2".parse::<Version>().unwrap().0, ..Conditions::default() };
+    let outcome = drill(Kind::AbortAll, 62002, tight).unwrap();
+    assert!(outcome.is_good() && !outcome.story.is_empty(), "{}", story(&outcome));
+}
+
 /// A leader piloted at the bounds of what it may do, towards the followers (4.9 m while 70 m were enough at 500 ms).
 #[test]
 fn a_leader_piloted_towards_the_followers_does_not_reach_them() {
@@ -176,7 +217,7 @@ fn a_target_right_after_a_hold_is_flown_to() {
             (task.leader_lost, task.follows_again) = (LeaderLost::Hold, true);
             task.refresh = Duration::from_secs(5);
         }
-        let mut drill = Drill::new(Kind::FollowLeaderSilent, script, seed).unwrap();
+        let mut drill = Drill::new(Kind::FollowLeaderSilent, script, seed, calm(seed)).unwrap();
         let mut resumed: Vec<(usize, Instant)> = vec![];
         let mut before = [StateId::Start; 5];
         while drill.run.sky.world.now() < Instant::from_secs(150) {
@@ -221,7 +262,12 @@ fn a_table_counts_what_failed() {
     outcome.safety.push("separation: for the test".into());
     let table = table(std::slice::from_ref(&outcome));
     let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
-    assert_eq!(row[..4], ["loss", "1", "1", "0"], "{table}");
+    // Of one drill nothing is known but that it can be unsafe: the bound is 100 %; of none stuck in one, 95 %.
+    assert_eq!(row[..7], ["loss", "1", "1", "100.00", "%", "0", "95.00"], "{table}");
+    let two = [outcome.clone(), Outcome { kind: Kind::Bursts, safety: vec![], ..outcome.clone() }];
+    let total = super::table(&two).lines().last().unwrap().to_owned();
+    let total: Vec<&str> = total.split_whitespace().collect();
+    assert_eq!(total[..5], ["all", "2", "1", "97.47", "%"]);
     let stories = failures(&[outcome]);
     assert!(stories.starts_with("wingbeat bench drill --kind loss --seed 1\n"), "{stories}");
     assert!(stories.contains("UNSAFE separation: for the test"), "{stories}");

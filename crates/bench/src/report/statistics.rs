@@ -1,6 +1,6 @@
 //! Mean and interval of a measured quantity over the flights of an experiment.
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use statrs::distribution::{Beta, ContinuousCDF as _, StudentsT};
 
 /// Share of intervals that hold the true mean.
 const CONFIDENCE: f64 = 0.95;
@@ -9,6 +9,19 @@ const CONFIDENCE: f64 = 0.95;
 fn t_quantile(degrees: usize) -> Option<f64> {
     let t = StudentsT::new(0.0, 1.0, degrees as f64).ok()?;
     Some(t.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+}
+
+/// The highest rate at which `events` or fewer of `trials` are not rarer than one time in twenty: the exact upper bound of
+/// Clopper and Pearson, 95 %, one side. Of no event in n trials it is 1 − 0.05^(1/n), which the rule of three rounds to 3/n.
+pub fn rate_most(events: usize, trials: usize) -> f64 {
+    if events >= trials {
+        return 1.0;
+    }
+    if events == 0 {
+        return 1.0 - (1.0 - CONFIDENCE).powf(1.0 / trials as f64);
+    }
+    let (a, b) = (events as f64 + 1.0, (trials - events) as f64);
+    Beta::new(a, b).map_or(1.0, |beta| beta.inverse_cdf(CONFIDENCE))
 }
 
 /// Their sum by their number; `None` of none.
@@ -88,6 +101,23 @@ mod tests {
             assert!((found - published).abs() < 5e-4, "{degrees}: {found}, expected {published}");
         }
         assert_eq!(t_quantile(0), None);
+    }
+
+    #[test]
+    fn a_rate_is_bounded_as_in_published_tables() {
+        // Clopper and Pearson, Biometrika 26 (1934): one side of 95 %, by the binomial distribution.
+        let at_most = |events: usize, trials: usize, rate: f64| -> f64 {
+            let choose = |k: usize| (0..k).fold(1.0, |c, i| c * (trials - i) as f64 / (i + 1) as f64);
+            let of = |k: usize| choose(k) * rate.powi(k as i32) * (1.0 - rate).powi((trials - k) as i32);
+            (0..=events).map(of).sum()
+        };
+        for (events, trials) in [(0, 1), (0, 40), (1, 40), (3, 40), (39, 40), (6, 150), (2, 500)] {
+            let rate = rate_most(events, trials);
+            assert!((at_most(events, trials, rate) - 0.05).abs() < 1e-6, "{events} of {trials}: {rate}");
+        }
+        // The rule of three, and no trial says nothing.
+        assert!((rate_most(0, 10_000) * 10_000.0 - 3.0).abs() < 0.01);
+        assert_eq!((rate_most(0, 0), rate_most(7, 7)), (1.0, 1.0));
     }
 
     #[test]

@@ -137,6 +137,13 @@ impl FollowTask {
         self.config(VehicleId(1), VehicleId(1)).distance_least_m()
     }
 
+    /// From the leader to the farthest slot, metres.
+    pub fn reach_m(&self) -> f64 {
+        let Ok(formation) = self.formation() else { return 0.0 };
+        let offset_m = |slot| formation.offset_m(slot, 0.0).length();
+        (0..self.aircraft).map(offset_m).fold(0.0, f64::max)
+    }
+
     /// Whether the formation is closer than that: such a flight is to show closeness.
     pub fn is_close(&self) -> bool {
         self.distance_m < self.distance_least_m()

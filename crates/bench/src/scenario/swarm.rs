@@ -23,6 +23,8 @@ pub struct SwarmTask {
     pub offsets: Offsets,
     /// Distance between slots in flight, metres.
     pub distance_m: f64,
+    /// Whether all take off at the same time.
+    pub take_off: swarm::Manner,
     /// Whether all land at the same time.
     pub landing: swarm::Manner,
     /// Distance between slots when landing, metres.
@@ -52,6 +54,7 @@ impl SwarmTask {
             layout: Layout::Linear,
             offsets: Offsets::new(),
             distance_m: 50.0,
+            take_off: swarm::Manner::Sequential,
             landing: swarm::Manner::Simultaneous,
             landing_distance_m: 10.0,
             speed_m_s: 10.0,
@@ -109,6 +112,7 @@ impl Kind for SwarmTask {
         muscop.swarm.offsets.clone_from(&self.offsets);
         muscop.swarm.distance_m = self.distance_m;
         muscop.swarm.landing_distance_m = self.landing_distance_m;
+        muscop.swarm.take_off = self.take_off;
         muscop.swarm.landing = self.landing;
         muscop.swarm.arrival_period = self.arrival_period;
         AgentConfig { position_interval: self.position_interval, ..AgentConfig::new(muscop) }

@@ -60,6 +60,8 @@ pub(super) struct Guidance {
     received: Option<(Instant, Coordinates)>,
     /// The leader leads, and its last coordinates are not yet the target (slave).
     is_fresh: bool,
+    /// It holds because another stands on its way to its slot (slave).
+    gives_way: bool,
     /// Its pilot has been up (leader).
     was_up: bool,
     /// Since when its motors run (leader).
@@ -81,6 +83,7 @@ impl Guidance {
             config,
             received: None,
             is_fresh: false,
+            gives_way: false,
             was_up: false,
             armed_since: None,
             heading: None,
@@ -367,6 +370,7 @@ impl Host for Guidance {
     fn enter(&mut self, swarm: &mut Swarm, now: Instant, _: State, out: &mut Actions) -> Option<Urgency> {
         let formation = plan::formation(swarm.assignment().plan()).ok();
         self.slot_m = formation.map(|formation| formation.offset_m(swarm.assignment().slot(), 0.0));
+        self.gives_way = false;
         let State::Flying(flight) = swarm.state() else { return None };
         match flight {
             // A leader that was never received may not have been started yet: it is waited for as long as an operator.
@@ -386,25 +390,47 @@ impl Host for Guidance {
         None
     }
 
-    /// A slave flies after the last coordinates.
+    /// A slave flies after the last coordinates, unless another stands on the way: then it holds until that one has landed, or
+    /// the leader has led it past.
     fn act(&mut self, swarm: &mut Swarm, now: Instant, _: &Input<'_>, out: &mut Actions) -> Option<Urgency> {
         if swarm.state() == State::Flying(GuidanceState::Following) && core::mem::take(&mut self.is_fresh) {
             let target = self.received.and_then(|(_, c)| slot_around(swarm, c));
+            if target.is_some_and(|to| swarm.clearance().is_way_occupied(now, to)) {
+                self.is_fresh = true;
+                if !core::mem::replace(&mut self.gives_way, true) {
+                    push(out, Action::Order(Order::Hold));
+                }
+                return None;
+            }
+            self.gives_way = false;
             swarm.fly_to(now, target, out);
         }
         None
     }
 
-    /// Besides the coordinates: the leader's call to land.
-    fn messages(&self, swarm: &Swarm, _: Instant, flight: GuidanceState) -> [Option<Message>; 2] {
+    /// Besides the coordinates: the leader's call to land, and where a slave stands.
+    fn messages(&self, swarm: &Swarm, now: Instant, flight: GuidanceState) -> [Option<Message>; 2] {
         match flight {
             GuidanceState::Descending { .. } => {
                 [swarm.ownship().point().map(|at| Message::Land { at }), None]
             }
-            GuidanceState::Ready
-            | GuidanceState::FollowMe
+            GuidanceState::LeaderLost { .. } => {
+                [swarm.position_at(now).map(|at| Message::Holding { at }), None]
+            }
+            GuidanceState::Following if self.gives_way => {
+                [swarm.position_at(now).map(|at| Message::Holding { at }), None]
+            }
+            GuidanceState::Ready | GuidanceState::FollowMe | GuidanceState::Following => [None, None],
+        }
+    }
+
+    fn hover_position(&self, swarm: &Swarm, flight: GuidanceState) -> Option<Point> {
+        match flight {
+            GuidanceState::Ready => swarm.assignment().route().first().copied(),
+            GuidanceState::FollowMe
             | GuidanceState::Following
-            | GuidanceState::LeaderLost { .. } => [None, None],
+            | GuidanceState::LeaderLost { .. }
+            | GuidanceState::Descending { .. } => None,
         }
     }
 

@@ -2,11 +2,13 @@
 
 use heapless::Vec;
 use wingbeat_geo::{DVec2, DVec3, Instant, Position};
-use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, LOCATIONS_MAX, Location, Message};
+use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, COURSE_MAX, Course, LOCATIONS_MAX, Location, Message};
 
 use super::predict::{self, Locations, Moving, Track, Waypoints};
+use super::state::Avoiding;
 use super::{Local, LocalRoute, Mbcap, State, flying};
 use crate::{Action, Actions, EndFlight, REPORT_HOLDS, push};
+use wingbeat_geo::Duration;
 
 /// A standing aircraft broadcasts its next waypoints up to the first that is farther than this, metres.
 const PATH_MAX_M: f64 = 400.0;
@@ -25,7 +27,117 @@ pub(super) struct LastBeacon {
     pub(super) speed_m_s: f64,
 }
 
+/// A course is broadcast when it changes, and then so often.
+const COURSE_PERIOD: Duration = Duration::from_secs(2);
+/// So long after its motors stopped an aircraft broadcasts that it is down.
+const DOWN_FOR: Duration = Duration::from_secs(3);
+
+/// Where the flight controller flies if it gets no other order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ahead {
+    /// Along the mission, from this waypoint on.
+    Mission(usize),
+    /// To a position aside.
+    Aside(DVec2),
+    /// It stays.
+    Nowhere,
+    /// Home, and lands there.
+    Home,
+    /// It lands, or is on the ground.
+    Down,
+}
+
+/// The course that was broadcast last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastCourse {
+    ahead: Option<Ahead>,
+    number: u16,
+    sent_at: Instant,
+}
+
 impl Mbcap {
+    fn ahead(&self) -> Ahead {
+        if !self.flight.is_armed() {
+            return Ahead::Down;
+        }
+        let mission = || Ahead::Mission(self.flight.next_waypoint());
+        match self.flight.state() {
+            State::TakingOff => mission(),
+            State::Flying(avoiding) => match avoiding {
+                Avoiding::Normal { .. }
+                // Until it is seen to brake it may fly on.
+                | Avoiding::Stopping { stands_by: None, .. }
+                | Avoiding::Overtaking { .. }
+                | Avoiding::Resuming { .. } => mission(),
+                Avoiding::MovingAside { aside, .. } | Avoiding::LandingAside { aside, .. } => Ahead::Aside(aside),
+                Avoiding::Stopping { .. } | Avoiding::StandStill { .. } | Avoiding::GoOnPlease { .. } => {
+                    Ahead::Nowhere
+                }
+                Avoiding::EmergencyLand { .. } => Ahead::Down,
+            },
+            State::Holding { .. } | State::Aborted(EndFlight::Hold) => Ahead::Nowhere,
+            State::Aborted(EndFlight::Return) => Ahead::Home,
+            State::Landing
+            | State::Aborted(EndFlight::Land)
+            | State::Start
+            | State::Setup
+            | State::SetupFinished
+            | State::Finished => Ahead::Down,
+        }
+    }
+
+    /// Broadcasts where the flight controller flies if nothing more is ordered.
+    pub(super) fn broadcast_course(&mut self, now: Instant, out: &mut Actions) {
+        let Some(local) = &self.local else { return };
+        let has_just_landed = self.disarmed_at.is_some_and(|at| now.since(at) <= DOWN_FOR);
+        if !(self.flight.is_armed() || has_just_landed) || now.since(self.motion.measured_at) > REPORT_HOLDS {
+            return;
+        }
+        let ahead = self.ahead();
+        let last = &mut self.last_course;
+        if last.ahead == Some(ahead) && now.since(last.sent_at) < COURSE_PERIOD {
+            return;
+        }
+        let route = LocalRoute { local, route: self.flight.route() };
+        let mut waypoints: Vec<DVec3, COURSE_MAX> = Vec::new();
+        match ahead {
+            // The last counts as reached before the aircraft is there.
+            Ahead::Mission(next) => {
+                waypoints.extend(
+                    (next.min(route.count().saturating_sub(1))..)
+                        .map_while(|i| route.get(i))
+                        .take(COURSE_MAX),
+                );
+            }
+            Ahead::Aside(at) => waypoints.extend([at.extend(self.motion.here.z)]),
+            // The flight began there.
+            Ahead::Home => waypoints.extend([DVec3::new(0.0, 0.0, self.motion.here.z)]),
+            Ahead::Nowhere | Ahead::Down => {}
+        }
+        let location = |at: &DVec3| {
+            let Position { latitude_e7, longitude_e7, altitude_mm } = local.frame.to_position(*at);
+            Location { latitude_e7, longitude_e7, altitude_mm }
+        };
+        let (number, lands) = (last.number.wrapping_add(1), matches!(ahead, Ahead::Home | Ahead::Down));
+        let course = Course { number, lands, waypoints: waypoints.iter().map(location).collect() };
+        *last = LastCourse { ahead: Some(ahead), number, sent_at: now };
+        push(out, Action::Broadcast { flight: 0, message: Message::Course(course) });
+    }
+
+    /// The locations along the mission at its planned speed: where we fly if we fly on, or continue.
+    pub(super) fn path_ahead(&self) -> Locations {
+        let Some(local) = &self.local else { return Locations::new() };
+        let waypoints = LocalRoute { local, route: self.flight.route() };
+        let track = Track {
+            waypoints: &waypoints,
+            next: self.flight.next_waypoint(),
+            project: self.motion.is_on_track,
+        };
+        let moving =
+            Moving { speed_m_s: self.config.planned_speed_m_s, acceleration_m_s2: 0.0, ..self.moving() };
+        track.ahead(&moving, &self.config.prediction)
+    }
+
     /// The locations of a new beacon (thesis section 5.1.3); of an aircraft that has left its mission, those straight
     /// ahead.
     fn locations(&self, state: State, local: &Local) -> Locations {

@@ -2,19 +2,27 @@
 //! conflicts. Everything here reads and never writes.
 
 use heapless::Vec;
-use wingbeat_geo::{DVec2, Instant};
+use wingbeat_geo::{DVec2, DVec3, Duration, Instant};
 use wingbeat_wire::{Avoidance, Point, VehicleId};
 
-use super::config::AsideTests;
+use super::config::{AsideTests, BrakeFit, Risk};
 use super::neighbours::Neighbour;
-use super::predict::LOCATIONS_MAX;
+use super::predict::{LOCATIONS_MAX, brake_distance_m};
+use super::silent::{self, Obstacle};
 use super::state::{AfterResume, Avoiding, Conflict, Waiting};
 use super::{Mbcap, Motion, aside, risk};
 use crate::flight::{State, Transition};
-use crate::{Input, Order};
+use crate::{Input, Order, REPORT_HOLDS};
 
 /// Nearer than this to the position aside the aircraft has arrived, metres.
 const ASIDE_ARRIVED_M: f64 = 1.0;
+
+/// Two land no nearer to each other than this: 5 m, and the GNSS errors of both (MUSCOP's landing distance), metres.
+const LANDING_CLEAR_M: f64 = 10.0;
+/// One that is slower than this may stay where it is, metres per second.
+const SETTLES_M_S: f64 = 2.0;
+/// A position aside to land at is reached within this, or it lands where it is.
+const ASIDE_WITHIN: Duration = Duration::from_secs(60);
 
 /// What makes the state machine decide.
 #[derive(Clone, Copy, Debug)]
@@ -82,12 +90,13 @@ impl Mbcap {
                 // The protocol ended this flight as it has to; that the conflict was not solved is counted apart.
                 Avoiding::EmergencyLand { .. } if !telemetry.armed => Some(Transition::to(State::Finished)),
                 Avoiding::Normal { since } if telemetry.armed && self.is_over(now, since) => {
-                    Some(Transition::ordering(State::Landing, Order::Land))
+                    Some(self.land_clear(now))
                 }
                 Avoiding::Normal { .. }
                 | Avoiding::Stopping { .. }
                 | Avoiding::StandStill { .. }
                 | Avoiding::MovingAside { .. }
+                | Avoiding::LandingAside { .. }
                 | Avoiding::GoOnPlease { .. }
                 | Avoiding::Overtaking { .. }
                 | Avoiding::Resuming { .. }
@@ -139,6 +148,7 @@ impl Mbcap {
             | Avoiding::Stopping { stands_by: Some(_), .. }
             | Avoiding::StandStill { .. }
             | Avoiding::MovingAside { .. }
+            | Avoiding::LandingAside { .. }
             | Avoiding::GoOnPlease { .. }
             | Avoiding::Overtaking { .. }
             | Avoiding::EmergencyLand { .. } => None,
@@ -162,6 +172,10 @@ impl Mbcap {
                 }
                 (by != calm_by).then(|| to(Avoiding::MovingAside { conflict, since, aside, calm_by: by }))
             }
+            Avoiding::LandingAside { aside, by } => {
+                let there = self.motion.here.truncate().distance(aside) < ASIDE_ARRIVED_M;
+                (is_slow && there || now >= by).then(|| Transition::ordering(State::Landing, Order::Land))
+            }
             Avoiding::Normal { .. }
             | Avoiding::Stopping { .. }
             | Avoiding::StandStill { .. }
@@ -178,6 +192,11 @@ impl Mbcap {
         };
         match avoiding {
             Avoiding::Normal { since } => self.check_risks(now, since).map(Step::from),
+            Avoiding::StandStill { conflict, since, .. } | Avoiding::GoOnPlease { conflict, since, .. }
+                if self.is_silent(now, conflict.peer) =>
+            {
+                self.check_silent(now, conflict, since, avoiding)
+            }
             Avoiding::StandStill { conflict, began_at, since } => self
                 .check_peer(now, since, avoiding)
                 .or_else(|| self.check_right_of_way(now, conflict, began_at, since).map(Step::from)),
@@ -192,7 +211,10 @@ impl Mbcap {
             Avoiding::Overtaking { conflict, since } => {
                 self.check_peer(now, since, avoiding).or_else(|| self.check_passed(now, conflict, since))
             }
-            Avoiding::Stopping { .. } | Avoiding::Resuming { .. } | Avoiding::EmergencyLand { .. } => None,
+            Avoiding::Stopping { .. }
+            | Avoiding::LandingAside { .. }
+            | Avoiding::Resuming { .. }
+            | Avoiding::EmergencyLand { .. } => None,
         }
     }
 
@@ -254,7 +276,7 @@ impl Mbcap {
             let peer = valid().find(|n| n.beacon.avoiding == Some(self.config.me))?.id;
             (now.since(since) > self.config.resume).then_some(Conflict { peer, risk: None })
         };
-        let conflict = found.or_else(claimed)?;
+        let conflict = found.or_else(claimed).or_else(|| self.silent_ahead(now))?;
         Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
     }
 
@@ -265,6 +287,97 @@ impl Mbcap {
 
     pub(super) fn valid_neighbours(&self, now: Instant) -> impl Iterator<Item = &Neighbour> {
         self.neighbours.by_priority().filter(move |n| n.is_valid(now, self.config.beacon_validity))
+    }
+
+    /// Whether its own position is fresh enough to decide by.
+    fn knows_where_it_is(&self, now: Instant) -> bool {
+        now.since(self.motion.measured_at) <= REPORT_HOLDS
+    }
+
+    fn is_silent(&self, now: Instant, peer: VehicleId) -> bool {
+        self.neighbours.get(peer).is_some_and(|peer| peer.is_silent(now))
+    }
+
+    /// Where silent aircraft may be, by their ids.
+    fn obstacles(&self, now: Instant) -> impl Iterator<Item = (VehicleId, Obstacle)> {
+        self.neighbours.obstacles(now, self.frame())
+    }
+
+    /// A silent aircraft that may be on our path by the time that we are: we stop before its path, and do not stop on it.
+    fn silent_ahead(&self, now: Instant) -> Option<Conflict> {
+        if !self.knows_where_it_is(now) {
+            return None;
+        }
+        let (path, here) = (self.path_ahead(), self.motion.here);
+        let Risk { distance_m, height_m, .. } = self.config.risk;
+        let (safe_m, hop_s) = (self.config.safe_distance_m(), self.config.prediction.hop_s);
+        let in_s = |i: usize| i as f64 * hop_s;
+        let brake_m = brake_distance_m(BrakeFit::Later, self.flight.speed_m_s());
+        self.obstacles(now).find_map(|(peer, obstacle)| {
+            let may_be_near =
+                |&(i, at): &(usize, &DVec3)| obstacle.may_be_near(*at, in_s(i), distance_m, height_m);
+            let (i, at) = path.iter().enumerate().find(may_be_near)?;
+            let conflict = Conflict { peer, risk: Some(*at) };
+            let room_m = in_s(i) * self.config.planned_speed_m_s + distance_m - safe_m;
+            if i > 0 && room_m >= brake_m {
+                return Some(conflict);
+            }
+            // Too near to stop clear of its path, or on it: what counts is when it comes, if it flies on.
+            let meets =
+                path.iter().enumerate().any(|(i, p)| obstacle.flies_near(*p, in_s(i), safe_m, height_m));
+            let is_on_its_path = obstacle.may_come_near(here, safe_m, height_m);
+            let leaves_it = path.last().is_some_and(|p| !obstacle.may_come_near(*p, safe_m, height_m));
+            (meets && !(is_on_its_path && leaves_it)).then_some(conflict)
+        })
+    }
+
+    /// Standing because of an aircraft that is silent now: out of its path, and on when it can no longer be on ours.
+    fn check_silent(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        since: Instant,
+        avoiding: Avoiding,
+    ) -> Option<Step> {
+        if !self.knows_where_it_is(now) {
+            return None;
+        }
+        let Risk { distance_m, height_m, .. } = self.config.risk;
+        let (here, safe_m) = (self.motion.here, self.config.safe_distance_m());
+        let stands_still = matches!(avoiding, Avoiding::StandStill { .. });
+        let comes = |(peer, obstacle): (VehicleId, Obstacle)| {
+            let is_in_its_way = obstacle.may_come_near(here, safe_m, height_m);
+            (stands_still && is_in_its_way)
+                .then(|| self.leave_path(now, Conflict { peer, ..conflict }, &obstacle))?
+        };
+        if let Some(transition) = self.obstacles(now).find_map(comes) {
+            return Some(transition.into());
+        }
+        let (path, hop_s) = (self.path_ahead(), self.config.prediction.hop_s);
+        let is_on_ours = |(_, obstacle): (VehicleId, Obstacle)| {
+            let mut ahead = path.iter().enumerate();
+            ahead.any(|(i, at)| obstacle.may_be_near(*at, i as f64 * hop_s, distance_m, height_m))
+        };
+        if !self.obstacles(now).any(is_on_ours) {
+            return self.resume(avoiding, Outcome::Solved);
+        }
+        // It may hover at the end of its mission without end: this aircraft stands clear of its path, and lands there.
+        let too_long = now.since(since) > self.config.deadlock.timeout(self.config.planned_speed_m_s);
+        too_long.then(|| Step {
+            transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),
+            outcome: Some(Outcome::DeadlockFailed),
+        })
+    }
+
+    /// Aside from the path of a silent aircraft; nothing where there is no such position.
+    fn leave_path(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        obstacle: &Obstacle,
+    ) -> Option<Transition<Avoiding>> {
+        let way: silent::Way = obstacle.path.iter().map(|at| at.truncate()).collect();
+        self.move_aside(now, conflict, &way, obstacle.speed_m_s)
     }
 
     /// StandStill: which of the two passes.
@@ -318,24 +431,75 @@ impl Mbcap {
 
     /// Out of the way (c) or aside (d).
     fn give_way(&self, now: Instant, conflict: Conflict, peer: &Neighbour) -> Option<Transition<Avoiding>> {
-        let (frame, telemetry) = (self.frame()?, self.flight.telemetry()?);
+        let frame = self.frame()?;
         let path: Vec<DVec2, LOCATIONS_MAX> = peer.locations(frame).iter().map(|l| l.truncate()).collect();
-        let rules = aside::Aside {
-            planned_speed_m_s: f64::from(peer.beacon.planned_speed_cm_s) * 1e-2,
-            safe_distance_m: self.config.safe_distance_m(),
-            curves: self.config.curves,
+        let planned_speed_m_s = f64::from(peer.beacon.planned_speed_cm_s) * 1e-2;
+        let aside = self.move_aside(now, conflict, &path, planned_speed_m_s);
+        aside.or_else(|| Some(to(self.waits(now, conflict))))
+    }
+
+    /// To where a path and its corners, flown at that speed, are clear of us; nothing where they are.
+    fn move_aside(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        path: &[DVec2],
+        planned_speed_m_s: f64,
+    ) -> Option<Transition<Avoiding>> {
+        let (safe_distance_m, curves) = (self.config.safe_distance_m(), self.config.curves);
+        let rules = aside::Aside { planned_speed_m_s, safe_distance_m, curves };
+        let aside = aside::place(self.motion.here.truncate(), path, &rules)?;
+        let moving = Avoiding::MovingAside { conflict, since: now, aside, calm_by: None };
+        Some(ordering(moving, Order::FlyTo(self.at_our_height(aside)?)))
+    }
+
+    /// The mission is over: landing, aside where another has landed, lands or stands.
+    fn land_clear(&self, now: Instant) -> Transition<Avoiding> {
+        let aside = self.landing_site(now).and_then(|aside| Some((aside, self.at_our_height(aside)?)));
+        match aside {
+            Some((aside, target)) => {
+                ordering(Avoiding::LandingAside { aside, by: now + ASIDE_WITHIN }, Order::FlyTo(target))
+            }
+            None => Transition::ordering(State::Landing, Order::Land),
+        }
+    }
+
+    /// A position clear of all that have landed, land, or stand near; nothing where that is here.
+    fn landing_site(&self, now: Instant) -> Option<DVec2> {
+        let here = self.motion.here.truncate();
+        // One that flies past is elsewhere by the time that we are down.
+        let stays = |n: &&Neighbour| {
+            n.beacon.landing
+                || f64::from(n.beacon.speed_cm_s) * 1e-2 < SETTLES_M_S
+                || !n.is_recent(now, self.config.beacon_validity)
         };
-        let Some(aside) = aside::place(self.motion.here.truncate(), &path, &rules) else {
-            return Some(to(self.waits(now, conflict)));
+        let sites = || self.neighbours.by_priority().filter(stays).map(|n| n.at.truncate());
+        let room_m = |at: DVec2| sites().map(|site| site.distance(at)).fold(f64::INFINITY, f64::min);
+        if room_m(here) >= LANDING_CLEAR_M {
+            return None;
+        }
+        let nearest = sites().min_by(|a, b| a.distance(here).total_cmp(&b.distance(here)))?;
+        // Straight away from the nearest one, and else as little round it as it takes.
+        let away = (here - nearest).normalize_or(DVec2::Y);
+        let steps = [1.0, 1.5, 2.0, 3.0, 4.0].into_iter();
+        let turns = [0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0];
+        let candidate = |(step, turn): (f64, f64)| {
+            let (sin, cos) = libm::sincos(turn * core::f64::consts::FRAC_PI_4);
+            here + DVec2::new(cos, sin).rotate(away) * (step * LANDING_CLEAR_M)
         };
-        let there = frame.to_position(aside.extend(0.0));
-        let target = Point {
+        let mut candidates =
+            steps.flat_map(|step| turns.into_iter().map(move |turn| (step, turn))).map(candidate);
+        candidates.find(|&at| room_m(at) >= LANDING_CLEAR_M)
+    }
+
+    fn at_our_height(&self, at: DVec2) -> Option<Point> {
+        let (frame, telemetry) = (self.frame()?, self.flight.telemetry()?);
+        let there = frame.to_position(at.extend(0.0));
+        Some(Point {
             latitude_e7: there.latitude_e7,
             longitude_e7: there.longitude_e7,
             height_mm: libm::round(telemetry.height_m * 1e3) as i32,
-        };
-        let moving = Avoiding::MovingAside { conflict, since: now, aside, calm_by: None };
-        Some(ordering(moving, Order::FlyTo(target)))
+        })
     }
 
     /// Overtaking: whether the peer is passed (i).
@@ -376,6 +540,7 @@ impl Mbcap {
             Avoiding::GoOnPlease { conflict, .. } => (conflict, Waiting::GoOnPlease),
             Avoiding::Normal { .. }
             | Avoiding::Stopping { .. }
+            | Avoiding::LandingAside { .. }
             | Avoiding::Overtaking { .. }
             | Avoiding::Resuming { .. }
             | Avoiding::EmergencyLand { .. } => return None,

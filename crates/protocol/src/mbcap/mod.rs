@@ -27,6 +27,7 @@ mod kept;
 mod neighbours;
 pub mod predict;
 pub mod risk;
+mod silent;
 pub mod state;
 
 #[cfg(test)]
@@ -47,7 +48,7 @@ use crate::{
     Action, Actions, AvoidanceView, Command, Denied, Details, Fence, Input, MissionError, Phase, Protocol,
     Severity, StateId, Telemetry, Text, View, push, text,
 };
-use beacon::LastBeacon;
+use beacon::{LastBeacon, LastCourse};
 use config::AsideTests;
 use decide::{Outcome, Step, Trigger};
 use neighbours::Neighbours;
@@ -85,6 +86,9 @@ pub struct Mbcap {
     /// The neighbour checked last ([`config::AsideTests::LastScanned`]).
     last_scanned: Option<VehicleId>,
     last_beacon: LastBeacon,
+    last_course: LastCourse,
+    /// When the motors stopped: others are told that it is down.
+    disarmed_at: Option<Instant>,
     beacon_at: Instant,
     check_at: Instant,
     tally: Tally,
@@ -157,6 +161,8 @@ impl Mbcap {
             ignored: None,
             last_scanned: None,
             last_beacon: LastBeacon::default(),
+            last_course: LastCourse::default(),
+            disarmed_at: None,
             beacon_at: phase(config.beacon_period),
             check_at: phase(config.check_period),
             tally: Tally::default(),
@@ -225,6 +231,11 @@ impl Mbcap {
             );
         }
         motion.measured_at = now;
+        if telemetry.armed {
+            self.disarmed_at = None;
+        } else if self.flight.is_armed() {
+            self.disarmed_at = Some(now);
+        }
         if let Some(local) = &self.local {
             motion.here = local.frame.to_local(telemetry.position);
             motion.trail.push(motion.here.truncate());
@@ -232,6 +243,9 @@ impl Mbcap {
     }
 
     fn receive(&mut self, now: Instant, from: VehicleId, message: &Message) -> Result<(), Refused> {
+        if let Message::Course(course) = message {
+            return self.neighbours.receive_course(now, from, course, self.motion.here);
+        }
         let Message::Beacon(beacon) = message else {
             return Err(Refused::UnexpectedSender);
         };
@@ -239,7 +253,7 @@ impl Mbcap {
             return Ok(());
         }; // before the flight nothing is decided
         let peer = flying(self.flight.state()).and_then(|a| a.conflict()).map(|c| c.peer);
-        self.neighbours.receive(now, from, beacon, &local.frame, peer)
+        self.neighbours.receive(now, from, beacon, &local.frame, self.motion.here, peer)
     }
 
     /// Acts on what follows from a trigger.
@@ -312,6 +326,7 @@ impl Mbcap {
             | Avoiding::Stopping { .. }
             | Avoiding::StandStill { .. }
             | Avoiding::MovingAside { .. }
+            | Avoiding::LandingAside { .. }
             | Avoiding::GoOnPlease { .. }
             | Avoiding::Overtaking { .. }
             | Avoiding::Resuming { .. }
@@ -346,6 +361,7 @@ impl Mbcap {
             Avoiding::Stopping { .. } => text!("conflict with {peer}: stopping"),
             Avoiding::StandStill { .. } => text!("standing still, in conflict with {peer}"),
             Avoiding::MovingAside { .. } => text!("moving aside for {peer}"),
+            Avoiding::LandingAside { .. } => text!("another is at the landing site: landing aside"),
             Avoiding::GoOnPlease { .. } => text!("giving way to {peer}"),
             Avoiding::Overtaking { .. } => text!("passing {peer}"),
             Avoiding::Resuming { .. } => text!("resuming the mission"),
@@ -403,6 +419,7 @@ fn severity(trigger: Trigger<'_>, new: State) -> Severity {
         Avoiding::Normal { .. }
         | Avoiding::StandStill { .. }
         | Avoiding::MovingAside { .. }
+        | Avoiding::LandingAside { .. }
         | Avoiding::GoOnPlease { .. }
         | Avoiding::Overtaking { .. }
         | Avoiding::Resuming { .. } => by_trigger(),
@@ -467,6 +484,7 @@ impl Protocol for Mbcap {
         if now >= self.beacon_at {
             self.beacon_at = now + self.config.beacon_period;
             self.broadcast(now, out);
+            self.broadcast_course(now, out);
         }
     }
 

@@ -3,14 +3,19 @@
 
 use heapless::Vec;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Avoidance, Beacon, Location, Places, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, Beacon, Course, Location, Places, Refused, VehicleId};
 
 use super::kept::Kept;
 use super::predict::Locations;
 use super::risk;
+use super::silent::{FORGOTTEN_AFTER, Obstacle, Path, SILENT_AFTER};
 
 /// Aircraft that are known at a time.
 const NEIGHBOURS_MAX: usize = 128;
+/// One that was farther when it was received last has left the reach of the radio, and is received again before it is near.
+const RECEIVED_WITHIN_M: f32 = 500.0;
+/// Courses that are kept: of the nearest.
+const COURSES_MAX: usize = 16;
 /// An aircraft farther than this is no neighbour: its position is an error, metres.
 const NEAR_ENOUGH_M: f64 = 100_000.0;
 /// Beacons of one sender within [`STORM_WINDOW`]: four times what the protocol sends.
@@ -28,6 +33,8 @@ pub(super) struct Neighbour {
     pub(super) at: DVec3,
     /// None of its locations is farther than this from the first, metres.
     reach_m: f64,
+    /// How far it was from us when its last beacon came, metres.
+    off_m: f32,
     received_at: Instant,
     window_at: Instant,
     in_window: u16,
@@ -43,6 +50,33 @@ impl Neighbour {
     /// Whether its last beacon still counts.
     pub(super) fn is_recent(&self, now: Instant, validity: Duration) -> bool {
         now.since(self.received_at) <= validity
+    }
+
+    /// Whether it is silent, and may still be in the air.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        let silent = now.since(self.received_at);
+        silent > SILENT_AFTER && silent < FORGOTTEN_AFTER && self.off_m < RECEIVED_WITHIN_M
+    }
+
+    /// Where it may be now that it is silent, by its last course; nothing where it landed, or was about to.
+    fn obstacle(&self, now: Instant, frame: &Frame, course: Option<&Course>) -> Option<Obstacle> {
+        let mut path: Path = core::iter::once(self.at).collect();
+        let lands = match course {
+            Some(course) if course.lands && course.waypoints.is_empty() => return None,
+            Some(course) => {
+                path.extend(course.waypoints.iter().map(|l| local(frame, l)));
+                course.lands
+            }
+            None if self.beacon.landing => return None,
+            // Of an aircraft whose course was never received its prediction is known.
+            None => {
+                path.extend(self.locations(frame).into_iter().skip(1).take(path.capacity() - 1));
+                false
+            }
+        };
+        let silent_s = now.since(self.received_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3;
+        let speed_m_s = f64::from(self.beacon.planned_speed_cm_s.max(self.beacon.speed_cm_s)) * 1e-2;
+        Some(Obstacle { path, speed_m_s, lands, silent_s })
     }
 
     /// Its locations in our frame. Of an aircraft that is far away they are not computed: ask
@@ -112,10 +146,18 @@ fn distance_bound_m(a: &Location, b: &Location) -> f64 {
     (f64::from(latitude_e7) + f64::from(longitude_e7)) * MOST_M
 }
 
+/// Where an aircraft flies if it falls silent.
+struct KnownCourse {
+    id: VehicleId,
+    course: Course,
+    received_at: Instant,
+}
+
 /// All of them, highest id first.
 #[derive(Default)]
 pub(super) struct Neighbours {
     known: Vec<Neighbour, NEIGHBOURS_MAX>,
+    courses: Vec<KnownCourse, COURSES_MAX>,
     places: Places,
 }
 
@@ -127,6 +169,7 @@ impl Neighbours {
         id: VehicleId,
         beacon: &Beacon,
         frame: &Frame,
+        here: DVec3,
         spared: Option<VehicleId>,
     ) -> Result<(), Refused> {
         let found = self.find(id);
@@ -146,6 +189,7 @@ impl Neighbours {
                 let known = &mut self.known[i];
                 known.beacon.replace(beacon)?;
                 (known.at, known.reach_m, known.received_at) = (at, reach_m, now);
+                known.off_m = at.distance(here) as f32;
             }
             None => {
                 let mut kept = Kept::default();
@@ -166,6 +210,7 @@ impl Neighbours {
                     beacon: kept,
                     at,
                     reach_m,
+                    off_m: at.distance(here) as f32,
                     received_at: now,
                     window_at: now,
                     in_window: 1,
@@ -177,6 +222,56 @@ impl Neighbours {
             }
         }
         Ok(())
+    }
+
+    /// Takes a course, of a sender whose beacons are received. Of more than there is room for those of the nearest are kept.
+    ///
+    /// # Errors
+    /// It comes late: a newer one was taken.
+    pub(super) fn receive_course(
+        &mut self,
+        now: Instant,
+        id: VehicleId,
+        course: &Course,
+        here: DVec3,
+    ) -> Result<(), Refused> {
+        if self.find(id).is_none() {
+            return Ok(());
+        }
+        let new = KnownCourse { id, course: course.clone(), received_at: now };
+        if let Some(known) = self.courses.iter_mut().find(|known| known.id == id) {
+            // A sender that has started anew counts from the beginning.
+            let is_late = (course.number.wrapping_sub(known.course.number).cast_signed()) < 0
+                && now.since(known.received_at) < SILENT_AFTER;
+            if is_late {
+                return Err(Refused::Overtaken);
+            }
+            *known = new;
+            return Ok(());
+        }
+        if self.courses.is_full() {
+            let off_m = |id| self.get(id).map_or(f64::INFINITY, |n| n.at.distance(here));
+            let by_distance =
+                |&a: &usize, &b: &usize| off_m(self.courses[a].id).total_cmp(&off_m(self.courses[b].id));
+            let farthest = (0..self.courses.len()).max_by(by_distance);
+            let Some(i) = farthest.filter(|&i| off_m(self.courses[i].id) > off_m(id)) else { return Ok(()) };
+            self.courses.swap_remove(i);
+        }
+        // There is room: see above.
+        let _ = self.courses.push(new);
+        Ok(())
+    }
+
+    /// Where silent aircraft may be, by their ids.
+    pub(super) fn obstacles<'a>(
+        &'a self,
+        now: Instant,
+        frame: Option<&'a Frame>,
+    ) -> impl Iterator<Item = (VehicleId, Obstacle)> + 'a {
+        self.by_priority().filter(move |n| n.is_silent(now)).filter_map(move |n| {
+            let known = self.courses.iter().find(|known| known.id == n.id);
+            Some((n.id, n.obstacle(now, frame?, known.map(|known| &known.course))?))
+        })
     }
 
     fn find(&self, id: VehicleId) -> Option<usize> {
@@ -210,10 +305,11 @@ mod tests {
         let mut refused = 0;
         for i in 0..2_000 {
             let now = Instant::from_micros(i * 500);
-            refused +=
-                u32::from(known.receive(now, VehicleId(7), &beacon(), &frame, None) == Err(Refused::Storm));
+            refused += u32::from(
+                known.receive(now, VehicleId(7), &beacon(), &frame, DVec3::ZERO, None) == Err(Refused::Storm),
+            );
             if i % 400 == 0 {
-                assert_eq!(known.receive(now, VehicleId(8), &beacon(), &frame, None), Ok(()));
+                assert_eq!(known.receive(now, VehicleId(8), &beacon(), &frame, DVec3::ZERO, None), Ok(()));
             }
         }
         assert_eq!(refused, 1_980);
@@ -221,7 +317,10 @@ mod tests {
         let validity = Duration::from_secs(10);
         assert!(!known.get(VehicleId(7)).unwrap().is_valid(later, validity));
         assert!(known.get(VehicleId(8)).unwrap().is_valid(later, validity));
-        assert_eq!(known.receive(Instant::from_secs(12), VehicleId(7), &beacon(), &frame, None), Ok(()));
+        assert_eq!(
+            known.receive(Instant::from_secs(12), VehicleId(7), &beacon(), &frame, DVec3::ZERO, None),
+            Ok(())
+        );
     }
 
     #[test]
@@ -232,7 +331,7 @@ mod tests {
         let across = Beacon { locations: [west, east].into_iter().collect(), ..beacon() };
         let frame = Frame::new(Position { latitude_e7: 0, longitude_e7: 1_799_999_500, altitude_mm: 0 });
         let mut known = Neighbours::default();
-        assert_eq!(known.receive(Instant::ZERO, VehicleId(1), &across, &frame, None), Ok(()));
+        assert_eq!(known.receive(Instant::ZERO, VehicleId(1), &across, &frame, DVec3::ZERO, None), Ok(()));
         let other = known.get(VehicleId(1)).unwrap();
         assert!(!other.is_within(20.0, DVec3::new(500.0, 0.0, 0.0)));
     }
@@ -242,19 +341,25 @@ mod tests {
         let (frame, mut known) = (Frame::new(HERE), Neighbours::default());
         let mut far = beacon();
         far.locations[0].latitude_e7 += 90_000_000; // 1000 km
-        assert_eq!(known.receive(Instant::ZERO, VehicleId(1), &far, &frame, None), Err(Refused::FarAway));
+        assert_eq!(
+            known.receive(Instant::ZERO, VehicleId(1), &far, &frame, DVec3::ZERO, None),
+            Err(Refused::FarAway)
+        );
         for id in 0..NEIGHBOURS_MAX as u64 {
             assert_eq!(
-                known.receive(Instant::from_millis(id), VehicleId(id), &beacon(), &frame, None),
+                known.receive(Instant::from_millis(id), VehicleId(id), &beacon(), &frame, DVec3::ZERO, None),
                 Ok(())
             );
         }
         let new = VehicleId(500);
         assert_eq!(
-            known.receive(Instant::from_millis(900), new, &beacon(), &frame, None),
+            known.receive(Instant::from_millis(900), new, &beacon(), &frame, DVec3::ZERO, None),
             Err(Refused::NoRoom)
         );
-        assert_eq!(known.receive(Instant::from_millis(1_200), new, &beacon(), &frame, None), Ok(()));
+        assert_eq!(
+            known.receive(Instant::from_millis(1_200), new, &beacon(), &frame, DVec3::ZERO, None),
+            Ok(())
+        );
         assert!(known.get(VehicleId(0)).is_none() && known.get(VehicleId(1)).is_some());
         assert!(known.by_priority().is_sorted_by_key(|n| core::cmp::Reverse(n.id)));
     }

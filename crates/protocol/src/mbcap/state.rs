@@ -73,6 +73,13 @@ pub enum Avoiding {
         /// What it does after it resumed the mission.
         then: AfterResume,
     },
+    /// The mission is over where another has landed or stands: on the way to a position clear of it, to land there.
+    LandingAside {
+        /// To this position.
+        aside: DVec2,
+        /// It lands where it is then.
+        by: Instant,
+    },
     /// Landing: the conflict was not solved in time. The published exception to the rule that an aircraft holds
     /// before it lands ([`crate::flight`]).
     EmergencyLand {
@@ -112,9 +119,9 @@ impl Avoiding {
             Self::StandStill { .. } | Self::Resuming { from: Waiting::StandStill, .. } => {
                 Avoidance::StandStill
             }
-            Self::MovingAside { .. } | Self::Resuming { from: Waiting::MovingAside { .. }, .. } => {
-                Avoidance::MovingAside
-            }
+            Self::MovingAside { .. }
+            | Self::LandingAside { .. }
+            | Self::Resuming { from: Waiting::MovingAside { .. }, .. } => Avoidance::MovingAside,
             Self::GoOnPlease { .. } | Self::Resuming { from: Waiting::GoOnPlease, .. } => {
                 Avoidance::GoOnPlease
             }
@@ -126,7 +133,7 @@ impl Avoiding {
     /// The conflict that it is about.
     pub const fn conflict(&self) -> Option<Conflict> {
         match *self {
-            Self::Normal { .. } => None,
+            Self::Normal { .. } | Self::LandingAside { .. } => None,
             Self::Stopping { conflict, .. }
             | Self::StandStill { conflict, .. }
             | Self::MovingAside { conflict, .. }
@@ -140,9 +147,9 @@ impl Avoiding {
     /// Where it goes to give way.
     pub const fn aside(&self) -> Option<DVec2> {
         match *self {
-            Self::MovingAside { aside, .. } | Self::Resuming { from: Waiting::MovingAside { aside }, .. } => {
-                Some(aside)
-            }
+            Self::MovingAside { aside, .. }
+            | Self::LandingAside { aside, .. }
+            | Self::Resuming { from: Waiting::MovingAside { aside }, .. } => Some(aside),
             Self::Normal { .. }
             | Self::Stopping { .. }
             | Self::StandStill { .. }

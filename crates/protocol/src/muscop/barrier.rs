@@ -6,7 +6,7 @@
 //! farther behind. On a leg an aircraft holds behind one that is too near ahead.
 
 use wingbeat_geo::Instant;
-use wingbeat_wire::{Message, Refused};
+use wingbeat_wire::{Message, Point, Refused};
 
 use super::State;
 use crate::swarm::clearance::{Approach, PathStatus};
@@ -115,6 +115,7 @@ impl Report {
             | Message::LandAround { .. }
             | Message::LandHere { .. }
             | Message::Beacon(_)
+            | Message::Course(_)
             | Message::Coordinates(_)
             | Message::Alive { .. }
             | Message::Holding { .. }
@@ -321,6 +322,10 @@ impl Host for Barrier {
             |waypoint| Transition::to(State::Flying(BarrierState::WaypointReached { waypoint }));
         match swarm.state() {
             State::SetupFinished if trigger == Trigger::Command(Command::Start) => Some(at_waypoint(0)),
+            // It leaves from where the others know it to be.
+            State::Flying(BarrierState::WaypointReached { .. }) if swarm.is_aside() => {
+                swarm.is_aside_too_long(now).then(|| swarm.failure(now, Reason::NextLegOccupied))
+            }
             State::Flying(BarrierState::WaypointReached { waypoint }) => match swarm.is_leader() {
                 true => self.next_of_leader(swarm, now, waypoint),
                 false => self.next_of_follower(swarm, now, waypoint),
@@ -351,6 +356,15 @@ impl Host for Barrier {
             | State::Landing
             | State::Finished
             | State::Aborted(_) => None,
+        }
+    }
+
+    fn hover_position(&self, swarm: &Swarm, flight: BarrierState) -> Option<Point> {
+        match flight {
+            BarrierState::WaypointReached { waypoint } => {
+                swarm.assignment().route().get(usize::from(waypoint)).copied()
+            }
+            BarrierState::MovingToWaypoint { .. } => None,
         }
     }
 

@@ -63,6 +63,12 @@ pub(crate) trait Host {
         flight: Self::FlyingState,
     ) -> [Option<Message>; 2];
 
+    /// Where this aircraft hovers in a state in flight, from where it may move aside for one that lands below.
+    fn hover_position(&self, swarm: &Swarm<Self::FlyingState>, flight: Self::FlyingState) -> Option<Point> {
+        let _ = (swarm, flight);
+        None
+    }
+
     /// Where this aircraft lands that leaves the formation to land.
     fn landing_site(&self, swarm: &Swarm<Self::FlyingState>) -> Option<Point> {
         let clearance = swarm.clearance();

@@ -157,6 +157,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Message::ReachedWaypointAck { .. }
             | Message::MoveToWaypoint { .. }
             | Message::Beacon(_)
+            | Message::Course(_)
             | Message::Coordinates(_)
             | Message::Gather { .. }
             | Message::Release { .. } => Ok(()),

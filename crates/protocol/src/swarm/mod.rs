@@ -21,6 +21,7 @@ pub mod distribution;
 mod geometry;
 mod host;
 mod landing;
+mod make_room;
 mod membership;
 mod messages;
 mod navigation;
@@ -52,6 +53,7 @@ use clearance::{Clearance, Traffic};
 pub use config::{Config, Manner};
 pub(crate) use host::{Host, MemberChange};
 use landing::Landing;
+use make_room::Aside;
 use membership::Membership;
 use messages::{Changes, Notice};
 use navigation::Navigation;
@@ -79,6 +81,8 @@ pub struct Swarm<F> {
     take_off: TakeOff,
     landing: Landing,
     navigation: Navigation,
+    /// While it makes room for one that lands below.
+    aside: Option<Aside>,
     /// Whether the messages broadcast last are repeated with the next input.
     repeat: Urgency,
 }
@@ -107,6 +111,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             take_off: TakeOff::begin(now),
             landing: Landing::default(),
             navigation: Navigation::default(),
+            aside: None,
             repeat: Urgency::Periodic,
         }
     }
@@ -152,6 +157,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
         urgency = self.act_in_take_off(now, &input, out).or(urgency);
         urgency = host.act(self, now, &input, out).or(urgency);
+        self.make_room(host, now, &input, out);
         self.broadcast(host, now, input, urgency, out);
         host.broadcast(self, now, out);
         if !self.ownship.is_known(now) {

@@ -68,7 +68,7 @@ fn height_tolerance_m(height_m: f64) -> f64 {
 }
 
 impl<F: Copy + PartialEq> Swarm<F> {
-    fn is_at(&self, target: Point) -> bool {
+    pub(super) fn is_at(&self, target: Point) -> bool {
         let Some(own) = self.ownship.telemetry() else { return false };
         let height_m = f64::from(target.height_mm) / 1e3;
         self.distance_m(target).is_some_and(|d| d <= self.config.arrival_m)
@@ -98,6 +98,19 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let seconds = self.distance_m(target).unwrap_or(0.0) / 0.5 + 60.0;
         self.timers.set(Timer::Leg, now + Duration::from_millis((seconds * 1e3) as u64));
         push(out, Action::Order(Order::FlyTo(target)));
+    }
+
+    /// Where this aircraft makes room.
+    #[cfg(test)]
+    pub(super) fn fingerprint_aside(
+        &self,
+        ages: &super::table::fingerprint::Ages,
+        state: &mut impl core::hash::Hasher,
+    ) {
+        core::hash::Hash::hash(&self.aside.is_some(), state);
+        if let Some(aside) = &self.aside {
+            aside.fingerprint(ages, state);
+        }
     }
 
     /// Whether an input is an occasion to check what is ahead. Not each message: a large swarm receives many. One that

@@ -11,7 +11,9 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Beacon, Coordinates, Ending, FirstPart, Message, MoreWaypoints, Point, VehicleId};
+use wingbeat_wire::{
+    Beacon, Coordinates, Course, Ending, FirstPart, Message, MoreWaypoints, Point, VehicleId,
+};
 
 use super::plan::{self, Plan, position};
 use super::setup::call_number;
@@ -270,6 +272,7 @@ fn messages(
         ("LandHere", Message::LandHere { at, leader }),
         ("Coordinates", Message::Coordinates(Coordinates { at, heading_urad: 0, leads: true })),
         ("Beacon", Message::Beacon(Beacon::default())),
+        ("Course", Message::Course(Course::default())),
     ]
     .into()
 }

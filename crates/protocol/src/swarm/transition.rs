@@ -322,6 +322,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
             MovingToLand if self.navigation.has_arrived() => Some(Transition::to(Landing)),
             MovingToLand if is_overdue() => Some(self.failure(now, Reason::TargetNotReached)),
             Landing if !self.ownship.is_armed() => Some(Transition::to(Finished)),
+            // Another fell, or its motors stopped, next to where this aircraft descends.
+            Landing if self.timers.is_due(Timer::Broadcast, now) && self.clearance().lands_on_another() => {
+                let site = self.clearance().site_aside()?;
+                Some(Transition::to(Aborted(Abort::LandAside { site })))
+            }
             Aborted(abort) if self.ownship.is_armed() => self.next_in_abort(now, abort),
             Aborted(_) => Some(Transition::to(Aborted(Abort::Ground))),
             SetupFinished | Flying(_) | MovingToLand | Landing | Finished => None,

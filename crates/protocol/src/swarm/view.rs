@@ -28,6 +28,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let is_planned = self.assignment.is_planned();
         match Asked::by(command) {
             Asked::Setup => self.permits_setup(found),
+            Asked::Start if self.state == State::SetupFinished && self.is_aside() => Err(Denied::Aside),
             Asked::Start if self.state == State::SetupFinished => Ok(()),
             Asked::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
             Asked::Resume => Err(Denied::NoResume),

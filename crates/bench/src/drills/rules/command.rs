@@ -33,6 +33,9 @@ impl Rule for Pilot {
         let now = run.sky.world.now();
         run.sky.struck.iter().enumerate().find_map(|(i, struck)| {
             let taken = struck.pilot?;
+            if taken.is_hidden() {
+                return None;
+            }
             // Until it shows, and until he has turned it again.
             let within = if taken.turns == 1 { self.overtaken[i] } else { SHOWN_WITHIN };
             if !is_overridden(&run.sky, i) {
@@ -81,11 +84,12 @@ impl Obeyed {
     fn note(&mut self, run: &Run, press: &Press) -> Option<String> {
         let Press { vehicle, command, at, ref reply } = *press;
         effect_of(command)?;
+        // A pilot flies the leader of a formation: it gets no order, whatever it accepts on the ground (FOLLOW-02).
+        if run.sky.is_piloted(vehicle) {
+            return None;
+        }
         let (struck, truth) = (run.sky.struck[vehicle], run.sky.world.truth(vehicle));
-        let is_ours = run.sky.lives(vehicle)
-            && !run.sky.is_piloted(vehicle)
-            && struck.pilot.is_none()
-            && at > struck.until;
+        let is_ours = run.sky.lives(vehicle) && struck.pilot.is_none() && at > struck.until;
         match reply {
             Reply::Accepted | Reply::AlreadyKnown => {
                 self.open.retain(|(i, ..)| *i != vehicle);

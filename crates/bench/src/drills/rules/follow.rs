@@ -12,8 +12,10 @@ use crate::scenario::FollowTask;
 
 /// From the loss of the leader to the follower's own decision, besides the timeout: a refresh, and a step.
 const DECIDES_WITHIN: Duration = Duration::from_millis(2_500);
-/// A follower of a leader three kilometres away is soon farther than this from its own.
+/// A follower of the other swarm's leader is soon farther than this from its own, and from its slot.
 const ASTRAY_M: f64 = 1_000.0;
+/// How far a follower may be from its slot: behind a leader at full speed that it lost, while that one's pilot reacts.
+const BEHIND_M: f64 = 500.0;
 
 pub(super) struct OwnLeader;
 
@@ -31,7 +33,15 @@ impl Rule for OwnLeader {
     }
 }
 
-pub(super) struct NotAstray;
+pub(super) struct NotAstray {
+    bound_m: f64,
+}
+
+impl NotAstray {
+    pub(super) fn of(task: &FollowTask) -> Self {
+        Self { bound_m: ASTRAY_M.max(task.reach_m() + BEHIND_M) }
+    }
+}
 
 impl Rule for NotAstray {
     fn name(&self) -> &'static str {
@@ -42,7 +52,7 @@ impl Rule for NotAstray {
         (0..run.sky.count()).find_map(|i| {
             let leader = i - i % run.sky.size() + FIRST;
             let far_m = run.sky.apart_m(i, leader);
-            (far_m > ASTRAY_M).then(|| format!("aircraft {} is {far_m:.0} m from its leader", i + 1))
+            (far_m > self.bound_m).then(|| format!("aircraft {} is {far_m:.0} m from its leader", i + 1))
         })
     }
 }

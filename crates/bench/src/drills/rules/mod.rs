@@ -79,7 +79,7 @@ impl Rules {
             }
             Task::Follow(task) => {
                 safety.push(Box::new(follow::OwnLeader));
-                safety.push(Box::new(follow::NotAstray));
+                safety.push(Box::new(follow::NotAstray::of(task)));
                 safety.push(Box::new(follow::LeaderLost::of(task)));
             }
             // Aircraft of different owners owe each other their separation alone.

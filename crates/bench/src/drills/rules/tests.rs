@@ -21,7 +21,7 @@ fn drill(kind: Kind, change: impl FnOnce(&mut Script)) -> Drill {
     let mut script = Script::draw(kind, 1, Conditions::default());
     script.steps.clear();
     change(&mut script);
-    Drill::new(kind, script, 1).unwrap()
+    Drill::new(kind, script, 1, Conditions::default()).unwrap()
 }
 
 fn step_until(drill: &mut Drill, done: impl Fn(&Drill) -> bool) {
@@ -78,12 +78,14 @@ fn followers_that_hesitate_or_stray_and_a_flight_without_an_end_break_a_rule() {
     step_until(&mut slow, |drill| drill.run.sky.world.now() > lost_at + Duration::from_secs(10));
     assert_eq!(broken(slow.rules), [vec!["leader lost"], vec![]]);
 
-    // The outermost slots are 1200 m from the leader, whose pilot flies longer than the operator waits.
+    // The outermost slots are 1200 m from the leader, where the rule's formation has them within 500; and its pilot flies longer
+    // than the operator waits.
     let mut far = drill(Kind::FollowLoss, |script| {
         let Task::Follow(task) = &mut script.scenario.task else { panic!("a follow task") };
         (task.layout, task.distance_m) = (Layout::Linear, 600.0);
         task.pilot = LeaderPilot::Drawn(Duration::from_secs(900));
     });
+    far.rules = Rules::of(Kind::FollowLoss, &Script::draw(Kind::FollowLoss, 1, Conditions::default()));
     step_until(&mut far, |drill| drill.run.sky.world.now() > Instant::ZERO + calm_bound(5) + SECOND);
     assert_eq!(broken(far.rules), [vec!["astray"], vec!["unaided"]]);
 }

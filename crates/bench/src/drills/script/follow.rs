@@ -111,12 +111,13 @@ fn scenario(rng: &mut Pcg64Mcg, aircraft: usize) -> Scenario {
     scenario
 }
 
-/// The same swarm three kilometres east.
+/// The same swarm three kilometres east, and farther by what both reach beyond a kilometre.
 fn elsewhere(scenario: &Scenario) -> Scenario {
     let mut other = scenario.clone();
     if let Task::Follow(task) = &mut other.task {
+        let farther = 2.0 * (task.reach_m() - 1_000.0).max(0.0) / 3_000.0;
         for end in &mut task.axis {
-            end.longitude_e7 += EAST_E7;
+            end.longitude_e7 += EAST_E7 + (f64::from(EAST_E7) * farther) as i32;
         }
     }
     other

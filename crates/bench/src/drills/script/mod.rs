@@ -8,12 +8,16 @@ mod trouble;
 
 use wingbeat_agent::Command;
 use wingbeat_geo::{Duration, Instant};
+use wingbeat_protocol::swarm::Manner;
 use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::progress::Stage;
 use super::{Conditions, Kind};
 use crate::scenario::{FollowTask, Scenario, Task};
+
+/// A formation that is refused is drawn so much wider, metres.
+const EASED_BY_M: f64 = 5.0;
 
 /// An aircraft by what it does in its swarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +146,19 @@ impl Script {
             conditions.surround(others, &mut rng::child(seed, "drill wind", 0));
         }
         script
+    }
+
+    /// The same with more room, where the aircraft refuse to be set up: one after the other, and then farther apart.
+    pub(super) fn ease(&mut self) {
+        match &mut self.scenario.task {
+            Task::Swarm(task) if task.take_off == Manner::Simultaneous => task.take_off = Manner::Sequential,
+            Task::Swarm(task) => task.distance_m += EASED_BY_M,
+            Task::Follow(task) => task.distance_m += EASED_BY_M,
+            Task::Own(_) => {}
+        }
+        if let Some(Task::Follow(task)) = self.others.as_mut().map(|others| &mut others.task) {
+            task.distance_m += EASED_BY_M;
+        }
     }
 
     /// The task of a formation that follows a pilot.

@@ -16,9 +16,30 @@ const LANE_M: f64 = 60.0;
 pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     let mut rng = rng::child(seed, kind.name(), 0);
     let scenario = scenario(&mut rng::child(seed, "own scenario", 0), kind, aircraft);
-    let steps = vec![step(&mut rng)];
+    let like = match kind {
+        Kind::OwnFailsafe => Some(Kind::Failsafe),
+        Kind::OwnGnss => Some(Kind::Gnss),
+        _ => None,
+    };
+    let steps = match like {
+        Some(like) => trouble_of_one(&mut rng, like),
+        None => vec![step(&mut rng)],
+    };
     let (after_hold, pilot_hover) = (Command::Land, seconds(20.0));
-    Script { scenario, others: None, steps, after_hold, reaction: None, pilot_hover }
+    let mut script = Script { scenario, others: None, steps, after_hold, reaction: None, pilot_hover };
+    if kind == Kind::OwnFailsafe {
+        script.scenario.parameters.extend(trouble::battery_failsafe(&mut rng));
+    }
+    script
+}
+
+/// What goes wrong with one aircraft as it takes off, or flies.
+fn trouble_of_one(rng: &mut Pcg64Mcg, like: Kind) -> Vec<Step> {
+    let whose = Role::Follower(below(rng, 1_000) as usize);
+    let (stage, within_s) = one_of(rng, [(Stage::TakingOff, 8.0), (Stage::Mission(1), 40.0)]);
+    let delay = seconds(between(rng, 0.0, within_s));
+    let step = |fault| Step { whose, stage, delay, act: Act::Inflict(whose, fault) };
+    trouble::draw(rng, like).into_iter().map(step).collect()
 }
 
 fn step(rng: &mut Pcg64Mcg) -> Step {
@@ -45,6 +66,10 @@ fn scenario(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Scenario {
     let variant = match kind {
         Kind::SweepFaults => Variant::Sweep,
         Kind::MbcapFaults => Variant::MbcapE,
+        // Paths that cross twice as often as each of the others.
+        Kind::OwnFailsafe | Kind::OwnGnss => {
+            one_of(rng, [Variant::Off, Variant::Sweep, Variant::MbcapE, Variant::MbcapE])
+        }
         // `MissionFaults`; other kinds are drawn elsewhere.
         _ => Variant::Off,
     };

@@ -101,6 +101,17 @@ impl Driver {
         self.feed(Input::Message { from, flight: 0, message: &Message::Beacon(beacon) });
     }
 
+    /// Takes a course of the other; the reason where it is refused.
+    pub(super) fn receive_course(&mut self, message: &Message) -> Option<Refused> {
+        let mut actions = Actions::new();
+        let from = VehicleId(self.other);
+        self.protocol.handle(self.now, Input::Message { from, flight: 0, message }, &mut actions);
+        actions.iter().find_map(|action| match action {
+            Action::Refused(reason) => Some(*reason),
+            Action::Order(_) | Action::Broadcast { .. } | Action::Log(..) => None,
+        })
+    }
+
     /// The other is in conflict with us.
     pub(super) fn mutual(&mut self, state: Avoidance, at: &[(f64, f64)]) {
         self.receive(beacon(state, Some(self.me), at));

@@ -87,10 +87,93 @@ fn mbcap_14_an_aircraft_continues_when_the_peer_that_it_waits_for_is_silent() {
     let mut driver = Driver::new(1, 2);
     driver.stand_still();
     assert_eq!(third(&mut driver, 210, Order::Resume), None, "its peer has another conflict first");
-    // Then the peer is silent. Its last beacon counts for 10 s, the wait restarted every 5 s until then, and it
-    // ends after 120 s.
+    // Then the peer is silent. Where it stands it is on no one's path: the wait ends when it counts as silent.
     let resumed_s = (1..=200).find(|_| orders(&mut driver, |d| d.wait(1)) == [Order::Resume]);
-    assert!((125..=131).contains(&resumed_s.expect("it continues")), "found {resumed_s:?} s");
+    assert!((5..=6).contains(&resumed_s.expect("it continues")), "found {resumed_s:?} s");
+}
+
+/// The course of an aircraft whose mission leads there.
+fn course(number: u16, waypoints: &[(f64, f64)]) -> Message {
+    let waypoints = beacon(Avoidance::Normal, None, waypoints).locations.into_iter().collect();
+    Message::Course(Course { number, lands: false, waypoints })
+}
+
+/// Another flies east from 100 m west of our path at its planned speed, and falls silent.
+fn falls_silent(driver: &mut Driver, mission: &[(f64, f64)]) {
+    driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(-100.0, -100.0)]) });
+    driver.receive_course(&course(1, mission));
+}
+
+#[test]
+fn mbcap_16_an_aircraft_stops_before_the_path_of_a_silent_one_and_continues_when_it_has_passed() {
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    // Its prediction is of one location, and its mission leads across ours at x = -100.
+    falls_silent(&mut driver, &[(-100.0, 300.0)]);
+    driver.fly((-200.0, 0.0), 10.0);
+    assert_eq!(orders(&mut driver, |d| d.wait(5)), [], "a lost datagram is no silence");
+    driver.fly((-160.0, 0.0), 10.0);
+    assert_eq!(orders(&mut driver, |d| d.wait(2)), [Order::Hold]);
+    driver.done();
+    driver.fly((-150.0, 0.0), 0.0);
+    // One that flies on is past after half a minute; one that stopped may hover there until its guardian has landed it.
+    let resumed_s = (1..=200).find(|_| orders(&mut driver, |d| d.wait(1)) == [Order::Resume]);
+    assert!((78..=90).contains(&resumed_s.expect("it continues")), "found {resumed_s:?} s");
+}
+
+#[test]
+fn mbcap_16_in_the_path_of_a_silent_aircraft_it_moves_aside() {
+    let mut driver = Driver::new(1, 2);
+    driver.stand_still();
+    let (x, y) = HERE;
+    driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(x + 80.0, y + 3.0)]) });
+    driver.receive_course(&course(1, &[(x - 300.0, y + 3.0)]));
+    let moved = (1..=10).find_map(|_| orders(&mut driver, |d| d.wait(1)).first().copied());
+    let Some(Order::FlyTo(aside)) = moved else { panic!("it moves aside, found {moved:?}") };
+    assert!(aside.latitude_e7 < point(DVec2::new(x, y), 20.0).latitude_e7, "away from that path");
+}
+
+#[test]
+fn mbcap_16_it_lands_clear_of_one_that_hovers_over_its_last_waypoint_without_a_word() {
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    falls_silent(&mut driver, &[(-250.0, 0.0)]);
+    let stopped_s = (1..=20).find(|_| orders(&mut driver, |d| d.wait(1)) == [Order::Hold]);
+    assert!((8..=12).contains(&stopped_s.expect("it stops")), "found {stopped_s:?} s: 130 m at 11 m/s");
+    driver.done();
+    let landed_s = (1..=200).find(|_| orders(&mut driver, |d| d.wait(1)) == [Order::Land]);
+    assert!((118..=130).contains(&landed_s.expect("it lands")), "found {landed_s:?} s");
+}
+
+#[test]
+fn mbcap_11_a_course_that_comes_late_overwrites_nothing_newer() {
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    driver.receive(beacon(Avoidance::Normal, None, &[(-100.0, -100.0)]));
+    driver.receive_course(&course(7, &[(-100.0, -300.0)]));
+    assert_eq!(driver.receive_course(&course(6, &[(-100.0, 300.0)])), Some(Refused::Overtaken));
+    driver.fly((-160.0, 0.0), 10.0);
+    assert_eq!(orders(&mut driver, |d| d.wait(7)), [], "it flies away from us");
+}
+
+#[test]
+fn mbcap_17_it_lands_aside_where_another_has_landed_at_the_end_of_its_mission() {
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    let (x, y) = LAST;
+    driver.receive(Beacon { landing: true, ..beacon(Avoidance::Normal, None, &[(x + 3.0, y)]) });
+    driver.feed(Input::Reached(1));
+    let ended = orders(&mut driver, |d| d.fly((x - 1.0, y), 0.0));
+    let [Order::FlyTo(aside)] = ended[..] else { panic!("it flies aside, found {ended:?}") };
+    assert_eq!(driver.protocol.view().state, StateId::MovingAside);
+    assert!(!driver.sent.landing, "others keep clear of it on its way");
+    let aside = Frame::new(HOME).to_local(Position {
+        latitude_e7: aside.latitude_e7,
+        longitude_e7: aside.longitude_e7,
+        altitude_mm: 0,
+    });
+    assert!(aside.truncate().distance(DVec2::new(x + 3.0, y)) > 10.0, "{aside}");
+    assert_eq!(orders(&mut driver, |d| d.fly((aside.x, aside.y), 0.0)), [Order::Land]);
 }
 
 #[test]

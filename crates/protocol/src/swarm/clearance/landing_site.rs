@@ -10,6 +10,19 @@ use super::{Clearance, PathStatus, STRAY_M};
 /// Distances nearer than this are the same, metres.
 const NEARER_M: f64 = 0.1;
 
+/// One that returns and is nearer to its home over the ground than this comes down within a quarter of a minute: it flies
+/// there, waits 5 s over it, and descends the height of a layer, metres. One that the operator sent home holds farther out while
+/// its column is not clear.
+const NEARS_HOME_M: f64 = 20.0;
+/// Lower than this no aircraft that lands flies aside any more, millimetre.
+const ASIDE_LEAST_MM: i32 = 4_000;
+/// Positions aside of a hover position are searched on so many rings, so far apart, in so many directions.
+const ASIDE_RINGS: u32 = 5;
+/// See [`ASIDE_RINGS`], metres.
+const ASIDE_RING_M: f64 = 4.0;
+/// See [`ASIDE_RINGS`].
+const ASIDE_DIRECTIONS: u32 = 16;
+
 /// How many rings of sites are searched, each so far from the next as a path keeps clear.
 const SITE_RINGS: u32 = 6;
 
@@ -129,6 +142,66 @@ impl Clearance<'_> {
             .clone()
             .find(|&site| is_clear(site, false))
             .or_else(|| sites.clone().find(|&site| is_clear(site, true)))
+    }
+
+    /// Whether a member that returns comes down on its home next.
+    pub(super) fn nears_home(&self, from: Point, home: Point) -> bool {
+        self.over_ground_m(home, from) <= NEARS_HOME_M
+    }
+
+    /// Whether this aircraft descends on another that came down next to where it lands. Those of the landing formation do not:
+    /// they are farther apart.
+    pub(in super::super) fn lands_on_another(&self) -> bool {
+        let Some(here) = self.ownship.point() else { return false };
+        let is_below = |at: Point| self.over_ground_m(at, here) < self.config.separation_m + 1.0;
+        here.height_mm > ASIDE_LEAST_MM
+            && self
+                .traffic
+                .iter()
+                .any(|track| matches!(track.departure, Some((at, Ending::Down)) if is_below(at)))
+    }
+
+    /// Whether no member that flies home, and is near it, comes down next to a position.
+    pub(in super::super) fn is_off_returns(&self, at: Point) -> bool {
+        self.traffic.iter().all(|track| match track.departure {
+            Some((from, Ending::Returning)) => track.home.is_none_or(|home| {
+                self.over_ground_m(home, at) >= self.clear_m() || !self.nears_home(from, home)
+            }),
+            Some((_, Ending::Holding | Ending::Landing | Ending::Down)) | None => true,
+        })
+    }
+
+    /// The nearest position around a hover position where this aircraft is off the columns of those that return, and on the way
+    /// of no other; none where it need not move, or where there is none.
+    pub(in super::super) fn site_off_returns(&self, back: Point) -> Option<Point> {
+        if self.is_off_returns(back) {
+            return None;
+        }
+        let peers = || self.members.peers().iter();
+        let is_clear = |site: Point| {
+            let (way, column) = (self.path(back, site), self.path(site, site));
+            let keeps_clear = |slot: usize| {
+                self.traffic.ending(slot).is_some()
+                    || self.is_clear(slot, &[way]) && self.is_next_leg_clear(slot, column)
+            };
+            self.is_off_returns(site) && peers().all(keeps_clear)
+        };
+        let around = |(ring, n): (u32, u32)| {
+            let (sin, cos) =
+                libm::sincos(core::f64::consts::TAU * f64::from(n) / f64::from(ASIDE_DIRECTIONS));
+            let out_m = f64::from(ring) * ASIDE_RING_M;
+            plan::moved(back, out_m * sin, out_m * cos)
+        };
+        let rings = (1..=ASIDE_RINGS).flat_map(|ring| (0..ASIDE_DIRECTIONS).map(move |n| (ring, n)));
+        rings.map(around).find(|&site| is_clear(site))
+    }
+
+    /// Whether the next leg of a member leads past a position, from wherever it is at.
+    fn is_next_leg_clear(&self, slot: usize, column: super::Path) -> bool {
+        let next = usize::from(self.traffic.reached(slot).unwrap_or(0)) + 1;
+        let ends =
+            self.assignment.slot_position_m(slot, next - 1).zip(self.assignment.slot_position_m(slot, next));
+        ends.is_none_or(|(from_m, to_m)| super::Path { from_m, to_m }.distance_m(&column) >= self.clear_m())
     }
 
     /// Where the others stand, hover or land, as far as they reported: those that left this flight, and those that

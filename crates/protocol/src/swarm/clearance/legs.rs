@@ -20,6 +20,9 @@ const DRIFT_M: f64 = 4.0;
 /// A member that reported that it holds, and was not received since, may still do so.
 const REPORTED_HOLDING: Duration = Duration::from_secs(1);
 
+/// One that follows a pilot and reported that it holds stands there for so long, whatever is lost.
+const STANDS_FOR: Duration = Duration::from_secs(5);
+
 /// A braking that no multicopter goes beyond by much: a member that reports that it holds may stand as soon as that.
 const HARD_BRAKING_M_S2: f64 = 5.0;
 
@@ -100,6 +103,28 @@ impl Clearance<'_> {
         status
     }
 
+    /// Whether a member stands, or lands, on the straight way to a position, and is nearer to it than to us.
+    pub(crate) fn is_way_occupied(&self, now: Instant, to: Point) -> bool {
+        let Some(here) = self.ownship.point() else { return false };
+        let (way, stands) = (self.path(here, to), self.path(here, here));
+        let at = |slot: usize| {
+            let track = self.traffic.get(slot)?;
+            match track.departure {
+                Some((at, Ending::Holding | Ending::Landing)) => Some(at),
+                Some((_, Ending::Returning | Ending::Down)) => None,
+                None => {
+                    let held = track.holding_at.is_some_and(|at| now.since(at) < STANDS_FOR);
+                    track.position.filter(|_| held)
+                }
+            }
+        };
+        self.members.peers().iter().filter_map(at).any(|at| {
+            let column = self.descent(at);
+            let near_m = column.distance_m(&way);
+            near_m < self.clear_m() && near_m < column.distance_m(&stands)
+        })
+    }
+
     /// Whether a member was last received so far from its position at a waypoint that it cannot be there yet.
     pub(crate) fn is_still_far(&self, now: Instant, slot: usize, waypoint: usize) -> bool {
         let track = self.traffic.track(slot);
@@ -174,6 +199,17 @@ impl Clearance<'_> {
                 None => (track.position, track.velocity_m_s),
             };
             let Some(position) = position else { return false };
+            // One that flies home by itself and is near descends there next, whoever is below.
+            if let (Some((from, Ending::Returning)), Some(home)) = (track.departure, track.home)
+                && self.nears_home(from, home)
+            {
+                let offset_m = geometry.offset_m(here, Point { height_mm: here.height_mm, ..home });
+                let ahead_m = offset_m.dot(along);
+                let reach_m = stop_m.clamp(0.0, path_length_m);
+                if ahead_m > 0.0 && (offset_m - along * ahead_m.min(reach_m)).length() < clear_m {
+                    return true;
+                }
+            }
             let is_fresh = now.since(track.sampled_at) < FRESH;
             let mut offset_m = geometry.offset_m(here, position);
             if approach == Approach::Slot && !is_fresh {

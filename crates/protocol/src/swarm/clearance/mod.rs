@@ -275,6 +275,73 @@ mod tests {
     }
 
     #[test]
+    fn muscop_32_one_that_hovers_over_the_home_of_one_that_comes_down_on_it_moves_aside() {
+        let mut airspace = Airspace::of(1);
+        let slot = at(0.0, 0.0, 20.0);
+        airspace.report_own(slot, true);
+        let (other, third) = (airspace.slot(0), airspace.slot(2));
+        airspace.members.leaves(third);
+        airspace.traffic.report_departure(third, at(100.0, 100.0, 0.0), Ending::Down);
+        airspace.traffic.report_home(other, at(4.0, 0.0, 0.0));
+        airspace.members.leaves(other);
+        airspace.traffic.report_departure(other, at(40.0, 0.0, 30.0), Ending::Returning);
+        assert_eq!(airspace.clearance().site_off_returns(slot), None, "it is far from its home");
+        airspace.traffic.report_departure(other, at(20.0, 0.0, 30.0), Ending::Returning);
+        let site = airspace.clearance().site_off_returns(slot).unwrap();
+        let clearance = airspace.clearance();
+        let off_m = clearance.over_ground_m(site, at(4.0, 0.0, 0.0));
+        assert!((clearance.clear_m()..25.0).contains(&off_m), "{off_m} m");
+        assert_eq!(site.height_mm, 20_000);
+        for how in [Ending::Holding, Ending::Down] {
+            airspace.traffic.report_departure(other, at(4.0, 0.0, 20.0), how);
+            assert!(airspace.clearance().is_off_returns(slot), "{how:?}");
+        }
+    }
+
+    #[test]
+    fn muscop_33_one_that_descends_notices_another_that_fell_below_it() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 15.0), true);
+        let other = airspace.slot(0);
+        let mut notices = |east_m: f64, how| {
+            airspace.members.leaves(other);
+            airspace.traffic.report_departure(other, at(east_m, 0.0, 0.0), how);
+            airspace.clearance().lands_on_another()
+        };
+        assert!(notices(4.0, Ending::Down));
+        assert!(!notices(8.0, Ending::Down), "the landing formation is wider");
+        assert!(!notices(4.0, Ending::Returning));
+        airspace.report_own(at(0.0, 0.0, 3.0), true);
+        airspace.traffic.report_departure(other, at(4.0, 0.0, 0.0), Ending::Down);
+        assert!(!airspace.clearance().lands_on_another(), "too low to fly aside");
+    }
+
+    #[test]
+    fn follow_19_one_that_holds_or_lands_on_the_way_occupies_it_and_one_behind_does_not() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 20.0), true);
+        let (other, now, to) = (airspace.slot(0), Instant::from_secs(1), at(0.0, 40.0, 20.0));
+        for (position, how, occupies) in [
+            (at(3.0, 20.0, 20.0), Ending::Holding, true),
+            (at(3.0, 20.0, 20.0), Ending::Landing, true),
+            (at(3.0, 20.0, 0.0), Ending::Down, false),
+            (at(12.0, 20.0, 20.0), Ending::Holding, false),
+            (at(3.0, -4.0, 20.0), Ending::Holding, false),
+        ] {
+            airspace.traffic.report_departure(other, position, how);
+            assert_eq!(airspace.clearance().is_way_occupied(now, to), occupies, "{position:?} {how:?}");
+        }
+        // One that lost its leader says that it holds, and may be received again any time.
+        let lost = airspace.slot(2);
+        let geometry = airspace.assignment.geometry().clone();
+        airspace.traffic.report(now, lost, at(0.0, 30.0, 20.0), &geometry);
+        assert!(!airspace.clearance().is_way_occupied(now, to));
+        airspace.traffic.report_holding(now, lost);
+        assert!(airspace.clearance().is_way_occupied(now, to));
+        assert!(!airspace.clearance().is_way_occupied(Instant::from_secs(7), to));
+    }
+
+    #[test]
     fn muscop_30_nor_is_the_home_of_one_that_returns_a_site() {
         let mut airspace = Airspace::of(1);
         airspace.report_own(at(0.0, 0.0, 20.0), true);

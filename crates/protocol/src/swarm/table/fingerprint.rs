@@ -62,6 +62,7 @@ impl<F: Copy + PartialEq + core::fmt::Debug> Swarm<F> {
         self.traffic.fingerprint(&ages, hasher);
         self.landing.fingerprint(hasher);
         self.navigation.fingerprint(&ages, hasher);
+        self.fingerprint_aside(&ages, hasher);
         (self.repeat as u8).hash(hasher);
     }
 }
