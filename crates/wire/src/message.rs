@@ -220,6 +220,12 @@ pub struct Location {
 }
 
 impl Location {
+    fn check(self) -> Result<(), Refused> {
+        let point = Point { latitude_e7: self.latitude_e7, longitude_e7: self.longitude_e7, height_mm: 0 };
+        point.check()?;
+        if (-1_000_000..=100_000_000).contains(&self.altitude_mm) { Ok(()) } else { Err(Refused::Impossible) }
+    }
+
     /// Approximate, and the shorter difference of longitudes.
     fn is_within_reach_of(&self, first: &Self) -> bool {
         const ROUND_E7: u32 = 3_600_000_000;
@@ -301,11 +307,7 @@ impl Beacon {
         }
         let first = self.locations.first().ok_or(Refused::Contradiction)?;
         self.locations.iter().try_for_each(|l| {
-            let position = Point { latitude_e7: l.latitude_e7, longitude_e7: l.longitude_e7, height_mm: 0 };
-            position.check()?;
-            if !(-1_000_000..=100_000_000).contains(&l.altitude_mm) {
-                return Err(Refused::Impossible);
-            }
+            l.check()?;
             if l.is_within_reach_of(first) { Ok(()) } else { Err(Refused::FarAway) }
         })
     }
@@ -339,7 +341,7 @@ impl Coordinates {
 // Read by `read`, in place; the tests compare it with the derived reading.
 #[cfg_attr(test, derive(Deserialize))]
 pub enum Message {
-    /// A follower is present (1).
+    /// A follower is present (1), as older programs broadcast it.
     Hello {
         /// Position on the ground.
         at: Point,
@@ -450,6 +452,11 @@ pub enum Message {
     DataWaypoints(MoreWaypoints),
     /// The battery of a member carries it home and no farther: all return.
     Recall,
+    /// A follower is present (1), and how high above sea level its home is. Older programs broadcast [`Message::Hello`].
+    Stands {
+        /// Position on the ground, with the altitude of its home.
+        at: Location,
+    },
 }
 
 /// What an aircraft does that leaves its swarm.
@@ -480,6 +487,7 @@ impl Message {
             Self::DataFirst(part) => part.check(),
             Self::DataWaypoints(part) => part.check(),
             Self::Beacon(beacon) => beacon.check(),
+            Self::Stands { at } => at.check(),
             Self::Coordinates(coordinates) => coordinates.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly
