@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use wingbeat_bench::drills::{self, AIRCRAFT, Conditions, GPS_NOISE_M, Kind, Version, WIND_M_S};
+use wingbeat_bench::drills::{
+    self, AIRCRAFT, Conditions, GPS_NOISE_M, Kind, SLOPE_M, SPEED_M_S, Version, WIND_M_S,
+};
 
 /// In which conditions drills are flown.
 #[derive(Args)]
@@ -22,6 +24,15 @@ pub(crate) struct ConditionsArguments {
     /// The version of ArduCopter that is simulated: 3.5.7 or 4.6.2.
     #[arg(long, value_name = "VERSION")]
     profile: Option<Version>,
+    /// Difference between the heights of the highest and the lowest home, metres.
+    #[arg(long, value_name = "M", value_parser = slope_m, allow_negative_numbers = true)]
+    slope_m: Option<f64>,
+    /// Speed along the legs of a swarm, metres per second, on legs so long that it is reached; drawn otherwise.
+    #[arg(long, value_name = "SPEED", value_parser = speed_m_s, allow_negative_numbers = true)]
+    speed_m_s: Option<f64>,
+    /// Swarms as near to each other on the ground, in flight and landing as their aircraft accept.
+    #[arg(long)]
+    at_budget: bool,
 }
 
 impl ConditionsArguments {
@@ -32,6 +43,9 @@ impl ConditionsArguments {
             gps_noise_m: self.gps_noise_m.unwrap_or(otherwise.gps_noise_m),
             wind_m_s: self.wind_m_s.unwrap_or(otherwise.wind_m_s),
             profile: self.profile.map_or(otherwise.profile, |version| version.0),
+            slope_m: self.slope_m.unwrap_or(otherwise.slope_m),
+            speed_m_s: self.speed_m_s.or(otherwise.speed_m_s),
+            is_at_budget: self.at_budget || otherwise.is_at_budget,
         }
     }
 }
@@ -57,6 +71,14 @@ fn wind_m_s(text: &str) -> Result<f64, String> {
     within(text, &WIND_M_S)
 }
 
+fn slope_m(text: &str) -> Result<f64, String> {
+    within(text, &SLOPE_M)
+}
+
+fn speed_m_s(text: &str) -> Result<f64, String> {
+    within(text, &SPEED_M_S)
+}
+
 /// Arguments of `wingbeat bench drills`.
 #[derive(Args)]
 pub(crate) struct DrillsArguments {
@@ -75,8 +97,8 @@ pub(crate) struct DrillsArguments {
     /// Print the trace of every drill instead of the table: a number over every byte that crossed a border.
     #[arg(long)]
     traces: bool,
-    /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of position error, up
-    /// to 8 m/s of wind, both autopilots.
+    /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of position error,
+    /// both autopilots, as much wind as they hold their places in.
     #[arg(long)]
     varied: bool,
     #[command(flatten)]

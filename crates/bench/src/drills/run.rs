@@ -64,6 +64,9 @@ pub(super) struct Drill {
 /// # Errors
 /// What was drawn cannot be flown.
 pub(super) fn fly(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Result<Outcome> {
+    if !Kind::OWN.contains(&kind) {
+        conditions.check()?;
+    }
     let mut drill = Drill::new(kind, Script::draw(kind, seed, conditions), seed)?;
     let end = loop {
         drill.step();
