@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn muscop_32_homes_that_differ_too_much_in_height_are_refused_with_both_and_the_metres() {
+    fn muscop_33_homes_that_differ_too_much_in_height_are_refused_with_both_and_the_metres() {
         let mut master = Member::new(MASTER);
         *master.swarm.task_mut() = Member::task_of(2);
         let call = |master: &mut Member, id, altitude_mm| {
