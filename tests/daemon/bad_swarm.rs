@@ -146,7 +146,7 @@ const CASES: [Case; 6] = [
         ids: IDS,
         change: |_, muscop| muscop.swarm.distance_m = 4.0,
         waypoints: leg,
-        refuses: (0, "distance_m 4 m: slots over each other, expected at least the separation, 5 m"),
+        refuses: (0, "distance_m 4 at 5 m/s, expected at least 15.6: braking 7.6 m"),
     },
     Case {
         name: "a slot underground",
@@ -172,6 +172,7 @@ const CASES: [Case; 6] = [
         ids: IDS,
         change: |_, muscop| {
             muscop.swarm.separation_m = 15.0;
+            muscop.swarm.distance_m = 30.0;
             muscop.swarm.landing_distance_m = 20.0;
         },
         waypoints: leg,
