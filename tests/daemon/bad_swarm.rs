@@ -146,7 +146,7 @@ const CASES: [Case; 6] = [
         ids: IDS,
         change: |_, muscop| muscop.swarm.distance_m = 4.0,
         waypoints: leg,
-        refuses: (0, "distance_m 4 m: slots over each other, expected at least the separation, 5 m"),
+        refuses: (0, "distance_m 4 at 5 m/s, expected at least 15.6: braking 7.6 m"),
     },
     Case {
         name: "a slot underground",
@@ -168,14 +168,15 @@ const CASES: [Case; 6] = [
         refuses: (0, "slot 0, waypoint 1: 100 m from the start, expected at most 100 m"),
     },
     Case {
-        name: "paths of the take-off that meet",
+        name: "aircraft that stand too near to each other",
         ids: IDS,
         change: |_, muscop| {
             muscop.swarm.separation_m = 15.0;
-            muscop.swarm.landing_distance_m = 15.0;
+            muscop.swarm.distance_m = 30.0;
+            muscop.swarm.landing_distance_m = 20.0;
         },
         waypoints: leg,
-        refuses: (0, "come within 10.0 m, expected at least 15 m"),
+        refuses: (0, "stand 10.0 m apart, expected 18.0 m"),
     },
 ];
 

@@ -28,7 +28,7 @@ const MASTER: VehicleId = VehicleId(0xa1);
 
 fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
     let mut muscop = muscop::Config::new(VehicleId(id), MASTER, aircraft);
-    muscop.swarm.distance_m = 10.0;
+    muscop.swarm.distance_m = 30.0;
     let mut agent = wingbeat_agent::Config::new(muscop);
     agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
     Config {

@@ -8,6 +8,7 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
 use wingbeat_wire::VehicleId;
 
+use crate::budget;
 use crate::fence::{self, Around};
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
@@ -125,7 +126,7 @@ pub(crate) fn of_route(
     parameters: &Watch,
     protocol: &dyn Protocol,
     is_return_height_set: bool,
-) -> [Check; 5] {
+) -> [Check; 6] {
     let allow_polygon_fence = config.allow_polygon_fence;
     let around = Around { parameters, home: t.disarmed_position, allow_polygon_fence };
     let (passed, detail) = fence::judge(&around, protocol);
@@ -137,7 +138,8 @@ pub(crate) fn of_route(
         speed_m_s: view.route_speed_m_s.filter(|_| is_loaded),
     };
     let [returns, landing, restart, speed] = settings::required_of_flight(parameters, t.version, loaded);
-    [Check { name: "fence", passed, is_required: true, detail }, returns, landing, restart, speed]
+    let separation = budget::judge(&config.coordination, t, parameters, protocol);
+    [Check { name: "fence", passed, is_required: true, detail }, returns, landing, restart, speed, separation]
 }
 
 /// Whether the protocol permits setup: it needs a mission, and a master every member's call. Once the flight is under

@@ -21,10 +21,11 @@ use wingbeat_protocol::mbcap::config::{AsideTests, CurveFit};
 use crate::scenario::{Scenario, Task};
 
 /// Keys of the daemon's file that a plan sets by a key of its own, with that key.
-const PLAN_SAYS: [(&str, &str); 13] = [
+const PLAN_SAYS: [(&str, &str); 14] = [
     ("muscop.master", "the first aircraft"),
     ("muscop.aircraft", "vary.size"),
     ("muscop.alone", "vary.size"),
+    ("muscop.accepts_close", "swarm.accepts_close"),
     ("muscop.formation", "vary.formation"),
     ("muscop.formation_file", "swarm.formation_file"),
     ("follow_me.leader", "the first aircraft"),

@@ -91,12 +91,18 @@ pub struct Swarm {
     /// Standard deviation of the wandering position error, metres.
     #[serde(default)]
     pub gps_noise_m: f64,
+    /// Difference between the heights of the highest and the lowest home, metres; which way it rises is drawn.
+    #[serde(default)]
+    pub slope_m: f64,
     /// Orders wait for the flight controller's next frame, as in the reference implementation.
     #[serde(default)]
     pub orders_wait_for_telemetry: bool,
     /// How far each flight controller's clock walks from the others' in one second, standard deviation, milliseconds.
     #[serde(default)]
     pub clock_walk_ms: f64,
+    /// Whether the formation is flown however close it is for its speed.
+    #[serde(default)]
+    pub accepts_close: bool,
     /// How the aircraft stand on the ground, 10 m apart: `linear` unless it is another formation.
     pub ground: Option<String>,
 }
@@ -390,13 +396,14 @@ impl Swarm {
         let scenario = |(name, points, stated): Waypoints| {
             let mut scenario = Scenario::muscop(&name, points);
             scenario.stated = stated;
-            scenario.gps_noise_m = self.gps_noise_m;
+            (scenario.gps_noise_m, scenario.slope_m) = (self.gps_noise_m, self.slope_m);
             if let Task::Swarm(task) = &mut scenario.task {
                 task.aircraft = self.aircraft;
                 (task.layout, task.ground) = (layout, ground);
                 task.offsets = offsets.clone();
                 task.distance_m = self.distance_m;
                 task.speed_m_s = self.speed_m_s;
+                task.accepts_close = self.accepts_close;
                 task.orders_wait = self.orders_wait_for_telemetry;
                 task.clock_walk_s = self.clock_walk_ms * 1e-3;
             }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use wingbeat_bench::drills::{
-    self, AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Kind, Version, WIND_M_S,
+    self, AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Kind, SLOPE_M, SPEED_M_S, Version, WIND_M_S,
 };
 use wingbeat_geo::formation::Layout;
 
@@ -37,6 +37,15 @@ pub(crate) struct ConditionsArguments {
     /// How a swarm lands: sequential or simultaneous.
     #[arg(long, value_name = "MANNER")]
     landing: Option<Chosen>,
+    /// Difference between the heights of the highest and the lowest home, metres.
+    #[arg(long, value_name = "M", value_parser = slope_m, allow_negative_numbers = true)]
+    slope_m: Option<f64>,
+    /// Speed along the legs of a swarm, metres per second, on legs so long that it is reached; drawn otherwise.
+    #[arg(long, value_name = "SPEED", value_parser = speed_m_s, allow_negative_numbers = true)]
+    speed_m_s: Option<f64>,
+    /// Swarms as near to each other on the ground, in flight and landing as their aircraft accept.
+    #[arg(long)]
+    at_budget: bool,
 }
 
 impl ConditionsArguments {
@@ -51,6 +60,9 @@ impl ConditionsArguments {
             formation: self.formation.or(otherwise.formation),
             take_off: self.take_off.map(|chosen| chosen.0).or(otherwise.take_off),
             landing: self.landing.map(|chosen| chosen.0).or(otherwise.landing),
+            slope_m: self.slope_m.unwrap_or(otherwise.slope_m),
+            speed_m_s: self.speed_m_s.or(otherwise.speed_m_s),
+            is_at_budget: self.at_budget || otherwise.is_at_budget,
         }
     }
 }
@@ -80,6 +92,14 @@ fn gnss_bias_m(text: &str) -> Result<f64, String> {
     within(text, &GNSS_BIAS_M)
 }
 
+fn slope_m(text: &str) -> Result<f64, String> {
+    within(text, &SLOPE_M)
+}
+
+fn speed_m_s(text: &str) -> Result<f64, String> {
+    within(text, &SPEED_M_S)
+}
+
 /// Arguments of `wingbeat bench drills`.
 #[derive(Args)]
 pub(crate) struct DrillsArguments {
@@ -99,8 +119,8 @@ pub(crate) struct DrillsArguments {
     #[arg(long)]
     traces: bool,
     /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of wandering and
-    /// up to 1.5 m of constant position error, up to 8 m/s of wind, both autopilots, any formation, both manners of taking off
-    /// and landing.
+    /// up to 1.5 m of constant position error, up to 3 m of slope, both autopilots, as much wind as they hold their places in, any
+    /// formation, both manners of taking off and landing.
     #[arg(long)]
     varied: bool,
     #[command(flatten)]

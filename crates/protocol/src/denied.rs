@@ -18,6 +18,14 @@ pub enum Denied {
         /// The state in which it is accepted.
         expected: StateId,
     },
+    /// Gusts have carried it off its slot.
+    #[error("{found_m:.1} m from its slot, expected at most {most_m:.1} m: press Start again")]
+    OffSlot {
+        /// Distance over the ground, metres.
+        found_m: f64,
+        /// Largest accepted value, metres.
+        most_m: f64,
+    },
     /// There is nothing to stop.
     #[error("on the ground, {found}")]
     OnGround {

@@ -32,6 +32,9 @@ pub struct View {
     /// Height above home at which the aircraft returns, by its own decision or its autopilot's, millimetre; `None`
     /// where the pilot's own setting stays.
     pub return_height_mm: Option<i32>,
+    /// Distance between the slots of the formation, metres, which has to suit the speed of the legs; `None` where a pilot
+    /// leads, a close formation is accepted, or it is not known yet.
+    pub spacing_m: Option<f64>,
     /// From the leader's slot to ours, metres east and north; `None` without a formation.
     pub slot_offset_m: Option<DVec2>,
     /// From the leader's slot to ours in a formation that turns with the leader: metres right of the leader's
@@ -53,6 +56,7 @@ impl View {
             is_piloted: false,
             route_speed_m_s: None,
             return_height_mm: None,
+            spacing_m: None,
             slot_offset_m: None,
             slot_in_heading_m: None,
             avoidance_tally: None,

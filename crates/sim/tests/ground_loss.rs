@@ -22,7 +22,7 @@ const LOSSES: u64 = 10;
 fn modes(profile: Profile, seed: u64, lost_at: Instant) -> ([Vec<Mode>; AIRCRAFT], Instant) {
     // RTL when the ground station has been silent for 5 s.
     let parameters = [(Parameter::FS_GCS_ENABLE, 1.0)];
-    let row = Row { profile, seed, parameters: &parameters, ..Row::default() };
+    let row = Row { profile, seed, parameters: &parameters, distance_m: 30.0, ..Row::default() };
     let mut world = row.world();
     (0..AIRCRAFT).for_each(|i| world.lease(i, true));
     let mut modes: [Vec<Mode>; AIRCRAFT] = Default::default();

@@ -51,8 +51,9 @@ fn a_gusty_flight_repeats_bit_for_bit() {
             direction_rad: 1.0,
             gust_deviation_m_s: 1.5,
             gust_time_constant_s: 3.0,
+            gust_length_m: 100.0,
         };
-        let mut wind = Wind::new(weather, 9);
+        let wind = Wind::new(weather, 9);
         let mut aircraft = Multicopter::new(Profile::Copter357, DVec3::ZERO, 0.0);
         aircraft.set_task(Task::TakeOff { altitude_m: 20.0 }, &parameters);
         let mut sum = 0u64;
@@ -64,7 +65,8 @@ fn a_gusty_flight_repeats_bit_for_bit() {
                     &parameters,
                 );
             }
-            aircraft.step(DT_S, &parameters, wind.step(DT_S));
+            let place_m = aircraft.state().position.truncate();
+            aircraft.step(DT_S, &parameters, wind.at(f64::from(i) * DT_S, place_m));
             let p = aircraft.state().position;
             sum = sum.rotate_left(7) ^ p.x.to_bits() ^ p.y.to_bits() ^ p.z.to_bits();
         }

@@ -23,6 +23,7 @@ fn along_the_row(seed: u64, after: Duration) -> World {
         count: COUNT,
         distance_m: DISTANCE_M,
         ground_m: DISTANCE_M,
+        accepts_close: true,
         parameters: &[(Parameter::WPNAV_SPEED, 1000.0)],
         // The first leg is across the row, the second along it.
         mission_m: &[(0.0, 0.0), (0.0, 40.0), (300.0, 40.0)],

@@ -338,6 +338,7 @@ mod tests {
             ("holding", Message::Holding { at: point(3) }),
             ("data_first", Message::DataFirst(first_part())),
             ("data_waypoints", Message::DataWaypoints(more_waypoints())),
+            ("stands", Message::Stands { at: beacon().locations[0] }),
             ("course", Message::Course(course())),
         ]
     }

@@ -220,12 +220,16 @@ pub struct Location {
 }
 
 impl Location {
+    /// On earth, at a height that something flies at.
+    fn check(&self) -> Result<(), Refused> {
+        let point = Point { latitude_e7: self.latitude_e7, longitude_e7: self.longitude_e7, height_mm: 0 };
+        point.check()?;
+        if (-1_000_000..=100_000_000).contains(&self.altitude_mm) { Ok(()) } else { Err(Refused::Impossible) }
+    }
+
     /// Of a list that begins with `first`.
-    fn check(&self, first: &Self) -> Result<(), Refused> {
-        Point { latitude_e7: self.latitude_e7, longitude_e7: self.longitude_e7, height_mm: 0 }.check()?;
-        if !(-1_000_000..=100_000_000).contains(&self.altitude_mm) {
-            return Err(Refused::Impossible);
-        }
+    fn check_from(&self, first: &Self) -> Result<(), Refused> {
+        self.check()?;
         if self.is_within_reach_of(first) { Ok(()) } else { Err(Refused::FarAway) }
     }
 
@@ -309,7 +313,7 @@ impl Beacon {
             return Err(Refused::Stale);
         }
         let first = self.locations.first().ok_or(Refused::Contradiction)?;
-        self.locations.iter().try_for_each(|l| l.check(first))
+        self.locations.iter().try_for_each(|l| l.check_from(first))
     }
 }
 
@@ -330,7 +334,7 @@ pub struct Course {
 
 impl Course {
     fn check(&self) -> Result<(), Refused> {
-        self.waypoints.iter().try_for_each(|l| l.check(&self.waypoints[0]))
+        self.waypoints.iter().try_for_each(|l| l.check_from(&self.waypoints[0]))
     }
 }
 
@@ -362,7 +366,7 @@ impl Coordinates {
 // Read by `read`, in place; the tests compare it with the derived reading.
 #[cfg_attr(test, derive(Deserialize))]
 pub enum Message {
-    /// A follower is present (1).
+    /// A follower is present (1), as older programs broadcast it.
     Hello {
         /// Position on the ground.
         at: Point,
@@ -473,6 +477,11 @@ pub enum Message {
     DataWaypoints(MoreWaypoints),
     /// The battery of a member carries it home and no farther, or it has waited too long: all return.
     Recall,
+    /// A follower is present (1), and how high above sea level its home is. Older programs broadcast [`Message::Hello`].
+    Stands {
+        /// Position on the ground, with the altitude of its home.
+        at: Location,
+    },
     /// Where the sender's flight controller flies without another order (MBCAP).
     Course(Course),
 }
@@ -506,6 +515,7 @@ impl Message {
             Self::DataWaypoints(part) => part.check(),
             Self::Beacon(beacon) => beacon.check(),
             Self::Course(course) => course.check(),
+            Self::Stands { at } => at.check(),
             Self::Coordinates(coordinates) => coordinates.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly

@@ -59,7 +59,8 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         24 => return first_part(r, message),
         25 => return more_waypoints(r, message),
         26 => Message::Recall,
-        27 => return course(r, message),
+        27 => Message::Stands { at: next(r)? },
+        28 => return course(r, message),
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())

@@ -6,10 +6,12 @@ use std::str::FromStr;
 use wingbeat_geo::DVec3;
 use wingbeat_geo::formation::Layout;
 use wingbeat_protocol::swarm::Manner;
+use wingbeat_protocol::swarm::budget::{self, Budget, Least, Surroundings};
 use wingbeat_sim::motion::{Profile, WindParameters};
 use wingbeat_sim::rng::{self, Pcg64Mcg};
+use wingbeat_wire::{Point, VehicleId};
 
-use crate::scenario::{Scenario, Task};
+use crate::scenario::{PLACEMENT_ERROR_M, Scenario, Task};
 
 /// Aircraft in a drill.
 pub const AIRCRAFT: std::ops::RangeInclusive<usize> = 2..=25;
@@ -33,10 +35,19 @@ const LAYOUTS: [Layout; 8] = [
     Layout::Random { seed: 1 },
 ];
 
+/// Difference between the heights of homes, metres.
+pub const SLOPE_M: std::ops::RangeInclusive<f64> = 0.0..=20.0;
+/// Speed along the legs, metres per second.
+pub const SPEED_M_S: std::ops::RangeInclusive<f64> = 1.0..=20.0;
+
+/// The shortest leg that is drawn, metres; with 1 m/s² of ArduCopter 3.5.7 a speed is reached and left again on its square.
+const LEG_LEAST_M: f64 = 40.0;
 /// Standard deviation of the gusts, as a share of the mean wind.
 const GUSTS: f64 = 0.3;
 /// How long a gust lasts, seconds.
 const GUST_S: f64 = 5.0;
+/// How wide a gust is, metres.
+const GUST_M: f64 = 100.0;
 
 /// What surrounds a drill, apart from what goes wrong in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +56,7 @@ pub struct Conditions {
     pub aircraft: usize,
     /// Standard deviation of the wandering position error, metres.
     pub gps_noise_m: f64,
-    /// Mean wind, metres per second; gusts by themselves at each aircraft.
+    /// Mean wind, metres per second; gusts, the same for aircraft that are near to each other.
     pub wind_m_s: f64,
     /// The autopilot that is simulated.
     pub profile: Profile,
@@ -57,6 +68,13 @@ pub struct Conditions {
     pub take_off: Option<Manner>,
     /// How a swarm lands; drawn where there is none.
     pub landing: Option<Manner>,
+    /// Difference between the heights of the highest and the lowest home, metres.
+    pub slope_m: f64,
+    /// Speed along the legs of a swarm, metres per second, and legs on which it is reached; drawn otherwise.
+    pub speed_m_s: Option<f64>,
+    /// Whether a swarm stands, flies and lands as near to each other as its aircraft accept in these surroundings, instead of
+    /// at drawn distances, and is told of them what is so.
+    pub is_at_budget: bool,
 }
 
 impl Default for Conditions {
@@ -71,13 +89,17 @@ impl Default for Conditions {
             formation: None,
             take_off: None,
             landing: None,
+            slope_m: 0.0,
+            speed_m_s: None,
+            is_at_budget: false,
         }
     }
 }
 
 impl Conditions {
-    /// Drawn from a drill's seed: up to 25 aircraft, up to 0.6 m of wandering and 1.5 m of constant position error, up to 8 m/s
-    /// of wind, either autopilot, any formation, either manner of taking off and landing.
+    /// Drawn from a drill's seed: up to 25 aircraft, up to 0.6 m of wandering and 1.5 m of constant position error, as much wind
+    /// as its autopilot, which is either, holds its place in, up to 3 m of slope, any formation, either manner of taking off and
+    /// landing.
     pub fn drawn(seed: u64) -> Self {
         let mut rng = rng::child(seed, "drill conditions", 0);
         let mut rounded = |least: f64, most: f64| {
@@ -90,16 +112,33 @@ impl Conditions {
         let (formation, take_off, landing, bias_dm) =
             (LAYOUTS[one_of(LAYOUTS.len())], Manner::ALL[one_of(2)], Manner::ALL[one_of(2)], one_of(16));
         let (least, most) = (*AIRCRAFT.start() as f64, *AIRCRAFT.end() as f64);
+        let (aircraft, gps_noise_m, wind_m_s) = (rounded(least, most), rounded(0.3, 0.6), rounded(0.0, 8.0));
+        let profile = if rounded(0.0, 1.0) < 0.5 { Profile::Copter357 } else { Profile::Copter462 };
         Self {
-            aircraft: rounded(least, most) as usize,
-            gps_noise_m: rounded(0.3, 0.6),
-            wind_m_s: rounded(0.0, 8.0),
-            profile: if rounded(0.0, 1.0) < 0.5 { Profile::Copter357 } else { Profile::Copter462 },
+            aircraft: aircraft as usize,
+            gps_noise_m,
+            wind_m_s: wind_m_s.min((wind_most_m_s(profile) * 10.0).floor() / 10.0),
+            profile,
             gnss_bias_m: bias_dm as f64 / 10.0,
             formation: Some(formation),
             take_off: Some(take_off),
             landing: Some(landing),
+            slope_m: rounded(0.0, 3.0),
+            ..Self::default()
         }
+    }
+
+    /// Whether a swarm is set up in these conditions.
+    ///
+    /// # Errors
+    /// The wind, where it is too strong for that.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let (found, most) = (self.wind_m_s, wind_most_m_s(self.profile));
+        anyhow::ensure!(
+            found <= most,
+            "wind: found {found} m/s, expected at most {most:.1}: in more a swarm refuses setup (docs/separation.md)"
+        );
+        Ok(())
     }
 
     /// Sets a scenario's surroundings. The direction of the wind is drawn.
@@ -111,20 +150,56 @@ impl Conditions {
             direction_rad: rng::uniform(rng) * core::f64::consts::TAU,
             gust_deviation_m_s: self.wind_m_s * GUSTS,
             gust_time_constant_s: GUST_S,
+            gust_length_m: GUST_M,
         };
-        // Two that are off towards each other are nearer by both errors.
-        let nearer_m = 2.0 * self.gnss_bias_m;
         match &mut scenario.task {
             Task::Swarm(task) => {
                 task.layout = self.formation.unwrap_or(task.layout);
                 task.take_off = self.take_off.unwrap_or(task.take_off);
                 task.landing = self.landing.unwrap_or(task.landing);
-                task.distance_m += nearer_m;
-                task.landing_distance_m += nearer_m;
+            }
+            Task::Follow(task) => task.layout = self.formation.unwrap_or(task.layout),
+            Task::Own(_) => {}
+        }
+        scenario.slope_m = self.slope_m;
+        if self.is_at_budget {
+            scenario.surroundings = Some(Surroundings {
+                gnss_error_m: self.gps_noise_m,
+                wind_m_s: self.wind_m_s,
+                slope_m: self.slope_m,
+            });
+        }
+        self.space(scenario);
+    }
+
+    /// Moves aircraft apart, as far as their surroundings need it; at the budget to just there.
+    fn space(&self, scenario: &mut Scenario) {
+        let budget = Budget { separation_m: 5.0, arrival_m: 1.0, surroundings: scenario.surroundings() };
+        let spaced = |drawn_m: f64, least: Least| {
+            // Plans carry millimetres.
+            let least_m = (least.distance_m * 100.0).ceil() / 100.0;
+            if self.is_at_budget { least_m } else { drawn_m.max(least_m) }
+        };
+        // Two that are off towards each other all the time are nearer by both errors.
+        let nearer_m = 2.0 * self.gnss_bias_m;
+        // Each is set down with an error, in both axes.
+        let ground_m = budget.ground().distance_m + 2.0 * std::f64::consts::SQRT_2 * PLACEMENT_ERROR_M;
+        let usual_m = if self.is_at_budget { 0.0 } else { scenario.ground_distance_m };
+        match &mut scenario.task {
+            Task::Swarm(task) => {
+                scenario.ground_distance_m = ground_m.max(usual_m);
+                if let Some(speed_m_s) = self.speed_m_s {
+                    task.speed_m_s = speed_m_s;
+                    stretch(&mut task.mission, (speed_m_s * speed_m_s / LEG_LEAST_M).max(1.0));
+                }
+                task.distance_m = nearer_m + spaced(task.distance_m, budget.spacing(task.speed_m_s));
+                task.landing_distance_m = nearer_m + spaced(task.landing_distance_m, budget.landing());
             }
             Task::Follow(task) => {
-                task.layout = self.formation.unwrap_or(task.layout);
-                task.distance_m += nearer_m;
+                scenario.ground_distance_m = ground_m.max(usual_m);
+                let mut config = task.config(VehicleId(1), VehicleId(1));
+                config.swarm.surroundings = budget.surroundings;
+                task.distance_m = nearer_m + task.distance_m.max(config.distance_least_m());
             }
             Task::Own(_) => {}
         }
@@ -141,6 +216,24 @@ impl Conditions {
     pub(super) fn may_be_refused(&self) -> bool {
         let usual = Self::default();
         self.aircraft > usual.aircraft || self.formation.is_some() || self.take_off.is_some()
+    }
+}
+
+/// The mean wind in which an autopilot holds its place, metres per second: in more its aircraft refuse *Setup* of a swarm.
+fn wind_most_m_s(profile: Profile) -> f64 {
+    budget::wind_most_m_s(match profile {
+        Profile::Copter357 => budget::AIRSPEED_3_M_S,
+        Profile::Copter462 => budget::AIRSPEED_4_M_S,
+    })
+}
+
+/// A mission with legs so many times as long, from its first waypoint on.
+fn stretch(mission: &mut [Point], times: f64) {
+    let Some(&first) = mission.first() else { return };
+    let farther = |from: i32, to: i32| from + (f64::from(to - from) * times) as i32;
+    for waypoint in mission {
+        waypoint.latitude_e7 = farther(first.latitude_e7, waypoint.latitude_e7);
+        waypoint.longitude_e7 = farther(first.longitude_e7, waypoint.longitude_e7);
     }
 }
 
@@ -171,7 +264,13 @@ impl fmt::Display for Conditions {
                 write!(f, " --{option} {}", Chosen(manner))?;
             }
         }
-        Ok(())
+        if self.slope_m != usual.slope_m {
+            write!(f, " --slope-m {}", self.slope_m)?;
+        }
+        if let Some(speed_m_s) = self.speed_m_s {
+            write!(f, " --speed-m-s {speed_m_s}")?;
+        }
+        f.write_str(if self.is_at_budget { " --at-budget" } else { "" })
     }
 }
 
@@ -234,11 +333,14 @@ mod tests {
             formation: Some(Layout::Random { seed: 1 }),
             take_off: Some(Manner::Simultaneous),
             landing: Some(Manner::Sequential),
+            slope_m: 3.0,
+            speed_m_s: Some(15.0),
+            is_at_budget: true,
         };
         assert_eq!(
             hard.to_string(),
             " --uavs 16 --gps-noise-m 0.5 --wind-m-s 8 --profile 4.6.2 --gnss-bias-m 1.5 --formation random:1 \
-             --take-off simultaneous --landing sequential"
+             --take-off simultaneous --landing sequential --slope-m 3 --speed-m-s 15 --at-budget"
         );
         assert!("both".parse::<Chosen>().unwrap_err().contains("found 'both'"));
         assert_eq!("4.6.2".parse(), Ok(Version(Profile::Copter462)));
@@ -259,5 +361,7 @@ mod tests {
         }
         let bias_m = Conditions { gnss_bias_m: 1.5, ..Conditions::default() }.bias_m(7, 2);
         assert!((bias_m.length() - 1.5).abs() < 1e-9);
+        assert!(drawn.iter().all(|c| c.check().is_ok()));
+        assert!(drawn.iter().any(|c| c.wind_m_s == 6.8) && drawn.iter().any(|c| c.slope_m > 2.9));
     }
 }

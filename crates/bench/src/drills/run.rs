@@ -68,6 +68,9 @@ pub(super) struct Drill {
 /// # Errors
 /// What was drawn cannot be flown.
 pub(super) fn fly(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Result<Outcome> {
+    if !Kind::OWN.contains(&kind) {
+        conditions.check()?;
+    }
     let mut script = Script::draw(kind, seed, conditions);
     for _ in 0..EASED_MOST {
         if !conditions.may_be_refused() || is_set_up(kind, &script, seed, conditions)? {

@@ -83,10 +83,11 @@ impl Sky {
         if let (Some(others), Some(task)) = (&script.others, script.others_task()) {
             for i in 0..others.aircraft() {
                 let me = OTHERS + i as u64;
-                let config = AgentConfig {
-                    companion_loss: others.agent_config(i).companion_loss,
-                    ..AgentConfig::new(task.config(VehicleId(me), VehicleId(OTHERS)))
-                };
+                let mut follow = task.config(VehicleId(me), VehicleId(OTHERS));
+                follow.swarm.surroundings = others.surroundings();
+                follow.swarm.landing_distance_m = follow.swarm.default_landing_distance_m();
+                let companion_loss = others.agent_config(i).companion_loss;
+                let config = AgentConfig { companion_loss, ..AgentConfig::new(follow) };
                 vehicles.push((Agent::new(config, seed ^ me, Instant::ZERO)?, others.controller(i, seed)));
             }
         }

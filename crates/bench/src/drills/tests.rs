@@ -7,6 +7,8 @@ use wingbeat_agent::StateId;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::Instant;
 use wingbeat_protocol::follow_me::LeaderLost;
+use wingbeat_protocol::swarm::budget::Surroundings;
+use wingbeat_sim::motion::Profile;
 
 /// Seeds of each kind in a plain `cargo test`; `wingbeat bench drills` flies 500.
 const SEEDS: u64 = 8;
@@ -55,6 +57,73 @@ fn trouble_with_one_aircraft_breaks_no_rule_of_safety() {
 fn aircraft_on_missions_of_their_own_keep_every_rule() {
     for outcome in drills(&Kind::OWN, 1, SEEDS, 2, calm).unwrap() {
         assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
+/// What is flown in other surroundings than calm air and good positions: a part of each way in which a swarm ends.
+const ENDS: [Kind; 5] =
+    [Kind::MasterKilled, Kind::SlaveKilled, Kind::AbortOne, Kind::FollowSlaveKilled, Kind::FollowAbortOne];
+
+#[test]
+fn in_as_much_wind_as_is_held_every_rule_is_kept() {
+    for (profile, wind_m_s) in [(Profile::Copter357, 6.8), (Profile::Copter462, 4.5)] {
+        let windy = |_| Conditions { wind_m_s, profile, ..Conditions::default() };
+        for outcome in drills(&ENDS, 600, 3, 2, windy).unwrap() {
+            assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+        }
+        let stormy = Conditions { wind_m_s: wind_m_s + 0.5, profile, ..Conditions::default() };
+        let refused = drill(Kind::Loss, 1, stormy).unwrap_err().to_string();
+        assert!(refused.contains("expected at most") && refused.contains("refuses setup"), "{refused}");
+    }
+}
+
+#[test]
+fn on_a_slope_every_rule_is_kept() {
+    for slope_m in [1.5, 4.0, 10.0] {
+        let sloping = |_| Conditions { slope_m, ..Conditions::default() };
+        for outcome in drills(&ENDS, 600, 2, 2, sloping).unwrap() {
+            assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+        }
+    }
+}
+
+/// Homes that differ by more than was stated: the master refuses *Setup*, and no aircraft arms.
+#[test]
+fn on_a_slope_that_was_not_stated_no_swarm_is_set_up() {
+    for kind in [Kind::Loss, Kind::FollowLoss] {
+        let sloping = Conditions { slope_m: 4.0, ..Conditions::default() };
+        let mut script = Script::draw(kind, 1, sloping);
+        let stated = script.scenario.surroundings();
+        script.scenario.surroundings = Some(Surroundings { slope_m: 1.5, ..stated });
+        let mut drill = Drill::new(kind, script, 1, Conditions::default()).unwrap();
+        for _ in 0..600 {
+            drill.step();
+        }
+        let world = &drill.run.sky.world;
+        assert!((0..5).all(|i| !world.truth(i).armed), "{kind:?}");
+        let checks = world.status(0).checks;
+        let swarm = checks.iter().find(|check| check.name == "swarm").unwrap();
+        assert!(!swarm.passed && swarm.detail.contains("differ by 4.0 m in height"), "{}", swarm.detail);
+    }
+}
+
+/// As near to each other as aircraft accept (`docs/separation.md` has more of them).
+#[test]
+fn at_the_separation_budget_no_rule_is_broken() {
+    for (gps_noise_m, speed_m_s, profile) in
+        [(0.3, 10.0, Profile::Copter462), (1.5, 5.0, Profile::Copter357), (2.5, 15.0, Profile::Copter462)]
+    {
+        let edge = |_| Conditions {
+            gps_noise_m,
+            profile,
+            speed_m_s: Some(speed_m_s),
+            is_at_budget: true,
+            ..Conditions::default()
+        };
+        let kinds = [Kind::MasterKilled, Kind::SlaveKilled, Kind::AbortAll];
+        for outcome in drills(&kinds, 600, 2, 2, edge).unwrap() {
+            assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+        }
     }
 }
 

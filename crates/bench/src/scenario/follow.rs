@@ -14,7 +14,7 @@ use wingbeat_sim::pilot::synthetic::Synthetic;
 use wingbeat_sim::pilot::trace::{Replay, Trace};
 use wingbeat_wire::{Point, VehicleId};
 
-use super::{ENDLESS_MAH, GROUND_DISTANCE_M, Kind, Scenario, id, route};
+use super::{ENDLESS_MAH, Kind, Scenario, id, route};
 
 /// Heading of the published leader, degrees; its pilot never yawed it.
 const HEADING_DEG: f64 = 291.0;
@@ -223,8 +223,8 @@ impl Kind for FollowTask {
         None
     }
 
-    fn ground_offset_m(&self, index: usize, heading_rad: f64) -> DVec2 {
-        Formation::new(Layout::Linear, self.aircraft, GROUND_DISTANCE_M)
+    fn ground_offset_m(&self, index: usize, heading_rad: f64, distance_m: f64) -> DVec2 {
+        Formation::new(Layout::Linear, self.aircraft, distance_m)
             .map_or(DVec2::ZERO, |row| row.offset_m(self.ground_slot(index), heading_rad))
     }
 

@@ -17,10 +17,11 @@ mod route;
 pub mod swarm;
 
 use anyhow::{Context, Result, bail, ensure};
-use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Input, Outputs, Reply};
+use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
+use wingbeat_protocol::swarm::budget::{Budget, Surroundings};
 use wingbeat_protocol::{ConfigError, Fence};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
@@ -38,11 +39,11 @@ use crate::axes::Settings;
 use route::position;
 
 /// Aircraft stand this far apart on the ground (the reference's ground formation: linear, 10 m).
-const GROUND_DISTANCE_M: f64 = 10.0;
+pub(crate) const GROUND_DISTANCE_M: f64 = 10.0;
 /// Flight controllers boot within one second of each other.
 const BOOT_SPREAD_TICKS: f64 = 50.0;
 /// An aircraft is not set down to the centimetre.
-const PLACEMENT_ERROR_M: f64 = 0.3;
+pub(crate) const PLACEMENT_ERROR_M: f64 = 0.3;
 /// A battery that is never empty.
 const ENDLESS_MAH: f64 = 1e6;
 
@@ -65,6 +66,12 @@ pub struct Scenario {
     pub gps_noise_m: f64,
     /// The same for all aircraft.
     pub wind: WindParameters,
+    /// Difference between the heights of the highest and the lowest home, metres.
+    pub slope_m: f64,
+    /// What the aircraft are told of where they fly; `None`: what is so, and at least the default.
+    pub surroundings: Option<Surroundings>,
+    /// How far apart they stand on the ground, metres.
+    pub ground_distance_m: f64,
     /// Closer than this counts as a collision, metres.
     pub collision_distance_m: f64,
     /// How long the flight controllers take to get ready.
@@ -120,7 +127,7 @@ trait Kind {
     }
 
     /// From the start to where an aircraft stands, metres east and north.
-    fn ground_offset_m(&self, _index: usize, _heading_rad: f64) -> DVec2 {
+    fn ground_offset_m(&self, _index: usize, _heading_rad: f64, _distance_m: f64) -> DVec2 {
         DVec2::ZERO
     }
 
@@ -179,6 +186,9 @@ impl Scenario {
             draw: Draw::PerSecond,
             gps_noise_m: 0.0,
             wind: WindParameters::default(),
+            slope_m: 0.0,
+            surroundings: None,
+            ground_distance_m: GROUND_DISTANCE_M,
             collision_distance_m: 5.0,
             boot: Boot::Warm,
             profile: Profile::Copter357,
@@ -271,6 +281,8 @@ impl Scenario {
         let wind = self.wind.speed_m_s;
         ensure!((0.0..=30.0).contains(&wind), "wind: found {wind} m/s, expected 0 to 30");
         let noise_m = self.gps_noise_m;
+        let slope_m = self.slope_m;
+        ensure!((0.0..=100.0).contains(&slope_m), "slope_m: found {slope_m}, expected 0 to 100");
         ensure!((0.0..=10.0).contains(&noise_m), "gps_noise_m: found {noise_m}, expected 0 to 10");
         self.kind().check(self)
     }
@@ -299,9 +311,36 @@ impl Scenario {
         id(index)
     }
 
+    /// What its aircraft are told of where they fly.
+    pub fn surroundings(&self) -> Surroundings {
+        let usual = Surroundings::default();
+        self.surroundings.unwrap_or(Surroundings {
+            gnss_error_m: usual.gnss_error_m.max(self.gps_noise_m),
+            wind_m_s: usual.wind_m_s.max(self.wind.speed_m_s),
+            slope_m: usual.slope_m.max(self.slope_m),
+        })
+    }
+
+    /// The separation budget of what is so, and not of what its aircraft are told.
+    pub fn budget(&self) -> Budget {
+        let (gnss_error_m, wind_m_s) = (self.gps_noise_m, self.wind.speed_m_s);
+        let surroundings = Surroundings { gnss_error_m, wind_m_s, slope_m: self.slope_m };
+        Budget { separation_m: self.collision_distance_m, arrival_m: 1.0, surroundings }
+    }
+
     /// What an aircraft's agent is configured with.
     pub fn agent_config(&self, index: usize) -> AgentConfig {
         let mut config = self.kind().agent_config(index);
+        let surroundings = self.surroundings();
+        match &mut config.coordination {
+            Coordination::Muscop(config) => config.swarm.surroundings = surroundings,
+            Coordination::FollowMe(config) => {
+                config.swarm.surroundings = surroundings;
+                config.swarm.landing_distance_m = config.swarm.default_landing_distance_m();
+            }
+            // What keeps these apart is no formation.
+            Coordination::Mission(_) | Coordination::Mbcap(_) | Coordination::Sweep(_) => {}
+        }
         self.settings.apply(&mut config.coordination);
         // The published flights had no limit on the battery.
         AgentConfig { companion_loss: CompanionLoss::EndsWithIt, energy: None, ..config }
@@ -322,10 +361,27 @@ impl Scenario {
 
     /// Where an aircraft stands: a swarm 10 m apart with its middle at the first waypoint;
     /// others at the first waypoint of their missions, unless they start elsewhere.
+    ///
+    /// On a slope the ground rises in one direction, which is drawn.
     pub fn home(&self, index: usize, seed: u64) -> Position {
+        let level = self.level_home(index, seed);
+        if self.slope_m <= 0.0 {
+            return level;
+        }
+        let (frame, mut rng) = (Frame::new(ORIGIN), rng::child(seed, "slope", 0));
+        let (east, north) = libm::sincos(rng::uniform(&mut rng) * core::f64::consts::TAU);
+        let along_m = |home| frame.to_local(home).truncate().dot(DVec2::new(east, north));
+        let all = (0..self.aircraft()).map(|i| along_m(self.level_home(i, seed)));
+        let (lowest_m, highest_m) =
+            all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)));
+        let share = (along_m(level) - lowest_m) / (highest_m - lowest_m).max(f64::MIN_POSITIVE);
+        Position { altitude_mm: level.altitude_mm + (share * self.slope_m * 1e3) as i32, ..level }
+    }
+
+    fn level_home(&self, index: usize, seed: u64) -> Position {
         let kind = self.kind();
         let frame = Frame::new(position(kind.start(index)));
-        let slot = kind.ground_offset_m(index, self.heading_rad(index));
+        let slot = kind.ground_offset_m(index, self.heading_rad(index), self.ground_distance_m);
         let mut rng = rng::child(seed, "placement", index as u64);
         let mut error = || (rng::uniform(&mut rng) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
         frame.to_position(DVec3::new(slot.x + error(), slot.y + error(), 0.0))
@@ -355,6 +411,7 @@ impl Scenario {
         (config.boot, config.profile) = (self.boot, self.profile);
         config.gps_noise_m = self.gps_noise_m;
         config.wind = self.wind;
+        config.weather = Some((seed, ORIGIN));
         self.kind().equip(&mut config, self.heading_rad(index));
         config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
         config.parameters.extend(&self.parameters);

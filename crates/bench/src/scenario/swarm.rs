@@ -10,7 +10,7 @@ use wingbeat_sim::flight_controller::Config as ControllerConfig;
 use wingbeat_wire::Point;
 
 use super::route::position;
-use super::{GROUND_DISTANCE_M, Kind, Scenario, id};
+use super::{Kind, Scenario, id};
 
 /// One mission flown as a formation.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,8 @@ pub struct SwarmTask {
     pub distance_m: f64,
     /// Whether all take off at the same time.
     pub take_off: swarm::Manner,
+    /// Whether it is flown however close it is.
+    pub accepts_close: bool,
     /// Whether all land at the same time.
     pub landing: swarm::Manner,
     /// Distance between slots when landing, metres.
@@ -55,6 +57,7 @@ impl SwarmTask {
             offsets: Offsets::new(),
             distance_m: 50.0,
             take_off: swarm::Manner::Sequential,
+            accepts_close: false,
             landing: swarm::Manner::Simultaneous,
             landing_distance_m: 10.0,
             speed_m_s: 10.0,
@@ -113,6 +116,7 @@ impl Kind for SwarmTask {
         muscop.swarm.distance_m = self.distance_m;
         muscop.swarm.landing_distance_m = self.landing_distance_m;
         muscop.swarm.take_off = self.take_off;
+        muscop.swarm.accepts_close = self.accepts_close;
         muscop.swarm.landing = self.landing;
         muscop.swarm.arrival_period = self.arrival_period;
         AgentConfig { position_interval: self.position_interval, ..AgentConfig::new(muscop) }
@@ -122,8 +126,8 @@ impl Kind for SwarmTask {
         (index == 0).then_some(&*self.mission)
     }
 
-    fn ground_offset_m(&self, index: usize, heading_rad: f64) -> DVec2 {
-        Formation::new(self.ground, self.aircraft, GROUND_DISTANCE_M)
+    fn ground_offset_m(&self, index: usize, heading_rad: f64, distance_m: f64) -> DVec2 {
+        Formation::new(self.ground, self.aircraft, distance_m)
             .map_or(DVec2::ZERO, |ground| ground.offset_m(index, heading_rad))
     }
 

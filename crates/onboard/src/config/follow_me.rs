@@ -31,6 +31,10 @@ pub struct FollowMe {
     pub landing_distance_m: Option<f64>,
     pub accepts_close: Option<bool>,
     pub separation_m: Option<f64>,
+    pub gnss_error_m: Option<f64>,
+    pub wind_m_s: Option<f64>,
+    pub slope_m: Option<f64>,
+    pub airspeed_m_s: Option<f64>,
     pub send_period_ms: Option<Milliseconds>,
     pub silence_ms: Option<Milliseconds>,
     pub arrival_period_ms: Option<Milliseconds>,
@@ -48,6 +52,9 @@ impl FollowMe {
         let mut config = Config::new(me, leader, aircraft.into());
         self.apply(&mut config);
         let swarm = &mut config.swarm;
+        if self.landing_distance_m.is_none() {
+            swarm.landing_distance_m = swarm.default_landing_distance_m();
+        }
         let keys = Keys { formation: "follow_me.formation", formation_file: "follow_me.formation_file" };
         let positions = self.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
         (swarm.layout, swarm.offsets) =
@@ -70,6 +77,10 @@ impl FollowMe {
         set(&mut swarm.distance_m, self.distance_m);
         set(&mut swarm.landing_distance_m, self.landing_distance_m);
         set(&mut swarm.separation_m, self.separation_m);
+        set(&mut swarm.surroundings.gnss_error_m, self.gnss_error_m);
+        set(&mut swarm.surroundings.wind_m_s, self.wind_m_s);
+        set(&mut swarm.surroundings.slope_m, self.slope_m);
+        swarm.airspeed_m_s = self.airspeed_m_s.or(swarm.airspeed_m_s);
         set(&mut swarm.send_period, self.send_period_ms);
         set(&mut swarm.silence, self.silence_ms);
         set(&mut swarm.arrival_period, self.arrival_period_ms);

@@ -24,6 +24,11 @@ pub struct Muscop {
     pub distance_m: Option<f64>,
     pub landing_distance_m: Option<f64>,
     pub separation_m: Option<f64>,
+    pub gnss_error_m: Option<f64>,
+    pub wind_m_s: Option<f64>,
+    pub slope_m: Option<f64>,
+    pub airspeed_m_s: Option<f64>,
+    pub accepts_close: Option<bool>,
     pub take_off: Option<Choice<Manner>>,
     pub landing: Option<Choice<Manner>>,
     pub send_period_ms: Option<Milliseconds>,
@@ -47,6 +52,9 @@ impl Muscop {
         let mut config = Config::new(me, master, aircraft.into());
         self.apply(&mut config);
         let swarm = &mut config.swarm;
+        if self.landing_distance_m.is_none() {
+            swarm.landing_distance_m = swarm.default_landing_distance_m();
+        }
         let keys = Keys { formation: "muscop.formation", formation_file: "muscop.formation_file" };
         let positions = self.formation_file.as_deref().filter(|path| !path.as_os_str().is_empty());
         (swarm.layout, swarm.offsets) =
@@ -60,6 +68,11 @@ impl Muscop {
         set(&mut swarm.distance_m, self.distance_m);
         set(&mut swarm.landing_distance_m, self.landing_distance_m);
         set(&mut swarm.separation_m, self.separation_m);
+        set(&mut swarm.surroundings.gnss_error_m, self.gnss_error_m);
+        set(&mut swarm.surroundings.wind_m_s, self.wind_m_s);
+        set(&mut swarm.surroundings.slope_m, self.slope_m);
+        swarm.airspeed_m_s = self.airspeed_m_s.or(swarm.airspeed_m_s);
+        set(&mut swarm.accepts_close, self.accepts_close);
         choose(&mut swarm.take_off, self.take_off);
         choose(&mut swarm.landing, self.landing);
         set(&mut swarm.send_period, self.send_period_ms);

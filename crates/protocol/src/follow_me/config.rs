@@ -91,13 +91,17 @@ impl Config {
     /// (4.9 m/s) whose formation turns (40 m at 2000 ms, 49 m at 1000 ms, 61 m at 750 ms, 78 m at 500 ms, 112 m at
     /// 250 ms: the worst of 360 flights of five aircraft each, drawn from seeds); the leader's path until the datagram
     /// after a lost one has come (a refresh and 0.2 s); and the 5 m of separation.
+    ///
+    /// What aircraft stray beyond 3 m in their surroundings is added.
     pub fn distance_least_m(&self) -> f64 {
-        match self.refresh.as_millis() {
-            1_000.. => 60.0,
-            750.. => 75.0,
-            500.. => 90.0,
-            _ => 125.0,
-        }
+        let strays_m = self.swarm.budget().take_off_m() - self.swarm.separation_m;
+        strays_m
+            + match self.refresh.as_millis() {
+                1_000.. => 60.0,
+                750.. => 75.0,
+                500.. => 90.0,
+                _ => 125.0,
+            }
     }
 }
 

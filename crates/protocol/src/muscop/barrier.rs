@@ -99,6 +99,7 @@ impl Report {
                 Self { reached: Some(waypoint), departed_for: Some(waypoint), ..command(waypoint) }
             }
             Message::Hello { .. }
+            | Message::Stands { .. }
             | Message::Data(_)
             | Message::DataFirst(_)
             | Message::DataWaypoints(_)

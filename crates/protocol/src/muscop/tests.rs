@@ -10,7 +10,7 @@ use std::vec::Vec as StdVec;
 use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{DVec3, Duration, Frame, Position};
 
-use wingbeat_wire::{Message, Refused};
+use wingbeat_wire::{Location, Message, Refused};
 
 use super::*;
 use crate::swarm::Manner;
@@ -545,8 +545,20 @@ fn muscop_08_setup_is_refused_with_a_reason() {
 #[test]
 fn muscop_18_what_cannot_be_flown_is_refused_before_any_aircraft_arms() {
     type Change = fn(&mut Rig);
-    let cases: [(&str, Change); 6] = [
-        ("take-off: 000000000000000b and 000000000000000a come within 4.0 m", |r| r.craft[1].at.x -= 6.0),
+    let cases: [(&str, Change); 8] = [
+        (
+            "000000000000000b and 000000000000000a stand 4.0 m apart, expected 8.0 m: position errors 3.0 m",
+            |r| {
+                r.craft[1].at.x -= 6.0;
+            },
+        ),
+        ("distance_m 9.0 m, expected at least 10.0 m", |r| r.configure(0, |c| c.distance_m = 9.0)),
+        ("landing_distance_m 10.0 m, expected at least 21.2 m: position errors 14.2 m", |r| {
+            for craft in &mut r.craft {
+                craft.at *= 3.0;
+            }
+            r.configure(0, |c| c.surroundings.gnss_error_m = 2.5);
+        }),
         ("distance_m 4 m: slots over each other", |r| r.configure(0, |c| c.distance_m = 4.0)),
         ("landing_distance_m 2.5 m: slots", |r| r.configure(0, |c| c.landing_distance_m = 2.5)),
         ("000000000000000a, slot 0, waypoint 0: 300 m from", |r| {
@@ -596,7 +608,8 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_any_aircraft_arms() {
     // Two aircraft with one id call from two positions.
     let mut rig = Rig::new(3, Layout::Linear, 4);
     rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
-    let elsewhere = Message::Hello { at: mission(&[(80.0, 80.0)], 0.0)[0] };
+    let Point { latitude_e7, longitude_e7, .. } = mission(&[(80.0, 80.0)], 0.0)[0];
+    let elsewhere = Message::Stands { at: Location { latitude_e7, longitude_e7, altitude_mm: 0 } };
     let call = crate::swarm::setup::call_number(rig.craft[0].muscop.swarm.config().master);
     // A call to another master is refused, whichever aircraft it comes from.
     rig.feed(0, Input::Message { from: VehicleId(12), flight: call ^ 1, message: &elsewhere });

@@ -84,7 +84,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     fn push_message(&self, message: Message, out: &mut Actions) {
-        let is_call = matches!(message, Message::Hello { .. });
+        let is_call = matches!(message, Message::Stands { .. });
         let flight = if is_call { call_number(self.config.master) } else { self.assignment.flight() };
         push(out, Action::Broadcast { flight, message });
     }

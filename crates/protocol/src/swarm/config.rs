@@ -5,7 +5,11 @@ use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
+use super::budget::{Budget, Surroundings};
 use crate::{ConfigError, Fence};
+
+/// Distance between slots when landing in default surroundings, metres.
+const LANDING_DISTANCE_M: f64 = 10.0;
 
 /// Configuration of one aircraft. [`Config::new`] gives the published numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +30,7 @@ pub struct Config {
     /// Distance between slots in flight (master's; thesis 6.3.1: 50 m).
     pub distance_m: f64,
     /// Distance between slots when landing (master's). The thesis says "i.e. 5 meters" and the reference
-    /// lands 2.5 m apart; GNSS errs by 2.5 m each, so the default keeps 10 m.
+    /// lands 2.5 m apart; 10 m are what the budget asks for by default ([`Budget::landing`]).
     pub landing_distance_m: f64,
     /// Lowest height of a waypoint above home.
     pub height_least_m: f64,
@@ -52,8 +56,14 @@ pub struct Config {
     pub landing: Manner,
     /// A member that has been silent for this time is lost (reference: 5 s).
     pub time_to_live: Duration,
-    /// No two aircraft are planned to come nearer to one another than this.
+    /// No two aircraft come nearer to one another than this.
     pub separation_m: f64,
+    /// Where it flies: how far apart aircraft are planned follows from it (the same on all).
+    pub surroundings: Surroundings,
+    /// Speed through the air at the greatest lean, metres per second; `None`: that of ArduCopter as it is simulated.
+    pub airspeed_m_s: Option<f64>,
+    /// Whether a formation closer than the budget asks for is flown all the same (master's).
+    pub accepts_close: bool,
     /// After a failure the aircraft holds for this time, so that the operator can decide, and then lands.
     pub hold_before_landing: Duration,
 }
@@ -69,7 +79,7 @@ impl Config {
             layout: Layout::Linear,
             offsets: Offsets::new(),
             distance_m: 50.0,
-            landing_distance_m: 10.0,
+            landing_distance_m: LANDING_DISTANCE_M,
             height_least_m: 2.0,
             height_most_m: 120.0,
             distance_most_m: 5_000.0,
@@ -82,6 +92,9 @@ impl Config {
             landing: Manner::Simultaneous,
             time_to_live: Duration::from_secs(5),
             separation_m: 5.0,
+            surroundings: Surroundings::default(),
+            airspeed_m_s: None,
+            accepts_close: false,
             hold_before_landing: Duration::from_secs(60),
         }
     }
@@ -89,6 +102,24 @@ impl Config {
     /// When a wait for others ends that began at `since`: twice the hold before a landing.
     pub(crate) fn patience_after(&self, since: Instant) -> Instant {
         since + self.hold_before_landing + self.hold_before_landing
+    }
+
+    /// How far apart its aircraft have to be planned.
+    pub fn budget(&self) -> Budget {
+        let Self { separation_m, arrival_m, surroundings, .. } = *self;
+        Budget { separation_m, arrival_m, surroundings }
+    }
+
+    /// The landing distance of a swarm that states none, metres: the usual one, or what the budget asks for, in whole
+    /// half metres.
+    pub fn default_landing_distance_m(&self) -> f64 {
+        let least_m = self.budget().landing().distance_m;
+        LANDING_DISTANCE_M.max(libm::ceil(least_m * 2.0) / 2.0)
+    }
+
+    /// Nearer than this to where an aircraft may be a path is not clear, metres.
+    pub(crate) fn clear_m(&self) -> f64 {
+        self.separation_m + self.budget().stray_m()
     }
 
     /// Where waypoints may lie.
@@ -111,6 +142,10 @@ impl Config {
         ConfigError::distance("landing_distance_m", self.landing_distance_m)?;
         ConfigError::distance("separation_m", self.separation_m)?;
         ConfigError::distance("arrival_m", self.arrival_m)?;
+        self.surroundings.check()?;
+        if let Some(airspeed_m_s) = self.airspeed_m_s {
+            ConfigError::range("airspeed_m_s", airspeed_m_s, 1.0, 60.0)?;
+        }
         if let Some(arrival_height_m) = self.arrival_height_m {
             // The layers of returns leave no more room above the waypoints.
             ConfigError::range("arrival_height_m", arrival_height_m, 0.1, 2.5)?;

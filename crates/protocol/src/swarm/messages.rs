@@ -4,6 +4,7 @@ use wingbeat_geo::Instant;
 use wingbeat_wire::{Ending, Message, Point, Refused, VehicleId};
 
 use super::plan::PlanError;
+use super::setup::Standing;
 use super::take_off::TakeOffMessage;
 use super::{State, Swarm};
 use crate::{Action, Actions, Severity, Text, push, text};
@@ -52,7 +53,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         changes: &mut Changes,
     ) -> Result<Option<(usize, &'a Message)>, Refused> {
         if let Message::Hello { at } = message {
-            return self.on_call(now, from, flight, *at).map(|()| None);
+            let standing = Standing { at: *at, home_mm: None };
+            return self.on_call(now, from, flight, standing).map(|()| None);
+        }
+        if let Message::Stands { at } = message {
+            return self.on_call(now, from, flight, Standing::at(*at)).map(|()| None);
         }
         if let Message::Data(plan) = message {
             self.on_plan(now, from, flight, plan, changes)?;
@@ -151,6 +156,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Message::LandAround { at, leader } => self.on_landing_site(now, slot, usize::from(*leader), *at),
             // Those of the flight are the host's; a plan and a call came before.
             Message::Hello { .. }
+            | Message::Stands { .. }
             | Message::Data(_)
             | Message::DataFirst(_)
             | Message::DataWaypoints(_)

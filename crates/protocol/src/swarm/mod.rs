@@ -15,6 +15,7 @@
 
 mod assignment;
 mod broadcast;
+pub mod budget;
 pub(crate) mod clearance;
 mod config;
 pub mod distribution;

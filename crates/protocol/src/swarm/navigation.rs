@@ -81,6 +81,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Some(Frame::new(position(target)).to_local(own.position).truncate().length())
     }
 
+    /// How far this aircraft is from its target over the ground, metres.
+    pub(super) fn off_target_m(&self) -> Option<f64> {
+        self.distance_m(self.navigation.target?)
+    }
+
     pub(super) fn check_arrival(&mut self) {
         self.navigation.has_arrived = if self.state == State::TakingOff(TakeOffPhase::Climbing) {
             let enough_m = f64::from(self.assignment.first_height_mm()) / 1e3 * 0.95;

@@ -9,7 +9,7 @@ use crate::{REPORT_HOLDS, Telemetry};
 
 /// From a message that makes us stop to the beginning of the braking: our period and the flight controller's. That
 /// the message itself is old is in the position that it reports.
-const REACTION_S: f64 = 0.5;
+pub(super) const REACTION_S: f64 = 0.5;
 
 /// A braking that any multicopter manages (ArduCopter's guided default is 2.5 m/s², its brake mode's 7.5).
 pub(super) const BRAKING_M_S2: f64 = 2.5;
@@ -76,6 +76,12 @@ impl Ownship {
     /// Its position as it is broadcast.
     pub(crate) fn point(&self) -> Option<Point> {
         self.telemetry.map(|telemetry| telemetry.point())
+    }
+
+    /// Altitude above sea level of what its heights are above, millimetre: the flight controller's home.
+    pub(super) fn home_altitude_mm(&self) -> Option<i32> {
+        let telemetry = self.telemetry?;
+        Some(telemetry.position.altitude_mm.saturating_sub(telemetry.point().height_mm))
     }
 
     pub(crate) fn home(&self) -> Option<Point> {

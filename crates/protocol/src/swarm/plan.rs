@@ -7,7 +7,7 @@ use wingbeat_geo::position::heading_rad as heading_rad_of;
 use wingbeat_geo::{DVec2, DVec3, Formation, Frame, Position, assign};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX};
 
-use super::clearance::STRAY_M;
+use super::budget::{Least, Term};
 use super::path::{Path, TimedPosition, closest_m};
 use super::{Config, Manner, distribution, shape};
 pub use crate::Route;
@@ -50,8 +50,55 @@ pub enum PlanError {
         /// Smallest accepted value, metres.
         least_m: f64,
     },
+    /// Nearer than the separation budget has it.
+    #[error("{name} {found_m:.1} m, expected at least {least_m:.1} m: {term} {term_m:.1} m")]
+    Near {
+        /// Distance between slots or landing positions.
+        name: &'static str,
+        /// Value that was found, metres.
+        found_m: f64,
+        /// Smallest accepted value, metres.
+        least_m: f64,
+        /// What takes most of it, beside the separation.
+        term: Term,
+        /// What that takes, metres.
+        term_m: f64,
+    },
+    /// Two aircraft stand nearer than the separation budget has it.
+    #[error("{a} and {b} stand {found_m:.1} m apart, expected {least_m:.1} m: {term} {term_m:.1} m")]
+    NearOnGround {
+        /// An aircraft.
+        a: VehicleId,
+        /// The other aircraft.
+        b: VehicleId,
+        /// Value that was found, metres.
+        found_m: f64,
+        /// Smallest accepted value, metres.
+        least_m: f64,
+        /// What takes most of it, beside the separation.
+        term: Term,
+        /// What that takes, metres.
+        term_m: f64,
+    },
+    /// Two aircraft stand at heights that differ by more than the budget has: each flies at heights above its own home.
+    #[error(
+        "homes of {low} and {high} differ by {found_m:.1} m in height, expected at most {most_m} m (slope_m)"
+    )]
+    Slope {
+        /// The aircraft whose home is the lowest.
+        low: VehicleId,
+        /// The aircraft whose home is the highest.
+        high: VehicleId,
+        /// Value that was found, metres.
+        found_m: f64,
+        /// Largest accepted value, metres.
+        most_m: f64,
+    },
+    /// An aircraft does not broadcast how high its home is.
+    #[error("{0}: does not broadcast the altitude of its home, an older program")]
+    HomeUnknown(VehicleId),
     /// Two aircraft would come too near one another while they take off.
-    #[error("take-off: {a} and {b} come within {distance_m:.1} m, expected at least {least_m} m")]
+    #[error("take-off: {a} and {b} come within {distance_m:.1} m, expected at least {least_m:.1} m")]
     Conflict {
         /// An aircraft.
         a: VehicleId,
@@ -183,7 +230,14 @@ impl Draft {
         }
         let height_m = f64::from(plan.waypoints[0].height_mm) / 1e3;
         let id = |aircraft: usize| plan.slots[slot_of[aircraft]];
-        let least_m = config.separation_m;
+        let Least { distance_m: least_m, term, term_m } = config.budget().ground();
+        let pairs = (0..ground.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let nearest =
+            pairs.map(|(a, b)| (ground[a].distance(ground[b]), a, b)).min_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((found_m, a, b)) = nearest.filter(|(found_m, ..)| *found_m < least_m) {
+            return Err(PlanError::NearOnGround { a: id(a), b: id(b), found_m, least_m, term, term_m });
+        }
+        let least_m = config.budget().take_off_m();
         match (TakeOffPaths { ground, air, slot_of, formation, height_m }).conflict(config, plan) {
             Some((a, b, distance_m)) => Err(PlanError::Conflict { a: id(a), b: id(b), distance_m, least_m }),
             None => Ok(()),
@@ -211,6 +265,15 @@ pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> R
         if n > 1 && found_m < least_m {
             return Err(PlanError::Crowded { name, found_m, least_m });
         }
+    }
+    let budget = config.budget();
+    if n > 1 {
+        let spacing = budget.spacing(0.0);
+        // Closer formations are flown where that is accepted; what depends on the speed is judged where that is known.
+        if !config.accepts_close {
+            near("distance_m", config.distance_m, spacing)?;
+        }
+        near("landing_distance_m", config.landing_distance_m, budget.landing())?;
     }
     let master = aircraft.iter().position(|(id, _)| *id == config.master).ok_or(PlanError::NotMember)?;
     let frame = Frame::new(position(aircraft[0].1));
@@ -262,6 +325,12 @@ pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> R
     order.sort_unstable();
     plan.take_off_order = order.iter().map(|(_, slot)| *slot).collect();
     Ok(Draft { plan, formation, ground, air, slot_of })
+}
+
+/// Whether a distance is within the separation budget.
+fn near(name: &'static str, found_m: f64, least: Least) -> Result<(), PlanError> {
+    let Least { distance_m: least_m, term, term_m } = least;
+    if found_m < least_m { Err(PlanError::Near { name, found_m, least_m, term, term_m }) } else { Ok(()) }
 }
 
 /// Height of the first, vertical part of the take-off to `height_mm` (reference, safe take-off).
@@ -320,7 +389,7 @@ impl TakeOffPaths<'_> {
     /// The first two that come nearer than the separation. One after the other, as their times go. All at
     /// once, at whatever times: one that receives the release late must be as safe.
     fn conflict(&self, config: &Config, plan: &Plan) -> Option<(usize, usize, f64)> {
-        let n = self.ground.len();
+        let (n, least_m) = (self.ground.len(), config.budget().take_off_m());
         (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).find_map(|(a, b)| {
             let distance_m = match config.take_off {
                 Manner::Sequential => closest_m(&self.timed(config, plan, a), &self.timed(config, plan, b)),
@@ -332,7 +401,7 @@ impl TakeOffPaths<'_> {
                     a.iter().flat_map(|x| b.iter().map(|y| x.distance_m(y))).fold(f64::INFINITY, f64::min)
                 }
             };
-            (distance_m < config.separation_m).then_some((a, b, distance_m))
+            (distance_m < least_m).then_some((a, b, distance_m))
         })
     }
 }
@@ -435,7 +504,7 @@ impl Layers {
         let formation = formation(plan).ok()?;
         let up_m = (0..formation.count()).map(|slot| formation.height_m(slot)).fold(0.0, f64::max);
         let top_mm = plan.waypoints.iter().map(|w| w.height_mm).max()? + libm::ceil(up_m * 1e3) as i32;
-        let apart_mm = libm::ceil((config.separation_m + STRAY_M) * 1e3) as i32;
+        let apart_mm = libm::ceil(config.clear_m() * 1e3) as i32;
         let lowest_mm = top_mm + apart_mm + ARRIVAL_MM;
         let room_mm = libm::floor(config.height_most_m * 1e3) as i32 - lowest_mm;
         if plan.slots.len() < 2 || config.piloted_master || room_mm < 0 {

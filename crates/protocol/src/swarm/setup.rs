@@ -4,7 +4,7 @@
 use heapless::Vec;
 use rand_core::Rng;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Message, Point, Refused, SWARM_MAX, VehicleId};
+use wingbeat_wire::{Location, Message, Point, Refused, SWARM_MAX, VehicleId};
 
 use super::distribution::{Assembly, Distribution};
 use super::plan::{self, Plan, PlanError, Task};
@@ -16,6 +16,21 @@ use crate::{Action, Actions, Denied, Order, Text, push, text};
 
 /// One that stands and calls does not move so far from one call to the next: it is two with one id, metres.
 const JUMP_M: f64 = 30.0;
+
+/// Where an aircraft that calls stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    pub(super) at: Point,
+    /// Altitude of its home above sea level, millimetre; older programs do not broadcast it.
+    pub(super) home_mm: Option<i32>,
+}
+
+impl Standing {
+    pub(super) fn at(at: Location) -> Self {
+        let Location { latitude_e7, longitude_e7, altitude_mm } = at;
+        Self { at: Point { latitude_e7, longitude_e7, height_mm: 0 }, home_mm: Some(altitude_mm) }
+    }
+}
 
 /// The number that a call bears in place of a flight's, which does not exist yet: whose swarm it calls. Where several
 /// swarms share a channel each master plans for those that call it.
@@ -29,7 +44,7 @@ pub(crate) struct Setup {
     /// What the master plans for.
     task: Task,
     /// The aircraft that called, and from where (master).
-    callers: Vec<(VehicleId, Point), SWARM_MAX>,
+    callers: Vec<(VehicleId, Standing), SWARM_MAX>,
     /// An id that called from two positions, and when last (master).
     duplicate: Option<(VehicleId, Instant)>,
     /// An aircraft that called besides as many as the swarm has, and when last (master).
@@ -93,7 +108,7 @@ impl Setup {
     pub(super) fn meeting(&self, me: VehicleId, here: Point) -> Vec<(VehicleId, Point), SWARM_MAX> {
         let mut aircraft = Vec::new();
         let _ = aircraft.push((me, here));
-        let _ = aircraft.extend_from_slice(&self.callers);
+        aircraft.extend(self.callers.iter().map(|(id, standing)| (*id, standing.at)));
         aircraft.sort_unstable_by_key(|(id, _)| *id);
         aircraft
     }
@@ -123,8 +138,30 @@ impl Setup {
         }
     }
 
+    /// Whether the homes of all, that of the master among them, are at heights that the budget allows: each flies at
+    /// heights above its own.
+    fn check_homes(&self, config: &Config, home_mm: Option<i32>) -> Result<(), PlanError> {
+        let (mut lowest, mut highest) = ((config.me, home_mm), (config.me, home_mm));
+        for (id, standing) in &self.callers {
+            let home = (*id, Some(standing.home_mm.ok_or(PlanError::HomeUnknown(*id))?));
+            if home.1 < lowest.1 {
+                lowest = home;
+            }
+            if home.1 > highest.1 {
+                highest = home;
+            }
+        }
+        let (Some(low_mm), Some(high_mm)) = (lowest.1, highest.1) else { return Ok(()) };
+        let found_m = (f64::from(high_mm) - f64::from(low_mm)) / 1e3;
+        let most_m = config.surroundings.slope_m;
+        if found_m > most_m {
+            return Err(PlanError::Slope { low: lowest.0, high: highest.0, found_m, most_m });
+        }
+        Ok(())
+    }
+
     /// Whether the master can plan, as far as it was tried.
-    pub(super) fn check_plan(&self, config: &Config) -> Result<(), Denied> {
+    pub(super) fn check_plan(&self, config: &Config, home_mm: Option<i32>) -> Result<(), Denied> {
         if !self.task.is_given() {
             return Err(Denied::NoMission);
         }
@@ -132,6 +169,7 @@ impl Setup {
         if found < expected {
             return Err(Denied::Missing { found, expected });
         }
+        self.check_homes(config, home_mm)?;
         Ok(self.trial.as_ref().and_then(Trial::refused).map_or(Ok(()), Err)?)
     }
 }
@@ -142,7 +180,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         now: Instant,
         from: VehicleId,
         called: u32,
-        at: Point,
+        standing: Standing,
     ) -> Result<(), Refused> {
         if called != call_number(self.config.master) {
             return Err(Refused::OtherFlight);
@@ -153,11 +191,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match self.setup.callers.iter().position(|(id, _)| *id == from) {
             Some(known) => {
                 // An aircraft that calls stands on the ground.
-                let moved = self.clearance().path(self.setup.callers[known].1, at);
+                let moved = self.clearance().path(self.setup.callers[known].1.at, standing.at);
                 if (moved.to_m - moved.from_m).length() > JUMP_M {
                     self.setup.duplicate = Some((from, now));
                 }
-                self.setup.callers[known].1 = at;
+                self.setup.callers[known].1 = standing;
                 Ok(())
             }
             // The swarm has as many aircraft as configured and no more.
@@ -165,7 +203,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.setup.unexpected = Some((from, now));
                 Err(Refused::UnexpectedSender)
             }
-            None => self.setup.callers.push((from, at)).map_err(|_| Refused::UnexpectedSender),
+            None => self.setup.callers.push((from, standing)).map_err(|_| Refused::UnexpectedSender),
         }
     }
 
@@ -298,7 +336,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub(super) fn make_plan(&mut self, now: Instant, changes: &mut Changes) {
         let here = self.ownship.point().unwrap_or_default();
         let aircraft = self.setup.meeting(self.config.me, here);
-        let planned = plan::make(&self.config, &aircraft, &self.setup.task).and_then(|plan| {
+        let homes = self.setup.check_homes(&self.config, self.ownship.home_altitude_mm());
+        let planned = homes.and_then(|()| plan::make(&self.config, &aircraft, &self.setup.task));
+        let planned = planned.and_then(|plan| {
             let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(PlanError::NotMember)?;
             Ok((Distribution::of(&plan)?, plan::route(&self.config, &plan, slot)?, slot, plan))
         });
@@ -343,7 +383,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let is_master = self.is_master();
         match self.state {
             State::Start | State::Setup if !is_master && !self.assignment.is_planned() => {
-                self.ownship.point().map(|at| Message::Hello { at })
+                let (at, altitude_mm) = (self.ownship.point()?, self.ownship.home_altitude_mm()?);
+                let Point { latitude_e7, longitude_e7, .. } = at;
+                Some(Message::Stands { at: Location { latitude_e7, longitude_e7, altitude_mm } })
             }
             State::Setup if is_master && self.assignment.is_planned() => {
                 Some(self.setup.distribution.next_message(self.assignment.plan()))
@@ -400,6 +442,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::super::tests::{MASTER, Member, OTHER, THIRD, message_of, messages_of};
     use super::*;
     use crate::{Command, Input};
@@ -475,7 +518,7 @@ mod tests {
     fn muscop_31_the_master_broadcasts_one_part_each_period_until_all_have_acknowledged() {
         let mut master = Member::new(MASTER);
         for id in [OTHER, THIRD] {
-            let hello = Message::Hello { at: Member::stand(id) };
+            let hello = Member::call(id);
             assert_eq!(master.receive_in(call_number(MASTER), id, hello), None);
         }
         *master.swarm.task_mut() = Member::task_of(300);
@@ -511,10 +554,7 @@ mod tests {
         assert_eq!((master.swarm.assignment().is_planned(), master.orders()), (false, [].into()));
         // Once it can, it loads its route.
         for id in [OTHER, THIRD] {
-            assert_eq!(
-                master.receive_in(call_number(MASTER), id, Message::Hello { at: Member::stand(id) }),
-                None
-            );
+            assert_eq!(master.receive_in(call_number(MASTER), id, Member::call(id)), None);
         }
         *master.swarm.task_mut() = Member::task_of(2);
         master.handle(Input::Operator(Command::Setup));
@@ -537,7 +577,7 @@ mod tests {
         let mut master = Member::new(MASTER);
         let call = call_number(MASTER);
         let place = |e7: i32| Point { latitude_e7: 394_825_940 + e7, longitude_e7: -3_462_650, height_mm: 0 };
-        let hello = |e7| Message::Hello { at: place(e7) };
+        let hello = |e7| Member::call_from(place(e7), 0);
         assert_eq!(master.receive_in(call ^ 1, OTHER, hello(0)), Some(Refused::OtherFlight));
         for id in [OTHER, THIRD] {
             assert_eq!(master.receive_in(call, id, hello(500)), None);
@@ -555,5 +595,28 @@ mod tests {
         master.now = master.now + master.config.time_to_live;
         master.handle(Input::Wake);
         assert_eq!(master.swarm.setup().check_callers(&master.config), Ok(()));
+    }
+
+    #[test]
+    fn muscop_35_homes_that_differ_too_much_in_height_are_refused_with_both_and_the_metres() {
+        let mut master = Member::new(MASTER);
+        *master.swarm.task_mut() = Member::task_of(2);
+        let call = |master: &mut Member, id, altitude_mm| {
+            let message = Member::call_from(Member::stand(id), altitude_mm);
+            assert_eq!(master.receive_in(call_number(MASTER), id, message), None);
+            master.swarm.setup().check_plan(&master.config, Some(50_000)).map_err(|why| std::format!("{why}"))
+        };
+        let _ = call(&mut master, OTHER, 49_000);
+        assert_eq!(call(&mut master, THIRD, 50_400), Ok(()));
+        let refused = call(&mut master, THIRD, 51_600).unwrap_err();
+        let words = "homes of 000000000000000b and 000000000000000c differ by 2.6 m in height, expected at most 1.5 m (slope_m)";
+        assert_eq!(refused, words);
+        master.config.surroundings.slope_m = 3.0;
+        assert_eq!(call(&mut master, THIRD, 51_600), Ok(()));
+        // An older program says nothing of its home.
+        let hello = Message::Hello { at: Member::stand(THIRD) };
+        assert_eq!(master.receive_in(call_number(MASTER), THIRD, hello), None);
+        let refused = master.swarm.setup().check_plan(&master.config, Some(50_000)).unwrap_err();
+        assert_eq!(refused, Denied::Plan(PlanError::HomeUnknown(THIRD)));
     }
 }

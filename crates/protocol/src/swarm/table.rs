@@ -12,7 +12,7 @@ use std::vec::Vec;
 
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{
-    Beacon, Coordinates, Course, Ending, FirstPart, Message, MoreWaypoints, Point, VehicleId,
+    Beacon, Coordinates, Course, Ending, FirstPart, Location, Message, MoreWaypoints, Point, VehicleId,
 };
 
 use super::plan::{self, Plan, position};
@@ -205,7 +205,9 @@ impl<P: Protocol + Clone> Situation<P> {
                 others.map(|from| (1, Input::Message { from, flight: number, message })).collect();
             try_inputs(std::format!("others: {text}"), &from_others);
         }
-        let (hello, call) = (Message::Hello { at: point }, call_number(flight.master));
+        let at =
+            Location { altitude_mm: 0, latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7 };
+        let (hello, call) = (Message::Stands { at }, call_number(flight.master));
         for (text, from, flight) in [
             ("a member calls", other.unwrap_or(own), call),
             ("an unknown aircraft calls", VehicleId(99), call),

@@ -116,6 +116,16 @@ impl Member {
         at([0.0, -20.0, 20.0][(id.0 - MASTER.0) as usize], 0.0, 0.0)
     }
 
+    /// What an aircraft that stands there broadcasts before it holds a plan.
+    pub(super) fn call(id: VehicleId) -> Message {
+        Self::call_from(Self::stand(id), 0)
+    }
+
+    pub(super) fn call_from(at: Point, altitude_mm: i32) -> Message {
+        let Point { latitude_e7, longitude_e7, .. } = at;
+        Message::Stands { at: wingbeat_wire::Location { latitude_e7, longitude_e7, altitude_mm } }
+    }
+
     pub(super) fn plan() -> plan::Plan {
         Self::plan_of(2)
     }

@@ -104,7 +104,7 @@ mod tests {
         assert!(!first.is_due(Instant::from_millis(1_999)) && first.is_due(Instant::from_secs(2)));
         assert_eq!(try_at(2, 901, &task).made_from, first.made_from, "it stands where it stood");
         let near = try_at(3, 9, &task);
-        assert!(matches!(near.refused(), Some(PlanError::Conflict { .. })), "{:?}", near.refused());
+        assert!(matches!(near.refused(), Some(PlanError::NearOnGround { .. })), "{:?}", near.refused());
         assert_eq!(near.plan().slots.len(), 2, "drawn all the same");
         task.heading_rad = Some(f64::NAN);
         assert!(matches!(try_at(4, 900, &task).refused(), Some(PlanError::Heading(_))));

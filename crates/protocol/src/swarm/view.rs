@@ -29,7 +29,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         match Asked::by(command) {
             Asked::Setup => self.permits_setup(found),
             Asked::Start if self.state == State::SetupFinished && self.is_aside() => Err(Denied::Aside),
-            Asked::Start if self.state == State::SetupFinished => Ok(()),
+            Asked::Start if self.state == State::SetupFinished => self.permits_start(),
             Asked::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
             Asked::Resume => Err(Denied::NoResume),
             Asked::Exclude(member) if !is_planned => Err(Denied::NoPlan(member)),
@@ -44,6 +44,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 if is_over && !self.ownship.is_armed() { Err(Denied::OnGround { found }) } else { Ok(()) }
             }
             Asked::Nothing => Err(Denied::NotTheProtocols),
+        }
+    }
+
+    /// An aircraft that gusts have carried off its slot since it came there does not begin the mission from elsewhere.
+    fn permits_start(&self) -> Result<(), Denied> {
+        let most_m = self.config.budget().held_m();
+        match self.off_target_m() {
+            Some(found_m) if found_m > most_m && !self.config.piloted_master => {
+                Err(Denied::OffSlot { found_m, most_m })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -62,7 +73,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if self.ownship.is_armed() {
             return Err(Denied::Armed);
         }
-        if self.is_master() { self.setup.check_plan(&self.config) } else { Ok(()) }
+        if self.is_master() {
+            self.setup.check_plan(&self.config, self.ownship.home_altitude_mm())
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether returns at one height could meet, and there is no room for several.
@@ -142,7 +157,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
             formation: assignment.layout().unwrap_or(self.config.layout).name(),
             slot: is_planned.then_some(assignment.slot()),
         };
-        View { target: self.target(), swarm, ..View::alone(state, phase) }
+        let config = &self.config;
+        let may_be_close = config.accepts_close || config.piloted_master || config.aircraft < 2;
+        let spacing_m = match is_planned {
+            true => Some(f64::from(assignment.plan().distance_mm) / 1e3),
+            false => self.is_master().then_some(config.distance_m),
+        };
+        let spacing_m = spacing_m.filter(|_| !may_be_close);
+        View { target: self.target(), swarm, spacing_m, ..View::alone(state, phase) }
     }
 
     /// The rest of what is shown of the swarm, with its formation around `center`.

@@ -37,7 +37,7 @@ mod telemetry;
 mod tests;
 
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 
 pub use link::Counters;
 pub use parameters::Parameter;
@@ -87,6 +87,8 @@ pub struct Config {
     pub profile: Profile,
     /// The wind around it.
     pub wind: WindParameters,
+    /// The gusts that it shares with others: their seed, and where their field begins. `None`: its own.
+    pub weather: Option<(u64, Position)>,
     /// Standard deviation of the wandering error of its position estimate.
     pub gps_noise_m: f64,
     /// Standard deviation of the wandering of its nose in flight. It shows in the true and in the reported heading;
@@ -121,6 +123,7 @@ impl Config {
             heading_rad: 0.0,
             profile: Profile::Copter357,
             wind: WindParameters::default(),
+            weather: None,
             gps_noise_m: 0.0,
             heading_noise_rad: 0.0,
             clock_walk_s: 0.0,
@@ -182,6 +185,8 @@ pub struct FlightController {
     nav: NavParameters,
     vehicle: Multicopter,
     wind: Wind,
+    /// From where the field of gusts begins to home, metres east and north.
+    in_weather_m: DVec2,
     wind_m_s: DVec3,
     wind_estimate: WindEstimate,
     battery: Battery,
@@ -214,7 +219,10 @@ impl FlightController {
         for &(parameter, value) in &config.parameters {
             parameters.set(parameter, value);
         }
-        let wind = Wind::new(config.wind, child(seed, "wind", index).next_u64());
+        let own = (child(seed, "wind", index).next_u64(), config.home);
+        let (gusts, origin) = config.weather.unwrap_or(own);
+        let wind = Wind::new(config.wind, gusts);
+        let in_weather_m = Frame::new(origin).to_local(config.home).truncate();
         let mut fc = Self {
             frame: Frame::new(config.home),
             now,
@@ -227,6 +235,7 @@ impl FlightController {
             parameters,
             vehicle: Multicopter::new(config.profile, DVec3::ZERO, config.heading_rad),
             wind,
+            in_weather_m,
             wind_m_s: DVec3::ZERO,
             wind_estimate: WindEstimate::default(),
             battery: Battery::new(config.battery),
@@ -323,7 +332,8 @@ impl FlightController {
         let was_high = self.vehicle.state().position.z > 0.0;
         let slow = self.ticks.is_multiple_of(SLOW_TICKS);
         if slow {
-            self.wind_m_s = self.wind.step(SLOW_S);
+            let place_m = self.in_weather_m + self.vehicle.state().position.truncate();
+            self.wind_m_s = self.wind.at(self.now.as_secs_f64(), place_m);
         }
         self.vehicle.step(TICK_S, &self.nav, self.wind_m_s);
         let state = self.vehicle.state();

@@ -1,13 +1,14 @@
-//! Wind: a steady mean and gusts that come and go.
+//! Wind: a steady mean and gusts that come and go, the same for aircraft that are near to each other.
 //!
-//! A gust is an Ornstein-Uhlenbeck process per horizontal axis: normal with the given deviation,
-//! forgotten with the given time constant. Stepping it in other strides gives other draws of the same
-//! weather, never another weather.
+//! A gust is a field over the ground and over time: per horizontal axis a sum of waves, normal with the given deviation.
+//! Its correlation falls with e to the distance over `gust_length_m`, which is Dryden's along the wind (MIL-F-8785C: some
+//! 100 m at heights of 20 m), and with e to the time over `gust_time_constant_s`. The same place and time have the same gust,
+//! whoever asks and in whichever strides; the eddies stand and fade, they are not carried along.
 
-use wingbeat_geo::DVec3;
+use wingbeat_geo::{DVec2, DVec3};
 
 use super::bounded;
-use crate::rng::{Pcg64Mcg, child, normal};
+use crate::rng::{Pcg64Mcg, child, uniform};
 
 /// What the weather is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,8 +19,49 @@ pub struct WindParameters {
     pub direction_rad: f64,
     /// Standard deviation of the gusts, per horizontal axis.
     pub gust_deviation_m_s: f64,
-    /// How long a gust lasts (its autocorrelation time); 0 draws every step anew.
+    /// How long a gust lasts (its autocorrelation time).
     pub gust_time_constant_s: f64,
+    /// How wide a gust is (the distance over which it is correlated); 0 for gusts that differ from place to place.
+    pub gust_length_m: f64,
+}
+
+/// Waves per axis: so many that their sum is nearly normal.
+const WAVES: usize = 32;
+/// Faster waves only shake, radians per second: ten samples a second do not show them.
+const FASTEST_RAD_S: f64 = 10.0;
+/// Nor does an aircraft feel eddies smaller than itself, metres.
+const LENGTH_LEAST_M: f64 = 0.5;
+/// Gusts are not shorter, seconds.
+const TIME_LEAST_S: f64 = 0.1;
+
+/// A wave of one axis.
+#[derive(Clone, Copy, Debug)]
+struct Wave {
+    /// Wave number, radians per metre.
+    number: DVec2,
+    /// Radians per second.
+    frequency: f64,
+    phase_rad: f64,
+}
+
+impl Wave {
+    /// Wave numbers have the spectrum of a field whose correlation falls exponentially with the distance in the plane,
+    /// frequencies that of one which falls so with time (Cauchy's).
+    fn draw(rng: &mut Pcg64Mcg, length_m: f64, time_s: f64) -> Self {
+        let left = 1.0 - uniform(rng);
+        let number = libm::sqrt(bounded(1.0 / (left * left) - 1.0, 0.0, 1e12)) / length_m;
+        let (sin, cos) = libm::sincos(uniform(rng) * core::f64::consts::TAU);
+        let frequency = libm::tan((uniform(rng) - 0.5) * core::f64::consts::PI) / time_s;
+        Self {
+            number: DVec2::new(cos, sin) * number,
+            frequency: bounded(frequency, -FASTEST_RAD_S, FASTEST_RAD_S),
+            phase_rad: uniform(rng) * core::f64::consts::TAU,
+        }
+    }
+
+    fn at(&self, time_s: f64, place_m: DVec2) -> f64 {
+        libm::cos(self.number.dot(place_m) + self.frequency * time_s + self.phase_rad)
+    }
 }
 
 /// The air around the aircraft.
@@ -27,40 +69,41 @@ pub struct WindParameters {
 pub struct Wind {
     mean: DVec3,
     deviation_m_s: f64,
-    time_constant_s: f64,
-    gust: DVec3,
-    rng: Pcg64Mcg,
+    /// Towards the east, and towards the north; empty where it does not gust.
+    waves: [Vec<Wave>; 2],
 }
 
 impl Wind {
-    /// Wind from a seed: the same seed and strides give the same wind. Values that are no number
-    /// count as zero.
+    /// Wind from a seed: the same seed gives the same wind at each place and time. Values that are no number count as
+    /// zero.
     pub fn new(parameters: WindParameters, seed: u64) -> Self {
         let finite = |v: f64| if v.is_finite() { v } else { 0.0 };
         let speed = finite(parameters.speed_m_s);
         let direction = finite(parameters.direction_rad);
         let deviation_m_s = bounded(finite(parameters.gust_deviation_m_s), 0.0, 100.0);
-        let mut rng = child(seed, "wind", 0);
-        let gust = DVec3::new(normal(&mut rng), normal(&mut rng), 0.0) * deviation_m_s;
+        let length_m = bounded(finite(parameters.gust_length_m), LENGTH_LEAST_M, 1e6);
+        let time_s = bounded(finite(parameters.gust_time_constant_s), TIME_LEAST_S, 1e6);
+        let count = if deviation_m_s > 0.0 { WAVES } else { 0 };
+        let waves = [0, 1].map(|axis| {
+            let mut rng = child(seed, "wind", axis);
+            (0..count).map(|_| Wave::draw(&mut rng, length_m, time_s)).collect()
+        });
         Self {
             mean: DVec3::new(-speed * libm::sin(direction), -speed * libm::cos(direction), 0.0),
             deviation_m_s,
-            time_constant_s: bounded(finite(parameters.gust_time_constant_s), 0.0, 1e6),
-            gust,
-            rng,
+            waves,
         }
     }
 
-    /// Moves on; returns the air's velocity (where it blows to) in metres per second.
-    pub fn step(&mut self, dt_s: f64) -> DVec3 {
-        let dt_s = bounded(dt_s, 0.0, 1e6);
-        if self.deviation_m_s > 0.0 && dt_s > 0.0 {
-            let kept = if self.time_constant_s > 0.0 { libm::exp(-dt_s / self.time_constant_s) } else { 0.0 };
-            let fresh = self.deviation_m_s * libm::sqrt(1.0 - kept * kept);
-            let draw = DVec3::new(normal(&mut self.rng), normal(&mut self.rng), 0.0);
-            self.gust = self.gust * kept + draw * fresh;
-        }
-        self.mean + self.gust
+    /// The air's velocity (where it blows to) in metres per second, at a time and a place: seconds, and metres east and
+    /// north of wherever the field begins.
+    pub fn at(&self, time_s: f64, place_m: DVec2) -> DVec3 {
+        let height_m_s = self.deviation_m_s * libm::sqrt(2.0 / WAVES as f64);
+        let sum =
+            |waves: &[Wave]| waves.iter().map(|wave| wave.at(time_s, place_m)).sum::<f64>() * height_m_s;
+        let [east, north] = &self.waves;
+        let gust = DVec3::new(sum(east), sum(north), 0.0);
+        if gust.is_finite() { self.mean + gust } else { self.mean }
     }
 }
 
@@ -99,13 +142,28 @@ mod tests {
         direction_rad: core::f64::consts::FRAC_PI_2,
         gust_deviation_m_s: 1.5,
         gust_time_constant_s: 4.0,
+        gust_length_m: 100.0,
     };
+    const MEAN: DVec3 = DVec3::new(-6.0, 0.0, 0.0);
+
+    /// Of both axes, over many winds: what two gusts have in common, as a share of the variance.
+    fn correlation(apart_s: f64, apart_m: f64) -> f64 {
+        let (mut common, mut variance) = (0.0, 0.0);
+        for seed in 0..3_000 {
+            let wind = Wind::new(GUSTY, seed);
+            let here = wind.at(10.0, DVec2::ZERO) - MEAN;
+            let there = wind.at(10.0 + apart_s, DVec2::new(0.6, 0.8) * apart_m) - MEAN;
+            common += here.dot(there);
+            variance += here.dot(here);
+        }
+        common / variance
+    }
 
     #[test]
-    fn same_seed_same_wind() {
+    fn the_same_seed_place_and_time_have_the_same_wind() {
         let run = |seed| {
-            let mut wind = Wind::new(GUSTY, seed);
-            (0..500).map(|_| wind.step(0.02)).collect::<Vec<_>>()
+            let wind = Wind::new(GUSTY, seed);
+            (0..500).map(|i| wind.at(f64::from(i) * 0.02, DVec2::new(3.0, 4.0))).collect::<Vec<_>>()
         };
         assert_eq!(run(3), run(3));
         assert_ne!(run(3), run(4));
@@ -113,18 +171,33 @@ mod tests {
 
     #[test]
     fn wind_from_the_east_blows_west_with_its_mean_and_deviation() {
-        let mut wind = Wind::new(GUSTY, 1);
-        let n = 40_000;
-        let (mut sum, mut squares) = (DVec3::ZERO, 0.0);
-        for _ in 0..n {
-            let v = wind.step(0.5);
-            sum += v;
-            squares += v.y * v.y;
+        let (n, mut sum, mut squares, mut beyond) = (20_000, DVec3::ZERO, 0.0, 0);
+        for seed in 0..n {
+            let gust = Wind::new(GUSTY, seed).at(7.0, DVec2::new(-20.0, 50.0)) - MEAN;
+            sum += gust;
+            squares += gust.y * gust.y;
+            beyond += u32::from(gust.x.abs() > 2.0 * GUSTY.gust_deviation_m_s);
         }
-        let mean = sum / f64::from(n);
-        assert!((mean - DVec3::new(-6.0, 0.0, 0.0)).length() < 0.1, "{mean}");
-        let deviation = libm::sqrt(squares / f64::from(n));
-        assert!((deviation - 1.5).abs() < 0.1, "{deviation}");
+        assert!((sum / n as f64).length() < 0.05, "{sum}");
+        let deviation = libm::sqrt(squares / n as f64);
+        assert!((deviation - 1.5).abs() < 0.05, "{deviation}");
+        // Normal: 4.6 %.
+        assert!((0.035..0.055).contains(&(f64::from(beyond) / n as f64)), "{beyond}");
+    }
+
+    #[test]
+    fn gusts_are_alike_near_by_and_soon_after() {
+        for (apart_s, apart_m, expected) in [
+            (0.0, 10.0, 0.905),
+            (0.0, 50.0, 0.607),
+            (0.0, 300.0, 0.050),
+            (0.4, 0.0, 0.905),
+            (4.0, 0.0, 0.368),
+            (20.0, 0.0, 0.007),
+        ] {
+            let found = correlation(apart_s, apart_m);
+            assert!((found - expected).abs() < 0.06, "{apart_s} s, {apart_m} m: {found}");
+        }
     }
 
     #[test]
@@ -153,10 +226,11 @@ mod tests {
             direction_rad: f64::INFINITY,
             gust_deviation_m_s: bad,
             gust_time_constant_s: -1.0,
+            gust_length_m: bad,
         };
-        let mut wind = Wind::new(parameters, 1);
-        for dt_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 0.02] {
-            assert!(wind.step(dt_s).is_finite());
+        let wind = Wind::new(parameters, 1);
+        for time_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 0.02] {
+            assert!(wind.at(time_s, DVec2::new(bad, 0.0)).is_finite());
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Row<'a> {
     /// Between neighbours in flight and on the ground.
     pub(crate) distance_m: f64,
     pub(crate) ground_m: f64,
+    /// Nearer than the separation budget has it for the speed.
+    pub(crate) accepts_close: bool,
     pub(crate) profile: Profile,
     pub(crate) parameters: &'a [(Parameter, f32)],
     /// Metres east and north of where the middle stands, at 15 m.
@@ -37,6 +39,7 @@ impl Default for Row<'_> {
             count: 3,
             distance_m: 20.0,
             ground_m: 10.0,
+            accepts_close: false,
             profile: Profile::Copter357,
             parameters: &[],
             mission_m: &[(0.0, 0.0), (0.0, 100.0)],
@@ -63,6 +66,7 @@ impl Row<'_> {
         let vehicles = (0..self.count).map(|i| {
             let mut muscop = muscop::Config::new(VehicleId(i as u64 + 1), VehicleId(1), self.count);
             (muscop.swarm.layout, muscop.swarm.distance_m) = (Layout::Linear, self.distance_m);
+            muscop.swarm.accepts_close = self.accepts_close;
             let mut config = Config::new(muscop);
             config.companion_loss = CompanionLoss::EndsWithIt;
             let seed = 100 * self.seed + i as u64;

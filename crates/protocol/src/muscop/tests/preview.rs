@@ -70,7 +70,7 @@ fn muscop_28_what_cannot_be_planned_is_known_before_setup_and_over_when_mended()
     rig.craft[1].at.x -= 6.0;
     steps(&mut rig, 2);
     let refused = setup(&rig).unwrap_err().to_string();
-    assert!(refused.contains("000000000000000b and 000000000000000a come within 4.0 m"), "{refused}");
+    assert!(refused.contains("000000000000000b and 000000000000000a stand 4.0 m apart"), "{refused}");
     rig.craft[1].at.x += 6.0;
     steps(&mut rig, 2);
     rig.set_up();

@@ -5,7 +5,7 @@ use wingbeat_wire::{Ending, Point};
 
 use super::super::plan;
 use super::traffic::Track;
-use super::{Clearance, PathStatus, STRAY_M};
+use super::{Clearance, PathStatus};
 
 /// Distances nearer than this are the same, metres.
 const NEARER_M: f64 = 0.1;
@@ -116,7 +116,7 @@ impl Clearance<'_> {
         if self.is_free_for_long(here) {
             return None;
         }
-        let step_m = self.config.separation_m + STRAY_M;
+        let step_m = self.clear_m();
         let site = |(ring, (east, north)): (u32, (f64, f64))| {
             let out_m = f64::from(ring) * step_m;
             plan::moved(here, out_m * east, out_m * north)

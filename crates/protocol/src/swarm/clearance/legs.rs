@@ -3,10 +3,11 @@
 use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_wire::{Ending, Point};
 
+use super::super::budget::HARD_BRAKING_M_S2;
 use super::super::ownship::BRAKING_M_S2;
 use super::super::path::Path;
 use super::super::slot_set::SlotSet;
-use super::{Clearance, PathStatus, STRAY_M};
+use super::{Clearance, PathStatus};
 
 /// Of the distance between landing positions: so far aircraft on their way there keep apart.
 const LANDING_SHARE: f64 = 0.8;
@@ -17,14 +18,14 @@ const FRESH: Duration = Duration::from_secs(2);
 /// Nor that it is still there: BRAKE swings back (3.5 m behind 10 m/s, as ArduCopter 3.5.7 is simulated).
 const DRIFT_M: f64 = 4.0;
 
+/// A member that was not received for so long may be stopped by its guardian: that notices a dead companion after as long.
+const SILENT: Duration = Duration::from_secs(1);
+
 /// A member that reported that it holds, and was not received since, may still do so.
 const REPORTED_HOLDING: Duration = Duration::from_secs(1);
 
 /// One that follows a pilot and reported that it holds stands there for so long, whatever is lost.
 const STANDS_FOR: Duration = Duration::from_secs(5);
-
-/// A braking that no multicopter goes beyond by much: a member that reports that it holds may stand as soon as that.
-const HARD_BRAKING_M_S2: f64 = 5.0;
 
 /// One that is so near its position at a waypoint may report any moment that it is there, metres.
 const ARRIVED_M: f64 = 5.0;
@@ -172,7 +173,7 @@ impl Clearance<'_> {
         let Some(along) = path_m.try_normalize() else { return false };
         let path_length_m = path_m.length();
         let stop_m = self.ownship.stopping_distance_m(is_holding);
-        let far_m = self.config.separation_m + STRAY_M;
+        let far_m = self.clear_m();
         let (clear_m, drift_m) = match approach {
             Approach::Slot | Approach::Waypoint => (far_m, DRIFT_M),
             // Those that land next to us are as near as the plan has them.
@@ -225,7 +226,9 @@ impl Clearance<'_> {
             // Had it begun to stop right after its last message, it would stand there.
             let its_speed_m_s = if is_fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
             let holds = track.holding_at.is_some_and(|at| now.since(at) < REPORTED_HOLDING);
-            let its_braking_m_s2 = if holds { HARD_BRAKING_M_S2 } else { BRAKING_M_S2 };
+            // One that holds, or that a guardian stops, may stand as soon as that.
+            let is_silent = now.since(track.sampled_at) > SILENT;
+            let its_braking_m_s2 = if holds || is_silent { HARD_BRAKING_M_S2 } else { BRAKING_M_S2 };
             let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * its_braking_m_s2);
             let clear_m = if is_fresh { clear_m } else { clear_m + drift_m };
             // In any case this aircraft stands at the target at last.

@@ -24,9 +24,6 @@ use super::take_off::TakeOff;
 pub(crate) use legs::Approach;
 pub(crate) use traffic::{STALE_S, Traffic};
 
-/// How far aircraft stray from their paths: satellite positions, wind and arrival.
-pub(crate) const STRAY_M: f64 = 3.0;
-
 /// What blocks a path that this aircraft is about to fly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PathStatus {
@@ -82,7 +79,7 @@ impl<'a> Clearance<'a> {
 
     /// Nearer than this a path is not clear.
     fn clear_m(&self) -> f64 {
-        self.config.separation_m + STRAY_M
+        self.config.clear_m()
     }
 
     /// Whether a member keeps clear of `paths`, wherever it may be. One that is present leaves its position only when

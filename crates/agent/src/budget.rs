@@ -1,0 +1,161 @@
+//! The parts of a swarm's separation budget that only the flight controller knows: how fast it flies its legs, and the
+//! wind. Where positions err and aircraft stand, the protocol judges.
+
+use wingbeat_autopilot::Telemetry;
+use wingbeat_autopilot::parameter::{Finding, Watch, Watched};
+use wingbeat_protocol::swarm::budget::{AIRSPEED_3_M_S, AIRSPEED_4_M_S, Least, wind_most_m_s};
+use wingbeat_protocol::{Protocol, Text, swarm, text};
+
+use crate::Coordination;
+use crate::status::Check;
+
+/// No leg is flown faster, metres per second: where the speed cannot be read it may be that.
+const SPEED_MOST_M_S: f64 = 20.0;
+
+/// An estimate of the wind is of the gusts of some seconds, too: so much of the mean it may be.
+const ESTIMATE_SHARE: f64 = 1.5;
+
+/// What the swarm is configured with, of a protocol that flies one.
+fn swarm_of(coordination: &Coordination) -> Option<&swarm::Config> {
+    match coordination {
+        Coordination::Muscop(config) => Some(&config.swarm),
+        Coordination::FollowMe(config) => Some(&config.swarm),
+        Coordination::Mission(_) | Coordination::Mbcap(_) | Coordination::Sweep(_) => None,
+    }
+    .filter(|swarm| swarm.aircraft > 1)
+}
+
+/// Whether the speed and the wind are within the budget.
+pub(crate) fn judge(
+    coordination: &Coordination,
+    t: &Telemetry,
+    parameters: &Watch,
+    protocol: &dyn Protocol,
+) -> Check {
+    let (passed, detail) = match swarm_of(coordination) {
+        None => (true, text!("no swarm")),
+        Some(swarm) => match judge_wind(swarm, t).and_then(|()| judge_speed(swarm, parameters, protocol)) {
+            Ok(found) => (true, found),
+            Err(why) => (false, why),
+        },
+    };
+    Check { name: "separation", passed, is_required: true, detail }
+}
+
+fn judge_wind(swarm: &swarm::Config, t: &Telemetry) -> Result<(), Text> {
+    let stated_m_s = swarm.surroundings.wind_m_s;
+    let by_version = t
+        .version
+        .map_or(AIRSPEED_4_M_S, |version| if version.major >= 4 { AIRSPEED_4_M_S } else { AIRSPEED_3_M_S });
+    let airspeed_m_s = swarm.airspeed_m_s.unwrap_or(by_version);
+    let most_m_s = wind_most_m_s(airspeed_m_s);
+    if stated_m_s > most_m_s {
+        return Err(text!(
+            "wind_m_s {stated_m_s}: at most {most_m_s:.1} is held with {airspeed_m_s} m/s through the air"
+        ));
+    }
+    let reported_m_s = t.measured.wind.map_or(0.0, |wind| wind.speed_m_s);
+    if reported_m_s > ESTIMATE_SHARE * stated_m_s {
+        return Err(text!("wind {reported_m_s:.1} m/s, expected {stated_m_s} (wind_m_s): state it at setup"));
+    }
+    Ok(())
+}
+
+fn judge_speed(swarm: &swarm::Config, parameters: &Watch, protocol: &dyn Protocol) -> Result<Text, Text> {
+    let Some(found_m) = protocol.view().spacing_m else { return Ok(text!("not by the speed")) };
+    let speed_m_s = match parameters.finding(Watched::TrackSpeed) {
+        Finding::Unknown => return Err(text!("{} not read yet", Watched::TrackSpeed.names().usual)),
+        Finding::Known { value, .. } => value.as_f64() / 100.0,
+        Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => SPEED_MOST_M_S,
+    };
+    let Least { distance_m, term, term_m } = swarm.budget().spacing(speed_m_s);
+    if found_m < distance_m {
+        return Err(text!(
+            "distance_m {found_m} at {speed_m_s} m/s, expected at least {distance_m:.1}: {term} {term_m:.1} m"
+        ));
+    }
+    Ok(text!("{found_m} m at {speed_m_s} m/s, least {distance_m:.1} m"))
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::settings::testing::reported;
+    use wingbeat_autopilot::identity::Version;
+    use wingbeat_autopilot::telemetry::Wind;
+    use wingbeat_geo::Instant;
+    use wingbeat_protocol::{Configuration as _, follow_me, mission, muscop};
+    use wingbeat_wire::VehicleId;
+
+    const ME: VehicleId = VehicleId(1);
+    const OLD: Version = Version { major: 3, minor: 5, patch: 7 };
+    const NEW: Version = Version { major: 4, minor: 6, patch: 2 };
+
+    fn found(
+        change: impl Fn(&mut swarm::Config),
+        version: Version,
+        wind_m_s: f64,
+        speed: &[f32],
+    ) -> (bool, Text) {
+        let mut config = muscop::Config::new(ME, ME, 3);
+        change(&mut config.swarm);
+        let mut t = Telemetry { version: Some(version), ..Telemetry::default() };
+        t.measured.wind = Some(Wind { speed_m_s: wind_m_s, from_rad: 0.0 });
+        let parameters: std::vec::Vec<(&str, f32)> =
+            speed.iter().map(|cm_s| ("WPNAV_SPEED", *cm_s)).collect();
+        let protocol = config.begin(1, Instant::ZERO);
+        let check = judge(&config.into(), &t, &reported(&parameters), &protocol);
+        assert!(check.is_required && check.detail.len() < 87, "cut off in the log of an order: {check:?}");
+        (check.passed, check.detail)
+    }
+
+    #[test]
+    fn a_formation_too_close_for_its_speed_is_refused_with_the_numbers() {
+        for (distance_m, speed, passed, words) in [
+            (50.0, &[1_000.0][..], true, "50 m at 10 m/s, least 29.8 m"),
+            (15.0, &[1_000.0], false, "distance_m 15 at 10 m/s, expected at least 29.8: braking 21.8 m"),
+            (16.0, &[500.0], true, "least 15.6 m"),
+            (50.0, &[2_000.0], false, "expected at least 78.3"),
+            (50.0, &[], false, "WPNAV_SPEED not read yet"),
+        ] {
+            let (found, detail) = found(|c| c.distance_m = distance_m, OLD, 0.0, speed);
+            assert!(found == passed && detail.contains(words), "{distance_m} m, {speed:?}: {detail}");
+        }
+        let close = |c: &mut swarm::Config| (c.distance_m, c.accepts_close) = (15.0, true);
+        assert!(found(close, OLD, 0.0, &[1_000.0]).0, "accepted");
+    }
+
+    #[test]
+    fn wind_that_is_not_held_or_was_not_stated_is_refused() {
+        let stated = |m_s| move |c: &mut swarm::Config| c.surroundings.wind_m_s = m_s;
+        let held = "wind_m_s 8: at most 4.5 is held with 10 m/s through the air";
+        for (stated_m_s, version, reported_m_s, passed, words) in [
+            (6.0, OLD, 0.0, true, "50 m"),
+            (8.0, OLD, 0.0, false, "at most 6.8"),
+            (4.0, NEW, 0.0, true, "50 m"),
+            (8.0, NEW, 0.0, false, held),
+            (2.0, NEW, 2.9, true, "50 m"),
+            (2.0, NEW, 3.1, false, "wind 3.1 m/s, expected 2 (wind_m_s): state it at setup"),
+        ] {
+            let (found, detail) = found(stated(stated_m_s), version, reported_m_s, &[500.0]);
+            assert!(found == passed && detail.contains(words), "{stated_m_s}, {reported_m_s}: {detail}");
+        }
+        let strong = |c: &mut swarm::Config| {
+            (c.surroundings.wind_m_s, c.airspeed_m_s) = (8.0, Some(18.0));
+        };
+        assert!(found(strong, NEW, 0.0, &[500.0]).0, "stated");
+    }
+
+    #[test]
+    fn the_speed_counts_for_no_pilots_formation_and_nothing_for_one_alone() {
+        let t = Telemetry { version: Some(NEW), ..Telemetry::default() };
+        let follow = follow_me::Config::new(ME, ME, 3);
+        let protocol = follow.begin(1, Instant::ZERO);
+        let check = judge(&follow.into(), &t, &reported(&[]), &protocol);
+        assert_eq!((check.passed, check.detail), (true, text!("not by the speed")));
+        let alone = mission::Config::new(ME);
+        let protocol = alone.begin(1, Instant::ZERO);
+        assert!(judge(&alone.into(), &t, &reported(&[]), &protocol).passed);
+    }
+}
