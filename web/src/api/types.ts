@@ -309,7 +309,7 @@ export interface components {
             expected: number;
             /**
              * Format: double
-             * @description The pilot's value, which comes back after the flight.
+             * @description The pilot's value, which comes back after the flight or at *Engage*.
              */
             found: number;
             /** @description The parameter, by its name in this flight controller. */
