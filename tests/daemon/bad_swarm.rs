@@ -9,7 +9,7 @@ mod client;
 use aircraft::{flight_controller, home, until};
 use client::ask;
 use tokio::sync::watch;
-use wingbeat_api::{AircraftStatus, CommandReply, MissionItem, MissionUpload, Phase, paths};
+use wingbeat_api::{AircraftStatus, Check, CommandReply, MissionItem, MissionUpload, Phase, paths};
 use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_hub::Hub;
@@ -79,8 +79,9 @@ impl Swarm {
     async fn is_refused(&self, name: &str, index: usize, words: &str) {
         let blocked = |status: &AircraftStatus| {
             let mut failed = status.checks.iter().filter(|check| check.is_required && !check.passed);
-            failed.next().is_some_and(|check| check.name == "swarm" && check.detail.contains(words))
-                && failed.next().is_none()
+            let is_of_swarm = |check: &Check| ["swarm", "separation"].contains(&check.name.as_str());
+            failed.next().is_some_and(|check| is_of_swarm(check) && check.detail.contains(words))
+                && failed.all(is_of_swarm)
         };
         until(&self.fleet[index], &format!("{name}: {words}"), blocked).await;
         let (code, reply) = self.setup(index).await;
