@@ -79,7 +79,7 @@ pub enum Denied {
         height_most_m: f64,
     },
     /// A formation does not take back a member that left it.
-    #[error("a swarm does not take back who left it in flight: return or land")]
+    #[error("a swarm takes no member back in flight: return or land")]
     NoResume,
     /// Nothing is held that could go on.
     #[error(

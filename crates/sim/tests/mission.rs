@@ -288,7 +288,7 @@ fn an_aircraft_that_is_forgotten_in_flight_returns_after_its_wait() {
     assert!(world.log().iter().any(|l| l.entry.text.contains("waited in flight for 180 s: return")));
 }
 
-/// While the mission is read back the motors are not started by us: whoever starts them is the pilot.
+/// While the mission is read back the motors are not started by us: an arming then is the pilot's.
 #[test]
 fn a_pilot_who_arms_while_the_mission_is_read_back_keeps_the_aircraft() {
     let mut world = world(5);
@@ -318,7 +318,7 @@ fn a_pilot_who_arms_while_the_mission_is_read_back_keeps_the_aircraft() {
     assert_eq!(world.truth(0).mode, mode);
 }
 
-/// Whoever flew it meanwhile may have flown it anywhere.
+/// A pilot may have flown it anywhere meanwhile.
 #[test]
 fn a_mission_is_not_resumed_after_another_has_flown_the_aircraft() {
     let mut world = world(6);

@@ -181,7 +181,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// What ends the flight of all, repeated by each whom it has ended: some may be out of reach of the first.
+    /// What ends the flight of all, repeated by each member that obeyed: some may be out of reach of the first.
     pub(super) fn recall_message(&self) -> Option<Message> {
         let is_over = matches!(self.state, State::Aborted(_));
         (is_over && self.landing.is_recalled && self.assignment.is_planned()).then_some(Message::Recall)

@@ -1,7 +1,7 @@
 //! Making room: an aircraft that hovers where another is about to land on its home moves aside until that one is down.
 //!
 //! A return that the operator commands waits until its column is clear ([`super::clearance`]). One that a failsafe of the
-//! autopilot began waits for nothing: it flies home in its layer and descends, whoever hovers below.
+//! autopilot began waits for nothing: it flies home in its layer and descends, whatever aircraft hovers below.
 
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::Point;

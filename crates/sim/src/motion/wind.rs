@@ -3,7 +3,7 @@
 //! A gust is a field over the ground and over time: per horizontal axis a sum of waves, normal with the given deviation.
 //! Its correlation falls with e to the distance over `gust_length_m`, which is Dryden's along the wind (MIL-F-8785C: some
 //! 100 m at heights of 20 m), and with e to the time over `gust_time_constant_s`. The same place and time have the same gust,
-//! whoever asks and in whichever strides; the eddies stand and fade, they are not carried along.
+//! whichever aircraft asks and in whichever strides; the eddies stand and fade, they are not carried along.
 
 use wingbeat_geo::{DVec2, DVec3};
 

@@ -200,7 +200,7 @@ impl Clearance<'_> {
                 None => (track.position, track.velocity_m_s),
             };
             let Some(position) = position else { return false };
-            // One that flies home by itself and is near descends there next, whoever is below.
+            // One that flies home by itself and is near descends there next, whatever aircraft is below.
             if let (Some((from, Ending::Returning)), Some(home)) = (track.departure, track.home)
                 && self.nears_home(from, home)
             {
