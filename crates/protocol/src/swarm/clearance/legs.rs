@@ -225,11 +225,16 @@ impl Clearance<'_> {
             }
             // Had it begun to stop right after its last message, it would stand there.
             let its_speed_m_s = if is_fresh { velocity_m_s.dot(along).max(0.0) } else { 0.0 };
-            let holds = track.holding_at.is_some_and(|at| now.since(at) < REPORTED_HOLDING);
-            // One that holds, or that a guardian stops, may stand as soon as that.
-            let is_silent = now.since(track.sampled_at) > SILENT;
-            let its_braking_m_s2 = if holds || is_silent { HARD_BRAKING_M_S2 } else { BRAKING_M_S2 };
-            let its_stop_m = its_speed_m_s * its_speed_m_s / (2.0 * its_braking_m_s2);
+            let stops_in_m = |braking_m_s2: f64| its_speed_m_s * its_speed_m_s / (2.0 * braking_m_s2);
+            let its_stop_m = if track.holding_at.is_some_and(|at| now.since(at) < REPORTED_HOLDING) {
+                stops_in_m(HARD_BRAKING_M_S2)
+            } else if now.since(track.sampled_at) > SILENT {
+                // Its guardian may have stopped it, hard, but not before it noticed; at 10 m/s that is as far.
+                let unnoticed_m = its_speed_m_s * SILENT.as_secs_f64();
+                stops_in_m(BRAKING_M_S2).min(unnoticed_m + stops_in_m(HARD_BRAKING_M_S2))
+            } else {
+                stops_in_m(BRAKING_M_S2)
+            };
             let clear_m = if is_fresh { clear_m } else { clear_m + drift_m };
             // In any case this aircraft stands at the target at last.
             let reach_m = (stop_m - its_stop_m).clamp(0.0, path_length_m);
@@ -384,6 +389,27 @@ mod tests {
             let now = Instant::from_secs(2);
             let found = airspace.clearance().closes_up(now, at(0.0, 200.0, 20.0), false, Approach::Waypoint);
             assert_eq!(found, stops, "({east_m}, {north_m}) at {speed_m_s} m/s, {departure:?}");
+        }
+    }
+
+    #[test]
+    fn muscop_17_one_that_fell_silent_may_have_been_stopped_by_its_guardian() {
+        // Both fly at 15 m/s, 20 m apart. Slowing down together they stay so; stopped by its guardian 1 s after its last
+        // message the other stands after 37.5 m, where this aircraft, which needs 52.5 m, comes to within 5 m.
+        for (silent_ms, stops) in [(0, false), (900, false), (1100, true), (1900, true)] {
+            let mut airspace = Airspace::of(1);
+            let geometry = airspace.assignment.geometry().clone();
+            let ahead = airspace.slot(2);
+            let report = |airspace: &mut Airspace, now, north_m| {
+                airspace.traffic.report(now, ahead, at(0.0, north_m, 20.0), &geometry);
+            };
+            report(&mut airspace, Instant::from_secs(1), 110.0);
+            report(&mut airspace, Instant::from_secs(2), 125.0);
+            let now = Instant::from_secs(2) + Duration::from_millis(silent_ms);
+            // By now at 105 m.
+            airspace.report_own_flying(at(0.0, 97.5, 20.0), true, DVec3::Y * 15.0);
+            let found = airspace.clearance().closes_up(now, at(0.0, 300.0, 20.0), false, Approach::Waypoint);
+            assert_eq!(found, stops, "silent for {silent_ms} ms");
         }
     }
 }
