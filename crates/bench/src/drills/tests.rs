@@ -170,7 +170,7 @@ fn a_gap_on_the_serial_line_costs_no_flight() {
 
 /// Drills of larger swarms that were unsafe or stuck once: an aircraft that returned 3 m below its layer checked nothing
 /// (3.14 m); one took off before another that its predecessor had passed over (2.05 m); one landed on another that had
-/// landed where it was (3.33 m), or on a wreck (0.78, 3.86 m); one that held and one above it waited for each other; one
+/// landed where it was (3.33 m), or on a wreck (0.78, 3.86 m), or descended on one that began to land later (4.99 m); one that held and one above it waited for each other; one
 /// flew to its slot through another that had stopped on that way (4.80, 4.66 m), landed at its landing position, where
 /// another had landed meanwhile (2.89 m), or on the home of one that returned (1.73 m).
 #[test]
@@ -188,8 +188,10 @@ fn larger_swarms_cost_no_distance_either() {
         (Kind::AbortOne, 5007, 12),
         (Kind::AbortAll, 5036, 9),
     ];
-    for (kind, seed, aircraft) in drills {
-        let outcome = drill(kind, seed, Conditions { aircraft, ..Conditions::default() }).unwrap();
+    let older = |(kind, seed, aircraft)| (kind, seed, Conditions { aircraft, ..Conditions::default() });
+    let newer = Conditions { aircraft: 16, profile: Profile::Copter462, ..Conditions::default() };
+    for (kind, seed, conditions) in drills.map(older).into_iter().chain([(Kind::Consoles, 62001, newer)]) {
+        let outcome = drill(kind, seed, conditions).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
 }
