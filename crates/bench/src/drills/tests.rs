@@ -255,6 +255,13 @@ fn the_operator_starts_those_that_are_ready_and_lands_those_whose_leader_stays_o
     }
 }
 
+/// A drill in which an aircraft at the last waypoint, while it could not leave to land, wanted waking without end.
+#[test]
+fn one_that_waits_to_land_does_not_wake_for_ever() {
+    let outcome = drill(Kind::Consoles, 430086, calm(1)).unwrap();
+    assert!(outcome.is_good(), "{}", story(&outcome));
+}
+
 /// Drills in which a rule was wrong: a piloted leader gets no order for what it accepts on the ground (50014); a switch that
 /// was turned before *Setup* takes nothing (50010); one that is turned to the mode of our own order shows nowhere (60236).
 #[test]

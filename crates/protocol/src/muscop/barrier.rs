@@ -12,7 +12,7 @@ use super::State;
 use crate::swarm::clearance::{Approach, PathStatus};
 use crate::swarm::slot_set::SlotSet;
 use crate::swarm::timer::{Timer, TimerSet};
-use crate::swarm::{self, Abort, Host, MemberChange, Reason, Transition, Trigger, Urgency};
+use crate::swarm::{self, Abort, Host, Manner, MemberChange, Reason, Transition, Trigger, Urgency};
 use crate::{Actions, Command, Input, StateId, Text, text};
 
 /// States of the flight (thesis figure 6.1).
@@ -460,10 +460,12 @@ impl Host for Barrier {
         match swarm.state() {
             State::Flying(BarrierState::WaypointReached { waypoint }) => {
                 let lands = waypoint == last_waypoint(swarm) && swarm.landing().leader_site().is_some();
+                // While it stands aside, or waits for its turn, the end of that wait changes nothing.
+                let may_leave = !swarm.is_aside() && swarm.config().landing == Manner::Simultaneous;
                 // Only what ends the wait in this role: a time that passes and changes nothing wakes for ever.
                 TimerSet::of(Timer::Yield)
                     .with(Timer::Blocked, swarm.is_leader())
-                    .with(Timer::LandingPath, lands && !swarm.is_leader())
+                    .with(Timer::LandingPath, lands && may_leave && !swarm.is_leader())
             }
             State::Flying(BarrierState::MovingToWaypoint { .. }) => {
                 TimerSet::of(Timer::Leg).with(Timer::Yield, true)
