@@ -185,6 +185,8 @@ pub struct Agent {
     has_reported: bool,
     /// Whether reports of reached waypoints may have been lost in a gap on the line.
     missed_reports: bool,
+    /// The mission item that its navigation flew to by the last report of this stay in AUTO.
+    current_item: Option<u16>,
     /// Since when it stands at the end of its route, where such a report is missed.
     stands_since: Option<Instant>,
     /// Since when frames have been received without a gap.
@@ -243,6 +245,7 @@ impl Agent {
             link_was_up: false,
             has_reported: false,
             missed_reports: false,
+            current_item: None,
             stands_since: None,
             link_up_at: now,
             is_leased: false,
@@ -583,6 +586,7 @@ impl Agent {
                     self.protocol_input(now, wingbeat_protocol::Input::Reached(waypoint), out);
                 }
             }
+            TelemetryEvent::CurrentItem(item) => self.on_current_item(now, item, out),
             TelemetryEvent::Heartbeat(change) => self.judge_heartbeat(now, change, out),
             TelemetryEvent::Identified(vehicle) => {
                 self.forget_autopilot(now);
@@ -625,6 +629,19 @@ impl Agent {
             self.parameters.on_message(&frame.message);
             self.executor.on_message(now, &frame.message, self.protocol.route());
             self.loan.on_message(now, &frame.message);
+        }
+    }
+
+    /// The report of a reached waypoint comes once, and may be lost. In AUTO the waypoints before the current item were
+    /// reached: by two reports in a row, because the first in AUTO may still be of the mission before.
+    fn on_current_item(&mut self, now: Instant, item: u16, out: &mut Outputs) {
+        let is_on_route =
+            self.telemetry.armed && self.telemetry.mode() == Some(Mode::Auto) && self.may_order();
+        let before = core::mem::replace(&mut self.current_item, is_on_route.then_some(item));
+        let (Some(before), true) = (before, is_on_route) else { return };
+        let Some(reached) = item.min(before).checked_sub(mission::FIRST_WAYPOINT + 1) else { return };
+        if self.protocol.view().reached < Some(reached) {
+            self.protocol_input(now, wingbeat_protocol::Input::Reached(reached), out);
         }
     }
 

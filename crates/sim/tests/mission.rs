@@ -84,6 +84,29 @@ fn a_mission_is_flown_and_ends_on_the_ground() {
     assert!(figures.completed && (145.0..175.0).contains(&figures.distance_m), "{figures:?}");
 }
 
+/// The report of a reached waypoint comes once. That of the item which the flight controller flies to is repeated.
+#[test]
+fn a_waypoint_that_was_reached_while_the_line_was_cut_is_known_when_it_is_whole_again() {
+    let reaches = |world: &mut World, waypoint| {
+        fly_until(world, |w| w.status(0).reached >= Some(waypoint));
+        world.now()
+    };
+    let mut whole = world(1);
+    let (second_at, last_at) = (reaches(&mut whole, 1), reaches(&mut whole, 2));
+    let mut cut = world(1);
+    fly_until(&mut cut, |w| w.now() + Duration::from_secs(2) >= second_at);
+    let until = second_at + Duration::from_secs(3);
+    let fault = Fault::SerialLine { vehicle: 0, lost: Direction::Received, flaps: Duration::ZERO, until };
+    cut.inflict(cut.now(), fault);
+    cut.run_until(until);
+    assert_eq!(cut.status(0).reached, Some(0));
+    cut.run_until(until + Duration::from_secs(2));
+    assert_eq!(cut.status(0).reached, Some(1));
+    assert!(cut.now() < last_at, "it flies to the last one");
+    fly_until(&mut cut, is_down);
+    assert_eq!((cut.status(0).state, cut.status(0).reached), (StateId::Finished, Some(2)));
+}
+
 /// 20 lanes of 30 waypoints each, 12 m apart, there and back: 7.2 km.
 #[test]
 fn a_route_of_600_waypoints_is_loaded_and_flown_to_its_end() {

@@ -162,6 +162,8 @@ pub enum TelemetryEvent {
     OtherAutopilot(u8),
     /// The autopilot's own navigation reached this item of its mission.
     ItemReached(u16),
+    /// The autopilot's own navigation flies to this item of its mission, or has ended it there.
+    CurrentItem(u16),
     /// A message for the operator.
     StatusText {
         /// Warning or worse: ArduCopter reports its failsafes as warnings.
@@ -331,6 +333,7 @@ impl Telemetry {
                 TelemetryEvent::Other
             }
             MavMessage::MISSION_ITEM_REACHED(m) => TelemetryEvent::ItemReached(m.seq),
+            MavMessage::MISSION_CURRENT(m) => TelemetryEvent::CurrentItem(m.seq),
             MavMessage::STATUSTEXT(m) => {
                 let mut line = heapless::String::new();
                 // A field of 50 bytes fits 50 bytes.

@@ -8,8 +8,8 @@ use wingbeat_geo::Duration;
 
 use super::Measurements;
 use crate::dialect::{
-    EKF_STATUS_REPORT_DATA, GLOBAL_POSITION_INT_DATA, MavDataStream, NAV_CONTROLLER_OUTPUT_DATA,
-    POSITION_TARGET_GLOBAL_INT_DATA,
+    EKF_STATUS_REPORT_DATA, GLOBAL_POSITION_INT_DATA, MISSION_CURRENT_DATA, MavDataStream,
+    NAV_CONTROLLER_OUTPUT_DATA, POSITION_TARGET_GLOBAL_INT_DATA,
 };
 
 pub(super) const EXTENDED_STATUS: MavDataStream = MavDataStream::MAV_DATA_STREAM_EXTENDED_STATUS;
@@ -53,6 +53,8 @@ pub fn requests(position_interval: Duration) -> heapless::Vec<StreamRequest, REQ
             is_optional: true,
             ..request(POSITION_TARGET_GLOBAL_INT_DATA::ID, EXTENDED_STATUS, half_second, 5)
         },
+        // MISSION_ITEM_REACHED is sent once, and may be lost.
+        request(MISSION_CURRENT_DATA::ID, EXTENDED_STATUS, half_second, 8),
     ];
     let mut requests: heapless::Vec<StreamRequest, REQUESTS_MAX> =
         of_navigation.into_iter().chain(Measurements::requests().copied()).collect();

@@ -171,12 +171,13 @@ impl Operator {
     fn start(&mut self, sky: &mut Sky, swarm: usize) {
         let size = sky.size();
         let members: Vec<usize> = (swarm * size..(swarm + 1) * size).filter(|&i| sky.lives(i)).collect();
+        let ready: Vec<usize> =
+            members.iter().copied().filter(|&i| sky.world.phase(i) == Phase::Ready).collect();
         let is_settled = |&i: &usize| {
             matches!(sky.world.phase(i), Phase::Ready | Phase::Finished | Phase::Aborted)
                 || sky.has_forgotten(i)
+                || sky.is_left_behind(i, &ready)
         };
-        let ready: Vec<usize> =
-            members.iter().copied().filter(|&i| sky.world.phase(i) == Phase::Ready).collect();
         if ready.is_empty() || !members.iter().all(is_settled) {
             return;
         }

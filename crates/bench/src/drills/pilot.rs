@@ -20,11 +20,13 @@ pub(super) struct Pilot {
     trouble_at: Option<Instant>,
     stopped: bool,
     lands_at: Option<Instant>,
+    /// Whether the followers were landed, because the leader is down and does not know that it flew.
+    called_down: bool,
 }
 
 impl Pilot {
     pub(super) fn new(reaction: Reaction) -> Self {
-        Self { reaction, trouble_at: None, stopped: false, lands_at: None }
+        Self { reaction, trouble_at: None, stopped: false, lands_at: None, called_down: false }
     }
 
     pub(super) fn fly(&mut self, sky: &mut Sky, operator: &mut Operator) {
@@ -34,6 +36,10 @@ impl Pilot {
             if let Some((right_m, ahead_m)) = clear_of_others(sky) {
                 sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing_aside(right_m, ahead_m)));
             }
+        }
+        if self.stopped && !self.called_down && is_down_unnoticed(sky) {
+            self.called_down = true;
+            call_down(sky, operator);
         }
         if !operator.has_started(0) || self.stopped {
             return;
@@ -51,9 +57,8 @@ impl Pilot {
         if sky.world.truth(FIRST).landed {
             // The leader stays on the ground, and the followers that wait for it get a command.
             sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(Duration::ZERO)));
-            for i in (0..sky.size()).filter(|&i| i != FIRST) {
-                operator.press(&mut sky.world, i, Command::Land);
-            }
+            self.called_down = true;
+            call_down(sky, operator);
             return;
         }
         let (now, hover) = (sky.world.now(), self.reaction.hover);
@@ -61,6 +66,20 @@ impl Pilot {
         self.lands_at = Some(now + hover);
         sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(hover)));
         sky.note(&format!("the pilot stops, and lands {:.0} s later", hover.as_secs_f64()));
+    }
+}
+
+/// Whether the leader is on the ground again and still waits for its pilot, because its companion received nothing of the
+/// flight: a leader that stays on the ground keeps the followers in the air (`docs/protocols/follow-me.md`).
+fn is_down_unnoticed(sky: &Sky) -> bool {
+    let truth = sky.world.truth(FIRST);
+    truth.landed && !truth.armed && sky.world.agent_of(FIRST).view().state == StateId::Ready
+}
+
+/// The followers, which wait for the leader, get a command.
+fn call_down(sky: &mut Sky, operator: &mut Operator) {
+    for i in (0..sky.size()).filter(|&i| i != FIRST) {
+        operator.press(&mut sky.world, i, Command::Land);
     }
 }
 

@@ -200,6 +200,17 @@ impl Sky {
         is_back && self.world.phase(i) == Phase::Start && (0..self.count()).any(flies)
     }
 
+    /// Whether its daemon was restarted on the ground and all others of its swarm have lost it: they took off without it, and
+    /// it waits for a plan that is flown already.
+    pub(super) fn is_left_behind(&self, i: usize, others: &[usize]) -> bool {
+        let id = self.script.scenario.id(i);
+        let has_lost_it = |&j: &usize| {
+            self.world.agent_of(j).absentees().iter().any(|absent| absent.id == id && absent.is_lost)
+        };
+        let is_back = self.struck[i].restarts && self.world.now() >= self.struck[i].until;
+        is_back && !self.world.truth(i).armed && others.iter().all(has_lost_it)
+    }
+
     /// Adds a line to the story.
     pub(super) fn note(&mut self, line: &str) {
         self.story.push(format!("{:8.3} s {line}", self.world.now().as_secs_f64()));

@@ -170,7 +170,7 @@ fn a_gap_on_the_serial_line_costs_no_flight() {
 
 /// Drills of larger swarms that were unsafe or stuck once: an aircraft that returned 3 m below its layer checked nothing
 /// (3.14 m); one took off before another that its predecessor had passed over (2.05 m); one landed on another that had
-/// landed where it was (3.33 m), or on a wreck (0.78, 3.86 m); one that held and one above it waited for each other; one
+/// landed where it was (3.33 m), or on a wreck (0.78, 3.86 m), or descended on one that began to land later (4.99 m); one that held and one above it waited for each other; one
 /// flew to its slot through another that had stopped on that way (4.80, 4.66 m), landed at its landing position, where
 /// another had landed meanwhile (2.89 m), or on the home of one that returned (1.73 m).
 #[test]
@@ -188,25 +188,39 @@ fn larger_swarms_cost_no_distance_either() {
         (Kind::AbortOne, 5007, 12),
         (Kind::AbortAll, 5036, 9),
     ];
-    for (kind, seed, aircraft) in drills {
-        let outcome = drill(kind, seed, Conditions { aircraft, ..Conditions::default() }).unwrap();
+    let older = |(kind, seed, aircraft)| (kind, seed, Conditions { aircraft, ..Conditions::default() });
+    let newer = Conditions { aircraft: 16, profile: Profile::Copter462, ..Conditions::default() };
+    for (kind, seed, conditions) in drills.map(older).into_iter().chain([(Kind::Consoles, 62001, newer)]) {
+        let outcome = drill(kind, seed, conditions).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
 }
 
 /// Drills that were unsafe once: one whose radio had died continued alone, into the leg of the others (4.87 m); one left a
 /// waypoint before another that it received (1025), because its leader had only just received that again; another that it
-/// had lost was received again 9 ms after it had left (3079), which is no fault.
+/// had lost was received again 9 ms after it had left (3079), which is no fault; one whose leader followed another by then
+/// (200014); or on a command that its leader had withdrawn meanwhile, of which it received nothing (61002, 62005, 64007).
 #[test]
 fn a_lost_member_that_continues_or_is_received_again_costs_nothing() {
-    for (kind, seed) in [(Kind::Combined, 3143), (Kind::Partition, 1025), (Kind::Combined, 3079)] {
-        let outcome = drill(kind, seed, calm(1)).unwrap();
+    let of = |aircraft, gps_noise_m, profile| Conditions { aircraft, gps_noise_m, profile, ..calm(1) };
+    let newer = Profile::Copter462;
+    for (kind, seed, conditions) in [
+        (Kind::Combined, 3143, calm(1)),
+        (Kind::Partition, 1025, calm(1)),
+        (Kind::Combined, 3079, calm(1)),
+        (Kind::Combined, 200014, calm(1)),
+        (Kind::Bursts, 61002, of(16, 0.3, Profile::Copter357)),
+        (Kind::Combined, 62005, of(12, 0.3, newer)),
+        (Kind::Combined, 64007, of(5, 0.5, newer)),
+    ] {
+        let outcome = drill(kind, seed, conditions).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
 }
 
 /// Drills that were unsafe once: an aircraft under MBCAP whose line was cut flew its mission through the others, which had
-/// forgotten it (50011, 60036); one landed at the end of its mission next to another that stood there (30137, 4.94 m); an RTL
+/// forgotten it (50011, 60036), or waited too long to reckon with it (90077); one whose line was cut as it reached a waypoint
+/// broadcast a path that it did not fly (200054, 200211, 200242), and began its mission anew at its end (90047); one landed at the end of its mission next to another that stood there (30137, 4.94 m); an RTL
 /// of one for a lost transmitter came down next to one that hovered (37, 5.00 m); one descended on another that had fallen below
 /// it (70161, 4.05 m); a follower flew to its slot past another that held (61006, 61012).
 #[test]
@@ -215,6 +229,11 @@ fn what_is_silent_comes_down_or_stands_in_the_way_is_kept_clear_of() {
         (Kind::MbcapFaults, 50011, 5),
         (Kind::MbcapFaults, 60036, 5),
         (Kind::MbcapFaults, 30137, 5),
+        (Kind::MbcapFaults, 90077, 5),
+        (Kind::MbcapFaults, 200054, 5),
+        (Kind::MbcapFaults, 200211, 5),
+        (Kind::MbcapFaults, 200242, 5),
+        (Kind::MbcapFaults, 90047, 5),
         (Kind::Failsafe, 37, 5),
         (Kind::Failsafe, 70161, 5),
         (Kind::FollowAbortOne, 61006, 12),
@@ -223,6 +242,24 @@ fn what_is_silent_comes_down_or_stands_in_the_way_is_kept_clear_of() {
         let outcome = drill(kind, seed, Conditions { aircraft, ..Conditions::default() }).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
     }
+}
+
+/// Drills in which the operator did less than the rules of the field demand: he waits for no member that was restarted on the
+/// ground and that the others took off without (110004), and lands the followers of a leader that is down again and does not
+/// know that it flew (200066).
+#[test]
+fn the_operator_starts_those_that_are_ready_and_lands_those_whose_leader_stays_on_the_ground() {
+    for (kind, seed) in [(Kind::FollowDaemonRestarts, 110004), (Kind::FollowSerial, 200066)] {
+        let outcome = drill(kind, seed, calm(seed)).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
+/// A drill in which an aircraft at the last waypoint, while it could not leave to land, wanted waking without end.
+#[test]
+fn one_that_waits_to_land_does_not_wake_for_ever() {
+    let outcome = drill(Kind::Consoles, 430086, calm(1)).unwrap();
+    assert!(outcome.is_good(), "{}", story(&outcome));
 }
 
 /// Drills in which a rule was wrong: a piloted leader gets no order for what it accepts on the ground (50014); a switch that

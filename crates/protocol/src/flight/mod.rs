@@ -32,6 +32,11 @@ use crate::{
 
 /// Nearer than this to the last waypoint the route is flown (reference), metres.
 pub const AT_THE_END_M: f64 = 2.0;
+/// The flight controller counts a waypoint as reached a braking distance before it: 50 m at 10 m/s (ArduCopter's
+/// `WPNAV_ACCEL` by default, the least of both profiles).
+const LEAST_BRAKING_M_S2: f64 = 1.0;
+/// And so much farther: the error of the position, and what was flown since the last report, metres.
+const REACHED_EARLY_M: f64 = 5.0;
 /// An aircraft that has stood on its last leg for so long goes no farther: the report that the last waypoint was
 /// reached comes once, over a line that may lose it.
 const SETTLED: Duration = Duration::from_secs(10);
@@ -342,6 +347,17 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             | State::Finished
             | State::Aborted(_) => (Instant::NEVER, "nothing"),
         }
+    }
+
+    /// Whether the aircraft is so near to its last waypoint, on the way there at that speed, that the flight controller may
+    /// have counted it as reached.
+    pub(crate) fn is_at_the_end(&self, speed_m_s: f64) -> bool {
+        let (Some(telemetry), Some(last)) = (self.telemetry, self.route.last()) else { return false };
+        let last =
+            Position { latitude_e7: last.latitude_e7, longitude_e7: last.longitude_e7, altitude_mm: 0 };
+        let off_m = Frame::new(last).to_local(telemetry.position).truncate().length();
+        let early_m = speed_m_s * speed_m_s / (2.0 * LEAST_BRAKING_M_S2) + REACHED_EARLY_M;
+        self.next_waypoint() + 1 >= self.route.len() && off_m < early_m
     }
 
     /// Whether the route has been flown, by an aircraft that has been on its way since then and stands below

@@ -6,6 +6,7 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
 use super::Mbcap;
+use super::silent::SILENT_AFTER;
 use crate::{ConfigError, Configuration, Fence};
 
 /// Peers refuse more than 20 beacons a second ([`super::neighbours`]); this leaves half of that.
@@ -320,6 +321,18 @@ impl Config {
                     Horizon::BySpeed { gps_error_m, .. } => gps_error_m,
                 };
                 2.0 * gps_error_m + curve_m + aside_m
+            }
+        }
+    }
+
+    /// Without a beacon for so long the last prediction of another reaches no farther than this aircraft needs to stop: the
+    /// loss that equation 5.4 allows for. From then on it may be anywhere on its course.
+    pub(super) fn prediction_lasts(&self) -> Duration {
+        match self.prediction.horizon {
+            // Of the original's 25 s a reaction is left when it is silent.
+            Horizon::Fixed { .. } => SILENT_AFTER,
+            Horizon::BySpeed { loss_s, .. } => {
+                Duration::from_millis((loss_s * 1e3) as u64).clamp(self.beacon_period, SILENT_AFTER)
             }
         }
     }

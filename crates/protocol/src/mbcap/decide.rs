@@ -8,7 +8,7 @@ use wingbeat_wire::{Avoidance, Point, VehicleId};
 use super::config::{AsideTests, BrakeFit, Risk};
 use super::neighbours::Neighbour;
 use super::predict::{LOCATIONS_MAX, brake_distance_m};
-use super::silent::{self, Obstacle};
+use super::silent::{self, Obstacle, SILENT_AFTER};
 use super::state::{AfterResume, Avoiding, Conflict, Waiting};
 use super::{Mbcap, Motion, aside, risk};
 use crate::flight::{State, Transition};
@@ -295,12 +295,12 @@ impl Mbcap {
     }
 
     fn is_silent(&self, now: Instant, peer: VehicleId) -> bool {
-        self.neighbours.get(peer).is_some_and(|peer| peer.is_silent(now))
+        self.neighbours.get(peer).is_some_and(|peer| peer.is_silent(now, SILENT_AFTER))
     }
 
     /// Where silent aircraft may be, by their ids.
     fn obstacles(&self, now: Instant) -> impl Iterator<Item = (VehicleId, Obstacle)> {
-        self.neighbours.obstacles(now, self.frame())
+        self.neighbours.obstacles(now, self.config.prediction_lasts(), self.frame())
     }
 
     /// A silent aircraft that may be on our path by the time that we are: we stop before its path, and do not stop on it.
@@ -319,7 +319,11 @@ impl Mbcap {
             let (i, at) = path.iter().enumerate().find(may_be_near)?;
             let conflict = Conflict { peer, risk: Some(*at) };
             let room_m = in_s(i) * self.config.planned_speed_m_s + distance_m - safe_m;
-            if i > 0 && room_m >= brake_m {
+            // Behind its path too it stops in its way.
+            let braking = libm::ceil(brake_m / (self.config.planned_speed_m_s * hop_s)) as usize;
+            let stops_clear =
+                path.iter().take(braking + 1).all(|p| !obstacle.may_come_near(*p, safe_m, height_m));
+            if i > 0 && room_m >= brake_m && stops_clear {
                 return Some(conflict);
             }
             // Too near to stop clear of its path, or on it: what counts is when it comes, if it flies on.
@@ -473,12 +477,19 @@ impl Mbcap {
                 || f64::from(n.beacon.speed_cm_s) * 1e-2 < SETTLES_M_S
                 || !n.is_recent(now, self.config.beacon_validity)
         };
-        let sites = || self.neighbours.by_priority().filter(stays).map(|n| n.at.truncate());
-        let room_m = |at: DVec2| sites().map(|site| site.distance(at)).fold(f64::INFINITY, f64::min);
+        let nearest = |at: DVec2| {
+            let sites = self.neighbours.by_priority().filter(stays).map(|n| n.at.truncate());
+            // One that fell silent in flight may have come down anywhere on its course.
+            let silent = self.neighbours.obstacles(now, SILENT_AFTER, self.frame());
+            sites
+                .chain(silent.filter_map(|(_, obstacle)| obstacle.nearest_on_path(at)))
+                .min_by(|a, b| a.distance(at).total_cmp(&b.distance(at)))
+        };
+        let room_m = |at: DVec2| nearest(at).map_or(f64::INFINITY, |site| site.distance(at));
         if room_m(here) >= LANDING_CLEAR_M {
             return None;
         }
-        let nearest = sites().min_by(|a, b| a.distance(here).total_cmp(&b.distance(here)))?;
+        let nearest = nearest(here)?;
         // Straight away from the nearest one, and else as little round it as it takes.
         let away = (here - nearest).normalize_or(DVec2::Y);
         let steps = [1.0, 1.5, 2.0, 3.0, 4.0].into_iter();
@@ -512,8 +523,16 @@ impl Mbcap {
         let beyond =
             !self.config.overtake_beyond || here.truncate().distance(there) > self.config.risk.distance_m;
         // Over its last waypoint it goes no farther: an aircraft that waits for it would wait for ever.
-        let passed = behind && beyond || self.is_over(now, since);
-        (now.since(since) > self.config.overtaking && passed).then(|| self.solved(now, Outcome::Solved))
+        let is_over = self.is_over(now, since);
+        if now.since(since) <= self.config.overtaking || !(behind && beyond || is_over) {
+            return None;
+        }
+        // Of one that missed the report of its last waypoint that shows only after a while in one state; in Normal the next
+        // conflict comes sooner.
+        if is_over && !self.is_last_reached() {
+            return Some(Step { transition: self.land_clear(now), outcome: Some(Outcome::Solved) });
+        }
+        Some(self.solved(now, Outcome::Solved))
     }
 
     /// Out of the peer's way.
@@ -545,9 +564,11 @@ impl Mbcap {
             | Avoiding::Resuming { .. }
             | Avoiding::EmergencyLand { .. } => return None,
         };
-        // The last waypoint counts as reached a stopping distance before it. Then the flight controller has ended
-        // its mission, and AUTO would restart it at the first waypoint.
-        let order = match self.flight.route().last().filter(|_| self.is_last_reached()) {
+        // The last waypoint counts as reached a stopping distance before it, and that report may have been lost. Then the
+        // flight controller has ended its mission, and AUTO would restart it at the first waypoint.
+        let may_have_ended =
+            self.is_last_reached() || self.flight.is_at_the_end(self.config.planned_speed_m_s);
+        let order = match self.flight.route().last().filter(|_| may_have_ended) {
             Some(&last) => Order::FlyTo(last),
             None => Order::Resume,
         };

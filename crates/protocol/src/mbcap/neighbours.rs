@@ -52,10 +52,10 @@ impl Neighbour {
         now.since(self.received_at) <= validity
     }
 
-    /// Whether it is silent, and may still be in the air.
-    pub(super) fn is_silent(&self, now: Instant) -> bool {
+    /// Whether it was not received for so long, and may still be in the air.
+    pub(super) fn is_silent(&self, now: Instant, after: Duration) -> bool {
         let silent = now.since(self.received_at);
-        silent > SILENT_AFTER && silent < FORGOTTEN_AFTER && self.off_m < RECEIVED_WITHIN_M
+        silent > after && silent < FORGOTTEN_AFTER && self.off_m < RECEIVED_WITHIN_M
     }
 
     /// Where it may be now that it is silent, by its last course; nothing where it landed, or was about to.
@@ -262,13 +262,14 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Where silent aircraft may be, by their ids.
+    /// Where aircraft may be that were not received for so long, by their ids.
     pub(super) fn obstacles<'a>(
         &'a self,
         now: Instant,
+        after: Duration,
         frame: Option<&'a Frame>,
     ) -> impl Iterator<Item = (VehicleId, Obstacle)> + 'a {
-        self.by_priority().filter(move |n| n.is_silent(now)).filter_map(move |n| {
+        self.by_priority().filter(move |n| n.is_silent(now, after)).filter_map(move |n| {
             let known = self.courses.iter().find(|known| known.id == n.id);
             Some((n.id, n.obstacle(now, frame?, known.map(|known| &known.course))?))
         })

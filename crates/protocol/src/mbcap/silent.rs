@@ -5,7 +5,8 @@ use heapless::Vec;
 use wingbeat_geo::{DVec2, DVec3, Duration};
 use wingbeat_wire::COURSE_MAX;
 
-/// Without a beacon for so long an aircraft is silent: 25 in a row are lost. Until then its last prediction counts.
+/// Without a beacon for so long an aircraft is no longer waited for: 25 in a row are lost. One that flies reckons with it
+/// earlier ([`super::config::Config::prediction_lasts`]): to stop too early costs time only, to continue too early does not.
 pub(super) const SILENT_AFTER: Duration = Duration::from_secs(5);
 /// A silent aircraft is no obstacle any more: its battery is empty, or a pilot has landed it.
 pub(super) const FORGOTTEN_AFTER: Duration = Duration::from_secs(1_200);
@@ -94,6 +95,13 @@ impl Obstacle {
             }
         }
         least_m
+    }
+
+    /// The position on its path, over ground, that is nearest to another: it may have landed anywhere on it.
+    pub(super) fn nearest_on_path(&self, at: DVec2) -> Option<DVec2> {
+        let only = self.path.first().map(|p| p.truncate());
+        let on_legs = self.path.windows(2).map(|leg| nearest(at, leg[0], leg[1]).truncate());
+        on_legs.chain(only).min_by(|a, b| a.distance(at).total_cmp(&b.distance(at)))
     }
 
     /// Whether an aircraft on its path so many seconds from now may be nearer to a position than that.

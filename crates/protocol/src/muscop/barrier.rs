@@ -12,7 +12,7 @@ use super::State;
 use crate::swarm::clearance::{Approach, PathStatus};
 use crate::swarm::slot_set::SlotSet;
 use crate::swarm::timer::{Timer, TimerSet};
-use crate::swarm::{self, Abort, Host, MemberChange, Reason, Transition, Trigger, Urgency};
+use crate::swarm::{self, Abort, Host, Manner, MemberChange, Reason, Transition, Trigger, Urgency};
 use crate::{Actions, Command, Input, StateId, Text, text};
 
 /// States of the flight (thesis figure 6.1).
@@ -39,6 +39,8 @@ type Swarm = swarm::Swarm<BarrierState>;
 pub(super) struct Barrier {
     /// The waypoint to which the leader commanded this aircraft last.
     commanded: Option<u16>,
+    /// When the leader itself commanded it there last.
+    commanded_at: Option<Instant>,
     /// Members that reported, since this aircraft is at its waypoint, that they are there and follow it.
     arrived: SlotSet,
 }
@@ -129,8 +131,9 @@ impl Report {
 impl Barrier {
     /// Takes a command of our leader, and withdraws it where a member turns out to be behind. A command from the leader
     /// itself counts as it was sent last: the leader withdraws it when a member that was lost is received again. A relayed
-    /// command is older than that, so it counts only where no member is known to be behind.
-    fn take_command(&mut self, swarm: &Swarm, slot: usize, report: &Report) {
+    /// command is older than that, so it counts only where no member is known to be behind. So does what the leader was
+    /// commanded itself, or commanded before, while it follows another: it withdraws nothing.
+    fn take_command(&mut self, swarm: &Swarm, now: Instant, slot: usize, report: &Report) {
         let State::Flying(flight) = swarm.state() else { return };
         let (BarrierState::WaypointReached { waypoint: here }
         | BarrierState::MovingToWaypoint { waypoint: here, .. }) = flight;
@@ -142,8 +145,9 @@ impl Barrier {
         if is_behind && !swarm.members().absent().contains(slot) {
             self.commanded = self.commanded.min(Some(here));
         } else if report.follows == leader {
-            if slot == leader {
+            if slot == leader && (report.is_command || report.commanded.is_none()) {
                 self.commanded = report.commanded.or(self.commanded);
+                self.commanded_at = report.commanded.map(|_| now).or(self.commanded_at);
             } else if report.commanded > self.commanded && members_behind(swarm, here).is_empty() {
                 self.commanded = report.commanded;
             }
@@ -191,11 +195,13 @@ impl Barrier {
         if !is_last {
             let is_released = self.commanded == Some(waypoint + 1);
             // Its leader may have lost one that this aircraft receives, and learns of it next. Of one that may have
-            // arrived since it was received last, only that report is missing.
+            // arrived since it was received last, only that report is missing: the leader's command counts for it, and only as
+            // it arrives, because the leader withdraws its command where it receives that one from behind.
             let still_flies = |slot| swarm.clearance().is_still_far(now, slot, usize::from(waypoint));
+            let behind = members_behind(swarm, waypoint);
             let waits = || {
-                !swarm.timers().is_due(Timer::Yield, now)
-                    && members_behind(swarm, waypoint).iter().any(still_flies)
+                let is_confirmed = behind.is_empty() || self.commanded_at == Some(now);
+                !swarm.timers().is_due(Timer::Yield, now) && (!is_confirmed || behind.iter().any(still_flies))
             };
             return if is_released && !waits() { self.next_leg(swarm, now, waypoint) } else { None };
         }
@@ -314,7 +320,7 @@ impl Host for Barrier {
         if report.is_command && slot != swarm.members().leader() {
             return Err(Refused::UnexpectedSender);
         }
-        self.take_command(swarm, slot, &report);
+        self.take_command(swarm, now, slot, &report);
         Ok(())
     }
 
@@ -454,10 +460,12 @@ impl Host for Barrier {
         match swarm.state() {
             State::Flying(BarrierState::WaypointReached { waypoint }) => {
                 let lands = waypoint == last_waypoint(swarm) && swarm.landing().leader_site().is_some();
+                // While it stands aside, or waits for its turn, the end of that wait changes nothing.
+                let may_leave = !swarm.is_aside() && swarm.config().landing == Manner::Simultaneous;
                 // Only what ends the wait in this role: a time that passes and changes nothing wakes for ever.
                 TimerSet::of(Timer::Yield)
                     .with(Timer::Blocked, swarm.is_leader())
-                    .with(Timer::LandingPath, lands && !swarm.is_leader())
+                    .with(Timer::LandingPath, lands && may_leave && !swarm.is_leader())
             }
             State::Flying(BarrierState::MovingToWaypoint { .. }) => {
                 TimerSet::of(Timer::Leg).with(Timer::Yield, true)

@@ -27,6 +27,9 @@ pub(crate) struct Landing {
     ends_here: bool,
     /// The battery of a member ends the flight of all.
     is_recalled: bool,
+    /// This aircraft lands where it is, whatever is below: the operator commanded *Land* again on its way aside, or it did not
+    /// come there in time.
+    is_insisted: bool,
 }
 
 impl Landing {
@@ -60,6 +63,14 @@ impl Landing {
     /// Whether the battery of a member ends the flight of all.
     pub(super) fn is_recalled(&self) -> bool {
         self.is_recalled
+    }
+
+    pub(super) fn is_insisted(&self) -> bool {
+        self.is_insisted
+    }
+
+    pub(super) fn insist(&mut self) {
+        self.is_insisted = true;
     }
 
     pub(super) fn recall(&mut self) {
@@ -223,7 +234,8 @@ impl Landing {
     pub(super) fn fingerprint(&self, state: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
         self.leader_site.map(super::table::fingerprint::coordinates).hash(state);
-        (self.landing, self.landed, self.is_in_place, self.ends_here, self.is_recalled).hash(state);
+        (self.landing, self.landed, self.is_in_place, self.ends_here, self.is_recalled, self.is_insisted)
+            .hash(state);
     }
 }
 

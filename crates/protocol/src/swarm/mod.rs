@@ -222,6 +222,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
     ) -> Option<Urgency> {
         let old = self.state;
         let Transition { to, reason } = self.land_clear(transition);
+        let flew_aside = matches!(old, State::Aborted(Abort::LandAside { .. }));
+        if flew_aside && to == State::Aborted(Abort::LAND) && !self.navigation.has_arrived() {
+            self.landing.insist();
+        }
         self.state = to;
         self.setup.begin_state();
         self.take_off.begin_state(now);

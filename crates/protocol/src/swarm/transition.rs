@@ -322,7 +322,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             MovingToLand if self.navigation.has_arrived() => Some(Transition::to(Landing)),
             MovingToLand if is_overdue() => Some(self.failure(now, Reason::TargetNotReached)),
             Landing if !self.ownship.is_armed() => Some(Transition::to(Finished)),
-            // Another fell, or its motors stopped, next to where this aircraft descends.
+            // Another fell, landed or lands next to where this aircraft descends.
             Landing if self.timers.is_due(Timer::Broadcast, now) && self.clearance().lands_on_another() => {
                 let site = self.clearance().site_aside()?;
                 Some(Transition::to(Aborted(Abort::LandAside { site })))
@@ -346,6 +346,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 let next = self.clearance().resume_return(now, since)?;
                 let reason = (next == Abort::LAND).then_some(Reason::ReturnBlocked);
                 Some(Transition { to: State::Aborted(next), reason })
+            }
+            Abort::LAND if is_due() && !self.landing.is_insisted() && self.clearance().lands_on_another() => {
+                let site = self.clearance().site_aside()?;
+                Some(aborted(Abort::LandAside { site }))
             }
             Abort::LandAside { .. } => {
                 let is_over = self.navigation.has_arrived() || self.timers.is_due(Timer::Leg, now);

@@ -56,6 +56,27 @@ fn mbcap_13_a_mission_ends_though_the_report_of_its_last_waypoint_was_lost() {
 }
 
 #[test]
+fn mbcap_13_where_its_mission_may_have_ended_it_continues_without_beginning_anew() {
+    for (x, order) in [(LAST.0 - 1.0, Order::FlyTo(last())), (LAST.0 - 50.0, Order::FlyTo(last()))]
+        .into_iter()
+        .chain([(LAST.0 - 60.0, Order::Resume)])
+    {
+        let mut driver = Driver::new(1, 2);
+        driver.normal();
+        // Ordered to hold there; that the last waypoint counted as reached was reported over a cut line.
+        driver.fly((x, 0.0), 3.0);
+        driver.wait(5);
+        driver.receive(beacon(Avoidance::Normal, None, &[(x, 10.0)]));
+        driver.check();
+        driver.done();
+        driver.fly((x, 0.0), 0.0);
+        driver.wait(8);
+        driver.lands();
+        assert_eq!(orders(&mut driver, Driver::check), [order], "{x}");
+    }
+}
+
+#[test]
 fn mbcap_13_an_aircraft_that_passes_and_has_arrived_does_not_keep_others_waiting() {
     let mut higher = Driver::new(2, 1);
     higher.overtaking();
@@ -72,6 +93,20 @@ fn mbcap_13_an_aircraft_that_passes_and_has_arrived_does_not_keep_others_waiting
     higher.check();
     assert_eq!(higher.sent.event, 1, "the other learns that it may continue");
     assert_eq!(orders(&mut higher, Driver::report), [Order::Land]);
+}
+
+/// Hovering there it would come into the next conflict before it was seen to be at the end.
+#[test]
+fn mbcap_13_one_that_passes_over_its_last_waypoint_lands_though_that_report_was_lost() {
+    let mut higher = Driver::new(2, 1);
+    higher.overtaking();
+    higher.fly((299.5, 0.0), 0.0);
+    let ordered = (0..12).find_map(|_| {
+        higher.mutual(Avoidance::GoOnPlease, &[(300.0, 12.0)]);
+        orders(&mut higher, |d| d.wait(1)).first().copied()
+    });
+    assert_eq!((ordered, higher.protocol.view().state), (Some(Order::Land), StateId::Landing));
+    assert_eq!(higher.sent.event, 1, "the other learns that it may continue");
 }
 
 /// The other stands in conflict with a third, for as many seconds; when something was asked for.
@@ -111,7 +146,7 @@ fn mbcap_16_an_aircraft_stops_before_the_path_of_a_silent_one_and_continues_when
     // Its prediction is of one location, and its mission leads across ours at x = -100.
     falls_silent(&mut driver, &[(-100.0, 300.0)]);
     driver.fly((-200.0, 0.0), 10.0);
-    assert_eq!(orders(&mut driver, |d| d.wait(5)), [], "a lost datagram is no silence");
+    assert_eq!(orders(&mut driver, |d| d.wait(2)), [], "a lost datagram is no silence");
     driver.fly((-160.0, 0.0), 10.0);
     assert_eq!(orders(&mut driver, |d| d.wait(2)), [Order::Hold]);
     driver.done();
@@ -119,6 +154,38 @@ fn mbcap_16_an_aircraft_stops_before_the_path_of_a_silent_one_and_continues_when
     // One that flies on is past after half a minute; one that stopped may hover there until its guardian has landed it.
     let resumed_s = (1..=200).find(|_| orders(&mut driver, |d| d.wait(1)) == [Order::Resume]);
     assert!((78..=90).contains(&resumed_s.expect("it continues")), "found {resumed_s:?} s");
+}
+
+/// Both would be where their paths cross 6 s after the last beacon: so far no prediction reaches.
+#[test]
+fn mbcap_16_it_stops_clear_of_a_path_though_the_other_fell_silent_seconds_before_they_cross() {
+    let (config, at_m_s) = (Config::mbcap_e(), 10.0);
+    let room_m = predict::brake_distance_m(config::BrakeFit::Later, at_m_s) + config.safe_distance_m();
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    driver.fly((-160.0, 0.0), at_m_s);
+    driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(-100.0, -60.0)]) });
+    driver.receive_course(&course(1, &[(-100.0, 300.0)]));
+    let stops_at = (1..=6).map(|second| -160.0 + at_m_s * f64::from(second)).find(|&x| {
+        let ordered = orders(&mut driver, Driver::check);
+        driver.fly((x, 0.0), at_m_s);
+        ordered == [Order::Hold]
+    });
+    let left_m = -100.0 - stops_at.expect("it stops");
+    assert!(left_m >= room_m, "{left_m} m before the path, expected {room_m}");
+}
+
+/// Nearly across the path of one that is not there for seconds it would stop on that path, or right behind it.
+#[test]
+fn mbcap_16_it_flies_on_across_a_path_on_which_it_would_stop() {
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(-100.0, -80.0)]) });
+    driver.receive_course(&course(1, &[(-100.0, 20.0)]));
+    for second in 1..8 {
+        driver.fly((-140.0 + 10.0 * f64::from(second), 0.0), 10.0);
+        assert_eq!(orders(&mut driver, Driver::check), [], "after {second} s");
+    }
 }
 
 #[test]
@@ -174,6 +241,27 @@ fn mbcap_17_it_lands_aside_where_another_has_landed_at_the_end_of_its_mission() 
     });
     assert!(aside.truncate().distance(DVec2::new(x + 3.0, y)) > 10.0, "{aside}");
     assert_eq!(orders(&mut driver, |d| d.fly((aside.x, aside.y), 0.0)), [Order::Land]);
+}
+
+/// It fell silent before the end of our mission, on a course that leads past it: it may lie there.
+#[test]
+fn mbcap_17_it_lands_aside_of_the_course_of_one_that_fell_silent() {
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    let (x, y) = LAST;
+    driver.fly((x - 200.0, y), 10.0);
+    driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(x - 4.0, y - 40.0)]) });
+    driver.receive_course(&course(1, &[(x - 4.0, y + 100.0)]));
+    driver.now = driver.now + Duration::from_secs(300);
+    driver.feed(Input::Reached(1));
+    let ended = orders(&mut driver, |d| d.fly((x - 1.0, y), 0.0));
+    let [Order::FlyTo(aside)] = ended[..] else { panic!("it flies aside, found {ended:?}") };
+    let aside = Frame::new(HOME).to_local(Position {
+        latitude_e7: aside.latitude_e7,
+        longitude_e7: aside.longitude_e7,
+        altitude_mm: 0,
+    });
+    assert!(aside.x - (x - 4.0) > 10.0, "{aside}");
 }
 
 #[test]

@@ -378,3 +378,34 @@ fn muscop_02_a_follower_waits_for_one_that_it_receives_though_its_leader_has_los
     rig.craft[slow].order = order;
     rig.until("it follows", 100, |r| r.craft[waits].muscop.reached() == Some(2));
 }
+
+#[test]
+fn muscop_02_a_follower_waits_for_one_that_it_receives_a_few_metres_short_of_the_waypoint() {
+    let mut rig = Rig::new(4, Layout::Linear, 4);
+    straight_on(&mut rig);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    let leader = rig.leader();
+    let mut others = (0..4).filter(|&i| i != leader);
+    let (slow, waits) = (others.next().unwrap(), others.next().unwrap());
+    rig.until("first leg", 60, |r| r.all_in(StateId::MovingToWaypoint));
+    rig.receives = Box::new(move |_, from, to| from != slow || to != leader);
+    let Some(Order::FlyTo(there)) = rig.craft[slow].order else { panic!("{:?}", rig.craft[slow].orders) };
+    let off_m = |r: &Rig| {
+        let (at, geometry) = (
+            r.craft[slow].muscop.swarm.ownship().point().unwrap(),
+            r.craft[slow].muscop.swarm.assignment().geometry(),
+        );
+        geometry.offset_m(at, there).length()
+    };
+    rig.until("near", 60, |r| off_m(r) < 4.5);
+    let order = rig.craft[slow].order.take();
+    rig.until("the leader leaves", 200, |r| {
+        let leader = &r.craft[leader].muscop;
+        leader.reached() == Some(1) && leader.state_id() == StateId::MovingToWaypoint
+    });
+    (0..100).for_each(|_| rig.step());
+    assert_eq!(rig.craft[waits].muscop.state_id(), StateId::WaypointReached, "{:?}", rig.details());
+    rig.craft[slow].order = order;
+    rig.until("it follows", 100, |r| r.craft[waits].muscop.reached() == Some(2));
+}

@@ -16,6 +16,9 @@ const NEARER_M: f64 = 0.1;
 const NEARS_HOME_M: f64 = 20.0;
 /// Lower than this no aircraft that lands flies aside any more, millimetre.
 const ASIDE_LEAST_MM: i32 = 4_000;
+/// Of two that land next to each other the one that is so much higher flies aside: more than the error of either height,
+/// millimetre.
+const LOWER_MM: i32 = 2_000;
 /// Positions aside of a hover position are searched on so many rings, so far apart, in so many directions.
 const ASIDE_RINGS: u32 = 5;
 /// See [`ASIDE_RINGS`], metres.
@@ -149,16 +152,17 @@ impl Clearance<'_> {
         self.over_ground_m(home, from) <= NEARS_HOME_M
     }
 
-    /// Whether this aircraft descends on another that came down next to where it lands. Those of the landing formation do not:
-    /// they are farther apart.
+    /// Whether this aircraft descends on another that came down next to where it lands, or is about to, below it: one that was
+    /// fast when it began to land stops elsewhere than it reported. Those of the landing formation are farther apart.
     pub(in super::super) fn lands_on_another(&self) -> bool {
         let Some(here) = self.ownship.point() else { return false };
         let is_below = |at: Point| self.over_ground_m(at, here) < self.config.separation_m + 1.0;
-        here.height_mm > ASIDE_LEAST_MM
-            && self
-                .traffic
-                .iter()
-                .any(|track| matches!(track.departure, Some((at, Ending::Down)) if is_below(at)))
+        let stands = |track: &Track| match track.departure {
+            Some((at, Ending::Down)) => is_below(at),
+            Some((at, Ending::Landing)) => is_below(at) && at.height_mm + LOWER_MM < here.height_mm,
+            Some((_, Ending::Holding | Ending::Returning)) | None => false,
+        };
+        here.height_mm > ASIDE_LEAST_MM && self.traffic.iter().any(stands)
     }
 
     /// Whether no member that flies home, and is near it, comes down next to a position.

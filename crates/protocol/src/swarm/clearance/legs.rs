@@ -27,8 +27,6 @@ const REPORTED_HOLDING: Duration = Duration::from_secs(1);
 /// One that follows a pilot and reported that it holds stands there for so long, whatever is lost.
 const STANDS_FOR: Duration = Duration::from_secs(5);
 
-/// One that is so near its position at a waypoint may report any moment that it is there, metres.
-const ARRIVED_M: f64 = 5.0;
 /// No member flies faster, metres per second.
 const SPEED_MOST_M_S: f64 = 20.0;
 
@@ -126,12 +124,17 @@ impl Clearance<'_> {
         })
     }
 
-    /// Whether a member was last received so far from its position at a waypoint that it cannot be there yet.
+    /// Whether a member was last received so far from its position at a waypoint that it cannot be there yet: one that comes
+    /// to rest there brakes, and is no farther from it than it brakes in the time since.
     pub(crate) fn is_still_far(&self, now: Instant, slot: usize, waypoint: usize) -> bool {
         let track = self.traffic.track(slot);
         let there = self.assignment.slot_position_m(slot, waypoint);
         let (Some(position), Some(there)) = (track.position, there) else { return false };
-        let reach_m = ARRIVED_M + now.since(track.sampled_at).as_secs_f64() * SPEED_MOST_M_S;
+        let (t, arrival_m) = (now.since(track.sampled_at).as_secs_f64(), self.config.arrival_m);
+        // It counts as arrived before it is at rest.
+        let to_rest_s = t + libm::sqrt(2.0 * arrival_m / HARD_BRAKING_M_S2);
+        let braked_m = 0.5 * HARD_BRAKING_M_S2 * to_rest_s * to_rest_s;
+        let reach_m = braked_m.min(arrival_m + t * SPEED_MOST_M_S);
         (there - self.assignment.geometry().local(position)).length_squared() > reach_m * reach_m
     }
 

@@ -308,6 +308,10 @@ mod tests {
         assert!(notices(4.0, Ending::Down));
         assert!(!notices(8.0, Ending::Down), "the landing formation is wider");
         assert!(!notices(4.0, Ending::Returning));
+        assert!(notices(4.0, Ending::Landing), "it lands below");
+        assert!(!notices(8.0, Ending::Landing));
+        airspace.traffic.report_departure(other, at(4.0, 0.0, 14.0), Ending::Landing);
+        assert!(!airspace.clearance().lands_on_another(), "the higher one flies aside");
         airspace.report_own(at(0.0, 0.0, 3.0), true);
         airspace.traffic.report_departure(other, at(4.0, 0.0, 0.0), Ending::Down);
         assert!(!airspace.clearance().lands_on_another(), "too low to fly aside");
