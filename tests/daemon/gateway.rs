@@ -64,6 +64,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         name: "one".into(),
         autopilot: Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() },
         http: ([127, 0, 0, 1], 0).into(),
+        hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
         state: None,

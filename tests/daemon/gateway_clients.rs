@@ -58,6 +58,7 @@ fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
         name: "one".into(),
         autopilot: Endpoint::TcpClient { host: autopilot.ip().to_string(), port: autopilot.port() },
         http: ([127, 0, 0, 1], 0).into(),
+        hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
         state: None,

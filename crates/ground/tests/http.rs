@@ -9,7 +9,7 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use support::{Fake, all_up, ground, id, picture};
 use wingbeat_api::{ApiError, paths};
-use wingbeat_ground::{Config, Ground, Handle};
+use wingbeat_ground::{Config, Ground, Handle, Hosts};
 
 async fn ask(handle: &Handle, method: Method, path: &str, body: Option<&str>) -> (u16, String) {
     let mut request = Client::new().request(method, format!("http://{}{path}", handle.address()));
@@ -167,7 +167,8 @@ async fn a_mission_file_is_read_and_no_aircraft_is_told() {
 
 async fn with_page(folder: &Path) -> Handle {
     let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-    let config = Config { bind, aircraft: Vec::new(), web_dir: Some(folder.to_path_buf()) };
+    let config =
+        Config { bind, aircraft: Vec::new(), web_dir: Some(folder.to_path_buf()), hosts: Hosts::default() };
     Ground::start(config).await.expect("it starts")
 }
 
