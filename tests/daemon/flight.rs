@@ -129,6 +129,16 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
             (200, CommandOutcome::AlreadyKnown),
             "the same id is the same command"
         );
+        let (code, reply) = command(handle, "setup-1", "land").await;
+        assert_eq!(
+            (code, reply.outcome, reply.reason.as_str()),
+            (
+                409,
+                CommandOutcome::Refused,
+                "id \"setup-1\": found land, expected setup, which came under this id before: a new command needs a \
+                 new id"
+            ),
+        );
     }
     for handle in &fleet {
         until(handle, "SetupFinished", |s| s.state == StateId::SetupFinished).await;

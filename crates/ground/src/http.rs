@@ -156,7 +156,7 @@ fn event(push: &Push) -> Event {
     (status = 200, description = "The same command came before", body = FleetCommandReply),
     (status = 400, description = "The request is wrong", body = ApiError),
     (status = 404, description = "No such aircraft", body = ApiError),
-    (status = 409, description = "It cannot be done now", body = ApiError),
+    (status = 409, description = "It cannot be done now, or another command came under this id", body = ApiError),
 ))]
 async fn command(
     State(service): State<Service>,

@@ -267,10 +267,14 @@ impl Owner {
                     repeated: true,
                 });
             }
-            Some(Known::Different { command }) => {
+            Some(Known::Different { command, asked }) => {
                 return Err(Refused::conflict(format!(
-                    "id {:?} was {} for other aircraft or another command; expected a new id for a new command",
-                    request.id, command
+                    "id {:?}: found {} for {}, expected {command} for {}, which came under this id before: a new command \
+                     needs a new id",
+                    request.id,
+                    request.command,
+                    addressed(&request.vehicles),
+                    addressed(&asked),
                 )));
             }
             None => {}
@@ -405,6 +409,15 @@ impl Owner {
             // No console is no error.
             let _ = self.pushes.send(push);
         }
+    }
+}
+
+/// Whom a command addresses, in a refusal.
+fn addressed(vehicles: &[String]) -> String {
+    match vehicles {
+        [] => "all aircraft".to_owned(),
+        [one] => format!("aircraft {one:?}"),
+        some => format!("{} aircraft", some.len()),
     }
 }
 

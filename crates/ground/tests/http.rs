@@ -114,6 +114,14 @@ async fn commands_and_the_picture_over_http() {
     let reply: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((status, reply), (202, json!({"id": "h1", "vehicles": [id(1)]})));
     assert_eq!(ask(&handle, Method::POST, paths::FLEET_COMMANDS, Some(body)).await.0, 200, "the same again");
+    let reused = format!(r#"{{"id":"h1","command":"land","vehicles":["{}"]}}"#, id(1));
+    let (status, error) = refused(&handle, Method::POST, paths::FLEET_COMMANDS, Some(&reused)).await;
+    let expected = format!(
+        "id \"h1\": found land for aircraft {:?}, expected hold for all aircraft, which came under this id before: a new \
+         command needs a new id",
+        id(1)
+    );
+    assert_eq!((status, error.code.as_str(), error.message), (409, "conflict", expected));
     let (status, text) = ask(&handle, Method::GET, paths::FLEET, None).await;
     let picture: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((status, &picture["commands"][0]["command"]), (200, &json!("hold")));

@@ -144,6 +144,13 @@ async fn received(link: &mut Option<Link>) -> Option<LinkEvent> {
     }
 }
 
+/// Why a command is refused whose id another has.
+fn reused_id(id: &str, command: Command, earlier: Command) -> String {
+    format!(
+        "id {id:?}: found {command}, expected {earlier}, which came under this id before: a new command needs a new id"
+    )
+}
+
 /// The state of an agent before anything happened.
 pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
     status::aircraft(&agent.status(clock.now()), name, None, &DaemonStatus::new())
@@ -490,12 +497,9 @@ impl<R: Radio> Driver<R> {
 
     fn command(&mut self, request: CommandRequest, reply: oneshot::Sender<CommandReply>) {
         let CommandRequest { id, command } = request;
-        let answer = self.feed(Input::Operator { id: &id, command });
-        let (outcome, reason) = match answer {
-            Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
-            Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
-            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.to_string()),
-            None => (CommandOutcome::Refused, "the agent did not answer".into()),
+        let (outcome, reason) = match self.earlier(&id).filter(|&earlier| earlier != command) {
+            Some(earlier) => (CommandOutcome::Refused, reused_id(&id, command, earlier)),
+            None => self.ask_agent(&id, command),
         };
         let verb = match outcome {
             CommandOutcome::Accepted => "accepted",
@@ -507,6 +511,21 @@ impl<R: Radio> Driver<R> {
         let state = self.publisher.status.borrow().state;
         // An operator who disconnected does not read the answer.
         let _ = reply.send(CommandReply { id, outcome, state, reason });
+    }
+
+    /// The command that came before under this id, of those that the agent remembers.
+    fn earlier(&self, id: &str) -> Option<Command> {
+        let commands = self.agent.status(self.clock.now()).commands;
+        commands.iter().find(|earlier| earlier.id.as_str() == id).map(|earlier| earlier.command)
+    }
+
+    fn ask_agent(&mut self, id: &str, command: Command) -> (CommandOutcome, String) {
+        match self.feed(Input::Operator { id, command }) {
+            Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
+            Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
+            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.to_string()),
+            None => (CommandOutcome::Refused, "the agent did not answer".into()),
+        }
     }
 
     fn mission(&mut self, mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>>) {

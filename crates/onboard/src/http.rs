@@ -236,7 +236,7 @@ async fn put_mission(
     responses(
         (status = 202, description = "Accepted; its effect shows in the status", body = CommandReply),
         (status = 200, description = "The same id came before", body = CommandReply),
-        (status = 409, description = "The state forbids it", body = CommandReply),
+        (status = 409, description = "The state forbids it, or another command came under this id", body = CommandReply),
         (status = 400, description = "Not a command", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),

@@ -16,6 +16,9 @@ use crate::refusal::Refusal;
 use crate::table::{Connection, LargeBody};
 use crate::{Large, Settings};
 
+/// As much of a body that is too long is read before it is refused, bytes.
+const DRAINED_MAX: u64 = 32 * 1024 * 1024;
+
 /// On every answer. The page needs nothing from elsewhere; the map makes images of its symbols (`data:`, `blob:`), and a
 /// worker of its own.
 const HEADERS: [(HeaderName, HeaderValue); 5] = [
@@ -86,18 +89,30 @@ async fn admit(
         let message = format!("{path}: found a longer body, expected at most {most} bytes (the limit)");
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "bad_request", message).closing()
     };
-    if request.body().size_hint().lower() > most as u64 {
-        return Err(too_long());
-    }
     let large = large.map(|_| connection.large_body());
-    let (parts, body) = request.into_parts();
-    match timeout(settings.body_within, Limited::new(body, most).collect()).await {
-        Ok(Ok(body)) => Ok((Request::from_parts(parts, Body::from(body.to_bytes())), large)),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
-        Ok(Err(error)) => {
-            let message = format!("{path}: the body broke off: {error}");
-            Err(Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message).closing())
+    let (parts, mut body) = request.into_parts();
+    let reading = async {
+        let declared = body.size_hint().lower();
+        if declared <= most as u64 {
+            match Limited::new(&mut body, most).collect().await {
+                Ok(whole) => return Ok(whole.to_bytes()),
+                Err(error) if error.is::<LengthLimitError>() => {}
+                Err(error) => {
+                    let message = format!("{path}: the body broke off: {error}");
+                    return Err(Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message).closing());
+                }
+            }
         }
+        // Read to its end and dropped: a peer that is still sending would see a reset in place of the answer.
+        let mut left = if declared <= DRAINED_MAX { DRAINED_MAX } else { 0 };
+        while left > 0 {
+            let Some(Ok(frame)) = body.frame().await else { break };
+            left = left.saturating_sub(frame.data_ref().map_or(1, |data| data.len() as u64));
+        }
+        Err(too_long())
+    };
+    match timeout(settings.body_within, reading).await {
+        Ok(read) => read.map(|bytes| (Request::from_parts(parts, Body::from(bytes)), large)),
         Err(_) => {
             Err(late(StatusCode::REQUEST_TIMEOUT, "bad_request", path, "body", settings.body_within)
                 .closing())
