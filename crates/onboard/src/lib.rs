@@ -113,6 +113,14 @@ pub enum StartError {
         /// The kernel's error.
         found: String,
     },
+    /// At the guardian's socket there is something else.
+    #[error("guard.socket {}: found {found}, expected a guardian's socket, or nothing there", .path.display())]
+    Guard {
+        /// Path of the socket.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
     /// The agent's numbers cannot be flown.
     #[error(transparent)]
     Agent(#[from] wingbeat_agent::ConfigError),
@@ -152,6 +160,11 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let id = agent.coordination.me().to_string();
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
+    if let Some(path) = &guard
+        && let Some(found) = guard_process::not_a_socket(path)
+    {
+        return Err(StartError::Guard { path: path.clone(), found });
+    }
     let latch = Latch::open(state.as_deref());
     let refused = |found| StartError::Http { address: http, found };
     let listener = TcpListener::bind(http).await.map_err(|error| {
