@@ -73,6 +73,18 @@ fn the_units_expose_no_more_than_they_must() {
 }
 
 #[test]
+fn the_units_have_no_capability() {
+    for unit in ["wingbeatd.service", "wingbeat-guard.service"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd").join(unit);
+        let text = std::fs::read_to_string(path).unwrap();
+        let set = |line: &&str| line.contains("Capabilit");
+        let found: Vec<_> = text.lines().filter(set).collect();
+        assert_eq!(found, ["CapabilityBoundingSet="], "{unit}");
+        assert!(text.contains("\nUser=wingbeat\n"), "{unit}: found another user, expected one for both");
+    }
+}
+
+#[test]
 fn the_units_leave_room_for_every_connection() {
     let limit = |unit: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd").join(unit);
