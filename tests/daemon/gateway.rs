@@ -71,6 +71,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],
             tcp: Some(([127, 0, 0, 1], 0).into()),
+            ..gateway::Config::default()
         },
         seed: 1,
     };
