@@ -26,7 +26,7 @@ use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
-use wingbeat_api::{AircraftStatus, Lease, paths};
+use wingbeat_api::{AircraftStatus, LeaseGrant, paths};
 use wingbeat_autopilot::{
     codec::{Decoder, FRAME_LEN_MAX, MavHeader, encode_v2},
     dialect::{
@@ -119,8 +119,9 @@ impl Ground {
         until(&self.handle, &what, |s| s.gateway.as_ref().unwrap().clients.len() == count).await
     }
 
-    async fn lease(&self, console: &str) -> (u16, String) {
-        let body = format!(r#"{{"console":"{console}","ttl_ms":1000}}"#);
+    async fn lease(&self, console: &str, token: Option<&str>) -> (u16, String) {
+        let token = token.map_or(String::new(), |token| format!(r#","token":"{token}""#));
+        let body = format!(r#"{{"console":"{console}","ttl_ms":1000{token}}}"#);
         ask(self.handle.address(), "POST", paths::LEASE, &body).await
     }
 
@@ -196,11 +197,21 @@ async fn heartbeats_reach_the_autopilot_only_while_one_console_holds_the_lease()
     client.write_all(&ground_station()).await.unwrap();
     until(&aircraft.handle, "refused", |s| count(s, "heartbeat_without_lease") == 1).await;
 
-    let (code, answer) = aircraft.lease("tower").await;
+    let (code, answer) = aircraft.lease("tower", None).await;
     assert_eq!(code, 200, "{answer}");
-    let lease: Lease = serde_json::from_str(&answer).unwrap();
+    let lease: LeaseGrant = serde_json::from_str(&answer).unwrap();
     assert_eq!((lease.console.as_str(), lease.left_ms), ("tower", 1_000));
-    let (code, answer) = aircraft.lease("hut").await;
+    let token = lease.token.expect("what renews it");
+    assert_eq!(
+        (token.len(), format!("{:?}", aircraft.handle.status().borrow()).contains(&token)),
+        (32, false)
+    );
+    // The name stands in the status for everybody: it renews nothing.
+    for guess in [None, Some("0123456789abcdef0123456789abcdef")] {
+        let (code, answer) = aircraft.lease("tower", guess).await;
+        assert!(code == 409 && answer.contains("held by console"), "{code} {answer}");
+    }
+    let (code, answer) = aircraft.lease("hut", None).await;
     assert!(code == 409 && answer.contains("tower"), "{code} {answer}");
     let mut log = aircraft.handle.log();
     // Renewed until both heartbeats are through, however slow the machine.
@@ -208,7 +219,8 @@ async fn heartbeats_reach_the_autopilot_only_while_one_console_holds_the_lease()
     client.write_all(&ground_station()).await.unwrap();
     while aircraft.of(CONSOLE, is_heartbeat) < 3 || aircraft.of(CLIENT, is_heartbeat) == 0 {
         assert!(since.elapsed() < PATIENCE, "{:?}", aircraft.handle.status().borrow().gateway);
-        assert_eq!(aircraft.lease("tower").await.0, 200);
+        let (code, answer) = aircraft.lease("tower", Some(&token)).await;
+        assert!(code == 200 && !answer.contains("token"), "told once: {code} {answer}");
         let held = until(&aircraft.handle, "held", |s| s.lease.is_some()).await;
         assert_eq!(held.lease.as_ref().unwrap().console, "tower");
         sleep(Duration::from_millis(50)).await;
@@ -231,7 +243,7 @@ async fn heartbeats_reach_the_autopilot_only_while_one_console_holds_the_lease()
     aircraft.pass(4_000).await;
     assert_eq!((aircraft.of(CONSOLE, is_heartbeat), aircraft.of(CLIENT, is_heartbeat)), before);
 
-    let (code, answer) = aircraft.lease("hut").await;
+    let (code, answer) = aircraft.lease("hut", None).await;
     assert_eq!(code, 200, "{answer}");
     aircraft.handle.stop().await;
 }

@@ -21,8 +21,8 @@ use wingbeat_agent::{
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LinkFault, LinkFaultKind,
-    LogLine, MissionSummary, MissionUpload,
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LeaseGrant, LinkFault,
+    LinkFaultKind, LogLine, MissionSummary, MissionUpload,
 };
 use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
@@ -34,7 +34,7 @@ use crate::{
     guard,
     http::Request,
     latch::Latch,
-    lease::Lease,
+    lease::{Granted, Lease, Token},
     liveness::TaskWatchdog,
     status::{self, DaemonStatus},
 };
@@ -141,6 +141,20 @@ async fn received(link: &mut Option<Link>) -> Option<LinkEvent> {
     match link {
         Some(link) => link.recv().await,
         None => std::future::pending().await,
+    }
+}
+
+/// A token that no other can guess.
+fn lease_token() -> Result<Token, ApiError> {
+    let mut random = [0; 16];
+    match rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK) {
+        Ok(16) => Ok(Token::new(u128::from_le_bytes(random))),
+        found => {
+            let found = found.map_or_else(|error| error.to_string(), |length| format!("{length} bytes"));
+            let message =
+                format!("lease: found no random token ({found}), expected 16 random bytes of the kernel");
+            Err(ApiError { code: "unavailable".into(), message })
+        }
     }
 }
 
@@ -253,9 +267,9 @@ impl<R: Radio> Driver<R> {
                 }
                 Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
                 Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
-                Woken::Request(Some(Request::Lease { console, ttl, reply })) => {
+                Woken::Request(Some(Request::Lease { console, ttl, token, reply })) => {
                     // A console that disconnected asks again.
-                    let _ = reply.send(self.take_lease(&console, ttl));
+                    let _ = reply.send(self.take_lease(&console, ttl, token.as_deref()));
                 }
                 Woken::Request(None) => requests_ended = true,
                 Woken::Gateway(event) => self.gateway_event(event),
@@ -335,21 +349,28 @@ impl<R: Radio> Driver<R> {
         self.lease.holder(KernelInstant::now())
     }
 
-    fn take_lease(&mut self, console: &str, ttl: Duration) -> Result<wingbeat_api::Lease, ApiError> {
+    fn take_lease(
+        &mut self,
+        console: &str,
+        ttl: Duration,
+        token: Option<&str>,
+    ) -> Result<LeaseGrant, ApiError> {
         let now = KernelInstant::now();
-        let before = self.lease.holder(now).map(|(holder, _)| holder.to_owned());
-        match self.lease.take(now, console, ttl) {
-            Ok(()) => {
-                if before.is_none() {
+        let new = lease_token()?;
+        match self.lease.take(now, console, ttl, token, &new) {
+            Ok(granted) => {
+                let is_new = granted == Granted::Taken;
+                if is_new {
                     self.log(Severity::Info, format!("console {console:?} holds the lease"));
                 }
                 self.dirty = true;
-                Ok(wingbeat_api::Lease { console: console.into(), left_ms: ttl.as_millis() as u64 })
+                let token = is_new.then(|| new.as_str().to_owned());
+                Ok(LeaseGrant { console: console.into(), left_ms: ttl.as_millis() as u64, token })
             }
             Err((holder, left)) => {
                 let left_ms = left.as_millis();
                 let message = format!(
-                    "lease: found it held by console {holder:?} for {left_ms} ms more, expected it free"
+                    "lease: found it held by console {holder:?} for {left_ms} ms more, expected it free, or its token"
                 );
                 Err(ApiError { code: "conflict".into(), message })
             }

@@ -27,8 +27,8 @@ use tokio::{
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Lease, LeaseRequest,
-    LogLine, MissionSummary, MissionUpload,
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, LeaseGrant,
+    LeaseRequest, LogLine, MissionSummary, MissionUpload,
 };
 use wingbeat_protocol::Fence;
 use wingbeat_server::Connection;
@@ -56,7 +56,12 @@ pub(crate) enum Request {
     /// A mission to hold; checked.
     Mission { mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>> },
     /// A console takes or renews the lease; checked.
-    Lease { console: String, ttl: Duration, reply: oneshot::Sender<Result<Lease, ApiError>> },
+    Lease {
+        console: String,
+        ttl: Duration,
+        token: Option<String>,
+        reply: oneshot::Sender<Result<LeaseGrant, ApiError>>,
+    },
 }
 
 impl Request {
@@ -266,21 +271,21 @@ async fn post_command(
     Ok((status, Json(reply)))
 }
 
-/// A console takes the aircraft for a while, or renews that. While one holds it, the flight controller receives
+/// A console takes the aircraft for a while, or renews that with the token that it was answered then. While one holds it, the flight controller receives
 /// a ground station's heartbeat.
 #[utoipa::path(post, path = "/api/v1/lease", operation_id = "lease", tag = "aircraft",
     request_body = LeaseRequest,
     responses(
-        (status = 200, description = "The console holds the lease now", body = Lease),
+        (status = 200, description = "The console holds the lease now", body = LeaseGrant),
         (status = 400, description = "Not a lease", body = ApiError),
-        (status = 409, description = "Another console holds it; the message names it", body = ApiError),
+        (status = 409, description = "A console holds it, and this is not its token; the message names it", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_lease(
     State(front): State<Front>,
-    Body(LeaseRequest { console, ttl_ms }): Body<LeaseRequest>,
-) -> Result<Json<Lease>, Refusal> {
+    Body(LeaseRequest { console, ttl_ms, token }): Body<LeaseRequest>,
+) -> Result<Json<LeaseGrant>, Refusal> {
     let bad = |message| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message);
     let characters = console.chars().count();
     if console.trim().is_empty() || characters > CONSOLE_MAX || console.chars().any(char::is_control) {
@@ -294,7 +299,7 @@ async fn post_lease(
         return Err(bad(format!("ttl_ms: found {ttl_ms}, expected {least} to {most} ms")));
     }
     let ttl = Duration::from_millis(ttl_ms);
-    match front.ask(|reply| Request::Lease { console, ttl, reply }).await? {
+    match front.ask(|reply| Request::Lease { console, ttl, token, reply }).await? {
         Ok(lease) => Ok(Json(lease)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }

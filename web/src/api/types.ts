@@ -935,7 +935,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It cannot be done now */
+            /** @description It cannot be done now, or another command came under this id */
             409: {
                 headers: {
                     [name: string]: unknown;
