@@ -157,7 +157,8 @@ pub async fn serve(
     loop {
         turned();
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            // Not faster than what gives way is closed: until then it has its file descriptor.
+            accepted = listener.accept(), if connections.len() <= settings.connections => match accepted {
                 Ok((stream, peer)) => {
                     let connection = table.enter(peer.ip());
                     let one = carry(stream, connection, router.clone(), settings.clone(), ending.clone());

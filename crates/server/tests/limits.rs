@@ -109,6 +109,26 @@ async fn requests_are_answered_fast_while_1100_slow_connections_are_open() {
     drop(open);
 }
 
+/// Each connection is a file descriptor, also while it is being closed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_is_not_accepted_faster_than_what_gives_way_is_closed() {
+    let server = server(Settings { connections: 4, streams: 2, ..Settings::default() }).await;
+    let address = server.address;
+    let flood = std::thread::spawn(move || {
+        let connections = (0..2_000).map(|_| std::net::TcpStream::connect(address).unwrap());
+        connections.collect::<Vec<_>>()
+    });
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let mut most = 0;
+    while !flood.is_finished() {
+        // The server's task is one.
+        most = most.max(metrics.num_alive_tasks() - 1);
+        tokio::task::yield_now().await;
+    }
+    assert!((1..=5).contains(&most), "found {most} connections, expected at most 4 and the newest");
+    drop(flood.join().unwrap());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn heads_bodies_answers_and_idle_connections_have_an_end() {
     let settings =
