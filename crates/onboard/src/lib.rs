@@ -45,7 +45,13 @@ mod status;
 mod stream;
 pub mod watchdog;
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 pub use http::openapi;
 use tokio::{
@@ -160,11 +166,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let id = agent.coordination.me().to_string();
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
-    if let Some(path) = &guard
-        && let Some(found) = guard_process::not_a_socket(path)
-    {
-        return Err(StartError::Guard { path: path.clone(), found });
-    }
+    guard.as_deref().map_or(Ok(()), check_guard)?;
     let latch = Latch::open(state.as_deref());
     let refused = |found| StartError::Http { address: http, found };
     let listener = TcpListener::bind(http).await.map_err(|error| {
@@ -243,6 +245,17 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     });
     let server = tokio::spawn(serving);
     Ok(Handle { address, gateway: gateway_addresses, identity, status, log, liveness, stop, driver, server })
+}
+
+/// Whether a guardian's socket may be at the path.
+///
+/// # Errors
+/// Something else is there.
+pub fn check_guard(path: &Path) -> Result<(), StartError> {
+    match guard_process::not_a_socket(path) {
+        None => Ok(()),
+        Some(found) => Err(StartError::Guard { path: path.into(), found }),
+    }
 }
 
 impl Handle {

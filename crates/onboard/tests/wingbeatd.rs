@@ -119,7 +119,10 @@ fn a_guardians_socket_that_is_none_is_one_message_and_code_2_and_stays() {
     std::fs::write(&precious, "kept").unwrap();
     let expected =
         format!("guard.socket {}: found a regular file, expected a guardian's socket", precious.display());
-    refused(wingbeatd(&files.config).env("WINGBEAT_GUARD__SOCKET", &precious), &[&expected]);
+    for arguments in [&[][..], &["--check"]] {
+        let mut command = wingbeatd(&files.config);
+        refused(command.args(arguments).env("WINGBEAT_GUARD__SOCKET", &precious), &[&expected]);
+    }
     let mut guard = Command::new(env!("CARGO_BIN_EXE_wingbeat-guard"));
     guard
         .arg("--config")
