@@ -83,6 +83,7 @@ async fn measure() -> Result<()> {
         name: "alarm".into(),
         autopilot: Endpoint::TcpClient { host: autopilot.ip().to_string(), port: autopilot.port() },
         http: ([127, 0, 0, 1], 0).into(),
+        hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
         state: None,
@@ -94,6 +95,7 @@ async fn measure() -> Result<()> {
         bind: ([127, 0, 0, 1], 0).into(),
         aircraft: vec![daemon.address().to_string()],
         web_dir: None,
+        hosts: wingbeat_ground::Hosts::default(),
     })
     .await?;
     let screen = screen(ground.address()).await?;

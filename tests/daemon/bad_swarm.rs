@@ -53,6 +53,7 @@ impl Swarm {
                 name: format!("uav-{index}"),
                 autopilot: Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() },
                 http: ([127, 0, 0, 1], 0).into(),
+                hosts: wingbeat_onboard::Hosts::default(),
                 agent,
                 guard: None,
                 state: None,

@@ -1,13 +1,20 @@
 //! Whole daemons from outside: simulated flight controllers on TCP, a hub for a radio, HTTP on loopback.
+#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 #[path = "common/aircraft.rs"]
 mod aircraft;
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
 
+use std::time::{Duration, Instant};
+
 use aircraft::{flight_controller, home, until};
 use client::{ask, raw};
-use tokio::sync::watch;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpSocket, TcpStream},
+    sync::watch,
+};
 use tokio_serial::{SerialPort as _, SerialStream};
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandStage, Identity, LinkState, MissionItem,
@@ -35,6 +42,7 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         name: format!("uav-{id:x}"),
         autopilot,
         http: ([127, 0, 0, 1], 0).into(),
+        hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
         state: None,
@@ -121,6 +129,16 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
             (200, CommandOutcome::AlreadyKnown),
             "the same id is the same command"
         );
+        let (code, reply) = command(handle, "setup-1", "land").await;
+        assert_eq!(
+            (code, reply.outcome, reply.reason.as_str()),
+            (
+                409,
+                CommandOutcome::Refused,
+                "id \"setup-1\": found land, expected setup, which came under this id before: a new command needs a \
+                 new id"
+            ),
+        );
     }
     for handle in &fleet {
         until(handle, "SetupFinished", |s| s.state == StateId::SetupFinished).await;
@@ -195,10 +213,10 @@ async fn a_hundred_requests_of_rubbish_leave_the_daemon_well() {
         b"GET".to_vec(),
         b"GET / HTTP/9.9\r\n\r\n".to_vec(),
         b"GET /api/v1/status HTTP/1.1\r\n\r\n".to_vec(),
-        b"POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999999999999999\r\n\r\n".to_vec(),
-        b"POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{".to_vec(),
-        b"POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".to_vec(),
-        b"PUT /api/v1/mission HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnull".to_vec(),
+        b"POST /api/v1/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999999999999999\r\n\r\n".to_vec(),
+        b"POST /api/v1/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{".to_vec(),
+        b"POST /api/v1/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".to_vec(),
+        b"PUT /api/v1/mission HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnull".to_vec(),
         [&b"GET /"[..], &[b'a'; 70_000], b" HTTP/1.1\r\n\r\n"].concat(),
         [&b"GET / HTTP/1.1\r\nX: "[..], &[b'a'; 700_000], b"\r\n\r\n"].concat(),
     ];
@@ -212,7 +230,7 @@ async fn a_hundred_requests_of_rubbish_leave_the_daemon_well() {
         }
         if rubbish.len().is_multiple_of(2) {
             let head = format!(
-                "POST {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                "POST {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
                 if rubbish.len().is_multiple_of(4) { paths::COMMANDS } else { paths::EVENTS },
                 bytes.len()
             );
@@ -233,12 +251,77 @@ async fn a_hundred_requests_of_rubbish_leave_the_daemon_well() {
     handle.stop().await;
 }
 
+/// A connection from another address of this machine, and what it sends.
+async fn from_elsewhere(handle: &Handle, request: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 2], 0).into()).unwrap();
+    let mut stream = socket.connect(handle.address()).await.unwrap();
+    // One that has been closed meanwhile takes nothing.
+    let _ = stream.write_all(request.as_bytes()).await;
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emergency_command_is_answered_while_1100_slow_connections_are_open() {
+    let (handle, _hub) = alone().await;
+    let head = format!("POST {} HTTP/1.1\r\nHost: ", paths::COMMANDS);
+    let events = format!("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", paths::EVENTS);
+    let mut open = vec![];
+    for number in 0..1_100 {
+        open.push(from_elsewhere(&handle, if number % 8 == 0 { &events } else { &head }).await);
+    }
+    let mut times = vec![];
+    for (number, command) in ["hold", "land", "return", "recover_control", "land"].iter().enumerate() {
+        let body = format!(r#"{{"id":"c{number}","command":"{command}"}}"#);
+        let since = Instant::now();
+        let (code, answer) = ask(handle.address(), "POST", paths::COMMANDS, &body).await;
+        times.push(since.elapsed());
+        // Nothing flies here: what counts is that the driver answered.
+        let reply: CommandReply = serde_json::from_str(&answer).unwrap();
+        assert!([202, 409].contains(&code) && reply.id == format!("c{number}"), "{code} {answer}");
+    }
+    times.sort_unstable();
+    println!("answered within {times:?}");
+    assert!(times[2] < Duration::from_millis(200), "{times:?}");
+    // A console that comes back has an event stream, although others hold sixteen.
+    let mut console = TcpStream::connect(handle.address()).await.unwrap();
+    console.write_all(events.as_bytes()).await.unwrap();
+    let mut head = [0; 15];
+    console.read_exact(&mut head).await.unwrap();
+    assert_eq!(head, *b"HTTP/1.1 200 OK");
+    drop(open);
+    handle.stop().await;
+}
+
+#[tokio::test]
+async fn a_page_that_rebinds_its_name_does_not_command() {
+    let (handle, _hub) = alone().await;
+    let body = r#"{"id":"c5","command":"land"}"#;
+    for (headers, expected) in [
+        ("Host: evil.example:8080\r\nOrigin: http://evil.example:8080", "421"),
+        ("Host: 127.0.0.1:8080\r\nOrigin: http://evil.example:8080", "403"),
+    ] {
+        let request = format!(
+            "POST {} HTTP/1.1\r\n{headers}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            paths::COMMANDS,
+            body.len()
+        );
+        let answer = raw(handle.address(), request.as_bytes(), true).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{answer}");
+        assert!(answer.contains("x-frame-options: DENY"), "{answer}");
+    }
+    assert!(status(&handle).await.commands.is_empty());
+    handle.stop().await;
+}
+
 #[tokio::test]
 async fn a_stop_ends_streams_and_frees_the_port() {
     let (handle, _hub) = alone().await;
     let address = handle.address();
     let stream = tokio::spawn(async move {
-        raw(address, format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", paths::EVENTS).as_bytes(), true).await
+        raw(address, format!("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", paths::EVENTS).as_bytes(), true)
+            .await
     });
     until(&handle, "time passes", |s| s.time_ms > 600).await;
     handle.stop().await;

@@ -64,12 +64,14 @@ async fn flying(profile: Profile) -> LoneFlight {
         name: "one".into(),
         autopilot: Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() },
         http: ([127, 0, 0, 1], 0).into(),
+        hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
         state: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],
             tcp: Some(([127, 0, 0, 1], 0).into()),
+            ..gateway::Config::default()
         },
         seed: 1,
     };

@@ -1,6 +1,7 @@
 //! The gateway's and the lease's bounds, through a running daemon on the ground: which clients are served, for how long,
 //! which of their frames pass, and that no client delays another.
 #![allow(clippy::disallowed_methods, reason = "daemons run in real time")]
+#![allow(deprecated, reason = "ground stations answer PING, although MAVLink would merge it with TIMESYNC")]
 
 #[path = "common/aircraft.rs"]
 mod aircraft;
@@ -25,12 +26,12 @@ use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
-use wingbeat_api::{AircraftStatus, Lease, paths};
+use wingbeat_api::{AircraftStatus, LeaseGrant, paths};
 use wingbeat_autopilot::{
     codec::{Decoder, FRAME_LEN_MAX, MavHeader, encode_v2},
     dialect::{
-        FILE_TRANSFER_PROTOCOL_DATA, HEARTBEAT_DATA, MavAutopilot, MavMessage, MavType,
-        PARAM_REQUEST_READ_DATA,
+        COMMAND_LONG_DATA, FILE_TRANSFER_PROTOCOL_DATA, HEARTBEAT_DATA, MavAutopilot, MavCmd, MavMessage,
+        MavType, PARAM_REQUEST_LIST_DATA, PARAM_REQUEST_READ_DATA, PING_DATA,
     },
 };
 use wingbeat_hub::{Hub, HubRadio};
@@ -58,12 +59,14 @@ fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
         name: "one".into(),
         autopilot: Endpoint::TcpClient { host: autopilot.ip().to_string(), port: autopilot.port() },
         http: ([127, 0, 0, 1], 0).into(),
+        hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
         state: None,
         gateway: gateway::Config {
             udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),
             tcp: Some(([127, 0, 0, 1], 0).into()),
+            ..gateway::Config::default()
         },
         seed: 1,
     }
@@ -84,12 +87,18 @@ struct Ground {
 }
 
 async fn ground(udp: &[&str]) -> Ground {
+    ground_with(udp, |_| {}).await
+}
+
+async fn ground_with(udp: &[&str], change: impl FnOnce(&mut gateway::Config)) -> Ground {
     let clock = Clock::start(5.0).unwrap();
     let (_hub, radio) = radio(clock);
     let (_online, online) = watch::channel(true);
     let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
     let (address, received) = spy(far).await;
-    let handle = start(config(address, udp), clock, radio).await.unwrap();
+    let mut config = config(address, udp);
+    change(&mut config.gateway);
+    let handle = start(config, clock, radio).await.unwrap();
     until(&handle, "an autopilot", |s| s.flight_controller.heartbeat_age_ms.is_some()).await;
     Ground { handle, received, _hub, _online }
 }
@@ -110,8 +119,9 @@ impl Ground {
         until(&self.handle, &what, |s| s.gateway.as_ref().unwrap().clients.len() == count).await
     }
 
-    async fn lease(&self, console: &str) -> (u16, String) {
-        let body = format!(r#"{{"console":"{console}","ttl_ms":1000}}"#);
+    async fn lease(&self, console: &str, token: Option<&str>) -> (u16, String) {
+        let token = token.map_or(String::new(), |token| format!(r#","token":"{token}""#));
+        let body = format!(r#"{{"console":"{console}","ttl_ms":1000{token}}}"#);
         ask(self.handle.address(), "POST", paths::LEASE, &body).await
     }
 
@@ -187,11 +197,21 @@ async fn heartbeats_reach_the_autopilot_only_while_one_console_holds_the_lease()
     client.write_all(&ground_station()).await.unwrap();
     until(&aircraft.handle, "refused", |s| count(s, "heartbeat_without_lease") == 1).await;
 
-    let (code, answer) = aircraft.lease("tower").await;
+    let (code, answer) = aircraft.lease("tower", None).await;
     assert_eq!(code, 200, "{answer}");
-    let lease: Lease = serde_json::from_str(&answer).unwrap();
+    let lease: LeaseGrant = serde_json::from_str(&answer).unwrap();
     assert_eq!((lease.console.as_str(), lease.left_ms), ("tower", 1_000));
-    let (code, answer) = aircraft.lease("hut").await;
+    let token = lease.token.expect("what renews it");
+    assert_eq!(
+        (token.len(), format!("{:?}", aircraft.handle.status().borrow()).contains(&token)),
+        (32, false)
+    );
+    // The name stands in the status for everybody: it renews nothing.
+    for guess in [None, Some("0123456789abcdef0123456789abcdef")] {
+        let (code, answer) = aircraft.lease("tower", guess).await;
+        assert!(code == 409 && answer.contains("held by console"), "{code} {answer}");
+    }
+    let (code, answer) = aircraft.lease("hut", None).await;
     assert!(code == 409 && answer.contains("tower"), "{code} {answer}");
     let mut log = aircraft.handle.log();
     // Renewed until both heartbeats are through, however slow the machine.
@@ -199,7 +219,8 @@ async fn heartbeats_reach_the_autopilot_only_while_one_console_holds_the_lease()
     client.write_all(&ground_station()).await.unwrap();
     while aircraft.of(CONSOLE, is_heartbeat) < 3 || aircraft.of(CLIENT, is_heartbeat) == 0 {
         assert!(since.elapsed() < PATIENCE, "{:?}", aircraft.handle.status().borrow().gateway);
-        assert_eq!(aircraft.lease("tower").await.0, 200);
+        let (code, answer) = aircraft.lease("tower", Some(&token)).await;
+        assert!(code == 200 && !answer.contains("token"), "told once: {code} {answer}");
         let held = until(&aircraft.handle, "held", |s| s.lease.is_some()).await;
         assert_eq!(held.lease.as_ref().unwrap().console, "tower");
         sleep(Duration::from_millis(50)).await;
@@ -222,7 +243,7 @@ async fn heartbeats_reach_the_autopilot_only_while_one_console_holds_the_lease()
     aircraft.pass(4_000).await;
     assert_eq!((aircraft.of(CONSOLE, is_heartbeat), aircraft.of(CLIENT, is_heartbeat)), before);
 
-    let (code, answer) = aircraft.lease("hut").await;
+    let (code, answer) = aircraft.lease("hut", None).await;
     assert_eq!(code, 200, "{answer}");
     aircraft.handle.stop().await;
 }
@@ -232,9 +253,14 @@ async fn the_ninth_client_is_turned_away_and_the_eight_are_served() {
     let aircraft = ground(&["udp:127.0.0.1:0"]).await;
     let mut eight = vec![];
     for _ in 0..gateway::CLIENTS_MAX {
-        eight.push(aircraft.tcp().await);
+        let mut client = aircraft.tcp().await;
+        client.write_all(&ground_station()).await.unwrap();
+        eight.push(client);
     }
-    aircraft.clients(gateway::CLIENTS_MAX).await;
+    until(&aircraft.handle, "eight that send", |s| {
+        count(s, "heartbeat_without_lease") == gateway::CLIENTS_MAX as u64
+    })
+    .await;
     let mut ninth = aircraft.tcp().await;
     let mut buffer = vec![];
     let end = timeout(PATIENCE, ninth.read_to_end(&mut buffer)).await.expect("the daemon hangs up");
@@ -252,6 +278,103 @@ async fn the_ninth_client_is_turned_away_and_the_eight_are_served() {
     aircraft.clients(gateway::CLIENTS_MAX - 1).await;
     socket.send_to(&ground_station(), aircraft.handle.gateway()[0]).await.unwrap();
     receives(&socket, is_heartbeat).await;
+    aircraft.handle.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn eight_silent_tcp_clients_shut_out_no_ground_station() {
+    let aircraft = ground(&[]).await;
+    let mut silent = vec![];
+    for _ in 0..gateway::CLIENTS_MAX {
+        silent.push(aircraft.tcp().await);
+    }
+    aircraft.clients(gateway::CLIENTS_MAX).await;
+    let mut ninth = aircraft.tcp().await;
+    ninth.write_all(&read_parameter("SYSID_MYGCS")).await.unwrap();
+    let mut decoder = Decoder::default();
+    let mut buffer = vec![0; 4096];
+    timeout(PATIENCE, async {
+        let mut is_served = false;
+        while !is_served {
+            let length = ninth.read(&mut buffer).await.unwrap();
+            assert!(length > 0, "the daemon hung up");
+            decoder.push(&buffer[..length], |frame| {
+                is_served |= matches!(frame.message, MavMessage::PARAM_VALUE(_));
+            });
+        }
+    })
+    .await
+    .expect("it is served");
+    // The one that had been silent for the longest time left.
+    let first = &mut silent[0];
+    timeout(PATIENCE, async { while first.read(&mut buffer).await.is_ok_and(|length| length > 0) {} })
+        .await
+        .expect("the daemon hangs up");
+    aircraft.clients(gateway::CLIENTS_MAX).await;
+    aircraft.handle.stop().await;
+}
+
+/// What a datagram sender that forges its address could have sent to another, and to the autopilot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_udp_peer_is_sent_no_more_than_it_sent_and_commands_nothing_until_it_proved_its_address() {
+    let aircraft = ground_with(&["udp:127.0.0.1:0"], |gateway| gateway.udp_clients.clear()).await;
+    let listening = aircraft.handle.gateway()[0];
+    let peer = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let addressed = |message: MavMessage| frame(CLIENT, &message);
+    let stops_motors = addressed(MavMessage::COMMAND_LONG(COMMAND_LONG_DATA {
+        target_system: 1,
+        target_component: 1,
+        command: MavCmd::MAV_CMD_COMPONENT_ARM_DISARM,
+        param2: 21_196.0,
+        ..Default::default()
+    }));
+    let list = addressed(MavMessage::PARAM_REQUEST_LIST(PARAM_REQUEST_LIST_DATA {
+        target_system: 1,
+        target_component: 1,
+    }));
+    let (mut sent, mut received, mut answers) = (0, 0, 0);
+    let mut buffer = [0; 2048];
+    let mut asked = None;
+    let since = Instant::now();
+    // Until a heartbeat of the autopilot and a challenge have come, which a ground station needs.
+    let mut known = false;
+    while asked.is_none() || !known {
+        assert!(since.elapsed() < PATIENCE, "found {answers} answers, expected a heartbeat and a PING");
+        for datagram in [&stops_motors, &list, &ground_station()] {
+            sent += peer.send_to(datagram, listening).await.unwrap();
+            sleep(Duration::from_millis(50)).await;
+            while let Ok((length, _)) = peer.try_recv_from(&mut buffer) {
+                received += length;
+                answers += 1;
+                assert!(received <= sent, "found {received} bytes for {sent}");
+                Decoder::default().push(&buffer[..length], |frame| match frame.message {
+                    MavMessage::PING(ping) => asked = Some((frame.header, ping)),
+                    MavMessage::HEARTBEAT(_) => known |= frame.header.component_id == 1,
+                    other => panic!("{other:?}"),
+                });
+            }
+        }
+    }
+    let status = until(&aircraft.handle, "they are counted", |s| count(s, "unproved") > 2).await;
+    assert!(status.gateway.as_ref().unwrap().clients.is_empty());
+    let commands =
+        |m: &MavMessage| matches!(m, MavMessage::COMMAND_LONG(_) | MavMessage::PARAM_REQUEST_LIST(_));
+    assert_eq!(aircraft.of(CLIENT, commands), 0, "nothing of it reached the autopilot");
+
+    // Another's answer proves nothing.
+    let (header, ping) = asked.unwrap();
+    let (system, component) = (header.system_id as u8, header.component_id);
+    let answer = PING_DATA { target_system: system, target_component: component, ..ping };
+    let answer = addressed(MavMessage::PING(answer));
+    let other = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    other.send_to(&answer, listening).await.unwrap();
+    aircraft.pass(500).await;
+    aircraft.clients(0).await;
+    // Its own does, and it is served.
+    peer.send_to(&answer, listening).await.unwrap();
+    aircraft.clients(1).await;
+    peer.send_to(&read_parameter("SYSID_MYGCS"), listening).await.unwrap();
+    receives(&peer, |m| matches!(m, MavMessage::PARAM_VALUE(_))).await;
     aircraft.handle.stop().await;
 }
 

@@ -51,6 +51,9 @@ pub enum Rejection {
         "engaging is possible on the ground, disarmed, or in flight when the pilot has switched to GUIDED"
     )]
     Armed,
+    /// Our own order is starting the motors: an agent that began anew would not know whose they are.
+    #[error("engaging is possible before the motors are started or once they run: they are being started")]
+    Arming,
     /// The flight has begun: it was judged by the parameters as they are.
     #[error("parameters are set on the ground in state Start, found {0}")]
     Underway(StateId),

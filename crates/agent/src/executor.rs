@@ -235,8 +235,12 @@ impl Executor {
         }
     }
 
-    /// When it wants polling.
+    /// When it wants polling: never without an order, because then [`Executor::poll`] does nothing. Giving back the
+    /// pilot's height has a time of its own ([`Executor::restore_due`]).
     pub(crate) fn due(&self) -> Instant {
+        if self.order.is_none() {
+            return Instant::NEVER;
+        }
         match &self.job {
             Some(Job::Mode(job)) => job.due(),
             Some(Job::Arm(job)) => job.due(),
@@ -442,6 +446,18 @@ mod tests {
             });
             (modes, target)
         }
+    }
+
+    /// Motors that start while the height is given back suspend that: there was no order, and a time in the past.
+    #[test]
+    fn without_an_order_nothing_is_due_whatever_is_being_given_back() {
+        let mut executor = Executor::default();
+        executor.returns.set(20_000);
+        assert_eq!((executor.restore_due(), executor.due()), (Instant::ZERO, Instant::NEVER));
+        executor.begin(Order::Hold);
+        assert_eq!(executor.due(), Instant::ZERO);
+        executor.clear();
+        assert_eq!(executor.due(), Instant::NEVER);
     }
 
     const GUIDED: u32 = 4;

@@ -756,6 +756,8 @@ impl Agent {
             }
             Command::Engage if !self.is_judged(now) => return Reply::Refused(Rejection::Unknown),
             Command::Engage if self.telemetry.armed => return self.engage_in_flight(now, id, out),
+            // The heartbeat that shows them running is up to a second late.
+            Command::Engage if self.executor.arms() => return Reply::Refused(Rejection::Arming),
             Command::Engage => {
                 self.engage(now);
                 self.commands.accept(id, command);

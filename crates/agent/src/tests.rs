@@ -185,8 +185,8 @@ impl Bench {
         self.sent.iter().any(|m| !housekeeping(m))
     }
 
-    /// Until it climbs in guided mode.
-    fn climbing() -> Self {
+    /// Until it is to take off.
+    fn taking_off() -> Self {
         let mut bench = Self::new();
         bench.second();
         assert_eq!(bench.feed(Input::Operator { id: "s", command: Command::Setup }), Some(Reply::Accepted));
@@ -195,6 +195,12 @@ impl Bench {
         bench.agent.executor.clear();
         let mut out = Outputs::default();
         bench.agent.protocol_input(bench.now, done, &mut out);
+        bench
+    }
+
+    /// Until it climbs in guided mode.
+    fn climbing() -> Self {
+        let mut bench = Self::taking_off();
         for _ in 0..4 {
             bench.second();
             if bench.asked_for_mode(Mode::Guided) {
@@ -381,6 +387,32 @@ fn one_that_is_in_the_air_in_a_pilots_mode_when_it_is_first_received_is_the_pilo
         bench.second();
         assert_eq!(bench.agent.status(bench.now).engaged, !is_pilots, "mode {mode}");
     }
+}
+
+/// The heartbeat shows the motors up to a second after the command: an agent that began anew meanwhile was armed, in state
+/// Start, and never gave back the height of RTL.
+#[test]
+fn engaging_is_refused_while_the_motors_are_being_started() {
+    use wingbeat_autopilot::dialect::MavCmd;
+    let mut bench = Bench::taking_off();
+    let starts = |m: &MavMessage| matches!(m, MavMessage::COMMAND_LONG(c) if c.command == MavCmd::MAV_CMD_COMPONENT_ARM_DISARM);
+    while !bench.sent.iter().any(starts) {
+        bench.second();
+        if bench.asked_for_mode(Mode::Guided) {
+            bench.mode = Mode::Guided.number();
+        }
+        assert!(bench.now < Instant::from_millis(20_000), "the motors are never started");
+    }
+    let engage = |bench: &mut Bench, id| bench.feed(Input::Operator { id, command: Command::Engage });
+    assert_eq!(engage(&mut bench, "a"), Some(Reply::Refused(Rejection::Arming)));
+    assert_eq!(bench.agent.status(bench.now).state, StateId::TakingOff);
+    assert_eq!(
+        bench.feed(Input::Operator { id: "h", command: Command::Hold }),
+        Some(Reply::Accepted),
+        "it can be stopped"
+    );
+    bench.second();
+    assert_eq!(engage(&mut bench, "b"), Some(Reply::Accepted), "no motors, and none are being started");
 }
 
 /// Whether it flies, and who flies it, is not known before the first heartbeat: the latch of a pilot holds till then.

@@ -365,14 +365,49 @@ pub struct Lease {
     pub left_ms: u64,
 }
 
+/// Answer to a lease: the console holds it now.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseGrant {
+    /// The console's name.
+    pub console: String,
+    /// Milliseconds until the lease ends, unless it is renewed.
+    pub left_ms: u64,
+    /// What renews it, 32 hexadecimal digits: told once, to the console that takes the lease. It stands nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+impl std::fmt::Debug for LeaseGrant {
+    /// Without the token, which no log must have.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LeaseGrant")
+            .field("console", &self.console)
+            .field("left_ms", &self.left_ms)
+            .finish_non_exhaustive()
+    }
+}
+
 /// POST body of a lease: a console takes it, or renews its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaseRequest {
     /// The console's name, 1 to 64 characters, its own on the network.
     pub console: String,
     /// For how long, milliseconds, 1000 to 60000.
     pub ttl_ms: u64,
+    /// The token of the grant that is renewed. Without it, or with another, a lease is taken that no console holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+impl std::fmt::Debug for LeaseRequest {
+    /// Without the token, which no log must have.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LeaseRequest")
+            .field("console", &self.console)
+            .field("ttl_ms", &self.ttl_ms)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The gateway for ground stations: its clients, and the frames that it refused.

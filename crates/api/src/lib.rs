@@ -15,8 +15,8 @@ pub mod mission;
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
     CommandReply, CommandRequest, CommandStage, Cure, FlightController, Gateway, GeoPoint, Identity, Lease,
-    LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation, Nearby,
-    Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
+    LeaseGrant, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation,
+    Nearby, Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{

@@ -74,8 +74,13 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     let clock = Clock::start(speed)?;
     let fleet = Fleet::start(scenario, seed, clock).await?;
     let has_no_page = web_dir.is_none();
-    let ground =
-        Ground::start(wingbeat_ground::Config { bind: ground, aircraft: fleet.addresses(), web_dir }).await?;
+    let ground = Ground::start(wingbeat_ground::Config {
+        bind: ground,
+        aircraft: fleet.addresses(),
+        web_dir,
+        hosts: Default::default(),
+    })
+    .await?;
     println!("PC Companion: http://{}", ground.address());
     if has_no_page && !headless {
         println!("its API alone, without a page: --web DIR serves one");
@@ -187,6 +192,7 @@ impl Fleet {
                 name: format!("UAV {}", i + 1),
                 autopilot: format!("tcp:{port}").parse::<Endpoint>()?,
                 http: SocketAddr::from(([127, 0, 0, 1], 0)),
+                hosts: wingbeat_onboard::Hosts::default(),
                 agent: scenario.agent_config(i),
                 // Flight controller and daemon live in this one process.
                 guard: None,

@@ -18,6 +18,7 @@ use wingbeat_api::{
     ApiError, FleetCommandReply, FleetCommandRequest, FleetMissionUpload, FleetPicture, FleetUpdate, LogLine,
     MissionFile, MissionFileContent, MissionSummary, paths,
 };
+use wingbeat_server::Connection;
 
 use crate::client;
 use crate::mission_file;
@@ -27,7 +28,7 @@ use crate::refused::Refused;
 use crate::service::Service;
 
 /// More than a mission of the largest size needs.
-const MAX_BODY_BYTES: usize = 128 * 1024;
+pub(crate) const MAX_BODY_BYTES: usize = 128 * 1024;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -106,32 +107,37 @@ async fn fleet(State(service): State<Service>) -> Result<Json<FleetPicture>, Ref
 ///
 /// First a `picture` (FleetPicture); then `update` (FleetUpdate, changed aircraft only) at most every
 /// 200 ms and at least every second, `log` (LogLine), and a new `picture` whenever missions or the set of
-/// aircraft change or the reader has fallen behind.
+/// aircraft change or the reader has fallen behind. Where there are too many consoles, the oldest of the address that
+/// has the most ends.
 #[utoipa::path(get, path = paths::FLEET_EVENTS, tag = "fleet", responses(
     (status = 200, description = "The event stream", body = String, content_type = "text/event-stream"),
-    (status = 503, description = "Too many consoles", body = ApiError),
+    (status = 503, description = "The service is ending", body = ApiError),
 ))]
-async fn events(State(service): State<Service>) -> Result<Response, Refused> {
+async fn events(State(service): State<Service>, connection: Connection) -> Result<Response, Refused> {
     let subscription = service.subscribe().await?;
-    let events = Sse::new(console(service, subscription)).keep_alive(KeepAlive::default());
+    let events =
+        Sse::new(console(service, subscription, connection.stream())).keep_alive(KeepAlive::default());
     Ok(([(header::CACHE_CONTROL, "no-store")], events).into_response())
 }
 
 /// What one console is sent. It ends with the service.
-fn console(service: Service, start: Subscription) -> impl Stream<Item = Result<Event, Infallible>> {
-    let state = (service, start.pushes, Some(start.picture));
-    stream::unfold(state, async |(service, mut pushes, first)| {
+fn console(
+    service: Service,
+    start: Subscription,
+    counted: wingbeat_server::Stream,
+) -> impl Stream<Item = Result<Event, Infallible>> {
+    let state = (service, start.pushes, Some(start.picture), counted);
+    stream::unfold(state, async |(service, mut pushes, first, counted)| {
         if let Some(picture) = first {
-            return Some((Ok(event(&picture)), (service, pushes, None)));
+            return Some((Ok(event(&picture)), (service, pushes, None, counted)));
         }
         match pushes.recv().await {
-            Ok(push) => Some((Ok(event(&push)), (service, pushes, None))),
+            Ok(push) => Some((Ok(event(&push)), (service, pushes, None, counted))),
             Err(RecvError::Closed) => None,
             Err(RecvError::Lagged(_)) => {
-                // Its slot is released first, so that a full table does not lock it out.
                 drop(pushes);
                 let Subscription { picture, pushes } = service.subscribe().await.ok()?;
-                Some((Ok(event(&picture)), (service, pushes, None)))
+                Some((Ok(event(&picture)), (service, pushes, None, counted)))
             }
         }
     })
@@ -150,7 +156,7 @@ fn event(push: &Push) -> Event {
     (status = 200, description = "The same command came before", body = FleetCommandReply),
     (status = 400, description = "The request is wrong", body = ApiError),
     (status = 404, description = "No such aircraft", body = ApiError),
-    (status = 409, description = "It cannot be done now", body = ApiError),
+    (status = 409, description = "It cannot be done now, or another command came under this id", body = ApiError),
 ))]
 async fn command(
     State(service): State<Service>,
@@ -188,9 +194,19 @@ async fn mission(
     (status = 400, description = "It is not a mission that can be flown", body = ApiError),
     (status = 413, description = "It is too large", body = ApiError),
 ))]
-async fn mission_file(Body(file): Body<MissionFile>) -> Result<Json<MissionFileContent>, Refused> {
+async fn mission_file(
+    State(service): State<Service>,
+    Body(file): Body<MissionFile>,
+) -> Result<Json<MissionFileContent>, Refused> {
+    // Kept until it is read, although the console may have gone.
+    let reader = service.reader().await;
     // A large file takes a while to read: no other request waits for it.
-    let read = tokio::task::spawn_blocking(move || mission_file::read(&file)).await;
+    let reading = move || {
+        let read = mission_file::read(&file);
+        drop(reader);
+        read
+    };
+    let read = tokio::task::spawn_blocking(reading).await;
     let read = read.unwrap_or_else(|error| Err(format!("the file was not read: {error}")));
     read.map(Json).map_err(Refused::bad_request)
 }

@@ -1,12 +1,12 @@
 //! Holding the lease of one aircraft: taken again each second for as long as the service follows it. While
 //! it is held the aircraft sends its flight controller a ground station's heartbeat; when the service dies it
-//! expires.
+//! expires. What renews it is the token that the aircraft answered when it was taken.
 
 use std::time::Duration;
 
 use reqwest::Client;
 use tokio::time::{MissedTickBehavior, interval};
-use wingbeat_api::{LeaseRequest, paths};
+use wingbeat_api::{LeaseGrant, LeaseRequest, paths};
 
 use crate::client;
 
@@ -17,7 +17,7 @@ const TTL_MS: u64 = 5_000;
 /// One attempt, the connection included; the next is then due anyway.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(2);
 
-/// This service's name on the network: the computer's and its port, so that after a restart it is the same.
+/// This service's name on the network, which aircraft show: the computer's and its port.
 pub(crate) fn console(port: u16) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     // The aircraft takes 64 characters.
@@ -29,14 +29,23 @@ pub(crate) fn console(port: u16) -> String {
 /// shows in its status which that is.
 pub(crate) async fn hold(client: Client, address: String, console: String) {
     let mut logged = String::new();
+    let mut token = None;
     let mut tick = interval(RENEW_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        let body = LeaseRequest { console: console.clone(), ttl_ms: TTL_MS };
+        let body = LeaseRequest { console: console.clone(), ttl_ms: TTL_MS, token: token.clone() };
         let request = client.post(format!("{address}{}", paths::LEASE)).json(&body).timeout(ATTEMPT_LIMIT);
         let answer = match request.send().await {
-            Ok(response) if response.status().is_success() => String::new(),
+            Ok(mut response) if response.status().is_success() => match client::body(&mut response).await {
+                Ok(body) => {
+                    // Only the answer that gives the lease has one.
+                    let grant = serde_json::from_slice::<LeaseGrant>(&body).ok();
+                    token = grant.and_then(|grant| grant.token).or(token);
+                    String::new()
+                }
+                Err(why) => why,
+            },
             Ok(mut response) => {
                 let status = response.status();
                 client::body(&mut response)
@@ -69,16 +78,31 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("bound"));
         let holding = tokio::spawn(hold(client::new().expect("a client"), address, "one:1".to_owned()));
-        for answer in ["409 Conflict", "500 Internal Server Error", "200 OK", "200 OK"] {
+        let (granted, renewed) = (
+            r#"{"console":"one:1","left_ms":5000,"token":"secret"}"#,
+            r#"{"console":"one:1","left_ms":5000}"#,
+        );
+        for (answer, body, has_token) in [
+            ("409 Conflict", "{}", false),
+            ("500 Internal Server Error", "{}", false),
+            ("200 OK", granted, false),
+            ("200 OK", renewed, true),
+            ("200 OK", renewed, true),
+            ("503 Service Unavailable", "{}", true),
+            ("200 OK", renewed, true),
+        ] {
             let (mut stream, _) = listener.accept().await.expect("a request");
             let mut request = String::new();
-            while !request.contains("ttl_ms") {
+            while !request.ends_with('}') {
                 let mut buffer = [0; 1024];
                 let length = stream.read(&mut buffer).await.expect("a request");
                 request += &String::from_utf8_lossy(&buffer[..length]);
             }
             assert!(request.starts_with("POST /api/v1/lease ") && request.contains(r#""console":"one:1""#));
-            let reply = format!("HTTP/1.1 {answer}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}");
+            assert_eq!(request.contains(r#""token":"secret""#), has_token, "{request}");
+            let length = body.len();
+            let reply =
+                format!("HTTP/1.1 {answer}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
             stream.write_all(reply.as_bytes()).await.expect("the service listens");
         }
         holding.abort();

@@ -72,8 +72,8 @@ pub(crate) enum Order {
 pub(crate) enum Known {
     /// The same command: answer as the first time.
     Same { vehicles: Vec<String> },
-    /// Another one under the same id.
-    Different { command: Command },
+    /// Another one under the same id: what came first, and for which aircraft (none are all).
+    Different { command: Command, asked: Vec<String> },
 }
 
 /// A command under whose id another request is compared.
@@ -98,7 +98,7 @@ impl Ledger {
         Some(if remembered.command == request.command && remembered.asked == request.vehicles {
             Known::Same { vehicles: remembered.vehicles.clone() }
         } else {
-            Known::Different { command: remembered.command }
+            Known::Different { command: remembered.command, asked: remembered.asked.clone() }
         })
     }
 
@@ -417,7 +417,7 @@ mod tests {
         ledger.admit(&request("x", Command::Hold), 0, all(&["a"]));
         let same = Known::Same { vehicles: vec!["a".to_owned()] };
         assert_eq!(ledger.known(&request("x", Command::Hold)), Some(same));
-        let different = Known::Different { command: Command::Hold };
+        let different = Known::Different { command: Command::Hold, asked: vec![] };
         assert_eq!(ledger.known(&request("x", Command::Land)), Some(different));
     }
 
@@ -468,7 +468,7 @@ mod tests {
             2,
             "nor does it wait for a recovery"
         );
-        let different = Known::Different { command: Command::Exclude { member: c } };
+        let different = Known::Different { command: Command::Exclude { member: c }, asked: vec![] };
         assert_eq!(ledger.known(&exclude("y", b)), Some(different), "another member is another command");
         let lanes = [Lane::Recovery, Lane::Exclusion(b), Lane::Exclusion(c)];
         assert_eq!(ledger.give_up("a", "two aircraft"), lanes.map(|lane| stop("a", lane)));

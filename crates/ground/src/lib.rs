@@ -27,7 +27,6 @@ mod page;
 mod refused;
 mod service;
 
-use std::future::IntoFuture;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,16 +37,31 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
-use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetPicture};
+use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetPicture, paths};
+use wingbeat_server::Large;
 
 pub use http::openapi;
 pub use refused::Refused;
+pub use wingbeat_server::{Hosts, NameError};
 
 /// Aircraft that one service follows.
 pub const MAX_AIRCRAFT: usize = 512;
 
 /// Messages that wait for the owner.
 const QUEUE: usize = 1024;
+
+/// Consoles and everything else at the same time. A browser opens up to six connections for the page and one for its
+/// event stream.
+const CONNECTIONS_MAX: usize = 128;
+
+/// Consoles at the same time.
+const CONSOLES_MAX: usize = 64;
+
+/// Mission files that are uploaded at the same time, or read; each is up to 4 MB.
+const MISSION_FILES_MAX: usize = 4;
+
+/// An answer that waits for an aircraft's: what a mission may take ([`client`]: 10 s), and the way to its end.
+const ANSWER_LIMIT: Duration = Duration::from_secs(15);
 
 /// Before a console that does not hang up is cut off at the end.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -61,6 +75,8 @@ pub struct Config {
     pub aircraft: Vec<String>,
     /// The built web page; without it only the API is served.
     pub web_dir: Option<PathBuf>,
+    /// The names under which the service is asked for, besides the computer's own.
+    pub hosts: Hosts,
 }
 
 /// Why the service cannot start.
@@ -147,12 +163,20 @@ impl Ground {
             }
         });
         let router = http::router(service.clone());
-        let mut ending = stopped;
-        let server = axum::serve(listener, router).with_graceful_shutdown(async move {
-            // The sender's end means the same.
-            let _ = ending.wait_for(|stop| *stop).await;
-        });
-        let server = tokio::spawn(server.into_future());
+        let limits = wingbeat_server::Settings {
+            connections: CONNECTIONS_MAX,
+            streams: CONSOLES_MAX,
+            answer_within: ANSWER_LIMIT,
+            body_bytes: http::MAX_BODY_BYTES,
+            large: Some(Large {
+                path: paths::MISSION_FILES,
+                bytes: mission_file::MAX_BODY_BYTES,
+                simultaneous: MISSION_FILES_MAX,
+            }),
+            hosts: config.hosts,
+            ..Default::default()
+        };
+        let server = tokio::spawn(wingbeat_server::serve(listener, router, limits, stopped, || {}));
         tracing::info!(%address, "ground service");
         Ok(Handle { address, service, stop, server, _tasks: tasks })
     }
@@ -164,7 +188,7 @@ pub struct Handle {
     address: SocketAddr,
     service: service::Service,
     stop: watch::Sender<bool>,
-    server: tokio::task::JoinHandle<io::Result<()>>,
+    server: tokio::task::JoinHandle<()>,
     _tasks: JoinSet<()>,
 }
 

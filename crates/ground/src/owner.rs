@@ -33,8 +33,6 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
 const NEXT_HOLDER_AFTER: Duration = Duration::from_millis(300);
 /// Pushes that a console may be behind: ten seconds and some log lines.
 const PUSHES_KEPT: usize = 128;
-/// Consoles at the same time.
-const MAX_CONSOLES: usize = 64;
 /// A command's id.
 const MAX_ID_CHARACTERS: usize = 64;
 
@@ -245,12 +243,6 @@ impl Owner {
     }
 
     fn subscribe(&mut self, now: Instant) -> Result<Subscription, Refused> {
-        let consoles = self.pushes.receiver_count();
-        if consoles >= MAX_CONSOLES {
-            return Err(Refused::busy(format!(
-                "{consoles} consoles are connected, expected at most {MAX_CONSOLES}"
-            )));
-        }
         let pushes = self.pushes.subscribe();
         // A picture is due anyway if the missions changed: it is this one and, for the others, the next.
         let picture =
@@ -275,10 +267,14 @@ impl Owner {
                     repeated: true,
                 });
             }
-            Some(Known::Different { command }) => {
+            Some(Known::Different { command, asked }) => {
                 return Err(Refused::conflict(format!(
-                    "id {:?} was {} for other aircraft or another command; expected a new id for a new command",
-                    request.id, command
+                    "id {:?}: found {} for {}, expected {command} for {}, which came under this id before: a new command \
+                     needs a new id",
+                    request.id,
+                    request.command,
+                    addressed(&request.vehicles),
+                    addressed(&asked),
                 )));
             }
             None => {}
@@ -413,6 +409,15 @@ impl Owner {
             // No console is no error.
             let _ = self.pushes.send(push);
         }
+    }
+}
+
+/// Whom a command addresses, in a refusal.
+fn addressed(vehicles: &[String]) -> String {
+    match vehicles {
+        [] => "all aircraft".to_owned(),
+        [one] => format!("aircraft {one:?}"),
+        some => format!("{} aircraft", some.len()),
     }
 }
 

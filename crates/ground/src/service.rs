@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reqwest::Client;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{FleetCommandRequest, FleetPicture};
 
 use crate::owner::{Admitted, Request, Subscription};
@@ -16,11 +16,16 @@ pub(crate) struct Service {
     owner: mpsc::Sender<Request>,
     client: Client,
     web_dir: Option<Arc<Path>>,
+    /// Mission files may be read simultaneously, so many.
+    readers: Arc<Semaphore>,
 }
+
+/// Mission files that are read at the same time; each takes some 60 ms of one core.
+const READERS: usize = 2;
 
 impl Service {
     pub(crate) fn new(owner: mpsc::Sender<Request>, client: Client, web_dir: Option<PathBuf>) -> Self {
-        Self { owner, client, web_dir: web_dir.map(Arc::from) }
+        Self { owner, client, web_dir: web_dir.map(Arc::from), readers: Arc::new(Semaphore::new(READERS)) }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -29,6 +34,11 @@ impl Service {
 
     pub(crate) fn web_dir(&self) -> Option<&Path> {
         self.web_dir.as_deref()
+    }
+
+    /// Waits until a mission file may be read. It is never closed, so that there is one.
+    pub(crate) async fn reader(&self) -> Option<OwnedSemaphorePermit> {
+        self.readers.clone().acquire_owned().await.ok()
     }
 
     pub(crate) async fn picture(&self) -> Result<FleetPicture, Refused> {

@@ -9,7 +9,7 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use support::{Fake, all_up, ground, id, picture};
 use wingbeat_api::{ApiError, paths};
-use wingbeat_ground::{Config, Ground, Handle};
+use wingbeat_ground::{Config, Ground, Handle, Hosts};
 
 async fn ask(handle: &Handle, method: Method, path: &str, body: Option<&str>) -> (u16, String) {
     let mut request = Client::new().request(method, format!("http://{}{path}", handle.address()));
@@ -114,6 +114,14 @@ async fn commands_and_the_picture_over_http() {
     let reply: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((status, reply), (202, json!({"id": "h1", "vehicles": [id(1)]})));
     assert_eq!(ask(&handle, Method::POST, paths::FLEET_COMMANDS, Some(body)).await.0, 200, "the same again");
+    let reused = format!(r#"{{"id":"h1","command":"land","vehicles":["{}"]}}"#, id(1));
+    let (status, error) = refused(&handle, Method::POST, paths::FLEET_COMMANDS, Some(&reused)).await;
+    let expected = format!(
+        "id \"h1\": found land for aircraft {:?}, expected hold for all aircraft, which came under this id before: a new \
+         command needs a new id",
+        id(1)
+    );
+    assert_eq!((status, error.code.as_str(), error.message), (409, "conflict", expected));
     let (status, text) = ask(&handle, Method::GET, paths::FLEET, None).await;
     let picture: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((status, &picture["commands"][0]["command"]), (200, &json!("hold")));
@@ -167,7 +175,8 @@ async fn a_mission_file_is_read_and_no_aircraft_is_told() {
 
 async fn with_page(folder: &Path) -> Handle {
     let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-    let config = Config { bind, aircraft: Vec::new(), web_dir: Some(folder.to_path_buf()) };
+    let config =
+        Config { bind, aircraft: Vec::new(), web_dir: Some(folder.to_path_buf()), hosts: Hosts::default() };
     Ground::start(config).await.expect("it starts")
 }
 

@@ -100,7 +100,7 @@ async fn daemon() -> Result<()> {
 /// One request that must be taken.
 async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Result<()> {
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: aircraft\r\nConnection: close\r\nContent-Type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );

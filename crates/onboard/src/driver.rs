@@ -21,8 +21,8 @@ use wingbeat_agent::{
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LinkFault, LinkFaultKind,
-    LogLine, MissionSummary, MissionUpload,
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LeaseGrant, LinkFault,
+    LinkFaultKind, LogLine, MissionSummary, MissionUpload,
 };
 use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
@@ -34,7 +34,7 @@ use crate::{
     guard,
     http::Request,
     latch::Latch,
-    lease::Lease,
+    lease::{Granted, Lease, Token},
     liveness::TaskWatchdog,
     status::{self, DaemonStatus},
 };
@@ -144,6 +144,27 @@ async fn received(link: &mut Option<Link>) -> Option<LinkEvent> {
     }
 }
 
+/// A token that no other can guess.
+fn lease_token() -> Result<Token, ApiError> {
+    let mut random = [0; 16];
+    match rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK) {
+        Ok(16) => Ok(Token::new(u128::from_le_bytes(random))),
+        found => {
+            let found = found.map_or_else(|error| error.to_string(), |length| format!("{length} bytes"));
+            let message =
+                format!("lease: found no random token ({found}), expected 16 random bytes of the kernel");
+            Err(ApiError { code: "unavailable".into(), message })
+        }
+    }
+}
+
+/// Why a command is refused whose id another has.
+fn reused_id(id: &str, command: Command, earlier: Command) -> String {
+    format!(
+        "id {id:?}: found {command}, expected {earlier}, which came under this id before: a new command needs a new id"
+    )
+}
+
 /// The state of an agent before anything happened.
 pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
     status::aircraft(&agent.status(clock.now()), name, None, &DaemonStatus::new())
@@ -246,9 +267,9 @@ impl<R: Radio> Driver<R> {
                 }
                 Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
                 Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
-                Woken::Request(Some(Request::Lease { console, ttl, reply })) => {
+                Woken::Request(Some(Request::Lease { console, ttl, token, reply })) => {
                     // A console that disconnected asks again.
-                    let _ = reply.send(self.take_lease(&console, ttl));
+                    let _ = reply.send(self.take_lease(&console, ttl, token.as_deref()));
                 }
                 Woken::Request(None) => requests_ended = true,
                 Woken::Gateway(event) => self.gateway_event(event),
@@ -328,21 +349,28 @@ impl<R: Radio> Driver<R> {
         self.lease.holder(KernelInstant::now())
     }
 
-    fn take_lease(&mut self, console: &str, ttl: Duration) -> Result<wingbeat_api::Lease, ApiError> {
+    fn take_lease(
+        &mut self,
+        console: &str,
+        ttl: Duration,
+        token: Option<&str>,
+    ) -> Result<LeaseGrant, ApiError> {
         let now = KernelInstant::now();
-        let before = self.lease.holder(now).map(|(holder, _)| holder.to_owned());
-        match self.lease.take(now, console, ttl) {
-            Ok(()) => {
-                if before.is_none() {
+        let new = lease_token()?;
+        match self.lease.take(now, console, ttl, token, &new) {
+            Ok(granted) => {
+                let is_new = granted == Granted::Taken;
+                if is_new {
                     self.log(Severity::Info, format!("console {console:?} holds the lease"));
                 }
                 self.dirty = true;
-                Ok(wingbeat_api::Lease { console: console.into(), left_ms: ttl.as_millis() as u64 })
+                let token = is_new.then(|| new.as_str().to_owned());
+                Ok(LeaseGrant { console: console.into(), left_ms: ttl.as_millis() as u64, token })
             }
             Err((holder, left)) => {
                 let left_ms = left.as_millis();
                 let message = format!(
-                    "lease: found it held by console {holder:?} for {left_ms} ms more, expected it free"
+                    "lease: found it held by console {holder:?} for {left_ms} ms more, expected it free, or its token"
                 );
                 Err(ApiError { code: "conflict".into(), message })
             }
@@ -490,12 +518,9 @@ impl<R: Radio> Driver<R> {
 
     fn command(&mut self, request: CommandRequest, reply: oneshot::Sender<CommandReply>) {
         let CommandRequest { id, command } = request;
-        let answer = self.feed(Input::Operator { id: &id, command });
-        let (outcome, reason) = match answer {
-            Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
-            Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
-            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.to_string()),
-            None => (CommandOutcome::Refused, "the agent did not answer".into()),
+        let (outcome, reason) = match self.earlier(&id).filter(|&earlier| earlier != command) {
+            Some(earlier) => (CommandOutcome::Refused, reused_id(&id, command, earlier)),
+            None => self.ask_agent(&id, command),
         };
         let verb = match outcome {
             CommandOutcome::Accepted => "accepted",
@@ -507,6 +532,21 @@ impl<R: Radio> Driver<R> {
         let state = self.publisher.status.borrow().state;
         // An operator who disconnected does not read the answer.
         let _ = reply.send(CommandReply { id, outcome, state, reason });
+    }
+
+    /// The command that came before under this id, of those that the agent remembers.
+    fn earlier(&self, id: &str) -> Option<Command> {
+        let commands = self.agent.status(self.clock.now()).commands;
+        commands.iter().find(|earlier| earlier.id.as_str() == id).map(|earlier| earlier.command)
+    }
+
+    fn ask_agent(&mut self, id: &str, command: Command) -> (CommandOutcome, String) {
+        match self.feed(Input::Operator { id, command }) {
+            Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
+            Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
+            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.to_string()),
+            None => (CommandOutcome::Refused, "the agent did not answer".into()),
+        }
     }
 
     fn mission(&mut self, mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>>) {

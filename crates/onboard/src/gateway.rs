@@ -4,12 +4,17 @@
 //! Sockets have tasks, which only carry bytes; everything is decided in the driver's task, by
 //! [`wingbeat_autopilot::gateway`], so that a client's command and the agent's orders have one order. What
 //! it promises: a client that is slow loses frames and delays no other; at most [`CLIENTS_MAX`] clients; a
-//! UDP peer that sends nothing for [`IDLE`] is removed, and none is answered that has not sent a whole frame;
-//! every frame that is not passed on is counted by its reason.
+//! UDP peer that sends nothing for [`IDLE`] is removed; every frame that is not passed on is counted by its reason.
+//!
+//! A UDP peer is no client before it has proved that it receives at its address, or is configured
+//! ([`Config::udp_clients`]): nothing of it passes, and it is sent no more than it sent
+//! ([`wingbeat_autopilot::gateway::Cookie`]). A TCP client that has sent no whole frame for [`IDLE`], or none yet, gives way
+//! where there are too many.
 
 use std::{
+    hash::{BuildHasher as _, RandomState},
     io,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -26,7 +31,10 @@ use tokio::{
 };
 use wingbeat_autopilot::{
     codec::finder::{Dropped, Finder},
-    gateway::{Allowance, Circumstances, FrameWriter, Gatekeeper, Refusal, Verdict, encode_like},
+    gateway::{
+        Allowance, CHALLENGE_LEN, Circumstances, Cookie, FrameWriter, GREETING_LEN, Gatekeeper, Refusal,
+        Verdict, encode_like, greeting,
+    },
     telemetry::StreamRequest,
 };
 use wingbeat_geo::Instant;
@@ -53,17 +61,29 @@ const TURN_PERIOD: Duration = Duration::from_millis(500);
 /// None of its turns takes longer: the longest step is the pause.
 const TURN_MAX: Duration = Duration::from_secs(3);
 const _: () = assert!(TURN_MAX.as_millis() > TURN_PERIOD.as_millis() + ACCEPT_PAUSE.as_millis());
+/// Addresses that have to prove themselves and are logged; the others are counted.
+const NOTICED_MAX: usize = 8;
 /// MAVLink's usual period of a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Where the vehicle's MAVLink is offered; nowhere by default, because any program that reaches it can fly the
 /// aircraft.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// UDP: `udpout` sends to one ground station, `udp` answers to those that send.
     pub udp: Vec<Endpoint>,
     /// A TCP server.
     pub tcp: Option<SocketAddr>,
+    /// UDP peers at these addresses need not prove that they receive there.
+    pub udp_clients: Vec<IpAddr>,
+}
+
+impl Default for Config {
+    /// No sockets. The kernel takes no datagram from a network whose sender is this machine.
+    fn default() -> Self {
+        let udp_clients = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        Self { udp: vec![], tcp: None, udp_clients }
+    }
 }
 
 /// Why the gateway cannot be offered.
@@ -118,6 +138,9 @@ struct Client {
     finder: Finder,
     sender: FrameWriter,
     received_at: KernelInstant,
+    /// When it sent a whole frame last.
+    frame_at: Option<KernelInstant>,
+    address: IpAddr,
     /// It stays whether or not it sends: the configured receiver.
     fixed: bool,
 }
@@ -152,6 +175,17 @@ pub(crate) struct Gateway {
     /// Pieces that a client was too slow for.
     lost: u64,
     turned_away: u64,
+    /// UDP peers that need no proof.
+    udp_clients: Vec<IpAddr>,
+    /// Makes the cookies.
+    secret: RandomState,
+    challenger: FrameWriter,
+    /// The autopilot's heartbeat, for those that have not proved themselves.
+    greeting: Option<Vec<u8>>,
+    /// Frames of peers that have not proved that they receive at their address.
+    unproved: u64,
+    noticed: Vec<IpAddr>,
+    opened_at: KernelInstant,
     /// Datagrams that came faster than the driver takes them.
     overflows: Arc<AtomicU64>,
     addresses: Vec<SocketAddr>,
@@ -199,7 +233,8 @@ impl Gateway {
             }
             if let Some(peer) = fixed {
                 let key = Key::Udp(sockets.len(), peer);
-                clients.push(client(key, Sink::Udp(socket.clone(), peer), format!("udp {peer}"), true));
+                let sink = Sink::Udp(socket.clone(), peer);
+                clients.push(client(key, sink, peer.ip(), format!("udp {peer}"), true));
             }
             bound.push((socket.clone(), fixed));
             sockets.push(socket);
@@ -237,6 +272,13 @@ impl Gateway {
             dropped: Dropped::default(),
             lost: 0,
             turned_away: 0,
+            udp_clients: config.udp_clients.clone(),
+            secret: RandomState::new(),
+            challenger: FrameWriter::default(),
+            greeting: None,
+            unproved: 0,
+            noticed: Vec::new(),
+            opened_at: KernelInstant::now(),
             overflows,
             addresses,
             _tasks: tasks,
@@ -268,6 +310,13 @@ impl Gateway {
         let (key, bytes) = match event {
             GatewayEvent::Connected { id, peer, out } => {
                 let name = format!("tcp {peer}");
+                if self.clients.len() >= CLIENTS_MAX
+                    && let Some(silent) = self.give_way(peer.ip())
+                {
+                    act(Step::Log(format!(
+                        "gateway: {silent} sends nothing, disconnected: {name} needs its place"
+                    )));
+                }
                 if self.clients.len() >= CLIENTS_MAX {
                     // Its task sees its queue end, and disconnects.
                     self.turned_away += 1;
@@ -275,7 +324,7 @@ impl Gateway {
                     return;
                 }
                 act(Step::Log(format!("gateway: {name} connected")));
-                self.clients.push(client(Key::Tcp(id), Sink::Tcp(out), name, false));
+                self.clients.push(client(Key::Tcp(id), Sink::Tcp(out), peer.ip(), name, false));
                 return;
             }
             GatewayEvent::Disconnected { id } => {
@@ -289,7 +338,7 @@ impl Gateway {
         };
         let index = match self.clients.iter().position(|client| client.key == key) {
             Some(index) => index,
-            None => match self.newcomer(key, &bytes, now) {
+            None => match self.newcomer(key, &bytes, now, circumstances.system_id, act) {
                 Some(name) => {
                     act(Step::Log(format!("gateway: {name} connected")));
                     self.clients.len() - 1
@@ -300,13 +349,81 @@ impl Gateway {
         self.judge(index, &bytes, now, circumstances, act);
     }
 
-    /// Takes in a UDP peer that has sent a whole frame; returns its name.
-    fn newcomer(&mut self, key: Key, bytes: &[u8], now: Instant) -> Option<String> {
+    /// Removes a TCP client that sends nothing, for one at this address; returns its name. Of those that may, of the
+    /// address that has the most the one that has sent nothing for the longest time.
+    fn give_way(&mut self, address: IpAddr) -> Option<String> {
+        let now = KernelInstant::now();
+        let is_silent = |client: &Client| {
+            matches!(client.key, Key::Tcp(_))
+                && client.frame_at.is_none_or(|at| now.saturating_duration_since(at) >= IDLE)
+        };
+        let silent = |of: IpAddr| {
+            let count =
+                self.clients.iter().filter(|client| client.address == of && is_silent(client)).count();
+            count + usize::from(of == address)
+        };
+        let silents = self.clients.iter().filter(|client| is_silent(client));
+        let since = |client: &Client| client.frame_at.unwrap_or(client.received_at);
+        let key =
+            silents.max_by_key(|client| (silent(client.address), std::cmp::Reverse(since(client))))?.key;
+        self.turned_away += 1;
+        self.forget(|client| client.key == key).pop()
+    }
+
+    /// Answers a peer that has not proved that it receives at its address, with no more than it sent.
+    fn challenge(&mut self, socket: usize, peer: SocketAddr, most: usize, cookie: Cookie, system_id: u8) {
+        let challenge = self.challenger.challenge(system_id, cookie);
+        let greeting = self.greeting.as_deref().unwrap_or_default();
+        let mut answer = Vec::with_capacity(GREETING_LEN + CHALLENGE_LEN);
+        // One after the other where both are too long: a heartbeat comes each second.
+        let turn = self.opened_at.elapsed().as_secs().is_multiple_of(2);
+        for (piece, is_its_turn) in [(greeting, turn), (&challenge, !turn)] {
+            if answer.len() + piece.len() <= most && (is_its_turn || most >= GREETING_LEN + CHALLENGE_LEN) {
+                answer.extend_from_slice(piece);
+            }
+        }
+        if !answer.is_empty()
+            && let Some(socket) = self.sockets.get(socket)
+        {
+            // It asks again.
+            let _ = socket.try_send_to(&answer, peer);
+        }
+    }
+
+    /// Takes in a UDP peer that has sent a whole frame and proved its address; returns its name.
+    fn newcomer(
+        &mut self,
+        key: Key,
+        bytes: &[u8],
+        now: Instant,
+        system_id: Option<u8>,
+        act: &mut dyn FnMut(Step<'_>) -> bool,
+    ) -> Option<String> {
         let Key::Udp(socket, peer) = key else { return None };
+        let address = peer.ip().to_canonical();
+        let cookie = Cookie::new(self.secret.hash_one((socket, peer)));
+        let mut is_proved = self.udp_clients.contains(&address);
         let mut finder = Finder::default();
-        let mut whole = false;
-        finder.push(now, bytes, |_| whole = true);
-        if !whole {
+        let mut frames = 0;
+        finder.push(now, bytes, |frame| {
+            frames += 1;
+            is_proved |= cookie.is_returned_by(frame);
+        });
+        if frames > 0 && !is_proved {
+            self.unproved += frames;
+            if !self.noticed.contains(&address) && self.noticed.len() < NOTICED_MAX {
+                self.noticed.push(address);
+                act(Step::Log(format!(
+                    "gateway: udp {peer} has not proved that it receives there: found no answer to PING, expected one, or \
+                     its address in gateway.udp_clients"
+                )));
+            }
+            if let Some(system_id) = system_id {
+                self.challenge(socket, peer, bytes.len(), cookie, system_id);
+            }
+            return None;
+        }
+        if frames == 0 {
             self.dropped = sum(self.dropped, finder.dropped());
             self.dropped.garbage_bytes = self.dropped.garbage_bytes.saturating_add(finder.pending() as u32);
             return None;
@@ -317,7 +434,7 @@ impl Gateway {
         }
         let name = format!("udp {peer}");
         let sink = Sink::Udp(self.sockets.get(socket)?.clone(), peer);
-        self.clients.push(client(key, sink, name.clone(), false));
+        self.clients.push(client(key, sink, address, name.clone(), false));
         Some(name)
     }
 
@@ -337,8 +454,10 @@ impl Gateway {
         // What passes of one event is one write: the line's queue counts writes.
         let mut passing = Vec::new();
         let mut frames = 0;
+        let mut has_sent_a_frame = false;
         let mut count = |refusal: Refusal, n: u64| refused[refusal as usize] += n;
         finder.push(now, bytes, |frame| {
+            has_sent_a_frame = true;
             let verdict = keeper.judge(frame, circumstances);
             match verdict {
                 Verdict::Command(what) => {
@@ -381,6 +500,9 @@ impl Gateway {
         if !passing.is_empty() && !act(Step::Write(&passing)) {
             count(Refusal::LineFull, frames);
         }
+        if has_sent_a_frame {
+            client.frame_at = Some(KernelInstant::now());
+        }
         let Some(system_id) = circumstances.system_id else { return };
         for why in explanations {
             let piece: Arc<[u8]> = sender.warn(system_id, &why).as_slice().into();
@@ -395,11 +517,17 @@ impl Gateway {
     /// The autopilot's bytes: its frames go to every client as they are.
     pub(crate) fn autopilot(&mut self, now: Instant, bytes: &[u8]) {
         let mut pieces: Vec<Vec<u8>> = Vec::new();
-        self.autopilot.push(now, bytes, |frame| match pieces.last_mut() {
-            Some(piece) if piece.len() + frame.bytes().len() <= PIECE_MAX => {
-                piece.extend_from_slice(frame.bytes());
+        let latest = &mut self.greeting;
+        self.autopilot.push(now, bytes, |frame| {
+            if let Some(greeting) = greeting(frame) {
+                *latest = Some(greeting.to_vec());
             }
-            _ => pieces.push(frame.bytes().to_vec()),
+            match pieces.last_mut() {
+                Some(piece) if piece.len() + frame.bytes().len() <= PIECE_MAX => {
+                    piece.extend_from_slice(frame.bytes());
+                }
+                _ => pieces.push(frame.bytes().to_vec()),
+            }
         });
         for piece in pieces {
             let piece: Arc<[u8]> = piece.into();
@@ -462,15 +590,16 @@ impl Gateway {
                 ("bad_checksum", dropped.bad_checksum.into()),
                 ("overflow", self.overflows.load(Ordering::Relaxed)),
                 ("turned_away", self.turned_away),
+                ("unproved", self.unproved),
                 ("slow_client", self.lost),
             ])
             .collect()
     }
 }
 
-fn client(key: Key, sink: Sink, name: String, fixed: bool) -> Client {
+fn client(key: Key, sink: Sink, address: IpAddr, name: String, fixed: bool) -> Client {
     let (finder, sender, received_at) = (Finder::default(), FrameWriter::default(), KernelInstant::now());
-    Client { key, name, sink, finder, sender, received_at, fixed }
+    Client { key, name, sink, finder, sender, received_at, frame_at: None, address, fixed }
 }
 
 fn sum(a: Dropped, b: Dropped) -> Dropped {
@@ -587,7 +716,7 @@ mod tests {
     #[tokio::test]
     async fn every_sockets_task_is_watched_iterates_when_idle_and_is_late_when_it_is_gone() {
         let local = "127.0.0.1:0".parse().unwrap();
-        let config = Config { udp: vec![Endpoint::UdpListen(local)], tcp: Some(local) };
+        let config = Config { udp: vec![Endpoint::UdpListen(local)], tcp: Some(local), ..Config::default() };
         let mut liveness = Liveness::default();
         let gateway = Gateway::open(&config, [], None, Instant::ZERO, &mut liveness).await.unwrap().unwrap();
         assert!(liveness.names().eq(["gateway UDP", "gateway TCP"]));

@@ -8,13 +8,16 @@ use std::{
     io::{self, ErrorKind},
     os::{
         fd::OwnedFd,
-        unix::{fs::PermissionsExt as _, net::UnixStream as StdStream},
+        unix::{
+            fs::{FileTypeExt as _, PermissionsExt as _},
+            net::UnixStream as StdStream,
+        },
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 use tokio::{
     net::{UnixListener, UnixStream},
     time::{Instant as KernelInstant, sleep_until},
@@ -54,7 +57,8 @@ pub struct Settings {
 /// Why a guardian does not run.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "guard.socket {path}: found {found}, expected a path in a folder that we may write, and no other guardian"
+    "guard.socket {path}: found {found}, expected a path in a folder that we may write, with nothing there, or the socket \
+     of a guardian that has ended"
 )]
 pub struct StartError {
     /// Path of the socket.
@@ -77,6 +81,10 @@ struct Process {
     out: Outputs,
     started: KernelInstant,
     daemon: Option<Daemon>,
+    /// One that connected while another is connected: the next daemon, which was faster than the end of the last.
+    next: Option<UnixStream>,
+    /// The user whose connection was refused last: each is logged once.
+    refused_uid: Option<u32>,
     link: Option<Link>,
     link_open: bool,
 }
@@ -94,6 +102,7 @@ pub struct Bound {
 pub fn bind(settings: Settings) -> Result<Bound, StartError> {
     let path = &settings.socket;
     let error = |found: String| StartError { path: path.display().to_string(), found };
+    not_a_socket(path).map_or(Ok(()), |found| Err(error(found)))?;
     // A guardian that died left its socket behind; one that lives accepts.
     match StdStream::connect(path) {
         Ok(_) => return Err(error("another guardian".into())),
@@ -103,9 +112,27 @@ pub fn bind(settings: Settings) -> Result<Bound, StartError> {
         Err(_) => {}
     }
     let listener = UnixListener::bind(path).map_err(|cause| error(cause.to_string()))?;
-    // The daemon's user is another one of our group.
-    fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(|cause| error(cause.to_string()))?;
+    // The daemon has our user.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|cause| error(cause.to_string()))?;
     Ok(Bound { settings, listener })
+}
+
+/// What is at the path, if it is there and no socket: nothing of ours, and never to be deleted.
+pub(crate) fn not_a_socket(path: &Path) -> Option<String> {
+    let kind = fs::symlink_metadata(path).ok()?.file_type();
+    let found = match kind {
+        kind if kind.is_socket() => return None,
+        kind if kind.is_file() => "a regular file",
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_symlink() => "a symbolic link",
+        _ => "a device or a pipe",
+    };
+    Some(found.into())
+}
+
+/// Whether a process of this user may be our daemon: ours, or root's.
+fn is_daemons(uid: u32, own: u32) -> bool {
+    uid == own || uid == 0
 }
 
 impl Bound {
@@ -119,6 +146,8 @@ impl Bound {
             out: Outputs::default(),
             started: KernelInstant::now(),
             daemon: None,
+            next: None,
+            refused_uid: None,
             link: None,
             link_open: false,
         };
@@ -144,7 +173,8 @@ impl Bound {
             tokio::select! {
                 biased;
                 () = readable(process.daemon.as_ref()) => process.receive_pulses(),
-                accepted = listener.accept(), if process.daemon.is_none() => process.accepted(accepted),
+                // Also while a daemon is connected: what others leave in the queue would shut out the next.
+                accepted = listener.accept(), if process.next.is_none() => process.accepted(accepted),
                 () = &mut stop, if stopping.is_none() => {
                     stopping = Some(KernelInstant::now());
                     process.feed(Input::Stop);
@@ -157,6 +187,7 @@ impl Bound {
                 process.receive_pulses();
                 process.feed(Input::Wake);
             }
+            process.take_next();
             process.update_port();
         }
         // Nobody minds a file that is gone already.
@@ -218,6 +249,27 @@ impl Process {
             Ok((stream, _)) => stream,
             Err(error) => return log(Severity::Error, &format!("the socket does not accept: {error}")),
         };
+        let own = geteuid().as_raw();
+        match stream.peer_cred().map(|peer| peer.uid()) {
+            Ok(uid) if is_daemons(uid, own) => self.next = Some(stream),
+            // Dropped: it hears nothing and keeps no daemon away.
+            Ok(uid) => {
+                if self.refused_uid.replace(uid) != Some(uid) {
+                    let text =
+                        format!("a connection: found user {uid}, expected our own ({own}) or root: refused");
+                    log(Severity::Error, &text);
+                }
+            }
+            Err(error) => log(Severity::Error, &format!("a connection without its user is refused: {error}")),
+        }
+    }
+
+    /// The daemon that waits becomes ours when no other is.
+    fn take_next(&mut self) {
+        if self.daemon.is_some() {
+            return;
+        }
+        let Some(stream) = self.next.take() else { return };
         let process = stream
             .peer_cred()
             .ok()
@@ -327,5 +379,118 @@ fn log(severity: Severity, text: &str) {
         eprintln!("<{priority}>{text}");
     } else {
         eprintln!("wingbeat-guard: {text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tempfile::TempDir;
+    use tokio::{io::AsyncReadExt as _, time::timeout};
+    use wingbeat_agent::guardian::{Then, fingerprint};
+
+    use super::*;
+
+    fn settings(socket: PathBuf) -> Settings {
+        let endpoint: Endpoint = "tcp:127.0.0.1:1".parse().unwrap();
+        let guardian = Config {
+            silence: Duration::from_millis(SILENCE_MS),
+            hold: Duration::from_secs(HOLD_S),
+            then: Then::default(),
+            endpoint: fingerprint(&endpoint.to_string()),
+            signing: None,
+        };
+        Settings { endpoint, socket, guardian }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_socket_is_named_and_never_deleted() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("precious");
+        let refused = |path: &Path| bind(settings(path.into())).err().map(|error| error.to_string());
+        fs::write(&path, "kept").unwrap();
+        let message = refused(&path).expect("no socket");
+        let expected = format!("guard.socket {}: found a regular file, expected a path", path.display());
+        assert!(message.starts_with(&expected), "{message}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "kept");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(refused(&link).expect("no socket").contains("found a symbolic link"));
+        assert!(refused(folder.path()).expect("no socket").contains("found a directory"));
+        // The socket of a guardian that died is replaced, one that lives is not.
+        let socket = folder.path().join("guard.sock");
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        let bound = bind(settings(socket.clone())).expect("nobody accepts there");
+        assert!(refused(&socket).expect("one that lives").contains("found another guardian"));
+        assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(bound);
+    }
+
+    #[test]
+    fn the_daemon_has_our_user_or_is_roots() {
+        assert!(is_daemons(1_000, 1_000) && is_daemons(0, 1_000) && is_daemons(0, 0));
+        assert!(!is_daemons(1_001, 1_000) && !is_daemons(1_000, 0));
+    }
+
+    /// Connects as another user, and keeps the connection until it is closed. Only root can: elsewhere none.
+    fn stranger(socket: &Path) -> Option<std::process::Child> {
+        let script = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print('in',flush=True); \
+                      sys.exit(len(s.recv(1)))";
+        let python = ["/usr/bin/python3", "/usr/local/bin/python3"]
+            .into_iter()
+            .find(|path| Path::new(path).exists())?;
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", python, "-c", script]).arg(socket);
+        command.stdout(std::process::Stdio::piped()).spawn().ok()
+    }
+
+    #[tokio::test]
+    async fn a_stranger_that_connects_first_does_not_hold_the_place() {
+        let folder = TempDir::new().unwrap();
+        let socket = folder.path().join("guard.sock");
+        let bound = bind(settings(socket.clone())).unwrap();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let guarding = tokio::spawn(bound.run(async move { drop(stopped.await) }, || {}));
+        if geteuid().is_root() {
+            for path in [folder.path(), &socket] {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+            }
+            match stranger(&socket) {
+                // It sees the end of its connection: no byte.
+                Some(mut stranger) => {
+                    let ended = tokio::task::spawn_blocking(move || stranger.wait());
+                    let status =
+                        timeout(Duration::from_secs(30), ended).await.expect("refused").unwrap().unwrap();
+                    assert_eq!(
+                        status.code(),
+                        Some(0),
+                        "found it served or unable to connect, expected it refused"
+                    );
+                }
+                None => {
+                    println!("skipped: no python3 or setpriv here, so that nothing connects as another user")
+                }
+            }
+        } else {
+            println!("skipped: only root can connect as another user");
+        }
+        // The daemon, which is answered, and a second one, which waits until the first has gone.
+        let pulse = Pulse {
+            activity: wingbeat_agent::guardian::Activity::Idle,
+            system_id: 0,
+            ours: wingbeat_agent::guardian::Modes::default(),
+            endpoint: fingerprint("tcp:127.0.0.1:1"),
+        };
+        let mut answers = [0; wingbeat_agent::guardian::ANSWER_LEN];
+        let mut first = UnixStream::connect(&socket).await.unwrap();
+        first.try_write(&pulse.encode()).unwrap();
+        timeout(Duration::from_secs(30), first.read_exact(&mut answers)).await.expect("an answer").unwrap();
+        let mut second = UnixStream::connect(&socket).await.unwrap();
+        second.try_write(&pulse.encode()).unwrap();
+        drop(first);
+        timeout(Duration::from_secs(30), second.read_exact(&mut answers)).await.expect("an answer").unwrap();
+        let _ = stop.send(());
+        guarding.await.unwrap();
     }
 }

@@ -17,78 +17,36 @@ use axum::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
     },
-    serve::Listener,
 };
 use futures_util::Stream;
 use serde::de::DeserializeOwned;
 use tokio::{
-    sync::{Semaphore, broadcast, mpsc, oneshot, watch},
-    time::{interval, timeout},
+    sync::{broadcast, mpsc, oneshot, watch},
+    time::timeout,
 };
-use tower_http::timeout::TimeoutLayer;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Lease, LeaseRequest,
-    LogLine, MissionSummary, MissionUpload,
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, LeaseGrant,
+    LeaseRequest, LogLine, MissionSummary, MissionUpload,
 };
 use wingbeat_protocol::Fence;
+use wingbeat_server::Connection;
 
-use crate::{lease::TTL_MS, liveness::TaskWatchdog, mission, stream};
+use crate::{lease::TTL_MS, mission, stream};
 
 /// The longest body: 600 waypoints with all their digits are 70 kB.
-const BODY_MAX: usize = 128 * 1024;
-/// Consoles that may follow the events simultaneously. Each is a socket and a task.
-const STREAMS_MAX: usize = 16;
+pub(crate) const BODY_MAX: usize = 128 * 1024;
 /// The driver answers within a wake-up; when it does not, the machine is in trouble and the console must know.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// A request that takes longer than this ends with a timeout, whatever it waits for.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// A comment line that keeps an idle stream open, and shows a console that the connection is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// While no client connects, the server's loop iterates this often.
-const TURN_PERIOD: Duration = Duration::from_millis(500);
-/// No iteration of the server's loop takes longer: the longest is its pause of one second when the system is
-/// short of file descriptors.
-pub(crate) const TURN_MAX: Duration = Duration::from_secs(3);
+/// Requests in the driver's queue that are left to commands that recover: others are refused before it is full.
+const RESERVED_FOR_RECOVERY: usize = 8;
 /// The longest name of a console, characters.
 const CONSOLE_MAX: usize = 64;
 /// The longest id of a command.
 const COMMAND_ID_MAX: usize = 64;
-
-/// A listener whose loop feeds a watchdog. A request to ourselves would prove more and fail at the worst
-/// time: it fails while the radio's interface, and the address with it, is gone.
-pub(crate) struct Watched<L> {
-    listener: L,
-    watchdog: TaskWatchdog,
-}
-
-impl<L> Watched<L> {
-    pub(crate) fn new(listener: L, watchdog: TaskWatchdog) -> Self {
-        Self { listener, watchdog }
-    }
-}
-
-impl<L: Listener> Listener for Watched<L> {
-    type Io = L::Io;
-    type Addr = L::Addr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        let mut turns = interval(TURN_PERIOD);
-        let mut accepting = std::pin::pin!(self.listener.accept());
-        loop {
-            self.watchdog.feed();
-            tokio::select! {
-                accepted = &mut accepting => return accepted,
-                _ = turns.tick() => {}
-            }
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<Self::Addr> {
-        self.listener.local_addr()
-    }
-}
 
 /// What is asked of the driver, with where to answer.
 #[derive(Debug)]
@@ -98,7 +56,19 @@ pub(crate) enum Request {
     /// A mission to hold; checked.
     Mission { mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>> },
     /// A console takes or renews the lease; checked.
-    Lease { console: String, ttl: Duration, reply: oneshot::Sender<Result<Lease, ApiError>> },
+    Lease {
+        console: String,
+        ttl: Duration,
+        token: Option<String>,
+        reply: oneshot::Sender<Result<LeaseGrant, ApiError>>,
+    },
+}
+
+impl Request {
+    /// Whether it is a command that ends a flight safely.
+    fn recovers(&self) -> bool {
+        matches!(self, Self::Command { request, .. } if request.command.recovers())
+    }
 }
 
 /// What the handlers know: the driver's front.
@@ -110,7 +80,6 @@ pub(crate) struct Front {
     pub(crate) mission: watch::Receiver<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
     pub(crate) requests: mpsc::Sender<Request>,
-    streams: Arc<Semaphore>,
 }
 
 impl Front {
@@ -122,17 +91,20 @@ impl Front {
         log: broadcast::Sender<LogLine>,
         requests: mpsc::Sender<Request>,
     ) -> Self {
-        let streams = Arc::new(Semaphore::new(STREAMS_MAX));
-        Self { identity: Arc::new(identity), fence, status, mission, log, requests, streams }
+        Self { identity: Arc::new(identity), fence, status, mission, log, requests }
     }
 
     /// Asks the driver and waits for its answer.
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
-        self.requests.try_send(request(reply)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => {
-                unavailable("busy", "the aircraft has more requests waiting than it takes, try again")
-            }
+        let request = request(reply);
+        let busy = || unavailable("busy", "the aircraft has more requests waiting than it takes, try again");
+        let reserved = RESERVED_FOR_RECOVERY.min(self.requests.max_capacity() / 2);
+        if !request.recovers() && !self.requests.is_closed() && self.requests.capacity() <= reserved {
+            return Err(busy());
+        }
+        self.requests.try_send(request).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => busy(),
             mpsc::error::TrySendError::Closed(_) => {
                 unavailable("unavailable", "the aircraft's daemon is stopping")
             }
@@ -215,20 +187,15 @@ async fn status(State(front): State<Front>) -> Json<AircraftStatus> {
     responses(
         (status = 200, content_type = "text/event-stream", body = AircraftStatus, description =
             "Server-sent events: `status` (AircraftStatus) immediately, on every change of state and otherwise at most \
-             five times a second; `log` (LogLine) per line. A comment line every second keeps the stream open."),
-        (status = 503, description = "Too many consoles follow the events", body = ApiError)))]
+             five times a second; `log` (LogLine) per line. A comment line every second keeps the stream open. Where \
+             there are too many streams, the oldest of the address that has the most ends.")))]
 async fn events(
     State(front): State<Front>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let Ok(permit) = front.streams.clone().try_acquire_owned() else {
-        return Err(unavailable(
-            "busy",
-            &format!("found {STREAMS_MAX} consoles that follow the events, expected fewer"),
-        ));
-    };
+    connection: Connection,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let id = front.identity.id.clone();
-    let stream = stream::events(id, front.status.clone(), front.log.subscribe(), permit);
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+    let stream = stream::events(id, front.status.clone(), front.log.subscribe(), connection.stream());
+    Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
 /// The mission that was uploaded to this aircraft.
@@ -274,7 +241,7 @@ async fn put_mission(
     responses(
         (status = 202, description = "Accepted; its effect shows in the status", body = CommandReply),
         (status = 200, description = "The same id came before", body = CommandReply),
-        (status = 409, description = "The state forbids it", body = CommandReply),
+        (status = 409, description = "The state forbids it, or another command came under this id", body = CommandReply),
         (status = 400, description = "Not a command", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),
@@ -304,21 +271,21 @@ async fn post_command(
     Ok((status, Json(reply)))
 }
 
-/// A console takes the aircraft for a while, or renews that. While one holds it, the flight controller receives
+/// A console takes the aircraft for a while, or renews that with the token that it was answered then. While one holds it, the flight controller receives
 /// a ground station's heartbeat.
 #[utoipa::path(post, path = "/api/v1/lease", operation_id = "lease", tag = "aircraft",
     request_body = LeaseRequest,
     responses(
-        (status = 200, description = "The console holds the lease now", body = Lease),
+        (status = 200, description = "The console holds the lease now", body = LeaseGrant),
         (status = 400, description = "Not a lease", body = ApiError),
-        (status = 409, description = "Another console holds it; the message names it", body = ApiError),
+        (status = 409, description = "A console holds it, and this is not its token; the message names it", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_lease(
     State(front): State<Front>,
-    Body(LeaseRequest { console, ttl_ms }): Body<LeaseRequest>,
-) -> Result<Json<Lease>, Refusal> {
+    Body(LeaseRequest { console, ttl_ms, token }): Body<LeaseRequest>,
+) -> Result<Json<LeaseGrant>, Refusal> {
     let bad = |message| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message);
     let characters = console.chars().count();
     if console.trim().is_empty() || characters > CONSOLE_MAX || console.chars().any(char::is_control) {
@@ -332,7 +299,7 @@ async fn post_lease(
         return Err(bad(format!("ttl_ms: found {ttl_ms}, expected {least} to {most} ms")));
     }
     let ttl = Duration::from_millis(ttl_ms);
-    match front.ask(|reply| Request::Lease { console, ttl, reply }).await? {
+    match front.ask(|reply| Request::Lease { console, ttl, token, reply }).await? {
         Ok(lease) => Ok(Json(lease)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -388,7 +355,6 @@ pub(crate) fn router(front: Front) -> Router {
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))
-        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))
         .with_state(front)
 }
 

@@ -45,9 +45,14 @@ mod status;
 mod stream;
 pub mod watchdog;
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use axum::serve::ListenerExt as _;
 pub use http::openapi;
 use tokio::{
     net::TcpListener,
@@ -60,6 +65,7 @@ use wingbeat_api::{AircraftStatus, Identity, LogLine};
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::Fence;
 pub use wingbeat_radio::{Clock, ClockError, Radio};
+pub use wingbeat_server::Hosts;
 
 use crate::{
     driver::{Driver, Publisher},
@@ -87,6 +93,8 @@ pub struct Config {
     pub autopilot: Endpoint,
     /// Where the API is served; port 0 takes a free one.
     pub http: SocketAddr,
+    /// The names under which the API is asked for, besides the machine's own.
+    pub hosts: Hosts,
     /// Configuration of the agent, with this aircraft's id.
     pub agent: wingbeat_agent::Config,
     /// The guardian's socket. A bench, whose aircraft end with it, has none and states that in
@@ -111,6 +119,14 @@ pub enum StartError {
         /// The kernel's error.
         found: String,
     },
+    /// At the guardian's socket there is something else.
+    #[error("guard.socket {}: found {found}, expected a guardian's socket, or nothing there", .path.display())]
+    Guard {
+        /// Path of the socket.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
     /// The agent's numbers cannot be flown.
     #[error(transparent)]
     Agent(#[from] wingbeat_agent::ConfigError),
@@ -133,7 +149,7 @@ pub struct Handle {
     liveness: Liveness,
     stop: watch::Sender<bool>,
     driver: JoinHandle<()>,
-    server: JoinHandle<io::Result<()>>,
+    server: JoinHandle<()>,
 }
 
 /// Starts a daemon: joins an agent to its link, its radio and its API.
@@ -144,12 +160,13 @@ pub struct Handle {
 /// # Errors
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
-    let Config { name, autopilot, http, agent, gateway, guard, state, seed } = config;
+    let Config { name, autopilot, http, hosts, agent, gateway, guard, state, seed } = config;
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
+    guard.as_deref().map_or(Ok(()), check_guard)?;
     let latch = Latch::open(state.as_deref());
     let refused = |found| StartError::Http { address: http, found };
     let listener = TcpListener::bind(http).await.map_err(|error| {
@@ -219,16 +236,26 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
     let front = Front::new(identity.clone(), fence, status.clone(), mission, log.clone(), requests);
-    // Answers and events are small, and a client waits for them.
-    let listener = http::Watched::new(listener, liveness.task("HTTP server", http::TURN_MAX))
-        .tap_io(|stream| drop(stream.set_nodelay(true)));
-    let mut server_stopped = stopped;
-    let serve = axum::serve(listener, http::router(front)).with_graceful_shutdown(async move {
-        // An error is a handle that is gone: stop as well.
-        let _ = server_stopped.wait_for(|&stop| stop).await;
+    let limits = wingbeat_server::Settings { body_bytes: http::BODY_MAX, hosts, ..Default::default() };
+    // Fed by the server's own loop. A request to ourselves would prove more and fail at the worst time: it fails while
+    // the radio's interface, and the address with it, is gone.
+    let server_watchdog = liveness.task("HTTP server", wingbeat_server::TURN_MAX);
+    let serving = wingbeat_server::serve(listener, http::router(front), limits, stopped, move || {
+        server_watchdog.feed()
     });
-    let server = tokio::spawn(async move { serve.await });
+    let server = tokio::spawn(serving);
     Ok(Handle { address, gateway: gateway_addresses, identity, status, log, liveness, stop, driver, server })
+}
+
+/// Whether a guardian's socket may be at the path.
+///
+/// # Errors
+/// Something else is there.
+pub fn check_guard(path: &Path) -> Result<(), StartError> {
+    match guard_process::not_a_socket(path) {
+        None => Ok(()),
+        Some(found) => Err(StartError::Guard { path: path.into(), found }),
+    }
 }
 
 impl Handle {
@@ -271,8 +298,7 @@ impl Handle {
                 Err(error) => format!("the driver ended: {error}"),
             },
             ended = &mut self.server => match ended {
-                Ok(Ok(())) => "the HTTP server ended".into(),
-                Ok(Err(error)) => format!("the HTTP server ended: {error}"),
+                Ok(()) => "the HTTP server ended".into(),
                 Err(error) => format!("the HTTP server ended: {error}"),
             },
         }

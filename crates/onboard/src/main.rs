@@ -132,11 +132,14 @@ async fn check(settings: &Settings) -> ExitCode {
     let http = tokio::net::TcpListener::bind(daemon.http).await.map(drop).map_err(|error| {
         format!("http {}: found {error}, expected a free port on an address of this machine", daemon.http)
     });
+    let guard = daemon.guard.as_deref().unwrap_or(std::path::Path::new(""));
+    let socket = wingbeat_onboard::check_guard(guard).map_err(|error| error.to_string());
     let mut code = ExitCode::SUCCESS;
     for (what, result) in [
         (format!("autopilot {}", daemon.autopilot), autopilot),
         (format!("radio {:?}", settings.radio.interface.as_deref().unwrap_or("any interface")), radio),
         (format!("http {}", daemon.http), http),
+        (format!("guard.socket {}", guard.display()), socket),
     ] {
         match result {
             Ok(()) => println!("{what}: fine"),

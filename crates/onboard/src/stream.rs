@@ -8,7 +8,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
 use tokio::{
-    sync::{OwnedSemaphorePermit, broadcast, watch},
+    sync::{broadcast, watch},
     time::{Instant, sleep_until},
 };
 use wingbeat_api::{AircraftStatus, LogLine, Severity};
@@ -22,8 +22,8 @@ struct Follower {
     log: broadcast::Receiver<LogLine>,
     /// What the console saw last, and when the next state may follow if nothing but numbers changed.
     seen: Option<(Arc<AircraftStatus>, Instant)>,
-    /// Gives the place back when the console disconnects.
-    _permit: OwnedSemaphorePermit,
+    /// The connection counts as an event stream until the console disconnects.
+    _counted: wingbeat_server::Stream,
 }
 
 /// The events for one console, from now until it disconnects or the daemon stops.
@@ -31,9 +31,9 @@ pub(crate) fn events(
     id: String,
     status: watch::Receiver<Arc<AircraftStatus>>,
     log: broadcast::Receiver<LogLine>,
-    permit: OwnedSemaphorePermit,
+    counted: wingbeat_server::Stream,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
-    let follower = Follower { id, status, log, seen: None, _permit: permit };
+    let follower = Follower { id, status, log, seen: None, _counted: counted };
     stream::unfold(follower, |mut follower| async {
         let event = follower.next().await?;
         Some((Ok(event), follower))

@@ -71,3 +71,31 @@ fn the_units_expose_no_more_than_they_must() {
         assert!(output.status.success() && output_text.contains("Overall exposure level"), "{output_text}");
     }
 }
+
+#[test]
+fn the_units_have_no_capability() {
+    for unit in ["wingbeatd.service", "wingbeat-guard.service"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd").join(unit);
+        let text = std::fs::read_to_string(path).unwrap();
+        let set = |line: &&str| line.contains("Capabilit");
+        let found: Vec<_> = text.lines().filter(set).collect();
+        assert_eq!(found, ["CapabilityBoundingSet="], "{unit}");
+        assert!(text.contains("\nUser=wingbeat\n"), "{unit}: found another user, expected one for both");
+    }
+}
+
+#[test]
+fn the_units_leave_room_for_every_connection() {
+    let limit = |unit: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd").join(unit);
+        let text = std::fs::read_to_string(path).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("LimitNOFILE="));
+        line.unwrap_or_else(|| panic!("{unit}: found no LimitNOFILE")).parse::<usize>().unwrap()
+    };
+    let served = wingbeat_server::Settings::default().connections;
+    let gateway = 3 * wingbeat_onboard::gateway::CLIENTS_MAX + 1;
+    let (daemon, least) =
+        (limit("wingbeatd.service"), served + gateway + wingbeat_server::DESCRIPTORS_RESERVED);
+    assert!(daemon >= least, "found {daemon}, expected at least {least}");
+    assert!(limit("wingbeat-guard.service") >= 64);
+}

@@ -112,6 +112,33 @@ fn a_port_in_use_is_one_message_and_code_2() {
     );
 }
 
+#[test]
+fn a_guardians_socket_that_is_none_is_one_message_and_code_2_and_stays() {
+    let files = files("tcp:127.0.0.1:1", "");
+    let precious = files.folder.path().join("precious");
+    std::fs::write(&precious, "kept").unwrap();
+    let expected =
+        format!("guard.socket {}: found a regular file, expected a guardian's socket", precious.display());
+    for arguments in [&[][..], &["--check"]] {
+        let mut command = wingbeatd(&files.config);
+        refused(command.args(arguments).env("WINGBEAT_GUARD__SOCKET", &precious), &[&expected]);
+    }
+    let mut guard = Command::new(env!("CARGO_BIN_EXE_wingbeat-guard"));
+    guard
+        .arg("--config")
+        .arg(&files.config)
+        .env_remove("NOTIFY_SOCKET")
+        .env("WINGBEAT_GUARD__SOCKET", &precious);
+    let output = ended(&mut guard);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("wingbeat-guard: guard.socket") && message.contains("found a regular file"),
+        "{message}"
+    );
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "kept");
+}
+
 #[tokio::test]
 async fn a_busy_serial_device_is_one_message_and_code_2() {
     let (_far, near) = SerialStream::pair().unwrap();

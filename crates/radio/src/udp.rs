@@ -101,9 +101,10 @@ fn open(config: &UdpConfig) -> Result<Socket, OpenError> {
                 io::ErrorKind::AddrInUse => {
                     (OpenErrorKind::Busy, "a port that no program has without SO_REUSEADDR")
                 }
-                io::ErrorKind::PermissionDenied => {
-                    (OpenErrorKind::Permission, "a user that may bind to the interface (CAP_NET_RAW)")
-                }
+                io::ErrorKind::PermissionDenied => (
+                    OpenErrorKind::Permission,
+                    "a user that may bind to the interface (Linux 5.7 or newer, or CAP_NET_RAW)",
+                ),
                 _ => (OpenErrorKind::Other, "a socket that can broadcast"),
             };
             error(kind, format!("{what} refused ({cause})"), expected)

@@ -7,6 +7,7 @@
 //! sim       sim
 //! edges     link, radio, api, missions
 //! hub       hub
+//! server    server
 //! binaries  onboard, ground, bench, cli, xtask
 //! tests     daemon-tests
 //! ```
@@ -30,6 +31,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("sim", &["sim"]),
     ("edges", &["link", "radio", "api", "missions"]),
     ("hub", &["hub"]),
+    ("server", &["server"]),
     ("binaries", &["onboard", "ground", "bench", "cli", "xtask"]),
     ("tests", &["daemon-tests"]),
 ];

@@ -53,7 +53,8 @@ export interface paths {
          * The fleet as it changes: server-sent events.
          * @description First a `picture` (FleetPicture); then `update` (FleetUpdate, changed aircraft only) at most every
          *     200 ms and at least every second, `log` (LogLine), and a new `picture` whenever missions or the set of
-         *     aircraft change or the reader has fallen behind.
+         *     aircraft change or the reader has fallen behind. Where there are too many consoles, the oldest of the address that
+         *     has the most ends.
          */
         get: operations["events"];
         put?: never;
@@ -934,7 +935,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It cannot be done now */
+            /** @description It cannot be done now, or another command came under this id */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -963,7 +964,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description Too many consoles */
+            /** @description The service is ending */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -17,6 +17,7 @@
 #![allow(deprecated)]
 
 mod classify;
+mod proof;
 mod rates;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use crate::job::{AUTOPILOT_COMPONENT_ID, COMPONENT_ID, Transmit};
 use crate::telemetry::{REQUESTS_MAX, StreamRequest};
 
 pub use classify::command_of;
+pub use proof::{CHALLENGE_LEN, Cookie, GREETING_LEN, greeting};
 
 /// What a client commands, or why a frame of it is not passed on: one line for messages.
 pub type Text = heapless::String<64>;

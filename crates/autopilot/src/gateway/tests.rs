@@ -538,3 +538,32 @@ proptest! {
         prop_assert!(count <= 1);
     }
 }
+
+#[test]
+fn a_challenge_and_a_greeting_are_as_short_as_the_shortest_heartbeat_of_a_ground_station() {
+    let of_a_station = heartbeat(MavType::MAV_TYPE_GCS);
+    let mut v1 = Vec::<u8, FRAME_LEN_MAX>::new();
+    crate::codec::encode_v1(from(255, 190), &of_a_station, &mut v1).unwrap();
+    let cookie = Cookie::new(u64::MAX);
+    let challenge = FrameWriter::default().challenge(VEHICLE, cookie);
+    let mut v2 = Vec::<u8, FRAME_LEN_MAX>::new();
+    encode_v2(from(u32::from(VEHICLE), 1), &heartbeat(MavType::MAV_TYPE_QUADROTOR), &mut v2).unwrap();
+    let short = found(&v2, greeting).expect("a heartbeat");
+    assert_eq!((challenge.len(), short.len(), v1.len()), (CHALLENGE_LEN, GREETING_LEN, GREETING_LEN));
+    found(&short, |frame| assert_eq!(frame.header(), from(u32::from(VEHICLE), 1)));
+    assert_eq!(found(&challenge, greeting), None);
+
+    // As QGroundControl and MAVSDK answer.
+    let Some(MavMessage::PING(asked)) = found(&challenge, message_of) else { panic!("a ping") };
+    let answered = |ping| {
+        let mut bytes = Vec::<u8, FRAME_LEN_MAX>::new();
+        encode_v2(from(255, 190), &MavMessage::PING(ping), &mut bytes).unwrap();
+        found(&bytes, |frame| cookie.is_returned_by(frame))
+    };
+    let answer = crate::dialect::PING_DATA { target_system: VEHICLE, target_component: 191, ..asked };
+    assert!(answered(answer.clone()));
+    assert!(!answered(asked), "a request is none");
+    assert!(!answered(crate::dialect::PING_DATA { time_usec: answer.time_usec ^ 1, ..answer.clone() }));
+    assert!(!found(&v1, |frame| cookie.is_returned_by(frame)));
+    assert_ne!(Cookie::new(0), Cookie::new(2), "never zero");
+}

@@ -330,9 +330,13 @@ async fn in_the_air(
         lines.spawn(print_log(i + 1, log, all_lines));
     }
     let addresses = fleet.addresses();
-    let ground =
-        Ground::start(wingbeat_ground::Config { bind: config.ground, aircraft: addresses, web_dir: None })
-            .await?;
+    let ground = Ground::start(wingbeat_ground::Config {
+        bind: config.ground,
+        aircraft: addresses,
+        web_dir: None,
+        hosts: Default::default(),
+    })
+    .await?;
     fleet.upload_mission().await?;
     monitors.iter().for_each(Monitor::begin_rate);
     let observer = fleet.watch(Some(&ground), config.plan.time_limit()).await?;

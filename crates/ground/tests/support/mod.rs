@@ -24,7 +24,7 @@ use wingbeat_api::{
     LogLine, Measurements, MissionSummary, MissionUpload, Navigation, Radio, Severity, StateId,
     VehicleOutcome, paths,
 };
-use wingbeat_ground::{Config, Ground, Handle};
+use wingbeat_ground::{Config, Ground, Handle, Hosts};
 
 /// Far more than anything here takes; only a test that would fail waits so long.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -295,7 +295,7 @@ async fn command(State(fake): State<Fake>, Json(request): Json<CommandRequest>) 
 pub(crate) async fn ground(fakes: &[Fake]) -> Handle {
     let aircraft = fakes.iter().map(|fake| fake.address.to_string()).collect();
     let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-    Ground::start(Config { bind, aircraft, web_dir: None }).await.expect("it starts")
+    Ground::start(Config { bind, aircraft, web_dir: None, hosts: Hosts::default() }).await.expect("it starts")
 }
 
 /// Asks again and again until there is an answer.

@@ -1,5 +1,7 @@
 //! The section `gateway`: the addresses at which ground stations receive the vehicle's MAVLink.
 
+use std::net::IpAddr;
+
 use serde::Deserialize;
 use wingbeat_link::Endpoint;
 
@@ -9,6 +11,8 @@ use crate::gateway::Config;
 
 /// Each that sends to a fixed receiver is a client from the start.
 const UDP_MAX: usize = 4;
+/// More than are served have to prove their address.
+const UDP_CLIENTS_MAX: usize = 16;
 const EXPECTED_UDP: &str =
     "udpout:ADDRESS:PORT (send) or udp:ADDRESS:PORT (listen), for example udpout:127.0.0.1:14550";
 
@@ -16,6 +20,7 @@ const EXPECTED_UDP: &str =
 #[serde(deny_unknown_fields)]
 pub(super) struct Gateway {
     udp: Option<Vec<String>>,
+    udp_clients: Option<Vec<String>>,
     tcp: Option<String>,
 }
 
@@ -39,6 +44,22 @@ impl Gateway {
             .as_deref()
             .filter(|text| !text.is_empty())
             .map(|text| text.parse().map_err(|_| quoted("gateway.tcp", text, expected)));
-        Ok(Config { udp: endpoints, tcp: tcp.transpose()? })
+        let udp_clients = match &self.udp_clients {
+            Some(clients) if clients.len() > UDP_CLIENTS_MAX => {
+                let found = format!("{} addresses", clients.len());
+                return Err(value("gateway.udp_clients", &found, format!("at most {UDP_CLIENTS_MAX}")));
+            }
+            Some(clients) => {
+                let address = |text: &String| {
+                    let address: Result<IpAddr, _> = text.parse();
+                    address.map_err(|_| {
+                        quoted("gateway.udp_clients", text, "an IP address, for example 10.0.0.9")
+                    })
+                };
+                clients.iter().map(address).collect::<Result<_, _>>()?
+            }
+            None => Config::default().udp_clients,
+        };
+        Ok(Config { udp: endpoints, tcp: tcp.transpose()?, udp_clients })
     }
 }

@@ -265,6 +265,7 @@ impl File {
         let autopilot = self.autopilot.endpoint()?;
         let guard = self.guard.settings(autopilot.clone(), None)?;
         let http = self.http.settings()?;
+        let hosts = self.http.hosts()?;
         let frequency_mhz = self.radio.frequency_mhz()?;
         let radio = self.radio.settings()?;
         let gateway = self.gateway.settings()?;
@@ -272,7 +273,7 @@ impl File {
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)?;
         let guard = Some(guard.socket);
         Ok(Settings {
-            daemon: Config { name, autopilot, http, agent, gateway, guard, state: None, seed: 0 },
+            daemon: Config { name, autopilot, http, hosts, agent, gateway, guard, state: None, seed: 0 },
             radio,
             frequency_mhz,
         })

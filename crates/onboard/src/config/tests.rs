@@ -172,6 +172,9 @@ fn ground_stations_are_served_only_where_configured() {
     let gateway = from_file(&text).unwrap().daemon.gateway;
     assert_eq!(gateway.udp, [Endpoint::UdpSend(([10, 0, 0, 2], 14550).into())]);
     assert_eq!(gateway.tcp, Some(([127, 0, 0, 1], 5790).into()));
+    assert!(gateway.udp_clients.iter().all(std::net::IpAddr::is_loopback) && gateway.udp_clients.len() == 2);
+    let listed = from_file(&format!("{text}udp_clients = [\"10.0.0.9\"]\n")).unwrap().daemon.gateway;
+    assert_eq!(listed.udp_clients, ["10.0.0.9".parse::<std::net::IpAddr>().unwrap()]);
     let off = with_environment(&text, &[("WINGBEAT_GATEWAY__TCP", "")]).unwrap().daemon.gateway;
     assert_eq!(off.tcp, None, "the environment can switch it off");
 }
@@ -196,6 +199,11 @@ fn every_mistake_names_its_key() {
         ("[gateway]\nudp = [\"udpout:gcs:14550\"]", "gateway.udp: found \"udpout:gcs:14550\""),
         ("[gateway]\nudp = [\"\", \"\", \"\", \"\", \"\"]", "gateway.udp: found 5 endpoints"),
         ("[gateway]\ntcp = \"5790\"", "gateway.tcp: found \"5790\""),
+        ("[gateway]\nudp_clients = [\"gcs\"]", "gateway.udp_clients: found \"gcs\", expected an IP address"),
+        (
+            "[http]\nallowed_hosts = [\"http://uav\"]",
+            "http.allowed_hosts: found \"http://uav\", expected a host name",
+        ),
         ("[fence]\nheight_most_m = nan", "fence.height_most_m: found NaN"),
         ("[fence]\nheight_most_m = -5.0", "fence.height_most_m: found -5"),
         (

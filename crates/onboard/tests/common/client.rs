@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// One request; the status code and the body.
 pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, String) {
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: aircraft\r\nConnection: close\r\nContent-Type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );

@@ -231,7 +231,7 @@ impl Test {
         self.dies_in_flight("KILL", RESTART_LIMIT)
     }
 
-    /// A daemon that stands still: the guardian ends it, which is of another user.
+    /// A daemon that stands still: the guardian ends it, which needs no right but the same user.
     fn survives_a_hang(&self) -> Result<()> {
         self.dies_in_flight("STOP", RESTART_LIMIT + HANG_LIMIT)
     }

@@ -1,0 +1,274 @@
+//! The HTTP server of the aircraft's daemon and of the ground service, made for a network on which others may
+//! misbehave.
+//!
+//! ```text
+//! accept ─▶ table: at most so many connections ─▶ head 5 s ─▶ Host, Origin ─▶ body 10 s, so many bytes ─▶ router
+//!             the oldest of the address with the most gives way                                          │ 10 s
+//!           stalled for 10 s while written: closed ◀──────────────────────── headers of every answer ◀───┘
+//! ```
+//!
+//! What it promises:
+//!
+//! - A new connection is always accepted. When the table is full, one that waits gives way: of the address that has
+//!   the most, the one that waits longest. So an address that opens a thousand closes its own.
+//! - A request that is answered under a name that is not this machine's, or from a page of another origin, does not
+//!   reach the router: a web page cannot command aircraft by rebinding its own name (DNS rebinding).
+//! - Every request ends: its head, its body, its answer and each pause in which the peer takes nothing have a limit.
+//!   An event stream has none, but for the last.
+//! - The memory of bodies is bounded: by the limit of a body times the connections, and large ones by their number.
+#![allow(clippy::disallowed_methods, reason = "connections are served in real time")]
+#![forbid(unsafe_code)]
+
+mod hosts;
+mod intake;
+mod patience;
+mod refusal;
+mod table;
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+pub use hosts::{Hosts, NameError};
+pub use table::{Connection, Stream};
+
+use crate::patience::Patient;
+use crate::table::Table;
+
+/// The loop turns at least this often.
+const TURN_PERIOD: Duration = Duration::from_millis(500);
+/// No turn of the loop takes longer. A watchdog that is fed every turn may take a longer silence for a hang.
+pub const TURN_MAX: Duration = Duration::from_secs(3);
+/// A shortage of the system (file descriptors, memory) is waited out for this time.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const _: () = assert!(TURN_MAX.as_millis() > TURN_PERIOD.as_millis() + ACCEPT_PAUSE.as_millis());
+/// The longest head of a request, bytes; browsers stay below 8 kB.
+const HEAD_MAX: usize = 32 * 1024;
+/// What the kernel holds of answers that a peer has not taken, bytes per connection: a peer that takes nothing is
+/// found when this is full.
+const SEND_BUFFER: usize = 64 * 1024;
+/// File descriptors that are left to everything else of the process: links, radio, guardian, gateway, files.
+pub const DESCRIPTORS_RESERVED: usize = 64;
+/// However few file descriptors there are, so many connections are served.
+const CONNECTIONS_LEAST: usize = 4;
+
+/// A route whose body may be longer than others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Large {
+    /// The route's path.
+    pub path: &'static str,
+    /// The longest body, bytes.
+    pub bytes: usize,
+    /// How many requests with such a body may be under way simultaneously.
+    pub simultaneous: usize,
+}
+
+/// The limits of one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Connections at the same time, event streams included.
+    pub connections: usize,
+    /// Event streams at the same time; fewer than connections.
+    pub streams: usize,
+    /// The longest time from an open connection, or from the last answer, to a whole head.
+    pub head_within: Duration,
+    /// The longest time from the head to the end of the body.
+    pub body_within: Duration,
+    /// The longest time from the body to the head of the answer.
+    pub answer_within: Duration,
+    /// The longest time for which a peer takes nothing of what is written to it.
+    pub write_within: Duration,
+    /// The longest body, bytes.
+    pub body_bytes: usize,
+    /// The route with longer bodies, if there is one.
+    pub large: Option<Large>,
+    /// The names under which this server may be addressed.
+    pub hosts: Hosts,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            streams: 16,
+            head_within: Duration::from_secs(5),
+            body_within: Duration::from_secs(10),
+            answer_within: Duration::from_secs(10),
+            write_within: Duration::from_secs(10),
+            body_bytes: 128 * 1024,
+            large: None,
+            hosts: Hosts::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// As many connections as the process's file descriptors permit, with room for everything else.
+    fn within(mut self, descriptors: Option<u64>) -> Self {
+        let Some(descriptors) = descriptors.and_then(|count| usize::try_from(count).ok()) else {
+            return self;
+        };
+        let most = descriptors.saturating_sub(DESCRIPTORS_RESERVED).max(CONNECTIONS_LEAST);
+        if most < self.connections {
+            tracing::warn!(
+                "HTTP server: found a limit of {descriptors} open files, expected {} (LimitNOFILE): serving {most} \
+                 connections instead of {}",
+                self.connections + DESCRIPTORS_RESERVED,
+                self.connections
+            );
+            self.connections = most;
+        }
+        // Others than streams always find room.
+        self.streams = self.streams.min(self.connections / 2).max(1);
+        self
+    }
+}
+
+/// Serves until `stop` is true (or its sender gone) and every connection has ended. `turned` is called at each turn of
+/// the loop, at least every 500 ms. Dropping the future closes every connection.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    settings: Settings,
+    mut stop: watch::Receiver<bool>,
+    mut turned: impl FnMut(),
+) {
+    let settings =
+        Arc::new(settings.within(rustix::process::getrlimit(rustix::process::Resource::Nofile).current));
+    let table =
+        Table::new(settings.connections, settings.streams, settings.large.map_or(0, |l| l.simultaneous));
+    let mut connections = JoinSet::new();
+    let mut turns = interval(TURN_PERIOD);
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let ending = stop.clone();
+    loop {
+        turned();
+        tokio::select! {
+            // Not faster than what gives way is closed: until then it has its file descriptor.
+            accepted = listener.accept(), if connections.len() <= settings.connections => match accepted {
+                Ok((stream, peer)) => {
+                    let connection = table.enter(peer.ip());
+                    let one = carry(stream, connection, router.clone(), settings.clone(), ending.clone());
+                    connections.spawn(one);
+                }
+                Err(error) if is_the_peers(&error) => {}
+                Err(error) => {
+                    tracing::warn!("HTTP server: a connection was not accepted: {error}");
+                    table.give_way();
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+            _ = turns.tick() => {}
+            () = stopped(&mut stop) => break,
+        }
+    }
+    drop(listener);
+    while !connections.is_empty() {
+        turned();
+        tokio::select! {
+            _ = connections.join_next() => {}
+            _ = turns.tick() => {}
+        }
+    }
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error is a sender that is gone: stop as well.
+    let _ = stop.wait_for(|&stop| stop).await;
+}
+
+/// A peer that gave up before it was accepted.
+fn is_the_peers(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
+}
+
+/// Carries one connection until either end has enough, or until it gives way.
+async fn carry(
+    stream: TcpStream,
+    connection: Connection,
+    router: Router,
+    settings: Arc<Settings>,
+    mut stop: watch::Receiver<bool>,
+) {
+    tune(&stream, settings.write_within);
+    let peer = stream.peer_addr().ok();
+    let service = {
+        let (connection, settings) = (connection.clone(), settings.clone());
+        service_fn(move |request: hyper::Request<Incoming>| {
+            let (router, connection, settings) = (router.clone(), connection.clone(), settings.clone());
+            async move {
+                let request: Request = request.map(Body::new);
+                Ok::<_, Infallible>(intake::answer(request, connection, router, &settings).await)
+            }
+        })
+    };
+    let io = TokioIo::new(Patient::new(stream, settings.write_within));
+    let mut serving = std::pin::pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(settings.head_within)
+            .max_buf_size(HEAD_MAX)
+            .serve_connection(io, service)
+    );
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            ended = serving.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(?peer, %error, "an HTTP connection ended");
+                }
+                break;
+            }
+            () = connection.given_way() => {
+                tracing::debug!(?peer, "an HTTP connection gave way");
+                break;
+            }
+            () = stopped(&mut stop), if !stopping => {
+                stopping = true;
+                serving.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// Answers and events are small, and a peer waits for them; one that is gone is found although it never said so.
+fn tune(stream: &TcpStream, write_within: Duration) {
+    // Without one of these a connection is slower or ends later; it works.
+    let _ = stream.set_nodelay(true);
+    let socket = socket2::SockRef::from(stream);
+    let _ = socket.set_send_buffer_size(SEND_BUFFER);
+    let _ = socket.set_tcp_user_timeout(Some(write_within));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_file_descriptors_leave_room_for_everything_else() {
+        let at = |descriptors| {
+            let settings = Settings::default().within(descriptors);
+            (settings.connections, settings.streams)
+        };
+        assert_eq!(at(Some(1024)), (64, 16));
+        assert_eq!(at(Some(128)), (64, 16));
+        assert_eq!(at(Some(100)), (36, 16));
+        assert_eq!(at(Some(32)), (4, 2));
+        assert_eq!(at(None), (64, 16), "no limit");
+    }
+}
