@@ -274,6 +274,17 @@ fn a_pilot_is_judged_by_what_can_be_known_of_him() {
     }
 }
 
+/// Drills that were unsafe once: of two that had lost each other, one flew aside to land past where it had last known the other,
+/// which did the same (2.16 m).
+#[test]
+fn those_that_lost_each_other_fly_aside_away_from_each_other() {
+    let tight = Conditions { speed_m_s: Some(5.0), is_at_budget: true, ..calm(1) };
+    for seed in [410_047, 410_197, 410_213] {
+        let outcome = drill(Kind::CentreKilled, seed, tight).unwrap();
+        assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
 /// Where the aircraft refuse a plan the drill gives them room, and flies.
 #[test]
 fn a_formation_that_is_refused_is_drawn_wider() {

@@ -124,7 +124,6 @@ impl Clearance<'_> {
             let out_m = f64::from(ring) * step_m;
             plan::moved(here, out_m * east, out_m * north)
         };
-        let sites = (1..=SITE_RINGS).flat_map(|ring| DIRECTIONS.map(|way| (ring, way))).map(site);
         // Where a lost one may be within reach already, or one that lands or returns is below, the way leads no nearer to it;
         // and, where there is no other, nor to any: those that fly towards this aircraft hold.
         let stands = self.path(here, here);
@@ -141,10 +140,40 @@ impl Clearance<'_> {
             self.is_free_for_long(site)
                 && self.members.peers().iter().all(|slot| is_way_clear(slot, site, any))
         };
-        sites
-            .clone()
-            .find(|&site| is_clear(site, false))
-            .or_else(|| sites.clone().find(|&site| is_clear(site, true)))
+        // Each of two that have lost each other flies aside: where it can, not past where it last knew the other, and away
+        // from there.
+        let in_ring = |ring, passes_lost, any| {
+            DIRECTIONS
+                .map(|way| site((ring, way)))
+                .into_iter()
+                .filter(|&site| is_clear(site, any) && (passes_lost || self.keeps_off_lost(here, site)))
+                .map(|site| (self.lost_are_m(site), site))
+                .reduce(|best, next| if next.0 > best.0 + NEARER_M { next } else { best })
+        };
+        let search = |(passes_lost, any)| (1..=SITE_RINGS).find_map(|ring| in_ring(ring, passes_lost, any));
+        // Where nobody is known to be below, and one that is lost was last known on every way out, it stays.
+        let passes = [(false, false), (false, true), (true, false), (true, true)];
+        let passes = if self.is_free(here) { &passes[..2] } else { &passes };
+        passes.iter().copied().find_map(search).map(|(_, site)| site)
+    }
+
+    /// Whether the way to a site leads past no place where a member was before it was lost, or no nearer than this aircraft is.
+    fn keeps_off_lost(&self, here: Point, site: Point) -> bool {
+        let way = self.path(here, site);
+        let lost = self.members.lost() & self.members.peers();
+        let mut known = lost.iter().filter_map(|slot| self.traffic.track(slot).position);
+        known.all(|at| {
+            let least_m = self.clear_m().min(self.over_ground_m(at, here) - NEARER_M);
+            let level = Point { height_mm: here.height_mm, ..at };
+            self.path(level, level).distance_m(&way) >= least_m
+        })
+    }
+
+    /// How far over the ground the nearest member that is lost was from there, metres; infinite if none is lost.
+    fn lost_are_m(&self, site: Point) -> f64 {
+        let lost = self.members.lost() & self.members.peers();
+        let known = lost.iter().filter_map(|slot| self.traffic.track(slot).position);
+        known.map(|at| self.over_ground_m(at, site)).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether a member that returns comes down on its home next.
