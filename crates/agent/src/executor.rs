@@ -76,6 +76,9 @@ struct Asked {
     at: Instant,
 }
 
+/// So many changes of mode within [`OWN_MODE_WITHIN`] are told from a pilot's: three commands of two consoles, and one to come.
+const ASKED_MOST: usize = 7;
+
 impl Asked {
     fn may_show(&self, now: Instant) -> bool {
         now.since(self.at) <= OWN_MODE_WITHIN
@@ -93,8 +96,8 @@ pub(crate) struct Executor {
     /// The pilot's height of RTL, which a swarm borrows.
     returns: Returns,
     /// Modes that we asked for and have not seen, newest last: a heartbeat that shows one of them is our
-    /// own doing, once.
-    asked: Deque<Asked, 4>,
+    /// own doing, once. One that was asked for again after another is there twice.
+    asked: Deque<Asked, ASKED_MOST>,
     /// The mode of our own doing that was seen last.
     own: Option<Mode>,
 }
@@ -155,14 +158,12 @@ impl Executor {
     }
 
     /// Whether a mode that a heartbeat newly shows is our own doing. A mode is expected once for all that it
-    /// was asked: when it has been seen, it and whatever was asked before it are past, and a pilot who enters it
-    /// again is the pilot.
+    /// was asked without another in between: when it has been seen, it and whatever was asked before it are past, and a pilot
+    /// who enters it again is the pilot.
     pub(crate) fn expected(&mut self, now: Instant, mode_number: u32) -> bool {
         let is_it = |asked: &Asked| asked.mode.number() == mode_number && asked.may_show(now);
         let Some(position) = self.asked.iter().position(is_it) else { return false };
-        for _ in 0..=position {
-            self.own = self.asked.pop_front().map(|asked| asked.mode);
-        }
+        self.own = seen(&mut self.asked, position);
         true
     }
 
@@ -289,9 +290,9 @@ impl Executor {
                     if progress == Progress::Done {
                         self.own = Some(mode);
                         // It has taken effect, and with it whatever was asked before: a pilot who enters that
-                        // again is the pilot.
-                        while self.asked.iter().any(|asked| asked.mode == mode) {
-                            self.asked.pop_front();
+                        // again is the pilot. What was asked between two requests of this mode may still come.
+                        if let Some(position) = self.asked.iter().position(|asked| asked.mode == mode) {
+                            seen(&mut self.asked, position);
                         }
                     }
                     progress
@@ -385,14 +386,21 @@ impl Executor {
     }
 }
 
-fn note(asked: &mut Deque<Asked, 4>, mode: Mode, now: Instant) {
-    let since = asked.back().filter(|newest| newest.mode == mode).map_or(now, |newest| newest.since);
-    // In the order of the last request, which is the order in which the autopilot obeys.
-    asked.retain(|a| a.mode != mode);
+/// Notes that a mode was asked for, in the order in which the autopilot obeys.
+fn note(asked: &mut Deque<Asked, ASKED_MOST>, mode: Mode, now: Instant) {
+    if let Some(newest) = asked.back_mut().filter(|newest| newest.mode == mode) {
+        newest.at = now;
+        return;
+    }
     if asked.is_full() {
         asked.pop_front();
     }
-    let _ = asked.push_back(Asked { mode, since, at: now });
+    let _ = asked.push_back(Asked { mode, since: now, at: now });
+}
+
+/// Drops what was asked for up to a request whose effect was seen; its mode.
+fn seen(asked: &mut Deque<Asked, ASKED_MOST>, position: usize) -> Option<Mode> {
+    (0..=position).filter_map(|_| asked.pop_front()).last().map(|asked| asked.mode)
 }
 
 #[cfg(test)]
@@ -513,6 +521,32 @@ mod tests {
         line.heartbeat(2_000, Mode::Brake);
         line.sends(2_000);
         assert!(!line.executor.is_busy());
+    }
+
+    /// Three commands of two consoles within an instant: whichever of the modes the heartbeats show, they are our own.
+    #[test]
+    fn a_mode_that_is_asked_for_again_does_not_make_a_pilots_of_those_between() {
+        let mut line = Line::default();
+        line.heartbeat(0, Mode::Guided);
+        let orders = [Order::Hold, Order::Land, Order::Return, Order::Hold, Order::Land];
+        for (ms, order) in (100..).step_by(20).zip(orders) {
+            line.executor.begin(order);
+            line.sends(ms);
+        }
+        // Each is asserted to be no pilot's.
+        for (ms, mode) in
+            [(110, Mode::Brake), (130, Mode::Land), (150, Mode::Rtl), (170, Mode::Brake), (1_190, Mode::Land)]
+        {
+            line.heartbeat(ms, mode);
+            line.sends(ms.max(200));
+        }
+        assert!(!line.executor.is_busy());
+        for mode in [BRAKE, Mode::Rtl.number()] {
+            assert!(
+                !line.executor.expected(Instant::from_millis(1_300), mode),
+                "from here on it is the pilot's"
+            );
+        }
     }
 
     /// A mode that was asked for just before the line was silent shows when it is received again, however long that took; one
