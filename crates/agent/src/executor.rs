@@ -12,7 +12,7 @@ use wingbeat_autopilot::takeoff::TakeOff;
 use wingbeat_autopilot::target::{FlyTo, RelativePosition};
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit};
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_protocol::{Order, Protocol, Text, text};
+use wingbeat_protocol::{Fence, Order, Protocol, Text, text};
 use wingbeat_wire::Point;
 
 use crate::guardian::Modes;
@@ -101,6 +101,9 @@ pub(crate) struct Executor {
     /// The mode of our own doing that was seen last.
     own: Option<Mode>,
 }
+
+/// One that stands at the fence's edge wanders, and may be sent back to where it is, metres.
+const FENCE_SLACK_M: f64 = 5.0;
 
 /// A mode that we asked for may show this late: the heartbeat that was on its way, and one that is lost.
 const OWN_MODE_WITHIN: Duration = Duration::from_secs(5);
@@ -369,7 +372,10 @@ impl Executor {
             Step::Climb { height_mm } => {
                 Job::Climb(TakeOff::new(now, f64::from(height_mm) * 1e-3, telemetry))
             }
-            Step::Fly(point) => Job::Fly(FlyTo::new(now, place(point))),
+            Step::Fly(point) => {
+                is_inside(protocol.fence(), telemetry, point)?;
+                Job::Fly(FlyTo::new(now, place(point)))
+            }
             Step::Load => Job::Load(Transfer::new(now, items(protocol.route())?.count())),
             Step::Compare => Job::Load(Transfer::comparing(now, items(protocol.route())?.count())),
             Step::RouteSpeed => {
@@ -384,6 +390,19 @@ impl Executor {
             }
         }))
     }
+}
+
+/// Holds a target against the fence, seen from the own home, whoever named the target. Without a home it is not known where the
+/// fence is: the autopilot's own is left.
+fn is_inside(fence: Fence, telemetry: &Telemetry, at: Point) -> Result<(), Failure> {
+    let outside = |of, found_m: f64, most_m: f64| {
+        let is_outside = found_m > most_m + FENCE_SLACK_M;
+        let (found_m, most_m) = (found_m as i32, most_m as i32);
+        if is_outside { Err(Failure::Outside { of, found_m, most_m }) } else { Ok(()) }
+    };
+    outside("above home", f64::from(at.height_mm) * 1e-3, fence.height_most_m)?;
+    let Some(home) = telemetry.disarmed_position.or(telemetry.home) else { return Ok(()) };
+    outside("from home", Fence::distance_m(home, at), fence.distance_most_m)
 }
 
 /// Notes that a mode was asked for, in the order in which the autopilot obeys.
@@ -410,6 +429,7 @@ mod tests {
 
     use wingbeat_autopilot::codec::Decoder;
     use wingbeat_autopilot::codec::framing::Framing;
+    use wingbeat_geo::{DVec3, Frame, Position};
     use wingbeat_protocol::mission::{Config, Mission};
     use wingbeat_wire::VehicleId;
 
@@ -521,6 +541,40 @@ mod tests {
         line.heartbeat(2_000, Mode::Brake);
         line.sends(2_000);
         assert!(!line.executor.is_busy());
+    }
+
+    /// Whoever named it: nothing is sent for a target outside the own fence, and the order fails with what was found.
+    #[test]
+    fn a_target_outside_the_fence_is_not_flown_to() {
+        let home =
+            Position { latitude_e7: POINT.latitude_e7, longitude_e7: POINT.longitude_e7, altitude_mm: 0 };
+        let away = |east_m: f64, height_mm: i32| {
+            let there = Frame::new(home).to_position(DVec3::new(east_m, 0.0, 0.0));
+            Point { latitude_e7: there.latitude_e7, longitude_e7: there.longitude_e7, height_mm }
+        };
+        let outside = |of, found_m, most_m| Some(Failure::Outside { of, found_m, most_m });
+        for (target, failure) in [
+            (away(4_990.0, 20_000), None),
+            (away(22_000.0, 20_000), outside("from home", 22_000, 5_000)),
+            (away(0.0, 300_000), outside("above home", 300, 120)),
+        ] {
+            let mut line = Line::default();
+            line.telemetry.disarmed_position = Some(home);
+            line.heartbeat(0, Mode::Guided);
+            line.executor.begin(Order::FlyTo(target));
+            let protocol = Mission::new(Config::new(VehicleId(1)));
+            let (mut sequence, mut bytes) = (0, heapless::Vec::new());
+            let mut transmit = Transmit {
+                system_id: 1,
+                sequence: &mut sequence,
+                framing: Framing::default(),
+                bytes: &mut bytes,
+            };
+            let now = Instant::from_millis(100);
+            let ended = line.executor.poll(now, &line.telemetry, &protocol, &mut transmit);
+            assert_eq!(ended, failure.map(|failure| (Order::FlyTo(target), Err(failure))));
+            assert_eq!(bytes.is_empty(), failure.is_some());
+        }
     }
 
     /// Three commands of two consoles within an instant: whichever of the modes the heartbeats show, they are our own.

@@ -122,6 +122,16 @@ pub enum Failure {
         /// The command, mode or item that was requested.
         what: &'static str,
     },
+    /// It lies outside the fence; nothing was sent.
+    #[error("found a target {found_m} m {of}, expected at most {most_m} m (the fence)")]
+    Outside {
+        /// What is measured: from home, or above home.
+        of: &'static str,
+        /// Found, metres.
+        found_m: i32,
+        /// Expected at most, metres.
+        most_m: i32,
+    },
     /// It is not done in flight.
     #[error("{what}: found armed motors, expected disarmed ones")]
     Armed {

@@ -209,21 +209,25 @@ impl Fence {
             .map_err(|error| error.within("fence"))
     }
 
+    /// How far a point is from where the aircraft stands at its setup, over the ground, metres.
+    pub fn distance_m(here: Position, at: Point) -> f64 {
+        let there = Position { latitude_e7: at.latitude_e7, longitude_e7: at.longitude_e7, ..here };
+        Frame::new(here).to_local(there).truncate().length()
+    }
+
     /// Looks for waypoints outside, seen from an aircraft that stands at `here`.
     ///
     /// # Errors
     /// Names the first one, what was found and what was expected.
     pub fn check(&self, here: Position, route: &[Point]) -> Result<(), FenceError> {
         let Self { height_least_m, height_most_m, distance_most_m } = *self;
-        let frame = Frame::new(here);
-        for (waypoint, w) in route.iter().enumerate() {
+        for (waypoint, &w) in route.iter().enumerate() {
             let found_m = f64::from(w.height_mm) / 1e3;
             if !(height_least_m..=height_most_m).contains(&found_m) {
                 let (least_m, most_m) = (height_least_m, height_most_m);
                 return Err(FenceError::Height { waypoint, found_m, least_m, most_m });
             }
-            let there = Position { latitude_e7: w.latitude_e7, longitude_e7: w.longitude_e7, ..here };
-            let found_m = frame.to_local(there).truncate().length();
+            let found_m = Self::distance_m(here, w);
             if found_m > distance_most_m {
                 return Err(FenceError::Distance { waypoint, found_m, most_m: distance_most_m });
             }

@@ -158,6 +158,9 @@ impl Protocol for Mission {
     fn route(&self) -> &[Point] {
         self.flight.route()
     }
+    fn fence(&self) -> Fence {
+        self.config.fence
+    }
     fn view(&self) -> View {
         let view = self.flight.view(StateId::Flying, Phase::Moving);
         View { route_speed_m_s: Some(self.config.planned_speed_m_s), ..view }

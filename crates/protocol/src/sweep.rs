@@ -23,8 +23,8 @@ use wingbeat_geo::{DVec2, Frame, Instant, Position};
 use wingbeat_wire::{Point, VehicleId};
 
 use crate::{
-    Actions, Command, ConfigError, Configuration, Denied, Details, Input, Mission, MissionError, Protocol,
-    Route, SwarmView, View, mission,
+    Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, Mission, MissionError,
+    Protocol, Route, SwarmView, View, mission,
 };
 
 /// What one aircraft is configured with.
@@ -128,6 +128,9 @@ impl Protocol for Sweep {
     }
     fn route(&self) -> &[Point] {
         self.mission.route()
+    }
+    fn fence(&self) -> Fence {
+        self.mission.fence()
     }
     fn view(&self) -> View {
         let Config { aircraft, strip, .. } = self.config;

@@ -113,7 +113,6 @@ impl Guidance {
 
     /// Takes the leader's coordinates if they are possible, and lead this aircraft nowhere that it may not be.
     fn on_coordinates(&mut self, swarm: &mut Swarm, now: Instant, c: Coordinates) -> Result<(), Refused> {
-        let start = swarm.assignment().plan().waypoints.first().copied().unwrap_or_default();
         if c.leads {
             let height_m = f64::from(c.at.height_mm) * 1e-3;
             let limits = swarm.config();
@@ -121,7 +120,9 @@ impl Guidance {
                 return Err(Refused::Impossible);
             }
             let slot = slot_around(swarm, c).unwrap_or(c.at);
-            let is_far = |p: Point| distance_m(start, p) > limits.distance_most_m;
+            let start = || swarm.assignment().plan().waypoints.first().copied().unwrap_or_default();
+            let home = swarm.ownship().home().unwrap_or_else(start);
+            let is_far = |p: Point| distance_m(home, p) > limits.distance_most_m;
             if is_far(c.at) || is_far(slot) {
                 return Err(Refused::FarAway);
             }

@@ -31,7 +31,7 @@ use wingbeat_wire::Point;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Swarm};
 use crate::{
-    Action, Actions, Asked, Command, Denied, Details, EndFlight, Input, MissionError, Phase, Protocol,
+    Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Input, MissionError, Phase, Protocol,
     StateId, Text, View,
 };
 use guidance::Guidance;
@@ -136,6 +136,10 @@ impl Protocol for FollowMe {
 
     fn route(&self) -> &[Point] {
         self.swarm.assignment().route()
+    }
+
+    fn fence(&self) -> Fence {
+        self.swarm.config().fence()
     }
 
     fn view(&self) -> View {

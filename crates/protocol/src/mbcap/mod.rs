@@ -150,8 +150,7 @@ impl Mbcap {
         let mut phase = |period: Duration| {
             now + Duration::from_micros(rng.next_u64() % (period.as_micros() as u64).max(1))
         };
-        let Config { height_least_m, height_most_m, distance_most_m, hold_before_landing, .. } = config;
-        let fence = Fence { height_least_m, height_most_m, distance_most_m };
+        let (fence, hold_before_landing) = (config.fence(), config.hold_before_landing);
         Self {
             flight: RouteFlight::new(Rules { fence, hold_before_landing }),
             local: None,
@@ -510,6 +509,10 @@ impl Protocol for Mbcap {
 
     fn route(&self) -> &[Point] {
         self.flight.route()
+    }
+
+    fn fence(&self) -> Fence {
+        self.config.fence()
     }
 
     fn view(&self) -> View {

@@ -26,8 +26,8 @@ use wingbeat_wire::{Point, VehicleId};
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Swarm, plan};
 use crate::{
-    Actions, Command, ConfigError, Configuration, Denied, Details, Input, MissionError, Phase, Protocol,
-    StateId, Text, View,
+    Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, MissionError, Phase,
+    Protocol, StateId, Text, View,
 };
 use barrier::Barrier;
 pub use barrier::BarrierState;
@@ -152,6 +152,10 @@ impl Protocol for Muscop {
     fn route(&self) -> &[Point] {
         let assignment = self.swarm.assignment();
         if assignment.is_planned() { assignment.route() } else { &self.swarm.setup().task().waypoints }
+    }
+
+    fn fence(&self) -> Fence {
+        self.swarm.config().fence()
     }
 
     fn view(&self) -> View {

@@ -7,10 +7,11 @@
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Ending, Message, Point, Refused};
 
+use super::clearance::landing_site::SITE_RINGS;
 use super::slot_set::SlotSet;
 use super::timer::Timer;
 use super::{Abort, Manner, Reason, State, Swarm, plan};
-use crate::EndFlight;
+use crate::{EndFlight, Fence};
 
 /// How far the landing of all members has come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,6 +100,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.members.leaves(slot);
             return Err(Refused::UnexpectedSender);
         }
+        if !self.is_leader() && !self.accepts_site(leader, site) {
+            return Err(Refused::FarAway);
+        }
         if self.landing.landing.insert(slot) {
             self.traffic.report_landing(now, slot);
         }
@@ -110,6 +114,23 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.timers.set(Timer::LandingPath, wait_ends_at);
         }
         Ok(())
+    }
+
+    /// Whether a leader may land there: within our own fence, and, where it flies the same mission, where that ends or as far
+    /// aside of it as it looks for a free place. A site elsewhere is a wrong position, or a wrong word.
+    fn accepts_site(&self, leader: usize, site: Point) -> bool {
+        let own = self.assignment.landing_position(self.assignment.slot(), leader, site, site.height_mm);
+        let is_inside = self
+            .ownship
+            .home()
+            .is_none_or(|home| Fence::distance_m(plan::position(home), own) <= self.config.distance_most_m);
+        let last = self.assignment.slot_position(leader, self.assignment.last_waypoint());
+        let is_at_end = |last: Point| {
+            let aside_m = f64::from(SITE_RINGS + 1) * self.config.clear_m() + self.config.arrival_m;
+            self.assignment.geometry().offset_m(last, Point { height_mm: last.height_mm, ..site }).length()
+                <= aside_m
+        };
+        is_inside && (self.config.piloted_master || last.is_none_or(is_at_end))
     }
 
     /// Another leads: the site of the former leader is of no use to a formation around this one.
@@ -241,11 +262,15 @@ impl Landing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Member, THIRD};
+    use super::super::table::data_of;
+    use super::super::tests::{MASTER, Member, OTHER, THIRD};
     use super::*;
+    use crate::Input;
     use wingbeat_geo::Duration;
+    use wingbeat_wire::Command;
 
-    const SITE: Point = Point { latitude_e7: 394_830_000, longitude_e7: -3_462_650, height_mm: 20_000 };
+    /// Where the mission ends.
+    const SITE: Point = Point { latitude_e7: 394_843_900, longitude_e7: -3_462_650, height_mm: 20_000 };
 
     #[test]
     fn muscop_23_only_the_own_leaders_landing_site_counts() {
@@ -260,6 +285,39 @@ mod tests {
         assert_eq!(member.receive(THIRD, relayed), None);
         assert_eq!(member.swarm.landing().leader_site(), Some(SITE));
         assert!(member.swarm.landing().is_landing(follower) && !member.swarm.landing().is_landing(leader));
+    }
+
+    #[test]
+    fn muscop_23_a_landing_site_elsewhere_than_where_the_mission_ends_is_refused() {
+        let moved = |north_m: f64| plan::moved(SITE, 0.0, north_m);
+        // 22 km, within the fence but on the way, aside of the end as far as a leader looks for a free place, at the end.
+        for (site, refused) in [
+            (moved(22_000.0), Some(Refused::FarAway)),
+            (moved(-100.0), Some(Refused::FarAway)),
+            (moved(-40.0), None),
+            (SITE, None),
+        ] {
+            let mut member = Member::planned();
+            let (leader, id) = (member.swarm.members().leader(), member.leader());
+            assert_eq!(member.receive(id, Message::Land { at: site }), refused);
+            let relayed = Message::LandAround { at: site, leader: leader as u8 };
+            assert_eq!(member.receive(THIRD, relayed), refused);
+            let expected = refused.is_none().then_some(site);
+            assert_eq!(member.swarm.landing().leader_site(), expected);
+        }
+    }
+
+    #[test]
+    fn muscop_05_a_plan_far_from_the_own_home_is_refused_whatever_its_length() {
+        let mut plan = Member::plan();
+        for waypoint in &mut plan.waypoints {
+            *waypoint = plan::moved(*waypoint, 22_000.0, 0.0);
+        }
+        let mut member = Member::new(OTHER);
+        member.handle(Input::Operator(Command::Setup));
+        assert_eq!(member.receive_in(7, MASTER, data_of(&plan)), Some(Refused::Contradiction));
+        assert!(!member.swarm.assignment().is_planned());
+        assert_eq!(member.logged("m from the start, expected"), 1, "{:?}", member.lines());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use wingbeat_wire::{DATAGRAM_LEN_MAX, Point, SWARM_MAX, VehicleId, WAYPOINTS_MAX
 use super::budget::{Least, Term};
 use super::path::{Path, TimedPosition, closest_m};
 use super::{Config, Manner, distribution, shape};
+use crate::Fence;
 pub use crate::Route;
 
 /// A whole plan.
@@ -425,6 +426,34 @@ pub fn route(config: &Config, plan: &Plan, slot: usize) -> Result<Route, PlanErr
     for waypoint in waypoints_in(&formation(plan)?, config, plan, slot) {
         // There is as much room as in the plan.
         let _ = route.push(waypoint?);
+    }
+    Ok(route)
+}
+
+/// The same, as far as it is within the fence of the aircraft that stands at `here`: a plan is another's word.
+///
+/// # Errors
+/// As of [`route`], and the first waypoint that is too far from `here`.
+pub(super) fn route_from(
+    config: &Config,
+    plan: &Plan,
+    slot: usize,
+    here: Option<Point>,
+) -> Result<Route, PlanError> {
+    let route = route(config, plan, slot)?;
+    let Some(here) = here else { return Ok(route) };
+    for (waypoint, &at) in route.iter().enumerate() {
+        let distance_m = Fence::distance_m(position(here), at);
+        if distance_m > config.distance_most_m {
+            let (distance_m, most_m) = (distance_m as i32, config.distance_most_m as i32);
+            return Err(PlanError::Distance {
+                aircraft: plan.slots[slot],
+                slot,
+                waypoint,
+                distance_m,
+                most_m,
+            });
+        }
     }
     Ok(route)
 }

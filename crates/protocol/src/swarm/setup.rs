@@ -305,7 +305,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         {
             return Err(Refused::Contradiction);
         }
-        let route = plan::route(&self.config, &plan, slot).map_err(|error| {
+        let here = self.ownship.point();
+        let route = plan::route_from(&self.config, &plan, slot, here).map_err(|error| {
             if self.setup.refused != Some(error) {
                 (self.setup.refused, changes.refused_plan) = (Some(error), Some(error));
             }
@@ -340,7 +341,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let planned = homes.and_then(|()| plan::make(&self.config, &aircraft, &self.setup.task));
         let planned = planned.and_then(|plan| {
             let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(PlanError::NotMember)?;
-            Ok((Distribution::of(&plan)?, plan::route(&self.config, &plan, slot)?, slot, plan))
+            let route = plan::route_from(&self.config, &plan, slot, Some(here))?;
+            Ok((Distribution::of(&plan)?, route, slot, plan))
         });
         match planned {
             Ok((distribution, route, slot, plan)) => {

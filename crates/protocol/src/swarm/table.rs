@@ -58,6 +58,8 @@ pub(crate) struct FlightOf {
     pub(crate) leader: (VehicleId, u8),
     /// All members.
     pub(crate) members: Vec<VehicleId>,
+    /// Where the leader may land.
+    pub(crate) site: Point,
     /// Messages besides those that every swarm has.
     pub(crate) messages: Vec<(&'static str, Message)>,
 }
@@ -269,8 +271,8 @@ fn messages(
         ("Leaving, down", Message::Leaving { at, how: Ending::Down }),
         ("Exclude this aircraft", Message::Exclude { member: own }),
         ("Exclude another", Message::Exclude { member: other }),
-        ("Land", Message::Land { at }),
-        ("LandAround", Message::LandAround { at, leader }),
+        ("Land", Message::Land { at: flight.site }),
+        ("LandAround", Message::LandAround { at: flight.site, leader }),
         ("LandHere", Message::LandHere { at, leader }),
         ("Coordinates", Message::Coordinates(Coordinates { at, heading_urad: 0, leads: true })),
         ("Beacon", Message::Beacon(Beacon::default())),

@@ -185,11 +185,16 @@ impl Member {
         self.out.iter().filter_map(order).collect()
     }
 
-    /// How many lines contain the words.
-    pub(super) fn logged(&self, words: &str) -> usize {
+    /// What was logged.
+    pub(super) fn lines(&self) -> Vec<String> {
         let line = |action: &Action| -> Option<String> {
             if let Action::Log(_, line) = action { Some(line.to_string()) } else { None }
         };
-        self.out.iter().filter_map(line).filter(|line| line.contains(words)).count()
+        self.out.iter().filter_map(line).collect()
+    }
+
+    /// How many lines contain the words.
+    pub(super) fn logged(&self, words: &str) -> usize {
+        self.lines().iter().filter(|line| line.contains(words)).count()
     }
 }

@@ -108,6 +108,7 @@ fn follow_10_the_transition_table() {
         master: id(0),
         leader: (id(0), swarm.assignment().slot() as u8),
         members: (0..3).map(id).collect(),
+        site: at,
         messages: std::vec![
             ("Data", data_of(swarm.assignment().plan())),
             ("DataFirst", first_of(swarm.assignment().plan())),

@@ -85,6 +85,10 @@ fn muscop_10_the_transition_table() {
         master: id(0),
         leader: (id(1), slot),
         members: (0..3).map(id).collect(),
+        site: swarm
+            .assignment()
+            .slot_position(usize::from(slot), swarm.assignment().last_waypoint())
+            .unwrap(),
         messages: std::vec![
             ("Data", data_of(swarm.assignment().plan())),
             ("DataFirst", first_of(swarm.assignment().plan())),

@@ -27,7 +27,7 @@ const ASIDE_RING_M: f64 = 4.0;
 const ASIDE_DIRECTIONS: u32 = 16;
 
 /// How many rings of sites are searched, each so far from the next as a path keeps clear.
-const SITE_RINGS: u32 = 6;
+pub(in super::super) const SITE_RINGS: u32 = 6;
 
 impl Clearance<'_> {
     /// The own position around the leader's landing site, at the present height.

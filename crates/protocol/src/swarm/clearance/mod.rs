@@ -4,7 +4,7 @@
 //! next leg clear ([`legs`]), may this aircraft climb and fly home ([`returning`]), where can it land
 //! ([`landing_site`]), what may members do that are not received ([`lost_link`]). It reads and never writes.
 
-mod landing_site;
+pub(super) mod landing_site;
 mod legs;
 mod lost_link;
 mod returning;
