@@ -102,8 +102,8 @@ pub(crate) struct Executor {
     own: Option<Mode>,
 }
 
-/// One that stands at the fence's edge wanders, and may be sent back to where it is, metres.
-const FENCE_SLACK_M: f64 = 5.0;
+/// One that stands at the highest height wanders, and may be sent to where it is, metres.
+const WANDERS_M: f64 = 5.0;
 
 /// A mode that we asked for may show this late: the heartbeat that was on its way, and one that is lost.
 const OWN_MODE_WITHIN: Duration = Duration::from_secs(5);
@@ -293,9 +293,9 @@ impl Executor {
                     if progress == Progress::Done {
                         self.own = Some(mode);
                         // It has taken effect, and with it whatever was asked before: a pilot who enters that
-                        // again is the pilot. What was asked between two requests of this mode may still come.
-                        if let Some(position) = self.asked.iter().position(|asked| asked.mode == mode) {
-                            seen(&mut self.asked, position);
+                        // again is the pilot.
+                        if let Some(newest) = self.asked.iter().rposition(|asked| asked.mode == mode) {
+                            seen(&mut self.asked, newest);
                         }
                     }
                     progress
@@ -395,14 +395,14 @@ impl Executor {
 /// Holds a target against the fence, seen from the own home, whoever named the target. Without a home it is not known where the
 /// fence is: the autopilot's own is left.
 fn is_inside(fence: Fence, telemetry: &Telemetry, at: Point) -> Result<(), Failure> {
-    let outside = |of, found_m: f64, most_m: f64| {
-        let is_outside = found_m > most_m + FENCE_SLACK_M;
+    let outside = |of, found_m: f64, most_m: f64, slack_m: f64| {
+        let is_outside = found_m > most_m + slack_m;
         let (found_m, most_m) = (found_m as i32, most_m as i32);
         if is_outside { Err(Failure::Outside { of, found_m, most_m }) } else { Ok(()) }
     };
-    outside("above home", f64::from(at.height_mm) * 1e-3, fence.height_most_m)?;
+    outside("above home", f64::from(at.height_mm) * 1e-3, fence.height_most_m, WANDERS_M)?;
     let Some(home) = telemetry.disarmed_position.or(telemetry.home) else { return Ok(()) };
-    outside("from home", Fence::distance_m(home, at), fence.distance_most_m)
+    outside("from home", Fence::distance_m(home, at), fence.distance_most_m, Fence::ASIDE_M)
 }
 
 /// Notes that a mode was asked for, in the order in which the autopilot obeys.
@@ -555,6 +555,8 @@ mod tests {
         let outside = |of, found_m, most_m| Some(Failure::Outside { of, found_m, most_m });
         for (target, failure) in [
             (away(4_990.0, 20_000), None),
+            // Aside of one that stands below.
+            (away(5_140.0, 20_000), None),
             (away(22_000.0, 20_000), outside("from home", 22_000, 5_000)),
             (away(0.0, 300_000), outside("above home", 300, 120)),
         ] {

@@ -310,16 +310,8 @@ impl Gateway {
         let (key, bytes) = match event {
             GatewayEvent::Connected { id, peer, out } => {
                 let name = format!("tcp {peer}");
-                if self.clients.len() >= CLIENTS_MAX
-                    && let Some(silent) = self.give_way(peer.ip())
-                {
-                    act(Step::Log(format!(
-                        "gateway: {silent} sends nothing, disconnected: {name} needs its place"
-                    )));
-                }
-                if self.clients.len() >= CLIENTS_MAX {
+                if !self.makes_room(peer.ip(), &name, act) {
                     // Its task sees its queue end, and disconnects.
-                    self.turned_away += 1;
                     act(Step::Log(format!("gateway: {name} refused, {CLIENTS_MAX} clients are served")));
                     return;
                 }
@@ -347,6 +339,24 @@ impl Gateway {
             },
         };
         self.judge(index, &bytes, now, circumstances, act);
+    }
+
+    /// Whether there is a place for a client at this address, which a silent one may have to leave.
+    fn makes_room(&mut self, address: IpAddr, name: &str, act: &mut dyn FnMut(Step<'_>) -> bool) -> bool {
+        if self.clients.len() < CLIENTS_MAX {
+            return true;
+        }
+        let silent = self.give_way(address);
+        match &silent {
+            Some(silent) => act(Step::Log(format!(
+                "gateway: {silent} sends nothing, disconnected: {name} needs its place"
+            ))),
+            None => {
+                self.turned_away += 1;
+                true
+            }
+        };
+        silent.is_some()
     }
 
     /// Removes a TCP client that sends nothing, for one at this address; returns its name. Of those that may, of the
@@ -428,11 +438,10 @@ impl Gateway {
             self.dropped.garbage_bytes = self.dropped.garbage_bytes.saturating_add(finder.pending() as u32);
             return None;
         }
-        if self.clients.len() >= CLIENTS_MAX {
-            self.turned_away += 1;
+        let name = format!("udp {peer}");
+        if !self.makes_room(address, &name, act) {
             return None;
         }
-        let name = format!("udp {peer}");
         let sink = Sink::Udp(self.sockets.get(socket)?.clone(), peer);
         self.clients.push(client(key, sink, address, name.clone(), false));
         Some(name)

@@ -209,6 +209,10 @@ impl Fence {
             .map_err(|error| error.within("fence"))
     }
 
+    /// An aircraft that makes room for another, or flies aside to land, chooses a place of its own near where it is, which may
+    /// lie outside by as much, metres: were it refused, it would land on the other.
+    pub const ASIDE_M: f64 = 150.0;
+
     /// How far a point is from where the aircraft stands at its setup, over the ground, metres.
     pub fn distance_m(here: Position, at: Point) -> f64 {
         let there = Position { latitude_e7: at.latitude_e7, longitude_e7: at.longitude_e7, ..here };

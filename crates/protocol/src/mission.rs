@@ -91,8 +91,8 @@ pub struct Mission {
 impl Mission {
     /// An aircraft in state [`State::Start`].
     pub fn new(config: Config) -> Self {
-        let Config { fence, hold_before_landing, .. } = config;
-        Self { config, flight: RouteFlight::new(Rules { fence, hold_before_landing }) }
+        let Config { fence, hold_before_landing, planned_speed_m_s, .. } = config;
+        Self { config, flight: RouteFlight::new(Rules { fence, hold_before_landing, planned_speed_m_s }) }
     }
 
     /// The transition table: what follows, and the order that comes with it. It reads and never writes.
@@ -138,7 +138,7 @@ impl Protocol for Mission {
             // It needs nothing from other aircraft.
             push(out, Action::Refused(Refused::UnexpectedSender));
         }
-        self.flight.observe(&input);
+        self.flight.observe(now, &input);
         let next = self.next(now, &input);
         if let Input::Failed(order) = input {
             push(out, Action::Log(Severity::Error, text!("{order} failed in state {}", self.state_id())));

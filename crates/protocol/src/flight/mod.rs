@@ -26,8 +26,8 @@ use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
 
 use crate::{
-    Action, Actions, Command, Denied, Fence, Input, MissionError, Order, Phase, Route, Severity, StateId,
-    Telemetry, Text, View, push, text,
+    Action, Actions, Command, Denied, Fence, Input, MissionError, Order, Phase, REPORT_HOLDS, Route,
+    Severity, StateId, Telemetry, Text, View, push, text,
 };
 
 /// Nearer than this to the last waypoint the route is flown (reference), metres.
@@ -74,6 +74,8 @@ pub struct Rules {
     pub fence: Fence,
     /// From a failure in the air until the aircraft lands.
     pub hold_before_landing: Duration,
+    /// The speed along the route, metres per second.
+    pub planned_speed_m_s: f64,
 }
 
 /// A state that follows, and the order that comes with it.
@@ -104,6 +106,8 @@ pub(crate) struct RouteFlight<F> {
     rules: Rules,
     state: State<F>,
     telemetry: Option<Telemetry>,
+    /// When that came.
+    telemetry_at: Instant,
     route: Route,
     reached: Option<u16>,
     /// Whether this flight has been on its route.
@@ -117,6 +121,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             rules,
             state: State::Start,
             telemetry: None,
+            telemetry_at: Instant::ZERO,
             route: Route::new(),
             reached: None,
             has_begun: false,
@@ -131,6 +136,10 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     }
     pub(crate) fn is_armed(&self) -> bool {
         self.telemetry.is_some_and(|t| t.armed)
+    }
+    /// Whether its motors are known to be off.
+    fn is_disarmed(&self, now: Instant) -> bool {
+        !self.is_armed() && now.since(self.telemetry_at) <= REPORT_HOLDS
     }
     pub(crate) fn speed_m_s(&self) -> f64 {
         self.telemetry.map_or(0.0, |t| t.velocity_m_s.truncate().length())
@@ -200,8 +209,10 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     /// leg to the next waypoint.
     fn permits_resume(&self, found: StateId) -> Result<(), Denied> {
         let is_held = matches!(self.state, State::Holding { .. } | State::Aborted(EndFlight::Hold));
-        // ArduCopter begins a completed mission again.
-        let is_left = self.has_begun && self.next_waypoint() < self.route.len();
+        // ArduCopter begins a completed mission again, and the report of its last waypoint may have been lost.
+        let is_left = self.has_begun
+            && self.next_waypoint() < self.route.len()
+            && !self.is_at_the_end(self.rules.planned_speed_m_s);
         let Some(telemetry) = self.telemetry.filter(|t| t.armed && is_held && is_left) else {
             return Err(Denied::NotHeld { found });
         };
@@ -210,9 +221,9 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     }
 
     /// Takes what the aircraft reports of itself.
-    pub(crate) fn observe(&mut self, input: &Input<'_>) {
+    pub(crate) fn observe(&mut self, now: Instant, input: &Input<'_>) {
         match input {
-            Input::Telemetry(telemetry) => self.telemetry = Some(*telemetry),
+            Input::Telemetry(telemetry) => (self.telemetry, self.telemetry_at) = (Some(*telemetry), now),
             // Another flies it, maybe far from its route.
             Input::TakenOver(_) => self.has_begun = false,
             Input::Reached(waypoint) if usize::from(*waypoint) < self.route.len() => {
@@ -259,7 +270,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             },
             Input::Failed(_) => match self.state {
                 Setup => Some(Transition::to(Start)),
-                TakingOff if !self.is_armed() => Some(Transition::to(SetupFinished)),
+                TakingOff if self.is_disarmed(now) => Some(Transition::to(SetupFinished)),
+                // Its motors may have been started without a report of it: the line was cut.
                 TakingOff | Flying(_) => {
                     let land_at = now + self.rules.hold_before_landing;
                     Some(Transition::ordering(Holding { land_at }, Order::Hold))
@@ -478,10 +490,14 @@ mod tests {
 
     /// A flight in a state, with a route of three waypoints to the north.
     fn flight(state: State<()>, armed: bool) -> RouteFlight<()> {
-        let rules = Rules { fence: Fence::default(), hold_before_landing: Duration::from_secs(60) };
+        let rules = Rules {
+            fence: Fence::default(),
+            hold_before_landing: Duration::from_secs(60),
+            planned_speed_m_s: 5.0,
+        };
         let mut flight = RouteFlight::new(rules);
         flight.set_route(&[0.0, 100.0, 200.0].map(point), StateId::Start).unwrap();
-        flight.observe(&Input::Telemetry(telemetry(0.0, 0.0, armed)));
+        flight.observe(NOW, &Input::Telemetry(telemetry(0.0, 0.0, armed)));
         flight.state = state;
         flight
     }
@@ -528,6 +544,11 @@ mod tests {
         ] {
             assert_eq!(next(state, armed, &failed), expected, "{state:?}, armed: {armed}");
         }
+        // Without a report since, the motors may run.
+        let silent = NOW + Duration::from_secs(30);
+        let found = flight(State::TakingOff, false).next(silent, &failed, ());
+        let land_at = silent + Duration::from_secs(60);
+        assert_eq!(found, ordered(State::Holding { land_at }, Order::Hold));
         // Without a decision it lands at the end of the hold, and not before.
         let mut held = flight(HOLDING, true);
         assert_eq!(held.poll_timeout().0, Instant::from_secs(160));
@@ -573,10 +594,10 @@ mod tests {
         ] {
             let mut flight = flight(State::Flying(()), true);
             if let Some(waypoint) = reached {
-                flight.observe(&Input::Reached(waypoint));
+                flight.observe(NOW, &Input::Reached(waypoint));
             }
-            flight.observe(&Input::Reached(3)); // the route has no such waypoint
-            flight.observe(&Input::Telemetry(telemetry(north_m, speed_m_s, true)));
+            flight.observe(NOW, &Input::Reached(3)); // the route has no such waypoint
+            flight.observe(NOW, &Input::Telemetry(telemetry(north_m, speed_m_s, true)));
             let now = Instant::from_secs(since_s);
             let found = flight.is_over(now, Instant::ZERO, 0.6);
             assert_eq!(found, is_over, "{reached:?}, {north_m} m, {speed_m_s} m/s, {since_s} s");

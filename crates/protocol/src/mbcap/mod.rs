@@ -150,9 +150,10 @@ impl Mbcap {
         let mut phase = |period: Duration| {
             now + Duration::from_micros(rng.next_u64() % (period.as_micros() as u64).max(1))
         };
-        let (fence, hold_before_landing) = (config.fence(), config.hold_before_landing);
+        let fence = config.fence();
+        let Config { hold_before_landing, planned_speed_m_s, .. } = config;
         Self {
-            flight: RouteFlight::new(Rules { fence, hold_before_landing }),
+            flight: RouteFlight::new(Rules { fence, hold_before_landing, planned_speed_m_s }),
             local: None,
             motion: Motion { is_on_track: true, ..Motion::default() },
             neighbours: Neighbours::default(),
@@ -214,7 +215,7 @@ impl Mbcap {
             | Input::TakenOver(_)
             | Input::BatteryLow(_) => {}
         }
-        self.flight.observe(input);
+        self.flight.observe(now, input);
         true
     }
 

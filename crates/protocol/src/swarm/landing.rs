@@ -116,14 +116,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Ok(())
     }
 
-    /// Whether a leader may land there: within our own fence, and, where it flies the same mission, where that ends or as far
+    /// Whether a leader may land there: where we land around it is within our own fence, or as far outside as one flies aside, and, where it flies the same mission, where that ends or as far
     /// aside of it as it looks for a free place. A site elsewhere is a wrong position, or a wrong word.
     fn accepts_site(&self, leader: usize, site: Point) -> bool {
         let own = self.assignment.landing_position(self.assignment.slot(), leader, site, site.height_mm);
-        let is_inside = self
-            .ownship
-            .home()
-            .is_none_or(|home| Fence::distance_m(plan::position(home), own) <= self.config.distance_most_m);
+        let most_m = self.config.distance_most_m + Fence::ASIDE_M;
+        let is_inside =
+            self.ownship.home().is_none_or(|home| Fence::distance_m(plan::position(home), own) <= most_m);
         let last = self.assignment.slot_position(leader, self.assignment.last_waypoint());
         let is_at_end = |last: Point| {
             let aside_m = f64::from(SITE_RINGS + 1) * self.config.clear_m() + self.config.arrival_m;

@@ -210,6 +210,11 @@ fn consequence(state: Step, input: Step) -> String {
     let before = case.name();
     case.seen.clear();
     case.now_s += 1;
+    // Its reports come all the time.
+    if let Some(telemetry) = case.mission.flight.telemetry().copied() {
+        case.feed(Input::Telemetry(telemetry));
+    }
+    case.seen.clear();
     (input.1)(&mut case);
     if case.name() != before {
         case.seen.push(format!("→ {}", case.name()));
