@@ -116,7 +116,7 @@ impl Ground {
 
     async fn clients(&self, count: usize) -> Arc<AircraftStatus> {
         let what = format!("{count} clients");
-        until(&self.handle, &what, |s| s.gateway.as_ref().unwrap().clients.len() == count).await
+        until(&self.handle, &what, |s| s.gateway.as_ref().is_some_and(|g| g.clients.len() == count)).await
     }
 
     async fn lease(&self, console: &str, token: Option<&str>) -> (u16, String) {
@@ -477,7 +477,7 @@ async fn a_slow_client_loses_whole_frames_and_slows_no_other() {
     let slow = TcpSocket::new_v4().unwrap();
     slow.set_recv_buffer_size(4_096).unwrap();
     let mut slow = slow.connect(address).await.unwrap();
-    until(&handle, "two clients", |s| s.gateway.as_ref().unwrap().clients.len() == 2).await;
+    until(&handle, "two clients", |s| s.gateway.as_ref().is_some_and(|g| g.clients.len() == 2)).await;
 
     let mut decoder = Decoder::default();
     let mut batch = 0_u32;
