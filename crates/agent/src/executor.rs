@@ -392,8 +392,8 @@ impl Executor {
     }
 }
 
-/// Holds a target against the fence, seen from the own home, whoever named the target. Without a home it is not known where the
-/// fence is: the autopilot's own is left.
+/// Holds a target against the fence, seen from the own home, whichever aircraft named the target. Without a home it is not known
+/// where the fence is: the autopilot's own is left.
 fn is_inside(fence: Fence, telemetry: &Telemetry, at: Point) -> Result<(), Failure> {
     let outside = |of, found_m: f64, most_m: f64, slack_m: f64| {
         let is_outside = found_m > most_m + slack_m;
@@ -543,7 +543,7 @@ mod tests {
         assert!(!line.executor.is_busy());
     }
 
-    /// Whoever named it: nothing is sent for a target outside the own fence, and the order fails with what was found.
+    /// Nothing is sent for a target outside the own fence, and the order fails with what was found.
     #[test]
     fn a_target_outside_the_fence_is_not_flown_to() {
         let home =

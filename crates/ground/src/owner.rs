@@ -412,7 +412,7 @@ impl Owner {
     }
 }
 
-/// Whom a command addresses, in a refusal.
+/// The aircraft that a command addresses, in a refusal.
 fn addressed(vehicles: &[String]) -> String {
     match vehicles {
         [] => "all aircraft".to_owned(),

@@ -421,7 +421,7 @@ mod tests {
         // The socket of a guardian that died is replaced, one that lives is not.
         let socket = folder.path().join("guard.sock");
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-        let bound = bind(settings(socket.clone())).expect("nobody accepts there");
+        let bound = bind(settings(socket.clone())).expect("no process accepts there");
         assert!(refused(&socket).expect("one that lives").contains("found another guardian"));
         assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
         drop(bound);

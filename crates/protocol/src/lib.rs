@@ -244,7 +244,7 @@ pub trait Protocol {
     fn permits(&self, command: Command) -> Result<(), Denied>;
     /// The aircraft's own waypoints; empty before they are known.
     fn route(&self) -> &[Point];
-    /// Where this aircraft may fly, seen from its own home: held against every target, whoever named it.
+    /// Where this aircraft may fly, seen from its own home: held against every target, whichever aircraft named it.
     fn fence(&self) -> Fence;
     /// Its state, copied from fields: asked at every input.
     fn view(&self) -> View;

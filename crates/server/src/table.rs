@@ -1,6 +1,6 @@
 //! Which connections there are, and which gives way when there are too many.
 //!
-//! Connections are counted by *share*: the peer's address, of IPv6 its network of 64 bits, because whoever has one
+//! Connections are counted by *share*: the peer's address, of IPv6 its network of 64 bits, because a peer that has one
 //! address of it has all. Of what may give way, the share that has the most gives, and of it the oldest: a peer cannot
 //! close another's connection before it has closed all but as many of its own as that other has.
 

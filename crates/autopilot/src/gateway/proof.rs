@@ -1,6 +1,6 @@
 //! Whether a UDP client receives at the address from which it sends.
 //!
-//! Anybody can write any sender's address into a datagram. So the gateway answers no peer with more than it sent, until the
+//! Any sender's address can be written into a datagram. So the gateway answers no peer with more than it sent, until the
 //! peer has returned a number that only its address was sent: a `PING` request
 //! (<https://mavlink.io/en/services/ping.html>), which ground stations answer by themselves. They answer a vehicle that
 //! they know, so they are sent the autopilot's heartbeat too. Both are as short as the shortest frame that a ground station

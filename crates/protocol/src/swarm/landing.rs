@@ -116,8 +116,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         Ok(())
     }
 
-    /// Whether a leader may land there: where we land around it is within our own fence, or as far outside as one flies aside, and, where it flies the same mission, where that ends or as far
-    /// aside of it as it looks for a free place. A site elsewhere is a wrong position, or a wrong word.
+    /// Whether a leader may land there: where we land around it is within our own fence, or as far outside as one flies aside;
+    /// and, where the leader flies the same mission, its site is where that ends, or as far aside as it looks for a free place.
+    /// A site elsewhere is a wrong position, or forged.
     fn accepts_site(&self, leader: usize, site: Point) -> bool {
         let own = self.assignment.landing_position(self.assignment.slot(), leader, site, site.height_mm);
         let most_m = self.config.distance_most_m + Fence::ASIDE_M;

@@ -151,7 +151,7 @@ impl Clearance<'_> {
                 .reduce(|best, next| if next.0 > best.0 + NEARER_M { next } else { best })
         };
         let search = |(passes_lost, any)| (1..=SITE_RINGS).find_map(|ring| in_ring(ring, passes_lost, any));
-        // Where nobody is known to be below, and one that is lost was last known on every way out, it stays.
+        // Where no aircraft is known to be below, and one that is lost was last known on every way out, it stays.
         let passes = [(false, false), (false, true), (true, false), (true, true)];
         let passes = if self.is_free(here) { &passes[..2] } else { &passes };
         passes.iter().copied().find_map(search).map(|(_, site)| site)
