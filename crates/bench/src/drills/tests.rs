@@ -255,11 +255,14 @@ fn the_operator_starts_those_that_are_ready_and_lands_those_whose_leader_stays_o
     }
 }
 
-/// A drill in which an aircraft at the last waypoint, while it could not leave to land, wanted waking without end.
+/// Drills in which an aircraft wanted waking without end: one at the last waypoint, while it could not leave to land, and a
+/// leader whose wait for a blocked leg ended while it stood aside of one that returned (600198).
 #[test]
-fn one_that_waits_to_land_does_not_wake_for_ever() {
-    let outcome = drill(Kind::Consoles, 430086, calm(1)).unwrap();
-    assert!(outcome.is_good(), "{}", story(&outcome));
+fn one_that_waits_to_leave_does_not_wake_for_ever() {
+    for (kind, seed) in [(Kind::Consoles, 430086), (Kind::AbortOne, 600198)] {
+        let outcome = drill(kind, seed, calm(1)).unwrap();
+        assert!(outcome.is_good(), "{}", story(&outcome));
+    }
 }
 
 /// Drills in which a rule was wrong: a piloted leader gets no order for what it accepts on the ground (50014); a switch that

@@ -458,11 +458,13 @@ impl Host for Barrier {
 
     fn running(&self, swarm: &Swarm) -> TimerSet {
         match swarm.state() {
+            // Only what ends the wait in this role: a time that passes and changes nothing wakes for ever. Nothing does while
+            // it stands aside.
+            State::Flying(BarrierState::WaypointReached { .. }) if swarm.is_aside() => TimerSet::EMPTY,
             State::Flying(BarrierState::WaypointReached { waypoint }) => {
                 let lands = waypoint == last_waypoint(swarm) && swarm.landing().leader_site().is_some();
-                // While it stands aside, or waits for its turn, the end of that wait changes nothing.
-                let may_leave = !swarm.is_aside() && swarm.config().landing == Manner::Simultaneous;
-                // Only what ends the wait in this role: a time that passes and changes nothing wakes for ever.
+                // While it waits for its turn, the end of that wait changes nothing.
+                let may_leave = swarm.config().landing == Manner::Simultaneous;
                 TimerSet::of(Timer::Yield)
                     .with(Timer::Blocked, swarm.is_leader())
                     .with(Timer::LandingPath, lands && may_leave && !swarm.is_leader())

@@ -11,7 +11,7 @@ use super::clearance::landing_site::SITE_RINGS;
 use super::slot_set::SlotSet;
 use super::timer::Timer;
 use super::{Abort, Manner, Reason, State, Swarm, plan};
-use crate::{EndFlight, Fence};
+use crate::EndFlight;
 
 /// How far the landing of all members has come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,9 +121,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// A site elsewhere is a wrong position, or forged.
     fn accepts_site(&self, leader: usize, site: Point) -> bool {
         let own = self.assignment.landing_position(self.assignment.slot(), leader, site, site.height_mm);
-        let most_m = self.config.distance_most_m + Fence::ASIDE_M;
-        let is_inside =
-            self.ownship.home().is_none_or(|home| Fence::distance_m(plan::position(home), own) <= most_m);
+        let is_inside = self.clearance().is_within_reach(own);
         let last = self.assignment.slot_position(leader, self.assignment.last_waypoint());
         let is_at_end = |last: Point| {
             let aside_m = f64::from(SITE_RINGS + 1) * self.config.clear_m() + self.config.arrival_m;
@@ -234,7 +232,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
             Abort::Ending(EndFlight::Land) | Abort::TakenOver(EndFlight::Land) => (here?, Ending::Landing),
             // Where it will land.
-            Abort::LandAside { site } => (site, Ending::Landing),
+            Abort::LandAside { site, .. } => (site, Ending::Landing),
             // One that holds on its way home is still on it.
             Abort::ReturnHeld { .. } if self.clearance().is_in_layer() => (here?, Ending::Returning),
             Abort::Ending(EndFlight::Hold)

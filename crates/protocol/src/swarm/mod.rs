@@ -221,7 +221,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         out: &mut Actions,
     ) -> Option<Urgency> {
         let old = self.state;
-        let Transition { to, reason } = self.land_clear(transition);
+        let Transition { to, reason } = self.land_clear(now, transition);
         let flew_aside = matches!(old, State::Aborted(Abort::LandAside { .. }));
         if flew_aside && to == State::Aborted(Abort::LAND) && !self.navigation.has_arrived() {
             self.landing.insist();
@@ -240,7 +240,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// An aircraft does not land on another that stands or lands below: whatever makes it land, it flies aside first.
-    fn land_clear(&self, transition: Transition<F>) -> Transition<F> {
+    fn land_clear(&self, now: Instant, transition: Transition<F>) -> Transition<F> {
         let flies_aside = matches!(self.state, State::Aborted(Abort::LandAside { .. }));
         // With a reason it is not where it was to land; nor may be where it has flown to, because another that landed where
         // it was may stand there by now.
@@ -250,8 +250,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if !lands_here || flies_aside || !self.ownship.is_armed() {
             return transition;
         }
-        match self.clearance().site_aside() {
-            Some(site) => Transition { to: State::Aborted(Abort::LandAside { site }), ..transition },
+        match self.land_aside(now) {
+            Some(aside) => Transition { to: State::Aborted(aside), ..transition },
             None => transition,
         }
     }
@@ -286,7 +286,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 }
                 push(out, Action::Order(ending.order()));
             }
-            State::Aborted(Abort::LandAside { site }) => self.fly_to(now, Some(site), out),
+            State::Aborted(Abort::LandAside { site, .. }) => self.fly_to(now, Some(site), out),
             State::Aborted(Abort::ReturnHeld { .. } | Abort::Failure { .. }) => {
                 push(out, Action::Order(Order::Hold));
             }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 extern crate std;
 
-use wingbeat_geo::Instant;
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::Point;
 
 use super::timer::Timer;
@@ -51,6 +51,10 @@ pub enum TakeOffPhase {
     Confirming,
 }
 
+/// *Land* counts as said again, of an aircraft that flies aside to land, when the operator can have seen what the first did: the
+/// picture is at most a second old.
+const INSISTS_AFTER: Duration = Duration::from_secs(3);
+
 /// How an aborted flight ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abort {
@@ -61,10 +65,12 @@ pub enum Abort {
         /// Since when.
         since: Instant,
     },
-    /// Flying aside first, because a member stands or lands below; a second *Land* lands where the aircraft is.
+    /// Flying aside first, because a member stands or lands below; *Land* again lands where the aircraft is.
     LandAside {
         /// Landing site.
         site: Point,
+        /// Since when.
+        since: Instant,
     },
     /// Holding after a failure, then landing.
     Failure {
@@ -236,6 +242,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             let abort = match ending {
                 _ if !is_armed => Some(Abort::Ground),
                 EndFlight::Return if is_returning => None,
+                EndFlight::Land if !self.insists(now, reason) => None,
                 EndFlight::Return => Some(self.clearance().begin_return(now)),
                 EndFlight::Hold | EndFlight::Land => Some(Abort::Ending(ending)),
             };
@@ -324,17 +331,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Landing if !self.ownship.is_armed() => Some(Transition::to(Finished)),
             // Another fell, landed or lands next to where this aircraft descends.
             Landing if self.timers.is_due(Timer::Broadcast, now) && self.clearance().lands_on_another() => {
-                let site = self.clearance().site_aside()?;
-                Some(Transition::to(Aborted(Abort::LandAside { site })))
+                Some(Transition::to(Aborted(self.land_aside(now)?)))
             }
-            Aborted(abort) if self.ownship.is_armed() => self.next_in_abort(now, abort),
+            Aborted(abort) if self.ownship.is_armed() => self.next_in_abort(now, trigger, abort),
             Aborted(_) => Some(Transition::to(Aborted(Abort::Ground))),
             SetupFinished | Flying(_) | MovingToLand | Landing | Finished => None,
         }
     }
 
     /// What follows in the air after the flight was stopped.
-    fn next_in_abort(&self, now: Instant, abort: Abort) -> Option<Transition<F>> {
+    fn next_in_abort(&self, now: Instant, trigger: Trigger, abort: Abort) -> Option<Transition<F>> {
         let aborted = |abort| Transition::to(State::Aborted(abort));
         // Others report their positions as often as messages are due here.
         let is_due = || self.timers.is_due(Timer::Broadcast, now);
@@ -348,12 +354,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Some(Transition { to: State::Aborted(next), reason })
             }
             Abort::LAND if is_due() && !self.landing.is_insisted() && self.clearance().lands_on_another() => {
-                let site = self.clearance().site_aside()?;
-                Some(aborted(Abort::LandAside { site }))
+                self.land_aside(now).map(aborted)
             }
             Abort::LandAside { .. } => {
-                let is_over = self.navigation.has_arrived() || self.timers.is_due(Timer::Leg, now);
-                is_over.then_some(aborted(Abort::LAND))
+                let has_failed = trigger == Trigger::OrderFailed || self.timers.is_due(Timer::Leg, now);
+                (self.navigation.has_arrived() || has_failed).then_some(aborted(Abort::LAND))
             }
             Abort::Failure { land_at } if now >= land_at => {
                 Some(Transition::because(State::Aborted(Abort::LAND), Reason::Undecided))
@@ -363,6 +368,22 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Abort::Failure { .. }
             | Abort::TakenOver(_)
             | Abort::Ground => None,
+        }
+    }
+
+    /// Flying aside to land, where another is below and there is a site.
+    pub(super) fn land_aside(&self, now: Instant) -> Option<Abort> {
+        self.clearance().site_aside().map(|site| Abort::LandAside { site, since: now })
+    }
+
+    /// Whether *Land* lands this aircraft where it is: not on another for a battery's sake, nor for the second of two consoles
+    /// that had not seen yet what the first did.
+    fn insists(&self, now: Instant, reason: Reason) -> bool {
+        match self.state {
+            State::Aborted(Abort::LandAside { since, .. }) => {
+                reason == Reason::Operator && now.since(since) >= INSISTS_AFTER
+            }
+            _ => true,
         }
     }
 
@@ -399,7 +420,7 @@ impl<F: Copy> State<F> {
 
 #[cfg(test)]
 mod tests {
-    use wingbeat_geo::{DVec3, Duration};
+    use wingbeat_geo::DVec3;
     use wingbeat_wire::VehicleId;
 
     use super::super::plan;
@@ -474,6 +495,31 @@ mod tests {
             assert_eq!(failed(state, false), Some(GROUND), "{state:?}");
         }
         assert_eq!(failed(HOLD, true), None, "it ends already");
+    }
+
+    /// Two consoles send *Land* within a second, or a battery ends the flight meanwhile: no aircraft lands on the one below for that.
+    #[test]
+    fn only_the_operator_who_can_have_seen_the_first_land_insists() {
+        let since = Instant::from_secs(40);
+        let site = Member::stand(OTHER);
+        let member = member_in(State::Aborted(Abort::LandAside { site, since }), true);
+        let land = Trigger::Command(Command::Land);
+        let next = |at_ms, trigger| {
+            let at = since + Duration::from_millis(at_ms);
+            member.swarm.stop(at, trigger).map(|transition| transition.to)
+        };
+        assert_eq!([next(0, land), next(900, land), next(2_999, land)], [None; 3]);
+        assert_eq!(next(3_000, land), Some(LAND));
+        assert_eq!(next(9_000, Trigger::BatteryLow(EndFlight::Land)), None);
+        assert_eq!(next(0, Trigger::Command(Command::Hold)), Some(HOLD));
+    }
+
+    #[test]
+    fn one_that_cannot_fly_aside_lands_at_once() {
+        let since = Instant::from_secs(40);
+        let member = member_in(State::Aborted(Abort::LandAside { site: Member::stand(OTHER), since }), true);
+        let next = |trigger| member.swarm.next_of_swarm(since, trigger);
+        assert_eq!((next(Trigger::OrderFailed), next(Trigger::None)), (Some(Transition::to(LAND)), None));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use wingbeat_wire::{Ending, Point};
 use super::super::plan;
 use super::traffic::Track;
 use super::{Clearance, PathStatus};
+use crate::Fence;
 
 /// Distances nearer than this are the same, metres.
 const NEARER_M: f64 = 0.1;
@@ -137,7 +138,8 @@ impl Clearance<'_> {
             self.distance_m(slot, &way) >= near_m && self.is_clear(slot, &[self.descent(site)])
         };
         let is_clear = |site: Point, any: bool| {
-            self.is_free_for_long(site)
+            self.is_within_reach(site)
+                && self.is_free_for_long(site)
                 && self.members.peers().iter().all(|slot| is_way_clear(slot, site, any))
         };
         // Each of two that have lost each other flies aside: where it can, not past where it last knew the other, and away
@@ -155,6 +157,12 @@ impl Clearance<'_> {
         let passes = [(false, false), (false, true), (true, false), (true, true)];
         let passes = if self.is_free(here) { &passes[..2] } else { &passes };
         passes.iter().copied().find_map(search).map(|(_, site)| site)
+    }
+
+    /// Whether this aircraft may fly there to land: within the own fence, or as far outside as one flies aside.
+    pub(in super::super) fn is_within_reach(&self, site: Point) -> bool {
+        let most_m = self.config.distance_most_m + Fence::ASIDE_M;
+        self.ownship.home().is_none_or(|home| Fence::distance_m(plan::position(home), site) <= most_m)
     }
 
     /// Whether the way to a site leads past no place where a member was before it was lost, or no nearer than this aircraft is.

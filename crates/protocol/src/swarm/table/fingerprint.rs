@@ -41,8 +41,8 @@ impl<F: Copy + PartialEq + core::fmt::Debug> Swarm<F> {
         if let State::Aborted(Abort::Failure { land_at }) = state {
             (land_at.since(now).as_millis() as u64).hash(hasher);
         }
-        if let State::Aborted(Abort::LandAside { site }) = state {
-            coordinates(site).hash(hasher);
+        if let State::Aborted(Abort::LandAside { site, since }) = state {
+            (coordinates(site), ages.of(since)).hash(hasher);
         }
         // Once the flight has begun nothing asks for the others, and for these whatever the state.
         for timer in [
