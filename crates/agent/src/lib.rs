@@ -62,6 +62,7 @@ use wingbeat_autopilot::job::TRANSMIT_LEN_MAX;
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
+use wingbeat_autopilot::telemetry::switch::ModeSwitch;
 use wingbeat_autopilot::telemetry::{LINK_TIMEOUT, StreamRequest, TelemetryEvent};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
@@ -185,6 +186,7 @@ pub struct Agent {
     has_reported: bool,
     /// Whether reports of reached waypoints may have been lost in a gap on the line.
     missed_reports: bool,
+    mode_switch: ModeSwitch,
     /// The mission item that its navigation flew to by the last report of this stay in AUTO.
     current_item: Option<u16>,
     /// Since when it stands at the end of its route, where such a report is missed.
@@ -245,6 +247,7 @@ impl Agent {
             link_was_up: false,
             has_reported: false,
             missed_reports: false,
+            mode_switch: ModeSwitch::default(),
             current_item: None,
             stands_since: None,
             link_up_at: now,
@@ -617,6 +620,7 @@ impl Agent {
                 out.log(severity, text!("flight controller: {line}"));
                 self.on_status_text(now, &line);
             }
+            TelemetryEvent::Channels(channels) => self.judge_switch(now, &channels, out),
             TelemetryEvent::Other => {}
         }
         let from_ground_station = frame.header.system_id == u32::from(self.config.ground_station_system_id);
@@ -696,6 +700,7 @@ impl Agent {
     fn forget_autopilot(&mut self, now: Instant) {
         self.streams.restart(now);
         self.parameters.restart(now);
+        self.mode_switch.forget();
     }
 
     fn on_datagram(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {

@@ -4,7 +4,9 @@
 //! does, as far as its mode shows it.
 
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_autopilot::telemetry::HeartbeatChange;
+use wingbeat_autopilot::dialect::RC_CHANNELS_DATA;
+use wingbeat_autopilot::parameter::Watched;
+use wingbeat_autopilot::telemetry::{HeartbeatChange, switch};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, EndFlight, Input, Phase, Severity, Text, text};
 
@@ -197,6 +199,25 @@ impl Agent {
         }
     }
 
+    /// The pilot moves his mode switch: he takes the aircraft whatever mode that chooses, also the one in which it is.
+    pub(crate) fn judge_switch(&mut self, now: Instant, channels: &RC_CHANNELS_DATA, out: &mut Outputs) {
+        let channel = self.parameters.integer(Watched::ModeSwitchChannel);
+        let channel = channel.map_or(switch::USUAL_CHANNEL, |channel| u8::try_from(channel).unwrap_or(0));
+        let was_moved = switch::position(channels, channel)
+            .is_some_and(|position| self.mode_switch.on_position(position));
+        if !was_moved || !self.is_at_stake() || self.protocol.view().is_piloted {
+            return;
+        }
+        let by = match &mut self.authority {
+            Authority::Ours => text!("pilot took over: the mode switch was moved"),
+            Authority::Failsafe { .. } => {
+                text!("pilot took over from the failsafe: the mode switch was moved")
+            }
+            Authority::Pilot { suspected_at, .. } => return *suspected_at = None,
+        };
+        self.disengage(now, by, out);
+    }
+
     /// The first heartbeat, maybe of an aircraft in flight whose daemon was restarted: in a mode that we never ask for it is
     /// the pilot's.
     pub(crate) fn judge_first_heartbeat(&mut self, now: Instant, out: &mut Outputs) {
@@ -253,6 +274,7 @@ impl Agent {
             return Reply::Refused(Rejection::Armed);
         }
         self.authority = Authority::Ours;
+        self.mode_switch.forget();
         self.commands.accept(id, Command::Engage);
         out.log(Severity::Warning, text!("engaged in flight: handed over by the pilot; holds"));
         self.protocol_input(now, Input::Operator(Command::Hold), out);

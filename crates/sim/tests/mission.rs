@@ -341,6 +341,21 @@ fn a_pilot_who_arms_while_the_mission_is_read_back_keeps_the_aircraft() {
     assert_eq!(world.truth(0).mode, mode);
 }
 
+/// A heartbeat names the mode and not who set it; the switch shows him who chooses the mode that was ordered.
+#[test]
+fn a_pilot_who_switches_to_the_mode_of_our_order_has_the_aircraft() {
+    let mut world = world(6);
+    fly_until(&mut world, |w| w.status(0).reached == Some(0) && w.phase(0) == Phase::Moving);
+    assert!(world.controller(0).set_mode_by_pilot(Mode::Auto));
+    world.run_until(world.now() + Duration::from_millis(1_100));
+    assert!(!world.status(0).engaged, "{:?}", world.log());
+    assert!(world.log().iter().any(|logged| logged.entry.text.contains("the mode switch was moved")));
+    let refused = world.command(0, "land", Command::Land);
+    assert!(matches!(refused, Reply::Refused(Rejection::Disengaged(_))), "{refused:?}");
+    world.run_until(world.now() + Duration::from_secs(8));
+    assert_eq!(world.truth(0).mode, Mode::Auto);
+}
+
 /// A pilot may have flown it anywhere meanwhile.
 #[test]
 fn a_mission_is_not_resumed_after_another_has_flown_the_aircraft() {

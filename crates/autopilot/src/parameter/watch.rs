@@ -107,6 +107,8 @@ watched! {
     ReturnEndHeightM = Real "RTL_ALT_FINAL_M";
     /// Height of the return, metres (4.7).
     ReturnHeightM = Real "RTL_ALT_M";
+    /// The channel of the pilot's mode switch; 0 for none (3.5.7: 5).
+    ModeSwitchChannel = Integer "FLTMODE_CH";
 }
 
 /// Number of watched parameters.

@@ -2,13 +2,15 @@
 
 pub mod measurements;
 mod requests;
+pub mod switch;
 
 use wingbeat_geo::{DVec3, Duration, Instant, Position};
 
 use crate::codec::{Frame, text};
 use crate::copter::Mode;
 use crate::dialect::{
-    EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSeverity, MavSysStatusSensor, SYS_STATUS_DATA,
+    EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSeverity, MavSysStatusSensor,
+    RC_CHANNELS_DATA, SYS_STATUS_DATA,
 };
 use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
@@ -171,6 +173,8 @@ pub enum TelemetryEvent {
         /// The message.
         text: heapless::String<50>,
     },
+    /// The channels of the pilot's transmitter.
+    Channels(RC_CHANNELS_DATA),
     /// Anything else.
     Other,
 }
@@ -334,6 +338,7 @@ impl Telemetry {
             }
             MavMessage::MISSION_ITEM_REACHED(m) => TelemetryEvent::ItemReached(m.seq),
             MavMessage::MISSION_CURRENT(m) => TelemetryEvent::CurrentItem(m.seq),
+            MavMessage::RC_CHANNELS(m) => TelemetryEvent::Channels(m.clone()),
             MavMessage::STATUSTEXT(m) => {
                 let mut line = heapless::String::new();
                 // A field of 50 bytes fits 50 bytes.

@@ -30,18 +30,11 @@ pub(super) struct Faults {
     acted: Vec<bool>,
     /// When an aircraft was lost for good.
     lost_at: Vec<Option<Instant>>,
-    /// Since when an aircraft is in another mode than its pilot's, who switched to the one in which it was.
-    changed_at: Vec<Option<Instant>>,
 }
 
 impl Faults {
     pub(super) fn new(steps: usize, aircraft: usize) -> Self {
-        Self {
-            due: vec![None; steps],
-            acted: vec![false; steps],
-            lost_at: vec![None; aircraft],
-            changed_at: vec![None; aircraft],
-        }
+        Self { due: vec![None; steps], acted: vec![false; steps], lost_at: vec![None; aircraft] }
     }
 
     /// Whether nothing that is due is still to come.
@@ -54,17 +47,6 @@ impl Faults {
         self.lost_at[vehicle]
     }
 
-    /// When a pilot whose switch does nothing turns it once more: after he turned it, or, where it was in the mode already,
-    /// after it changed.
-    fn noticed_at(&mut self, vehicle: usize, taken: Taken, sky: &Sky) -> Instant {
-        let changed_at = &mut self.changed_at[vehicle];
-        if !taken.is_hidden() || !is_overridden(sky, vehicle) {
-            *changed_at = None;
-            return taken.since + TURNS_AGAIN;
-        }
-        *changed_at.get_or_insert(sky.world.now()) + TURNS_AGAIN
-    }
-
     /// Lets happen what is due.
     pub(super) fn inject(&mut self, sky: &mut Sky, operator: &mut Operator) {
         let now = sky.world.now();
@@ -72,10 +54,7 @@ impl Faults {
             let Some(taken) = sky.struck[vehicle].pilot else { continue };
             if taken.mode != Mode::Land && now >= taken.since + sky.script.pilot_hover {
                 sky.take_by_pilot(vehicle, Mode::Land);
-            } else if taken.turns == 1
-                && now >= self.noticed_at(vehicle, taken, sky)
-                && is_overridden(sky, vehicle)
-            {
+            } else if taken.turns == 1 && now >= taken.since + TURNS_AGAIN && is_overridden(sky, vehicle) {
                 sky.take_by_pilot(vehicle, taken.mode);
                 sky.note(&format!("aircraft {}: its pilot turns the switch once more", vehicle + 1));
             }

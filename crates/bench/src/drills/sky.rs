@@ -43,19 +43,9 @@ pub(super) struct Taken {
     pub(super) since: Instant,
     /// Whether the motors ran then.
     pub(super) was_armed: bool,
-    /// Whether the aircraft was in that mode already, by an order of ours.
-    was_in_mode: bool,
     /// How often the pilot turned it there: once more where an order of ours that left before the first heartbeat
     /// overtook him.
     pub(super) turns: u32,
-}
-
-impl Taken {
-    /// A switch to the mode in which the aircraft is shows nowhere: a heartbeat names the mode, and not who set it. When the
-    /// next order changes it the pilot turns the switch once more, and from then on he has it.
-    pub(super) fn is_hidden(self) -> bool {
-        self.was_in_mode && self.turns == 1
-    }
 }
 
 pub(super) struct Sky {
@@ -186,10 +176,9 @@ impl Sky {
             self.world.inflict(since, Fault::PilotTakes { vehicle, mode });
             return;
         }
-        let (was_armed, was_in_mode) = (truth.armed, truth.armed && truth.mode == mode);
         let before = self.struck[vehicle].pilot.filter(|taken| taken.mode == mode);
         let turns = 1 + before.map_or(0, |taken| taken.turns);
-        self.struck[vehicle].pilot = Some(Taken { mode, since, was_armed, was_in_mode, turns });
+        self.struck[vehicle].pilot = Some(Taken { mode, since, was_armed: truth.armed, turns });
         self.world.inflict(since, Fault::PilotTakes { vehicle, mode });
     }
 

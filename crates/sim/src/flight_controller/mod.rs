@@ -510,10 +510,11 @@ impl FlightController {
     /// The pilot centres all sticks, the throttle too, and turns the mode switch. Returns whether the mode was taken.
     pub fn take_by_pilot(&mut self, mode: Mode) -> bool {
         self.set_rc(Some(RcChannels::HOVER));
-        self.set_mode(mode)
+        self.set_mode_by_pilot(mode)
     }
     /// The pilot turns the mode switch. Returns whether the mode was taken.
     pub fn set_mode_by_pilot(&mut self, mode: Mode) -> bool {
+        self.rc.turn_switch(mode, &mut self.parameters);
         self.set_mode(mode)
     }
     /// A value of a parameter, `None` if this version does not have it.

@@ -320,8 +320,14 @@ impl Parameters {
     }
     /// The mode number of switch position 0..=5.
     pub(super) fn switch_mode(&self, position: usize) -> u32 {
-        let parameter = Parameter::FLTMODE1.after(position.min(5)).unwrap_or(Parameter::FLTMODE1);
-        self.get(parameter) as u32
+        self.get(Self::of_switch(position)) as u32
+    }
+    /// The same, as the pilot set it up.
+    pub(super) fn set_switch_mode(&mut self, position: usize, mode_number: u32) {
+        self.set(Self::of_switch(position), mode_number as f32);
+    }
+    fn of_switch(position: usize) -> Parameter {
+        Parameter::FLTMODE1.after(position.min(5)).unwrap_or(Parameter::FLTMODE1)
     }
     /// The parameter that holds the rate of a group of messages on a serial port.
     pub(super) fn stream_rate(serial: u8, group: Group) -> Parameter {

@@ -10,6 +10,8 @@ use crate::motion::Sticks;
 
 /// Channels that can be overridden.
 const CHANNELS: usize = 8;
+/// The channel of the mode switch, from 0 (`FLTMODE_CH` 5).
+const SWITCH: usize = 4;
 /// The switch has to rest in a position for so long before it counts.
 const SWITCH_DEBOUNCE: Duration = Duration::from_millis(200);
 /// How long the throttle has to be down before it counts as zero (3.5.7, radio.cpp).
@@ -52,7 +54,7 @@ pub(super) struct Rc {
 impl Rc {
     pub(super) fn new(receiver: Option<RcChannels>) -> Self {
         let effective = receiver.unwrap_or(RcChannels([0; CHANNELS]));
-        let switch = switch_position(effective.0[4]);
+        let switch = switch_position(effective.0[SWITCH]);
         Self {
             receiver,
             lost_at: receiver.is_none().then_some(Instant::ZERO),
@@ -80,6 +82,16 @@ impl Rc {
     /// The mode of the switch, STABILIZE where that is none that is simulated.
     pub(super) fn boot_mode(&self, parameters: &Parameters) -> Mode {
         Mode::from_number(parameters.switch_mode(self.switch)).unwrap_or(Mode::Stabilize)
+    }
+    /// The switch is turned to another position, which chooses that mode, and has rested there.
+    pub(super) fn turn_switch(&mut self, mode: Mode, parameters: &mut Parameters) {
+        // The last two positions, in turns.
+        let (position, pulse_us) = if self.switch == 5 { (4, 1685) } else { (5, 1800) };
+        parameters.set_switch_mode(position, mode.number());
+        (self.switch, self.effective.0[SWITCH]) = (position, pulse_us);
+        if let Some(channels) = &mut self.receiver {
+            channels.0[SWITCH] = pulse_us;
+        }
     }
     /// Whether a ground station's overrides count.
     pub(super) fn overridden(&self) -> bool {
@@ -175,8 +187,8 @@ impl FlightController {
     }
 
     fn update_switch(&mut self) {
-        let received = self.rc.lost_at.is_none() || self.rc.overrides[4].is_some();
-        let position = switch_position(self.rc.effective.0[4]);
+        let received = self.rc.lost_at.is_none() || self.rc.overrides[SWITCH].is_some();
+        let position = switch_position(self.rc.effective.0[SWITCH]);
         if !received || position != self.rc.switch_candidate.0 {
             self.rc.switch_candidate = (position, self.now);
         }

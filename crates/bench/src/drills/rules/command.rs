@@ -33,9 +33,6 @@ impl Rule for Pilot {
         let now = run.sky.world.now();
         run.sky.struck.iter().enumerate().find_map(|(i, struck)| {
             let taken = struck.pilot?;
-            if taken.is_hidden() {
-                return None;
-            }
             // Until it shows, and until he has turned it again.
             let within = if taken.turns == 1 { self.overtaken[i] } else { SHOWN_WITHIN };
             if !is_overridden(&run.sky, i) {
