@@ -222,6 +222,7 @@ mod tests {
             (MavDataStream::MAV_DATA_STREAM_POSITION as u32, 4),
             (MavDataStream::MAV_DATA_STREAM_EXTENDED_STATUS as u32, 2),
             (MavDataStream::MAV_DATA_STREAM_EXTRA3 as u32, 2),
+            (MavDataStream::MAV_DATA_STREAM_RC_CHANNELS as u32, 2),
         ];
         assert_eq!(requests, groups);
     }

@@ -56,7 +56,7 @@ pub fn requests(position_interval: Duration) -> heapless::Vec<StreamRequest, REQ
         // MISSION_ITEM_REACHED is sent once, and may be lost.
         request(MISSION_CURRENT_DATA::ID, EXTENDED_STATUS, half_second, 8),
         // The pilot's mode switch.
-        request(RC_CHANNELS_DATA::ID, MavDataStream::MAV_DATA_STREAM_RC_CHANNELS, half_second, 3),
+        request(RC_CHANNELS_DATA::ID, MavDataStream::MAV_DATA_STREAM_RC_CHANNELS, half_second, 9),
     ];
     let mut requests: heapless::Vec<StreamRequest, REQUESTS_MAX> =
         of_navigation.into_iter().chain(Measurements::requests().copied()).collect();

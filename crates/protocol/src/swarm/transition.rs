@@ -379,12 +379,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Whether *Land* lands this aircraft where it is: not on another for a battery's sake, nor for the second of two consoles
     /// that had not seen yet what the first did.
     fn insists(&self, now: Instant, reason: Reason) -> bool {
-        match self.state {
-            State::Aborted(Abort::LandAside { since, .. }) => {
-                reason == Reason::Operator && now.since(since) >= INSISTS_AFTER
-            }
-            _ => true,
-        }
+        let State::Aborted(Abort::LandAside { since, .. }) = self.state else { return true };
+        reason == Reason::Operator && now.since(since) >= INSISTS_AFTER
     }
 
     /// Holding for the operator to decide, then landing.
