@@ -64,6 +64,7 @@ pub(crate) fn states(script: &[u8]) -> BTreeSet<StateId> {
             heading_rad: 0.0,
             armed: false,
             landing: false,
+            is_located: true,
         },
         order: None,
         sequence: 0,
@@ -216,6 +217,7 @@ impl FuzzedFlight {
                         heading_rad: 0.0,
                         armed: !landing,
                         landing,
+                        is_located: byte() & 1 == 0,
                     };
                     self.report();
                 }

@@ -187,6 +187,8 @@ pub struct Agent {
     /// Whether reports of reached waypoints may have been lost in a gap on the line.
     missed_reports: bool,
     mode_switch: ModeSwitch,
+    /// Whether the last position is one: since the EKF lost it in flight it is where it was last, also on the ground.
+    is_located: bool,
     /// The mission item that its navigation flew to by the last report of this stay in AUTO.
     current_item: Option<u16>,
     /// Since when it stands at the end of its route, where such a report is missed.
@@ -248,6 +250,7 @@ impl Agent {
             has_reported: false,
             missed_reports: false,
             mode_switch: ModeSwitch::default(),
+            is_located: true,
             current_item: None,
             stands_since: None,
             link_up_at: now,
@@ -672,9 +675,13 @@ impl Agent {
 
     fn on_position(&mut self, now: Instant, position: Position, out: &mut Outputs) {
         // In flight the EKF reports on without knowing where it is: to the protocol that is as no report. The first one
-        // says that it flies.
-        let is_lost = self.telemetry.armed && self.telemetry.ekf_position == Some(false);
-        if is_lost && self.has_reported {
+        // says that it flies, and those after the landing that it stands, but not where.
+        let is_armed = self.telemetry.armed;
+        self.is_located = match self.telemetry.ekf_position {
+            Some(false) => self.is_located && !is_armed,
+            Some(true) | None => true,
+        };
+        if is_armed && !self.is_located && self.has_reported {
             return;
         }
         self.has_reported = true;
@@ -692,6 +699,7 @@ impl Agent {
             heading_rad: self.telemetry.heading_rad,
             armed: self.telemetry.armed,
             landing: self.telemetry.mode() == Some(Mode::Land),
+            is_located: self.is_located,
         };
         self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
     }

@@ -319,6 +319,21 @@ fn an_aircraft_in_flight_whose_ekf_has_lost_its_position_broadcasts_nothing() {
     }
 }
 
+/// What its flight controller reports then is where it was last, and another would land on it.
+#[test]
+fn an_aircraft_that_landed_without_a_position_does_not_say_where_it_stands() {
+    let mut bench = Bench::climbing();
+    bench.estimate = EkfStatusFlags::EKF_CONST_POS_MODE;
+    (0..4).for_each(|_| bench.second());
+    bench.armed = false;
+    bench.datagrams.clear();
+    (0..4).for_each(|_| bench.second());
+    assert!(bench.datagrams.is_empty(), "{:?}", bench.datagrams);
+    bench.estimate = EkfStatusFlags::EKF_POS_HORIZ_ABS;
+    (0..2).for_each(|_| bench.second());
+    assert!(!bench.datagrams.is_empty());
+}
+
 #[test]
 fn an_aircraft_in_flight_whose_flight_controller_is_silent_broadcasts_nothing() {
     let mut bench = Bench::climbing();

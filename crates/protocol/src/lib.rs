@@ -91,6 +91,8 @@ pub struct Telemetry {
     pub armed: bool,
     /// Whether the flight controller is in a mode that brings it down.
     pub landing: bool,
+    /// Whether it knows where it is. One that landed without knowing reports where it was last.
+    pub is_located: bool,
 }
 
 impl Telemetry {

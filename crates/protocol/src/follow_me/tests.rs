@@ -40,6 +40,7 @@ impl Craft {
             heading_rad: self.heading_rad,
             armed: self.armed,
             landing: self.landing,
+            is_located: true,
         }
     }
 }

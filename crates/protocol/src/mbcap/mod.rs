@@ -230,7 +230,9 @@ impl Mbcap {
                 now.since(motion.measured_at).as_secs_f64(),
             );
         }
-        motion.measured_at = now;
+        if telemetry.is_located {
+            motion.measured_at = now;
+        }
         if telemetry.armed {
             self.disarmed_at = None;
         } else if self.flight.is_armed() {

@@ -70,6 +70,7 @@ impl Craft {
             heading_rad: 0.0,
             armed: self.armed,
             landing: self.mode == Some(Order::Land),
+            is_located: true,
         }
     }
 

@@ -25,6 +25,7 @@ fn at(east_m: f64, speed_m_s: f64, armed: bool) -> Telemetry {
         velocity_m_s: DVec3::new(speed_m_s, 0.0, 0.0),
         armed,
         landing: false,
+        is_located: true,
     }
 }
 const CLIMB: Order = Order::FlyRoute { height_mm: 10_000 };

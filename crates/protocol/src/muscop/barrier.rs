@@ -41,6 +41,8 @@ pub(super) struct Barrier {
     commanded: Option<u16>,
     /// When the leader itself commanded it there last.
     commanded_at: Option<Instant>,
+    /// Since when this leader leads.
+    led_since: Instant,
     /// Members that reported, since this aircraft is at its waypoint, that they are there and follow it.
     arrived: SlotSet,
 }
@@ -196,11 +198,13 @@ impl Barrier {
             let is_released = self.commanded == Some(waypoint + 1);
             // Its leader may have lost one that this aircraft receives, and learns of it next. Of one that may have
             // arrived since it was received last, only that report is missing: the leader's command counts for it, and only as
-            // it arrives, because the leader withdraws its command where it receives that one from behind.
+            // it arrives, because the leader withdraws its command where it receives that one from behind: not one that leads only
+            // now, as after a partition.
             let still_flies = |slot| swarm.clearance().is_still_far(now, slot, usize::from(waypoint));
             let behind = members_behind(swarm, waypoint);
             let waits = || {
-                let is_confirmed = behind.is_empty() || self.commanded_at == Some(now);
+                let knows_them = now >= self.led_since + swarm.config().silence;
+                let is_confirmed = behind.is_empty() || knows_them && self.commanded_at == Some(now);
                 !swarm.timers().is_due(Timer::Yield, now) && (!is_confirmed || behind.iter().any(still_flies))
             };
             return if is_released && !waits() { self.next_leg(swarm, now, waypoint) } else { None };
@@ -272,10 +276,14 @@ impl Barrier {
 
 #[cfg(test)]
 impl Barrier {
+    pub(super) fn led_since(&self) -> Instant {
+        self.led_since
+    }
+
     /// Everything that decides what follows.
-    pub(super) fn fingerprint(&self, state: &mut impl core::hash::Hasher) {
+    pub(super) fn fingerprint(&self, led_for_ms: u64, state: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
-        (self.commanded, self.arrived).hash(state);
+        (self.commanded, self.arrived, led_for_ms).hash(state);
     }
 }
 
@@ -284,7 +292,7 @@ impl Host for Barrier {
 
     fn on_members(&mut self, swarm: &mut Swarm, now: Instant, change: MemberChange) {
         if change.is_leader_new {
-            self.commanded = None;
+            (self.commanded, self.led_since) = (None, now);
         }
         if let State::Flying(BarrierState::WaypointReached { waypoint }) = swarm.state()
             && swarm.is_leader()

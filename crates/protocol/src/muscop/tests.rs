@@ -46,6 +46,7 @@ impl Craft {
             heading_rad: 0.0,
             armed: self.armed,
             landing: false,
+            is_located: true,
         }
     }
 }

@@ -174,6 +174,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         changes: &mut Changes,
     ) -> Result<Option<(usize, &'a Message)>, Refused> {
         if self.timers.is_due(Timer::Broadcast, now) {
+            self.traffic.watch(now, self.config.silence);
             self.check_members(now, changes);
             self.setup.forget_stale_callers(now, self.config.time_to_live);
         }

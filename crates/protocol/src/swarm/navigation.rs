@@ -210,6 +210,7 @@ mod tests {
                 heading_rad: 0.0,
                 armed: true,
                 landing: false,
+                is_located: true,
             }));
             assert_eq!(member.swarm.is_at(target), has_arrived, "{arrival_height_m:?}, {off_m} m below");
         }

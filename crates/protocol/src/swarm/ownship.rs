@@ -92,9 +92,10 @@ impl Ownship {
         self.telemetry.is_some_and(|telemetry| telemetry.armed)
     }
 
-    /// Whether it knows where it is. One that stands is where it was.
+    /// Whether it knows where it is. One that stands is where it was, unless it came down without knowing.
     pub(super) fn is_known(&self, now: Instant) -> bool {
-        !self.is_armed() || now.since(self.reported_at) <= REPORT_HOLDS
+        let is_located = self.telemetry.is_none_or(|telemetry| telemetry.is_located);
+        is_located && (!self.is_armed() || now.since(self.reported_at) <= REPORT_HOLDS)
     }
 
     /// Whether it is higher than an aircraft that stands, on whatever slope.
@@ -139,6 +140,7 @@ mod tests {
             heading_rad: 0.0,
             armed,
             landing: false,
+            is_located: true,
         }
     }
 

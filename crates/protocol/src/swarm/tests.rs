@@ -96,6 +96,7 @@ impl Member {
             heading_rad: 0.0,
             armed: false,
             landing: false,
+            is_located: true,
         }));
         member
     }

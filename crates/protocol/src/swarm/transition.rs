@@ -437,6 +437,7 @@ mod tests {
                 heading_rad: 0.0,
                 armed,
                 landing: false,
+                is_located: true,
             },
         );
         member

@@ -43,6 +43,7 @@ impl Driver {
             heading_rad: 0.0,
             armed: false,
             landing: false,
+            is_located: true,
         };
         let mut driver = Self {
             protocol,

@@ -525,7 +525,9 @@ impl World {
             (coordinates(flyer.telemetry.point()), flyer.telemetry.armed).hash(&mut hasher);
             flyer.target.map(|(at, rounds)| (coordinates(at), rounds)).hash(&mut hasher);
             machine.swarm.fingerprint(self.now, &mut hasher);
-            machine.barrier.fingerprint(&mut hasher);
+            let silence = machine.swarm.config().silence;
+            let led_for = self.now.since(machine.barrier.led_since()).min(silence);
+            machine.barrier.fingerprint(led_for.as_millis() as u64, &mut hasher);
         }
         for sent in &self.delayed {
             let (from, flight, message) = (VehicleId(sent.from as u64), sent.flight, sent.message.clone());

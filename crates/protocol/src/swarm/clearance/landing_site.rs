@@ -78,12 +78,13 @@ impl Clearance<'_> {
     pub(super) fn is_free(&self, site: Point) -> bool {
         let clear_m = self.clear_m();
         self.traffic.iter().enumerate().all(|(slot, track)| {
-            let stands = match track.departure {
-                Some((at, Ending::Landing | Ending::Down)) => Some(at),
-                Some((_, Ending::Holding | Ending::Returning)) => None,
-                None => self.lands_at(slot),
+            let off_m = match track.departure {
+                Some((at, Ending::Landing)) => self.off_landing_m(track, at, site),
+                Some((at, Ending::Down)) => self.over_ground_m(at, site),
+                Some((_, Ending::Holding | Ending::Returning)) => return true,
+                None => self.lands_at(slot).map_or(f64::INFINITY, |at| self.over_ground_m(at, site)),
             };
-            stands.is_none_or(|at| self.over_ground_m(at, site) >= clear_m)
+            off_m >= clear_m
         })
     }
 
@@ -193,10 +194,13 @@ impl Clearance<'_> {
     /// fast when it began to land stops elsewhere than it reported. Those of the landing formation are farther apart.
     pub(in super::super) fn lands_on_another(&self) -> bool {
         let Some(here) = self.ownship.point() else { return false };
-        let is_below = |at: Point| self.over_ground_m(at, here) < self.config.separation_m + 1.0;
+        let near_m = self.config.separation_m + 1.0;
         let stands = |track: &Track| match track.departure {
-            Some((at, Ending::Down)) => is_below(at),
-            Some((at, Ending::Landing)) => is_below(at) && at.height_mm + LOWER_MM < here.height_mm,
+            Some((at, Ending::Down)) => self.over_ground_m(at, here) < near_m,
+            Some((at, Ending::Landing)) => {
+                let is_lower = track.is_silent || at.height_mm + LOWER_MM < here.height_mm;
+                is_lower && self.off_landing_m(track, at, here) < near_m
+            }
             Some((_, Ending::Holding | Ending::Returning)) | None => false,
         };
         here.height_mm > ASIDE_LEAST_MM && self.traffic.iter().any(stands)

@@ -22,7 +22,14 @@ use super::path::Path;
 use super::slot_set::SlotSet;
 use super::take_off::TakeOff;
 pub(crate) use legs::Approach;
+use traffic::Track;
 pub(crate) use traffic::{STALE_S, Traffic};
+
+/// Drag takes the speed of a level multicopter in this time: its distance is that of so long at the first speed. ArduPilot's
+/// simulated quadrotors have 1.5 s to 2.5 s (`docs/autopilot-parity.md`).
+const COASTS_S: f64 = 2.5;
+/// No farther, metres: that of 15 m/s.
+const COASTS_MOST_M: f64 = 37.5;
 
 /// What blocks a path that this aircraft is about to fly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +104,14 @@ impl<'a> Clearance<'a> {
             Some((at, Ending::Returning)) => {
                 return self.return_path(slot, at).map_or(0.0, |home| nearest(&home));
             }
-            Some((at, Ending::Holding | Ending::Landing)) => (at, at, Point { height_mm: 0, ..at }),
+            Some((at, Ending::Landing)) => {
+                let down = self.comes_down(track, at);
+                let above_m = DVec3::new(0.0, 0.0, self.local(at).z);
+                let level = Path { from_m: down.from_m + above_m, to_m: down.to_m + above_m };
+                let fall = |ground_m: DVec3| Path { from_m: ground_m + above_m, to_m: ground_m };
+                return nearest(&[level, fall(down.from_m), fall(down.to_m), down]);
+            }
+            Some((at, Ending::Holding)) => (at, at, Point { height_mm: 0, ..at }),
             None if self.landing.is_landing(slot) => {
                 let last = || self.assignment.slot_position(slot, self.assignment.last_waypoint());
                 let Some(at) = track.position.or_else(last) else { return 0.0 };
@@ -131,6 +145,20 @@ impl<'a> Clearance<'a> {
             }
         };
         nearest(&[self.path(from, by), self.path(by, to)])
+    }
+
+    /// Where one that left to land comes down, on the ground: there; and, where it reports its position no more, as far ahead as
+    /// its speed carries it. One that lands without a position brakes by the drag of the air alone.
+    fn comes_down(&self, track: &Track, at: Point) -> Path {
+        let at_m = self.local(at).truncate();
+        let ahead_m = (track.coasts_m_s().truncate() * COASTS_S).clamp_length_max(COASTS_MOST_M);
+        Path { from_m: at_m.extend(0.0), to_m: (at_m + ahead_m).extend(0.0) }
+    }
+
+    /// How far over the ground a position is from where one that left to land comes down, metres.
+    fn off_landing_m(&self, track: &Track, at: Point, site: Point) -> f64 {
+        let site_m = self.local(site).truncate().extend(0.0);
+        self.comes_down(track, at).distance_m(&Path { from_m: site_m, to_m: site_m })
     }
 
     /// Whether all other members keep clear of `paths`, wherever they may be.
@@ -172,7 +200,7 @@ mod tests {
     use super::super::plan::{self, Task};
     use super::*;
     use crate::Telemetry;
-    use wingbeat_geo::{DVec3, Frame, Instant, Position};
+    use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
     use wingbeat_wire::VehicleId;
 
     const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
@@ -241,6 +269,7 @@ mod tests {
                 heading_rad: 0.0,
                 armed,
                 landing: false,
+                is_located: true,
             };
             self.ownship.report(Instant::ZERO, telemetry);
         }
@@ -293,6 +322,36 @@ mod tests {
             airspace.traffic.report_departure(other, at(4.0, 0.0, 20.0), how);
             assert!(airspace.clearance().is_off_returns(slot), "{how:?}");
         }
+    }
+
+    /// One whose position estimate failed on a leg lands blind: it drifts on, and says nothing any more, also when it is down.
+    #[test]
+    fn muscop_33_one_that_lands_without_a_position_may_come_down_as_far_ahead_as_its_speed_carries_it() {
+        let mut airspace = Airspace::of(1);
+        let geometry = airspace.assignment.geometry().clone();
+        let (blind, there) = (airspace.slot(0), at(100.0, 0.0, 20.0));
+        let sited = Instant::from_secs(1);
+        airspace.traffic.report(sited, blind, at(99.2, 0.0, 20.0), &geometry);
+        airspace.traffic.report(sited + Duration::from_millis(100), blind, there, &geometry);
+        airspace.members.leaves(blind);
+        // Before it stops reporting it reports the last position that it knows.
+        airspace.traffic.report(sited + Duration::from_millis(900), blind, there, &geometry);
+        airspace.traffic.report_departure(blind, there, Ending::Landing);
+        assert_eq!(may_land(&mut airspace, 2, 120.0), (true, false), "it is received");
+        // 8 m/s for 2.5 s.
+        assert_eq!(may_land(&mut airspace, 4, 120.0), (false, true));
+        assert_eq!(may_land(&mut airspace, 4, 90.0), (true, false), "it does not fly back");
+        assert_eq!(may_land(&mut airspace, 4, 130.0), (true, false));
+        airspace.traffic.report(Instant::from_secs(5), blind, at(101.0, 0.0, 10.0), &geometry);
+        assert_eq!(may_land(&mut airspace, 6, 120.0), (true, false), "it knows again where it is");
+    }
+
+    /// Whether this aircraft may land there, and whether it lands on another.
+    fn may_land(airspace: &mut Airspace, at_s: u64, east_m: f64) -> (bool, bool) {
+        airspace.report_own(at(east_m, 1.0, 20.0), true);
+        airspace.traffic.watch(Instant::from_secs(at_s), Duration::from_secs(2));
+        let clearance = airspace.clearance();
+        (clearance.is_free(at(east_m, 1.0, 0.0)), clearance.lands_on_another())
     }
 
     #[test]

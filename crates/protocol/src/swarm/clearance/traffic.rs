@@ -1,7 +1,7 @@
 //! The members as traffic: where each is, how it moves, how far it has come, and how it leaves.
 
 use heapless::Vec;
-use wingbeat_geo::{DVec3, Instant};
+use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_wire::{Ending, Point, SWARM_MAX};
 
 use super::super::geometry::Geometry;
@@ -14,6 +14,9 @@ const REPORTS_APART_S: f64 = 0.1;
 
 /// No aircraft flies lower, millimetre.
 const STANDS_MM: i32 = 1_000;
+
+/// An aircraft that has reported the same position for longer stands.
+const STOPS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Positions reported this far apart give no speed, seconds.
 pub(crate) const STALE_S: f64 = 1.5;
@@ -28,6 +31,10 @@ pub(super) struct Track {
     pub(super) sampled_at: Instant,
     /// When it last reported any position.
     pub(super) reported_at: Instant,
+    /// When it last reported a position under way, and how fast it was.
+    moved: (Instant, DVec3),
+    /// It reports its position no more: it does not know it, or is not received.
+    pub(super) is_silent: bool,
     /// When it last reported that it holds on its leg.
     pub(super) holding_at: Option<Instant>,
     /// Where it stood before it took off.
@@ -38,6 +45,16 @@ pub(super) struct Track {
     pub(super) departed_for: Option<u16>,
     /// The last waypoint that it is known to have reached.
     pub(super) reached: Option<u16>,
+}
+
+impl Track {
+    /// How fast it may have been when it fell silent. The last position that it knew is reported for a while, and standing still
+    /// takes as long.
+    pub(super) fn coasts_m_s(&self) -> DVec3 {
+        let (moved_at, velocity_m_s) = self.moved;
+        let is_under_way = self.is_silent && self.reported_at.since(moved_at) <= STOPS_WITHIN;
+        if is_under_way { velocity_m_s } else { DVec3::ZERO }
+    }
 }
 
 /// The tracks of all members, by slot.
@@ -54,6 +71,8 @@ impl Traffic {
             velocity_m_s: DVec3::ZERO,
             sampled_at: now,
             reported_at: now,
+            moved: (now, DVec3::ZERO),
+            is_silent: false,
             holding_at: None,
             home: None,
             departure: None,
@@ -78,12 +97,22 @@ impl Traffic {
     /// A member reports its position.
     pub(crate) fn report(&mut self, now: Instant, slot: usize, position: Point, geometry: &Geometry) {
         let track = &mut self.tracks[slot];
-        track.reported_at = now;
+        (track.reported_at, track.is_silent) = (now, false);
         let past_s = now.since(track.sampled_at).as_secs_f64();
         let moved_m = track.position.map_or(DVec3::ZERO, |before| geometry.offset_m(before, position));
         if moved_m.length() >= MOVED_M || past_s >= REPORTS_APART_S {
             track.velocity_m_s = if past_s < STALE_S { moved_m / past_s.max(0.05) } else { DVec3::ZERO };
             (track.position, track.sampled_at) = (Some(position), now);
+            if moved_m.length() >= MOVED_M {
+                track.moved = (now, track.velocity_m_s);
+            }
+        }
+    }
+
+    /// Notes which members report their positions no more. Each time that messages are due.
+    pub(crate) fn watch(&mut self, now: Instant, silence: Duration) {
+        for track in &mut self.tracks {
+            track.is_silent = now >= track.reported_at + silence;
         }
     }
 
@@ -147,7 +176,8 @@ impl Traffic {
             (track.position.map(coordinates), track.home.map(coordinates)).hash(state);
             track.velocity_m_s.to_array().map(f64::to_bits).hash(state);
             (ages.of(track.sampled_at), ages.of(track.reported_at)).hash(state);
-            track.holding_at.map(|at| ages.of(at)).hash(state);
+            (ages.of(track.moved.0), track.moved.1.to_array().map(f64::to_bits)).hash(state);
+            (track.is_silent, track.holding_at.map(|at| ages.of(at))).hash(state);
             track.departure.map(|(at, how)| (coordinates(at), how as u8)).hash(state);
             (track.departed_for, track.reached).hash(state);
         }
