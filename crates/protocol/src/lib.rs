@@ -37,7 +37,7 @@ pub use view::{Absent, Absentees, AvoidanceView, Details, FormationView, SlotVie
 pub use wingbeat_wire::{Command, Phase, StateId};
 
 pub use wingbeat_geo::ROUTE_MAX;
-use wingbeat_geo::{DVec3, Duration, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Duration, Instant, Position};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 /// An aircraft's own waypoints.
@@ -75,6 +75,17 @@ impl core::fmt::Write for Cut<'_> {
 /// broadcasts nothing: one that tells an old position as its present one is worse than a silent one, which the others
 /// treat as lost.
 pub const REPORT_HOLDS: Duration = Duration::from_secs(1);
+
+/// Drag takes the speed of a level multicopter in this time: its way is that of so long at the first speed. That of ArduPilot's
+/// simulated quadrotors is 1.5 s and 2.5 s.
+const COASTS_S: f64 = 2.5;
+/// No farther, metres: that of 15 m/s.
+const COASTS_MOST_M: f64 = 37.5;
+
+/// How far over the ground an aircraft goes on at the most that lands without knowing where it is, metres: nothing brakes it.
+pub(crate) fn coasts_m(velocity_m_s: DVec3) -> DVec2 {
+    (velocity_m_s.truncate() * COASTS_S).clamp_length_max(COASTS_MOST_M)
+}
 
 /// What a protocol is given of its own aircraft.
 #[derive(Clone, Copy, Debug, PartialEq)]

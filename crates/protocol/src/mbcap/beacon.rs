@@ -7,7 +7,7 @@ use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, COURSE_MAX, Course, LOCATIONS
 use super::predict::{self, Locations, Moving, Track, Waypoints};
 use super::state::Avoiding;
 use super::{Local, LocalRoute, Mbcap, State, flying};
-use crate::{Action, Actions, EndFlight, REPORT_HOLDS, push};
+use crate::{Action, Actions, EndFlight, REPORT_HOLDS, coasts_m, push};
 use wingbeat_geo::Duration;
 
 /// A standing aircraft broadcasts its next waypoints up to the first that is farther than this, metres.
@@ -46,6 +46,9 @@ enum Ahead {
     /// It lands, or is on the ground.
     Down,
 }
+
+/// One that lands goes on no farther than this where it is slow, metres.
+const COASTS_LEAST_M: f64 = 2.5;
 
 /// The course that was broadcast last.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +115,14 @@ impl Mbcap {
             Ahead::Aside(at) => waypoints.extend([at.extend(self.motion.here.z)]),
             // The flight began there.
             Ahead::Home => waypoints.extend([DVec3::new(0.0, 0.0, self.motion.here.z)]),
-            Ahead::Nowhere | Ahead::Down => {}
+            // If it falls silent now it may land without knowing where it is.
+            Ahead::Down => {
+                let here = self.motion.here;
+                let coasts = self.flight.telemetry().map(|telemetry| coasts_m(telemetry.velocity_m_s));
+                let on = coasts.filter(|coasts| self.flight.is_armed() && coasts.length() > COASTS_LEAST_M);
+                waypoints.extend(on.map(|coasts| here + coasts.extend(0.0)));
+            }
+            Ahead::Nowhere => {}
         }
         let location = |at: &DVec3| {
             let Position { latitude_e7, longitude_e7, altitude_mm } = local.frame.to_position(*at);

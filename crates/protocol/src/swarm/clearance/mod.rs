@@ -13,6 +13,8 @@ mod traffic;
 use wingbeat_geo::DVec3;
 use wingbeat_wire::{Ending, Point};
 
+use crate::coasts_m;
+
 use super::Config;
 use super::assignment::Assignment;
 use super::landing::Landing;
@@ -24,12 +26,6 @@ use super::take_off::TakeOff;
 pub(crate) use legs::Approach;
 use traffic::Track;
 pub(crate) use traffic::{STALE_S, Traffic};
-
-/// Drag takes the speed of a level multicopter in this time: its distance is that of so long at the first speed. ArduPilot's
-/// simulated quadrotors have 1.5 s to 2.5 s (`docs/autopilot-parity.md`).
-const COASTS_S: f64 = 2.5;
-/// No farther, metres: that of 15 m/s.
-const COASTS_MOST_M: f64 = 37.5;
 
 /// What blocks a path that this aircraft is about to fly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,8 +147,7 @@ impl<'a> Clearance<'a> {
     /// its speed carries it. One that lands without a position brakes by the drag of the air alone.
     fn comes_down(&self, track: &Track, at: Point) -> Path {
         let at_m = self.local(at).truncate();
-        let ahead_m = (track.coasts_m_s().truncate() * COASTS_S).clamp_length_max(COASTS_MOST_M);
-        Path { from_m: at_m.extend(0.0), to_m: (at_m + ahead_m).extend(0.0) }
+        Path { from_m: at_m.extend(0.0), to_m: (at_m + coasts_m(track.moves_m_s())).extend(0.0) }
     }
 
     /// How far over the ground a position is from where one that left to land comes down, metres.

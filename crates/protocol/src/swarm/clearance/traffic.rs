@@ -50,7 +50,7 @@ pub(super) struct Track {
 impl Track {
     /// How fast it may have been when it fell silent. The last position that it knew is reported for a while, and standing still
     /// takes as long.
-    pub(super) fn coasts_m_s(&self) -> DVec3 {
+    pub(super) fn moves_m_s(&self) -> DVec3 {
         let (moved_at, velocity_m_s) = self.moved;
         let is_under_way = self.is_silent && self.reported_at.since(moved_at) <= STOPS_WITHIN;
         if is_under_way { velocity_m_s } else { DVec3::ZERO }
