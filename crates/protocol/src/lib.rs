@@ -82,6 +82,12 @@ const COASTS_S: f64 = 2.5;
 /// No farther, metres: that of 15 m/s.
 const COASTS_MOST_M: f64 = 37.5;
 
+/// One that reported itself slower than [`MOVES_M_S`], or the same position, for longer stands. A flight controller that loses its
+/// position estimate reports both for a moment, at any speed.
+pub(crate) const STOPS_WITHIN: Duration = Duration::from_secs(3);
+/// One that is faster is under way, metres per second.
+pub(crate) const MOVES_M_S: f64 = 1.0;
+
 /// How far over the ground an aircraft goes on at the most that lands without knowing where it is, metres: nothing brakes it.
 pub(crate) fn coasts_m(velocity_m_s: DVec3) -> DVec2 {
     (velocity_m_s.truncate() * COASTS_S).clamp_length_max(COASTS_MOST_M)

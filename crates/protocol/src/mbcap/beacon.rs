@@ -7,7 +7,7 @@ use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, COURSE_MAX, Course, LOCATIONS
 use super::predict::{self, Locations, Moving, Track, Waypoints};
 use super::state::Avoiding;
 use super::{Local, LocalRoute, Mbcap, State, flying};
-use crate::{Action, Actions, EndFlight, REPORT_HOLDS, coasts_m, push};
+use crate::{Action, Actions, EndFlight, REPORT_HOLDS, STOPS_WITHIN, coasts_m, push};
 use wingbeat_geo::Duration;
 
 /// A standing aircraft broadcasts its next waypoints up to the first that is farther than this, metres.
@@ -117,10 +117,11 @@ impl Mbcap {
             Ahead::Home => waypoints.extend([DVec3::new(0.0, 0.0, self.motion.here.z)]),
             // If it falls silent now it may land without knowing where it is.
             Ahead::Down => {
-                let here = self.motion.here;
-                let coasts = self.flight.telemetry().map(|telemetry| coasts_m(telemetry.velocity_m_s));
-                let on = coasts.filter(|coasts| self.flight.is_armed() && coasts.length() > COASTS_LEAST_M);
-                waypoints.extend(on.map(|coasts| here + coasts.extend(0.0)));
+                let (moved_at, velocity_m_s) = self.motion.moved;
+                let is_under_way = self.flight.is_armed() && now.since(moved_at) <= STOPS_WITHIN;
+                let on_m =
+                    Some(coasts_m(velocity_m_s)).filter(|on| is_under_way && on.length() > COASTS_LEAST_M);
+                waypoints.extend(on_m.map(|on_m| self.motion.here + on_m.extend(0.0)));
             }
             Ahead::Nowhere => {}
         }

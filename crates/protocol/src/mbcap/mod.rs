@@ -45,8 +45,8 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::flight::{self, RouteFlight, Rules};
 use crate::{
-    Action, Actions, AvoidanceView, Command, Denied, Details, Fence, Input, MissionError, Phase, Protocol,
-    Severity, StateId, Telemetry, Text, View, push, text,
+    Action, Actions, AvoidanceView, Command, Denied, Details, Fence, Input, MOVES_M_S, MissionError, Phase,
+    Protocol, Severity, StateId, Telemetry, Text, View, push, text,
 };
 use beacon::{LastBeacon, LastCourse};
 use config::AsideTests;
@@ -139,6 +139,8 @@ struct Motion {
     here: DVec3,
     acceleration: Acceleration,
     trail: Trail,
+    /// When it was last under way, and how fast.
+    moved: (Instant, DVec3),
     /// Whether it flies on its mission's line: not on the way back from a position aside.
     is_on_track: bool,
 }
@@ -232,6 +234,9 @@ impl Mbcap {
         }
         if telemetry.is_located {
             motion.measured_at = now;
+        }
+        if telemetry.velocity_m_s.truncate().length() >= MOVES_M_S {
+            motion.moved = (now, telemetry.velocity_m_s);
         }
         if telemetry.armed {
             self.disarmed_at = None;

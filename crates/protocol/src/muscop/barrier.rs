@@ -235,15 +235,23 @@ impl Barrier {
         }
     }
 
+    /// Whether this aircraft may leave a waypoint as far as the others are concerned.
+    fn is_released(&self, swarm: &Swarm, waypoint: u16) -> bool {
+        match swarm.is_leader() {
+            true => self.releases(swarm, waypoint),
+            false => self.commanded > Some(waypoint),
+        }
+    }
+
     /// At a waypoint, limits the wait for those that are in the way once all are released.
     fn limit_wait(&self, swarm: &mut Swarm, now: Instant, waypoint: u16) -> Option<Urgency> {
         // A follower that its leader counts as lost, but receives, waits to be received again.
-        let is_released = match swarm.is_leader() {
-            true => self.releases(swarm, waypoint),
-            false => self.commanded > Some(waypoint),
-        };
-        if !is_released {
-            swarm.timers_mut().stop(Timer::Yield);
+        if !self.is_released(swarm, waypoint) {
+            // Where members are lost and received by turns, leaders follow each other before one of them commands: a wait that
+            // began anew with each would never end.
+            if swarm.is_leader() || self.commanded.is_some() {
+                swarm.timers_mut().stop(Timer::Yield);
+            }
             return None;
         }
         if swarm.timers().is_set(Timer::Yield) {
@@ -473,7 +481,8 @@ impl Host for Barrier {
                 let lands = waypoint == last_waypoint(swarm) && swarm.landing().leader_site().is_some();
                 // While it waits for its turn, the end of that wait changes nothing.
                 let may_leave = swarm.config().landing == Manner::Simultaneous;
-                TimerSet::of(Timer::Yield)
+                TimerSet::EMPTY
+                    .with(Timer::Yield, self.is_released(swarm, waypoint))
                     .with(Timer::Blocked, swarm.is_leader())
                     .with(Timer::LandingPath, lands && may_leave && !swarm.is_leader())
             }

@@ -5,6 +5,7 @@ use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_wire::{Ending, Point, SWARM_MAX};
 
 use super::super::geometry::Geometry;
+use crate::STOPS_WITHIN;
 
 /// Two positions nearer than this give no speed, metres,
 const MOVED_M: f64 = 0.3;
@@ -14,9 +15,6 @@ const REPORTS_APART_S: f64 = 0.1;
 
 /// No aircraft flies lower, millimetre.
 const STANDS_MM: i32 = 1_000;
-
-/// An aircraft that has reported the same position for longer stands.
-const STOPS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Positions reported this far apart give no speed, seconds.
 pub(crate) const STALE_S: f64 = 1.5;
