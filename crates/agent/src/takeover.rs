@@ -5,7 +5,7 @@
 
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::RC_CHANNELS_DATA;
-use wingbeat_autopilot::parameter::Watched;
+use wingbeat_autopilot::parameter::{Finding, Watched};
 use wingbeat_autopilot::telemetry::{HeartbeatChange, switch};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, EndFlight, Input, Phase, Severity, Text, text};
@@ -15,6 +15,9 @@ use crate::{Agent, CommandId, Outputs, Rejection, Reply};
 /// A failsafe's text and the change of mode that it announces come within this time, in either order: modes are read
 /// from heartbeats, one a second.
 const ANNOUNCED_WITHIN: Duration = Duration::from_secs(3);
+
+/// By then every report shows where the pilot's hand has left the switch.
+const HAND_RESTS: Duration = Duration::from_millis(1_500);
 
 /// Who commands the aircraft.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,8 +31,8 @@ pub(crate) enum Authority {
         by: Text,
         /// When a mode that a failsafe may have chosen showed it; none where it was certainly no failsafe.
         suspected_at: Option<Instant>,
-        /// He has switched to GUIDED since, in which he does not fly it himself.
-        hands_over: bool,
+        /// When he has switched to GUIDED since, in which he does not fly it himself.
+        handed_over_at: Option<Instant>,
     },
     /// The autopilot's own failsafe: until the operator ends the flight another way.
     Failsafe {
@@ -133,7 +136,7 @@ impl Agent {
             Some((at, line)) if now.since(*at) <= ANNOUNCED_WITHIN => {
                 Authority::Failsafe { by: text!("the flight controller took over: {what}: {line}") }
             }
-            Some(_) | None => Authority::Pilot { by, suspected_at: Some(now), hands_over: false },
+            Some(_) | None => Authority::Pilot { by, suspected_at: Some(now), handed_over_at: None },
         };
         self.give_up(now, authority, out);
     }
@@ -147,10 +150,12 @@ impl Agent {
                 return self.disengage(now, text!("pilot took over from the failsafe"), out);
             }
             // Another switch: whatever was suspected before, this is the pilot.
-            Authority::Pilot { suspected_at, hands_over, .. } => {
-                *suspected_at = None;
+            Authority::Pilot { suspected_at, handed_over_at, .. } => {
+                if !is_of_failsafe(self.telemetry.mode()) {
+                    *suspected_at = None;
+                }
                 if is_mode_foreign {
-                    *hands_over = self.telemetry.mode() == Some(Mode::Guided);
+                    *handed_over_at = (self.telemetry.mode() == Some(Mode::Guided)).then_some(now);
                 }
             }
             Authority::Failsafe { .. } | Authority::Ours => {}
@@ -201,10 +206,10 @@ impl Agent {
 
     /// The pilot moves his mode switch: he takes the aircraft whatever mode that chooses, also the one in which it is.
     pub(crate) fn judge_switch(&mut self, now: Instant, channels: &RC_CHANNELS_DATA, out: &mut Outputs) {
-        let channel = self.parameters.integer(Watched::ModeSwitchChannel);
-        let channel = channel.map_or(switch::USUAL_CHANNEL, |channel| u8::try_from(channel).unwrap_or(0));
-        let was_moved = switch::position(channels, channel)
-            .is_some_and(|position| self.mode_switch.on_position(position));
+        // A receiver that has lost the transmitter may turn its channels to a preset.
+        let is_received = self.telemetry.sensors.is_none_or(|sensors| sensors.radio_control != Some(false));
+        let Some(channel) = self.switch_channel().filter(|_| is_received) else { return };
+        let was_moved = self.mode_switch.on_report(now, channels, channel);
         if !was_moved || !self.is_at_stake() || self.protocol.view().is_piloted {
             return;
         }
@@ -215,7 +220,20 @@ impl Agent {
             }
             Authority::Pilot { suspected_at, .. } => return *suspected_at = None,
         };
-        self.disengage(now, by, out);
+        // That the transmitter is lost may be announced after the receiver has turned the channel.
+        self.give_up(now, Authority::Pilot { by, suspected_at: Some(now), handed_over_at: None }, out);
+    }
+
+    /// The channel of the mode switch, once it is known; ArduCopter 3 has no parameter for it.
+    fn switch_channel(&self) -> Option<u8> {
+        match self.parameters.finding(Watched::ModeSwitchChannel) {
+            Finding::Known { value, .. } => value.as_integer().and_then(|channel| u8::try_from(channel).ok()),
+            Finding::Absent => {
+                let is_old = self.telemetry.version.is_some_and(|version| version.major < 4);
+                is_old.then_some(switch::USUAL_CHANNEL)
+            }
+            Finding::Unknown | Finding::WrongKind { .. } | Finding::Unreadable => None,
+        }
     }
 
     /// The first heartbeat, maybe of an aircraft in flight whose daemon was restarted: in a mode that we never ask for it is
@@ -255,8 +273,8 @@ impl Agent {
     /// heartbeat to be seen: not one order of ours follows it. After the setup it would fly something else than was
     /// planned.
     pub(crate) fn on_ground_station_command(&mut self, now: Instant, what: &str, out: &mut Outputs) {
-        if let Authority::Pilot { hands_over, .. } = &mut self.authority {
-            *hands_over = false;
+        if let Authority::Pilot { handed_over_at, .. } = &mut self.authority {
+            *handed_over_at = None;
         }
         // An aircraft that is not commanded cannot be taken over.
         if self.authority.is_ours() && !self.protocol.view().is_piloted && self.is_at_stake() {
@@ -267,14 +285,14 @@ impl Agent {
     /// In flight the pilot hands the aircraft over by switching to GUIDED, in which he does not fly it himself. It holds
     /// then, and the operator decides how its flight ends.
     pub(crate) fn engage_in_flight(&mut self, now: Instant, id: CommandId, out: &mut Outputs) -> Reply {
-        let is_handed_over = matches!(self.authority, Authority::Pilot { hands_over: true, .. })
+        let has_rested = |at: Instant| now.since(at) >= HAND_RESTS;
+        let is_handed_over = matches!(self.authority, Authority::Pilot { handed_over_at: Some(at), .. } if has_rested(at))
             && self.telemetry.mode() == Some(Mode::Guided)
             && self.protocol.permits(Command::Hold).is_ok();
         if !is_handed_over {
             return Reply::Refused(Rejection::Armed);
         }
         self.authority = Authority::Ours;
-        self.mode_switch.forget();
         self.commands.accept(id, Command::Engage);
         out.log(Severity::Warning, text!("engaged in flight: handed over by the pilot; holds"));
         self.protocol_input(now, Input::Operator(Command::Hold), out);
@@ -283,7 +301,7 @@ impl Agent {
 
     /// Commands nothing any more.
     pub(crate) fn disengage(&mut self, now: Instant, by: Text, out: &mut Outputs) {
-        self.give_up(now, Authority::Pilot { by, suspected_at: None, hands_over: false }, out);
+        self.give_up(now, Authority::Pilot { by, suspected_at: None, handed_over_at: None }, out);
     }
 
     fn give_up(&mut self, now: Instant, authority: Authority, out: &mut Outputs) {

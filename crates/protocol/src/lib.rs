@@ -82,8 +82,8 @@ const COASTS_S: f64 = 2.5;
 /// No farther, metres: that of 15 m/s.
 const COASTS_MOST_M: f64 = 37.5;
 
-/// One that reported itself slower than [`MOVES_M_S`], or the same position, for longer stands. A flight controller that loses its
-/// position estimate reports both for a moment, at any speed.
+/// One that has reported no movement for longer stands. A flight controller that loses its position estimate reports none for a
+/// moment, at any speed.
 pub(crate) const STOPS_WITHIN: Duration = Duration::from_secs(3);
 /// One that is faster is under way, metres per second.
 pub(crate) const MOVES_M_S: f64 = 1.0;

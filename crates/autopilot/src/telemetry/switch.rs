@@ -2,6 +2,8 @@
 //!
 //! A heartbeat names the mode and not who set it: a pilot who switches to the mode that was ordered already shows here only.
 
+use wingbeat_geo::{Duration, Instant};
+
 use crate::dialect::RC_CHANNELS_DATA;
 
 /// The channel of the switch where the autopilot has no parameter for it (ArduCopter 3.5.7), from 1.
@@ -18,8 +20,13 @@ const PULSES_US: core::ops::RangeInclusive<u16> = 800..=2_200;
 /// (<https://ardupilot.org/copter/docs/flight-modes.html>).
 const POSITIONS_US: [u16; 5] = [1_231, 1_361, 1_491, 1_621, 1_750];
 
-/// Where the switch is, from 0; none where no transmitter is received.
-pub fn position(report: &RC_CHANNELS_DATA, channel: u8) -> Option<u8> {
+/// So near to where a position begins a pulse may be of either, microseconds.
+const UNSURE_US: u16 = 10;
+/// ArduCopter takes a position once the switch has rested there for so long.
+const RESTS: Duration = Duration::from_millis(200);
+
+/// Where the switch is, from 0; none where no transmitter is received, or that is not sure.
+fn position(report: &RC_CHANNELS_DATA, channel: u8) -> Option<u8> {
     let pulse_us = |channel: u8| {
         let pulses_us = [
             report.chan1_raw,
@@ -44,23 +51,34 @@ pub fn position(report: &RC_CHANNELS_DATA, channel: u8) -> Option<u8> {
     };
     pulse_us(THROTTLE_CHANNEL).filter(|&throttle_us| throttle_us >= THROTTLE_RECEIVED_US)?;
     let switch_us = pulse_us(channel)?;
-    Some(POSITIONS_US.iter().filter(|&&from_us| switch_us >= from_us).count() as u8)
+    let at = |pulse_us: u16| POSITIONS_US.iter().filter(|&&from_us| pulse_us >= from_us).count() as u8;
+    let (least, most) = (at(switch_us - UNSURE_US), at(switch_us + UNSURE_US));
+    (least == most).then_some(least)
 }
 
 /// The switch over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModeSwitch {
+    /// The channel that was read.
+    channel: u8,
     at: Option<u8>,
-    /// Seen once: ArduCopter too takes a position only after it has rested there.
-    next: Option<u8>,
+    /// Where it was seen last, and since when there.
+    seen: Option<(u8, Instant)>,
 }
 
 impl ModeSwitch {
-    /// Takes a reported position. Whether the switch was moved since the one that counted before; the first one counts at
-    /// once, and moves nothing.
-    pub fn on_position(&mut self, position: u8) -> bool {
-        let before = self.next.replace(position);
-        let was_moved = self.at.is_some_and(|at| at != position) && before == Some(position);
+    /// Takes a report of the channels, of which this is the switch's. Whether the switch was moved since the position that
+    /// counted before: it rests elsewhere. The first one counts at once, and moves nothing; so does the first on another channel.
+    pub fn on_report(&mut self, now: Instant, report: &RC_CHANNELS_DATA, channel: u8) -> bool {
+        if self.channel != channel {
+            *self = Self { channel, ..Self::default() };
+        }
+        let Some(position) = position(report, channel) else { return false };
+        let (_, since) = *self.seen.insert(match self.seen {
+            Some((before, since)) if before == position => (before, since),
+            _ => (position, now),
+        });
+        let was_moved = self.at.is_some_and(|at| at != position) && now.since(since) >= RESTS;
         if was_moved || self.at.is_none() {
             self.at = Some(position);
         }
@@ -84,8 +102,9 @@ mod tests {
     #[test]
     fn positions_are_arducopters_and_only_of_a_transmitter_that_is_received() {
         let of = |switch_us| position(&report(1_500, switch_us), USUAL_CHANNEL);
-        assert_eq!([1_000, 1_230, 1_231, 1_361, 1_491].map(of), [0, 0, 1, 2, 3].map(Some));
-        assert_eq!([1_620, 1_621, 1_749, 1_750, 2_200].map(of), [3, 4, 4, 5, 5].map(Some));
+        assert_eq!([1_000, 1_165, 1_295, 1_425, 1_555].map(of), [0, 0, 1, 2, 3].map(Some));
+        assert_eq!([1_685, 1_800, 2_200].map(of), [4, 5, 5].map(Some));
+        assert_eq!([1_225, 1_231, 1_240].map(of), [None; 3], "it may be of either");
         assert_eq!([0, 799, 2_201, u16::MAX].map(of), [None; 4]);
         for throttle_us in [0, 900, 974, u16::MAX] {
             assert_eq!(position(&report(throttle_us, 1_500), USUAL_CHANNEL), None, "{throttle_us}");
@@ -95,20 +114,28 @@ mod tests {
 
     #[test]
     fn a_switch_is_moved_once_it_rests_elsewhere() {
-        let mut switch = ModeSwitch::default();
-        let moved = |switch: &mut ModeSwitch, at: &[u8]| {
-            at.iter().map(|&p| switch.on_position(p)).fold(0, |n, m| n + u8::from(m))
+        const PULSES_US: [u16; 6] = [1_165, 1_295, 1_425, 1_555, 1_685, 1_800];
+        let (mut switch, mut now) = (ModeSwitch::default(), Instant::from_secs(1));
+        let mut moved = |switch: &mut ModeSwitch, apart_ms: u64, at: &[usize]| {
+            let mut moves = 0;
+            for &position in at {
+                now = now + Duration::from_millis(apart_ms);
+                moves += u8::from(switch.on_report(now, &report(1_500, PULSES_US[position]), USUAL_CHANNEL));
+            }
+            moves
         };
-        assert_eq!(
-            moved(&mut switch, &[5, 5, 4, 5, 5, 3, 4, 5]),
-            0,
-            "it passed through, or one report was wrong"
-        );
-        assert_eq!(moved(&mut switch, &[4]), 0);
-        assert!(switch.on_position(4));
-        assert_eq!(moved(&mut switch, &[4, 4, 4]), 0);
+        assert_eq!(moved(&mut switch, 500, &[5, 5, 4, 5, 5, 3, 4, 5]), 0, "it passed through");
+        assert_eq!(moved(&mut switch, 500, &[4]), 0);
+        assert_eq!(moved(&mut switch, 0, &[4]), 0, "the same report once more");
+        assert_eq!(moved(&mut switch, 500, &[4, 4, 4]), 1);
         switch.forget();
-        assert_eq!(moved(&mut switch, &[2, 2, 2]), 0);
-        assert_eq!(moved(&mut switch, &[4, 4, 2, 2]), 2);
+        assert_eq!(moved(&mut switch, 500, &[2, 2, 2]), 0);
+        assert_eq!(moved(&mut switch, 500, &[4, 4, 2, 2]), 2);
+        let elsewhere =
+            RC_CHANNELS_DATA { chan3_raw: 1_500, chan8_raw: 1_800, ..RC_CHANNELS_DATA::default() };
+        for ms in [500, 1_000] {
+            let now = Instant::from_secs(60) + Duration::from_millis(ms);
+            assert!(!switch.on_report(now, &elsewhere, 8), "another channel");
+        }
     }
 }

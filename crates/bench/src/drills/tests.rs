@@ -299,6 +299,11 @@ fn what_ten_thousand_drills_found_and_was_mended() {
         (Kind::MbcapFaults, 500_052),
         (Kind::Partition, 600_125),
         (Kind::Combined, 600_111),
+        // It held for its return below the landing position of another (4.99 m), and for ever then.
+        (Kind::Consoles, 900_011),
+        // A follower whose daemon had been restarted, or whose radio had died, lands where the others do not know of it.
+        (Kind::FollowDaemonRestarts, 900_037),
+        (Kind::FollowSlaveKilled, 740_148),
     ] {
         let outcome = drill(kind, seed, calm(1)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));

@@ -421,7 +421,12 @@ impl Host for Guidance {
             GuidanceState::Following if self.gives_way => {
                 [swarm.position_at(now).map(|at| Message::Holding { at }), None]
             }
-            GuidanceState::Ready | GuidanceState::FollowMe | GuidanceState::Following => [None, None],
+            // The leader broadcasts its coordinates instead.
+            GuidanceState::FollowMe => [None, None],
+            GuidanceState::Ready if swarm.is_master() => [None, None],
+            GuidanceState::Ready | GuidanceState::Following => {
+                [swarm.position_at(now).map(|at| Message::Alive { at }), None]
+            }
         }
     }
 

@@ -58,7 +58,7 @@ impl Neighbour {
         silent > after && silent < FORGOTTEN_AFTER && self.off_m < RECEIVED_WITHIN_M
     }
 
-    /// Where it may be now that it is silent, by its last course; nothing where it landed, or was about to.
+    /// Where it may be now that it is silent, by its last course; nothing where it landed, or landed there at rest.
     fn obstacle(&self, now: Instant, frame: &Frame, course: Option<&Course>) -> Option<Obstacle> {
         let mut path: Path = core::iter::once(self.at).collect();
         let lands = match course {

@@ -239,7 +239,7 @@ impl Barrier {
     fn is_released(&self, swarm: &Swarm, waypoint: u16) -> bool {
         match swarm.is_leader() {
             true => self.releases(swarm, waypoint),
-            false => self.commanded > Some(waypoint),
+            false => waypoint < last_waypoint(swarm) && self.commanded > Some(waypoint),
         }
     }
 

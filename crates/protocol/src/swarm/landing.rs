@@ -74,6 +74,10 @@ impl Landing {
         self.is_insisted = true;
     }
 
+    pub(super) fn desist(&mut self) {
+        self.is_insisted = false;
+    }
+
     pub(super) fn recall(&mut self) {
         self.is_recalled = true;
     }

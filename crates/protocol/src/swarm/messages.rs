@@ -139,6 +139,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 if usize::from(*leader) == self.members.leader() && !self.is_leader() {
                     self.landing.end_here();
                 }
+                self.report_position(now, slot, *at);
                 self.traffic.report_departure(slot, *at, Ending::Landing);
                 self.members.leaves(slot);
                 self.elect(changes);

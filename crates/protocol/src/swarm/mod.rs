@@ -227,6 +227,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if flew_aside && to == State::Aborted(Abort::LAND) && !self.navigation.has_arrived() {
             self.landing.insist();
         }
+        if !matches!(to, State::Aborted(Abort::LAND | Abort::LandAside { .. } | Abort::Ground)) {
+            self.landing.desist();
+        }
         self.state = to;
         self.setup.begin_state();
         self.take_off.begin_state(now);

@@ -5,7 +5,7 @@ use wingbeat_wire::{Ending, Point};
 
 use super::super::plan;
 use super::traffic::Track;
-use super::{Clearance, PathStatus};
+use super::{Clearance, Path, PathStatus};
 use crate::Fence;
 
 /// Distances nearer than this are the same, metres.
@@ -74,15 +74,24 @@ impl Clearance<'_> {
         Some(self.assignment.landing_position(slot, self.members.leader(), site, 0))
     }
 
-    /// Whether no member stands there on the ground, or lands.
+    /// Whether no member stands there on the ground, or lands, or holds there below this aircraft.
     pub(super) fn is_free(&self, site: Point) -> bool {
         let clear_m = self.clear_m();
+        let is_below = |at: Point| self.ownship.point().is_some_and(|here| at.height_mm < here.height_mm);
         self.traffic.iter().enumerate().all(|(slot, track)| {
             let off_m = match track.departure {
                 Some((at, Ending::Landing)) => self.off_landing_m(track, at, site),
                 Some((at, Ending::Down)) => self.over_ground_m(at, site),
+                Some((at, Ending::Holding)) if is_below(at) => self.over_ground_m(at, site),
                 Some((_, Ending::Holding | Ending::Returning)) => return true,
-                None => self.lands_at(slot).map_or(f64::INFINITY, |at| self.over_ground_m(at, site)),
+                None => match (self.may_stand(track), self.lands_at(slot)) {
+                    (Some(stands), _) => {
+                        let site_m = self.local(site).truncate().extend(0.0);
+                        stands.distance_m(&Path { from_m: site_m, to_m: site_m })
+                    }
+                    (None, Some(at)) => self.over_ground_m(at, site),
+                    (None, None) => return true,
+                },
             };
             off_m >= clear_m
         })
@@ -163,7 +172,10 @@ impl Clearance<'_> {
     /// Whether this aircraft may fly there to land: within the own fence, or as far outside as one flies aside.
     pub(in super::super) fn is_within_reach(&self, site: Point) -> bool {
         let most_m = self.config.distance_most_m + Fence::ASIDE_M;
-        self.ownship.home().is_none_or(|home| Fence::distance_m(plan::position(home), site) <= most_m)
+        let Some(home) = self.ownship.home().map(plan::position) else { return true };
+        // One that a pilot carried beyond lands next to where it is.
+        let is_outside = |at: Point| Fence::distance_m(home, at) > most_m;
+        !is_outside(site) || self.ownship.point().is_some_and(is_outside)
     }
 
     /// Whether the way to a site leads past no place where a member was before it was lost, or no nearer than this aircraft is.
@@ -249,8 +261,8 @@ impl Clearance<'_> {
         ends.is_none_or(|(from_m, to_m)| super::Path { from_m, to_m }.distance_m(&column) >= self.clear_m())
     }
 
-    /// Where the others stand, hover or land, as far as they reported: those that left this flight, and those that
-    /// were lost before it began.
+    /// Where the others stand, hover or land, as far as they reported: those that left this flight, those that
+    /// were lost before it began, and those that follow a pilot and are received no more.
     fn occupied(&self) -> impl Iterator<Item = Point> {
         let leader = self.members.leader();
         self.members.peers().iter().flat_map(move |slot| {
@@ -259,7 +271,11 @@ impl Clearance<'_> {
             let is_lost = self.members.lost().contains(slot) && slot != leader;
             let slot_position = || self.assignment.slot_position(slot, 0);
             let lost = is_lost.then(|| [track.position, slot_position()]).into_iter().flatten().flatten();
-            left.into_iter().chain(lost)
+            let stands = self.may_stand(track).zip(track.position).into_iter().flat_map(|(way, at)| {
+                let way_m = way.to_m - way.from_m;
+                [0.0, 0.5, 1.0].map(|share| plan::moved(at, way_m.x * share, way_m.y * share))
+            });
+            left.into_iter().chain(lost).chain(stands)
         })
     }
 

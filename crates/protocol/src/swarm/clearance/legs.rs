@@ -102,23 +102,32 @@ impl Clearance<'_> {
         status
     }
 
-    /// Whether a member stands, or lands, on the straight way to a position, and is nearer to it than to us.
+    /// Whether a member stands, or lands, on the straight way to a position, and is nearer to it than to us. One that is
+    /// received no more has lost its leader too, as far as is known: it flew on until it noticed, stands there, and lands.
     pub(crate) fn is_way_occupied(&self, now: Instant, to: Point) -> bool {
         let Some(here) = self.ownship.point() else { return false };
         let (way, stands) = (self.path(here, to), self.path(here, here));
-        let at = |slot: usize| {
+        let columns = |slot: usize| {
             let track = self.traffic.get(slot)?;
-            match track.departure {
-                Some((at, Ending::Holding | Ending::Landing)) => Some(at),
-                Some((_, Ending::Returning | Ending::Down)) => None,
+            let (at, way_m) = match track.departure {
+                Some((at, Ending::Holding | Ending::Landing)) => (at, DVec3::ZERO),
+                Some((_, Ending::Returning | Ending::Down)) => return None,
                 None => {
                     let held = track.holding_at.is_some_and(|at| now.since(at) < STANDS_FOR);
-                    track.position.filter(|_| held)
+                    let has_landed = now.since(track.reported_at) >= self.patience();
+                    let stands = self.may_stand(track).filter(|_| !has_landed);
+                    let way_m = stands.map_or(DVec3::ZERO, |way| way.to_m - way.from_m);
+                    (track.position.filter(|_| held || stands.is_some())?, way_m)
                 }
-            }
+            };
+            let Path { from_m, to_m } = self.descent(at);
+            Some([
+                Path { from_m, to_m },
+                Path { from_m: from_m + way_m, to_m: to_m + way_m },
+                Path { from_m, to_m: from_m + way_m },
+            ])
         };
-        self.members.peers().iter().filter_map(at).any(|at| {
-            let column = self.descent(at);
+        self.members.peers().iter().filter_map(columns).flatten().any(|column| {
             let near_m = column.distance_m(&way);
             near_m < self.clear_m() && near_m < column.distance_m(&stands)
         })

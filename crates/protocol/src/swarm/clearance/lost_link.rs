@@ -123,7 +123,7 @@ impl Clearance<'_> {
     }
 
     /// A member that was not received for as long as a return takes, and the hold before it, has landed.
-    fn patience(&self) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         self.config.hold_before_landing * 4
     }
 

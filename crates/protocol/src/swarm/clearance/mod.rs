@@ -104,8 +104,15 @@ impl<'a> Clearance<'a> {
                 let down = self.comes_down(track, at);
                 let above_m = DVec3::new(0.0, 0.0, self.local(at).z);
                 let level = Path { from_m: down.from_m + above_m, to_m: down.to_m + above_m };
-                let fall = |ground_m: DVec3| Path { from_m: ground_m + above_m, to_m: ground_m };
-                return nearest(&[level, fall(down.from_m), fall(down.to_m), down]);
+                // It falls from anywhere on its way: falls no farther apart than is clear.
+                let way_m = down.to_m - down.from_m;
+                let falls = libm::ceil(way_m.length() / self.clear_m()).max(1.0) as u32;
+                let fall = |n: u32| {
+                    let ground_m = down.from_m + way_m * (f64::from(n) / f64::from(falls));
+                    Path { from_m: ground_m + above_m, to_m: ground_m }
+                };
+                let fallen_m = (0..=falls).map(|n| fall(n).distance_m(path)).fold(f64::INFINITY, f64::min);
+                return fallen_m.min(nearest(&[level, down]));
             }
             Some((at, Ending::Holding)) => (at, at, Point { height_mm: 0, ..at }),
             None if self.landing.is_landing(slot) => {
@@ -148,6 +155,15 @@ impl<'a> Clearance<'a> {
     fn comes_down(&self, track: &Track, at: Point) -> Path {
         let at_m = self.local(at).truncate();
         Path { from_m: at_m.extend(0.0), to_m: (at_m + coasts_m(track.moves_m_s())).extend(0.0) }
+    }
+
+    /// Where a member that follows a pilot may stand, or have landed, that is received no more: it may have lost its leader too,
+    /// and flies on until it notices, and stops. Over the ground; none of one that is received, or has left.
+    fn may_stand(&self, track: &Track) -> Option<Path> {
+        let is_lost = self.config.piloted_master && track.is_silent && track.departure.is_none();
+        let at_m = self.local(track.position.filter(|_| is_lost)?).truncate();
+        let on_m = track.moves_m_s().truncate() * self.config.time_to_live.as_secs_f64();
+        Some(Path { from_m: at_m.extend(0.0), to_m: (at_m + on_m).extend(0.0) })
     }
 
     /// How far over the ground a position is from where one that left to land comes down, metres.

@@ -13,6 +13,9 @@ const MOVED_M: f64 = 0.3;
 /// unless they were reported at least this long apart, seconds.
 const REPORTS_APART_S: f64 = 0.1;
 
+/// No aircraft is faster, metres per second.
+const FASTEST_M_S: f64 = 25.0;
+
 /// No aircraft flies lower, millimetre.
 const STANDS_MM: i32 = 1_000;
 
@@ -101,8 +104,10 @@ impl Traffic {
         if moved_m.length() >= MOVED_M || past_s >= REPORTS_APART_S {
             track.velocity_m_s = if past_s < STALE_S { moved_m / past_s.max(0.05) } else { DVec3::ZERO };
             (track.position, track.sampled_at) = (Some(position), now);
-            if moved_m.length() >= MOVED_M {
-                track.moved = (now, track.velocity_m_s);
+            // After a gap the speed is that of the whole gap; and where it will land is no position of one that flies there.
+            let velocity_m_s = moved_m / past_s.max(0.05);
+            if moved_m.length() >= MOVED_M && velocity_m_s.length() <= FASTEST_M_S {
+                track.moved = (now, velocity_m_s);
             }
         }
     }
