@@ -157,11 +157,11 @@ impl Links {
         true
     }
 
-    /// From one radio to all, itself included.
+    /// From one radio to all; to itself nothing arrives.
     pub(super) fn row(&mut self, from: usize) -> &[Link] {
         if self.rows[from].0 != self.version {
             let at = self.positions[from];
-            for to in 0..self.positions.len() {
+            for to in (0..self.positions.len()).filter(|to| *to != from) {
                 let link = self.link(at, self.positions[to], self.sent_dbm);
                 self.rows[from].1[to] = link;
             }

@@ -23,18 +23,19 @@ mod tests;
 use crate::channel::{Channel, Counters, Losses, REACHES};
 use crate::faults::Fault;
 use csma::Csma;
+use statistics::Statistics;
 
 /// What carries datagrams in a simulated world.
 pub enum Medium {
     /// A published model: who receives is decided when a datagram is sent.
-    Channel(Channel),
+    Channel(Box<Channel>),
     /// 802.11: datagrams wait, and frames collide.
     Csma(Box<Csma>),
 }
 
 impl From<Channel> for Medium {
     fn from(channel: Channel) -> Self {
-        Self::Channel(channel)
+        Self::Channel(Box::new(channel))
     }
 }
 
@@ -58,6 +59,14 @@ impl Medium {
         match self {
             Self::Channel(channel) => channel.counters(),
             Self::Csma(csma) => csma.counters(),
+        }
+    }
+
+    /// What became of every datagram, where frames are modelled.
+    pub fn statistics(&self) -> Option<&Statistics> {
+        match self {
+            Self::Channel(_) => None,
+            Self::Csma(csma) => Some(csma.statistics()),
         }
     }
 

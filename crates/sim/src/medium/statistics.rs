@@ -65,7 +65,7 @@ impl Sub for &Statistics {
 }
 
 /// A distribution of times, to three per cent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Delays {
     count: u64,
     sum_ns: u64,
@@ -77,6 +77,19 @@ pub struct Delays {
 const PER_OCTAVE_BITS: u32 = 5;
 /// Up to 2^43 ns, which is two hours.
 const BINS: usize = ((43 - PER_OCTAVE_BITS as usize) << PER_OCTAVE_BITS) + (1 << PER_OCTAVE_BITS);
+
+impl std::fmt::Debug for Delays {
+    /// Without the bins, of which there are many.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Delays({} of {:.3} ms on average, {:.3} at most)",
+            self.count,
+            self.mean_ms(),
+            self.most_ms()
+        )
+    }
+}
 
 impl Default for Delays {
     fn default() -> Self {

@@ -88,7 +88,7 @@ fn a_second_datagram_of_the_same_radio_follows_after_difs_and_a_backoff() {
         let mut medium = line(config(), seed, &[0.0, 10.0]);
         let received = run(&mut medium, &[(0, 0), (1, 0)]);
         let gap = received[1].at.since(received[0].at).as_micros() as u64 - 1052 - 34;
-        assert!(gap % 9 == 0 && gap <= 135, "{gap}");
+        assert!(gap.is_multiple_of(9) && gap <= 135, "{gap}");
         let s = medium.statistics();
         assert_eq!((s.waited_for_own, s.waited_for_medium, s.received), (1, 0, 2));
     }
@@ -131,6 +131,15 @@ fn a_radio_that_sends_receives_nothing() {
     assert_eq!(run(&mut medium, &[(0, 0), (0, 1)]), []);
     assert_eq!(medium.statistics().receiver_sending, 2);
     assert_adds_up(medium.statistics());
+}
+
+#[test]
+fn a_radio_that_sent_in_a_collision_receives_the_next_frame() {
+    // Radio 0 begins 3 µs later, so that its own frame is the last on the air.
+    let mut medium = line(config(), 1, &[0.0, 10.0]);
+    let received = run(&mut medium, &[(0, 1), (3, 0), (5_000, 1)]);
+    assert_eq!(ends(&received).len(), 1, "{received:?}");
+    assert_eq!((medium.statistics().receiver_sending, medium.statistics().noise), (2, 0));
 }
 
 #[test]
