@@ -12,5 +12,6 @@ pub mod medium;
 pub mod motion;
 pub mod observer;
 pub mod pilot;
+mod replies;
 pub mod rng;
 pub mod world;
