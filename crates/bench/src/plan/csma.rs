@@ -249,6 +249,7 @@ impl Jammer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::{Scenario, staircase};
 
     fn read(text: &str) -> Result<Config> {
         let csma: Csma = toml::from_str(text)?;
@@ -279,6 +280,15 @@ mod tests {
         assert_eq!((config.jammers[0].at_m.z, config.jammers[0].on), (3.0, Duration::from_millis(2)));
         let config = read("table = [[0, 40], [100, 80]]").unwrap();
         assert_eq!(config.propagation, link::Propagation::Table(vec![(0.0, 40.0), (100.0, 80.0)]));
+    }
+
+    #[test]
+    fn what_flies_in_real_time_refuses_it() {
+        let mut scenario = Scenario::muscop("stairs", staircase(2, 100.0, 10.0));
+        assert!(scenario.real_time_channel(1).is_ok());
+        scenario.csma = Some(Config::default());
+        let message = scenario.real_time_channel(1).map(drop).unwrap_err().to_string();
+        assert!(message.contains("channel.model: found csma, expected unrestricted"), "{message}");
     }
 
     #[test]
