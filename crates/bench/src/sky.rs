@@ -177,7 +177,7 @@ fn start(world: &mut World) -> Result<()> {
 /// that no other process wants it is the time by the clock.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel does not report it.
 pub fn on_core_s() -> Result<f64> {
     let text = fs::read_to_string("/proc/self/schedstat").context("/proc/self/schedstat")?;
     let ns: u64 = text.split(' ').next().unwrap_or_default().parse().context("/proc/self/schedstat")?;

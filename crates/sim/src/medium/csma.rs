@@ -270,7 +270,7 @@ impl Csma {
         for (to, (station, link)) in self.stations.iter_mut().zip(&row).enumerate() {
             if to != from && link.power_mw > 0.0 {
                 let at = now.plus(link.delay_ns.into());
-                station.hear(at, id, link.power_mw, self.config.capture, &self.rates);
+                station.arrive(at, id, link.power_mw, self.config.capture, &self.rates);
             }
         }
         let is_overlapped = !self.frames.is_empty();

@@ -27,7 +27,7 @@ use statistics::Statistics;
 
 /// What carries datagrams in a simulated world.
 pub enum Medium {
-    /// A published model: who receives is decided when a datagram is sent.
+    /// A published model: the receivers are decided when a datagram is sent.
     Channel(Box<Channel>),
     /// 802.11: datagrams wait, and frames collide.
     Csma(Box<Csma>),

@@ -208,7 +208,7 @@ impl Station {
     }
 
     /// A frame begins to arrive.
-    pub(super) fn hear(&mut self, at: Nanos, id: u64, power_mw: f64, capture: Capture, rates: &ErrorRates) {
+    pub(super) fn arrive(&mut self, at: Nanos, id: u64, power_mw: f64, capture: Capture, rates: &ErrorRates) {
         if at < self.sends_until {
             self.frames_mw += power_mw;
             return;
