@@ -71,6 +71,7 @@ pub enum Ended {
 pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended> {
     let Config { scenario, seed, speed, ground, web_dir, auto, headless } = config;
     scenario.check()?;
+    scenario.check_real_time()?;
     let clock = Clock::start(speed)?;
     let fleet = Fleet::start(scenario, seed, clock).await?;
     let has_no_page = web_dir.is_none();
@@ -148,7 +149,7 @@ impl Fleet {
     /// With simulated flight controllers.
     async fn start(scenario: Scenario, seed: u64, clock: Clock) -> Result<Self> {
         let frame = Frame::new(ORIGIN);
-        let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft(), clock);
+        let hub = Hub::spawn(scenario.real_time_channel(seed)?, scenario.aircraft(), clock);
         let mut controllers = JoinSet::new();
         let flight_controllers: Vec<_> =
             (0..scenario.aircraft()).map(|i| scenario.controller(i, seed)).collect();

@@ -8,6 +8,7 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::channel::{Losses, REACHES};
 use wingbeat_sim::encounters::Encounter;
 use wingbeat_sim::following::Following;
+use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
@@ -33,6 +34,8 @@ pub struct FlightResult {
     pub avoidance: Vec<AvoidanceTally>,
     /// Datagrams on the air.
     pub radio: Radio,
+    /// What became of every datagram, where the medium models frames.
+    pub medium: Option<Statistics>,
     /// What the channel lost between the swarm's start and its landing, by distance.
     pub losses: [Losses; REACHES],
     /// Virtual time that passed.
@@ -109,6 +112,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         unprotected: scenario.is_unprotected(),
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         losses,
+        medium: world.medium_statistics().cloned(),
         radio: Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused },
         duration: world.now().since(Instant::ZERO),
         trace_hash: world.trace_hash(),

@@ -12,6 +12,7 @@ pub mod plan;
 pub mod prediction;
 pub mod report;
 pub mod run;
+pub mod saturation;
 pub mod scenario;
 pub mod serve_serial;
 pub mod sitl;

@@ -1,7 +1,9 @@
 //! Experiments as TOML files: what is flown, how often, and which table it makes.
 
+pub mod csma;
 pub mod follow;
 pub mod own;
+pub mod saturation;
 
 use std::path::Path;
 
@@ -11,13 +13,16 @@ use wingbeat_api::ReadMission;
 use wingbeat_geo::Duration;
 use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_missions::Limits;
-use wingbeat_sim::channel::Draw;
+use wingbeat_sim::channel::{Draw, Model};
+use wingbeat_sim::medium::csma::Config;
 use wingbeat_wire::Point;
 
 use crate::axes::{self, Settings};
 use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
+use csma::Csma;
 use follow::Follow;
 use own::Own;
+use saturation::Saturation;
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -31,7 +36,7 @@ pub struct Plan {
     pub table: Table,
     /// Flights per row, each with its own seed.
     pub repeat: u32,
-    /// Virtual time after which a flight has failed, seconds.
+    /// Virtual time after which a flight has failed, seconds; how long radios without aircraft send.
     pub time_limit_s: u32,
     /// The swarm.
     pub swarm: Option<Swarm>,
@@ -41,6 +46,8 @@ pub struct Plan {
     pub own: Option<Own>,
     /// A formation behind a leader that a pilot flies, instead of a swarm.
     pub follow: Option<Follow>,
+    /// Radios without aircraft, instead of a swarm.
+    pub saturation: Option<Saturation>,
     /// The radio channel.
     pub channel: Channel,
     /// The swarm in other ways too.
@@ -72,6 +79,8 @@ pub enum Table {
     MuscopScale,
     /// Thesis Tables 7.1 and 7.2 and Figures 7.8 to 7.15: how well a formation follows.
     Following,
+    /// ArduSim paper, Table 3: datagrams that wait and collide under load, next to ns-3.
+    ChannelSaturation,
 }
 
 /// The swarm.
@@ -160,10 +169,13 @@ pub struct Staircase {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// `unrestricted`, `range:METRES` or `802.11a`.
+    /// `unrestricted`, `range:METRES`, `802.11a` or `csma`.
     pub model: String,
-    /// `packet` or `second`: how often the loss on a link is drawn.
+    /// `packet` or `second`: how often the loss on a link is drawn, or its fading.
     pub draw: String,
+    /// Where a model is `csma`: what differs from its defaults.
+    #[serde(default)]
+    pub csma: Csma,
 }
 
 impl Plan {
@@ -200,6 +212,10 @@ impl Plan {
     /// # Errors
     /// The plan has no such part.
     pub fn keep(&mut self, aircraft: Option<usize>, variant: Option<Variant>) -> Result<()> {
+        if let Some(saturation) = &mut self.saturation {
+            ensure!(variant.is_none(), "variant: found one, expected none: the plan flies no aircraft");
+            return saturation.keep(aircraft);
+        }
         if let Some(follow) = &mut self.follow {
             if let Some(variant) = variant {
                 bail!("variant: found {}, expected none: the plan follows a pilot", variant.name());
@@ -265,11 +281,20 @@ impl Plan {
     /// # Errors
     /// Names the key, what was found and what was expected.
     pub fn scenarios(&self, folder: &Path, seed: u64) -> Result<Vec<Scenario>> {
-        let draw = match self.channel.draw.as_str() {
-            "packet" => Draw::PerPacket,
-            "second" => Draw::PerSecond,
-            other => return Err(anyhow!("channel.draw: found '{other}', expected packet or second")),
-        };
+        ensure!(
+            self.saturation.is_some() == (self.table == Table::ChannelSaturation),
+            "expected saturation with table = \"channel-saturation\", and with no other"
+        );
+        if let Some(saturation) = &self.saturation {
+            ensure!(
+                self.swarm.is_none() && self.mission.is_none() && self.own.is_none() && self.follow.is_none(),
+                "saturation: found aircraft too, expected none"
+            );
+            saturation.loads()?;
+            self.csma()?;
+            return Ok(Vec::new());
+        }
+        let draw = self.draw()?;
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
@@ -277,19 +302,40 @@ impl Plan {
         let settings = axes::combinations(&self.vary.axes)?;
         let mut all = Vec::new();
         for name in models {
-            let model = name.parse().map_err(|e| anyhow!("channel.model: {e}"))?;
+            let (model, csma) = match name.as_str() {
+                "csma" => (Model::Unrestricted, Some(self.channel.csma.config(draw)?)),
+                _ => (name.parse().map_err(|e| anyhow!("channel.model: {e}, or csma"))?, None),
+            };
             let scenarios = match (&self.swarm, &self.mission, &self.own, &self.follow) {
                 (Some(swarm), Some(mission), None, None) => swarm.varied(&self.vary, mission, folder),
                 (None, None, Some(own), None) => own.scenarios(folder, seed),
                 (None, None, None, Some(follow)) => follow.scenarios(),
-                _ => Err(anyhow!("expected either swarm and mission, or own, or follow")),
+                _ => Err(anyhow!("expected either swarm and mission, or own, or follow, or saturation")),
             };
             for scenario in scenarios? {
-                let scenario = Scenario { channel: model, draw, ..scenario };
+                let scenario = Scenario { channel: model, draw, csma: csma.clone(), ..scenario };
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
             }
         }
         Ok(all)
+    }
+
+    fn draw(&self) -> Result<Draw> {
+        match self.channel.draw.as_str() {
+            "packet" => Ok(Draw::PerPacket),
+            "second" => Ok(Draw::PerSecond),
+            other => Err(anyhow!("channel.draw: found '{other}', expected packet or second")),
+        }
+    }
+
+    /// The medium of radios without aircraft.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn csma(&self) -> Result<Config> {
+        let model = &self.channel.model;
+        ensure!(model == "csma", "channel.model: found '{model}', expected csma: the others have no load");
+        self.channel.csma.config(self.draw()?)
     }
 
     /// What its mission files state and its flights do not fly, or fly otherwise: each line once.

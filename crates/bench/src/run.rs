@@ -9,8 +9,10 @@ use wingbeat_geo::Duration;
 use wingbeat_sim::flight_controller::TICK;
 
 use crate::flight::{FlightResult, fly};
+use crate::plan::saturation::Saturation;
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
+use crate::saturation::{Load, reference, table};
 use crate::scenario::{Scenario, Task};
 
 /// What a plan came to.
@@ -32,6 +34,9 @@ pub struct Outcome {
 /// # Errors
 /// A scenario cannot be flown.
 pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> Result<Outcome> {
+    if let Some(saturation) = &plan.saturation {
+        return saturate(plan, saturation, folder, seed, threads);
+    }
     let rows = plan.flights(folder, seed)?;
     let with_reference = plan.table == Table::MuscopOverhead;
     let mut jobs: Vec<(Scenario, u64)> = rows.iter().flatten().cloned().collect();
@@ -75,6 +80,8 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
         Table::MuscopLoss => report::muscop::loss(&rows),
         Table::MuscopScale => report::muscop::scale(&rows),
         Table::Following => report::following::table(&rows),
+        // Its plans fly no rows.
+        Table::ChannelSaturation => String::new(),
     };
     Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
 }
@@ -91,23 +98,66 @@ pub(crate) fn alone(scenario: &Scenario) -> Scenario {
     alone
 }
 
+/// Radios without aircraft.
+fn saturate(
+    plan: &Plan,
+    saturation: &Saturation,
+    folder: &std::path::Path,
+    seed: u64,
+    threads: usize,
+) -> Result<Outcome> {
+    let (loads, config) = (saturation.loads()?, plan.csma()?);
+    let points = reference::read(&folder.join(&saturation.reference))?;
+    let repeat = plan.repeat as usize;
+    let jobs: Vec<(Load, u64)> = loads
+        .iter()
+        .flat_map(|load| {
+            (0..u64::from(plan.repeat)).map(|k| (*load, seed.wrapping_mul(1_000).wrapping_add(k)))
+        })
+        .collect();
+    let seconds = plan.time_limit().as_secs();
+    let outcomes = each(&jobs, threads, |(load, seed)| Ok(load.run(&config, *seed, seconds)))?;
+    let trace_hash = outcomes.iter().fold(0u64, |hash, outcome| hash.rotate_left(7) ^ outcome.trace_hash);
+    let rows: Vec<table::Row<'_>> = loads
+        .iter()
+        .zip(outcomes.chunks(repeat))
+        .map(|(load, outcomes)| table::Row::of(load, outcomes, reference::find(&points, load)))
+        .collect();
+    Ok(Outcome {
+        table: table::table(&rows),
+        warnings: Vec::new(),
+        trace_hash,
+        failed: Vec::new(),
+        virtual_time: plan.time_limit() * jobs.len() as u32,
+    })
+}
+
 fn fly_all(jobs: &[(Scenario, u64)], time_limit: Duration, threads: usize) -> Result<Vec<FlightResult>> {
+    each(jobs, threads, |(scenario, seed)| fly(scenario, *seed, time_limit))
+}
+
+/// Does all jobs; the results are in their order.
+fn each<J: Sync, R: Send>(
+    jobs: &[J],
+    threads: usize,
+    run: impl Fn(&J) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<FlightResult>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let results: Mutex<Vec<Option<Result<R>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, jobs.len().max(1)) {
             scope.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((scenario, seed)) = jobs.get(i) else { return };
-                    let flight = fly(scenario, *seed, time_limit);
-                    results.lock().expect("no flight panics while it holds the list")[i] = Some(flight);
+                    let Some(job) = jobs.get(i) else { return };
+                    let result = run(job);
+                    results.lock().expect("no job panics while it holds the list")[i] = Some(result);
                 }
             });
         }
     });
     let results = results.into_inner().expect("all threads are done");
-    results.into_iter().map(|r| r.context("a flight was not flown")?).collect()
+    results.into_iter().map(|r| r.context("a job was not done")?).collect()
 }
 
 #[cfg(test)]
@@ -175,6 +225,59 @@ mod tests {
             for (uav, published_s) in published.into_iter().enumerate() {
                 let added_s = with.aircraft[uav].flight_time_s - off.aircraft[uav].flight_time_s;
                 assert!((added_s / published_s - 1.0).abs() < 0.2, "UAV {}: {added_s} s", uav + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn swarms_fly_over_frames_alike_on_any_number_of_threads_and_frames_leave_the_other_media_alone() {
+        let (mut plan, folder) = plan_of("csma-swarm.toml");
+        plan.keep(Some(4), None).unwrap();
+        plan.repeat = 1;
+        let [one, two] = [1, 2].map(|threads| run(&plan, &folder, 5, threads).unwrap());
+        assert!(one.failed.is_empty(), "{:?}", one.failed);
+        assert_eq!((&one.table, one.trace_hash), (&two.table, two.trace_hash));
+        // Only the row over frames knows what became of them.
+        assert_eq!(one.table.matches("waited for own").count(), 1, "{}", one.table);
+        let flown: Vec<FlightResult> = plan
+            .flights(&folder, 5)
+            .unwrap()
+            .iter()
+            .flatten()
+            .map(|(s, seed)| fly(s, *seed, plan.time_limit()).unwrap())
+            .collect();
+        let medium = flown[2].medium.as_ref().unwrap();
+        assert!(flown[0].medium.is_none() && flown[1].medium.is_none());
+        assert!(medium.lost > 0 && medium.received > 1_000, "{medium:?}");
+        assert_eq!(flown[2].radio.delivered, medium.received);
+        // What the plan says of frames changes nothing for the published models.
+        plan.channel.csma = Default::default();
+        plan.vary.channel.pop();
+        let without = run(&plan, &folder, 5, 1).unwrap();
+        assert!(one.table.starts_with(&without.table), "{}\n{}", one.table, without.table);
+    }
+
+    #[test]
+    fn mbcap_and_follow_me_fly_over_frames() {
+        // MUSCOP flies above; Mission and Sweep broadcast nothing.
+        for name in ["mbcap-pairs.toml", "followme-sitl.toml"] {
+            let (mut plan, folder) = plan_of(name);
+            plan.repeat = 1;
+            plan.channel.model = "csma".into();
+            if let Some(own) = &mut plan.own {
+                own.flight.truncate(1);
+            }
+            let flights = plan.flights(&folder, 1).unwrap();
+            let speaks = |(scenario, _): &&(Scenario, u64)| scenario.variant() != Some(Variant::Off);
+            for (scenario, seed) in flights.iter().flatten().filter(speaks).take(2) {
+                let flight = fly(scenario, *seed, plan.time_limit()).unwrap();
+                let medium = flight.medium.as_ref().unwrap();
+                assert!(
+                    flight.succeeded() && medium.received > 100,
+                    "{name}: {:?} {medium:?}",
+                    flight.warnings
+                );
+                assert_eq!(flight, fly(scenario, *seed, plan.time_limit()).unwrap(), "{name}");
             }
         }
     }

@@ -175,7 +175,10 @@ fn start(world: &mut World) -> Result<()> {
 
 /// Seconds that this process, which has one thread here, had a core for itself (proc(5): schedstat). On a core
 /// that no other process wants it is the time by the clock.
-fn on_core_s() -> Result<f64> {
+///
+/// # Errors
+/// The kernel does not report it.
+pub fn on_core_s() -> Result<f64> {
     let text = fs::read_to_string("/proc/self/schedstat").context("/proc/self/schedstat")?;
     let ns: u64 = text.split(' ').next().unwrap_or_default().parse().context("/proc/self/schedstat")?;
     Ok(ns as f64 * 1e-9)

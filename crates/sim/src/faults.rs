@@ -321,6 +321,25 @@ impl Disturbances {
         self.active.push(fault);
     }
 
+    /// Whether there are any.
+    pub(crate) fn are_any(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// Whether nothing that one radio sends is at the antenna of another now. Draws nothing.
+    pub(crate) fn cut(&self, now: Instant, from: usize, to: usize) -> bool {
+        let is_over = |fault: &Fault| fault.until().is_some_and(|until| until <= now);
+        self.active.iter().filter(|fault| !is_over(fault)).any(|fault| {
+            if let Fault::Partition { group, .. } = *fault {
+                (group >> from ^ group >> to) & 1 == 1
+            } else if let Fault::RadioSilent { vehicle, lost, .. } = *fault {
+                vehicle == from && lost.loses_sent() || vehicle == to && lost.loses_received()
+            } else {
+                false
+            }
+        })
+    }
+
     /// Whether a datagram from one radio to another is lost by what disturbs the channel now.
     pub(crate) fn lose(&mut self, now: Instant, from: usize, to: usize) -> bool {
         if self.active.is_empty() {

@@ -13,16 +13,18 @@ use wingbeat_agent::{
     Agent, AvoidanceTally, Command, Input, LogEntry, Outputs, Phase, Rejection, Reply, Severity, StateId,
     Status, Text,
 };
-use wingbeat_autopilot::codec::Decoder;
-use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, VehicleId};
 
-use crate::channel::{Channel, Counters, Delivery, Losses, REACHES};
+use crate::channel::{Counters, Delivery, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
+use crate::medium::Medium;
+use crate::medium::csma::Reception;
+use crate::medium::statistics::Statistics;
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
+use crate::replies::lets_the_reference_write;
 
 /// How often the checkers sample.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);
@@ -78,6 +80,8 @@ enum Scheduled {
     Check,
     /// A datagram arrives, at all of these at the same time, in this order.
     Arrival { to: Vec<usize>, bytes: Arc<[u8]> },
+    /// Something happens on the medium.
+    Medium,
     /// An agent wanted waking.
     Wake { vehicle: usize },
     /// A pilot moves the sticks.
@@ -132,7 +136,10 @@ pub struct World {
     now: Instant,
     frame: Frame,
     vehicles: Vec<Vehicle>,
-    channel: Channel,
+    medium: Medium,
+    /// The medium's event that is in the queue; others that come are stale.
+    medium_at: Instant,
+    received: Vec<Reception>,
     /// By time, then by the number that `serial` gave the entry.
     queue: BinaryHeap<Reverse<(Instant, u64, Scheduled)>>,
     /// Entries scheduled so far.
@@ -166,7 +173,7 @@ impl World {
     pub fn new(
         origin: Position,
         vehicles: Vec<(Agent, FlightController)>,
-        channel: Channel,
+        medium: impl Into<Medium>,
         collision_distance_m: f64,
     ) -> Self {
         let count = vehicles.len();
@@ -187,7 +194,9 @@ impl World {
             now: Instant::ZERO,
             frame: Frame::new(origin),
             vehicles,
-            channel,
+            medium: medium.into(),
+            medium_at: Instant::NEVER,
+            received: Vec::new(),
             queue: BinaryHeap::new(),
             serial: 0,
             observer: Observer::new(count, collision_distance_m),
@@ -246,6 +255,11 @@ impl World {
                         self.agent(to, Input::Datagram(&bytes));
                     }
                 }
+                Scheduled::Medium if self.medium_at == at => {
+                    self.medium_at = Instant::NEVER;
+                    self.carry();
+                }
+                Scheduled::Medium => {}
                 Scheduled::Sticks { vehicle } => self.move_sticks(vehicle),
                 Scheduled::Wake { vehicle } => {
                     if self.vehicles[vehicle].wake_at != at {
@@ -325,7 +339,7 @@ impl World {
 
     /// A fault begins.
     fn fail(&mut self, fault: Fault) {
-        self.channel.disturb(fault);
+        self.medium.disturb(fault);
         self.lines.begin(fault);
         match fault {
             Fault::CompanionDies { vehicle, guarded } => self.bury(vehicle, guarded, Companion::Dead),
@@ -510,12 +524,20 @@ impl World {
         }
         for datagram in &self.outputs.datagrams {
             self.trace = mixed(self.trace, now, i, 3, datagram);
-            self.deliveries.clear();
-            self.channel.transmit(now, i, datagram.len(), &self.positions, &mut self.deliveries);
             let bytes: Arc<[u8]> = Arc::from(datagram.as_slice());
             if let Some(sent) = &mut self.sent {
                 sent.push(Sent { at: now, vehicle: i, bytes: Arc::clone(&bytes) });
             }
+            let channel = match &mut self.medium {
+                Medium::Channel(channel) => channel,
+                Medium::Csma(csma) => {
+                    csma.advance(now, &mut self.received);
+                    csma.transmit(now, i, bytes);
+                    continue;
+                }
+            };
+            self.deliveries.clear();
+            channel.transmit(now, i, datagram.len(), &self.positions, &mut self.deliveries);
             for together in self.deliveries.chunk_by(|a, b| a.at == b.at) {
                 let to = together.iter().map(|delivery| delivery.to).collect();
                 let arrival = Scheduled::Arrival { to, bytes: Arc::clone(&bytes) };
@@ -523,8 +545,30 @@ impl World {
                 self.queue.push(Reverse((together[0].at, self.serial, arrival)));
             }
         }
+        if !self.outputs.datagrams.is_empty() {
+            self.carry();
+        }
         self.rearm(i);
         reply
+    }
+
+    /// Brings a medium of frames up to now: what it delivers arrives, and its next event is scheduled.
+    fn carry(&mut self) {
+        if matches!(self.medium, Medium::Channel(_)) {
+            return;
+        }
+        self.locate();
+        let Medium::Csma(csma) = &mut self.medium else { return };
+        csma.moved(self.now, &self.positions);
+        csma.advance(self.now, &mut self.received);
+        let next = csma.poll_timeout();
+        for Reception { at, to, bytes, .. } in std::mem::take(&mut self.received) {
+            self.push(at.max(self.now), Scheduled::Arrival { to, bytes });
+        }
+        if next < self.medium_at {
+            self.medium_at = next;
+            self.push(next, Scheduled::Medium);
+        }
     }
 
     /// From now on what an agent sends to its flight controller arrives when that has next sent something that
@@ -634,11 +678,15 @@ impl World {
     }
     /// What the channel did.
     pub fn channel_counters(&self) -> Counters {
-        self.channel.counters()
+        self.medium.counters()
+    }
+    /// What became of every datagram, where the medium models frames.
+    pub fn medium_statistics(&self) -> Option<&Statistics> {
+        self.medium.statistics()
     }
     /// What the channel lost, by distance.
     pub fn losses_by_distance(&self) -> &[Losses; REACHES] {
-        self.channel.losses_by_distance()
+        self.medium.losses_by_distance()
     }
     /// Everything that agents logged, oldest first.
     pub fn log(&self) -> &[Logged] {
@@ -654,24 +702,6 @@ impl World {
     }
 }
 
-/// Whether one of these frames would have come to the reference implementation too, which writes only after it has
-/// read a frame. It asks for positions four times a second and for the extended status once, which ArduCopter 3.5.7
-/// sends all together, so that one of that group stands for all. Other streams are requested by our agent alone.
-fn lets_the_reference_write(frames: &[u8]) -> bool {
-    let mut lets = false;
-    Decoder::default().push(frames, |frame| {
-        lets |= !matches!(
-            frame.message,
-            MavMessage::GPS_RAW_INT(_)
-                | MavMessage::NAV_CONTROLLER_OUTPUT(_)
-                | MavMessage::POSITION_TARGET_GLOBAL_INT(_)
-                | MavMessage::EKF_STATUS_REPORT(_)
-                | MavMessage::BATTERY_STATUS(_)
-        );
-    });
-    lets
-}
-
 /// Mixes what crossed a border into a trace (FNV-1a).
 fn mixed(trace: u64, now: Instant, vehicle: usize, border: u8, bytes: &[u8]) -> u64 {
     let time = now.as_micros().to_le_bytes();
@@ -680,43 +710,4 @@ fn mixed(trace: u64, now: Instant, vehicle: usize, border: u8, bytes: &[u8]) -> 
         bytes.iter().fold(hash, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
     };
     mix(mix(mix(trace, &time), &border), bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use wingbeat_autopilot::codec::{MavHeader, encode_v2};
-    use wingbeat_autopilot::dialect::{
-        BATTERY_STATUS_DATA, COMMAND_ACK_DATA, EKF_STATUS_REPORT_DATA, GLOBAL_POSITION_INT_DATA,
-        HEARTBEAT_DATA, NAV_CONTROLLER_OUTPUT_DATA, SYS_STATUS_DATA,
-    };
-
-    #[test]
-    fn streams_that_only_our_agent_requests_do_not_trigger_a_write() {
-        let frames = |messages: &[MavMessage]| {
-            let header = MavHeader { system_id: 1, component_id: 1, sequence: 0 };
-            let mut all = Vec::new();
-            for message in messages {
-                let mut frame = heapless::Vec::<u8, 280>::new();
-                encode_v2(header, message, &mut frame).unwrap();
-                all.extend_from_slice(&frame);
-            }
-            all
-        };
-        let ours = [
-            MavMessage::NAV_CONTROLLER_OUTPUT(NAV_CONTROLLER_OUTPUT_DATA::DEFAULT),
-            MavMessage::EKF_STATUS_REPORT(EKF_STATUS_REPORT_DATA::DEFAULT),
-            MavMessage::BATTERY_STATUS(BATTERY_STATUS_DATA::DEFAULT),
-        ];
-        assert!(!lets_the_reference_write(&frames(&ours)));
-        for message in [
-            MavMessage::HEARTBEAT(HEARTBEAT_DATA::DEFAULT),
-            MavMessage::GLOBAL_POSITION_INT(GLOBAL_POSITION_INT_DATA::DEFAULT),
-            MavMessage::SYS_STATUS(SYS_STATUS_DATA::DEFAULT),
-            MavMessage::COMMAND_ACK(COMMAND_ACK_DATA::DEFAULT),
-        ] {
-            let [nav, ekf, battery] = ours.clone();
-            assert!(lets_the_reference_write(&frames(&[nav, message, ekf, battery])));
-        }
-    }
 }

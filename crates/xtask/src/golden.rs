@@ -27,7 +27,7 @@ const HEADER: &str = "\
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 28] = [
+const QUICK: [&str; 30] = [
     DRILLS,
     // Seeds that the documents quote.
     "bench drill --kind combined --seed 141",
@@ -45,6 +45,8 @@ const QUICK: [&str; 28] = [
     "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 7",
     "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 8",
     // Every plan.
+    "bench run crates/bench/plans/channel-saturation.toml --seed 1 --repeat 1",
+    "bench run crates/bench/plans/csma-swarm.toml --seed 1",
     "bench run crates/bench/plans/followme-refresh.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/followme-sitl.toml --seed 1",
     "bench run crates/bench/plans/mbcap-beacon.toml --seed 1 --repeat 1",

@@ -12,6 +12,7 @@ mod demo;
 mod frames;
 mod golden;
 mod layers;
+mod ns3;
 mod nspawn;
 mod openapi;
 mod process;
@@ -84,6 +85,8 @@ enum Command {
         #[arg(long, hide = true)]
         inside: bool,
     },
+    /// Run our ns-3 program at every operating point and write tests/ns3/broadcast.csv; half an hour
+    Ns3,
     /// Write the OpenAPI documents under docs/openapi
     Openapi {
         /// Write nothing; fail where a committed document differs
@@ -101,6 +104,8 @@ enum Part {
     Sky,
     /// Giving 500 aircraft their slots
     Assignment,
+    /// Receptions per second of the 802.11 medium, next to ns-3
+    Medium,
 }
 
 fn main() -> ExitCode {
@@ -109,11 +114,13 @@ fn main() -> ExitCode {
         Command::Test { full } => return suite::run(&root, full),
         Command::Demo { arguments } => demo::run(&root, &arguments),
         Command::Bench { part: None, seed } => {
-            bench::run(&root).and_then(|()| sky::run(&root, seed)).and_then(|()| assignment::run(&root, seed))
+            let sky = || sky::run(&root, seed).and_then(|()| assignment::run(&root, seed));
+            bench::run(&root).and_then(|()| sky()).and_then(|()| ns3::compare(&root))
         }
         Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
         Command::Bench { part: Some(Part::Sky), seed } => sky::run(&root, seed),
         Command::Bench { part: Some(Part::Assignment), seed } => assignment::run(&root, seed),
+        Command::Bench { part: Some(Part::Medium), .. } => ns3::compare(&root),
         Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
@@ -126,6 +133,13 @@ fn main() -> ExitCode {
             }
             None => nspawn::run(&root).map(|()| println!("nspawn: passed")),
         }),
+        Command::Ns3 => match ns3::missing() {
+            Some(what) => {
+                println!("ns3: skipped: {what}");
+                Ok(())
+            }
+            None => ns3::run(&root),
+        },
         Command::Openapi { check } => openapi::run(&root, check),
     };
     match outcome {

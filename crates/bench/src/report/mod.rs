@@ -11,6 +11,7 @@ pub mod statistics;
 use std::fmt::Write as _;
 
 use crate::flight::{FlightResult, Radio};
+use crate::saturation::table::becomes;
 use crate::scenario::FollowTask;
 use crate::scenario::{Scenario, Task, Variant};
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
@@ -138,6 +139,10 @@ pub fn flights(rows: &[Row]) -> String {
                 metres(separation)
             ),
         );
+        let media = row.flights.iter().filter_map(|f| f.medium.as_ref());
+        if media.clone().next().is_some() {
+            becomes(media, &mut |text| line(&mut t, &text));
+        }
     }
     t
 }

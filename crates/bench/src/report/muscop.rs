@@ -78,9 +78,13 @@ fn pooled<'a>(
     all
 }
 
-/// The thesis' names of the two channels.
+/// The thesis' names of its two channels.
 fn channel(scenario: &Scenario) -> &'static str {
-    if scenario.channel == Model::Unrestricted { "ideal" } else { "lossy" }
+    match (&scenario.csma, scenario.channel) {
+        (Some(_), _) => "csma",
+        (None, Model::Unrestricted) => "ideal",
+        (None, Model::FixedRange { .. } | Model::Ieee80211a) => "lossy",
+    }
 }
 
 /// Formation, number of aircraft and distance; nothing of no swarm.
@@ -179,7 +183,7 @@ pub fn distance(rows: &[Row]) -> String {
 /// Thesis Figure 6.12: datagrams lost against distance, during the mission.
 pub fn loss(rows: &[Row]) -> String {
     let mut t = String::new();
-    let Some(model) = rows.iter().find_map(|r| r.scenario.as_ref()).map(|s| s.channel) else { return t };
+    let Some(scenario) = rows.iter().find_map(|r| r.scenario.as_ref()) else { return t };
     let flights = || rows.iter().flat_map(|r| &r.flights);
     line(&mut t, "distance (m)  receptions        lost   share   channel model");
     let reaches = flights().next().map_or(0, |f| f.losses.len());
@@ -190,8 +194,12 @@ pub fn loss(rows: &[Row]) -> String {
             continue;
         }
         let distance_m = reach as f64 * REACH_M;
-        let (share, expected) = (lost as f64 / sent as f64, model.loss(distance_m));
-        line(&mut t, &format!("{distance_m:>12}  {sent:>10}  {lost:>10}  {share:>6.3}  {expected:>14.3}"));
+        let share = lost as f64 / sent as f64;
+        let expected = match &scenario.csma {
+            Some(_) => "none".to_owned(),
+            None => format!("{:.3}", scenario.channel.loss(distance_m)),
+        };
+        line(&mut t, &format!("{distance_m:>12}  {sent:>10}  {lost:>10}  {share:>6.3}  {expected:>14}"));
     }
     line(&mut t, "published: more than 0.8 for the aircraft at the ends, 1200 m from the leader");
     let failed = flights().filter(|f| !f.succeeded()).count();
@@ -264,6 +272,7 @@ mod tests {
                 unprotected: false,
                 avoidance: vec![],
                 losses: Default::default(),
+                medium: None,
                 radio: Default::default(),
                 duration: Duration::ZERO,
                 trace_hash: 0,

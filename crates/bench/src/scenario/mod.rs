@@ -25,6 +25,8 @@ use wingbeat_protocol::swarm::budget::{Budget, Surroundings};
 use wingbeat_protocol::{ConfigError, Fence};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
+use wingbeat_sim::medium::Medium;
+use wingbeat_sim::medium::csma::{self, Csma};
 use wingbeat_sim::motion::{Profile, WindParameters};
 use wingbeat_sim::pilot::Pilot;
 use wingbeat_sim::rng;
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub channel: Model,
     /// How often the loss on a link is drawn.
     pub draw: Draw,
+    /// 802.11 with its frames, instead of `channel`.
+    pub csma: Option<csma::Config>,
     /// Standard deviation of the wandering position error, metres.
     pub gps_noise_m: f64,
     /// The same for all aircraft.
@@ -184,6 +188,7 @@ impl Scenario {
             task,
             channel: Model::Unrestricted,
             draw: Draw::PerSecond,
+            csma: None,
             gps_noise_m: 0.0,
             wind: WindParameters::default(),
             slope_m: 0.0,
@@ -427,9 +432,34 @@ impl Scenario {
         self.kind().pilot(index, seed)
     }
 
-    /// The radio channel among them.
-    pub fn radio(&self, seed: u64) -> Channel {
-        Channel::new(self.channel, self.draw, seed, self.aircraft())
+    /// The medium among them.
+    pub fn radio(&self, seed: u64) -> Medium {
+        match &self.csma {
+            Some(config) => Csma::new(config.clone(), seed, self.aircraft()).into(),
+            None => Channel::new(self.channel, self.draw, seed, self.aircraft()).into(),
+        }
+    }
+
+    /// Refuses a medium that exists in virtual time only.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn check_real_time(&self) -> Result<()> {
+        ensure!(
+            self.csma.is_none(),
+            "channel.model: found csma, expected unrestricted, range:METRES or 802.11a: frames are modelled in \
+             virtual time only (wingbeat bench run)"
+        );
+        Ok(())
+    }
+
+    /// The channel among aircraft that fly in real time.
+    ///
+    /// # Errors
+    /// As [`Scenario::check_real_time`].
+    pub fn real_time_channel(&self, seed: u64) -> Result<Channel> {
+        self.check_real_time()?;
+        Ok(Channel::new(self.channel, self.draw, seed, self.aircraft()))
     }
 }
 

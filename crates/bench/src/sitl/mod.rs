@@ -104,10 +104,12 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     if let Some(folder) = &config.logs {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
+    let planned = config.plan.flights(&config.folder, config.seed)?;
+    planned.iter().flatten().try_for_each(|(scenario, _)| scenario.check_real_time())?;
     let program = Program::find(&config.binary).await?;
     tokio::pin!(stop);
     let (mut rows, mut pairs, mut ended) = (Vec::new(), Vec::new(), Ended::Succeeded);
-    for (number, flights) in config.plan.flights(&config.folder, config.seed)?.into_iter().enumerate() {
+    for (number, flights) in planned.into_iter().enumerate() {
         // What a swarm adds to the time of one aircraft needs both.
         let lone = match config.plan.table {
             Table::MuscopOverhead => flights.iter().map(|(s, seed)| (alone(s), *seed)).collect(),
@@ -310,7 +312,7 @@ async fn in_the_air(
     }
     settle(&monitors, config.speedup).await;
     let clock = Clock::start(config.speedup)?;
-    let hub = Hub::spawn(scenario.radio(seed), scenario.aircraft(), clock);
+    let hub = Hub::spawn(scenario.real_time_channel(seed)?, scenario.aircraft(), clock);
     let facts: Facts = Arc::new(Mutex::new(monitors.iter().filter_map(fact).collect()));
     let mut copies = JoinSet::new();
     copies.spawn(copy(monitors.iter().map(Monitor::share).collect(), Arc::clone(&facts), hub.0.positions()));
@@ -354,6 +356,7 @@ async fn in_the_air(
         radio: fleet.radio(),
         duration: clock.now().since(wingbeat_geo::Instant::ZERO),
         // Real time does not repeat: there is nothing to compare it with.
+        medium: None,
         trace_hash: 0,
         warnings: Vec::new(),
     };

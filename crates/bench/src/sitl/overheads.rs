@@ -123,6 +123,7 @@ mod tests {
             losses: Default::default(),
             radio: crate::flight::Radio::default(),
             duration: wingbeat_geo::Duration::ZERO,
+            medium: None,
             trace_hash: 0,
             warnings: Vec::new(),
         };
