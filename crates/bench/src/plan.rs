@@ -12,6 +12,7 @@ use wingbeat_geo::Duration;
 use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_missions::Limits;
 use wingbeat_sim::channel::Draw;
+use wingbeat_sim::keys::Signatures;
 use wingbeat_wire::Point;
 
 use crate::axes::{self, Settings};
@@ -164,6 +165,8 @@ pub struct Channel {
     pub model: String,
     /// `packet` or `second`: how often the loss on a link is drawn.
     pub draw: String,
+    /// What proves the senders: `ed25519` unless it is `stand-in`, which is as long and cheaper.
+    pub signatures: Option<String>,
 }
 
 impl Plan {
@@ -270,6 +273,7 @@ impl Plan {
             "second" => Draw::PerSecond,
             other => return Err(anyhow!("channel.draw: found '{other}', expected packet or second")),
         };
+        let signatures = self.signatures()?;
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
@@ -285,11 +289,20 @@ impl Plan {
                 _ => Err(anyhow!("expected either swarm and mission, or own, or follow")),
             };
             for scenario in scenarios? {
-                let scenario = Scenario { channel: model, draw, ..scenario };
+                let scenario = Scenario { channel: model, draw, signatures, ..scenario };
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
             }
         }
         Ok(all)
+    }
+
+    /// What proves the senders of datagrams.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn signatures(&self) -> Result<Signatures> {
+        let name = self.channel.signatures.as_deref();
+        name.map_or(Ok(Signatures::default()), |name| name.parse().map_err(|e| anyhow!("channel.{e}")))
     }
 
     /// What its mission files state and its flights do not fly, or fly otherwise: each line once.
@@ -487,6 +500,7 @@ mod tests {
             ),
             ("\"unrestricted\"", "\"wifi\"", &["channel.model", "found 'wifi'"]),
             ("\"second\"", "\"hour\"", &["channel.draw", "found 'hour'"]),
+            ("\"second\"", "\"second\"\nsignatures = \"none\"", &["channel.signatures", "found 'none'"]),
             ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),
             (
                 "height_m = 10.0",

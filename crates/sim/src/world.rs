@@ -16,11 +16,12 @@ use wingbeat_agent::{
 use wingbeat_autopilot::codec::Decoder;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Point, VehicleId};
+use wingbeat_wire::{Point, RosterError, VehicleId};
 
 use crate::channel::{Channel, Counters, Delivery, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
+use crate::keys::{Keys, Signatures};
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
 
@@ -106,7 +107,7 @@ pub struct Sent {
     pub at: Instant,
     /// Index of the aircraft in the world, from 0.
     pub vehicle: usize,
-    /// The encoded datagram.
+    /// The sealed datagram.
     pub bytes: Arc<[u8]>,
 }
 
@@ -132,6 +133,7 @@ pub struct World {
     now: Instant,
     frame: Frame,
     vehicles: Vec<Vehicle>,
+    keys: Keys,
     channel: Channel,
     /// By time, then by the number that `serial` gave the entry.
     queue: BinaryHeap<Reverse<(Instant, u64, Scheduled)>>,
@@ -162,7 +164,8 @@ pub struct World {
 }
 
 impl World {
-    /// A world with these aircraft, at time zero. Distances are measured in the frame of `origin`.
+    /// A world with these aircraft, at time zero. Distances are measured in the frame of `origin`. Datagrams bear the
+    /// stand-in of a signature; see [`World::signing`].
     pub fn new(
         origin: Position,
         vehicles: Vec<(Agent, FlightController)>,
@@ -170,6 +173,8 @@ impl World {
         collision_distance_m: f64,
     ) -> Self {
         let count = vehicles.len();
+        let ids = vehicles.iter().map(|(agent, _)| agent.id());
+        let keys = Keys::new(Signatures::StandIn, 0, ids).expect("a roster of stand-ins has no end");
         let vehicles: Vec<Vehicle> = vehicles
             .into_iter()
             .map(|(agent, controller)| Vehicle {
@@ -187,6 +192,7 @@ impl World {
             now: Instant::ZERO,
             frame: Frame::new(origin),
             vehicles,
+            keys,
             channel,
             queue: BinaryHeap::new(),
             serial: 0,
@@ -213,6 +219,20 @@ impl World {
             world.rearm(vehicle);
         }
         world
+    }
+
+    /// The same with other keys, made from a seed, before anything was sent.
+    ///
+    /// # Errors
+    /// More aircraft than a roster holds.
+    pub fn signing(mut self, signatures: Signatures, seed: u64) -> Result<Self, RosterError> {
+        self.keys = Keys::new(signatures, seed, self.vehicles.iter().map(|v| v.agent.id()))?;
+        Ok(self)
+    }
+
+    /// The keys of its aircraft: for tests of what a captured one sends.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     fn push(&mut self, at: Instant, event: Scheduled) {
@@ -242,8 +262,10 @@ impl World {
                 Scheduled::Tick => self.tick(),
                 Scheduled::Check => self.check(),
                 Scheduled::Arrival { to, bytes } => {
+                    // Opened once: it is the same for every receiver.
+                    let opened = self.keys.roster().open(&bytes);
                     for to in to {
-                        self.agent(to, Input::Datagram(&bytes));
+                        self.agent(to, Input::Datagram(opened));
                     }
                 }
                 Scheduled::Sticks { vehicle } => self.move_sticks(vehicle),
@@ -508,11 +530,12 @@ impl World {
         if !out.datagrams.is_empty() {
             self.locate();
         }
-        for datagram in &self.outputs.datagrams {
+        for draft in &mut self.outputs.datagrams {
+            let datagram = self.keys.signer(i).seal(draft);
             self.trace = mixed(self.trace, now, i, 3, datagram);
             self.deliveries.clear();
             self.channel.transmit(now, i, datagram.len(), &self.positions, &mut self.deliveries);
-            let bytes: Arc<[u8]> = Arc::from(datagram.as_slice());
+            let bytes: Arc<[u8]> = Arc::from(datagram);
             if let Some(sent) = &mut self.sent {
                 sent.push(Sent { at: now, vehicle: i, bytes: Arc::clone(&bytes) });
             }

@@ -25,6 +25,7 @@ use wingbeat_protocol::swarm::budget::{Budget, Surroundings};
 use wingbeat_protocol::{ConfigError, Fence};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
+use wingbeat_sim::keys::Signatures;
 use wingbeat_sim::motion::{Profile, WindParameters};
 use wingbeat_sim::pilot::Pilot;
 use wingbeat_sim::rng;
@@ -62,6 +63,8 @@ pub struct Scenario {
     pub channel: Model,
     /// How often the loss on a link is drawn.
     pub draw: Draw,
+    /// What proves the senders of datagrams.
+    pub signatures: Signatures,
     /// Standard deviation of the wandering position error, metres.
     pub gps_noise_m: f64,
     /// The same for all aircraft.
@@ -184,6 +187,7 @@ impl Scenario {
             task,
             channel: Model::Unrestricted,
             draw: Draw::PerSecond,
+            signatures: Signatures::default(),
             gps_noise_m: 0.0,
             wind: WindParameters::default(),
             slope_m: 0.0,
