@@ -104,7 +104,7 @@ fn a_million_hostile_datagrams_are_refused_by_reason_and_change_nothing() {
     let reflected: Vec<Vec<u8>> = (0..100).map(|i| sealed(&signer(ME), ME, BASE_US - i)).collect();
 
     let mut expected = before.refused;
-    let mut any =
+    let any =
         |from: &[Vec<u8>], rng: &mut Pcg64Mcg| from[(rng.next_u64() % from.len() as u64) as usize].clone();
     for i in 0..COUNT {
         let (bytes, reason) = match i % 64 {

@@ -139,7 +139,7 @@ fn neighbour(address: [u8; 4], port: u16, id: u64) -> JoinHandle<()> {
             let mut draft = datagram.draft().unwrap();
             let bytes = signer(id).seal(&mut draft);
             // Refused while the doctor does not listen yet.
-            let _ = socket.send_to(&bytes, (Ipv4Addr::LOCALHOST, port)).await;
+            let _ = socket.send_to(bytes, (Ipv4Addr::LOCALHOST, port)).await;
             sleep(Duration::from_millis(5)).await;
         }
     })

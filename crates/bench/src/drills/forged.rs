@@ -49,7 +49,7 @@ impl ForgedSender {
             for message in &forged {
                 self.sent += 1;
                 // Newer than all before it.
-                let counter = now.as_micros() as u64 + u64::from(self.sent);
+                let counter = now.as_micros() + u64::from(self.sent);
                 let datagram = Datagram { from, counter, flight, message: message.clone() };
                 let mut draft = datagram.draft().expect("what was read can be written");
                 let keys = sky.world.keys();
