@@ -285,7 +285,9 @@ impl Agent {
     /// datagrams from.
     pub fn restarted(&self, now: Instant) -> Self {
         let begun = Self::new(self.config.clone(), self.seed, now);
-        begun.expect("this configuration was accepted before").counting_from(self.counter_base_us)
+        let mut begun = begun.expect("this configuration was accepted before");
+        (begun.counter_base_us, begun.counter) = (self.counter_base_us, self.counter);
+        begun
     }
 
     /// Counts its datagrams from here: our clock at time zero, microseconds, and above all that was sent before under our

@@ -178,8 +178,9 @@ fn reused_id(id: &str, command: Command, earlier: Command) -> String {
 }
 
 /// The state of an agent before anything happened.
-pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
-    status::aircraft(&agent.status(clock.now()), name, None, &DaemonStatus::new())
+pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str, is_secured: bool) -> AircraftStatus {
+    let daemon = DaemonStatus { is_secured, ..DaemonStatus::new() };
+    status::aircraft(&agent.status(clock.now()), name, None, &daemon)
 }
 
 /// What a ground station sent, where any is served.

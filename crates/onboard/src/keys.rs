@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, io::Read as _, path::Path};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use wingbeat_wire::{FleetKey, Roster, Signer, VehicleId};
 
 use crate::signing::{self, Refused};
@@ -30,13 +30,13 @@ impl Keys {
 }
 
 /// The file of the aircraft's public keys.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct RosterFile {
+pub(crate) struct RosterFile {
     /// The epoch of all keys.
-    epoch: u8,
+    pub(crate) epoch: u8,
     /// Public keys by id.
-    aircraft: BTreeMap<String, String>,
+    pub(crate) aircraft: BTreeMap<String, String>,
 }
 
 /// Why keys are not taken; what secret files hold is never part of it.
@@ -49,9 +49,9 @@ pub(crate) struct Unusable {
 /// Reads the three files of the aircraft `me`.
 pub(crate) fn read(me: VehicleId, secret: &Path, fleet: &Path, roster: &Path) -> Result<Keys, Unusable> {
     let unusable = |key| move |refused| Unusable { key, refused };
-    // Of a secret its group has no use.
-    let secret = signing::read_digits(secret, 0o077).map_err(unusable("security.secret_key_file"))?;
-    let fleet = signing::read_digits(fleet, 0o077).map_err(unusable("security.fleet_key_file"))?;
+    let secret =
+        signing::read_digits(secret, closed_to(secret)).map_err(unusable("security.secret_key_file"))?;
+    let fleet = signing::read_digits(fleet, closed_to(fleet)).map_err(unusable("security.fleet_key_file"))?;
     let path = roster;
     let (epoch, roster) = read_roster(path, FleetKey(fleet)).map_err(unusable("security.roster_file"))?;
     let signer = Signer::new(&secret, epoch, FleetKey(fleet));
@@ -66,22 +66,41 @@ pub(crate) fn read(me: VehicleId, secret: &Path, fleet: &Path, roster: &Path) ->
     Ok(Keys { signer, roster })
 }
 
+/// Of a secret its group has no use. But what systemd hands over (systemd.exec(5), `LoadCredential`) it may open to the
+/// daemon's user by an access control list, whose mask stands where the group's permissions do (acl(5)).
+fn closed_to(path: &Path) -> u32 {
+    let is_credential =
+        std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| path.starts_with(folder));
+    if is_credential { 0o007 } else { 0o077 }
+}
+
 fn read_roster(path: &Path, fleet: FleetKey) -> Result<(u8, Box<Roster>), Refused> {
     let expected =
         "epoch = 0 to 255, and [aircraft] with lines \"ID\" = \"PUBLIC KEY\" of 16 and 64 hexadecimal digits";
     let refused = |found: String| Refused { found: format!("{}: {found}", path.display()), expected };
+    let file = read_roster_file(path).map_err(refused)?;
+    let roster = roster_of(&file, fleet).map_err(refused)?;
+    Ok((file.epoch, roster))
+}
+
+/// What a roster's file holds, or what was found instead.
+pub(crate) fn read_roster_file(path: &Path) -> Result<RosterFile, String> {
     let mut text = String::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(ROSTER_FILE_MAX).read_to_string(&mut text))
-        .map_err(|error| refused(error.to_string()))?;
-    let file: RosterFile = toml::from_str(&text).map_err(|error| refused(error.message().to_owned()))?;
+        .map_err(|error| error.to_string())?;
+    toml::from_str(&text).map_err(|error| error.message().to_owned())
+}
+
+/// The roster of a file, or what of it is none.
+pub(crate) fn roster_of(file: &RosterFile, fleet: FleetKey) -> Result<Box<Roster>, String> {
     let mut roster = Box::new(Roster::new(file.epoch, fleet));
     for (id, key) in &file.aircraft {
-        let vehicle = VehicleId::from_hexadecimal(id).ok_or_else(|| refused(format!("id {id:?}")))?;
-        let key = signing::digits(key).ok_or_else(|| refused(format!("public key {key:?} of {id}")))?;
-        roster.add(vehicle, &key).map_err(|error| refused(error.to_string()))?;
+        let vehicle = VehicleId::from_hexadecimal(id).ok_or_else(|| format!("id {id:?}"))?;
+        let key = signing::digits(key).ok_or_else(|| format!("public key {key:?} of {id}"))?;
+        roster.add(vehicle, &key).map_err(|error| error.to_string())?;
     }
-    Ok((file.epoch, roster))
+    Ok(roster)
 }
 
 #[cfg(test)]

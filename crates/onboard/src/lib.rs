@@ -12,6 +12,7 @@
 //! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | [`gateway`] | the gateway for ground stations: the vehicle's MAVLink on UDP and TCP |
+//! | [`enrolment`] | makes and renews the keys of a fleet, on the operator's computer |
 //! | [`keys`] | the keys of datagrams, and the files that hold them |
 //! | `counter` | keeps over a restart how far the counters of datagrams have come |
 //! | `lease` | which console has the aircraft |
@@ -32,6 +33,7 @@ pub mod config;
 mod counter;
 pub mod doctor;
 mod driver;
+pub mod enrolment;
 pub mod formation;
 pub mod gateway;
 mod guard;
@@ -205,7 +207,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         }
     }
 
-    let first = driver::first_status(&agent, &clock, &name);
+    let first = driver::first_status(&agent, &clock, &name, keys.roster.is_secured());
     let identity = Identity {
         id: id.clone(),
         name: name.clone(),

@@ -1,6 +1,7 @@
 //! What the envelope of a datagram costs: `cargo bench --package wingbeat-wire --bench envelope`.
 //!
-//! Each figure is the median of batches, with the allocations of all of them.
+//! Each figure is the median of batches, with the allocations of all of them. `cargo xtask bench` reads the lines that begin
+//! with `envelope: `.
 #![allow(clippy::disallowed_methods, reason = "time is measured")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -46,7 +47,7 @@ fn measure(what: &str, calls: u32, mut act: impl FnMut()) {
     }
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     batches_us.sort_by(f64::total_cmp);
-    println!("{what}: {:.2} us, {allocations} allocations", batches_us[BATCHES / 2]);
+    println!("envelope: {what}: {:.2} us, {allocations} allocations", batches_us[BATCHES / 2]);
 }
 
 /// One of an aircraft at 10 m/s.
