@@ -1,7 +1,7 @@
 //! What was received last of each sender, so that a datagram counts once and in time: one that was recorded, delayed or
 //! duplicated is refused, whatever it contains.
 //!
-//! A sender's counter is its clock. Ours differs from it by a number that nobody states, but the smallest difference
+//! A sender's counter is its clock. Ours differs from it by a number that is stated nowhere, but the smallest difference
 //! seen is that of a datagram that came nearly without delay: what is more than [`AGE_MAX`] older than that was on its
 //! way for longer. Only datagrams that were opened come here, so that no other program moves these numbers.
 

@@ -77,7 +77,7 @@ fn a_million_hostile_datagrams_are_refused_by_reason_and_change_nothing() {
     let mut receiver = Receiver::new();
     let mut rng = Pcg64Mcg::new(7);
     let peers = ME + 1..=ROSTER_MAX as u64;
-    // What an enemy recorded: genuine ones that were received, and ones that were not.
+    // Recorded: genuine ones that were received, and ones that were not.
     let sent = counter(receiver.now);
     let recorded: Vec<Vec<u8>> = peers.clone().map(|id| sealed(&signer(id), id, sent)).collect();
     let withheld: Vec<Vec<u8>> = peers.clone().map(|id| sealed(&signer(id), id, sent + 1_000)).collect();
@@ -89,7 +89,7 @@ fn a_million_hostile_datagrams_are_refused_by_reason_and_change_nothing() {
     receiver.now = receiver.now + Duration::from_secs(10);
     let now = counter(receiver.now);
 
-    // What it has made with the keys of another fleet, of another epoch, of none; and with those of a captured aircraft.
+    // Made with the keys of another fleet, of another epoch, of none; and with those of a captured aircraft.
     let foreign = Signer::new(&[2; 32], EPOCH, FleetKey([0xf2; 32]));
     let earlier = Signer::new(&[2; 32], EPOCH - 1, FleetKey([0xf0; 32]));
     let captured = signer(2);

@@ -1,7 +1,7 @@
 //! The keys of an aircraft's datagrams, and the files that hold them.
 //!
-//! Three files, because three groups may know them: the aircraft's own secret nobody else, the fleet's key every aircraft,
-//! the roster everyone.
+//! Three files, because each has other readers: its own secret this aircraft alone, the fleet's key every aircraft of the
+//! fleet, the roster any program.
 
 use std::{collections::BTreeMap, io::Read as _, path::Path};
 

@@ -15,7 +15,7 @@ use wingbeat_wire::{Message, Point, VehicleId, read_unverified};
 const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 const HEIGHT_MM: i32 = 30_000;
 /// Of a maker of radios.
-const MAC: u64 = 0xfcb8_27eb_0102 & 0xffff_ffff_ff00;
+const MAC: u64 = 0xfcb8_27eb_0100;
 /// Microseconds from 1970 to November 2026.
 const BASE_US: u64 = 1_795_435_200_000_000;
 

@@ -81,7 +81,7 @@ impl Draft {
     /// Writes a datagram: in place, because a message has room for the largest plan, and most are a few bytes.
     ///
     /// # Errors
-    /// [`Refused::TooLong`] when it does not fit: the plan has too many slots. The draft is not to be sealed then.
+    /// [`Refused::TooLong`] when it does not fit: the plan has too many slots. The draft is empty then.
     pub fn write(
         &mut self,
         from: VehicleId,
@@ -89,34 +89,40 @@ impl Draft {
         flight: u32,
         message: &Message,
     ) -> Result<(), Refused> {
-        self.begin()?;
+        self.begin();
         // The same fields in the same order as a datagram's: the same bytes.
         let content = (from, counter, flight, message);
-        postcard::serialize_with_flavor(&content, read::Tail(&mut self.bytes))
-            .map_err(|_| Refused::TooLong)?;
-        self.end()
+        let written = postcard::serialize_with_flavor(&content, read::Tail(&mut self.bytes));
+        self.end(written.is_ok())
     }
 
-    /// A draft with any content, also one that is no datagram: what a sender with keys and without scruples sends.
+    /// A draft with any content, also one that is no datagram: what a captured aircraft may send.
     ///
     /// # Errors
     /// [`Refused::TooLong`] when it does not fit.
     pub fn of_content(content: &[u8]) -> Result<Self, Refused> {
         let mut draft = Self::default();
-        draft.begin()?;
-        draft.bytes.extend_from_slice(content).map_err(|_| Refused::TooLong)?;
-        draft.end()?;
+        draft.begin();
+        let written = draft.bytes.extend_from_slice(content);
+        draft.end(written.is_ok())?;
         Ok(draft)
     }
 
-    fn begin(&mut self) -> Result<(), Refused> {
+    fn begin(&mut self) {
         self.bytes.clear();
-        self.bytes.extend_from_slice(&[0; HEAD_LEN]).map_err(|_| Refused::TooLong)
+        // There is room.
+        let _ = self.bytes.extend_from_slice(&[0; HEAD_LEN]);
     }
 
-    fn end(&mut self) -> Result<(), Refused> {
+    /// Empty again where not all was written.
+    fn end(&mut self, is_written: bool) -> Result<(), Refused> {
         self.content_end = self.bytes.len();
-        if self.content_end + SIGNATURE_LEN <= DATAGRAM_LEN_MAX { Ok(()) } else { Err(Refused::TooLong) }
+        if is_written && self.content_end + SIGNATURE_LEN <= DATAGRAM_LEN_MAX {
+            return Ok(());
+        }
+        self.bytes.clear();
+        self.content_end = 0;
+        Err(Refused::TooLong)
     }
 
     /// The bytes between the envelope's: sender, counter, flight, message.
@@ -237,7 +243,7 @@ impl Roster {
     }
 }
 
-/// The datagram in some bytes of whatever kind, believed or not: for people, and for tools that fly nothing.
+/// The datagram in some bytes of whatever kind, believed or not: for logs and benches, which fly nothing by it.
 ///
 /// # Errors
 /// The one reason why it is none.

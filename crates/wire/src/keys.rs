@@ -11,7 +11,7 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use crate::envelope::{Kind, SIGNATURE_LEN, TAG_LEN};
 use crate::{Places, Refused, VehicleId};
 
-/// Aircraft in a [`Roster`]: more than one flight can have ([`crate::SWARM_MAX`]) are not known by their keys either.
+/// Aircraft in a [`Roster`]: as many as a flight can have ([`crate::SWARM_MAX`]).
 pub const ROSTER_MAX: usize = 128;
 
 /// An aircraft's own secret: the seed of its Ed25519 key (RFC 8032, section 5.1.5).

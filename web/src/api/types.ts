@@ -721,8 +721,10 @@ export interface components {
             received: number;
             /** @description Datagrams refused, by reason. */
             refused: components["schemas"]["Refusal"][];
-            /** @description Whether datagrams are signed and others' signatures are asked for. Without, any transmitter in reach flies the
-             *     aircraft. */
+            /**
+             * @description Whether datagrams are signed and others' signatures are asked for. Without, any transmitter in reach flies the
+             *     aircraft.
+             */
             secured: boolean;
             /**
              * Format: int64
