@@ -7,8 +7,8 @@ use wingbeat_agent::separation::{Monitor, Own, Thresholds};
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{Action, Actions, Command, Input, Mbcap, Order, Protocol, StateId, Telemetry, mbcap};
 use wingbeat_wire::{
-    Avoidance, Beacon, DATAGRAM_LEN_MAX, Datagram, LOCATIONS_MAX, Location, Message, Point, VERSION,
-    VehicleId, WAYPOINTS_MAX,
+    Avoidance, Beacon, DATAGRAM_LEN_MAX, Datagram, Draft, FleetKey, LOCATIONS_MAX, Location, Message, Point,
+    Roster, Signer, VERSION, VehicleId, WAYPOINTS_MAX, read_unverified,
 };
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
@@ -16,16 +16,27 @@ const ME: VehicleId = VehicleId(5);
 /// Wakes it at one instant until time must pass.
 const WAKES_MAX: usize = 16;
 
-/// The decoder of datagrams, with these bytes and with our version before them.
+/// The decoder of datagrams: these bytes as they come from the radio, and as the content of a datagram that its sender
+/// sealed.
 pub(crate) fn datagrams(data: &[u8]) {
+    let roster = Roster::insecure();
     let mut ours = vec![VERSION];
     ours.extend_from_slice(data);
     for bytes in [data, &ours] {
-        let Ok(datagram) = wingbeat_wire::decode(bytes) else { continue };
+        assert!(Roster::new(0, FleetKey([0; 32])).open(bytes).is_err(), "it knows no aircraft");
+        let _ = (roster.open(bytes).is_ok(), read_unverified(bytes).is_ok());
+    }
+    if let Ok(mut sealed) = Draft::of_content(data) {
+        let read = sealed.read();
+        let mut opened = Datagram::blank();
+        let bytes = Signer::insecure().seal(&mut sealed);
         assert!(bytes.len() <= DATAGRAM_LEN_MAX);
-        let again = wingbeat_wire::encode(&datagram).unwrap_or_else(|e| panic!("it was a datagram: {e}"));
+        let result = roster.open(bytes).and_then(|o| o.read_into(&mut opened));
+        assert_eq!(result.map(|()| opened), read, "opened and read alike");
+        let Ok(datagram) = read else { return };
+        let again = datagram.draft().unwrap_or_else(|e| panic!("it was a datagram: {e}"));
         // Numbers have more than one spelling; the value has not.
-        assert_eq!(wingbeat_wire::decode(&again), Ok(datagram.clone()));
+        assert_eq!(again.read(), Ok(datagram.clone()));
         if let Message::Beacon(beacon) = &datagram.message {
             assert!((1..=LOCATIONS_MAX).contains(&beacon.locations.len()));
             assert!(beacon.speed_cm_s <= 10_000 && beacon.age_ms <= 10_000, "{beacon:?}");
@@ -67,7 +78,7 @@ pub(crate) fn states(script: &[u8]) -> BTreeSet<StateId> {
             is_located: true,
         },
         order: None,
-        sequence: 0,
+        counter: 0,
         is_sane: true,
         states: BTreeSet::new(),
     };
@@ -100,7 +111,7 @@ struct FuzzedFlight {
     here: Telemetry,
     /// What the flight controller was asked for last.
     order: Option<Order>,
-    sequence: u32,
+    counter: u64,
     /// Whether every report so far was one that a multicopter makes.
     is_sane: bool,
     states: BTreeSet<StateId>,
@@ -127,11 +138,11 @@ impl FuzzedFlight {
             match action {
                 Action::Order(order) => self.order = Some(order),
                 Action::Broadcast { flight, message } => {
-                    let datagram = Datagram { from: ME, flight, sequence: 1, message };
-                    let bytes = wingbeat_wire::encode(&datagram).unwrap_or_else(|e| panic!("{e}"));
+                    let datagram = Datagram { from: ME, counter: 1, flight, message };
+                    let draft = datagram.draft().unwrap_or_else(|e| panic!("{e}"));
                     // Wrong reports of the flight controller are broadcast too; others refuse them.
                     if self.is_sane {
-                        assert_eq!(wingbeat_wire::decode(&bytes), Ok(datagram), "others would refuse it");
+                        assert_eq!(draft.read(), Ok(datagram), "others would refuse it");
                     }
                 }
                 Action::Log(..) | Action::Refused(_) => {}
@@ -156,14 +167,15 @@ impl FuzzedFlight {
     }
 
     fn receive(&mut self, from: u64, beacon: Beacon) {
-        self.sequence += 1;
+        self.counter += 1;
         let message = Message::Beacon(beacon);
-        let datagram = Datagram { from: VehicleId(from), flight: 0, sequence: self.sequence, message };
+        let datagram = Datagram { from: VehicleId(from), counter: self.counter, flight: 0, message };
         // Through its bytes: what the decoder refuses never comes here.
-        let Ok(bytes) = wingbeat_wire::encode(&datagram) else { return };
-        let Ok(Datagram { from, sequence, message, .. }) = wingbeat_wire::decode(&bytes) else { return };
+        let Ok(Datagram { from, message, .. }) = datagram.draft().and_then(|draft| draft.read()) else {
+            return;
+        };
         let Message::Beacon(beacon) = &message else { return };
-        let taken = self.monitor.on_beacon(self.now, from, sequence, beacon, &mut |_| {});
+        let taken = self.monitor.on_beacon(self.now, from, beacon, &mut |_| {});
         let view = self.monitor.view(self.now);
         assert!(view.nearest.is_none_or(|n| n.distance_m.is_finite()), "{view:?}");
         assert!(view.closing.is_none_or(|c| c.distance_m.is_finite() && c.time_s >= 0.0), "{view:?}");

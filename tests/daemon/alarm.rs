@@ -85,6 +85,7 @@ async fn measure() -> Result<()> {
         http: ([127, 0, 0, 1], 0).into(),
         hosts: wingbeat_onboard::Hosts::default(),
         agent,
+        keys: wingbeat_onboard::keys::Keys::insecure(),
         guard: None,
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),

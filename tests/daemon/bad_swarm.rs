@@ -56,6 +56,7 @@ impl Swarm {
                 hosts: wingbeat_onboard::Hosts::default(),
                 agent,
                 guard: None,
+                keys: wingbeat_onboard::keys::Keys::insecure(),
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: index as u64,

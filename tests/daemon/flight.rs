@@ -45,10 +45,19 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
+        keys: keys(id),
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: id,
     }
+}
+
+/// Throw-away keys of a fleet of eight.
+fn keys(id: u64) -> wingbeat_onboard::keys::Keys {
+    let ids = (0..8).map(|i| VehicleId(MASTER.0 + i));
+    let keys = wingbeat_sim::keys::Keys::new(wingbeat_sim::keys::Signatures::Ed25519, 1, ids).unwrap();
+    let signer = keys.signer(id.saturating_sub(MASTER.0) as usize).clone();
+    wingbeat_onboard::keys::Keys { signer, roster: Box::new(keys.roster().clone()) }
 }
 
 fn tcp(address: std::net::SocketAddr) -> Endpoint {

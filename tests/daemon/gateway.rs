@@ -67,6 +67,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
+        keys: wingbeat_onboard::keys::Keys::insecure(),
         state: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],

@@ -62,6 +62,7 @@ fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
         hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
+        keys: wingbeat_onboard::keys::Keys::insecure(),
         state: None,
         gateway: gateway::Config {
             udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),

@@ -131,7 +131,7 @@ function swarmStatus(uav) {
     battery: { remaining_percent: Math.max(5, 97 - uav.index * 9 % 90), voltage_v: 11.9, current_a: flying ? 14.2 : 0.6 },
     mission: holds ? { name: mission.name, hash: mission.hash, waypoints: mission.waypoints.length, reached: uav.state === 'MovingToWaypoint' ? 4 : null } : null,
     swarm: { leader: uav.index === 0, leader_id: fleet[0].id, size: count, formation: 'matrix', slot: uav.state === 'Start' ? null : uav.index },
-    radio: { sent: uav.sent, received: uav.received, refused: [{ reason: 'other_version', count: 2 }, { reason: 'too_old', count: uav.index }] },
+    radio: { secured: true, sent: uav.sent, received: uav.received, refused: [{ reason: 'other_version', count: 2 }, { reason: 'too_old', count: uav.index }] },
     checks: [
       { name: 'GPS', passed: true, detail: '3D fix, 14 satellites' }, { name: 'Battery', passed: true, detail: '11.9 V' },
       { name: 'Failsafe', passed: !is(uav.index, 5), detail: is(uav.index, 5) ? 'FS_GCS_ENABLE is 0, expected 1' : 'FS_GCS_ENABLE 1' },

@@ -21,6 +21,9 @@ pub struct Config {
     pub allow_polygon_fence: bool,
     /// Whether frames to and from the autopilot are signed.
     pub signing: Option<Signing>,
+    /// Whether the clocks of all aircraft are set to UTC: then a datagram more than 2 s behind ours is refused also where it
+    /// is the first of its sender. One whose clock is behind is not received at all.
+    pub clocks_are_set: bool,
     /// What becomes of the aircraft when its companion dies.
     pub companion_loss: CompanionLoss,
     /// The ground station's MAVLink system id, from which the autopilot counts heartbeats.
@@ -61,6 +64,7 @@ impl Config {
             energy: Some(Reserve::default()),
             allow_polygon_fence: false,
             signing: None,
+            clocks_are_set: false,
             companion_loss: CompanionLoss::default(),
             ground_station_system_id: 255,
             separation: separation::Thresholds::default(),

@@ -24,6 +24,7 @@ pub mod guardian;
 mod layers;
 mod loan;
 mod returns;
+mod senders;
 pub mod separation;
 mod settings;
 mod status;
@@ -50,6 +51,7 @@ use executor::Executor;
 use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
 use loan::Loan;
+use senders::Senders;
 use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
@@ -67,7 +69,7 @@ use wingbeat_autopilot::telemetry::{LINK_TIMEOUT, StreamRequest, TelemetryEvent}
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
-use wingbeat_wire::{Bytes, Datagram, Message, Point, Refused};
+use wingbeat_wire::{Datagram, Draft, Message, Opened, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +86,8 @@ pub enum Input<'a> {
     },
     /// The port to the autopilot opened (true) or closed.
     AutopilotLink(bool),
-    /// A datagram from the radio.
-    Datagram(&'a [u8]),
+    /// A datagram from the radio: as [`wingbeat_wire::Roster::open`] opened it, or why that refused it, which is counted.
+    Datagram(Result<Opened<'a>, Refused>),
     /// The operator commands.
     Operator {
         /// The sender's id of this command.
@@ -135,8 +137,8 @@ pub struct LogEntry {
 pub struct Outputs {
     /// Bytes for the autopilot: whole frames.
     pub autopilot: Vec<u8, TRANSMIT_LEN_MAX>,
-    /// Datagrams to broadcast: an input asks for two at most, its consequences for two more.
-    pub datagrams: Vec<Bytes, 4>,
+    /// Datagrams to seal and broadcast: an input asks for two at most, its consequences for two more.
+    pub datagrams: Vec<Draft, 4>,
     /// Lines for the log.
     pub log: Vec<LogEntry, 16>,
     /// The answer to [`Input::Operator`] and [`Input::Mission`].
@@ -209,7 +211,11 @@ pub struct Agent {
     gauge: energy::Gauge,
     /// Parameters of the pilot that are set otherwise for the flight.
     loan: Loan,
-    datagram_sequence: u32,
+    /// What our clock is counted from in datagrams, microseconds.
+    counter_base_us: u64,
+    /// The counter of our last datagram.
+    counter: u64,
+    senders: Senders,
     /// When a datagram of another aircraft with our id was received.
     duplicate_id_at: Option<Instant>,
     sent: u64,
@@ -270,7 +276,9 @@ impl Agent {
             separation: separation::Monitor::new(config.separation),
             gauge: energy::Gauge::default(),
             loan: Loan::default(),
-            datagram_sequence: 0,
+            counter_base_us: 0,
+            counter: 0,
+            senders: Senders::default(),
             duplicate_id_at: None,
             sent: 0,
             received: 0,
@@ -279,9 +287,50 @@ impl Agent {
         })
     }
 
-    /// What a daemon that ended begins with when it is started again: its configuration, and nothing else.
+    /// What a daemon that ended begins with when it is started again: its configuration, and the clock that it counts its
+    /// datagrams from.
     pub fn restarted(&self, now: Instant) -> Self {
-        Self::new(self.config.clone(), self.seed, now).expect("this configuration was accepted before")
+        let begun = Self::new(self.config.clone(), self.seed, now);
+        let mut begun = begun.expect("this configuration was accepted before");
+        (begun.counter_base_us, begun.counter) = (self.counter_base_us, self.counter);
+        begun
+    }
+
+    /// Counts its datagrams from here: our clock at time zero, microseconds, and above all that was sent before under our
+    /// id. Nothing was sent yet.
+    #[must_use]
+    pub fn counting_from(mut self, base_us: u64) -> Self {
+        (self.counter_base_us, self.counter) = (base_us, base_us);
+        self
+    }
+
+    /// The counter of its last datagram: no later one has a lower.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Its id.
+    pub fn id(&self) -> VehicleId {
+        self.config.coordination.me()
+    }
+
+    /// Whether a datagram of this sender with this counter can be taken: for its host, which asks before it checks the
+    /// signature ([`wingbeat_wire::Roster::open_if`]).
+    ///
+    /// # Errors
+    /// Our own, one that is not newer than the last of its sender, or one that is too old.
+    pub fn admits(&self, now: Instant, from: VehicleId, counter: u64) -> Result<(), Refused> {
+        if from == self.id() {
+            // One that we have not sent must be proved: our key is used elsewhere.
+            return if counter <= self.counter { Err(Refused::Own) } else { Ok(()) };
+        }
+        self.senders.check(now, self.synchronised_us(now), from, counter)
+    }
+
+    /// UTC, where all clocks are set to it.
+    fn synchronised_us(&self, now: Instant) -> Option<u64> {
+        let (at, unix_us) = self.utc.filter(|_| self.config.clocks_are_set)?;
+        Some(unix_us.saturating_add(now.as_micros().saturating_sub(at.as_micros())))
     }
 
     /// The one way in. When it returns, `out` holds everything to do, in order; what it held before is
@@ -304,7 +353,8 @@ impl Agent {
             Input::AutopilotLink(false) => {
                 out.log(Severity::Warning, text!("the port to the flight controller closed"));
             }
-            Input::Datagram(bytes) => self.on_datagram(now, bytes, out),
+            Input::Datagram(Ok(opened)) => self.on_datagram(now, opened, out),
+            Input::Datagram(Err(reason)) => self.refuse(reason),
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
@@ -711,36 +761,36 @@ impl Agent {
         self.mode_switch.forget();
     }
 
-    fn on_datagram(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) {
-        let mut datagram = Datagram::blank();
-        if let Err(reason) = wingbeat_wire::decode_into(bytes, &mut datagram) {
+    fn on_datagram(&mut self, now: Instant, opened: Opened<'_>, out: &mut Outputs) {
+        let (from, counter) = (opened.from(), opened.counter());
+        if let Err(reason) = self.admits(now, from, counter) {
             return self.refuse(reason);
         }
-        let Datagram { from, flight, sequence, message } = &datagram;
-        if *from == self.config.coordination.me() {
-            self.on_own_datagram(now, *sequence, out);
+        if from == self.id() {
+            self.on_duplicate_id(now, out);
             return self.refuse(Refused::Own);
         }
+        let mut datagram = Datagram::blank();
+        if let Err(reason) = opened.read_into(&mut datagram) {
+            return self.refuse(reason);
+        }
+        let Datagram { flight, message, .. } = &datagram;
         if let Message::Beacon(beacon) = message {
-            let taken =
-                self.separation.on_beacon(now, *from, *sequence, beacon, &mut |notice| out.notify(&notice));
+            let taken = self.separation.on_beacon(now, from, beacon, &mut |notice| out.notify(&notice));
             if let Err(reason) = taken {
                 return self.refuse(reason);
             }
         }
+        self.senders.note(now, from, counter);
         self.received += 1;
-        let input = wingbeat_protocol::Input::Message { from: *from, flight: *flight, message };
+        let input = wingbeat_protocol::Input::Message { from, flight: *flight, message };
         self.protocol_input(now, input, out);
     }
 
-    /// A radio may receive itself, but nothing that was not sent yet: that was another sender with our id.
-    fn on_own_datagram(&mut self, now: Instant, sequence: u32, out: &mut Outputs) {
-        if sequence.wrapping_sub(self.datagram_sequence).cast_signed() <= 0 {
-            return;
-        }
+    /// A radio may receive itself, but nothing that was not sent yet: another sender has our id, and our key.
+    fn on_duplicate_id(&mut self, now: Instant, out: &mut Outputs) {
         if !self.has_duplicate_id(now) {
-            let me = self.config.coordination.me();
-            out.log(Severity::Error, text!("another aircraft has our id, {me}: received by radio"));
+            out.log(Severity::Error, text!("another aircraft has our id, {}: received by radio", self.id()));
         }
         self.duplicate_id_at = Some(now);
     }
@@ -947,7 +997,7 @@ impl Agent {
                     self.executor.begin(*order);
                     self.idle_until = (Instant::ZERO, "an order begins");
                 }
-                Action::Broadcast { flight, message } => self.broadcast(*flight, message, out),
+                Action::Broadcast { flight, message } => self.broadcast(now, *flight, message, out),
                 Action::Log(severity, line) => out.log(*severity, line.clone()),
                 Action::Refused(reason) => {
                     self.received -= 1;
@@ -957,16 +1007,17 @@ impl Agent {
         }
     }
 
-    fn broadcast(&mut self, flight: u32, message: &Message, out: &mut Outputs) {
-        self.datagram_sequence = self.datagram_sequence.wrapping_add(1);
-        let (me, sequence) = (self.config.coordination.me(), self.datagram_sequence);
+    fn broadcast(&mut self, now: Instant, flight: u32, message: &Message, out: &mut Outputs) {
+        let clock_us = self.counter_base_us.saturating_add(now.as_micros());
+        self.counter = clock_us.max(self.counter.saturating_add(1));
+        let (me, counter) = (self.id(), self.counter);
         // Written where it leaves from; beyond the bound nothing is asked for.
-        let bytes = match out.datagrams.push(Bytes::new()) {
+        let draft = match out.datagrams.push(Draft::default()) {
             Ok(()) => out.datagrams.last_mut(),
             Err(_) => None,
         };
-        let Some(bytes) = bytes else { return };
-        match wingbeat_wire::encode_into(me, flight, sequence, message, bytes) {
+        let Some(draft) = draft else { return };
+        match draft.write(me, counter, flight, message) {
             Ok(()) => self.sent += 1,
             Err(reason) => {
                 out.datagrams.pop();

@@ -16,7 +16,7 @@ use wingbeat_autopilot::dialect::{
     MavParamType, MavSeverity, MavType, PARAM_ERROR_DATA, PARAM_VALUE_DATA, STATUSTEXT_DATA, SYS_STATUS_DATA,
     SYSTEM_TIME_DATA,
 };
-use wingbeat_wire::{Ending, Message, VehicleId};
+use wingbeat_wire::{Ending, Message, Roster, Signer, VehicleId};
 
 use wingbeat_geo::Duration;
 
@@ -67,9 +67,20 @@ impl Bench {
         let mut out = Outputs::default();
         self.agent.handle(self.now, input, &mut out);
         Decoder::default().push(&out.autopilot, |f| self.sent.push(f.message));
-        self.datagrams.extend(out.datagrams.iter().map(|b| wingbeat_wire::decode(b).unwrap()));
+        self.datagrams.extend(out.datagrams.iter().map(|draft| draft.read().unwrap()));
         self.log.extend(out.log);
         out.reply
+    }
+
+    /// Bytes from the radio.
+    fn receive_datagram(&mut self, bytes: &[u8]) {
+        self.feed(Input::Datagram(Roster::insecure().open(bytes)));
+    }
+
+    /// Content that its sender sealed.
+    fn receive_content(&mut self, content: &[u8]) {
+        let mut draft = Draft::of_content(content).unwrap();
+        self.receive_datagram(Signer::insecure().seal(&mut draft));
     }
 
     /// A second passes: the autopilot reports, the agent is woken.
@@ -767,16 +778,11 @@ fn rubbish_is_counted_and_a_silent_autopilot_is_noticed() {
     let mut bench = Bench::new();
     bench.second();
     bench.feed(Input::Autopilot(&[0x55; 4000]));
-    for bytes in [&[][..], &[9, 9, 9], &[wingbeat_wire::VERSION, 2, 3]] {
-        bench.feed(Input::Datagram(bytes));
+    for bytes in [&[][..], &[9, 9, 9]] {
+        bench.receive_datagram(bytes);
     }
-    let own = wingbeat_wire::encode(&Datagram {
-        from: VehicleId(1),
-        flight: 0,
-        sequence: 0,
-        message: Message::ReadyToFly,
-    });
-    bench.feed(Input::Datagram(&own.unwrap()));
+    bench.receive_content(&[2, 3, 4]);
+    bench.receive_content(&[1, 0, 0, 3]);
     let status = bench.agent.status(bench.now);
     assert!(status.flight_controller.refused.garbage_bytes > 3000);
     let count = |r: Refused| status.refused[r as usize];

@@ -7,7 +7,7 @@ use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, MavHeader, encode_v1, en
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::muscop;
-use wingbeat_wire::{Point, VehicleId};
+use wingbeat_wire::{Draft, Point, Roster, Signer, VehicleId};
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -116,7 +116,11 @@ impl Harness {
                 self.feed(Input::Autopilot(&bytes));
             }
             Step::Bytes(bytes) => self.feed(Input::Autopilot(bytes)),
-            Step::Radio(bytes) => self.feed(Input::Datagram(bytes)),
+            Step::Radio(content) => {
+                let mut draft = Draft::of_content(content).unwrap();
+                let bytes = Signer::insecure().seal(&mut draft).to_vec();
+                self.feed(Input::Datagram(Roster::insecure().open(&bytes)));
+            }
             Step::Pass(ms) => {
                 let until = self.now + Duration::from_millis(u64::from(*ms));
                 self.pass(until);

@@ -348,6 +348,9 @@ pub struct Absent {
 /// Counters of the radio.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Radio {
+    /// Whether datagrams are signed and others' signatures are asked for. Without, any transmitter in reach flies the
+    /// aircraft.
+    pub secured: bool,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams accepted.

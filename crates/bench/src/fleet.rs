@@ -21,6 +21,7 @@ use wingbeat_hub::{Hub, HubRadio, serve};
 use wingbeat_link::Endpoint;
 use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::Truth;
+use wingbeat_sim::keys::{Keys, Signatures};
 use wingbeat_sim::observer::{Observer, Sample};
 
 use crate::flight::Radio;
@@ -73,7 +74,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     scenario.check()?;
     scenario.check_real_time()?;
     let clock = Clock::start(speed)?;
-    let fleet = Fleet::start(scenario, seed, clock).await?;
+    let fleet = Box::pin(Fleet::start(scenario, seed, clock)).await?;
     let has_no_page = web_dir.is_none();
     let ground = Ground::start(wingbeat_ground::Config {
         bind: ground,
@@ -188,6 +189,9 @@ impl Fleet {
         (controllers, started): (JoinSet<std::io::Result<()>>, Started),
     ) -> Result<Self> {
         let mut daemons = Vec::new();
+        let ids = (0..scenario.aircraft()).map(|i| scenario.id(i));
+        // Thrown away with the fleet.
+        let keys = Keys::new(Signatures::Ed25519, seed, ids)?;
         for (i, (radio, port)) in radios.into_iter().zip(flight_controllers).enumerate() {
             let daemon = wingbeat_onboard::Config {
                 name: format!("UAV {}", i + 1),
@@ -197,6 +201,10 @@ impl Fleet {
                 agent: scenario.agent_config(i),
                 // Flight controller and daemon live in this one process.
                 guard: None,
+                keys: wingbeat_onboard::keys::Keys {
+                    signer: keys.signer(i).clone(),
+                    roster: Box::new(keys.roster().clone()),
+                },
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),

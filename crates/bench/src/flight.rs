@@ -86,7 +86,8 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
     for i in 0..scenario.aircraft() {
         vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
     }
-    let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m);
+    let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m)
+        .signing(scenario.signatures, seed)?;
     if scenario.orders_wait() {
         world.send_replies_only();
     }

@@ -14,6 +14,7 @@ use wingbeat_geo::Duration;
 use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_missions::Limits;
 use wingbeat_sim::channel::{Draw, Model};
+use wingbeat_sim::keys::Signatures;
 use wingbeat_sim::medium::csma::Config;
 use wingbeat_wire::Point;
 
@@ -176,6 +177,8 @@ pub struct Channel {
     /// Where a model is `csma`: what differs from its defaults.
     #[serde(default)]
     pub csma: Csma,
+    /// What proves the senders: `ed25519` unless it is `stand-in`, which is as long and cheaper.
+    pub signatures: Option<String>,
 }
 
 impl Plan {
@@ -295,6 +298,7 @@ impl Plan {
             return Ok(Vec::new());
         }
         let draw = self.draw()?;
+        let signatures = self.signatures()?;
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
@@ -313,7 +317,7 @@ impl Plan {
                 _ => Err(anyhow!("expected either swarm and mission, or own, or follow, or saturation")),
             };
             for scenario in scenarios? {
-                let scenario = Scenario { channel: model, draw, csma: csma.clone(), ..scenario };
+                let scenario = Scenario { channel: model, draw, csma: csma.clone(), signatures, ..scenario };
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
             }
         }
@@ -336,6 +340,15 @@ impl Plan {
         let model = &self.channel.model;
         ensure!(model == "csma", "channel.model: found '{model}', expected csma: the others have no load");
         self.channel.csma.config(self.draw()?)
+    }
+
+    /// What proves the senders of datagrams.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn signatures(&self) -> Result<Signatures> {
+        let name = self.channel.signatures.as_deref();
+        name.map_or(Ok(Signatures::default()), |name| name.parse().map_err(|e| anyhow!("channel.{e}")))
     }
 
     /// What its mission files state and its flights do not fly, or fly otherwise: each line once.
@@ -533,6 +546,7 @@ mod tests {
             ),
             ("\"unrestricted\"", "\"wifi\"", &["channel.model", "found 'wifi'"]),
             ("\"second\"", "\"hour\"", &["channel.draw", "found 'hour'"]),
+            ("\"second\"", "\"second\"\nsignatures = \"none\"", &["channel.signatures", "found 'none'"]),
             ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),
             (
                 "height_m = 10.0",

@@ -113,6 +113,9 @@ pub(crate) struct RunArguments {
     /// Another pilot for the leader of a plan that follows one: published, drawn:SECONDS or trace:FILE.
     #[arg(long)]
     pilot: Option<String>,
+    /// What proves the senders of datagrams, instead of the plan's: ed25519 or stand-in.
+    #[arg(long)]
+    signatures: Option<String>,
 }
 
 /// Arguments of `wingbeat bench fleet`.
@@ -294,13 +297,17 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
     plan.keep(arguments.uavs, arguments.variant)?;
     choose_pilot(&mut plan, arguments.pilot.as_deref())?;
+    if let Some(signatures) = &arguments.signatures {
+        plan.channel.signatures = Some(signatures.clone());
+    }
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
     print_notes(&plan.notes(folder)?);
     let began = Instant::now();
     let outcome = run::run(&plan, folder, arguments.seed, arguments.threads.into())?;
     let wall_s = began.elapsed().as_secs_f64();
     println!("{}", plan.title);
-    println!("{}{} flights per row, seed {}", plan.size(), plan.repeat, arguments.seed);
+    let (size, repeat, seed) = (plan.size(), plan.repeat, arguments.seed);
+    println!("{size}{repeat} flights per row, seed {seed}, signatures {}", plan.signatures()?.name());
     print!("{}", outcome.table);
     println!("trace {:016x}", outcome.trace_hash);
     let virtual_s = outcome.virtual_time.as_secs_f64();

@@ -8,6 +8,7 @@
 mod bench;
 mod doctor;
 mod drills;
+mod fleet;
 mod formation;
 mod ground;
 mod sim;
@@ -37,6 +38,9 @@ enum Command {
     /// On the aircraft: name what is wrong with its computer, line, flight controller and radio, and the cure.
     /// Exit code 0 all well, 1 a warning, 2 a fault.
     Doctor(doctor::Arguments),
+    /// Make and renew the keys of a fleet.
+    #[command(subcommand)]
+    Fleet(fleet::Command),
     /// List the places of a formation, or check a file of them.
     Formation(formation::Arguments),
 }
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(&command),
         Command::Ground(arguments) => ground::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Fleet(command) => fleet::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Formation(arguments) => formation::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {

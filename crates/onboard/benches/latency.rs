@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(50);
 /// The longest wait between two rounds: more than a tick of the driver and of the kernel's timers.
 const PAUSE_MAX_US: u64 = 5_000;
 const CONFIG: &str = "id = \"00b827eb01020304\"\n[muscop]\nmaster = \"00b827eb01020304\"\naircraft = 1\nalone = true\n[http]\nbind = \
-                      \"127.0.0.1:0\"\n[radio]\nbroadcast = \"127.255.255.255\"\n[autopilot]\n";
+                      \"127.0.0.1:0\"\n[security]\ninsecure = true\n[radio]\nbroadcast = \"127.255.255.255\"\n[autopilot]\n";
 
 fn main() -> Result<()> {
     // The daemon's own runtime is this one, as in `wingbeatd`.

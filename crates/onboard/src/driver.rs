@@ -30,9 +30,11 @@ use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Clock, Radio, RadioEvent};
 
 use crate::{
+    counter::Reserve,
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::Request,
+    keys::Keys,
     latch::Latch,
     lease::{Granted, Lease, Token},
     liveness::TaskWatchdog,
@@ -64,6 +66,9 @@ const UTC_STEP_US: u64 = 1_000_000;
 /// A driver that stops in flight without a guardian waits so long for LAND to be seen: two requests and
 /// three of 3.5.7's heartbeats.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
+/// What an operator must know before every flight without keys.
+const INSECURE: &str =
+    "datagrams are not secured (security.insecure): any transmitter in reach flies this aircraft";
 /// The id of that command.
 const STOP_ID: &str = "daemon stops";
 
@@ -95,6 +100,13 @@ pub(crate) struct Port {
     pub(crate) watchdog: TaskWatchdog,
 }
 
+/// The radio with what its datagrams are sealed and opened with.
+pub(crate) struct Air<R> {
+    pub(crate) radio: R,
+    pub(crate) keys: Keys,
+    pub(crate) reserve: Reserve,
+}
+
 pub(crate) struct Driver<R> {
     agent: Box<Agent>,
     out: Box<Outputs>,
@@ -103,7 +115,7 @@ pub(crate) struct Driver<R> {
     /// None while the guardian has the autopilot.
     link: Option<Link>,
     link_open: bool,
-    radio: R,
+    air: Air<R>,
     requests: mpsc::Receiver<Request>,
     publisher: Publisher,
     watchdog: TaskWatchdog,
@@ -166,8 +178,9 @@ fn reused_id(id: &str, command: Command, earlier: Command) -> String {
 }
 
 /// The state of an agent before anything happened.
-pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str) -> AircraftStatus {
-    status::aircraft(&agent.status(clock.now()), name, None, &DaemonStatus::new())
+pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str, is_secured: bool) -> AircraftStatus {
+    let daemon = DaemonStatus { is_secured, ..DaemonStatus::new() };
+    status::aircraft(&agent.status(clock.now()), name, None, &daemon)
 }
 
 /// What a ground station sent, where any is served.
@@ -183,7 +196,7 @@ impl<R: Radio> Driver<R> {
         agent: Box<Agent>,
         clock: Clock,
         port: Port,
-        radio: R,
+        air: Air<R>,
         requests: mpsc::Receiver<Request>,
         publisher: Publisher,
         watchdog: TaskWatchdog,
@@ -196,7 +209,7 @@ impl<R: Radio> Driver<R> {
             port,
             link: None,
             link_open: false,
-            radio,
+            air,
             requests,
             publisher,
             watchdog,
@@ -221,6 +234,12 @@ impl<R: Radio> Driver<R> {
         if let Some(problem) = self.latch.problem().map(str::to_owned) {
             self.log(Severity::Error, problem);
         }
+        if let Some(problem) = self.air.reserve.problem().map(str::to_owned) {
+            self.log(Severity::Error, problem);
+        }
+        if !self.air.keys.roster.is_secured() {
+            self.log(Severity::Error, INSECURE.into());
+        }
         if let Some(by) = self.latch.kept().map(str::to_owned) {
             self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
             self.feed(Input::TakenBefore { by: &by });
@@ -229,6 +248,9 @@ impl<R: Radio> Driver<R> {
         loop {
             self.watchdog.feed();
             self.update_utc();
+            if let Some(line) = self.air.reserve.keep_ahead(self.agent.counter()) {
+                self.log(Severity::Error, line);
+            }
             if self.link.is_none() {
                 // The guardian has the port: there is no link task that could hang.
                 self.port.watchdog.feed();
@@ -241,7 +263,7 @@ impl<R: Radio> Driver<R> {
             let woken = tokio::select! {
                 event = received(&mut self.link) => Woken::Link(event),
                 () = guard::ready(self.port.guard.as_ref()) => Woken::Guard,
-                event = self.radio.recv(), if !radio_ended => Woken::Radio(event),
+                event = self.air.radio.recv(), if !radio_ended => Woken::Radio(event),
                 request = self.requests.recv(), if !requests_ended => Woken::Request(request),
                 () = sleep_until(wake_at.min(other_at)) => Woken::Time,
                 event = gateway_event(&mut self.gateway) => Woken::Gateway(event),
@@ -257,7 +279,10 @@ impl<R: Radio> Driver<R> {
                 Woken::Link(Some(event)) => self.link_event(event),
                 Woken::Guard => self.poll_guard(),
                 Woken::Radio(Some(RadioEvent::Datagram(datagram))) => {
-                    self.feed(Input::Datagram(&datagram));
+                    let now = self.clock.now();
+                    let admits = |from, counter| self.agent.admits(now, from, counter);
+                    let opened = self.air.keys.roster.open_if(&datagram, admits);
+                    self.feed(Input::Datagram(opened));
                 }
                 Woken::Radio(Some(RadioEvent::Up)) => self.log(Severity::Info, "the radio is up".into()),
                 Woken::Radio(Some(RadioEvent::Down { reason })) => self.log(Severity::Warning, reason),
@@ -393,8 +418,8 @@ impl<R: Radio> Driver<R> {
         {
             self.daemon.unwritten += 1;
         }
-        for datagram in &self.out.datagrams {
-            if let Err(error) = self.radio.send(datagram) {
+        for draft in &mut self.out.datagrams {
+            if let Err(error) = self.air.radio.send(self.air.keys.signer.seal(draft)) {
                 tracing::trace!(%error, "a datagram did not leave");
                 let name = error.name();
                 match self.daemon.unsent.iter_mut().find(|(reason, _)| *reason == name) {
@@ -616,7 +641,8 @@ impl<R: Radio> Driver<R> {
     }
 
     fn publish(&mut self) {
-        self.daemon.overflows = self.radio.overflows();
+        self.daemon.is_secured = self.air.keys.roster.is_secured();
+        self.daemon.overflows = self.air.radio.overflows();
         self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
         self.daemon.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
         let now = self.agent.status(self.clock.now());

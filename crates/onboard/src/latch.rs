@@ -108,7 +108,7 @@ fn write_all(path: &Path, lines: &mpsc::Receiver<Option<String>>) {
 }
 
 /// Whole or not at all, and on the disk.
-fn write(path: &Path, line: &str) -> io::Result<()> {
+pub(crate) fn write(path: &Path, line: &str) -> io::Result<()> {
     let new: PathBuf = path.with_extension("new");
     let mut file = fs::File::create(&new)?;
     io::Write::write_all(&mut file, format!("{line}\n").as_bytes())?;

@@ -12,6 +12,9 @@
 //! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | [`gateway`] | the gateway for ground stations: the vehicle's MAVLink on UDP and TCP |
+//! | [`enrolment`] | makes and renews the keys of a fleet, on the operator's computer |
+//! | [`keys`] | the keys of datagrams, and the files that hold them |
+//! | `counter` | keeps over a restart how far the counters of datagrams have come |
 //! | `lease` | which console has the aircraft |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
@@ -27,14 +30,17 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+mod counter;
 pub mod doctor;
 mod driver;
+pub mod enrolment;
 pub mod formation;
 pub mod gateway;
 mod guard;
 pub mod guard_process;
 mod http;
 pub mod journal;
+pub mod keys;
 mod latch;
 mod lease;
 pub mod liveness;
@@ -50,7 +56,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 pub use http::openapi;
@@ -68,6 +74,7 @@ pub use wingbeat_radio::{Clock, ClockError, Radio};
 pub use wingbeat_server::Hosts;
 
 use crate::{
+    counter::Reserve,
     driver::{Driver, Publisher},
     gateway::Gateway,
     http::Front,
@@ -102,6 +109,8 @@ pub struct Config {
     pub guard: Option<PathBuf>,
     /// The addresses at which ground stations receive the vehicle's MAVLink.
     pub gateway: gateway::Config,
+    /// The keys of datagrams.
+    pub keys: keys::Keys,
     /// The directory in which a daemon keeps what the next one must know. A bench has none: its aircraft end with it.
     pub state: Option<PathBuf>,
     /// The seed of the agent's random numbers.
@@ -160,11 +169,12 @@ pub struct Handle {
 /// # Errors
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
-    let Config { name, autopilot, http, hosts, agent, gateway, guard, state, seed } = config;
+    let Config { name, autopilot, http, hosts, agent, gateway, guard, keys, state, seed } = config;
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
-    let agent = Box::new(Agent::new(agent, seed, clock.now())?);
+    let reserve = Reserve::open(state.as_deref(), unix_us());
+    let agent = Box::new(Agent::new(agent, seed, clock.now())?.counting_from(reserve.base_us()));
 
     guard.as_deref().map_or(Ok(()), check_guard)?;
     let latch = Latch::open(state.as_deref());
@@ -197,7 +207,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         }
     }
 
-    let first = driver::first_status(&agent, &clock, &name);
+    let first = driver::first_status(&agent, &clock, &name, keys.roster.is_secured());
     let identity = Identity {
         id: id.clone(),
         name: name.clone(),
@@ -226,7 +236,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         agent,
         clock,
         driver::Port { endpoint: autopilot, guard, watchdog: link_watchdog },
-        radio,
+        driver::Air { radio, keys, reserve },
         request_receiver,
         publisher,
         watchdog,
@@ -245,6 +255,11 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     });
     let server = tokio::spawn(serving);
     Ok(Handle { address, gateway: gateway_addresses, identity, status, log, liveness, stop, driver, server })
+}
+
+/// Microseconds since 1970 by the system's clock; one that shows an earlier year counts as 1970.
+fn unix_us() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 /// Whether a guardian's socket may be at the path.

@@ -14,8 +14,18 @@ pub(crate) struct Refused {
     pub(crate) expected: &'static str,
 }
 
-/// Reads 64 hexadecimal digits from a file that only its owner may read.
+/// Reads the autopilot's key from a file that is closed to others.
 pub(crate) fn read_key(path: &Path) -> Result<SigningKey, Refused> {
+    let key = read_digits(path, 0o007)?;
+    if key == [0; DIGITS / 2] {
+        let found = format!("{}: 64 zeros", path.display());
+        return Err(Refused { found, expected: "a key: zeros turn signing off at the autopilot" });
+    }
+    Ok(SigningKey::new(key))
+}
+
+/// Reads 64 hexadecimal digits from a file without any of these permissions.
+pub(crate) fn read_digits(path: &Path, closed_to: u32) -> Result<[u8; DIGITS / 2], Refused> {
     let refused = |found: &dyn std::fmt::Display, expected| Refused {
         found: format!("{}: {found}", path.display()),
         expected,
@@ -24,28 +34,33 @@ pub(crate) fn read_key(path: &Path) -> Result<SigningKey, Refused> {
     let io = |error: std::io::Error| refused(&error, readable);
     let file = std::fs::File::open(path).map_err(io)?;
     let mode = file.metadata().map_err(io)?.permissions().mode() & 0o777;
-    if mode & 0o007 != 0 {
-        return Err(refused(&format!("mode {mode:o}"), "a file closed to others (chmod o= FILE)"));
+    if mode & closed_to != 0 {
+        let expected = match closed_to {
+            0o007 => "a file closed to others (chmod o= FILE)",
+            _ => "a file closed to all but its owner (chmod 600 FILE)",
+        };
+        return Err(refused(&format!("mode {mode:o}"), expected));
     }
     let mut text = String::new();
     // The digits and a line's end; a device or an endless pipe is not read on.
     file.take(DIGITS as u64 + 2).read_to_string(&mut text).map_err(io)?;
-    let digits = text.trim_end();
-    let mut key = [0; DIGITS / 2];
-    if digits.len() != DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(refused(
-            &format!("{} characters", digits.len()),
-            "64 hexadecimal digits and nothing else",
-        ));
+    let text = text.trim_end();
+    digits(text).ok_or_else(|| {
+        refused(&format!("{} characters", text.len()), "64 hexadecimal digits and nothing else")
+    })
+}
+
+/// The bytes of 64 hexadecimal digits.
+pub(crate) fn digits(text: &str) -> Option<[u8; DIGITS / 2]> {
+    if text.len() != DIGITS || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
     }
-    for (byte, pair) in key.iter_mut().zip(digits.as_bytes().as_chunks::<2>().0) {
+    let mut bytes = [0; DIGITS / 2];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().as_chunks::<2>().0) {
         let digit = |d: u8| char::from(d).to_digit(16).map_or(0, |v| v as u8);
         *byte = digit(pair[0]) << 4 | digit(pair[1]);
     }
-    if key == [0; DIGITS / 2] {
-        return Err(refused(&"64 zeros", "a key: zeros turn signing off at the autopilot"));
-    }
-    Ok(SigningKey::new(key))
+    Some(bytes)
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) unsent: Vec<(&'static str, u64)>,
     /// Datagrams that arrived and were thrown away before the agent saw them.
     pub(crate) overflows: u64,
+    /// Whether datagrams are signed.
+    pub(crate) is_secured: bool,
     /// Chunks for the flight controller that the link did not take.
     pub(crate) unwritten: u64,
     /// Why the port to the flight controller is closed; nothing while it is open.
@@ -81,6 +83,7 @@ pub(crate) fn aircraft(
         avoidance: status.avoidance.as_ref().map(avoidance),
         separation: separation(&status.separation),
         radio: api::Radio {
+            secured: daemon.is_secured,
             sent: status.sent.saturating_sub(unsent),
             received: status.received,
             refused: refusals(radio_refused),
@@ -375,7 +378,11 @@ mod tests {
     fn status() -> Status {
         let me = VehicleId(0x00b8_27eb_0102_0304);
         let mut agent = Agent::new(Config::new(muscop::Config::new(me, me, 1)), 1, Instant::ZERO).unwrap();
-        agent.handle(Instant::from_secs(3), Input::Datagram(&[9]), &mut Outputs::default());
+        agent.handle(
+            Instant::from_secs(3),
+            Input::Datagram(wingbeat_wire::Roster::insecure().open(&[9])),
+            &mut Outputs::default(),
+        );
         agent.status(Instant::from_secs(3))
     }
 

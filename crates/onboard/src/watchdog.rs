@@ -83,7 +83,7 @@ mod tests {
         let config = wingbeat_agent::Config::new(wingbeat_protocol::muscop::Config::new(me, me, 1));
         let clock = crate::Clock::real_time();
         let agent = wingbeat_agent::Agent::new(config, 1, clock.now()).unwrap();
-        driver::first_status(&agent, &clock, "one")
+        driver::first_status(&agent, &clock, "one", true)
     }
 
     #[tokio::test(start_paused = true)]

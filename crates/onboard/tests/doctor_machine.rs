@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use doctored::{Aircraft, Play, iw, line};
+use doctored::{Aircraft, Play, iw, line, signer};
 use tokio::{net::UdpSocket, task::JoinHandle, time::sleep};
 use wingbeat_onboard::{
     Clock, config,
@@ -118,16 +118,28 @@ async fn a_radio_in_the_wrong_mode_or_on_the_wrong_channel() {
     );
 }
 
+#[tokio::test]
+async fn no_keys() {
+    let mut aircraft = Aircraft::healthy();
+    aircraft.security = "insecure = true\n".into();
+    assert_eq!(
+        aircraft.line("keys").await,
+        "warning keys: found none (security.insecure): any transmitter in reach flies this aircraft, expected \
+         datagrams that are signed; cure: the three files of the section security (docs/security.md)"
+    );
+}
+
 /// An aircraft at an address of the loopback network that broadcasts its id periodically.
 fn neighbour(address: [u8; 4], port: u16, id: u64) -> JoinHandle<()> {
     tokio::spawn(async move {
         let socket = UdpSocket::bind(SocketAddrV4::new(address.into(), 0)).await.unwrap();
-        for sequence in 0.. {
+        for counter in 0.. {
             let message = Message::Hello { at: Point::default() };
-            let datagram = Datagram { from: VehicleId(id), flight: 0, sequence, message };
-            let bytes = wingbeat_wire::encode(&datagram).unwrap();
+            let datagram = Datagram { from: VehicleId(id), counter, flight: 0, message };
+            let mut draft = datagram.draft().unwrap();
+            let bytes = signer(id).seal(&mut draft);
             // Refused while the doctor does not listen yet.
-            let _ = socket.send_to(&bytes, (Ipv4Addr::LOCALHOST, port)).await;
+            let _ = socket.send_to(bytes, (Ipv4Addr::LOCALHOST, port)).await;
             sleep(Duration::from_millis(5)).await;
         }
     })

@@ -27,7 +27,7 @@ fn files(endpoint: &str, more: &str) -> Files {
     let folder = TempDir::new().unwrap();
     let config = folder.path().join("wingbeatd.toml");
     let text = format!(
-        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"{endpoint}\"\n[muscop]\nmaster = \"00b827eb01020304\"\n\
+        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"{endpoint}\"\n[security]\ninsecure = true\n[muscop]\nmaster = \"00b827eb01020304\"\n\
          aircraft = 1\nalone = true\n[http]\nbind = \"127.0.0.1:0\"\n[radio]\nbroadcast = \"127.255.255.255\"\nport = {}\n{more}",
         radio_port()
     );

@@ -21,8 +21,9 @@ use wingbeat_agent::{Agent, Command, CompanionLoss, Config, Input, Outputs, Phas
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{Mbcap, mbcap};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
+use wingbeat_sim::keys::{Keys, Signatures};
 use wingbeat_sim::rng::{self, Pcg64Mcg};
-use wingbeat_wire::{Beacon, Datagram, Location, Message, Point, Refused, VehicleId};
+use wingbeat_wire::{Beacon, Datagram, Location, Message, Point, Refused, Roster, Signer, VehicleId};
 
 const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 const SEED: u64 = 1;
@@ -104,11 +105,11 @@ enum Kept {
 }
 
 impl Kept {
-    fn input(&self) -> Input<'_> {
+    fn input(&self, roster: &Roster) -> Input<'_> {
         match self {
             Self::Wake => Input::Wake,
             Self::Autopilot(bytes) => Input::Autopilot(bytes),
-            Self::Datagram(bytes) => Input::Datagram(bytes),
+            Self::Datagram(bytes) => Input::Datagram(roster.open(bytes)),
             Self::Mission(points) => Input::Mission(points),
             Self::Operator(id, command) => Input::Operator { id, command: *command },
         }
@@ -141,6 +142,11 @@ fn agent() -> Result<Agent, Box<dyn Error>> {
     Ok(Agent::new(config, SEED, Instant::ZERO)?)
 }
 
+/// What a signature costs is measured by itself: here it stands aside.
+fn keys() -> Result<Keys, Box<dyn Error>> {
+    Ok(Keys::new(Signatures::StandIn, SEED, [VehicleId(0)])?)
+}
+
 /// Another aircraft: it flies straight on, and turns back at the border.
 struct Other {
     id: VehicleId,
@@ -149,7 +155,7 @@ struct Other {
     half_m: f64,
     period: Duration,
     due: Instant,
-    sequence: u32,
+    counter: u64,
 }
 
 impl Other {
@@ -162,12 +168,12 @@ impl Other {
             half_m,
             period,
             due: Instant::from_micros(((within(0.5) + 0.5) * period.as_micros() as f64) as u64),
-            sequence: 0,
+            counter: 0,
         }
     }
 
     /// Encodes its next beacon.
-    fn beacon(&mut self, frame: &Frame) -> Result<Vec<u8>, Refused> {
+    fn beacon(&mut self, frame: &Frame, signer: &Signer) -> Result<Vec<u8>, Refused> {
         let border = |at: f64, velocity: f64| {
             if at.abs() > self.half_m { -at.signum() * velocity.abs() } else { velocity }
         };
@@ -188,18 +194,18 @@ impl Other {
             locations: ahead.map(location).collect(),
             ..Beacon::default()
         };
-        self.sequence += 1;
+        self.counter = self.due.as_micros();
         self.at += self.velocity * self.period.as_secs_f64();
         self.due = self.due + self.period;
-        let datagram =
-            Datagram { from: self.id, flight: 0, sequence: self.sequence, message: Message::Beacon(beacon) };
-        Ok(wingbeat_wire::encode(&datagram)?.to_vec())
+        let message = Message::Beacon(beacon);
+        let datagram = Datagram { from: self.id, counter: self.counter, flight: 0, message };
+        Ok(signer.seal(&mut datagram.draft()?).to_vec())
     }
 }
 
 /// Flies, and records the agent's inputs.
 fn fly(sky: &Sky) -> Result<RecordedFlight, Box<dyn Error>> {
-    let frame = Frame::new(ORIGIN);
+    let (frame, keys) = (Frame::new(ORIGIN), keys()?);
     let mut generator = rng::child(SEED, "others", 0);
     let mut others: Vec<Other> =
         (1..=OTHERS).map(|i| Other::new(100 + i, sky.half_m, BEACON_PERIOD, &mut generator)).collect();
@@ -212,7 +218,7 @@ fn fly(sky: &Sky) -> Result<RecordedFlight, Box<dyn Error>> {
     let (mut agent, mut out, mut bytes) = (agent()?, Outputs::default(), Vec::new());
     let mut flight = RecordedFlight { inputs: Vec::new(), steady_at: Instant::NEVER, trace: 0 };
     let mut give = |now: Instant, kept: Kept, agent: &mut Agent, controller: &mut FlightController| {
-        agent.handle(now, kept.input(), &mut out);
+        agent.handle(now, kept.input(keys.roster()), &mut out);
         flight.trace = mixed(flight.trace, &out);
         controller.receive(&out.autopilot);
         flight.inputs.push((now, kept));
@@ -236,7 +242,7 @@ fn fly(sky: &Sky) -> Result<RecordedFlight, Box<dyn Error>> {
         let radio = others.iter().map(|o| o.due).min().unwrap_or(Instant::NEVER);
         now = now.max(radio.min(controller.poll_timeout()).min(agent.poll_timeout().0));
         for other in others.iter_mut().filter(|o| o.due <= now) {
-            let beacon = other.beacon(&frame)?;
+            let beacon = other.beacon(&frame, keys.signer(0))?;
             give(now, Kept::Datagram(beacon), &mut agent, &mut controller);
         }
         if controller.poll_timeout() <= now {
@@ -285,9 +291,10 @@ fn fly(sky: &Sky) -> Result<RecordedFlight, Box<dyn Error>> {
 /// The same inputs for a fresh agent: the same bytes, and what it took.
 fn replay(flight: &RecordedFlight) -> Result<Measured, Box<dyn Error>> {
     let (mut agent, mut out, mut trace) = (agent()?, Outputs::default(), 0);
+    let keys = keys()?;
     let steady = flight.inputs.partition_point(|(at, _)| *at < flight.steady_at);
     for (at, kept) in &flight.inputs[..steady] {
-        agent.handle(*at, kept.input(), &mut out);
+        agent.handle(*at, kept.input(keys.roster()), &mut out);
         trace = mixed(trace, &out);
     }
     let before = agent.status(flight.steady_at);
@@ -295,7 +302,7 @@ fn replay(flight: &RecordedFlight) -> Result<Measured, Box<dyn Error>> {
     // Reading the time allocates too.
     let of_reading = ALLOCATIONS.load(Ordering::Relaxed) - allocations;
     for (at, kept) in &flight.inputs[steady..] {
-        agent.handle(*at, kept.input(), &mut out);
+        agent.handle(*at, kept.input(keys.roster()), &mut out);
         trace = mixed(trace, &out);
     }
     let all = ALLOCATIONS.load(Ordering::Relaxed) - allocations;
@@ -315,7 +322,7 @@ fn replay(flight: &RecordedFlight) -> Result<Measured, Box<dyn Error>> {
 
 /// Mixes what an agent gave into a trace (FNV-1a).
 fn mixed(trace: u64, out: &Outputs) -> u64 {
-    let bytes = out.autopilot.iter().chain(out.datagrams.iter().flatten());
+    let bytes = out.autopilot.iter().chain(out.datagrams.iter().flat_map(|draft| draft.content()));
     bytes.fold(trace, |hash, &b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 

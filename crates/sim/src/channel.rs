@@ -97,6 +97,8 @@ pub struct Channel {
     /// What was drawn last for each directed link, alike in both directions, and for which second.
     drawn: Vec<(u64, f64)>,
     disturbances: Disturbances,
+    /// When each radio has sent what it has to send: one datagram of a radio does not overtake another.
+    free_at: Vec<Instant>,
     counters: Counters,
     by_distance: [Losses; REACHES],
 }
@@ -127,6 +129,7 @@ impl Channel {
             seconds: Children::of(seed, "radio second"),
             drawn: vec![(u64::MAX, 0.0); count * count],
             disturbances: Disturbances::new(seed, count),
+            free_at: vec![Instant::ZERO; count],
             counters: Counters::default(),
             by_distance: [Losses::default(); REACHES],
         }
@@ -151,7 +154,8 @@ impl Channel {
     ) {
         assert_eq!(positions.len(), self.count, "one position per radio");
         self.counters.sent += 1;
-        let at = now + airtime(len);
+        let at = now.max(self.free_at[from]) + airtime(len);
+        self.free_at[from] = at;
         for to in (0..self.count).filter(|&to| to != from) {
             // As the reference: distance over the ground.
             let distance_m = positions[from].truncate().distance(positions[to].truncate());

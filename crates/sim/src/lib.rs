@@ -8,6 +8,7 @@ pub mod encounters;
 pub mod faults;
 pub mod flight_controller;
 pub mod following;
+pub mod keys;
 pub mod medium;
 pub mod motion;
 pub mod observer;

@@ -14,11 +14,12 @@ use wingbeat_agent::{
     Status, Text,
 };
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Point, VehicleId};
+use wingbeat_wire::{Point, RosterError, VehicleId};
 
 use crate::channel::{Counters, Delivery, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
+use crate::keys::{Keys, Signatures};
 use crate::medium::Medium;
 use crate::medium::csma::Reception;
 use crate::medium::statistics::Statistics;
@@ -110,7 +111,7 @@ pub struct Sent {
     pub at: Instant,
     /// Index of the aircraft in the world, from 0.
     pub vehicle: usize,
-    /// The encoded datagram.
+    /// The sealed datagram.
     pub bytes: Arc<[u8]>,
 }
 
@@ -140,6 +141,7 @@ pub struct World {
     /// The medium's event that is in the queue; others that come are stale.
     medium_at: Instant,
     received: Vec<Reception>,
+    keys: Keys,
     /// By time, then by the number that `serial` gave the entry.
     queue: BinaryHeap<Reverse<(Instant, u64, Scheduled)>>,
     /// Entries scheduled so far.
@@ -169,7 +171,8 @@ pub struct World {
 }
 
 impl World {
-    /// A world with these aircraft, at time zero. Distances are measured in the frame of `origin`.
+    /// A world with these aircraft, at time zero. Distances are measured in the frame of `origin`. Datagrams bear the
+    /// stand-in of a signature; see [`World::signing`].
     pub fn new(
         origin: Position,
         vehicles: Vec<(Agent, FlightController)>,
@@ -177,6 +180,8 @@ impl World {
         collision_distance_m: f64,
     ) -> Self {
         let count = vehicles.len();
+        let ids = vehicles.iter().map(|(agent, _)| agent.id());
+        let keys = Keys::new(Signatures::StandIn, 0, ids).expect("a roster of stand-ins has no end");
         let vehicles: Vec<Vehicle> = vehicles
             .into_iter()
             .map(|(agent, controller)| Vehicle {
@@ -197,6 +202,7 @@ impl World {
             medium: medium.into(),
             medium_at: Instant::NEVER,
             received: Vec::new(),
+            keys,
             queue: BinaryHeap::new(),
             serial: 0,
             observer: Observer::new(count, collision_distance_m),
@@ -222,6 +228,20 @@ impl World {
             world.rearm(vehicle);
         }
         world
+    }
+
+    /// The same with other keys, made from a seed, before anything was sent.
+    ///
+    /// # Errors
+    /// More aircraft than a roster holds.
+    pub fn signing(mut self, signatures: Signatures, seed: u64) -> Result<Self, RosterError> {
+        self.keys = Keys::new(signatures, seed, self.vehicles.iter().map(|v| v.agent.id()))?;
+        Ok(self)
+    }
+
+    /// The keys of its aircraft: for tests of what a captured one sends.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     fn push(&mut self, at: Instant, event: Scheduled) {
@@ -251,8 +271,10 @@ impl World {
                 Scheduled::Tick => self.tick(),
                 Scheduled::Check => self.check(),
                 Scheduled::Arrival { to, bytes } => {
+                    // Opened once: it is the same for every receiver.
+                    let opened = self.keys.roster().open(&bytes);
                     for to in to {
-                        self.agent(to, Input::Datagram(&bytes));
+                        self.agent(to, Input::Datagram(opened));
                     }
                 }
                 Scheduled::Medium if self.medium_at == at => {
@@ -522,9 +544,10 @@ impl World {
         if !out.datagrams.is_empty() {
             self.locate();
         }
-        for datagram in &self.outputs.datagrams {
+        for draft in &mut self.outputs.datagrams {
+            let datagram = self.keys.signer(i).seal(draft);
             self.trace = mixed(self.trace, now, i, 3, datagram);
-            let bytes: Arc<[u8]> = Arc::from(datagram.as_slice());
+            let bytes: Arc<[u8]> = Arc::from(datagram);
             if let Some(sent) = &mut self.sent {
                 sent.push(Sent { at: now, vehicle: i, bytes: Arc::clone(&bytes) });
             }

@@ -4,12 +4,13 @@
 #[path = "common/row.rs"]
 mod row;
 
-use wingbeat_agent::{Command, LinkState, Phase, Reply, StateId};
+use wingbeat_agent::{Command, LinkState, Phase, Reply, StateId, Status};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant};
 use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::flight_controller::Parameter;
 use wingbeat_sim::world::World;
+use wingbeat_wire::Refused;
 
 use self::row::Row;
 
@@ -257,18 +258,23 @@ fn a_mute_radio_is_not_received_and_receives() {
 }
 
 #[test]
-fn late_and_doubled_datagrams_arrive_out_of_order_and_twice() {
+fn late_and_doubled_datagrams_arrive_out_of_order_and_twice_and_count_once() {
     let mut world = under_way();
     let until = world.now() + Duration::from_secs(10);
     let most = Duration::from_secs(2);
     world.inflict(world.now(), Fault::Doubled { share: 0.5, most, until });
     world.inflict(world.now(), Fault::Late { share: 0.5, most, until });
-    let counted = |world: &World| (0..3).map(|i| world.status(i).received).sum::<u64>();
-    let (before, sent_before) = (counted(&world), world.channel_counters().sent);
+    let sum = |world: &World, of: &dyn Fn(&Status) -> u64| (0..3).map(|i| of(&world.status(i))).sum::<u64>();
+    let received = |world: &World| sum(world, &|status| status.received);
+    let replayed = |world: &World| sum(world, &|status| status.refused[Refused::Replayed as usize]);
+    let (received_before, replayed_before) = (received(&world), replayed(&world));
+    let sent_before = world.channel_counters().sent;
     run(&mut world, 14);
-    let (received, sent) = (counted(&world) - before, world.channel_counters().sent - sent_before);
+    let (received, replayed) = (received(&world) - received_before, replayed(&world) - replayed_before);
+    let sent = world.channel_counters().sent - sent_before;
     // Each reaches two others, and in ten of fourteen seconds one in two of them twice.
-    assert!(received as f64 > sent as f64 * 2.2, "{received} of {sent}");
+    assert!((received + replayed) as f64 > sent as f64 * 2.2, "{received} and {replayed} of {sent}");
+    assert!(received < sent * 2 && received > sent, "{received} and {replayed} of {sent}");
 }
 
 #[test]

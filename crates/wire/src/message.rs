@@ -3,7 +3,7 @@
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 
-use crate::Refused;
+use crate::{Refused, deltas};
 
 /// An aircraft. 64 bits: the MAC address of its radio unless configured; never its MAVLink system id,
 /// which is local to one serial link.
@@ -36,7 +36,7 @@ pub const WAYPOINTS_MAX: usize = 600;
 pub const FIRST_WAYPOINTS_MAX: usize = 58;
 
 /// Waypoints in one [`Message::DataWaypoints`]: so many fit at the longest that a position can be.
-pub const MORE_WAYPOINTS_MAX: usize = 95;
+pub const MORE_WAYPOINTS_MAX: usize = 90;
 
 /// A position: 1e-7 degree and millimetres above the home of the aircraft that flies there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -301,6 +301,7 @@ pub struct Beacon {
     /// Time since the first location was measured, milliseconds.
     pub age_ms: u16,
     /// Where it is, and then, by state: predicted locations, waypoints, or the location of the risk.
+    #[serde(with = "deltas")]
     pub locations: Vec<Location, LOCATIONS_MAX>,
 }
 
@@ -324,11 +325,10 @@ pub const COURSE_MAX: usize = 24;
 /// (MBCAP).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Course {
-    /// Grows with each course of its sender, and wraps: one that comes late is refused.
-    pub number: u16,
     /// Whether it lands there.
     pub lands: bool,
     /// The next positions that it flies to, in order; none where it stays.
+    #[serde(with = "deltas")]
     pub waypoints: Vec<Location, COURSE_MAX>,
 }
 

@@ -10,7 +10,8 @@ use postcard::ser_flavors::Flavor;
 use postcard::{Deserializer, Error, Result, de_flavors::Slice};
 use serde::Deserialize;
 
-use crate::{Beacon, Bytes, Course, Datagram, FirstPart, Message, MoreWaypoints, Plan};
+use crate::envelope::Bytes;
+use crate::{Beacon, Course, Datagram, FirstPart, Message, MoreWaypoints, Plan, VehicleId, deltas};
 
 type Reader<'a> = Deserializer<'a, Slice<'a>>;
 
@@ -18,14 +19,18 @@ fn next<'a, T: Deserialize<'a>>(reader: &mut Reader<'a>) -> Result<T> {
     T::deserialize(reader)
 }
 
-/// Reads a datagram; what comes after it is returned.
-pub(crate) fn datagram<'a>(bytes: &'a [u8], datagram: &mut Datagram) -> Result<&'a [u8]> {
+/// Reads sender and counter, which stand first; the rest is returned.
+pub(crate) fn origin(content: &[u8]) -> Result<(VehicleId, u64, &[u8])> {
+    let mut reader = Deserializer::from_bytes(content);
+    let (from, counter) = (next(&mut reader)?, next(&mut reader)?);
+    Ok((from, counter, reader.finalize()?))
+}
+
+/// Reads what comes after them in place; what comes after that is returned.
+pub(crate) fn body<'a>(bytes: &'a [u8], datagram: &mut Datagram) -> Result<&'a [u8]> {
     let mut reader = Deserializer::from_bytes(bytes);
-    let r = &mut reader;
-    datagram.from = next(r)?;
-    datagram.flight = next(r)?;
-    datagram.sequence = next(r)?;
-    message(r, &mut datagram.message)?;
+    datagram.flight = next(&mut reader)?;
+    message(&mut reader, &mut datagram.message)?;
     reader.finalize()
 }
 
@@ -110,15 +115,18 @@ fn beacon(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
     beacon.planned_speed_cm_s = next(r)?;
     beacon.speed_cm_s = next(r)?;
     beacon.age_ms = next(r)?;
-    list(r, &mut beacon.locations)
+    list(r, &mut beacon.locations)?;
+    deltas::restore(&mut beacon.locations);
+    Ok(())
 }
 
 fn course(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
     *message = Message::Course(Course::default());
     let Message::Course(course) = message else { return Ok(()) };
-    course.number = next(r)?;
     course.lands = next(r)?;
-    list(r, &mut course.waypoints)
+    list(r, &mut course.waypoints)?;
+    deltas::restore(&mut course.waypoints);
+    Ok(())
 }
 
 /// A list, which begins with its length. One that is too long is refused before it is read.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::process;
+use crate::{process, sky};
 
 const BEGIN: &str = "<!-- measured: written by cargo xtask bench -->";
 const END: &str = "<!-- end of measured -->";
@@ -27,6 +27,8 @@ const SWARM_TARGET_S: f64 = 20.0;
 const LATENCY_TARGET_MS: f64 = 5.0;
 /// From a failsafe in the flight controller to the operator's screen, each of 40 rounds.
 const ALARM_TARGET_MS: f64 = 1_000.0;
+/// What the bench of the envelope prints, in its order: a tag rejected, signed, verified, microseconds.
+const ENVELOPE_TARGETS_US: [f64; 3] = [1.0, 40.0, 80.0];
 /// In the air well before this, and still flying well after the measurement.
 const WARM_UP: Duration = Duration::from_secs(25);
 const MEASURE: Duration = Duration::from_secs(30);
@@ -41,6 +43,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let share_percent = real_time_share(root, &program, FLEET)? / f64::from(FLEET);
     let alone_percent = real_time_share(root, &program, 1)?;
     let latency = printed(root, "wingbeat-onboard", "latency", "p99 ")?;
+    let envelope = envelope_rows(root)?;
     let alarm = printed(root, "wingbeat-daemon-tests", "alarm", "max ")?;
     let verdict = |met: bool| if met { "met" } else { "**missed**" };
     let [least, median, most] = [speeds[0], speeds[RUNS / 2], speeds[RUNS - 1]];
@@ -64,6 +67,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
          | `cargo bench --package wingbeat-daemon-tests --bench alarm`: from a failsafe of the flight controller (4.6.2) to \
          the console's event stream, through daemon and ground service in real time | each at most \
          {ALARM_TARGET_MS:.0} ms | {} | {} |\n\
+         {envelope}\
          {END}",
         machine(),
         verdict(median >= SPEED_TARGET),
@@ -77,6 +81,24 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     );
     println!("{measured}");
     replace(&root.join("docs/performance.md"), BEGIN, END, &measured)
+}
+
+/// What a datagram's tag and signature cost.
+fn envelope_rows(root: &Path) -> Result<String> {
+    let lines = sky::lines(root, "wingbeat-wire", "envelope", &[])?;
+    if lines.len() != ENVELOPE_TARGETS_US.len() {
+        bail!("the bench envelope printed {} lines, expected {}", lines.len(), ENVELOPE_TARGETS_US.len());
+    }
+    let mut rows = String::new();
+    for (line, target_us) in lines.iter().zip(ENVELOPE_TARGETS_US) {
+        let is_met = sky::before(line, " us")? < target_us && sky::before(line, " allocations")? == 0.0;
+        let verdict = if is_met { "met" } else { "**missed**" };
+        rows.push_str(&format!(
+            "| `cargo bench --package wingbeat-wire --bench envelope` | under {target_us} µs, no allocation | {line} | \
+             {verdict} |\n"
+        ));
+    }
+    Ok(rows)
 }
 
 /// Puts `measured`, which has both lines itself, where they and what is between them were.

@@ -27,7 +27,7 @@ const HEADER: &str = "\
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 30] = [
+const QUICK: [&str; 31] = [
     DRILLS,
     // Seeds that the documents quote.
     "bench drill --kind combined --seed 141",
@@ -55,6 +55,8 @@ const QUICK: [&str; 30] = [
     "bench run crates/bench/plans/mbcap-sitl.toml --seed 1",
     "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 1",
     "bench run crates/bench/plans/muscop-overhead.toml --seed 1",
+    // The same with the other kind of signature.
+    "bench run crates/bench/plans/muscop-overhead.toml --seed 1 --signatures stand-in",
     "bench run crates/bench/plans/muscop-sitl.toml --seed 1",
     "bench run crates/bench/plans/nine-fourteen.toml --seed 1",
     "bench run crates/bench/plans/survey.toml --seed 1",

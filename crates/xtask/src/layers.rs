@@ -89,6 +89,7 @@ pub(crate) fn run(root: &Path) -> Result<String> {
                 DependencyKind::Build => "build-",
                 _ => "",
             };
+            problems.extend(stand_in_problem(name, to, &dependency.features));
             edges.insert(Edge { from: name.to_owned(), to: to.to_owned(), kind });
         }
         names.insert(name.to_owned());
@@ -115,6 +116,14 @@ pub(crate) fn run(root: &Path) -> Result<String> {
         bail!("layers: {} against the design's rules:\n  {}", problems.len(), problems.join("\n  "));
     }
     Ok(format!("layers: {} crates, {} edges between them, all downwards", packages.len(), edges.len()))
+}
+
+/// Signatures that prove nothing outside one process belong to the simulator, which no aircraft links.
+fn stand_in_problem(from: &str, to: &str, features: &[String]) -> Option<String> {
+    let is_turned_on = to == "wire" && features.iter().any(|feature| feature == "stand-in");
+    (is_turned_on && from != "sim").then(|| {
+        format!("{from} -> {to}: found the feature `stand-in`, expected it of sim alone: an aircraft could load it")
+    })
 }
 
 fn row_of(name: &str) -> Option<usize> {
@@ -262,6 +271,14 @@ mod tests {
 
     fn judge(from: &str, to: &str) -> Option<String> {
         forbidden(&Edge { from: from.to_owned(), to: to.to_owned(), kind: "" })
+    }
+
+    #[test]
+    fn only_the_simulator_turns_the_stand_in_of_signatures_on() {
+        let features = ["schema", "stand-in"].map(str::to_owned);
+        assert!(stand_in_problem("onboard", "wire", &features).is_some_and(|p| p.contains("sim alone")));
+        assert_eq!(stand_in_problem("sim", "wire", &features), None);
+        assert_eq!(stand_in_problem("onboard", "wire", &features[..1]), None);
     }
 
     #[test]

@@ -722,6 +722,11 @@ export interface components {
             /** @description Datagrams refused, by reason. */
             refused: components["schemas"]["Refusal"][];
             /**
+             * @description Whether datagrams are signed and others' signatures are asked for. Without, any transmitter in reach flies the
+             *     aircraft.
+             */
+            secured: boolean;
+            /**
              * Format: int64
              * @description Datagrams sent.
              */

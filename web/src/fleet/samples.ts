@@ -23,7 +23,7 @@ export function status(index: number, change: Partial<AircraftStatus> = {}): Air
     battery: { remaining_percent: 80, voltage_v: 12, current_a: 1 },
     mission: null,
     swarm: null,
-    radio: { sent: 0, received: 0, refused: [] },
+    radio: { secured: true, sent: 0, received: 0, refused: [] },
     checks: [],
     cures: [],
     can_resume: false,

@@ -30,8 +30,6 @@ const TRUSTED_US: u64 = 3_000_000;
 /// A neighbour silent for so long is dropped where another needs the room, and its encounter is over,
 /// microseconds.
 const FORGOTTEN_US: u64 = 10_000_000;
-/// A sender whose beacons were refused for so long may have restarted and count from 1.
-const RESTARTED: Duration = Duration::from_secs(2);
 /// An encounter is over when the distance is this multiple of what alarmed.
 const CLEAR: f64 = 2.0;
 /// How far ahead the status predicts, seconds.
@@ -204,9 +202,9 @@ enum Encounter {
 #[derive(Clone, Debug)]
 struct Track {
     id: VehicleId,
-    sequence: u32,
     received_at: Instant,
-    measured_at: Instant,
+    /// How old the position was then.
+    age_ms: u16,
     position: Position,
     velocity_m_s: DVec3,
     /// Where it was from us at the last update of this flight.
@@ -247,16 +245,15 @@ impl Monitor {
         }
     }
 
-    /// Takes a beacon. The caller has dropped our own.
+    /// Takes a beacon. The caller has dropped our own, and what is not newer than the last of its sender.
     ///
     /// # Errors
-    /// Why it is refused: a newer one came before, or it is too far away. A sender that cannot be
-    /// kept for want of room is not refused: that is for the protocol to judge.
+    /// It is too far away. A sender that cannot be kept for want of room is not refused: that is for the protocol to
+    /// judge.
     pub fn on_beacon(
         &mut self,
         now: Instant,
         from: VehicleId,
-        sequence: u32,
         beacon: &Beacon,
         notify: &mut dyn FnMut(Notice),
     ) -> Result<(), Refused> {
@@ -265,19 +262,9 @@ impl Monitor {
         if self.own.is_some() && self.concerned.is_out(position) {
             return Err(Refused::FarAway);
         }
-        let age_us = u64::from(beacon.age_ms) * 1_000;
-        let measured_at = Instant::from_micros(now.as_micros().saturating_sub(age_us));
         let found = self.places.find(from, |i| self.tracks.get(i).is_some_and(|t| t.id == from));
         let i = match found {
-            Some(i) => {
-                let track = &self.tracks[i];
-                // Counters wrap: whatever lies in the half behind the last one is older.
-                let newer = (sequence.wrapping_sub(track.sequence) as i32) > 0;
-                if !newer && now.since(track.received_at) < RESTARTED {
-                    return Err(Refused::Overtaken);
-                }
-                i
-            }
+            Some(i) => i,
             None => match self.make_room(now, from, position) {
                 Some(i) => i,
                 None => return Ok(()),
@@ -291,7 +278,7 @@ impl Monitor {
             Some((.., scale)) if near => velocity(track, beacon, position, scale),
             _ => DVec3::ZERO,
         };
-        (track.sequence, track.received_at, track.measured_at) = (sequence, now, measured_at);
+        (track.received_at, track.age_ms) = (now, beacon.age_ms);
         track.position = position;
         self.begin_interval(i, now, notify);
         Ok(())
@@ -383,9 +370,8 @@ impl Monitor {
         let i = self.tracks.partition_point(|t| t.id > id);
         let track = Track {
             id,
-            sequence: 0,
             received_at: now,
-            measured_at: now,
+            age_ms: 0,
             position,
             velocity_m_s: DVec3::ZERO,
             last_offset_m: None,
@@ -400,7 +386,7 @@ impl Monitor {
     /// Where another is from us and how it moves as seen from us, as far as that can be known.
     fn relative(&self, track: &Track, now: Instant) -> Option<(DVec3, DVec3)> {
         let (own_at, own, scale) = self.own.as_ref()?;
-        let (own_age_us, age_us) = (elapsed_us(*own_at, now), elapsed_us(track.measured_at, now));
+        let (own_age_us, age_us) = (elapsed_us(*own_at, now), track.age_us(now));
         if own_age_us > TRUSTED_US || age_us > TRUSTED_US {
             return None;
         }
@@ -513,6 +499,11 @@ impl Surroundings {
 }
 
 impl Track {
+    /// How old its position is.
+    fn age_us(&self, now: Instant) -> u64 {
+        elapsed_us(self.received_at, now) + u64::from(self.age_ms) * 1_000
+    }
+
     /// It is no concern of ours any more.
     fn part(&mut self) {
         (self.last_offset_m, self.encounter, self.ruled) = (None, Encounter::None, false);

@@ -31,24 +31,21 @@ fn beacon(at: DVec3, velocity_m_s: DVec3, age_ms: u16) -> Beacon {
     }
 }
 
-/// A monitor, its notices, and the count of beacons.
+/// A monitor and its notices.
 struct Bench {
     monitor: Monitor,
     notices: StdVec<Notice>,
-    sequence: u32,
 }
 
 impl Bench {
     fn new() -> Self {
-        Self { monitor: Monitor::new(Thresholds::default()), notices: StdVec::new(), sequence: 0 }
+        Self { monitor: Monitor::new(Thresholds::default()), notices: StdVec::new() }
     }
     fn own_at(&mut self, ms: u64, own: Own) {
         self.monitor.on_own(Instant::from_millis(ms), own, &mut |n| self.notices.push(n));
     }
     fn beacon_at(&mut self, ms: u64, id: VehicleId, beacon: &Beacon) -> Result<(), Refused> {
-        self.sequence += 1;
-        let (now, sequence) = (Instant::from_millis(ms), self.sequence);
-        self.monitor.on_beacon(now, id, sequence, beacon, &mut |n| self.notices.push(n))
+        self.monitor.on_beacon(Instant::from_millis(ms), id, beacon, &mut |n| self.notices.push(n))
     }
     fn view(&self, ms: u64) -> View {
         self.monitor.view(Instant::from_millis(ms))
@@ -172,33 +169,6 @@ fn mbcap_12_on_the_ground_none_is_near_and_each_flight_ends_with_a_line() {
     bench.own_at(9_000, own(UP, DVec3::ZERO));
     bench.own_at(9_250, ground(false));
     assert_eq!(bench.notices.last().unwrap().text().as_str(), "closest to no aircraft: no position received");
-}
-
-#[test]
-fn mbcap_11_a_replayed_or_overtaken_beacon_changes_nothing() {
-    let mut monitor = Monitor::new(Thresholds::default());
-    let mut beacon_at = |ms, sequence, away_m| {
-        let b = beacon(UP + DVec3::new(away_m, 0.0, 0.0), DVec3::ZERO, 0);
-        let taken = monitor.on_beacon(Instant::from_millis(ms), OTHER, sequence, &b, &mut |_| {});
-        (taken, monitor.tracks[0].position == place(UP + DVec3::new(away_m, 0.0, 0.0)))
-    };
-    let (taken, refused) = ((Ok(()), true), (Err(Refused::Overtaken), false));
-    assert_eq!(beacon_at(0, u32::MAX - 1, 100.0), taken);
-    assert_eq!(beacon_at(200, u32::MAX, 98.0), taken);
-    assert_eq!(beacon_at(210, u32::MAX - 1, 100.0), refused, "duplicated on a slower path");
-    assert_eq!(beacon_at(220, u32::MAX, 97.0), refused, "twice");
-    assert_eq!(beacon_at(400, 0, 96.0), taken, "the counter wraps");
-    assert_eq!(beacon_at(600, 40, 94.0), taken, "some were lost");
-    assert_eq!(beacon_at(700, 0x8000_0029, 1.0), refused, "more than half the circle behind");
-    // A recording that is replayed again and again does not block the sender itself.
-    for ms in (800..5_000).step_by(200) {
-        assert_eq!(beacon_at(ms, ms as u32, 90.0), taken);
-        assert_eq!(beacon_at(ms + 1, 41, 50.0).0, Err(Refused::Overtaken));
-    }
-    // A sender that restarts counts from 1: it is accepted when the old count was not received for 2 s.
-    assert_eq!(beacon_at(6_799, 1, 80.0), refused);
-    assert_eq!(beacon_at(6_800, 2, 80.0), taken);
-    assert_eq!(beacon_at(6_900, 5_000, 79.0), taken);
 }
 
 #[test]

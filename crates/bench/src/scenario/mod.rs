@@ -25,6 +25,7 @@ use wingbeat_protocol::swarm::budget::{Budget, Surroundings};
 use wingbeat_protocol::{ConfigError, Fence};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
+use wingbeat_sim::keys::Signatures;
 use wingbeat_sim::medium::Medium;
 use wingbeat_sim::medium::csma::{self, Csma};
 use wingbeat_sim::motion::{Profile, WindParameters};
@@ -66,6 +67,8 @@ pub struct Scenario {
     pub draw: Draw,
     /// 802.11 with its frames, instead of `channel`.
     pub csma: Option<csma::Config>,
+    /// What proves the senders of datagrams.
+    pub signatures: Signatures,
     /// Standard deviation of the wandering position error, metres.
     pub gps_noise_m: f64,
     /// The same for all aircraft.
@@ -189,6 +192,7 @@ impl Scenario {
             channel: Model::Unrestricted,
             draw: Draw::PerSecond,
             csma: None,
+            signatures: Signatures::default(),
             gps_noise_m: 0.0,
             wind: WindParameters::default(),
             slope_m: 0.0,

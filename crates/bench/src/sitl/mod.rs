@@ -163,7 +163,7 @@ async fn each(
     let mut flown = Vec::new();
     for (repeat, (scenario, seed)) in flights.iter().enumerate() {
         let name = format!("{name}{}-", repeat + 1);
-        let outcome = one(config, program, scenario, *seed, &name, stop).await?;
+        let outcome = Box::pin(one(config, program, scenario, *seed, &name, stop)).await?;
         let Some((flight, counts)) = outcome else { return Ok(None) };
         if !counts || !flight.succeeded() {
             *ended = Ended::Failed;

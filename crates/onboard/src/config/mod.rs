@@ -21,6 +21,7 @@ mod preflight;
 mod protocols;
 mod radio;
 pub mod schema;
+mod security;
 mod separation;
 mod sweep;
 #[cfg(test)]
@@ -43,6 +44,7 @@ use self::{
     preflight::Preflight,
     protocols::Protocol,
     radio::Radio,
+    security::Security,
     separation::Separation,
     values::{mac_address, value, vehicle},
 };
@@ -123,6 +125,8 @@ struct File {
     autopilot: Autopilot,
     #[serde(default)]
     radio: Radio,
+    #[serde(default)]
+    security: Security,
     #[serde(default)]
     http: Http,
     #[serde(default)]
@@ -257,6 +261,7 @@ impl File {
         self.preflight.apply(&mut agent);
         self.energy.apply(&mut agent);
         self.separation.apply(&mut agent.separation);
+        self.security.apply(&mut agent);
         let name = self.name.unwrap_or_else(|| format!("uav-{:04x}", me.0 & 0xffff));
         if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
             let expected = format!("1 to {NAME_MAX} characters without control characters");
@@ -272,8 +277,20 @@ impl File {
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)?;
         let guard = Some(guard.socket);
+        let keys = self.security.keys(me)?;
         Ok(Settings {
-            daemon: Config { name, autopilot, http, hosts, agent, gateway, guard, state: None, seed: 0 },
+            daemon: Config {
+                name,
+                autopilot,
+                http,
+                hosts,
+                agent,
+                gateway,
+                guard,
+                keys,
+                state: None,
+                seed: 0,
+            },
             radio,
             frequency_mhz,
         })

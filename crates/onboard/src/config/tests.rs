@@ -13,6 +13,8 @@ use super::*;
 
 const LEAST: &str = r#"
 id = "00b827eb01020304"
+[security]
+insecure = true
 [autopilot]
 endpoint = "tcp:127.0.0.1:5760"
 [muscop]
@@ -45,7 +47,7 @@ fn the_least_file_takes_the_published_numbers() {
 
 #[test]
 fn the_protocol_is_chosen_and_the_other_s_section_is_not_needed() {
-    let alone = "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n";
+    let alone = "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n[security]\ninsecure = true\n";
     let mut expected = mbcap::Config::mbcap();
     expected.me = VehicleId(0x00b8_27eb_0102_0304);
     expected.planned_speed_m_s = 8.0;
@@ -121,7 +123,7 @@ fn the_protocol_is_chosen_and_the_other_s_section_is_not_needed() {
 
 #[test]
 fn a_formation_that_follows_a_pilot_is_configured_and_each_mistake_is_named() {
-    let head = "id = \"0000000000000002\"\nprotocol = \"follow_me\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n";
+    let head = "id = \"0000000000000002\"\nprotocol = \"follow_me\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n[security]\ninsecure = true\n";
     let least = format!("{head}[follow_me]\nleader = \"0000000000000001\"\naircraft = 3\n");
     let expected = wingbeat_protocol::follow_me::Config::new(VehicleId(2), VehicleId(1), 3);
     assert_eq!(from_file(&least).unwrap().daemon.agent, wingbeat_agent::Config::new(expected));
@@ -278,7 +280,7 @@ fn every_mistake_names_its_key() {
 #[test]
 fn a_wrong_type_shows_its_line() {
     let error = from_file(&format!("{LEAST}[radio]\nport = \"x\"\n")).unwrap_err().to_string();
-    assert!(error.contains("line 9") && error.contains('^'), "{error}");
+    assert!(error.contains("line 11") && error.contains('^'), "{error}");
 }
 
 #[test]
@@ -342,6 +344,27 @@ fn a_file_that_is_missing_a_folder_or_endless_is_one_message() {
             "{message}"
         );
     }
+}
+
+#[test]
+fn without_keys_nothing_starts_unless_that_is_stated() {
+    let without = LEAST.replace("[security]\ninsecure = true\n", "");
+    let message = from_file(&without).unwrap_err().to_string();
+    assert!(
+        message.starts_with("security.secret_key_file: found none") && message.contains("insecure = true"),
+        "{message}"
+    );
+    assert!(!from_file(LEAST).unwrap().daemon.keys.roster.is_secured());
+    let both = LEAST.replace("insecure = true", "insecure = true\nroster_file = \"x\"");
+    assert!(from_file(&both).unwrap_err().to_string().starts_with("security.insecure: found true and files"));
+    let some = LEAST.replace("insecure = true", "secret_key_file = \"x\"");
+    assert!(from_file(&some).unwrap_err().to_string().starts_with("security.fleet_key_file: found none"));
+    let missing = LEAST.replace(
+        "insecure = true",
+        "secret_key_file = \"/x/y\"\nfleet_key_file = \"/x/z\"\nroster_file = \"/x\"",
+    );
+    let message = from_file(&missing).unwrap_err().to_string();
+    assert!(message.starts_with("security.secret_key_file: found /x/y: No such file"), "{message}");
 }
 
 #[test]
@@ -409,7 +432,7 @@ fn a_formation_s_file_is_found_relative_to_the_configuration() {
         panic!("muscop")
     };
     assert_eq!((muscop.swarm.offsets.len(), muscop.swarm.offsets[2].up_dm), (3, 50));
-    let follow_me = "id = \"0000000000000002\"\nprotocol = \"follow_me\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n\
+    let follow_me = "id = \"0000000000000002\"\nprotocol = \"follow_me\"\n[security]\ninsecure = true\n[autopilot]\nendpoint = \"tcp:127.0.0.1:5760\"\n\
                      [follow_me]\nleader = \"0000000000000001\"\naircraft = 3\nformation = \"custom\"\n\
                      formation_file = \"diamond.csv\"\n";
     let other = folder.path().join("follow.toml");

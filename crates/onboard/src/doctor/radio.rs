@@ -47,7 +47,22 @@ pub(super) async fn examine(
             }
         }
     }
+    findings.push(keys(settings));
     findings.push(identity(options, settings, system, daemon_runs).await);
+}
+
+/// Their files were read with the configuration.
+fn keys(settings: &Settings) -> Finding {
+    let roster = &settings.daemon.keys.roster;
+    if roster.is_secured() {
+        return Finding::ok("keys", format!("those of {} aircraft", roster.len()));
+    }
+    Finding::warning(
+        "keys",
+        "none (security.insecure): any transmitter in reach flies this aircraft",
+        "datagrams that are signed",
+        "the three files of the section security (docs/security.md)",
+    )
 }
 
 fn interface(root: &Path, name: &str) -> Finding {
@@ -139,9 +154,10 @@ async fn identity(options: &Options, settings: &Settings, system: &dyn System, d
     let mut buffer = [0; DATAGRAM_LEN_MAX + 1];
     while let Ok(received) = timeout_at(until, socket.recv_from(&mut buffer)).await {
         let Ok((length, from)) = received else { continue };
-        let Ok(datagram) = wingbeat_wire::decode(buffer.get(..length).unwrap_or_default()) else { continue };
-        if addresses_of.len() < AIRCRAFT_MAX || addresses_of.contains_key(&datagram.from) {
-            addresses_of.entry(datagram.from).or_default().insert(from.ip());
+        let bytes = buffer.get(..length).unwrap_or_default();
+        let Ok(opened) = settings.daemon.keys.roster.open(bytes) else { continue };
+        if addresses_of.len() < AIRCRAFT_MAX || addresses_of.contains_key(&opened.from()) {
+            addresses_of.entry(opened.from()).or_default().insert(from.ip());
         }
     }
     let other = "another id (key id, or another radio) for one of the two";

@@ -28,9 +28,24 @@ use wingbeat_onboard::{
     config,
     doctor::{Finding, Options, Report, System, examine},
 };
+use wingbeat_wire::{FleetKey, Signer};
 
 /// Between two rounds of telemetry on the pseudo-terminal; the flight controller's clock runs as it likes.
 const ROUND: Duration = Duration::from_millis(20);
+
+/// The aircraft's id.
+const ME: u64 = 0x00b8_27eb_0102_0304;
+const EPOCH: u8 = 1;
+const FLEET_KEY: [u8; 32] = [0x77; 32];
+
+fn secret(id: u64) -> [u8; 32] {
+    [id as u8; 32]
+}
+
+/// Of an aircraft of its fleet.
+pub(crate) fn signer(id: u64) -> Signer {
+    Signer::new(&secret(id), EPOCH, FleetKey(FLEET_KEY))
+}
 
 /// What the flight controller does.
 #[derive(Clone)]
@@ -209,6 +224,8 @@ pub(crate) struct Aircraft {
     pub(crate) http: String,
     pub(crate) radio_port: u16,
     pub(crate) radio: String,
+    /// The section `security`.
+    pub(crate) security: String,
     far: Option<SerialStream>,
     peer: Option<JoinHandle<()>>,
 }
@@ -229,7 +246,7 @@ impl Aircraft {
         fs::set_permissions(&device, fs::Permissions::from_mode(0o660)).unwrap();
         let metadata = fs::metadata(&device).unwrap();
         let group = metadata.gid();
-        let aircraft = Self {
+        let mut aircraft = Self {
             root: TempDir::new().unwrap(),
             machine: Machine {
                 iw: Ok(iw("IBSS", "\tchannel 36 (5180 MHz), width: 20 MHz (no HT), center1: 5180 MHz\n")),
@@ -241,9 +258,11 @@ impl Aircraft {
             http: "127.0.0.1:1".into(),
             radio_port: std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port(),
             radio: "interface = \"wlan0\"\nfrequency_mhz = 5180\n".into(),
+            security: String::new(),
             far: Some(far),
             peer: None,
         };
+        aircraft.security = aircraft.write_keys();
         aircraft.link("dev/ttyAMA0", &device);
         aircraft.link("dev/serial0", Path::new("ttyAMA0"));
         aircraft.link("dev/serial1", Path::new("ttyS0"));
@@ -261,6 +280,26 @@ impl Aircraft {
         aircraft.write("sys/class/net/wlan0/phy80211/name", "phy0\n");
         aircraft.write("sys/class/net/lo/flags", "0x9\n");
         aircraft
+    }
+
+    /// Its three files of keys, and the section that names them.
+    fn write_keys(&self) -> String {
+        let hexadecimal = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let line = |id: u64| {
+            let key = signer(id).public_key().unwrap();
+            format!("\"{id:016x}\" = \"{}\"\n", hexadecimal(&key))
+        };
+        self.write("keys/secret", &hexadecimal(&secret(ME)));
+        self.write("keys/fleet", &hexadecimal(&FLEET_KEY));
+        let members: String = [8, 9, ME].map(line).concat();
+        self.write("keys/roster", &format!("epoch = {EPOCH}\n[aircraft]\n{members}"));
+        for name in ["secret", "fleet"] {
+            let path = self.path("keys").join(name);
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let key = |name: &str| format!("{name:?}", name = self.path("keys").join(name));
+        let (secret, fleet, roster) = (key("secret"), key("fleet"), key("roster"));
+        format!("secret_key_file = {secret}\nfleet_key_file = {fleet}\nroster_file = {roster}\n")
     }
 
     /// Healthy, but for its flight controller.
@@ -312,8 +351,8 @@ impl Aircraft {
     pub(crate) fn options(&self) -> Options {
         let text = format!(
             "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"{}\"\n[radio]\nport = {}\n{}[http]\nbind = \"{}\"\n\
-             [muscop]\nmaster = \"00b827eb01020304\"\naircraft = 1\nalone = true\n",
-            self.endpoint, self.radio_port, self.radio, self.http
+             [security]\n{}[muscop]\nmaster = \"00b827eb01020304\"\naircraft = 1\nalone = true\n",
+            self.endpoint, self.radio_port, self.radio, self.http, self.security
         );
         Options {
             root: self.root.path().to_owned(),

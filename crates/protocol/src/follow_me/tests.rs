@@ -113,9 +113,8 @@ impl Rig {
                 }
                 Action::Broadcast { flight, message } => {
                     let from = craft.follow.swarm.config().me;
-                    let datagram = wingbeat_wire::Datagram { from, flight, sequence: 0, message };
-                    let bytes = wingbeat_wire::encode(&datagram).unwrap();
-                    let message = wingbeat_wire::decode(&bytes).unwrap().message;
+                    let datagram = wingbeat_wire::Datagram { from, counter: 0, flight, message };
+                    let message = datagram.draft().unwrap().read().unwrap().message;
                     craft.broadcast.push((now, message.clone()));
                     self.datagrams += 1;
                     for to in (0..count).filter(|&to| to != i) {

@@ -54,7 +54,6 @@ const COASTS_LEAST_M: f64 = 2.5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastCourse {
     ahead: Option<Ahead>,
-    number: u16,
     sent_at: Instant,
 }
 
@@ -129,9 +128,9 @@ impl Mbcap {
             let Position { latitude_e7, longitude_e7, altitude_mm } = local.frame.to_position(*at);
             Location { latitude_e7, longitude_e7, altitude_mm }
         };
-        let (number, lands) = (last.number.wrapping_add(1), matches!(ahead, Ahead::Home | Ahead::Down));
-        let course = Course { number, lands, waypoints: waypoints.iter().map(location).collect() };
-        *last = LastCourse { ahead: Some(ahead), number, sent_at: now };
+        let lands = matches!(ahead, Ahead::Home | Ahead::Down);
+        let course = Course { lands, waypoints: waypoints.iter().map(location).collect() };
+        *last = LastCourse { ahead: Some(ahead), sent_at: now };
         push(out, Action::Broadcast { flight: 0, message: Message::Course(course) });
     }
 

@@ -251,7 +251,8 @@ impl Mbcap {
 
     fn receive(&mut self, now: Instant, from: VehicleId, message: &Message) -> Result<(), Refused> {
         if let Message::Course(course) = message {
-            return self.neighbours.receive_course(now, from, course, self.motion.here);
+            self.neighbours.receive_course(from, course, self.motion.here);
+            return Ok(());
         }
         let Message::Beacon(beacon) = message else {
             return Err(Refused::UnexpectedSender);

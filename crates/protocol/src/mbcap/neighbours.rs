@@ -8,7 +8,7 @@ use wingbeat_wire::{Avoidance, Beacon, Course, Location, Places, Refused, Vehicl
 use super::kept::Kept;
 use super::predict::Locations;
 use super::risk;
-use super::silent::{FORGOTTEN_AFTER, Obstacle, Path, SILENT_AFTER};
+use super::silent::{FORGOTTEN_AFTER, Obstacle, Path};
 
 /// Aircraft that are known at a time.
 const NEIGHBOURS_MAX: usize = 128;
@@ -150,7 +150,6 @@ fn distance_bound_m(a: &Location, b: &Location) -> f64 {
 struct KnownCourse {
     id: VehicleId,
     course: Course,
-    received_at: Instant,
 }
 
 /// All of them, highest id first.
@@ -225,41 +224,25 @@ impl Neighbours {
     }
 
     /// Takes a course, of a sender whose beacons are received. Of more than there is room for those of the nearest are kept.
-    ///
-    /// # Errors
-    /// It comes late: a newer one was taken.
-    pub(super) fn receive_course(
-        &mut self,
-        now: Instant,
-        id: VehicleId,
-        course: &Course,
-        here: DVec3,
-    ) -> Result<(), Refused> {
+    pub(super) fn receive_course(&mut self, id: VehicleId, course: &Course, here: DVec3) {
         if self.find(id).is_none() {
-            return Ok(());
+            return;
         }
-        let new = KnownCourse { id, course: course.clone(), received_at: now };
+        let new = KnownCourse { id, course: course.clone() };
         if let Some(known) = self.courses.iter_mut().find(|known| known.id == id) {
-            // A sender that has started anew counts from the beginning.
-            let is_late = (course.number.wrapping_sub(known.course.number).cast_signed()) < 0
-                && now.since(known.received_at) < SILENT_AFTER;
-            if is_late {
-                return Err(Refused::Overtaken);
-            }
             *known = new;
-            return Ok(());
+            return;
         }
         if self.courses.is_full() {
             let off_m = |id| self.get(id).map_or(f64::INFINITY, |n| n.at.distance(here));
             let by_distance =
                 |&a: &usize, &b: &usize| off_m(self.courses[a].id).total_cmp(&off_m(self.courses[b].id));
             let farthest = (0..self.courses.len()).max_by(by_distance);
-            let Some(i) = farthest.filter(|&i| off_m(self.courses[i].id) > off_m(id)) else { return Ok(()) };
+            let Some(i) = farthest.filter(|&i| off_m(self.courses[i].id) > off_m(id)) else { return };
             self.courses.swap_remove(i);
         }
         // There is room: see above.
         let _ = self.courses.push(new);
-        Ok(())
     }
 
     /// Where aircraft may be that were not received for so long, by their ids.

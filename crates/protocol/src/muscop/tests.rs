@@ -160,14 +160,9 @@ impl Rig {
                     craft.orders.push((now, order));
                 }
                 Action::Broadcast { flight, message } => {
-                    let bytes = wingbeat_wire::encode(&wingbeat_wire::Datagram {
-                        from: craft.muscop.swarm.config().me,
-                        flight,
-                        sequence: 0,
-                        message,
-                    })
-                    .unwrap();
-                    let message = wingbeat_wire::decode(&bytes).unwrap().message;
+                    let from = craft.muscop.swarm.config().me;
+                    let datagram = wingbeat_wire::Datagram { from, counter: 0, flight, message };
+                    let message = datagram.draft().unwrap().read().unwrap().message;
                     self.datagrams += 1;
                     for to in (0..count).filter(|&to| to != i) {
                         if (self.receives)(self.datagrams, i, to) {

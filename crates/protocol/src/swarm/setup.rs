@@ -480,10 +480,10 @@ mod tests {
             assert_eq!(member.receive_in(7, THIRD, part.clone()), Some(Refused::UnexpectedSender));
         }
         for (part, detail) in [
-            (&third, "received 95 of 300 waypoints of the master's plan"),
-            (&third, "received 95 of 300 waypoints of the master's plan"),
-            (&first, "received 153 of 300 waypoints of the master's plan"),
-            (&fourth, "received 205 of 300 waypoints of the master's plan"),
+            (&third, "received 90 of 300 waypoints of the master's plan"),
+            (&third, "received 90 of 300 waypoints of the master's plan"),
+            (&first, "received 148 of 300 waypoints of the master's plan"),
+            (&fourth, "received 210 of 300 waypoints of the master's plan"),
         ] {
             assert_eq!(member.receive_in(7, MASTER, part.clone()), None);
             assert_eq!(member.swarm.setup_detail(), detail);
@@ -503,8 +503,8 @@ mod tests {
 
     #[test]
     fn muscop_31_a_plan_in_several_datagrams_that_cannot_be_flown_here_is_refused_and_logged_once() {
-        let mut plan = Member::plan_of(150);
-        plan.waypoints[149].height_mm = 500_000;
+        let mut plan = Member::plan_of(148);
+        plan.waypoints[147].height_mm = 500_000;
         let mut member = Member::new(OTHER);
         member.handle(Input::Operator(Command::Setup));
         for message in messages_of(&plan) {
@@ -513,7 +513,7 @@ mod tests {
             assert_eq!(member.receive_in(7, MASTER, message), refused);
         }
         assert_eq!(member.logged("the master's plan is refused"), 1);
-        assert!(member.swarm.setup_detail().contains("waypoint 149: height 500 m"));
+        assert!(member.swarm.setup_detail().contains("waypoint 147: height 500 m"));
     }
 
     #[test]

@@ -55,8 +55,8 @@ impl Muscop {
     /// Datagrams that the last input asked for.
     /// Whether the datagrams of the last input say where it is and how its flight ends, and nothing else.
     pub(crate) fn says_only_that_it_leaves(&self) -> bool {
-        self.outputs.datagrams.iter().all(|bytes| {
-            let datagram = wingbeat_wire::decode(bytes).expect("its own");
+        self.outputs.datagrams.iter().all(|draft| {
+            let datagram = draft.read().expect("its own");
             matches!(datagram.message, wingbeat_wire::Message::Leaving { .. })
         })
     }

@@ -103,14 +103,9 @@ impl Driver {
     }
 
     /// Takes a course of the other; the reason where it is refused.
-    pub(super) fn receive_course(&mut self, message: &Message) -> Option<Refused> {
-        let mut actions = Actions::new();
+    pub(super) fn receive_course(&mut self, message: &Message) {
         let from = VehicleId(self.other);
-        self.protocol.handle(self.now, Input::Message { from, flight: 0, message }, &mut actions);
-        actions.iter().find_map(|action| match action {
-            Action::Refused(reason) => Some(*reason),
-            Action::Order(_) | Action::Broadcast { .. } | Action::Log(..) => None,
-        })
+        self.protocol.handle(self.now, Input::Message { from, flight: 0, message }, &mut Actions::new());
     }
 
     /// The other is in conflict with us.

@@ -128,15 +128,15 @@ fn mbcap_14_an_aircraft_continues_when_the_peer_that_it_waits_for_is_silent() {
 }
 
 /// The course of an aircraft whose mission leads there.
-fn course(number: u16, waypoints: &[(f64, f64)]) -> Message {
+fn course(waypoints: &[(f64, f64)]) -> Message {
     let waypoints = beacon(Avoidance::Normal, None, waypoints).locations.into_iter().collect();
-    Message::Course(Course { number, lands: false, waypoints })
+    Message::Course(Course { lands: false, waypoints })
 }
 
 /// Another flies east from 100 m west of our path at its planned speed, and falls silent.
 fn falls_silent(driver: &mut Driver, mission: &[(f64, f64)]) {
     driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(-100.0, -100.0)]) });
-    driver.receive_course(&course(1, mission));
+    driver.receive_course(&course(mission));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn mbcap_16_it_stops_clear_of_a_path_though_the_other_fell_silent_seconds_before
     driver.normal();
     driver.fly((-160.0, 0.0), at_m_s);
     driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(-100.0, -60.0)]) });
-    driver.receive_course(&course(1, &[(-100.0, 300.0)]));
+    driver.receive_course(&course(&[(-100.0, 300.0)]));
     let stops_at = (1..=6).map(|second| -160.0 + at_m_s * f64::from(second)).find(|&x| {
         let ordered = orders(&mut driver, Driver::check);
         driver.fly((x, 0.0), at_m_s);
@@ -181,7 +181,7 @@ fn mbcap_16_it_flies_on_across_a_path_on_which_it_would_stop() {
     let mut driver = Driver::new(1, 2);
     driver.normal();
     driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(-100.0, -80.0)]) });
-    driver.receive_course(&course(1, &[(-100.0, 20.0)]));
+    driver.receive_course(&course(&[(-100.0, 20.0)]));
     for second in 1..8 {
         driver.fly((-140.0 + 10.0 * f64::from(second), 0.0), 10.0);
         assert_eq!(orders(&mut driver, Driver::check), [], "after {second} s");
@@ -194,7 +194,7 @@ fn mbcap_16_in_the_path_of_a_silent_aircraft_it_moves_aside() {
     driver.stand_still();
     let (x, y) = HERE;
     driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(x + 80.0, y + 3.0)]) });
-    driver.receive_course(&course(1, &[(x - 300.0, y + 3.0)]));
+    driver.receive_course(&course(&[(x - 300.0, y + 3.0)]));
     let moved = (1..=10).find_map(|_| orders(&mut driver, |d| d.wait(1)).first().copied());
     let Some(Order::FlyTo(aside)) = moved else { panic!("it moves aside, found {moved:?}") };
     assert!(aside.latitude_e7 < point(DVec2::new(x, y), 20.0).latitude_e7, "away from that path");
@@ -210,17 +210,6 @@ fn mbcap_16_it_lands_clear_of_one_that_hovers_over_its_last_waypoint_without_a_w
     driver.done();
     let landed_s = (1..=200).find(|_| orders(&mut driver, |d| d.wait(1)) == [Order::Land]);
     assert!((118..=130).contains(&landed_s.expect("it lands")), "found {landed_s:?} s");
-}
-
-#[test]
-fn mbcap_11_a_course_that_comes_late_overwrites_nothing_newer() {
-    let mut driver = Driver::new(1, 2);
-    driver.normal();
-    driver.receive(beacon(Avoidance::Normal, None, &[(-100.0, -100.0)]));
-    driver.receive_course(&course(7, &[(-100.0, -300.0)]));
-    assert_eq!(driver.receive_course(&course(6, &[(-100.0, 300.0)])), Some(Refused::Overtaken));
-    driver.fly((-160.0, 0.0), 10.0);
-    assert_eq!(orders(&mut driver, |d| d.wait(7)), [], "it flies away from us");
 }
 
 #[test]
@@ -251,7 +240,7 @@ fn mbcap_17_it_lands_aside_of_the_course_of_one_that_fell_silent() {
     let (x, y) = LAST;
     driver.fly((x - 200.0, y), 10.0);
     driver.receive(Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(x - 4.0, y - 40.0)]) });
-    driver.receive_course(&course(1, &[(x - 4.0, y + 100.0)]));
+    driver.receive_course(&course(&[(x - 4.0, y + 100.0)]));
     driver.now = driver.now + Duration::from_secs(300);
     driver.feed(Input::Reached(1));
     let ended = orders(&mut driver, |d| d.fly((x - 1.0, y), 0.0));

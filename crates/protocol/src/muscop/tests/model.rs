@@ -531,8 +531,8 @@ impl World {
         }
         for sent in &self.delayed {
             let (from, flight, message) = (VehicleId(sent.from as u64), sent.flight, sent.message.clone());
-            let bytes = wingbeat_wire::encode(&Datagram { from, flight, sequence: 0, message }).unwrap();
-            (bytes, sent.is_recall).hash(&mut hasher);
+            let draft = Datagram { from, counter: 0, flight, message }.draft().unwrap();
+            (draft.content(), sent.is_recall).hash(&mut hasher);
         }
         hasher.finish()
     }

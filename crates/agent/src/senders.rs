@@ -1,0 +1,206 @@
+//! What was received last of each sender, so that a datagram counts once and in time: one that was recorded, delayed or
+//! duplicated is refused, whatever it contains.
+//!
+//! A sender's counter is its clock. Ours differs from it by a number that is stated nowhere, but the smallest difference
+//! seen is that of a datagram that came nearly without delay: what is more than [`AGE_MAX`] older than that was on its
+//! way for longer. Only datagrams that were opened come here, so that no other program moves these numbers.
+
+use heapless::Vec;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_wire::{ROSTER_MAX, Refused, VehicleId};
+
+/// Senders that are known: at least those of a roster, so that none of them is ever forgotten.
+const SENDERS_MAX: usize = 128;
+const _: () = assert!(SENDERS_MAX >= ROSTER_MAX);
+
+/// A datagram that was on its way for longer is refused: in this time a prediction of MBCAP ends.
+const AGE_MAX: Duration = Duration::from_secs(2);
+/// So much may two clocks drift apart, microseconds per millisecond: ten times what two crystals of 50 ppm do. It is also the
+/// most by which a sender's datagrams can be delayed more and more without being noticed.
+const DRIFT_US_PER_MS: i64 = 1;
+
+/// What is known of one sender.
+#[derive(Clone, Debug)]
+struct Sender {
+    id: VehicleId,
+    /// Of its newest datagram.
+    counter: u64,
+    /// The smallest difference of our clock from its counter, as it would be at time zero of our clock if the two had
+    /// drifted apart since, microseconds.
+    least_us: i64,
+}
+
+impl Sender {
+    /// The least that the difference may be now if the clocks drifted apart.
+    fn least_now_us(&self, now: Instant) -> i64 {
+        self.least_us.saturating_add(drift_us(now))
+    }
+
+    /// When its newest datagram was sent, by our clock.
+    fn sent_us(&self) -> i64 {
+        signed(self.counter).saturating_add(self.least_us)
+    }
+}
+
+/// How far clocks may have drifted apart since time zero of ours.
+fn drift_us(now: Instant) -> i64 {
+    signed(now.as_micros() / 1_000).saturating_mul(DRIFT_US_PER_MS)
+}
+
+/// A counter that no clock shows for 290 000 years is cut off.
+fn signed(us: u64) -> i64 {
+    i64::try_from(us).unwrap_or(i64::MAX)
+}
+
+fn difference_us(now: Instant, counter: u64) -> i64 {
+    signed(now.as_micros()) - signed(counter)
+}
+
+/// All of them, by their ids: of one row each as short as it can be, because an agent keeps all its tables in itself.
+#[derive(Default)]
+pub(crate) struct Senders(Vec<Sender, SENDERS_MAX>);
+
+impl Senders {
+    /// Whether a datagram is newer than all before it of its sender, and no older than [`AGE_MAX`]; `utc_us` is our clock in
+    /// the counters' unit where both clocks are known to be set.
+    pub(crate) fn check(
+        &self,
+        now: Instant,
+        utc_us: Option<u64>,
+        id: VehicleId,
+        counter: u64,
+    ) -> Result<(), Refused> {
+        let age_max_us = AGE_MAX.as_micros() as u64;
+        if let Ok(i) = self.find(id) {
+            let sender = &self.0[i];
+            if counter <= sender.counter {
+                return Err(Refused::Replayed);
+            }
+            if difference_us(now, counter) > sender.least_now_us(now).saturating_add(signed(age_max_us)) {
+                return Err(Refused::Stale);
+            }
+        }
+        match utc_us {
+            Some(utc_us) if counter < utc_us.saturating_sub(age_max_us) => Err(Refused::Stale),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Notes a datagram that was checked and opened.
+    pub(crate) fn note(&mut self, now: Instant, id: VehicleId, counter: u64) {
+        let least_us = difference_us(now, counter).saturating_sub(drift_us(now));
+        if let Ok(i) = self.find(id) {
+            let sender = &mut self.0[i];
+            sender.least_us = sender.least_us.min(least_us);
+            sender.counter = counter;
+            return;
+        }
+        if self.0.is_full() {
+            // Without keys ids have no end. The one that was silent longest makes room.
+            let oldest = (0..self.0.len()).min_by_key(|&i| self.0[i].sent_us());
+            oldest.map(|i| self.0.remove(i));
+        }
+        let i = self.0.partition_point(|sender| sender.id < id);
+        let new = Sender { id, counter, least_us };
+        // There is room: see above.
+        let _ = self.0.insert(i, new);
+    }
+
+    fn find(&self, id: VehicleId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&id, |sender| sender.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: VehicleId = VehicleId(2);
+    /// What its clock shows when ours shows zero.
+    const AHEAD_US: u64 = 1_795_435_200_000_000;
+
+    /// Received `late_ms` after it was sent at `sent_ms` of our clock.
+    fn receive(senders: &mut Senders, sent_ms: u64, late_ms: u64) -> Result<(), Refused> {
+        let (now, counter) = (Instant::from_millis(sent_ms + late_ms), AHEAD_US + sent_ms * 1_000);
+        senders.check(now, None, PEER, counter)?;
+        senders.note(now, PEER, counter);
+        Ok(())
+    }
+
+    #[test]
+    fn a_datagram_counts_once_and_none_before_it_counts_any_more() {
+        let mut senders = Senders::default();
+        assert_eq!(receive(&mut senders, 1_000, 1), Ok(()));
+        assert_eq!(receive(&mut senders, 1_000, 1), Err(Refused::Replayed), "twice");
+        assert_eq!(receive(&mut senders, 1_200, 5), Ok(()));
+        assert_eq!(receive(&mut senders, 1_000, 900), Err(Refused::Replayed), "late");
+        // A recording, again and again, does not stand against the sender itself.
+        for ms in (1_400..60_000).step_by(200) {
+            assert_eq!(receive(&mut senders, ms, 2), Ok(()));
+            assert_eq!(receive(&mut senders, 1_200, ms), Err(Refused::Replayed));
+        }
+    }
+
+    #[test]
+    fn what_was_on_its_way_for_more_than_two_seconds_is_refused() {
+        let mut senders = Senders::default();
+        assert_eq!(receive(&mut senders, 10_000, 3_000), Ok(()), "what is normal is not known yet");
+        assert_eq!(receive(&mut senders, 13_500, 1), Ok(()));
+        assert_eq!(receive(&mut senders, 14_000, 2_000), Ok(()));
+        assert_eq!(receive(&mut senders, 15_000, 2_010), Err(Refused::Stale));
+        assert_eq!(receive(&mut senders, 17_100, 1), Ok(()), "the sender itself goes on");
+        // Silent for a minute, and then the recording of what was not received before.
+        assert_eq!(receive(&mut senders, 20_000, 57_000), Err(Refused::Stale));
+    }
+
+    #[test]
+    fn clocks_that_drift_apart_refuse_nothing() {
+        // Ours gains 100 ppm on its, for a day.
+        let mut senders = Senders::default();
+        for s in 0..86_400_u64 {
+            let now = Instant::from_micros(s * 1_000_100 + 500);
+            let counter = AHEAD_US + s * 1_000_000;
+            assert_eq!(senders.check(now, None, PEER, counter), Ok(()), "{s}");
+            senders.note(now, PEER, counter);
+        }
+    }
+
+    /// The process before had reserved counters ahead of its clock.
+    #[test]
+    fn a_sender_that_restarts_ahead_of_its_clock_is_received() {
+        let mut senders = Senders::default();
+        assert_eq!(receive(&mut senders, 1_000, 1), Ok(()));
+        let ahead = |senders: &mut Senders, ms: u64, late_ms: u64| {
+            let (now, counter) = (Instant::from_millis(ms + late_ms), AHEAD_US + (ms + 3_600_000) * 1_000);
+            senders.check(now, None, PEER, counter).inspect(|()| senders.note(now, PEER, counter))
+        };
+        assert_eq!(ahead(&mut senders, 5_000, 1), Ok(()));
+        assert_eq!(ahead(&mut senders, 5_200, 1), Ok(()));
+        assert_eq!(ahead(&mut senders, 6_000, 2_100), Err(Refused::Stale));
+    }
+
+    #[test]
+    fn where_clocks_are_set_the_first_datagram_is_judged_too() {
+        let senders = Senders::default();
+        let now = Instant::from_secs(5);
+        let check = |age_ms: u64| senders.check(now, Some(AHEAD_US), PEER, AHEAD_US - age_ms * 1_000);
+        assert_eq!(check(1_999), Ok(()));
+        assert_eq!(check(2_001), Err(Refused::Stale));
+        assert_eq!(senders.check(now, Some(AHEAD_US), PEER, AHEAD_US + 3_600_000_000), Ok(()));
+    }
+
+    #[test]
+    fn ids_without_end_and_counters_at_their_ends_fill_no_table_and_panic_nowhere() {
+        let mut senders = Senders::default();
+        for id in 0..10_000 {
+            let now = Instant::from_millis(id);
+            for counter in [0, u64::MAX] {
+                if senders.check(now, Some(u64::MAX), VehicleId(id), counter).is_ok() {
+                    senders.note(now, VehicleId(id), counter);
+                }
+            }
+        }
+        assert_eq!(senders.0.len(), SENDERS_MAX);
+        assert!(senders.0.is_sorted_by_key(|sender| sender.id));
+    }
+}

@@ -1,0 +1,96 @@
+//! What the envelope of a datagram costs: `cargo bench --package wingbeat-wire --bench envelope`.
+//!
+//! Each figure is the median of batches, with the allocations of all of them. `cargo xtask bench` reads the lines that begin
+//! with `envelope: `.
+#![allow(clippy::disallowed_methods, reason = "time is measured")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::error::Error;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use wingbeat_wire::{Beacon, Datagram, Draft, FleetKey, Location, Message, Roster, Signer, VehicleId};
+
+const BATCHES: usize = 41;
+const EPOCH: u8 = 1;
+const ME: VehicleId = VehicleId(0xb827_eb01_0203);
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+// SAFETY: hands everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promised.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Prints the median of `act`, called `calls` times in each batch.
+fn measure(what: &str, calls: u32, mut act: impl FnMut()) {
+    let mut batches_us = [0.0; BATCHES];
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    for batch_us in &mut batches_us {
+        let began = Instant::now();
+        (0..calls).for_each(|_| act());
+        *batch_us = began.elapsed().as_secs_f64() * 1e6 / f64::from(calls);
+    }
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    batches_us.sort_by(f64::total_cmp);
+    println!("envelope: {what}: {:.2} us, {allocations} allocations", batches_us[BATCHES / 2]);
+}
+
+/// One of an aircraft at 10 m/s.
+fn beacon() -> Message {
+    let place = |n: i32| Location {
+        latitude_e7: 394_825_940 + n * 450 + n % 2,
+        longitude_e7: -3_462_650 - n * 580,
+        altitude_mm: 52_300,
+    };
+    Message::Beacon(Beacon {
+        event: 3,
+        planned_speed_cm_s: 1_000,
+        speed_cm_s: 998,
+        age_ms: 120,
+        locations: (0..11).map(place).collect(),
+        ..Beacon::default()
+    })
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let fleet = FleetKey([5; 32]);
+    let signer = Signer::new(&[7; 32], EPOCH, fleet.clone());
+    let mut roster = Box::new(Roster::new(EPOCH, fleet));
+    roster.add(ME, &signer.public_key().ok_or("it signs")?)?;
+    let foreign = Signer::new(&[7; 32], EPOCH, FleetKey([6; 32]));
+    let message = beacon();
+    let counter = 1_795_435_200_000_000;
+    let mut draft = Draft::default();
+    draft.write(ME, counter, 0, &message)?;
+    let forged = foreign.seal(&mut draft).to_vec();
+    let bytes = signer.seal(&mut draft).to_vec();
+    println!("a datagram of {} bytes", bytes.len());
+    measure("fleet tag checked and rejected", 20_000, || {
+        assert!(black_box(roster.open(black_box(&forged))).is_err());
+    });
+    measure("encode and sign", 500, || {
+        let _ = draft.write(ME, counter, 0, black_box(&message));
+        black_box(signer.seal(&mut draft));
+    });
+    let mut datagram = Datagram::blank();
+    measure("verify and decode", 500, || {
+        let read = roster.open(black_box(&bytes)).and_then(|opened| opened.read_into(&mut datagram));
+        assert!(black_box(read).is_ok());
+    });
+    Ok(())
+}

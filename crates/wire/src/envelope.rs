@@ -1,0 +1,276 @@
+//! The envelope of a datagram: version, key epoch, fleet tag, content, signature.
+//!
+//! ```text
+//! version 1 | epoch 1 | fleet tag 8 | sender | counter | flight | message | signature 64
+//! ```
+//!
+//! The tag is keyed with the fleet's key and covers everything but itself; the signature is the sender's and covers
+//! version, epoch and content, with [`DOMAIN`] where the tag stands. So a flood of what is not the fleet's costs its
+//! receiver one short hash each.
+
+use crate::keys::tag;
+use crate::{DATAGRAM_LEN_MAX, Datagram, Message, Refused, Roster, Signer, VERSION, VehicleId, read};
+
+/// Length of the fleet tag.
+pub(crate) const TAG_LEN: usize = 8;
+/// Length of an Ed25519 signature (RFC 8032, section 5.1.6).
+pub const SIGNATURE_LEN: usize = 64;
+/// Version, epoch and tag.
+const HEAD_LEN: usize = 2 + TAG_LEN;
+/// All that is not content.
+pub(crate) const ENVELOPE_LEN: usize = HEAD_LEN + SIGNATURE_LEN;
+/// What a key of an aircraft signs here it signs nowhere else.
+const DOMAIN: [u8; TAG_LEN] = *b"wingbeat";
+
+/// The bytes of one datagram.
+pub(crate) type Bytes = heapless::Vec<u8, DATAGRAM_LEN_MAX>;
+
+/// What proves the sender. Receivers of one kind refuse the others by their version, so that none is ever taken for
+/// another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An Ed25519 signature.
+    Signed,
+    /// Nothing.
+    Insecure,
+    /// In a bench, a shorter computation of the same length.
+    #[cfg(feature = "stand-in")]
+    StandIn,
+}
+
+impl Kind {
+    const fn version(self) -> u8 {
+        match self {
+            Self::Signed => VERSION,
+            Self::Insecure => 0x40 | VERSION,
+            #[cfg(feature = "stand-in")]
+            Self::StandIn => 0x80 | VERSION,
+        }
+    }
+
+    const fn signature_len(self) -> usize {
+        match self {
+            Self::Signed => SIGNATURE_LEN,
+            Self::Insecure => 0,
+            #[cfg(feature = "stand-in")]
+            Self::StandIn => SIGNATURE_LEN,
+        }
+    }
+
+    /// That of a datagram.
+    fn of(version: u8) -> Option<Self> {
+        let kinds = [
+            Self::Signed,
+            Self::Insecure,
+            #[cfg(feature = "stand-in")]
+            Self::StandIn,
+        ];
+        kinds.into_iter().find(|kind| kind.version() == version)
+    }
+}
+
+/// A datagram that is not sealed yet: what an agent hands to its host, which has the keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Draft {
+    /// Room for version, epoch and tag; content; once sealed, the signature.
+    bytes: Bytes,
+    content_end: usize,
+}
+
+impl Draft {
+    /// Writes a datagram: in place, because a message has room for the largest plan, and most are a few bytes.
+    ///
+    /// # Errors
+    /// [`Refused::TooLong`] when it does not fit: the plan has too many slots. The draft is empty then.
+    pub fn write(
+        &mut self,
+        from: VehicleId,
+        counter: u64,
+        flight: u32,
+        message: &Message,
+    ) -> Result<(), Refused> {
+        self.begin();
+        // The same fields in the same order as a datagram's: the same bytes.
+        let content = (from, counter, flight, message);
+        let written = postcard::serialize_with_flavor(&content, read::Tail(&mut self.bytes));
+        self.end(written.is_ok())
+    }
+
+    /// A draft with any content, also one that is no datagram: what a captured aircraft may send.
+    ///
+    /// # Errors
+    /// [`Refused::TooLong`] when it does not fit.
+    pub fn of_content(content: &[u8]) -> Result<Self, Refused> {
+        let mut draft = Self::default();
+        draft.begin();
+        let written = draft.bytes.extend_from_slice(content);
+        draft.end(written.is_ok())?;
+        Ok(draft)
+    }
+
+    fn begin(&mut self) {
+        self.bytes.clear();
+        // There is room.
+        let _ = self.bytes.extend_from_slice(&[0; HEAD_LEN]);
+    }
+
+    /// Empty again where not all was written.
+    fn end(&mut self, is_written: bool) -> Result<(), Refused> {
+        self.content_end = self.bytes.len();
+        if is_written && self.content_end + SIGNATURE_LEN <= DATAGRAM_LEN_MAX {
+            return Ok(());
+        }
+        self.bytes.clear();
+        self.content_end = 0;
+        Err(Refused::TooLong)
+    }
+
+    /// The bytes between the envelope's: sender, counter, flight, message.
+    pub fn content(&self) -> &[u8] {
+        self.bytes.get(HEAD_LEN..self.content_end).unwrap_or_default()
+    }
+
+    /// What a receiver reads once it has opened it.
+    ///
+    /// # Errors
+    /// Why the content is no datagram.
+    pub fn read(&self) -> Result<Datagram, Refused> {
+        read_content(self.content())
+    }
+}
+
+impl Signer {
+    /// Seals a draft in place; sealed again it is the same bytes.
+    pub fn seal<'a>(&self, draft: &'a mut Draft) -> &'a [u8] {
+        let Draft { bytes, content_end } = draft;
+        if bytes.len() < HEAD_LEN {
+            // Nothing was written: nothing is sealed.
+            return bytes;
+        }
+        bytes.truncate(*content_end);
+        (bytes[0], bytes[1]) = (self.kind().version(), self.epoch);
+        bytes[2..HEAD_LEN].copy_from_slice(&DOMAIN);
+        if let Some(signature) = self.sign(bytes) {
+            // A draft leaves room for it.
+            let _ = bytes.extend_from_slice(&signature);
+        }
+        let tag = tag(&self.fleet, [&bytes[..2], &bytes[HEAD_LEN..]]);
+        bytes[2..HEAD_LEN].copy_from_slice(&tag);
+        bytes
+    }
+}
+
+/// A datagram that its sender sealed: [`Roster::open`] alone makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened<'a> {
+    from: VehicleId,
+    counter: u64,
+    /// Flight and message.
+    body: &'a [u8],
+}
+
+impl Opened<'_> {
+    /// The sender.
+    pub fn from(&self) -> VehicleId {
+        self.from
+    }
+
+    /// The sender's clock, microseconds: each of its datagrams has a higher one than all before.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Reads it in place: a datagram has room for the largest plan, most are a few bytes, and each is received by every
+    /// aircraft.
+    ///
+    /// # Errors
+    /// The one reason why its content is no datagram; `datagram` holds no meaning then.
+    pub fn read_into(&self, datagram: &mut Datagram) -> Result<(), Refused> {
+        (datagram.from, datagram.counter) = (self.from, self.counter);
+        let rest = read::body(self.body, datagram).map_err(|_| Refused::Malformed)?;
+        if !rest.is_empty() {
+            return Err(Refused::TrailingBytes);
+        }
+        datagram.message.check()
+    }
+}
+
+impl Roster {
+    /// Opens a datagram: of the right version and epoch, tagged by the fleet, signed by its sender.
+    ///
+    /// # Errors
+    /// The one reason why it is dropped. The cheap ones come first.
+    pub fn open<'a>(&self, bytes: &'a [u8]) -> Result<Opened<'a>, Refused> {
+        self.open_if(bytes, |_, _| Ok(()))
+    }
+
+    /// The same, where `admits` refuses by sender and counter alone before the signature is checked: a recorded datagram
+    /// that is sent again costs no more than one of an outsider. What it admits is not proved yet.
+    ///
+    /// # Errors
+    /// As [`Roster::open`], and what `admits` answers.
+    pub fn open_if<'a>(
+        &self,
+        bytes: &'a [u8],
+        admits: impl FnOnce(VehicleId, u64) -> Result<(), Refused>,
+    ) -> Result<Opened<'a>, Refused> {
+        let &version = bytes.first().ok_or(Refused::Empty)?;
+        if bytes.len() > DATAGRAM_LEN_MAX {
+            return Err(Refused::TooLong);
+        }
+        let kind = self.kind();
+        if version != kind.version() {
+            return Err(Refused::Version);
+        }
+        let (envelope, content) = split(bytes, kind)?;
+        // A receiver of another epoch has another fleet key: that it is the epoch is worth a reason of its own.
+        if envelope.epoch != self.epoch {
+            return Err(Refused::Epoch);
+        }
+        if envelope.tag != tag(&self.fleet, [&bytes[..2], &bytes[HEAD_LEN..]]) {
+            return Err(Refused::FleetTag);
+        }
+        let (from, counter, body) = read::origin(content).map_err(|_| Refused::Malformed)?;
+        self.check_sender(from)?;
+        admits(from, counter)?;
+        let mut statement = [0; DATAGRAM_LEN_MAX];
+        let signed = bytes.len() - kind.signature_len();
+        let statement = &mut statement[..signed];
+        statement.copy_from_slice(&bytes[..signed]);
+        statement[2..HEAD_LEN].copy_from_slice(&DOMAIN);
+        self.check_signature(from, statement, &bytes[signed..])?;
+        Ok(Opened { from, counter, body })
+    }
+}
+
+/// The datagram in some bytes of whatever kind, believed or not: for logs and benches, which fly nothing by it.
+///
+/// # Errors
+/// The one reason why it is none.
+pub fn read_unverified(bytes: &[u8]) -> Result<Datagram, Refused> {
+    let &version = bytes.first().ok_or(Refused::Empty)?;
+    if bytes.len() > DATAGRAM_LEN_MAX {
+        return Err(Refused::TooLong);
+    }
+    let kind = Kind::of(version).ok_or(Refused::Version)?;
+    read_content(split(bytes, kind)?.1)
+}
+
+struct Envelope {
+    epoch: u8,
+    tag: [u8; TAG_LEN],
+}
+
+fn split(bytes: &[u8], kind: Kind) -> Result<(Envelope, &[u8]), Refused> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD_LEN>().ok_or(Refused::Malformed)?;
+    let content_len = rest.len().checked_sub(kind.signature_len()).ok_or(Refused::Malformed)?;
+    let [_, epoch, tag @ ..] = *head;
+    Ok((Envelope { epoch, tag }, &rest[..content_len]))
+}
+
+fn read_content(content: &[u8]) -> Result<Datagram, Refused> {
+    let (from, counter, body) = read::origin(content).map_err(|_| Refused::Malformed)?;
+    let mut datagram = Datagram::blank();
+    Opened { from, counter, body }.read_into(&mut datagram)?;
+    Ok(datagram)
+}
