@@ -3,7 +3,8 @@
 //!
 //! A sender's counter is its clock. Ours differs from it by a number that is stated nowhere, but the smallest difference
 //! seen is that of a datagram that came nearly without delay: what is more than [`AGE_MAX`] older than that was on its
-//! way for longer. Only datagrams that were opened come here, so that no other program moves these numbers.
+//! way for longer. After [`QUIET`] that is judged anew, because a sender that was switched off begins where it had reserved
+//! counters to, and not where its clock would be. Only datagrams that were opened come here, so that no other program moves these numbers.
 
 use heapless::Vec;
 use wingbeat_geo::{Duration, Instant};
@@ -18,6 +19,9 @@ const AGE_MAX: Duration = Duration::from_secs(2);
 /// So much may two clocks drift apart, microseconds per millisecond: ten times what two crystals of 50 ppm do. It is also the
 /// most by which a sender's datagrams can be delayed more and more without being noticed.
 const DRIFT_US_PER_MS: i64 = 1;
+
+/// After so long without a datagram of a sender its clock is not known any more.
+const QUIET: Duration = Duration::from_secs(60);
 
 /// What is known of one sender.
 #[derive(Clone, Debug)]
@@ -34,6 +38,12 @@ impl Sender {
     /// The least that the difference may be now if the clocks drifted apart.
     fn least_now_us(&self, now: Instant) -> i64 {
         self.least_us.saturating_add(drift_us(now))
+    }
+
+    /// Whether it was silent for [`QUIET`].
+    fn is_quiet(&self, now: Instant) -> bool {
+        let sent_us = signed(self.counter).saturating_add(self.least_now_us(now));
+        signed(now.as_micros()).saturating_sub(sent_us) >= signed(QUIET.as_micros() as u64)
     }
 
     /// When its newest datagram was sent, by our clock.
@@ -76,8 +86,10 @@ impl Senders {
             if counter <= sender.counter {
                 return Err(Refused::Replayed);
             }
-            if difference_us(now, counter) > sender.least_now_us(now).saturating_add(signed(age_max_us)) {
-                return Err(Refused::Stale);
+            let is_old =
+                difference_us(now, counter) > sender.least_now_us(now).saturating_add(signed(age_max_us));
+            if !sender.is_quiet(now) {
+                return if is_old { Err(Refused::Stale) } else { Ok(()) };
             }
         }
         match utc_us {
@@ -91,7 +103,7 @@ impl Senders {
         let least_us = difference_us(now, counter).saturating_sub(drift_us(now));
         if let Ok(i) = self.find(id) {
             let sender = &mut self.0[i];
-            sender.least_us = sender.least_us.min(least_us);
+            sender.least_us = if sender.is_quiet(now) { least_us } else { sender.least_us.min(least_us) };
             sender.counter = counter;
             return;
         }
@@ -149,8 +161,24 @@ mod tests {
         assert_eq!(receive(&mut senders, 14_000, 2_000), Ok(()));
         assert_eq!(receive(&mut senders, 15_000, 2_010), Err(Refused::Stale));
         assert_eq!(receive(&mut senders, 17_100, 1), Ok(()), "the sender itself goes on");
-        // Silent for a minute, and then the recording of what was not received before.
-        assert_eq!(receive(&mut senders, 20_000, 57_000), Err(Refused::Stale));
+        // Silent, and then the recording of what was not received before.
+        assert_eq!(receive(&mut senders, 20_000, 50_000), Err(Refused::Stale));
+    }
+
+    /// Its daemon was restarted twice within an hour, with two hours in between and no battery behind its clock: its counters are
+    /// newer, and far behind where they would be.
+    #[test]
+    fn a_sender_that_was_switched_off_is_received_again() {
+        let mut senders = Senders::default();
+        assert_eq!(receive(&mut senders, 1_000, 1), Ok(()));
+        let behind = |senders: &mut Senders, ms: u64, late_ms: u64| {
+            let (now, counter) = (Instant::from_millis(ms + late_ms), AHEAD_US + (ms - 3_600_000) * 1_000);
+            senders.check(now, None, PEER, counter).inspect(|()| senders.note(now, PEER, counter))
+        };
+        assert_eq!(behind(&mut senders, 7_200_000, 1), Ok(()));
+        assert_eq!(behind(&mut senders, 7_200_200, 1), Ok(()));
+        assert_eq!(behind(&mut senders, 7_201_000, 2_100), Err(Refused::Stale));
+        assert_eq!(behind(&mut senders, 7_200_100, 1), Err(Refused::Replayed));
     }
 
     #[test]

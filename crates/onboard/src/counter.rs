@@ -20,6 +20,9 @@ const STEP_US: u64 = 3_600_000_000;
 /// So long before the end the next one is, microseconds.
 const MARGIN_US: u64 = 600_000_000;
 
+/// After a failure it is tried again so much later, microseconds.
+const RETRY_US: u64 = 60_000_000;
+
 /// The counters that this daemon may use.
 #[derive(Debug, Default)]
 pub(crate) struct Reserve {
@@ -76,12 +79,14 @@ impl Reserve {
                 Err(mpsc::TryRecvError::Disconnected) => Some("no writing thread".to_owned()),
             };
             self.written = None;
+            if failed.is_some() {
+                self.end_us = counter.saturating_add(MARGIN_US + RETRY_US);
+            }
             return failed.map(|found| problem(path, &found));
         }
         if counter.saturating_add(MARGIN_US) < self.end_us {
             return None;
         }
-        // After a failure too the next try is some time away.
         self.end_us = counter.saturating_add(STEP_US);
         let (sender, written) = mpsc::channel();
         let (path, line) = (path.clone(), self.end_us.to_string());

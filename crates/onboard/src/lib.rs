@@ -173,8 +173,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
-    let reserve = Reserve::open(state.as_deref(), unix_us());
-    let agent = Box::new(Agent::new(agent, seed, clock.now())?.counting_from(reserve.base_us()));
+    let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
     guard.as_deref().map_or(Ok(()), check_guard)?;
     let latch = Latch::open(state.as_deref());
@@ -207,6 +206,9 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         }
     }
 
+    // Last of what can fail: each start reserves further ahead of the clock.
+    let reserve = Reserve::open(state.as_deref(), unix_us());
+    let agent = Box::new((*agent).counting_from(reserve.base_us()));
     let first = driver::first_status(&agent, &clock, &name, keys.roster.is_secured());
     let identity = Identity {
         id: id.clone(),
