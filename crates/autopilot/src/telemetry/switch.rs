@@ -76,7 +76,7 @@ impl ModeSwitch {
         let Some(position) = position(report, channel) else { return false };
         let (_, since) = *self.seen.insert(match self.seen {
             Some((before, since)) if before == position => (before, since),
-            _ => (position, now),
+            Some(_) | None => (position, now),
         });
         let was_moved = self.at.is_some_and(|at| at != position) && now.since(since) >= RESTS;
         if was_moved || self.at.is_none() {
