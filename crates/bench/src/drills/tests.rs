@@ -304,6 +304,12 @@ fn what_ten_thousand_drills_found_and_was_mended() {
         // A follower whose daemon had been restarted, or whose radio had died, lands where the others do not know of it.
         (Kind::FollowDaemonRestarts, 900_037),
         (Kind::FollowSlaveKilled, 740_148),
+        // Its radio dies before it takes off: it hovers in its slot, and the others do not know (4.77 m).
+        (Kind::FollowSlaveKilled, 1_000_024),
+        // Waits for members that are lost and received by turns, on the ground, at waypoints and on a leg, began anew each time.
+        (Kind::Combined, 1_000_042),
+        (Kind::Combined, 720_138),
+        (Kind::Bursts, 900_014),
     ] {
         let outcome = drill(kind, seed, calm(1)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));

@@ -19,6 +19,10 @@ const ASIDE_ARRIVED_M: f64 = 1.0;
 
 /// Two land no nearer to each other than this: 5 m, and the GNSS errors of both (MUSCOP's landing distance), metres.
 const LANDING_CLEAR_M: f64 = 10.0;
+/// One that lands is flown over so far above it: 5 m, and the errors of both heights, metres.
+const FLOWN_OVER_M: f64 = 8.0;
+/// So high above its home, by its own measurement, an aircraft may stand, metres.
+const GROUND_M: f64 = 2.0;
 /// One that is slower than this may stay where it is, metres per second.
 const SETTLES_M_S: f64 = 2.0;
 /// A position aside to land at is reached within this, or it lands where it is.
@@ -74,7 +78,11 @@ impl Mbcap {
         match trigger {
             Trigger::Input(input) => self.after_input(now, input).map(Step::from),
             Trigger::Manoeuvre => self.after_manoeuvre(now).map(Step::from),
-            Trigger::Check => self.after_check(now),
+            // One that does not know where it is stays where it stands: the others do not know it either.
+            Trigger::Check => self.after_check(now).filter(|step| {
+                let resumes = matches!(step.transition.state, State::Flying(Avoiding::Resuming { .. }));
+                !resumes || self.knows_where_it_is(now)
+            }),
         }
     }
 
@@ -224,7 +232,7 @@ impl Mbcap {
         let peer = self.neighbours.get(conflict.peer);
         let too_long = now.since(since) > self.config.deadlock.timeout(self.config.planned_speed_m_s);
         let is_silent = peer.is_none_or(|p| !p.is_recent(now, self.config.beacon_validity));
-        let lands = self.config.landing_is_out && peer.is_some_and(|p| p.beacon.landing);
+        let lands = peer.is_some_and(|p| self.is_below(p));
         let passes = matches!(avoiding, Avoiding::Overtaking { .. });
         match (too_long, lands) {
             // Passing, the peer has moved out of the way.
@@ -258,8 +266,7 @@ impl Mbcap {
         let here = *last.locations.first()?;
         let reach_m =
             last.locations.iter().map(|l| l.truncate().distance(here.truncate())).fold(0.0, f64::max);
-        let valid =
-            || self.valid_neighbours(now).filter(|n| !(self.config.landing_is_out && n.beacon.landing));
+        let valid = || self.valid_neighbours(now).filter(|n| !self.is_below(n));
         let is_ignored =
             |id: VehicleId| self.ignored.is_some_and(|(ignored, until)| ignored == id && now < until);
         let found = valid()
@@ -292,6 +299,13 @@ impl Mbcap {
     /// Whether its own position is fresh enough to decide by.
     fn knows_where_it_is(&self, now: Instant) -> bool {
         now.since(self.motion.measured_at) <= REPORT_HOLDS
+    }
+
+    /// Whether another lands, and is so low that this aircraft flies over it.
+    fn is_below(&self, peer: &Neighbour) -> bool {
+        let height_m = self.flight.telemetry().map_or(0.0, |telemetry| telemetry.height_m);
+        let below_m = (height_m - GROUND_M).min(FLOWN_OVER_M);
+        self.config.landing_is_out && peer.beacon.landing && peer.at.z <= self.motion.here.z - below_m
     }
 
     fn is_silent(&self, now: Instant, peer: VehicleId) -> bool {

@@ -5,7 +5,7 @@
 //! another member that follows it. The leader withdraws a command where a member that was lost is received again from
 //! farther behind. On a leg an aircraft holds behind one that is too near ahead.
 
-use wingbeat_geo::Instant;
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Message, Point, Refused};
 
 use super::State;
@@ -45,7 +45,14 @@ pub(super) struct Barrier {
     led_since: Instant,
     /// Members that reported, since this aircraft is at its waypoint, that they are there and follow it.
     arrived: SlotSet,
+    /// Since when this aircraft is at its waypoint and none that it waits for is under way.
+    stalled_since: Option<Instant>,
+    /// What such waits before took together, less [`STALL_LEAST`] each.
+    stalled: Duration,
 }
+
+/// So long reports and commands take on a poor link: a shorter wait is none.
+const STALL_LEAST: Duration = Duration::from_secs(10);
 
 /// What a message of a member reports about the flight.
 struct Report {
@@ -243,6 +250,27 @@ impl Barrier {
         }
     }
 
+    /// How long this aircraft has waited in all at waypoints while none that it waits for was under way. Where members are lost
+    /// and received by turns, no single wait lasts long, but their sum does.
+    fn stalled(&self, now: Instant) -> Duration {
+        let present = self.stalled_since.map_or(Duration::ZERO, |since| now.since(since));
+        self.stalled + present.saturating_sub(STALL_LEAST)
+    }
+
+    /// Notes whether this aircraft waits, and none that it waits for is under way.
+    fn watch_stall(&mut self, swarm: &Swarm, now: Instant) {
+        let is_here = matches!(swarm.state(), State::Flying(BarrierState::WaypointReached { .. }));
+        // Those that land do so in their turn.
+        let is_stalled = is_here
+            && swarm.landing().leader_site().is_none()
+            && !swarm.awaited().iter().any(|slot| swarm.traffic().is_under_way(slot));
+        match (is_stalled, self.stalled_since) {
+            (true, None) => self.stalled_since = Some(now),
+            (false, Some(_)) => (self.stalled, self.stalled_since) = (self.stalled(now), None),
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
     /// At a waypoint, limits the wait for those that are in the way once all are released.
     fn limit_wait(&self, swarm: &mut Swarm, now: Instant, waypoint: u16) -> Option<Urgency> {
         // A follower that its leader counts as lost, but receives, waits to be received again.
@@ -288,7 +316,7 @@ impl Barrier {
         self.led_since
     }
 
-    /// Everything that decides what follows.
+    /// Everything that decides what follows, but for how long it was stalled: no model flies that long.
     pub(super) fn fingerprint(&self, led_for_ms: u64, state: &mut impl core::hash::Hasher) {
         use core::hash::Hash as _;
         (self.commanded, self.arrived, led_for_ms).hash(state);
@@ -349,6 +377,11 @@ impl Host for Barrier {
             State::Flying(BarrierState::WaypointReached { .. }) if swarm.is_aside() => {
                 swarm.is_aside_too_long(now).then(|| swarm.failure(now, Reason::NextLegOccupied))
             }
+            State::Flying(BarrierState::WaypointReached { .. })
+                if self.stalled(now) >= swarm.config().stall_most() =>
+            {
+                Some(Transition::because(State::Aborted(Abort::LAND), Reason::OthersAway))
+            }
             State::Flying(BarrierState::WaypointReached { waypoint }) => match swarm.is_leader() {
                 true => self.next_of_leader(swarm, now, waypoint),
                 false => self.next_of_follower(swarm, now, waypoint),
@@ -393,6 +426,7 @@ impl Host for Barrier {
 
     fn enter(&mut self, swarm: &mut Swarm, now: Instant, _: State, out: &mut Actions) -> Option<Urgency> {
         self.arrived = SlotSet::EMPTY;
+        self.watch_stall(swarm, now);
         let State::Flying(flight) = swarm.state() else { return None };
         match flight {
             BarrierState::WaypointReached { waypoint } => {
@@ -419,6 +453,7 @@ impl Host for Barrier {
         if !swarm.checks_path(now, input) {
             return None;
         }
+        self.watch_stall(swarm, now);
         match swarm.state() {
             State::Flying(BarrierState::WaypointReached { waypoint }) => {
                 self.limit_wait(swarm, now, waypoint)

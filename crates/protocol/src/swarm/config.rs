@@ -104,6 +104,11 @@ impl Config {
         since + self.hold_before_landing + self.hold_before_landing
     }
 
+    /// How long all waits for members that stay away may take together: three times the hold before a landing.
+    pub(crate) fn stall_most(&self) -> Duration {
+        self.hold_before_landing + self.hold_before_landing + self.hold_before_landing
+    }
+
     /// How far apart its aircraft have to be planned.
     pub fn budget(&self) -> Budget {
         let Self { separation_m, arrival_m, surroundings, .. } = *self;

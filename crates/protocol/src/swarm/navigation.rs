@@ -18,6 +18,8 @@ pub(super) struct Navigation {
     target: Option<Point>,
     has_arrived: bool,
     hold: Option<LegHold>,
+    /// How long it held on its way there before: all holds together are bounded.
+    held: Duration,
 }
 
 /// The aircraft holds on its leg, because another is too near ahead.
@@ -55,6 +57,7 @@ impl Navigation {
         use core::hash::Hash as _;
         (self.target.map(super::table::fingerprint::coordinates), self.has_arrived).hash(state);
         self.hold.map(|hold| (ages.of(hold.since), hold.is_confirmed)).hash(state);
+        self.held.as_millis().hash(state);
     }
 }
 
@@ -147,7 +150,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let is_near = self.clearance().closes_up(now, target, holds, approach);
         if is_near && !holds {
             self.hold_leg(now, out);
-            self.timers.set(Timer::Yield, self.config.patience_after(now));
+            self.timers.set(Timer::Yield, self.config.patience_after(now) - self.navigation.held);
             // Those behind hold on this message, not when they notice that this aircraft slows down.
             return Some(Urgency::Immediate);
         }
@@ -180,7 +183,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// Continues the leg.
     fn resume_leg(&mut self, now: Instant, out: &mut Actions) {
-        self.navigation.hold = None;
+        self.navigation.held +=
+            self.navigation.hold.take().map_or(Duration::ZERO, |hold| now.since(hold.since));
         self.fly_to(now, self.navigation.target, out);
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct TakeOff {
     /// How far it had come when it last advanced; before the start, whether a member is missing.
     progress: (SlotSet, SlotSet),
     progressed_at: Instant,
+    /// Since when this aircraft waits on the ground for one that is absent and in its way.
+    blocked_since: Option<Instant>,
 }
 
 impl TakeOff {
@@ -167,17 +169,19 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// Limits the wait for a predecessor that is absent and in the way, of this aircraft and of those before it. All that
     /// wait behind it count from when the last made room: one after the other they would keep those that fly waiting for
-    /// longer than a battery lasts.
+    /// longer than a battery lasts. For the same reason it ends while others still take off, once it has lasted twice as long.
     fn watch_blocked_take_off(&mut self, now: Instant) {
         let (absent, clearance) = (self.members.absent(), self.clearance());
         let is_blocked = !self.has_room()
             && self.assignment.predecessors().any(|s| absent.contains(s) && !clearance.makes_room(s));
         if !is_blocked {
+            self.take_off.blocked_since = None;
             return self.timers.stop(Timer::Blocked);
         }
-        let ends_at = self.timers.get(Timer::Blocked).unwrap_or(self.config.patience_after(now));
-        let advanced_at = self.config.patience_after(self.take_off.progressed_at);
-        self.timers.set(Timer::Blocked, ends_at.max(advanced_at));
+        let blocked_since = *self.take_off.blocked_since.get_or_insert(now);
+        let patience_after = |since| self.config.patience_after(since);
+        let ends_at = patience_after(blocked_since.max(self.take_off.progressed_at));
+        self.timers.set(Timer::Blocked, ends_at.min(patience_after(patience_after(blocked_since))));
     }
 
     /// Whether all before us have made room, and those that are absent keep clear. The last of them alone is not enough: it

@@ -162,6 +162,8 @@ pub(crate) enum Reason {
     /// A lost member blocks a leg of the formation.
     FlightBlocked,
     LeftBehind,
+    /// Members stayed away, one after the other or again and again.
+    OthersAway,
     /// A member that may leave stays on the next leg.
     NextLegOccupied,
     /// A member waits on the next leg for this aircraft.
@@ -195,6 +197,7 @@ impl Reason {
             Self::TakeOffBlocked => "; a lost aircraft blocks the path: stays on the ground",
             Self::FlightBlocked => "; the leg past a lost aircraft stays blocked: all land where they are",
             Self::LeftBehind => "; left behind: the others have left",
+            Self::OthersAway => "; waited too long for others that stay away: lands here",
             Self::NextLegOccupied => "; another stays on the leg to the next waypoint",
             Self::NextLegBlocked => "; left behind: others wait on the leg to the next waypoint",
             Self::LegOccupied => "; another stays ahead on the leg",

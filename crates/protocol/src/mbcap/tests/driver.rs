@@ -113,9 +113,17 @@ impl Driver {
         self.receive(beacon(state, Some(self.me), at));
     }
 
-    /// The other is in conflict with us and lands.
+    /// The other is in conflict with us and lands: so low that it is flown over.
     pub(super) fn lands(&mut self) {
-        let landing = Beacon { landing: true, ..beacon(Avoidance::Normal, Some(self.me), ELSEWHERE) };
+        self.lands_at(42.0);
+    }
+
+    /// At that altitude; the own is 50 m.
+    pub(super) fn lands_at(&mut self, altitude_m: f64) {
+        let mut landing = Beacon { landing: true, ..beacon(Avoidance::Normal, Some(self.me), ELSEWHERE) };
+        for location in &mut landing.locations {
+            location.altitude_mm = (altitude_m * 1e3) as i32;
+        }
         self.receive(landing);
     }
 
@@ -178,21 +186,21 @@ impl Driver {
     pub(super) fn moving_aside(&mut self) {
         self.stand_still();
         self.mutual(Avoidance::StandStill, THROUGH_US);
-        self.check();
+        self.wait(1);
     }
 
     /// As the lower of two.
     pub(super) fn go_on_please(&mut self) {
         self.stand_still();
         self.mutual(Avoidance::StandStill, ELSEWHERE);
-        self.check();
+        self.wait(1);
     }
 
     /// As the higher of two.
     pub(super) fn ordered_to_pass(&mut self) {
         self.stand_still();
         self.mutual(Avoidance::GoOnPlease, ELSEWHERE);
-        self.check();
+        self.wait(1);
     }
 
     /// As the higher of two.
@@ -219,7 +227,7 @@ impl Driver {
         let (before, orders) = (self.name(), self.orders.len());
         for _ in 0..seconds {
             each(self);
-            self.check();
+            self.wait(1);
             if self.name() != before || self.orders.len() != orders {
                 return;
             }

@@ -21,7 +21,7 @@ fn mbcap_13_a_mission_that_has_ended_is_not_begun_anew() {
     let mut lower = Driver::new(1, 2);
     lower.go_on_please();
     lower.feed(Input::Reached(1));
-    lower.check();
+    lower.wait(1);
     assert!(!lower.sent.landing, "it stands in the other's path");
     lower.receive(Beacon { event: 1, ..beacon(Avoidance::Normal, None, ELSEWHERE) });
     assert_eq!(orders(&mut lower, Driver::check), [Order::FlyTo(last())]);
@@ -74,6 +74,34 @@ fn mbcap_13_where_its_mission_may_have_ended_it_continues_without_beginning_anew
         driver.lands();
         assert_eq!(orders(&mut driver, Driver::check), [order], "{x}");
     }
+}
+
+/// It was flown past at 2.8 m while it still was as high.
+#[test]
+fn mbcap_18_one_that_lands_is_flown_over_once_it_is_below() {
+    let mut waits = Driver::new(1, 2);
+    waits.go_on_please();
+    waits.lands_at(44.0);
+    assert_eq!(orders(&mut waits, Driver::check), []);
+    waits.report();
+    waits.lands();
+    assert_eq!(orders(&mut waits, Driver::check), [Order::Resume]);
+    // Nor is one on the mission blind to it.
+    let mut flies = Driver::new(1, 2);
+    flies.normal();
+    flies.receive(Beacon { landing: true, ..beacon(Avoidance::Normal, None, super::driver::NEAR) });
+    assert_eq!(orders(&mut flies, Driver::check), [Order::Hold]);
+}
+
+/// Neither knows where it would fly, nor do the others.
+#[test]
+fn mbcap_19_one_that_does_not_know_where_it_is_does_not_continue() {
+    let mut waits = Driver::new(1, 2);
+    waits.go_on_please();
+    waits.now = waits.now + Duration::from_secs(2);
+    assert_eq!(orders(&mut waits, Driver::lands), []);
+    waits.report();
+    assert_eq!(orders(&mut waits, Driver::check), [Order::Resume]);
 }
 
 #[test]

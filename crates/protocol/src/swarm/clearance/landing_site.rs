@@ -84,7 +84,7 @@ impl Clearance<'_> {
                 Some((at, Ending::Down)) => self.over_ground_m(at, site),
                 Some((at, Ending::Holding)) if is_below(at) => self.over_ground_m(at, site),
                 Some((_, Ending::Holding | Ending::Returning)) => return true,
-                None => match (self.may_stand(track), self.lands_at(slot)) {
+                None => match (self.may_stand(slot), self.lands_at(slot)) {
                     (Some(stands), _) => {
                         let site_m = self.local(site).truncate().extend(0.0);
                         stands.distance_m(&Path { from_m: site_m, to_m: site_m })
@@ -271,7 +271,7 @@ impl Clearance<'_> {
             let is_lost = self.members.lost().contains(slot) && slot != leader;
             let slot_position = || self.assignment.slot_position(slot, 0);
             let lost = is_lost.then(|| [track.position, slot_position()]).into_iter().flatten().flatten();
-            let stands = self.may_stand(track).zip(track.position).into_iter().flat_map(|(way, at)| {
+            let stands = self.may_stand(slot).zip(track.position).into_iter().flat_map(|(way, at)| {
                 let way_m = way.to_m - way.from_m;
                 [0.0, 0.5, 1.0].map(|share| plan::moved(at, way_m.x * share, way_m.y * share))
             });

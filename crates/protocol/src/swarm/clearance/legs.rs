@@ -114,10 +114,14 @@ impl Clearance<'_> {
                 Some((_, Ending::Returning | Ending::Down)) => return None,
                 None => {
                     let held = track.holding_at.is_some_and(|at| now.since(at) < STANDS_FOR);
-                    let has_landed = now.since(track.reported_at) >= self.patience();
-                    let stands = self.may_stand(track).filter(|_| !has_landed);
+                    // In its slot it waits longer: for the others, and then for the start.
+                    let lost_slot = self.lost_slot(slot);
+                    let waits = self.patience() * if lost_slot.is_some() { 3 } else { 1 };
+                    let stands = self.may_stand(slot).filter(|_| now.since(track.reported_at) < waits);
                     let way_m = stands.map_or(DVec3::ZERO, |way| way.to_m - way.from_m);
-                    (track.position.filter(|_| held || stands.is_some())?, way_m)
+                    let at = track.position.filter(|_| held || stands.is_some())?;
+                    let height_mm = lost_slot.map_or(at.height_mm, |slot| at.height_mm.max(slot.height_mm));
+                    (Point { height_mm, ..at }, way_m)
                 }
             };
             let Path { from_m, to_m } = self.descent(at);

@@ -158,12 +158,22 @@ impl<'a> Clearance<'a> {
     }
 
     /// Where a member that follows a pilot may stand, or have landed, that is received no more: it may have lost its leader too,
-    /// and flies on until it notices, and stops. Over the ground; none of one that is received, or has left.
-    fn may_stand(&self, track: &Track) -> Option<Path> {
+    /// and flies on until it notices, and stops; or it may have flown to its slot. Over the ground; none of one that is received,
+    /// or has left.
+    fn may_stand(&self, slot: usize) -> Option<Path> {
+        let track = self.traffic.get(slot)?;
         let is_lost = self.config.piloted_master && track.is_silent && track.departure.is_none();
         let at_m = self.local(track.position.filter(|_| is_lost)?).truncate();
         let on_m = track.moves_m_s().truncate() * self.config.time_to_live.as_secs_f64();
-        Some(Path { from_m: at_m.extend(0.0), to_m: (at_m + on_m).extend(0.0) })
+        let slot_m = self.lost_slot(slot).map(|at| self.local(at).truncate());
+        Some(Path { from_m: at_m.extend(0.0), to_m: slot_m.unwrap_or(at_m + on_m).extend(0.0) })
+    }
+
+    /// The slot of a member that was last received before it reported that it is there: it may have taken off since.
+    fn lost_slot(&self, slot: usize) -> Option<Point> {
+        let is_on_its_way = self.traffic.get(slot).is_some_and(|track| track.is_silent);
+        let slot_position = || self.assignment.slot_position(slot, 0);
+        (is_on_its_way && !self.take_off.is_in_slot(slot)).then(slot_position).flatten()
     }
 
     /// How far over the ground a position is from where one that left to land comes down, metres.
@@ -410,6 +420,29 @@ mod tests {
         airspace.traffic.report_holding(now, lost);
         assert!(airspace.clearance().is_way_occupied(now, to));
         assert!(!airspace.clearance().is_way_occupied(Instant::from_secs(7), to));
+    }
+
+    #[test]
+    fn follow_19_one_that_was_received_last_on_the_ground_may_be_in_its_slot() {
+        let mut airspace = Airspace::of(1);
+        airspace.config.piloted_master = true;
+        let lost = airspace.slot(2);
+        let slot = airspace.assignment.slot_position(lost, 0).unwrap();
+        let geometry = airspace.assignment.geometry().clone();
+        airspace.report_own(plan::moved(slot, -20.0, 0.0), true);
+        let home = Point { height_mm: 0, ..plan::moved(slot, 0.0, -60.0) };
+        airspace.traffic.report(Instant::from_secs(1), lost, home, &geometry);
+        let (now, beyond) = (Instant::from_secs(150), plan::moved(slot, 20.0, 0.0));
+        let is_occupied = |airspace: &mut Airspace| {
+            airspace.traffic.watch(now, Duration::from_secs(2));
+            airspace.clearance().is_way_occupied(now, beyond)
+        };
+        assert!(is_occupied(&mut airspace), "longer than any other waits");
+        airspace.take_off.report_in_slot(lost);
+        assert!(
+            !is_occupied(&mut airspace),
+            "the way behind this aircraft is no longer one that it may be on"
+        );
     }
 
     #[test]

@@ -154,6 +154,11 @@ impl Traffic {
         self.tracks.get(slot).and_then(|track| track.reached)
     }
 
+    /// Whether a member has left for a waypoint that it is not known to have reached.
+    pub(crate) fn is_under_way(&self, slot: usize) -> bool {
+        self.tracks.get(slot).is_some_and(|track| track.departed_for > track.reached)
+    }
+
     /// When a member reported its position last, or began to land.
     pub(crate) fn reported_at(&self, slot: usize) -> Instant {
         self.tracks[slot].reported_at
