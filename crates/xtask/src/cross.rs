@@ -9,7 +9,7 @@
 mod debian;
 mod elf;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -97,29 +97,31 @@ pub(crate) fn run(root: &Path, target: Target) -> Result<()> {
     let variable =
         |suffix: &str| format!("CARGO_TARGET_{}_{suffix}", triple.to_uppercase().replace('-', "_"));
     let folder = root.join("target/cross");
-    let mut build = process::cargo();
-    build
-        .current_dir(root)
-        .args(["build", "--release", "--target", triple, "--package", "wingbeat-onboard", "--package"])
-        .args(["wingbeat-cli", "--bins"])
-        .env(variable("LINKER"), &linker)
-        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
-    let route = if installed(triple)? || install(triple) {
-        build.arg("--target-dir").arg(&folder);
-        "rustup's standard library".to_owned()
-    } else {
-        let compiler = debian::compiler(&folder, target.debian())?;
-        // Another compiler's artefacts do not mix with rustup's.
-        build.arg("--target-dir").arg(folder.join("debian"));
-        compiler.apply(&mut build);
-        format!(
-            "Debian's rustc-web {}, as rustup's server has no {triple} for this machine",
-            compiler.version
-        )
-    };
+    let has_target = installed(triple)? || install(triple);
+    let compiler = if has_target { None } else { Some(debian::compiler(&folder, target.debian())?) };
+    // Another compiler's artefacts do not mix with rustup's.
+    let folder = if has_target { folder } else { folder.join("debian") };
+    let route = compiler.as_ref().map_or("rustup's standard library".to_owned(), |compiler| {
+        let version = &compiler.version;
+        format!("Debian's rustc-web {version}, as rustup's server has no {triple} for this machine")
+    });
     println!("cross: {triple} by {route}, linked by {linker}");
-    process::run(&mut build)?;
-    let programs = build_folder(&build)?.join(triple).join("release");
+    // Each by itself: together the daemon would contain what only the bench asks for (`stand-in`).
+    for package in ["wingbeat-onboard", "wingbeat-cli"] {
+        let mut build = process::cargo();
+        build
+            .current_dir(root)
+            .args(["build", "--release", "--target", triple, "--bins", "--package", package])
+            .arg("--target-dir")
+            .arg(&folder)
+            .env(variable("LINKER"), &linker)
+            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+        if let Some(compiler) = &compiler {
+            compiler.apply(&mut build);
+        }
+        process::run(&mut build)?;
+    }
+    let programs = folder.join(triple).join("release");
     for name in ["wingbeatd", "wingbeat-guard", "wingbeat"] {
         let program = programs.join(name);
         println!("cross: {}", judge(&program, target)?);
@@ -133,11 +135,6 @@ pub(crate) fn run(root: &Path, target: Target) -> Result<()> {
 }
 
 /// The target directory that a build was given.
-fn build_folder(build: &Command) -> Result<PathBuf> {
-    let mut arguments = build.get_args().skip_while(|argument| *argument != "--target-dir");
-    arguments.nth(1).map(PathBuf::from).context("a build with --target-dir")
-}
-
 fn installed(triple: &str) -> Result<bool> {
     let sysroot = process::output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let sysroot = String::from_utf8(sysroot).context("rustc's sysroot is not UTF-8")?;

@@ -310,6 +310,11 @@ fn what_ten_thousand_drills_found_and_was_mended() {
         (Kind::Combined, 1_000_042),
         (Kind::Combined, 720_138),
         (Kind::Bursts, 900_014),
+        // One waited in the way of another while it did not know where it was, and flew on; one that began to land was flown past.
+        (Kind::MbcapFaults, 1_300_091),
+        (Kind::MbcapFaults, 1_400_283),
+        // The leader lost one that had just left the waypoint behind, and all but that one went on.
+        (Kind::Combined, 1_500_159),
     ] {
         let outcome = drill(kind, seed, calm(1)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));

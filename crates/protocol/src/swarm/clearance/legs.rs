@@ -27,6 +27,9 @@ const REPORTED_HOLDING: Duration = Duration::from_secs(1);
 /// One that follows a pilot and reported that it holds stands there for so long, whatever is lost.
 const STANDS_FOR: Duration = Duration::from_secs(5);
 
+/// The speed of a member is known to this, metres per second.
+const KNOWN_TO_M_S: f64 = 2.0;
+
 /// No member flies faster, metres per second.
 const SPEED_MOST_M_S: f64 = 20.0;
 
@@ -147,7 +150,14 @@ impl Clearance<'_> {
         // It counts as arrived before it is at rest.
         let to_rest_s = t + libm::sqrt(2.0 * arrival_m / HARD_BRAKING_M_S2);
         let braked_m = 0.5 * HARD_BRAKING_M_S2 * to_rest_s * to_rest_s;
-        let reach_m = braked_m.min(arrival_m + t * SPEED_MOST_M_S);
+        // One that has just left its waypoint has to get up to speed before: it gains speed no faster than any brakes.
+        let known_m_s = track.velocity_m_s.length() + KNOWN_TO_M_S;
+        let gains_s = (HARD_BRAKING_M_S2 * to_rest_s - known_m_s) / (BRAKING_M_S2 + HARD_BRAKING_M_S2);
+        let brakes_s = to_rest_s - gains_s;
+        let gained_m = (known_m_s + 0.5 * BRAKING_M_S2 * gains_s) * gains_s
+            + 0.5 * HARD_BRAKING_M_S2 * brakes_s * brakes_s;
+        let reach_m = if gains_s > 0.0 { braked_m.min(gained_m) } else { braked_m };
+        let reach_m = reach_m.min(arrival_m + t * SPEED_MOST_M_S);
         (there - self.assignment.geometry().local(position)).length_squared() > reach_m * reach_m
     }
 
