@@ -43,7 +43,7 @@ use wingbeat_sim::{
     channel::{Channel, Draw, Model},
     motion::Profile,
 };
-use wingbeat_wire::VehicleId;
+use wingbeat_wire::{Class, VehicleId};
 
 /// Longer than anything here takes on a loaded machine: what misses it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -542,7 +542,7 @@ enum Hold {
 }
 
 impl Radio for Stuck {
-    fn send(&self, datagram: &[u8]) -> Result<(), SendError> {
+    fn send(&self, class: Class, datagram: &[u8]) -> Result<(), SendError> {
         let (hold, changed) = &*self.hold;
         let mut now = hold.lock().unwrap();
         if *now == Hold::Armed {
@@ -552,7 +552,7 @@ impl Radio for Stuck {
             now = changed.wait(now).unwrap();
         }
         drop(now);
-        self.inner.send(datagram)
+        self.inner.send(class, datagram)
     }
     async fn recv(&mut self) -> Option<RadioEvent> {
         self.inner.recv().await

@@ -351,6 +351,9 @@ pub struct Radio {
     /// Whether datagrams are signed and others' signatures are asked for. Without, any transmitter in reach flies the
     /// aircraft.
     pub secured: bool,
+    /// Why it can neither send nor receive, as one line; absent while it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<String>,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams accepted.

@@ -7,6 +7,7 @@ pub mod drills;
 pub mod fleet;
 pub mod flight;
 pub mod gauss_markov;
+pub mod linktest;
 pub mod parity;
 pub mod plan;
 pub mod prediction;

@@ -170,8 +170,10 @@ pub struct Staircase {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// `unrestricted`, `range:METRES`, `802.11a` or `csma`.
+    /// `unrestricted`, `range:METRES`, `802.11a`, `table` or `csma`.
     pub model: String,
+    /// Where a model is `table`: its file, relative to the plan, as `wingbeat linktest fit` writes it.
+    pub table: Option<String>,
     /// `packet` or `second`: how often the loss on a link is drawn, or its fading.
     pub draw: String,
     /// Where a model is `csma`: what differs from its defaults.
@@ -181,6 +183,19 @@ pub struct Channel {
     pub signatures: Option<String>,
 }
 
+impl Channel {
+    /// The table in its file.
+    fn measured(&self, folder: &Path) -> Result<Model> {
+        let file =
+            self.table.as_ref().context("channel.table: found none, expected the file of the table")?;
+        let path = folder.join(file);
+        let here = || format!("channel.table: {}", path.display());
+        let text = std::fs::read_to_string(&path).with_context(here)?;
+        let table: wingbeat_linktest::Table = text.parse().map_err(anyhow::Error::msg).with_context(here)?;
+        Ok(Model::Table(table.rows().into()))
+    }
+}
+
 impl Plan {
     /// Reads a plan.
     ///
@@ -188,25 +203,26 @@ impl Plan {
     /// Names the file, the line, what was found and what was expected.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("plan {}", path.display()))?;
+        Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
+            .with_context(|| format!("plan {}", path.display()))
+    }
+
+    /// The same for text that did not come from a disk; the files that it names are relative to `folder`.
+    ///
+    /// # Errors
+    /// As [`Plan::read`].
+    pub fn parse(text: &str, folder: &Path) -> Result<Self> {
         // The library's message shows the line with a caret and the keys that it expects.
-        let plan: Self = toml::from_str(&text)
-            .map_err(|e| anyhow!("plan {}: {}", path.display(), e.to_string().trim_end()))?;
-        let here = || format!("plan {}", path.display());
-        ensure!(
-            (1..=1000).contains(&plan.repeat),
-            "{}: repeat: found {}, expected 1 to 1000",
-            here(),
-            plan.repeat
-        );
+        let plan: Self = toml::from_str(text).map_err(|e| anyhow!("{}", e.to_string().trim_end()))?;
+        ensure!((1..=1000).contains(&plan.repeat), "repeat: found {}, expected 1 to 1000", plan.repeat);
         ensure!(
             (1..=86_400).contains(&plan.time_limit_s),
-            "{}: time_limit_s: found {}, expected 1 to 86400",
-            here(),
+            "time_limit_s: found {}, expected 1 to 86400",
             plan.time_limit_s
         );
-        let scenarios = plan.scenarios(path.parent().unwrap_or(Path::new(".")), 0).with_context(here)?;
-        check_axes(&scenarios).with_context(here)?;
-        scenarios.iter().try_for_each(Scenario::check).with_context(here)?;
+        let scenarios = plan.scenarios(folder, 0)?;
+        check_axes(&scenarios)?;
+        scenarios.iter().try_for_each(Scenario::check)?;
         Ok(plan)
     }
 
@@ -308,7 +324,8 @@ impl Plan {
         for name in models {
             let (model, csma) = match name.as_str() {
                 "csma" => (Model::Unrestricted, Some(self.channel.csma.config(draw)?)),
-                _ => (name.parse().map_err(|e| anyhow!("channel.model: {e}, or csma"))?, None),
+                "table" => (self.channel.measured(folder)?, None),
+                _ => (name.parse().map_err(|e| anyhow!("channel.model: {e}, table or csma"))?, None),
             };
             let scenarios = match (&self.swarm, &self.mission, &self.own, &self.follow) {
                 (Some(swarm), Some(mission), None, None) => swarm.varied(&self.vary, mission, folder),
@@ -317,7 +334,8 @@ impl Plan {
                 _ => Err(anyhow!("expected either swarm and mission, or own, or follow, or saturation")),
             };
             for scenario in scenarios? {
-                let scenario = Scenario { channel: model, draw, csma: csma.clone(), signatures, ..scenario };
+                let scenario =
+                    Scenario { channel: model.clone(), draw, csma: csma.clone(), signatures, ..scenario };
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
             }
         }
@@ -483,6 +501,28 @@ mod tests {
         let path = dir.path().join("plan.toml");
         std::fs::write(&path, text).unwrap();
         Plan::read(&path)
+    }
+
+    #[test]
+    fn a_measured_channel_is_read_from_its_file_or_explained() {
+        let folder = tempfile::tempdir().unwrap();
+        let flown = |channel: &str, table: &str| {
+            std::fs::write(folder.path().join("table.toml"), table).unwrap();
+            let plan: Plan = toml::from_str(&GOOD.replacen("[channel]", channel, 1)).unwrap();
+            let plan = Plan { vary: Vary { channel: vec!["table".into()], ..plan.vary.clone() }, ..plan };
+            plan.scenarios(folder.path(), 0)
+        };
+        let with_file = "[channel]\ntable = \"table.toml\"";
+        let scenarios = flown(with_file, "loss = [[0, 0.0], [100, 0.5]]").unwrap();
+        assert!(!scenarios.is_empty() && scenarios.iter().all(|s| s.channel.loss(50.0) == 0.25));
+        for (channel, table, words) in [
+            ("[channel]", "", "channel.table: found none, expected the file"),
+            ("[channel]\ntable = \"none.toml\"", "", "none.toml"),
+            (with_file, "loss = [[5, 0], [4, 0]]", "row 2: found 4 m, expected metres"),
+        ] {
+            let message = format!("{:#}", flown(channel, table).unwrap_err());
+            assert!(message.contains(words), "{message}");
+        }
     }
 
     /// A hold, a speed, a yaw, a take-off to another height, a return at the end.

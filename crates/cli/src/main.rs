@@ -11,6 +11,7 @@ mod drills;
 mod fleet;
 mod formation;
 mod ground;
+mod linktest;
 mod sim;
 
 use std::process::ExitCode;
@@ -41,6 +42,9 @@ enum Command {
     /// Make and renew the keys of a fleet.
     #[command(subcommand)]
     Fleet(fleet::Command),
+    /// What tests of the link between two aircraft come to, and a channel table from many.
+    #[command(subcommand)]
+    Linktest(linktest::Command),
     /// List the places of a formation, or check a file of them.
     Formation(formation::Arguments),
 }
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Ground(arguments) => ground::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Fleet(command) => fleet::run(&command).map(|()| ExitCode::SUCCESS),
+        Command::Linktest(command) => linktest::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Formation(arguments) => formation::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {

@@ -26,6 +26,7 @@ use tokio::{
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_radio::{Clock, RECEIVED_MAX, Radio, RadioEvent, SendError, check_len};
 use wingbeat_sim::channel::{Channel, Counters, Delivery};
+use wingbeat_wire::Class;
 
 /// Datagrams sent and not yet on the channel, of all radios together.
 const SENT_MAX: usize = 4_096;
@@ -135,7 +136,7 @@ impl Drop for Hub {
 }
 
 impl Radio for HubRadio {
-    fn send(&self, datagram: &[u8]) -> Result<(), SendError> {
+    fn send(&self, _: Class, datagram: &[u8]) -> Result<(), SendError> {
         check_len(datagram)?;
         let transmission = Transmission { at: self.clock.now(), from: self.index, datagram: datagram.into() };
         self.sent.try_send(transmission).map_err(|error| match error {
@@ -235,7 +236,7 @@ mod tests {
             let (hub, mut radios) = hub(Model::Unrestricted, 3, clock);
             up(&mut radios).await;
             let sent = clock.now();
-            radios[1].send(&[9; 705]).unwrap();
+            radios[1].send(Class::Beacon, &[9; 705]).unwrap();
             for to in [0, 2] {
                 assert_eq!(radios[to].recv().await, Some(RadioEvent::Datagram(vec![9; 705])));
                 let took = clock.now().since(sent);
@@ -254,11 +255,11 @@ mod tests {
         let positions = hub.positions();
         positions.set(1, DVec3::new(150.0, 0.0, 10.0));
         positions.set(7, DVec3::ZERO);
-        radios[0].send(b"far").unwrap();
+        radios[0].send(Class::Beacon, b"far").unwrap();
         assert!(received(&mut radios[1]).await.is_empty());
         assert_eq!(hub.counters().channel.lost, 1);
         positions.set(1, DVec3::new(50.0, 0.0, 10.0));
-        radios[0].send(b"near").unwrap();
+        radios[0].send(Class::Beacon, b"near").unwrap();
         assert_eq!(received(&mut radios[1]).await, [RadioEvent::Datagram(b"near".to_vec())]);
     }
 
@@ -268,7 +269,7 @@ mod tests {
         up(&mut radios).await;
         let total = RECEIVED_MAX as u64 + 50;
         for number in 0..total {
-            radios[0].send(&number.to_le_bytes()).unwrap();
+            radios[0].send(Class::Beacon, &number.to_le_bytes()).unwrap();
             assert_eq!(radios[1].recv().await, Some(RadioEvent::Datagram(number.to_le_bytes().to_vec())));
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -282,7 +283,7 @@ mod tests {
         up(&mut radios).await;
         drop(radios.remove(0));
         for radio in &radios {
-            radio.send(b"beacon").unwrap();
+            radio.send(Class::Beacon, b"beacon").unwrap();
         }
         for radio in &mut radios {
             assert_eq!(received(radio).await.len(), 98);
@@ -291,6 +292,6 @@ mod tests {
         assert_eq!((counters.channel.sent, counters.channel.delivered, counters.overflows), (99, 99 * 99, 0));
         drop(hub);
         assert_eq!(radios[0].recv().await, None, "without a hub there is no radio");
-        assert_eq!(radios[0].send(b"beacon"), Err(SendError::Down));
+        assert_eq!(radios[0].send(Class::Beacon, b"beacon"), Err(SendError::Down));
     }
 }

@@ -27,7 +27,8 @@ use wingbeat_api::{
 use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
 use wingbeat_link::{Endpoint, Link, LinkEvent};
-use wingbeat_radio::{Clock, Radio, RadioEvent};
+use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
+use wingbeat_wire::Draft;
 
 use crate::{
     counter::Reserve,
@@ -105,6 +106,18 @@ pub(crate) struct Air<R> {
     pub(crate) radio: R,
     pub(crate) keys: Keys,
     pub(crate) reserve: Reserve,
+    pub(crate) budget: Budget,
+    pub(crate) outage: Outage,
+}
+
+impl<R: Radio> Air<R> {
+    /// Broadcasts within the budget of the datagram's class.
+    fn send(&mut self, now: Instant, draft: &mut Draft) -> Result<(), SendError> {
+        let class = draft.class();
+        let bytes = self.keys.signer.seal(draft);
+        self.budget.take(now, class, bytes.len())?;
+        self.radio.send(class, bytes)
+    }
 }
 
 pub(crate) struct Driver<R> {
@@ -284,11 +297,19 @@ impl<R: Radio> Driver<R> {
                     let opened = self.air.keys.roster.open_if(&datagram, admits);
                     self.feed(Input::Datagram(opened));
                 }
-                Woken::Radio(Some(RadioEvent::Up)) => self.log(Severity::Info, "the radio is up".into()),
-                Woken::Radio(Some(RadioEvent::Down { reason })) => self.log(Severity::Warning, reason),
+                Woken::Radio(Some(RadioEvent::Up)) => {
+                    self.daemon.radio_down = None;
+                    self.log(Severity::Info, "the radio is up".into());
+                }
+                Woken::Radio(Some(RadioEvent::Down { reason })) => {
+                    self.daemon.radio_down = Some(reason.clone());
+                    self.log(Severity::Warning, reason);
+                }
                 Woken::Radio(None) => {
                     radio_ended = true;
-                    self.log(Severity::Error, "the radio has ended: found no task, expected one".into());
+                    let reason = "the radio has ended: found no task, expected one";
+                    self.daemon.radio_down = Some(reason.into());
+                    self.log(Severity::Error, reason.into());
                 }
                 Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
                 Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
@@ -418,15 +439,23 @@ impl<R: Radio> Driver<R> {
         {
             self.daemon.unwritten += 1;
         }
+        let mut lines = vec![];
         for draft in &mut self.out.datagrams {
-            if let Err(error) = self.air.radio.send(self.air.keys.signer.seal(draft)) {
-                tracing::trace!(%error, "a datagram did not leave");
-                let name = error.name();
-                match self.daemon.unsent.iter_mut().find(|(reason, _)| *reason == name) {
-                    Some((_, count)) => *count += 1,
-                    None => self.daemon.unsent.push((name, 1)),
+            match self.air.send(now, draft) {
+                Ok(()) => lines.extend(self.air.outage.left(now).map(|line| (Severity::Info, line))),
+                Err(error) => {
+                    let line = self.air.outage.failed(now, &error);
+                    lines.extend(line.map(|line| (Severity::Warning, line)));
+                    let name = error.name();
+                    match self.daemon.unsent.iter_mut().find(|(reason, _)| *reason == name) {
+                        Some((_, count)) => *count += 1,
+                        None => self.daemon.unsent.push((name, 1)),
+                    }
                 }
             }
+        }
+        for (severity, line) in lines {
+            self.log(severity, line);
         }
         self.latch.keep(self.agent.taken_by_pilot().map(|by| by.as_str()));
         let log = std::mem::take(&mut self.out.log);

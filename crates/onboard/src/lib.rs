@@ -70,6 +70,7 @@ use wingbeat_agent::Agent;
 use wingbeat_api::{AircraftStatus, Identity, LogLine};
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::Fence;
+use wingbeat_radio::{Budget, Outage};
 pub use wingbeat_radio::{Clock, ClockError, Radio};
 pub use wingbeat_server::Hosts;
 
@@ -238,7 +239,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         agent,
         clock,
         driver::Port { endpoint: autopilot, guard, watchdog: link_watchdog },
-        driver::Air { radio, keys, reserve },
+        driver::Air { radio, keys, reserve, budget: Budget::default(), outage: Outage::default() },
         request_receiver,
         publisher,
         watchdog,

@@ -18,6 +18,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) unsent: Vec<(&'static str, u64)>,
     /// Datagrams that arrived and were thrown away before the agent saw them.
     pub(crate) overflows: u64,
+    /// Why the radio can neither send nor receive; nothing while it can.
+    pub(crate) radio_down: Option<String>,
     /// Whether datagrams are signed.
     pub(crate) is_secured: bool,
     /// Chunks for the flight controller that the link did not take.
@@ -38,7 +40,11 @@ type GatewayView = (Vec<String>, Vec<(&'static str, u64)>);
 impl DaemonStatus {
     /// Before anything happened.
     pub(crate) fn new() -> Self {
-        Self { port_closed: Some("the port is not open yet".into()), ..Self::default() }
+        Self {
+            port_closed: Some("the port is not open yet".into()),
+            radio_down: Some("the radio is not open yet".into()),
+            ..Self::default()
+        }
     }
 }
 
@@ -84,6 +90,7 @@ pub(crate) fn aircraft(
         separation: separation(&status.separation),
         radio: api::Radio {
             secured: daemon.is_secured,
+            down: daemon.radio_down.clone(),
             sent: status.sent.saturating_sub(unsent),
             received: status.received,
             refused: refusals(radio_refused),

@@ -5,19 +5,27 @@
 //! decodes a datagram; the agent does, and drops the echo of its own.
 //!
 //! Promises: sending never waits (a beacon that cannot leave now is useless later); every queue is
-//! bounded and counts what it dropped; an interface that disappears is reopened when it is back.
+//! bounded and counts what it dropped; an interface that disappears or changes is reopened when it is back; no class of
+//! datagrams holds up another ([`Budget`]), and emergencies have a socket of their own.
 //!
 //! [`Clock`] is here because the daemon and the hub need the same one, and both depend on this crate.
 #![forbid(unsafe_code)]
 
+mod budget;
 mod clock;
+mod destination;
+mod interface;
+mod outage;
 mod udp;
 
 use std::future::Future;
 
+pub use budget::{Budget, rate_bytes_s};
 pub use clock::{Clock, ClockError};
-pub use udp::{OpenError, OpenErrorKind, TURN_MAX, UdpBroadcast, UdpConfig, check};
-use wingbeat_wire::DATAGRAM_LEN_MAX;
+pub use destination::Destination;
+pub use outage::Outage;
+pub use udp::{OpenError, OpenErrorKind, TURN_MAX, UdpBroadcast, UdpConfig, check, listener};
+use wingbeat_wire::{Class, DATAGRAM_LEN_MAX};
 
 /// Capacity of a radio's queue of received datagrams. 128 aircraft that each send five beacons a second
 /// fill it in 0.4 s; an owner that takes longer than that to drain it has failed already.
@@ -29,7 +37,7 @@ pub trait Radio: Send + Sync + 'static {
     ///
     /// # Errors
     /// The datagram did not leave, and will not be sent later.
-    fn send(&self, datagram: &[u8]) -> Result<(), SendError>;
+    fn send(&self, class: Class, datagram: &[u8]) -> Result<(), SendError>;
 
     /// The next event; `None` when the radio has ended for good. Dropping the future loses nothing.
     fn recv(&mut self) -> impl Future<Output = Option<RadioEvent>> + Send;
@@ -61,6 +69,9 @@ pub enum SendError {
     /// Its queue is full.
     #[error("the radio's queue is full")]
     Busy,
+    /// Its class has sent too much of late.
+    #[error("{} datagrams take more than {} bytes a second", class_name(*.0), rate_bytes_s(*.0))]
+    OverBudget(Class),
     /// The datagram is longer than one frame carries.
     #[error("a datagram of {0} bytes, expected at most {DATAGRAM_LEN_MAX}")]
     TooLong(usize),
@@ -75,9 +86,22 @@ impl SendError {
         match self {
             Self::Down => "radio_down",
             Self::Busy => "radio_busy",
+            Self::OverBudget(Class::Emergency) => "over_budget_emergency",
+            Self::OverBudget(Class::Coordination) => "over_budget_coordination",
+            Self::OverBudget(Class::Beacon) => "over_budget_beacon",
+            Self::OverBudget(Class::Test) => "over_budget_test",
             Self::TooLong(_) => "radio_too_long",
             Self::Refused(_) => "radio_refused",
         }
+    }
+}
+
+const fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Emergency => "emergency",
+        Class::Coordination => "coordination",
+        Class::Beacon => "beacon",
+        Class::Test => "test",
     }
 }
 

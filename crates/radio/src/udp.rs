@@ -2,8 +2,7 @@
 
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddrV4},
-    path::Path,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -18,29 +17,35 @@ use tokio::{
     task::JoinHandle,
     time::{interval, sleep},
 };
-use wingbeat_wire::DATAGRAM_LEN_MAX;
+use wingbeat_wire::{Class, DATAGRAM_LEN_MAX};
 
-use crate::{RECEIVED_MAX, Radio, RadioEvent, SendError, check_len};
+use crate::interface::Interface;
+use crate::{Destination, RECEIVED_MAX, Radio, RadioEvent, SendError, check_len};
 
 /// The first and the longest wait before opening again.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-/// Without a reception the task's loop repeats this often.
+/// The task's loop repeats this often, and then looks whether the interface is still the one that was opened.
 const TURN_PERIOD: Duration = Duration::from_millis(500);
 /// No pass of a radio task's loop takes longer: the longest step is the wait before opening again.
 pub const TURN_MAX: Duration = Duration::from_secs(5);
 const _: () = assert!(TURN_MAX.as_millis() > BACKOFF.1.as_millis());
-/// `IFF_UP` in `/sys/class/net/IF/flags` (linux/if.h).
-const INTERFACE_UP: u32 = 1;
+/// What the kernel keeps for the interface to send, bytes (it doubles this): some thirty datagrams. What waits
+/// longer is useless.
+const SEND_BUFFER_LEN: usize = 32 * 1024;
+/// DSCP CS6, which 802.11 with QoS sends as voice (RFC 8325, section 4.3; 802.1D user priority 6).
+const EMERGENCY_TOS: u32 = 0xc0;
+/// The highest priority that needs no capability (socket(7), SO_PRIORITY).
+const EMERGENCY_PRIORITY: u32 = 6;
 
-/// Interface, port and broadcast address.
+/// Interface, port and destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
     /// The interface that datagrams may leave and enter by, for example `wlan0`; any if absent.
     pub interface: Option<String>,
     /// The UDP port, the same on every aircraft.
     pub port: u16,
-    /// The broadcast address.
-    pub broadcast: Ipv4Addr,
+    /// Where datagrams go.
+    pub destination: Destination,
 }
 
 /// Why the socket could not be opened.
@@ -64,6 +69,8 @@ pub enum OpenErrorKind {
     Missing,
     /// The interface is there and down.
     InterfaceDown,
+    /// The interface has no address that the destination needs.
+    Address,
     /// This user may not.
     Permission,
     /// Another program has the port for itself.
@@ -93,50 +100,156 @@ pub fn check(config: &UdpConfig) -> Result<(), OpenError> {
     open(config).map(drop)
 }
 
-fn open(config: &UdpConfig) -> Result<Socket, OpenError> {
-    let error = |kind, found: String, expected| OpenError { radio: config.name(), kind, found, expected };
-    let kernel = |what: &'static str| {
-        move |cause: io::Error| {
-            let (kind, expected) = match cause.kind() {
-                io::ErrorKind::AddrInUse => {
-                    (OpenErrorKind::Busy, "a port that no program has without SO_REUSEADDR")
-                }
-                io::ErrorKind::PermissionDenied => (
-                    OpenErrorKind::Permission,
-                    "a user that may bind to the interface (Linux 5.7 or newer, or CAP_NET_RAW)",
-                ),
-                _ => (OpenErrorKind::Other, "a socket that can broadcast"),
-            };
-            error(kind, format!("{what} refused ({cause})"), expected)
-        }
+/// A socket that receives what the radio receives, beside it.
+///
+/// # Errors
+/// As [`check`].
+pub fn listener(config: &UdpConfig) -> Result<std::net::UdpSocket, OpenError> {
+    open(config).map(|open| open.socket.into())
+}
+
+/// What was opened: the sockets, and what the interface was like then.
+struct Open {
+    /// Receives everything and sends what is no emergency.
+    socket: Socket,
+    /// Sends emergencies: a queue of its own, so that none waits behind what is none.
+    emergency: Socket,
+    to: SocketAddr,
+    basis: Basis,
+}
+
+/// What the sockets depend on: where any of it changes they are opened anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Basis {
+    /// The interface's number; none where no interface is configured.
+    index: Option<u32>,
+    to: IpAddr,
+    link_local: Option<Ipv6Addr>,
+}
+
+/// Looks at the interface. An address that nothing depends on may change.
+fn look(config: &UdpConfig) -> Result<Basis, OpenError> {
+    let error = |kind, found: &str, expected| {
+        Err(OpenError { radio: config.name(), kind, found: found.into(), expected })
     };
+    let Some(name) = &config.interface else {
+        return match config.destination {
+            Destination::Broadcast(address) => {
+                Ok(Basis { index: None, to: address.into(), link_local: None })
+            }
+            Destination::Interface | Destination::Group(_) => error(
+                OpenErrorKind::Other,
+                "no interface configured",
+                "the interface that the destination is of",
+            ),
+        };
+    };
+    let up = "an interface that is up";
+    let found = match Interface::find(name) {
+        Ok(Some(found)) => found,
+        Ok(None) => return error(OpenErrorKind::Missing, "no such interface", up),
+        Err(cause) => return error(OpenErrorKind::Other, &format!("getifaddrs refused ({cause})"), up),
+    };
+    if !found.is_up {
+        return error(OpenErrorKind::InterfaceDown, "the interface down", up);
+    }
+    let (to, link_local) = match config.destination {
+        Destination::Broadcast(address) => (address.into(), None),
+        Destination::Interface => match found.broadcast {
+            Some(address) => (address.into(), None),
+            None => {
+                return error(
+                    OpenErrorKind::Address,
+                    "no IPv4 broadcast address",
+                    "an interface with an IPv4 network",
+                );
+            }
+        },
+        Destination::Group(group) => match found.link_local {
+            Some(own) => (group.into(), Some(own)),
+            None => {
+                return error(
+                    OpenErrorKind::Address,
+                    "no IPv6 link-local address",
+                    "an interface with IPv6 (net.ipv6.conf.IF.disable_ipv6 = 0)",
+                );
+            }
+        },
+    };
+    Ok(Basis { index: Some(found.index), to, link_local })
+}
+
+fn open(config: &UdpConfig) -> Result<Open, OpenError> {
+    let basis = look(config)?;
+    let to = match basis.to {
+        IpAddr::V4(address) => SocketAddr::from((address, config.port)),
+        IpAddr::V6(group) => SocketAddrV6::new(group, config.port, 0, basis.index.unwrap_or(0)).into(),
+    };
+    let kernel = |(what, cause): (&'static str, io::Error)| {
+        let (kind, expected) = match cause.kind() {
+            io::ErrorKind::AddrInUse => {
+                (OpenErrorKind::Busy, "a port that no program has without SO_REUSEADDR")
+            }
+            io::ErrorKind::PermissionDenied => (
+                OpenErrorKind::Permission,
+                "a user that may bind to the interface (Linux 5.7 or newer, or CAP_NET_RAW)",
+            ),
+            _ => (OpenErrorKind::Other, "a socket that can broadcast"),
+        };
+        OpenError { radio: config.name(), kind, found: format!("{what} refused ({cause})"), expected }
+    };
+    let socket = bind(config, &basis, config.port).map_err(kernel)?;
+    // Any port: what arrives at the datagrams' own is queued once.
+    let emergency = bind(config, &basis, 0).and_then(prefer).map_err(kernel)?;
+    Ok(Open { socket, emergency, to, basis })
+}
+
+type Step<T> = Result<T, (&'static str, io::Error)>;
+
+fn step<T>(what: &'static str, done: io::Result<T>) -> Step<T> {
+    done.map_err(|cause| (what, cause))
+}
+
+/// A socket on the interface; with the datagrams' port it receives them.
+fn bind(config: &UdpConfig, basis: &Basis, port: u16) -> Step<Socket> {
+    let domain = if basis.to.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let socket = step("a UDP socket", Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)))?;
+    step("SO_REUSEADDR", socket.set_reuse_address(true))?;
+    step("O_NONBLOCK", socket.set_nonblocking(true))?;
+    step("SO_SNDBUF", socket.set_send_buffer_size(SEND_BUFFER_LEN))?;
     if let Some(interface) = &config.interface {
-        let folder = Path::new("/sys/class/net").join(interface);
-        if !folder.exists() {
-            return Err(error(OpenErrorKind::Missing, "no such interface".into(), "an interface that is up"));
+        step("SO_BINDTODEVICE", socket.bind_device(Some(interface.as_bytes())))?;
+    }
+    match basis.to {
+        IpAddr::V4(_) => {
+            step("SO_BROADCAST", socket.set_broadcast(true))?;
+            let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+            step("the port", socket.bind(&any.into()))?;
         }
-        // Where flags cannot be read (a system without sysfs) the kernel's own answer to a broadcast will do.
-        let flags = std::fs::read_to_string(folder.join("flags")).unwrap_or_default();
-        let up = u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16)
-            .map_or(true, |flags| flags & INTERFACE_UP != 0);
-        if !up {
-            return Err(error(
-                OpenErrorKind::InterfaceDown,
-                "the interface down".into(),
-                "an interface that is up",
-            ));
+        IpAddr::V6(group) => {
+            let index = basis.index.unwrap_or(0);
+            step("IPV6_V6ONLY", socket.set_only_v6(true))?;
+            step("IPV6_MULTICAST_IF", socket.set_multicast_if_v6(index))?;
+            step("IPV6_MULTICAST_HOPS", socket.set_multicast_hops_v6(1))?;
+            let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+            step("the port", socket.bind(&any.into()))?;
+            if port != 0 {
+                // Only the groups that this socket has joined.
+                step("IPV6_MULTICAST_ALL", socket.set_multicast_all_v6(false))?;
+                step("the group", socket.join_multicast_v6(&group, index))?;
+            }
         }
     }
-    let socket =
-        Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).map_err(kernel("a UDP socket"))?;
-    socket.set_reuse_address(true).map_err(kernel("SO_REUSEADDR"))?;
-    socket.set_broadcast(true).map_err(kernel("SO_BROADCAST"))?;
-    socket.set_nonblocking(true).map_err(kernel("O_NONBLOCK"))?;
-    if let Some(interface) = &config.interface {
-        socket.bind_device(Some(interface.as_bytes())).map_err(kernel("SO_BINDTODEVICE"))?;
-    }
-    let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, config.port);
-    socket.bind(&any.into()).map_err(kernel("the port"))?;
+    Ok(socket)
+}
+
+/// Before other datagrams in the kernel's queue, and in the radio's where it has one for each priority.
+fn prefer(socket: Socket) -> Step<Socket> {
+    let is_ipv4 = step("the socket's family", socket.local_addr())?.is_ipv4();
+    let tos = if is_ipv4 { socket.set_tos_v4(EMERGENCY_TOS) } else { socket.set_tclass_v6(EMERGENCY_TOS) };
+    step("IP_TOS", tos)?;
+    // After it, because it sets a priority too.
+    step("SO_PRIORITY", socket.set_priority(EMERGENCY_PRIORITY))?;
     Ok(socket)
 }
 
@@ -145,7 +258,6 @@ fn open(config: &UdpConfig) -> Result<Socket, OpenError> {
 pub struct UdpBroadcast {
     events: mpsc::Receiver<RadioEvent>,
     shared: Arc<Shared>,
-    destination: SocketAddrV4,
     task: JoinHandle<()>,
 }
 
@@ -153,10 +265,18 @@ pub struct UdpBroadcast {
 struct Shared {
     /// The same socket as the task's, for sending. Not tokio's: that one answers "would block" until its
     /// reactor has seen the socket writable, which would lose the first beacon.
-    sender: Mutex<Option<std::net::UdpSocket>>,
+    senders: Mutex<Option<Senders>>,
     overflows: AtomicU64,
     /// A broadcast was refused in a way that may mean that the interface is gone.
     suspect: Notify,
+}
+
+/// What datagrams leave by, and where they go.
+#[derive(Debug)]
+struct Senders {
+    ordinary: std::net::UdpSocket,
+    emergency: std::net::UdpSocket,
+    to: SocketAddr,
 }
 
 impl UdpBroadcast {
@@ -171,24 +291,20 @@ impl UdpBroadcast {
     pub fn spawn_watched(config: UdpConfig, turned: impl Fn() + Send + Sync + 'static) -> Self {
         let (sender, events) = mpsc::channel(RECEIVED_MAX);
         let shared = Arc::new(Shared::default());
-        let destination = SocketAddrV4::new(config.broadcast, config.port);
         let task = tokio::spawn(run(config, sender, shared.clone(), turned));
-        Self { events, shared, destination, task }
+        Self { events, shared, task }
     }
 }
 
 impl Radio for UdpBroadcast {
-    fn send(&self, datagram: &[u8]) -> Result<(), SendError> {
+    fn send(&self, class: Class, datagram: &[u8]) -> Result<(), SendError> {
         check_len(datagram)?;
-        let sender = self.shared.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(socket) = sender.as_ref() else { return Err(SendError::Down) };
-        match socket.send_to(datagram, self.destination) {
+        let senders = self.shared.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(senders) = senders.as_ref() else { return Err(SendError::Down) };
+        let socket = if class == Class::Emergency { &senders.emergency } else { &senders.ordinary };
+        match socket.send_to(datagram, senders.to) {
             Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(SendError::Busy),
-            Err(error) => {
-                self.shared.suspect.notify_one();
-                Err(SendError::Refused(error.to_string()))
-            }
+            Err(error) => Err(self.shared.refusal(&error)),
         }
     }
 
@@ -201,10 +317,29 @@ impl Radio for UdpBroadcast {
     }
 }
 
+/// `ENOBUFS`, `ENODEV` and `ENXIO` of Linux: std has no names for them.
+const NO_BUFFER: i32 = nix::errno::Errno::ENOBUFS as i32;
+const NO_DEVICE: [i32; 2] = [nix::errno::Errno::ENODEV as i32, nix::errno::Errno::ENXIO as i32];
+
+impl Shared {
+    /// Why the kernel did not take a datagram. The task looks at the interface unless a queue was full.
+    fn refusal(&self, error: &io::Error) -> SendError {
+        let code = error.raw_os_error();
+        if error.kind() == io::ErrorKind::WouldBlock || code == Some(NO_BUFFER) {
+            return SendError::Busy;
+        }
+        self.suspect.notify_one();
+        if error.kind() == io::ErrorKind::NetworkDown || code.is_some_and(|code| NO_DEVICE.contains(&code)) {
+            return SendError::Down;
+        }
+        SendError::Refused(error.to_string())
+    }
+}
+
 impl Drop for UdpBroadcast {
     fn drop(&mut self) {
         self.task.abort();
-        self.shared.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.senders.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -218,8 +353,8 @@ async fn run(
     let mut last_reason = None;
     loop {
         turned();
-        let opened = open(&config).and_then(|socket| {
-            split(socket).map_err(|error| OpenError {
+        let opened = open(&config).and_then(|open| {
+            split(open).map_err(|error| OpenError {
                 radio: config.name(),
                 kind: OpenErrorKind::Other,
                 found: error.to_string(),
@@ -227,16 +362,23 @@ async fn run(
             })
         });
         let reason = match opened {
-            Ok((receiver, sender)) => {
-                *shared.sender.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+            Ok((receiver, senders, basis)) => {
+                *shared.senders.lock().unwrap_or_else(PoisonError::into_inner) = Some(senders);
                 if events.send(RadioEvent::Up).await.is_err() {
                     return;
                 }
                 last_reason = None;
                 backoff = BACKOFF.0;
-                let found = listen(&config, &receiver, &events, &shared, &turned).await;
-                shared.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
-                format!("radio {}: found {found}, expected an interface that is up", config.name())
+                let ended = listen(&config, &basis, &receiver, &events, &shared, &turned).await;
+                shared.senders.lock().unwrap_or_else(PoisonError::into_inner).take();
+                match ended {
+                    Ended::Failed(reason) => reason,
+                    // The next pass opens it as it is now.
+                    Ended::Changed => {
+                        sleep(BACKOFF.0).await;
+                        continue;
+                    }
+                }
             }
             Err(error) => error.to_string(),
         };
@@ -253,20 +395,30 @@ async fn run(
     }
 }
 
-/// The task's half and the sender's half of one socket.
-fn split(socket: Socket) -> io::Result<(UdpSocket, std::net::UdpSocket)> {
-    let sender = socket.try_clone()?.into();
-    Ok((UdpSocket::from_std(socket.into())?, sender))
+/// The task's half and the senders' half of the sockets.
+fn split(open: Open) -> io::Result<(UdpSocket, Senders, Basis)> {
+    let Open { socket, emergency, to, basis } = open;
+    let senders = Senders { ordinary: socket.try_clone()?.into(), emergency: emergency.into(), to };
+    Ok((UdpSocket::from_std(socket.into())?, senders, basis))
 }
 
-/// Queues received datagrams until the socket or its interface fails; returns how it failed.
+/// Why nothing is received any more.
+enum Ended {
+    /// What failed, as one line.
+    Failed(String),
+    /// The interface is up and not what it was.
+    Changed,
+}
+
+/// Queues received datagrams until the socket or its interface fails or changes.
 async fn listen(
     config: &UdpConfig,
+    basis: &Basis,
     socket: &UdpSocket,
     events: &mpsc::Sender<RadioEvent>,
     shared: &Shared,
     turned: &(impl Fn() + Send + Sync),
-) -> String {
+) -> Ended {
     // One byte more than a datagram may have, so that a longer one is seen to be too long and not cut to fit.
     let mut buffer = [0; DATAGRAM_LEN_MAX + 1];
     let mut turn = interval(TURN_PERIOD);
@@ -279,17 +431,24 @@ async fn listen(
                     if events.try_send(RadioEvent::Datagram(datagram)).is_err() {
                         shared.overflows.fetch_add(1, Ordering::Relaxed);
                     }
+                    continue;
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return format!("a failing receive ({error})"),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Ended::Failed(format!(
+                    "radio {}: found a failing receive ({error}), expected an interface that is up",
+                    config.name()
+                )),
             },
-            // A broadcast was refused. If the interface is gone or down, opening reports it; if not, the refusal
-            // was counted and that is all.
-            () = shared.suspect.notified() => if let Err(error) = open(config) {
-                return error.found;
-            },
+            // A datagram was refused: if the interface is gone, down or another, that is seen here; if not, the
+            // refusal was counted and that is all.
+            () = shared.suspect.notified() => {}
             _ = turn.tick() => {}
-            () = events.closed() => return "no receiver of its events".into(),
+            () = events.closed() => return Ended::Failed("no receiver of its events".into()),
+        }
+        match look(config) {
+            Ok(now) if now == *basis => {}
+            Ok(_) => return Ended::Changed,
+            Err(error) => return Ended::Failed(error.to_string()),
         }
     }
 }
@@ -302,7 +461,8 @@ mod tests {
 
     fn config(port: u16) -> UdpConfig {
         // Linux answers 127.255.255.255 as the loopback interface's broadcast address.
-        UdpConfig { interface: None, port, broadcast: Ipv4Addr::new(127, 255, 255, 255) }
+        let loopback = Destination::Broadcast(Ipv4Addr::new(127, 255, 255, 255));
+        UdpConfig { interface: None, port, destination: loopback }
     }
 
     /// A port that is free now.
@@ -321,7 +481,7 @@ mod tests {
         for radio in &mut radios {
             assert_eq!(next(radio).await, RadioEvent::Up);
         }
-        radios[0].send(b"beacon").unwrap();
+        radios[0].send(Class::Beacon, b"beacon").unwrap();
         for radio in &mut radios {
             assert_eq!(next(radio).await, RadioEvent::Datagram(b"beacon".to_vec()));
         }
@@ -330,11 +490,11 @@ mod tests {
     #[tokio::test]
     async fn a_datagram_that_is_too_long_or_sent_too_early_is_refused_with_its_reason() {
         let mut radio = UdpBroadcast::spawn(config(port()));
-        assert_eq!(radio.send(b"too early"), Err(SendError::Down));
+        assert_eq!(radio.send(Class::Beacon, b"too early"), Err(SendError::Down));
         assert_eq!(next(&mut radio).await, RadioEvent::Up);
         let long = vec![0; DATAGRAM_LEN_MAX + 1];
-        assert_eq!(radio.send(&long), Err(SendError::TooLong(DATAGRAM_LEN_MAX + 1)));
-        radio.send(&long[1..]).unwrap();
+        assert_eq!(radio.send(Class::Beacon, &long), Err(SendError::TooLong(DATAGRAM_LEN_MAX + 1)));
+        radio.send(Class::Beacon, &long[1..]).unwrap();
     }
 
     #[tokio::test]
@@ -344,7 +504,7 @@ mod tests {
         let mut sent = 0;
         while radio.overflows() == 0 {
             assert!(sent < 100_000, "a bounded queue must overflow");
-            let _ = radio.send(b"beacon");
+            let _ = radio.send(Class::Beacon, b"beacon");
             sent += 1;
             tokio::task::yield_now().await;
         }
@@ -366,7 +526,7 @@ mod tests {
         let mut radio = UdpBroadcast::spawn(config.clone());
         let RadioEvent::Down { reason } = next(&mut radio).await else { panic!("expected Down") };
         assert!(reason.contains("wingbeat9") && reason.contains("no such interface"), "{reason}");
-        assert_eq!(radio.send(b"beacon"), Err(SendError::Down));
+        assert_eq!(radio.send(Class::Beacon, b"beacon"), Err(SendError::Down));
     }
 
     #[tokio::test]
@@ -383,7 +543,7 @@ mod tests {
         let config = UdpConfig { interface: Some("lo".into()), ..config(port()) };
         let mut radio = UdpBroadcast::spawn(config);
         assert_eq!(next(&mut radio).await, RadioEvent::Up);
-        radio.send(b"beacon").unwrap();
+        radio.send(Class::Beacon, b"beacon").unwrap();
         assert_eq!(next(&mut radio).await, RadioEvent::Datagram(b"beacon".to_vec()));
     }
 

@@ -5,13 +5,15 @@
 //! loses every datagram in it. One child generator per link, so that traffic on one link never changes
 //! the random draws of another.
 
+use std::sync::Arc;
+
 use wingbeat_geo::{DVec3, Duration, Instant};
 
 use crate::faults::{Disturbances, Fault};
 use crate::rng::{self, Children, Pcg64Mcg};
 
 /// How far radio reaches.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Model {
     /// Every aircraft receives everything.
     Unrestricted,
@@ -23,6 +25,9 @@ pub enum Model {
     /// 802.11a with 5 dBi antennas, measured between multicopters: a share of
     /// 5.335e-7 d² + 3.395e-5 d is lost at d metres, everything beyond 1350 m.
     Ieee80211a,
+    /// Measured: metres that rise, and the share lost there. Between two rows along a straight line; nearer than the first as
+    /// there, farther than the last as there.
+    Table(Arc<[(f64, f64)]>),
 }
 
 /// How often a link's loss is drawn.
@@ -39,13 +44,26 @@ const IEEE80211A_RANGE_M: f64 = 1350.0;
 
 impl Model {
     /// Share of datagrams lost at a distance, 0..=1.
-    pub fn loss(self, distance_m: f64) -> f64 {
+    pub fn loss(&self, distance_m: f64) -> f64 {
         match self {
             Self::Unrestricted => 0.0,
-            Self::FixedRange { range_m } => f64::from(u8::from(distance_m > range_m)),
+            Self::FixedRange { range_m } => f64::from(u8::from(distance_m > *range_m)),
+            Self::Table(rows) => between(rows, distance_m),
             Self::Ieee80211a if distance_m > IEEE80211A_RANGE_M => 1.0,
             Self::Ieee80211a => (5.335e-7 * distance_m * distance_m + 3.395e-5 * distance_m).min(1.0),
         }
+    }
+}
+
+/// The share of a table at a distance.
+fn between(rows: &[(f64, f64)], distance_m: f64) -> f64 {
+    let after = rows.partition_point(|(row_m, _)| *row_m <= distance_m);
+    match (after.checked_sub(1).and_then(|before| rows.get(before)), rows.get(after)) {
+        (Some((from_m, from)), Some((until_m, until))) => {
+            from + (until - from) * (distance_m - from_m) / (until_m - from_m)
+        }
+        (Some((_, share)), None) | (None, Some((_, share))) => *share,
+        (None, None) => 0.0,
     }
 }
 
@@ -238,6 +256,20 @@ mod tests {
         for draw in [Draw::PerPacket, Draw::PerSecond] {
             let lost = share_lost(draw, 600.0, 20_000);
             assert!((lost - Model::Ieee80211a.loss(600.0)).abs() < 0.02, "{draw:?} {lost}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_read_between_its_rows() {
+        let table = Model::Table([(100.0, 0.1), (200.0, 0.3), (300.0, 1.0)].into());
+        let expected =
+            [(0.0, 0.1), (100.0, 0.1), (150.0, 0.2), (200.0, 0.3), (250.0, 0.65), (300.0, 1.0), (9e9, 1.0)];
+        for (distance_m, share) in expected {
+            assert!(
+                (table.loss(distance_m) - share).abs() < 1e-12,
+                "{distance_m}: {}",
+                table.loss(distance_m)
+            );
         }
     }
 

@@ -9,7 +9,7 @@
 //! receiver one short hash each.
 
 use crate::keys::tag;
-use crate::{DATAGRAM_LEN_MAX, Datagram, Message, Refused, Roster, Signer, VERSION, VehicleId, read};
+use crate::{Class, DATAGRAM_LEN_MAX, Datagram, Message, Refused, Roster, Signer, VERSION, VehicleId, read};
 
 /// Length of the fleet tag.
 pub(crate) const TAG_LEN: usize = 8;
@@ -75,6 +75,7 @@ pub struct Draft {
     /// Room for version, epoch and tag; content; once sealed, the signature.
     bytes: Bytes,
     content_end: usize,
+    class: Class,
 }
 
 impl Draft {
@@ -90,6 +91,7 @@ impl Draft {
         message: &Message,
     ) -> Result<(), Refused> {
         self.begin();
+        self.class = message.class();
         // The same fields in the same order as a datagram's: the same bytes.
         let content = (from, counter, flight, message);
         let written = postcard::serialize_with_flavor(&content, read::Tail(&mut self.bytes));
@@ -125,6 +127,11 @@ impl Draft {
         Err(Refused::TooLong)
     }
 
+    /// The class of its message; that of a beacon where the content is no message.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
     /// The bytes between the envelope's: sender, counter, flight, message.
     pub fn content(&self) -> &[u8] {
         self.bytes.get(HEAD_LEN..self.content_end).unwrap_or_default()
@@ -142,7 +149,7 @@ impl Draft {
 impl Signer {
     /// Seals a draft in place; sealed again it is the same bytes.
     pub fn seal<'a>(&self, draft: &'a mut Draft) -> &'a [u8] {
-        let Draft { bytes, content_end } = draft;
+        let Draft { bytes, content_end, .. } = draft;
         if bytes.len() < HEAD_LEN {
             // Nothing was written: nothing is sealed.
             return bytes;

@@ -12,6 +12,7 @@
 #[cfg(feature = "schema")]
 extern crate std;
 
+mod class;
 mod command;
 mod deltas;
 mod envelope;
@@ -22,6 +23,7 @@ mod read;
 mod refused;
 mod state;
 
+pub use class::Class;
 pub use command::Command;
 pub use envelope::{Draft, Opened, SIGNATURE_LEN, read_unverified};
 pub use keys::{FleetKey, PublicKey, ROSTER_MAX, Roster, RosterError, SecretKey, Signer};

@@ -5,7 +5,7 @@
 //! machines  protocol, autopilot            (never on each other)
 //! agent     agent
 //! sim       sim
-//! edges     link, radio, api, missions
+//! edges     link, radio, api, missions, linktest
 //! hub       hub
 //! server    server
 //! binaries  onboard, ground, bench, cli, xtask
@@ -29,7 +29,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("machines", &["protocol", "autopilot"]),
     ("agent", &["agent"]),
     ("sim", &["sim"]),
-    ("edges", &["link", "radio", "api", "missions"]),
+    ("edges", &["link", "radio", "api", "missions", "linktest"]),
     ("hub", &["hub"]),
     ("server", &["server"]),
     ("binaries", &["onboard", "ground", "bench", "cli", "xtask"]),

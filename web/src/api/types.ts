@@ -714,6 +714,8 @@ export interface components {
         Phase: "start" | "preparing" | "ready" | "waiting" | "moving" | "ending" | "finished" | "aborted";
         /** @description Counters of the radio. */
         Radio: {
+            /** @description Why it can neither send nor receive, as one line; absent while it can. */
+            down?: string | null;
             /**
              * Format: int64
              * @description Datagrams accepted.

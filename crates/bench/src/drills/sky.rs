@@ -82,7 +82,7 @@ impl Sky {
             }
         }
         let count = vehicles.len();
-        let channel = Channel::new(scenario.channel, scenario.draw, seed, count);
+        let channel = Channel::new(scenario.channel.clone(), scenario.draw, seed, count);
         let mut world = World::new(ORIGIN, vehicles, channel, scenario.collision_distance_m);
         for i in 0..scenario.aircraft() {
             let Some(mission) = scenario.mission_for(i) else { continue };

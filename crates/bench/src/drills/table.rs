@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Kind, Outcome};
-use crate::report::statistics::rate_most;
+use wingbeat_linktest::statistics::rate_most;
 
 /// Lines of a failing drill's log that are shown.
 const LOG_TAIL: usize = 30;

@@ -2,7 +2,7 @@
 
 use wingbeat_geo::{DVec2, DVec3};
 
-use crate::report::statistics::mean;
+use wingbeat_linktest::statistics::mean;
 
 use super::script::{ARRIVED_M, BRAKES, CIRCLE, LEGS, SQUARE, Sample, Segment, Trace, on_circle};
 

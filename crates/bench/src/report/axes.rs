@@ -1,8 +1,8 @@
 //! What the values of a plan's axes do to its flights.
 
-use super::statistics::Summary;
 use super::{Row, SOFT_M, line};
 use crate::flight::FlightResult;
+use wingbeat_linktest::statistics::Summary;
 
 /// Separations beyond this are shown as such, metres.
 const FAR_M: f64 = 1_000.0;

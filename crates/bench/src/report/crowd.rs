@@ -1,9 +1,9 @@
 //! Thesis Tables 5.6 and 5.7 and ours: a crowd on random missions.
 
-use super::statistics::Summary;
 use super::{HARD_M, Row, SOFT_M, line};
 use crate::flight::FlightResult;
 use crate::scenario::Variant;
+use wingbeat_linktest::statistics::Summary;
 use wingbeat_sim::encounters::{Encounter, NEAR_M};
 use wingbeat_sim::observer::AircraftFigures;
 

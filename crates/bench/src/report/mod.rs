@@ -6,7 +6,6 @@ pub mod crowd;
 pub mod following;
 pub mod muscop;
 pub mod pairs;
-pub mod statistics;
 
 use std::fmt::Write as _;
 
@@ -149,5 +148,5 @@ pub fn flights(rows: &[Row]) -> String {
 
 /// The mean in a cell of a table, which is 0 of none.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    statistics::mean(values).unwrap_or_default()
+    wingbeat_linktest::statistics::mean(values).unwrap_or_default()
 }

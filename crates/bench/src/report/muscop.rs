@@ -80,10 +80,11 @@ fn pooled<'a>(
 
 /// The thesis' names of its two channels.
 fn channel(scenario: &Scenario) -> &'static str {
-    match (&scenario.csma, scenario.channel) {
+    match (&scenario.csma, &scenario.channel) {
         (Some(_), _) => "csma",
         (None, Model::Unrestricted) => "ideal",
         (None, Model::FixedRange { .. } | Model::Ieee80211a) => "lossy",
+        (None, Model::Table(_)) => "table",
     }
 }
 

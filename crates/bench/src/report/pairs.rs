@@ -1,8 +1,8 @@
 //! Thesis Tables 5.3 and 5.4 and ours: what MBCAP costs two aircraft that meet.
 
-use super::statistics::Summary;
 use super::{Row, line};
 use crate::scenario::Variant;
+use wingbeat_linktest::statistics::Summary;
 
 /// Thesis Tables 5.3 and 5.4 as data.
 const PUBLISHED: &str = include_str!("../../published/mbcap-pairs.csv");

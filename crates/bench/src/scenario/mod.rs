@@ -440,7 +440,7 @@ impl Scenario {
     pub fn radio(&self, seed: u64) -> Medium {
         match &self.csma {
             Some(config) => Csma::new(config.clone(), seed, self.aircraft()).into(),
-            None => Channel::new(self.channel, self.draw, seed, self.aircraft()).into(),
+            None => Channel::new(self.channel.clone(), self.draw, seed, self.aircraft()).into(),
         }
     }
 
@@ -463,7 +463,7 @@ impl Scenario {
     /// As [`Scenario::check_real_time`].
     pub fn real_time_channel(&self, seed: u64) -> Result<Channel> {
         self.check_real_time()?;
-        Ok(Channel::new(self.channel, self.draw, seed, self.aircraft()))
+        Ok(Channel::new(self.channel.clone(), self.draw, seed, self.aircraft()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
-use wingbeat_radio::UdpConfig;
+use wingbeat_radio::{Destination, UdpConfig};
 
 use super::ConfigError;
 use super::values::{quoted, value};
@@ -22,17 +22,23 @@ pub(super) struct Radio {
 
 impl Radio {
     pub(super) fn settings(self) -> Result<UdpConfig, ConfigError> {
-        let broadcast = match &self.broadcast {
-            None => Ipv4Addr::BROADCAST,
-            Some(address) => address.parse().map_err(|_| {
-                quoted("radio.broadcast", address, "a broadcast address, for example 255.255.255.255")
-            })?,
+        let destination = match &self.broadcast {
+            None => Destination::Broadcast(Ipv4Addr::BROADCAST),
+            Some(text) => text.parse().map_err(|expected| quoted("radio.broadcast", text, expected))?,
         };
+        let needs_interface = !matches!(destination, Destination::Broadcast(_));
+        if let (true, None, Some(text)) = (needs_interface, &self.interface, &self.broadcast) {
+            return Err(quoted(
+                "radio.broadcast",
+                text,
+                "a radio.interface with it, or an IPv4 broadcast address",
+            ));
+        }
         let port = self.port.unwrap_or(PORT);
         if port == 0 {
             return Err(value("radio.port", &port, "1 to 65535, the same on every aircraft"));
         }
-        Ok(UdpConfig { interface: self.interface, port, broadcast })
+        Ok(UdpConfig { interface: self.interface, port, destination })
     }
 
     /// The doctor compares it; nothing sets it.

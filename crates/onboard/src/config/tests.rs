@@ -8,6 +8,7 @@ use wingbeat_agent::{
 };
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::{mbcap, mission, muscop, sweep};
+use wingbeat_radio::Destination;
 
 use super::*;
 
@@ -42,7 +43,7 @@ fn the_least_file_takes_the_published_numbers() {
     assert_eq!(settings.daemon.agent, wingbeat_agent::Config::new(muscop::Config::new(me, me, 3)));
     assert_eq!(settings.daemon.name, "uav-0304");
     assert!(settings.daemon.http.ip().is_loopback(), "by default only this machine commands the aircraft");
-    assert_eq!(settings.radio.broadcast, Ipv4Addr::BROADCAST);
+    assert_eq!(settings.radio.destination, Destination::Broadcast(Ipv4Addr::BROADCAST));
 }
 
 #[test]
@@ -195,6 +196,10 @@ fn every_mistake_names_its_key() {
         ("[radio]\nport = '5'", "port = '5'"),
         ("[radio]\nfrequency_mhz = 36", "radio.frequency_mhz: found 36"),
         ("[radio]\nbroadcast = \"everybody\"", "radio.broadcast: found \"everybody\""),
+        (
+            "[radio]\nbroadcast = \"ff12::5742\"",
+            "radio.broadcast: found \"ff12::5742\", expected a radio.interface",
+        ),
         ("[radio]\nchannel = 36", "unknown field `channel`"),
         ("[http]\nbind = \"8080\"", "http.bind: found \"8080\""),
         ("[gateway]\nudp = [\"tcp:127.0.0.1:5790\"]", "gateway.udp: found \"tcp:127.0.0.1:5790\""),

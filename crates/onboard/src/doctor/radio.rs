@@ -13,6 +13,7 @@ use tokio::{
     net::UdpSocket,
     time::{Instant, timeout_at},
 };
+use wingbeat_radio::{Destination, UdpConfig};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, VehicleId};
 
 use super::{Finding, Options, System};
@@ -141,7 +142,7 @@ fn mode(root: &Path, name: &str, frequency_mhz: Option<u32>, system: &dyn System
 async fn identity(options: &Options, settings: &Settings, system: &dyn System, daemon_runs: bool) -> Finding {
     let check = "identity";
     let (me, port) = (settings.daemon.agent.coordination.me(), settings.radio.port);
-    let socket = match listener(port) {
+    let socket = match listener(&settings.radio) {
         Ok(socket) => socket,
         Err(error) => {
             let found = format!("UDP port {port} refused ({error})");
@@ -184,11 +185,15 @@ async fn identity(options: &Options, settings: &Settings, system: &dyn System, d
     Finding::ok(check, format!("{me}, ours alone; received from {others} other aircraft"))
 }
 
-fn listener(port: u16) -> io::Result<UdpSocket> {
+fn listener(radio: &UdpConfig) -> io::Result<UdpSocket> {
+    if let Destination::Group(_) = radio.destination {
+        // A group is received on the interface that it was joined on.
+        return UdpSocket::from_std(wingbeat_radio::listener(radio).map_err(io::Error::other)?);
+    }
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     // As the daemon's, so that both receive.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
-    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;
+    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, radio.port).into())?;
     UdpSocket::from_std(socket.into())
 }

@@ -24,6 +24,19 @@ pub fn rate_most(events: usize, trials: usize) -> f64 {
     Beta::new(a, b).map_or(1.0, |beta| beta.inverse_cdf(CONFIDENCE))
 }
 
+/// The interval of a rate of which `events` of `trials` were seen, which holds the true one so often at least (Clopper and
+/// Pearson, Biometrika 26, 1934).
+pub fn rate_interval(events: usize, trials: usize, confidence: f64) -> (f64, f64) {
+    let tail = (1.0 - confidence) / 2.0;
+    let quantile = |a: usize, b: usize, at: f64| {
+        Beta::new(a as f64, b as f64).map_or(if at < 0.5 { 0.0 } else { 1.0 }, |beta| beta.inverse_cdf(at))
+    };
+    let others = trials.saturating_sub(events);
+    let least = if events == 0 { 0.0 } else { quantile(events, others + 1, tail) };
+    let most = if others == 0 { 1.0 } else { quantile(events + 1, others, 1.0 - tail) };
+    (least, most)
+}
+
 /// Their sum by their number; `None` of none.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.into_iter().fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
@@ -118,6 +131,24 @@ mod tests {
         // The rule of three, and no trial says nothing.
         assert!((rate_most(0, 10_000) * 10_000.0 - 3.0).abs() < 0.01);
         assert_eq!((rate_most(0, 0), rate_most(7, 7)), (1.0, 1.0));
+    }
+
+    #[test]
+    fn a_rate_lies_between_published_bounds() {
+        // Clopper and Pearson's bounds as in Newcombe, Statistics in Medicine 17 (1998), table I, method 5.
+        for (events, trials, (least, most)) in [
+            (81, 263, (0.2527, 0.3676)),
+            (15, 148, (0.0578, 0.1617)),
+            (0, 20, (0.0, 0.1684)),
+            (1, 29, (0.0009, 0.1776)),
+        ] {
+            let found = rate_interval(events, trials, 0.95);
+            assert!(
+                (found.0 - least).abs() < 6e-5 && (found.1 - most).abs() < 6e-5,
+                "{events}/{trials}: {found:?}"
+            );
+        }
+        assert_eq!((rate_interval(0, 0, 0.95), rate_interval(7, 7, 0.95).1), ((0.0, 1.0), 1.0));
     }
 
     #[test]
