@@ -304,7 +304,7 @@ impl Mbcap {
     /// Whether another lands, and is so low that this aircraft flies over it.
     fn is_below(&self, peer: &Neighbour) -> bool {
         let height_m = self.flight.telemetry().map_or(0.0, |telemetry| telemetry.height_m);
-        let below_m = (height_m - GROUND_M).min(FLOWN_OVER_M);
+        let below_m = (height_m - GROUND_M).clamp(0.0, FLOWN_OVER_M);
         self.config.landing_is_out && peer.beacon.landing && peer.at.z <= self.motion.here.z - below_m
     }
 

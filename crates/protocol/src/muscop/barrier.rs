@@ -45,7 +45,7 @@ pub(super) struct Barrier {
     led_since: Instant,
     /// Members that reported, since this aircraft is at its waypoint, that they are there and follow it.
     arrived: SlotSet,
-    /// Since when this aircraft is at its waypoint and none that it waits for is under way.
+    /// Since when this aircraft is at its waypoint, and none that it waits for is under way or still to be started.
     stalled_since: Option<Instant>,
     /// What such waits before took together, less [`STALL_LEAST`] each.
     stalled: Duration,
@@ -260,10 +260,12 @@ impl Barrier {
     /// Notes whether this aircraft waits, and none that it waits for is under way.
     fn watch_stall(&mut self, swarm: &Swarm, now: Instant) {
         let is_here = matches!(swarm.state(), State::Flying(BarrierState::WaypointReached { .. }));
-        // Those that land do so in their turn.
+        // Those that land do so in their turn, and those that were not started wait for their operator.
+        let is_coming = |slot| swarm.traffic().is_under_way(slot) || swarm.traffic().reached(slot).is_none();
         let is_stalled = is_here
+            && !swarm.is_aside()
             && swarm.landing().leader_site().is_none()
-            && !swarm.awaited().iter().any(|slot| swarm.traffic().is_under_way(slot));
+            && !swarm.awaited().iter().any(is_coming);
         match (is_stalled, self.stalled_since) {
             (true, None) => self.stalled_since = Some(now),
             (false, Some(_)) => (self.stalled, self.stalled_since) = (self.stalled(now), None),

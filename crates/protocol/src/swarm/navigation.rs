@@ -12,14 +12,19 @@ use crate::{Action, Actions, Input, Order, push};
 /// An aircraft that holds behind another does so for at least this long.
 const HOLD_LEAST: Duration = Duration::from_secs(1);
 
+/// One that makes less way than this makes none, metres per second. Generous: any wind that can be flown in is beaten.
+const SLOWEST_M_S: f64 = 0.5;
+
 /// The target of the present state, and how far this aircraft is with it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Navigation {
     target: Option<Point>,
     has_arrived: bool,
     hold: Option<LegHold>,
-    /// How long it held on its way there before: all holds together are bounded.
+    /// How long it held on its way there before without coming nearer: all such holds together are bounded.
     held: Duration,
+    /// When it began to hold last, and how far it was then, metres.
+    held_at: Option<(Instant, f64)>,
 }
 
 /// The aircraft holds on its leg, because another is too near ahead.
@@ -58,6 +63,7 @@ impl Navigation {
         (self.target.map(super::table::fingerprint::coordinates), self.has_arrived).hash(state);
         self.hold.map(|hold| (ages.of(hold.since), hold.is_confirmed)).hash(state);
         self.held.as_millis().hash(state);
+        self.held_at.map(|(at, off_m)| (ages.of(at), off_m.to_bits())).hash(state);
     }
 }
 
@@ -102,8 +108,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     pub(crate) fn fly_to(&mut self, now: Instant, target: Option<Point>, out: &mut Actions) {
         let Some(target) = target else { return };
         self.navigation.target = Some(target);
-        // Generous: at half a metre per second any wind that can be flown in is beaten.
-        let seconds = self.distance_m(target).unwrap_or(0.0) / 0.5 + 60.0;
+        let seconds = self.distance_m(target).unwrap_or(0.0) / SLOWEST_M_S + 60.0;
         self.timers.set(Timer::Leg, now + Duration::from_millis((seconds * 1e3) as u64));
         push(out, Action::Order(Order::FlyTo(target)));
     }
@@ -163,6 +168,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// Holds on the leg. On the way to land it ends with landing there, and not with the deadline of the leg.
     fn hold_leg(&mut self, now: Instant, out: &mut Actions) {
+        let off_m = self.off_target_m().unwrap_or(0.0);
+        let comes_nearer =
+            |(at, was_m): (Instant, f64)| was_m - off_m >= SLOWEST_M_S * now.since(at).as_secs_f64();
+        if self.navigation.held_at.is_some_and(comes_nearer) {
+            self.navigation.held = Duration::ZERO;
+        }
+        self.navigation.held_at = Some((now, off_m));
         self.navigation.hold = Some(LegHold { since: now, is_confirmed: false });
         if self.state == State::MovingToLand {
             self.timers.stop(Timer::Leg);

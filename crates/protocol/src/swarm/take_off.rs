@@ -32,7 +32,7 @@ pub(crate) struct TakeOff {
     /// How far it had come when it last advanced; before the start, whether a member is missing.
     progress: (SlotSet, SlotSet),
     progressed_at: Instant,
-    /// Since when this aircraft waits on the ground for one that is absent and in its way.
+    /// Since when this aircraft waits on the ground for one that is absent and in its way, and for no other.
     blocked_since: Option<Instant>,
 }
 
@@ -178,10 +178,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.take_off.blocked_since = None;
             return self.timers.stop(Timer::Blocked);
         }
-        let blocked_since = *self.take_off.blocked_since.get_or_insert(now);
         let patience_after = |since| self.config.patience_after(since);
-        let ends_at = patience_after(blocked_since.max(self.take_off.progressed_at));
-        self.timers.set(Timer::Blocked, ends_at.min(patience_after(patience_after(blocked_since))));
+        let blocked_at = self.timers.get(Timer::Blocked).unwrap_or(patience_after(now));
+        let ends_at = blocked_at.max(patience_after(self.take_off.progressed_at));
+        let is_next = self
+            .assignment
+            .predecessors()
+            .all(|slot| absent.contains(slot) || self.take_off.has_made_room(slot));
+        let blocked_since = if is_next { self.take_off.blocked_since.or(Some(now)) } else { None };
+        self.take_off.blocked_since = blocked_since;
+        let most = blocked_since.map_or(Instant::NEVER, |since| patience_after(patience_after(since)));
+        self.timers.set(Timer::Blocked, ends_at.min(most));
     }
 
     /// Whether all before us have made room, and those that are absent keep clear. The last of them alone is not enough: it

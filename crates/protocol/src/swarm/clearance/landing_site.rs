@@ -97,19 +97,38 @@ impl Clearance<'_> {
         })
     }
 
-    /// The same, none that returns has its home there, and none that is lost may be below: it may have fallen, or its
+    /// The same, none that returns or is lost has its home there, and none that is lost may be below: it may have fallen, or its
     /// guardian has landed it.
     fn is_free_for_long(&self, site: Point) -> bool {
         let (column, lost) = ([self.descent(site)], self.members.lost() & self.members.peers());
-        let is_home = |track: &Track| match track.departure {
+        let is_home = |(slot, track): (usize, &Track)| match track.departure {
             Some((_, Ending::Returning)) => {
                 track.home.is_some_and(|home| self.over_ground_m(home, site) < self.clear_m())
             }
-            Some((_, Ending::Holding | Ending::Landing | Ending::Down)) | None => false,
+            None => self.is_home_of_lost(slot, site),
+            Some((_, Ending::Holding | Ending::Landing | Ending::Down)) => false,
         };
         self.is_free(site)
-            && !self.traffic.iter().any(is_home)
+            && !self.traffic.iter().enumerate().any(is_home)
             && lost.iter().all(|slot| self.is_clear(slot, &column))
+    }
+
+    /// Whether a member that is lost has its home there: one that receives nothing flies there after a while, and lands. An
+    /// aircraft that has lost all others is that one itself.
+    fn is_home_of_lost(&self, slot: usize, at: Point) -> bool {
+        let home = self.traffic.get(slot).and_then(|track| track.home);
+        // Homes are as near to each other as landing is safe: over the own it is.
+        let own_m = self.ownship.home().map_or(f64::INFINITY, |own| self.over_ground_m(own, at));
+        let lost = self.members.lost();
+        lost.contains(slot)
+            && lost & self.members.peers() != self.members.peers()
+            && home.is_some_and(|home| self.over_ground_m(home, at) < self.clear_m().min(own_m))
+    }
+
+    /// Whether this aircraft hovers over the home of a member that is lost.
+    pub(super) fn hovers_over_home_of_lost(&self) -> bool {
+        let Some(here) = self.ownship.point() else { return false };
+        self.members.peers().iter().any(|slot| self.is_home_of_lost(slot, here))
     }
 
     /// The nearest free landing site around this aircraft with a clear path to it, where a member stands or lands

@@ -169,11 +169,16 @@ impl<'a> Clearance<'a> {
         Some(Path { from_m: at_m.extend(0.0), to_m: slot_m.unwrap_or(at_m + on_m).extend(0.0) })
     }
 
-    /// The slot of a member that was last received before it reported that it is there: it may have taken off since.
+    /// The slot of a member that was last received before it reported that it is there, on its way or before it took off: it may
+    /// be there by now.
     fn lost_slot(&self, slot: usize) -> Option<Point> {
-        let is_on_its_way = self.traffic.get(slot).is_some_and(|track| track.is_silent);
-        let slot_position = || self.assignment.slot_position(slot, 0);
-        (is_on_its_way && !self.take_off.is_in_slot(slot)).then(slot_position).flatten()
+        let track =
+            self.traffic.get(slot).filter(|track| track.is_silent && !self.take_off.is_in_slot(slot))?;
+        let there = self.assignment.slot_position(slot, 0)?;
+        let at = track.position?;
+        let level = |point: Point| Point { height_mm: 0, ..point };
+        let way = self.path(level(track.home.unwrap_or(at)), level(there));
+        (self.path(level(at), level(at)).distance_m(&way) < self.clear_m()).then_some(there)
     }
 
     /// How far over the ground a position is from where one that left to land comes down, metres.

@@ -72,10 +72,12 @@ impl Clearance<'_> {
             self.may_climb(now, Some(since))
         };
         if is_clear {
-            Some(Abort::Ending(EndFlight::Return))
-        } else {
-            (now >= self.config.patience_after(since) && self.may_land_here(now)).then_some(Abort::LAND)
+            return Some(Abort::Ending(EndFlight::Return));
         }
+        let waits_long = now >= self.config.patience_after(since) && self.may_land_here(now);
+        // Where one comes down that does not know of this aircraft, it does not wait at all: it lands, aside of there.
+        let is_in_the_way = !self.is_in_layer() && self.hovers_over_home_of_lost();
+        (waits_long || is_in_the_way).then_some(Abort::LAND)
     }
 
     /// Height above home at which this aircraft returns, millimetre; none where returns have no layers.
