@@ -1,7 +1,3 @@
 #![no_main]
 
-#[path = "../beacons.rs"]
-#[allow(dead_code)]
-mod entries;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::datagrams(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| wingbeat_fuzz_targets::air::datagrams(data));

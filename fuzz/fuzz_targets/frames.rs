@@ -1,7 +1,3 @@
 #![no_main]
 
-#[path = "../entries.rs"]
-#[allow(dead_code)]
-mod entries;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::frames(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| wingbeat_fuzz_targets::autopilot::frames(data));

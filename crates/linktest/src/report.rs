@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::Record;
 use crate::statistics::{Summary, rate_interval};
+use crate::{Reception, Record};
 
 /// Datagrams in a row that were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,24 +76,39 @@ fn bursts(record: &Record) -> Vec<Burst> {
 }
 
 fn parameters(record: &Record) -> Vec<(&'static str, Summary)> {
-    let of = |value: &dyn Fn(&crate::Reception) -> Option<f64>| {
+    let of = |value: &dyn Fn(&Reception) -> Option<f64>| {
         Summary::of(record.receptions().filter_map(|(_, reception)| value(reception)))
+    };
+    let angle = |value: &dyn Fn(&Reception) -> Option<f64>| {
+        let angles_rad: Vec<f64> =
+            record.receptions().filter_map(|(_, reception)| value(reception)).collect();
+        Summary::of(around_their_mean(&angles_rad).map(f64::to_degrees))
     };
     let all: [(&'static str, Option<Summary>); 12] = [
         ("distance_m", of(&|r| Some(r.distance_m()))),
         ("height_difference_m", of(&|r| Some(r.height_difference_m()))),
-        ("relative_angle_deg", of(&|r| r.relative_angle_rad().map(f64::to_degrees))),
+        ("relative_angle_deg", angle(&Reception::relative_angle_rad)),
         ("elevation_deg", of(&|r| Some(r.elevation_rad().to_degrees()))),
         ("sender_altitude_m", of(&|r| Some(f64::from(r.sender.position.altitude_mm) / 1e3))),
         ("sender_speed_m_s", of(&|r| Some(r.sender.velocity_m_s.truncate().length()))),
         ("sender_climb_m_s", of(&|r| Some(r.sender.velocity_m_s.z))),
-        ("sender_heading_deg", of(&|r| Some(r.sender.heading_rad.to_degrees()))),
+        ("sender_heading_deg", angle(&|r| Some(r.sender.heading_rad))),
         ("receiver_altitude_m", of(&|r| Some(f64::from(r.receiver.position.altitude_mm) / 1e3))),
         ("receiver_speed_m_s", of(&|r| Some(r.receiver.velocity_m_s.truncate().length()))),
         ("receiver_climb_m_s", of(&|r| Some(r.receiver.velocity_m_s.z))),
-        ("receiver_heading_deg", of(&|r| Some(r.receiver.heading_rad.to_degrees()))),
+        ("receiver_heading_deg", angle(&|r| Some(r.receiver.heading_rad))),
     ];
     all.into_iter().filter_map(|(name, summary)| summary.map(|s| (name, s))).collect()
+}
+
+/// Angles as they lie around their mean direction: 359 and 1 degrees are two apart, and 0 is between them.
+fn around_their_mean(angles_rad: &[f64]) -> impl Iterator<Item = f64> {
+    let (sine, cosine) = angles_rad
+        .iter()
+        .fold((0.0, 0.0), |(sine, cosine), angle| (sine + angle.sin(), cosine + angle.cos()));
+    let mean_rad = sine.atan2(cosine);
+    let half = std::f64::consts::PI;
+    angles_rad.iter().map(move |angle| mean_rad + (angle - mean_rad + half).rem_euclid(2.0 * half) - half)
 }
 
 impl fmt::Display for Report {
@@ -158,6 +173,18 @@ mod tests {
         assert_eq!((of("sender_speed_m_s").mean, of("sender_climb_m_s").mean), (5.0, -1.0));
         let text = report.to_string();
         assert!(text.contains("lost 70.00 %") && text.contains("relative_angle_deg"), "{text}");
+    }
+
+    #[test]
+    fn angles_on_both_sides_of_north_have_north_as_their_mean() {
+        let degrees = |angles: &[f64]| -> Vec<f64> {
+            let angles_rad: Vec<f64> = angles.iter().map(|angle| angle.to_radians()).collect();
+            around_their_mean(&angles_rad).map(|angle| (angle.to_degrees() * 1e6).round() / 1e6).collect()
+        };
+        assert_eq!(degrees(&[359.0, 1.0]), [-1.0, 1.0]);
+        assert_eq!(degrees(&[179.0, -179.0, 180.0])[0], 179.0);
+        assert_eq!(degrees(&[90.0, 100.0]), [90.0, 100.0]);
+        assert_eq!(degrees(&[]), [0.0; 0]);
     }
 
     #[test]

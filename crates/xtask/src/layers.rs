@@ -9,7 +9,7 @@
 //! hub       hub
 //! server    server
 //! binaries  onboard, ground, bench, cli, xtask
-//! tests     daemon-tests
+//! tests     daemon-tests, fuzz-targets
 //! ```
 //!
 //! A crate depends on lower rows only; inside the binaries' row the permitted edges are listed. Normal,
@@ -33,7 +33,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("hub", &["hub"]),
     ("server", &["server"]),
     ("binaries", &["onboard", "ground", "bench", "cli", "xtask"]),
-    ("tests", &["daemon-tests"]),
+    ("tests", &["daemon-tests", "fuzz-targets"]),
 ];
 
 /// Rows up to and including this one are pure.

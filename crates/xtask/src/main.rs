@@ -87,6 +87,12 @@ enum Command {
     },
     /// Run our ns-3 program at every operating point and write tests/ns3/broadcast.csv; half an hour
     Ns3,
+    /// Run the doors that take bytes from outside on mutations of their corpora, and print executions per second
+    Fuzz {
+        /// Passed on: TARGET or all, --seconds N each, --seed N, --input FILE
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Write the OpenAPI documents under docs/openapi
     Openapi {
         /// Write nothing; fail where a committed document differs
@@ -133,6 +139,13 @@ fn main() -> ExitCode {
             }
             None => nspawn::run(&root).map(|()| println!("nspawn: passed")),
         }),
+        // With the checks of the profile for development: an overflow is found that a release would not show.
+        Command::Fuzz { arguments } => process::run(
+            process::cargo()
+                .current_dir(&root)
+                .args(["run", "--quiet", "--package", "wingbeat-fuzz-targets", "--"])
+                .args(arguments),
+        ),
         Command::Ns3 => match ns3::missing() {
             Some(what) => {
                 println!("ns3: skipped: {what}");

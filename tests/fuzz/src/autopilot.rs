@@ -1,7 +1,6 @@
-//! What the fuzz targets run, and `crates/autopilot/tests/fuzz.rs` replays: any bytes go in, nothing panics,
-//! and what each function asserts holds.
+//! What comes from the autopilot's line and from ground stations through the gateway.
 //!
-//! A new job is one line in [`JOBS`].
+//! A new job is one line in `JOBS`.
 
 use wingbeat_autopilot::arming::Arm;
 use wingbeat_autopilot::codec::finder::{Finder, PATIENCE};
@@ -11,6 +10,9 @@ use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Versio
 use wingbeat_autopilot::command::Command;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, MavMissionType};
+use wingbeat_autopilot::gateway::{
+    Circumstances, Cookie, Gatekeeper, Verdict, command_of, encode_like, greeting, rate_cap_hz,
+};
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::mission::{
     Clear, Download, LegacyKind, LegacyPoint, LegacyUpload, SetCurrent, Upload, items_of,
@@ -26,7 +28,7 @@ use wingbeat_autopilot::{Progress, Telemetry, Transmit};
 use wingbeat_geo::{Duration, Instant};
 
 /// The frame reader. The first byte is the length of the pieces, the second the milliseconds between them.
-pub(crate) fn frames(data: &[u8]) {
+pub fn frames(data: &[u8]) {
     let [piece_len, ms, stream @ ..] = data else { return };
     let mut finder = Finder::default();
     let mut verifying = Decoder::verifying(Verifier::new(Key::new([7; 32]), Unsigned::Refused));
@@ -56,11 +58,63 @@ pub(crate) fn frames(data: &[u8]) {
     assert!(due == Instant::NEVER || finder.due() > due, "what is overdue was handed on");
 }
 
-/// Every job, each with the same script.
-pub(crate) fn jobs(data: &[u8]) {
-    for (_, run) in JOBS {
-        run(data);
+/// What a client of the gateway sends: as bytes, and as a frame of every message that commands or requests. The first byte
+/// says in which circumstances.
+pub fn gateway(data: &[u8]) {
+    let Some((&how, bytes)) = data.split_first() else { return };
+    let now = Circumstances { system_id: (how & 1 == 0).then_some(1), leased: how & 2 == 0 };
+    let gatekeeper = Gatekeeper::new(
+        Streams::new(Instant::ZERO, Duration::from_millis(250)).requests(),
+        rate_cap_hz(Some(57_600)),
+    );
+    judge(&gatekeeper, now, bytes);
+    let Some(([id, system, flags], payload)) = bytes.split_first_chunk() else { return };
+    let id = IDS[usize::from(*id) % IDS.len()];
+    let payload: Vec<u8> = payload.iter().copied().take(64).collect();
+    let Some(message) = message(id, &payload) else { return };
+    let header = MavHeader { system_id: u32::from(*system), component_id: *flags, sequence: how };
+    let mut out = heapless::Vec::<u8, FRAME_LEN_MAX>::new();
+    let written = if how & 4 == 0 {
+        wingbeat_autopilot::codec::encode_v2(header, &message, &mut out)
+    } else {
+        wingbeat_autopilot::codec::encode_v1(header, &message, &mut out)
+    };
+    if written.is_ok() {
+        judge(&gatekeeper, now, &out);
     }
+}
+
+fn judge(gatekeeper: &Gatekeeper, now: Circumstances, bytes: &[u8]) {
+    Finder::default().push(Instant::ZERO, bytes, |raw| {
+        let verdict = gatekeeper.judge(raw, now);
+        assert!(now.system_id.is_some() || matches!(verdict, Verdict::Refuse(_)), "{verdict:?}");
+        if let Verdict::Replace(messages) = &verdict {
+            for message in messages {
+                assert!(
+                    command_of(message).is_none(),
+                    "what replaces a request commands nothing: {message:?}"
+                );
+                let mut out = heapless::Vec::<u8, FRAME_LEN_MAX>::new();
+                assert!(encode_like(raw, message, &mut out).is_ok(), "{message:?}");
+            }
+        }
+        assert!(
+            !Cookie::new(7).is_returned_by(raw) || raw.message_id() == 4,
+            "a cookie comes back in a PING"
+        );
+        let _ = greeting(raw);
+    });
+}
+
+/// One job with a script: the first byte says which.
+pub fn jobs(data: &[u8]) {
+    let Some((&job, script)) = data.split_first() else { return };
+    (JOBS[usize::from(job) % JOBS.len()].1)(script);
+}
+
+/// Every job, each with the same script.
+pub fn every_job(script: &[u8]) {
+    JOBS.iter().for_each(|(_, run)| run(script));
 }
 
 /// Whether a job comes to an end when no answer comes.
@@ -83,7 +137,7 @@ type Entry = (&'static str, fn(&[u8]));
 
 /// One line for each job.
 #[rustfmt::skip]
-pub(crate) const JOBS: &[Entry] = &[
+const JOBS: &[Entry] = &[
     ("arming", |d| drive(d, Ends::Yes, |now, _| Arm::new(now), Arm::due, |j, _, m| j.on_message(m), |j, now, t, out| j.poll(now, t, out))),
     ("mode", |d| drive(d, Ends::Yes, |now, _| SetMode::new(now, Mode::Guided), SetMode::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, out))),
     ("stop", |d| drive(d, Ends::Never, |now, _| SetMode::insist(now, Mode::Brake), SetMode::due, |_, _, _| {}, |j, now, t, out| j.poll(now, t, out))),
