@@ -26,15 +26,14 @@ use wingbeat_api::{
 };
 use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
+use wingbeat_keys::{Keys, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Clock, Radio, RadioEvent};
 
 use crate::{
-    counter::Reserve,
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::Request,
-    keys::Keys,
     latch::Latch,
     lease::{Granted, Lease, Token},
     liveness::TaskWatchdog,
@@ -280,7 +279,7 @@ impl<R: Radio> Driver<R> {
                 Woken::Guard => self.poll_guard(),
                 Woken::Radio(Some(RadioEvent::Datagram(datagram))) => {
                     let now = self.clock.now();
-                    let admits = |from, counter| self.agent.admits(now, from, counter);
+                    let admits = |claim: &_| self.agent.admits(now, claim);
                     let opened = self.air.keys.roster.open_if(&datagram, admits);
                     self.feed(Input::Datagram(opened));
                 }

@@ -12,9 +12,6 @@
 //! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | [`gateway`] | the gateway for ground stations: the vehicle's MAVLink on UDP and TCP |
-//! | [`enrolment`] | makes and renews the keys of a fleet, on the operator's computer |
-//! | [`keys`] | the keys of datagrams, and the files that hold them |
-//! | `counter` | keeps over a restart how far the counters of datagrams have come |
 //! | `lease` | which console has the aircraft |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
@@ -30,17 +27,14 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
-mod counter;
 pub mod doctor;
 mod driver;
-pub mod enrolment;
 pub mod formation;
 pub mod gateway;
 mod guard;
 pub mod guard_process;
 mod http;
 pub mod journal;
-pub mod keys;
 mod latch;
 mod lease;
 pub mod liveness;
@@ -68,13 +62,15 @@ use tokio::{
 };
 use wingbeat_agent::Agent;
 use wingbeat_api::{AircraftStatus, Identity, LogLine};
+pub use wingbeat_keys as keys;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::Fence;
 pub use wingbeat_radio::{Clock, ClockError, Radio};
 pub use wingbeat_server::Hosts;
 
+use wingbeat_keys::counter::Reserve;
+
 use crate::{
-    counter::Reserve,
     driver::{Driver, Publisher},
     gateway::Gateway,
     http::Front,
