@@ -80,8 +80,8 @@ impl Agent {
         out: &mut Outputs,
     ) {
         let (console, counter) = (opened.from(), opened.counter());
-        // What is no emergency needs the lease, which is held over HTTP.
-        if !order.command.recovers() && !matches!(order.command, Command::Exclude { .. }) {
+        // The lease is held over HTTP.
+        if order.command.needs_lease() {
             return self.refuse(Refused::NotPermitted);
         }
         if let Err(reason) = self.check_flight(flight, order.command) {

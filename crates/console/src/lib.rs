@@ -79,12 +79,7 @@ impl Console {
     /// flight replaces the one before: what the operator pressed last counts.
     pub fn begin(&mut self, now: Instant, press: &Press, vehicle: VehicleId, until: Instant) {
         if press.command.recovers() {
-            for other in self.repeated.iter_mut().filter(|other| other.press.command.recovers()) {
-                if other.press.id != press.id {
-                    other.waiting.retain(|waiting| *waiting != vehicle);
-                }
-            }
-            self.forget();
+            self.end(vehicle, |other| other.command.recovers() && other.id != press.id);
         }
         let found = self.repeated.iter().position(|order| order.press.id == press.id);
         let index = found.unwrap_or_else(|| {
@@ -102,9 +97,9 @@ impl Console {
         self.next_at = self.next_at.min(now);
     }
 
-    /// An aircraft needs an order no longer: its effect was seen, or its end is known.
-    pub fn end(&mut self, id: &str, vehicle: VehicleId) {
-        for order in self.repeated.iter_mut().filter(|order| order.press.id == id) {
+    /// An aircraft needs these orders no longer: their effect was seen, or their end is known.
+    pub fn end(&mut self, vehicle: VehicleId, which: impl Fn(&Press) -> bool) {
+        for order in self.repeated.iter_mut().filter(|order| which(&order.press)) {
             order.waiting.retain(|waiting| *waiting != vehicle);
         }
         self.forget();
@@ -183,7 +178,7 @@ impl Console {
         let is_exclusion = |order: &Repeated| matches!(order.press.command, Command::Exclude { .. });
         let is_known = self.repeated.iter().any(|order| order.press.id == id && is_exclusion(order));
         if progress != OrderProgress::Accepted || is_known {
-            self.end(&id, datagram.from);
+            self.end(datagram.from, |press| press.id == id);
         }
         Some(Answer { vehicle: datagram.from, id, progress })
     }

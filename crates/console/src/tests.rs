@@ -61,7 +61,7 @@ fn an_order_is_repeated_with_newer_counters_until_each_has_carried_it_out() {
     assert_eq!(addressed(&second), [("h", std::vec![1, 3])], "accepted is not yet done");
     assert!(second[0].0 > first[0].0);
     answer(&mut console, 3, "h", OrderProgress::Refused);
-    console.end("h", VehicleId(1));
+    console.end(VehicleId(1), |press| press.command == Command::Hold);
     assert!(sent(&mut console, 1_200).is_empty());
     assert_eq!(console.poll_timeout(), Instant::NEVER);
 }

@@ -119,7 +119,7 @@ pub fn read(me: VehicleId, secret: &Path, fleet: &Path, roster: &Path) -> Result
 }
 
 /// Who a console is, and its keys.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ConsoleKeys {
     /// Its id: that under which the roster has its key.
     pub id: VehicleId,

@@ -205,7 +205,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     // Last of what can fail: each start reserves further ahead of the clock.
     let reserve = Reserve::open(state.as_deref(), unix_us());
     let agent = Box::new((*agent).counting_from(reserve.base_us()));
-    let first = driver::first_status(&agent, &clock, &name, keys.roster.is_secured());
+    let is_secured = keys.roster.is_secured();
+    let first = driver::first_status(&agent, &clock, &name, is_secured);
     let identity = Identity {
         id: id.clone(),
         name: name.clone(),
@@ -243,7 +244,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .serving(gateway);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
-    let front = Front::new(identity.clone(), fence, status.clone(), mission, log.clone(), requests);
+    let front =
+        Front::new(identity.clone(), fence, is_secured, status.clone(), mission, log.clone(), requests);
     let limits = wingbeat_server::Settings { body_bytes: http::BODY_MAX, hosts, ..Default::default() };
     // Fed by the server's own loop. A request to ourselves would prove more and fail at the worst time: it fails while
     // the radio's interface, and the address with it, is gone.

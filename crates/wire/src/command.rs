@@ -61,6 +61,12 @@ impl Command {
         }
     }
 
+    /// Whether the console that commands it needs the lease: it begins something. What takes an aircraft out of its flight,
+    /// or a member out of the swarm, never waits for a lease.
+    pub const fn needs_lease(self) -> bool {
+        !self.recovers() && !matches!(self, Self::Exclude { .. })
+    }
+
     /// Whether it takes an aircraft out of its flight, in whatever state that is. It is sent until its effect is
     /// seen, and ends what was asked before.
     pub const fn recovers(self) -> bool {
