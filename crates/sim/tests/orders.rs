@@ -144,9 +144,14 @@ fn an_exclusion_is_passed_on_as_the_console_signed_it_to_one_that_was_out_of_ran
     }
     let number = flight(&world);
     let bytes = of_console(&world, number, order(exclude(), "x"));
-    // It knows the console's clock, and the exclusion is old by it.
-    world.inject(absent, &of_console(&world, number ^ 1, order(Command::Hold, "of another")));
     world.inject(leader, &bytes);
+    run(&mut world, Duration::from_millis(10));
+    // It received a newer order, for another aircraft: by its console's counter the exclusion is old.
+    let to = Addressees::Listed([id(COUNT)].into_iter().collect());
+    let other = Order { id: "o".try_into().unwrap(), to, command: Command::Hold };
+    world.inject(absent, &of_console(&world, 0, Message::Order(other)));
+    run(&mut world, Duration::from_millis(10));
+    assert_eq!(refused(&world, absent, Refused::Impossible), 0);
     world.run_until(until);
     assert!(has_excluded(&world, leader) && !has_excluded(&world, absent));
     world.take_sent();
