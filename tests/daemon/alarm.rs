@@ -97,6 +97,7 @@ async fn measure() -> Result<()> {
         aircraft: vec![daemon.address().to_string()],
         web_dir: None,
         hosts: wingbeat_ground::Hosts::default(),
+        console: None,
     })
     .await?;
     let screen = screen(ground.address()).await?;

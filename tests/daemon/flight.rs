@@ -5,11 +5,14 @@
 mod aircraft;
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
+#[path = "common/operator.rs"]
+mod operator;
 
 use std::time::{Duration, Instant};
 
 use aircraft::{flight_controller, home, until};
 use client::{ask, raw};
+use operator::{Operator, send};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpSocket, TcpStream},
@@ -17,8 +20,8 @@ use tokio::{
 };
 use tokio_serial::{SerialPort as _, SerialStream};
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandStage, Identity, LinkState, MissionItem,
-    MissionSummary, MissionUpload, Severity, StateId, paths,
+    AircraftStatus, ApiError, Command, CommandOutcome, CommandReply, CommandStage, Identity, LeaseGrant,
+    LinkState, MissionItem, MissionSummary, MissionUpload, Severity, StateId, paths,
 };
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_hub::{Hub, HubRadio};
@@ -45,19 +48,26 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         hosts: wingbeat_onboard::Hosts::default(),
         agent,
         guard: None,
-        keys: keys(id),
+        keys: wingbeat_onboard::keys::Keys::insecure(),
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: id,
     }
 }
 
-/// Throw-away keys of a fleet of eight.
-fn keys(id: u64) -> wingbeat_onboard::keys::Keys {
-    let ids = (0..8).map(|i| VehicleId(MASTER.0 + i));
-    let keys = wingbeat_sim::keys::Keys::new(wingbeat_sim::keys::Signatures::Ed25519, 1, ids).unwrap();
-    let signer = keys.signer(id.saturating_sub(MASTER.0) as usize).clone();
-    wingbeat_onboard::keys::Keys { signer, roster: Box::new(keys.roster().clone()) }
+/// Throw-away keys of a fleet of two.
+fn fleet_keys() -> wingbeat_sim::keys::Keys {
+    let ids = (0..2).map(|i| VehicleId(MASTER.0 + i));
+    wingbeat_sim::keys::Keys::new(wingbeat_sim::keys::Signatures::Ed25519, 1, ids).unwrap()
+}
+
+/// Those of one of them.
+fn keys(index: usize) -> wingbeat_onboard::keys::Keys {
+    let keys = fleet_keys();
+    wingbeat_onboard::keys::Keys {
+        signer: keys.signer(index).clone(),
+        roster: Box::new(keys.roster().clone()),
+    }
 }
 
 fn tcp(address: std::net::SocketAddr) -> Endpoint {
@@ -107,6 +117,7 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         let positions = Some(hub.positions());
         let address = flight_controller(Profile::Copter357, index, clock, positions, online.clone()).await;
         let config = config(MASTER.0 + u64::from(index), 2, tcp(address));
+        let config = Config { keys: keys(index.into()), ..config };
         fleet.push(start(config, clock, radio).await.unwrap());
     }
     let mut logs: Vec<_> = fleet.iter().map(Handle::log).collect();
@@ -114,10 +125,18 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
 
     // Before anybody was heard, setup is refused and says why.
     let body = serde_json::to_string(&mission()).unwrap();
-    let (code, answer) = ask(master.address(), "PUT", paths::MISSION, &body).await;
+    let mut operator = Operator::new(fleet_keys(), clock);
+    let mut tokens = vec![];
+    for handle in &fleet {
+        let (_, answer) =
+            ask(handle.address(), "POST", paths::LEASE, r#"{"console":"one","ttl_ms":60000}"#).await;
+        tokens.push(serde_json::from_str::<LeaseGrant>(&answer).unwrap().token.unwrap());
+    }
+    let json = "application/json";
+    let (code, answer) = send(master, "PUT", paths::MISSION, &tokens[0], json, body.as_bytes()).await;
     let held: MissionSummary = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{code} {answer}"));
     assert_eq!((code, held.name.as_str(), held.waypoints), (200, "leg", 2));
-    let (code, answer) = ask(follower.address(), "PUT", paths::MISSION, &body).await;
+    let (code, answer) = send(follower, "PUT", paths::MISSION, &tokens[1], json, body.as_bytes()).await;
     let error: ApiError = serde_json::from_str(&answer).unwrap();
     assert!(code == 409 && error.message.contains("belongs to the master"), "{error:?}");
     let (_, answer) = ask(master.address(), "GET", paths::MISSION, "").await;
@@ -129,16 +148,20 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
             .await;
     }
     until(master, "two in the swarm", |s| s.swarm.as_ref().is_some_and(|swarm| swarm.size == 2)).await;
-    for handle in &fleet {
-        let (code, reply) = command(handle, "setup-1", "setup").await;
+    let mut order = async |index: usize, id: &str, command| {
+        let (code, answer) = operator.order(&fleet[index], &tokens[index], id, command).await;
+        (code, serde_json::from_str::<CommandReply>(&answer).unwrap_or_else(|_| panic!("{code} {answer}")))
+    };
+    for index in 0..2 {
+        let (code, reply) = order(index, "setup-1", Command::Setup).await;
         assert_eq!((code, reply.outcome), (202, CommandOutcome::Accepted), "{reply:?}");
-        let (code, reply) = command(handle, "setup-1", "setup").await;
+        let (code, reply) = order(index, "setup-1", Command::Setup).await;
         assert_eq!(
             (code, reply.outcome),
             (200, CommandOutcome::AlreadyKnown),
             "the same id is the same command"
         );
-        let (code, reply) = command(handle, "setup-1", "land").await;
+        let (code, reply) = order(index, "setup-1", Command::Land).await;
         assert_eq!(
             (code, reply.outcome, reply.reason.as_str()),
             (
@@ -165,8 +188,8 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
     let (_, answer) = ask(master.address(), "GET", paths::MISSION, "").await;
     let masters: MissionUpload = serde_json::from_str(&answer).unwrap();
     assert_ne!(flown.waypoints, masters.waypoints, "side by side, not in one place");
-    for handle in &fleet {
-        command(handle, "start-1", "start").await;
+    for index in 0..2 {
+        order(index, "start-1", Command::Start).await;
     }
     for handle in &fleet {
         let last = until(handle, "Finished", |s| s.state == StateId::Finished).await;

@@ -1,16 +1,13 @@
 //! The operator's commands: each has an id, so that a command that arrives twice is one command, and
 //! each is followed until its effect is seen in telemetry.
 
-use heapless::{String, Vec};
+use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_protocol::{Absent, Command, Denied, MissionError, Phase, StateId, Text};
-use wingbeat_wire::VehicleId;
+use wingbeat_wire::{CommandId, Refused, VehicleId};
 
 use crate::loan::LoanState;
 use crate::status::{COMMANDS_MAX, CommandProgress};
-
-/// Chosen by the sender.
-pub type CommandId = String<64>;
 
 /// How far a command has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +40,21 @@ pub enum Rejection {
         /// Its length.
         found: usize,
     },
+    /// Another command came under this id: its sender would take *already known* for *done*.
+    #[error(
+        "id {id:?}: found {command}, expected {earlier}, which came under this id before: a new command needs a new id"
+    )]
+    Reused {
+        /// The id.
+        id: CommandId,
+        /// What came now.
+        command: Command,
+        /// What came before.
+        earlier: Command,
+    },
+    /// An order that is not taken.
+    #[error("order: {0}")]
+    Order(#[from] Refused),
     /// A pilot, a failsafe or a ground station has the aircraft.
     #[error("not engaged: {0}")]
     Disengaged(Text),
@@ -114,8 +126,13 @@ impl Commands {
     pub(crate) fn list(&self) -> &Vec<CommandProgress, COMMANDS_MAX> {
         &self.last
     }
-    pub(crate) fn contains(&self, id: &CommandId) -> bool {
-        self.last.iter().any(|c| c.id == *id)
+    /// The command that came under an id.
+    pub(crate) fn command_of(&self, id: &CommandId) -> Option<Command> {
+        self.last.iter().find(|c| c.id == *id).map(|c| c.command)
+    }
+    /// How far the command with an id has come.
+    pub(crate) fn stage_of(&self, id: &CommandId) -> Option<Stage> {
+        self.last.iter().find(|c| c.id == *id).map(|c| c.stage)
     }
     /// Notes an accepted command; whatever this aircraft was still about is overtaken.
     pub(crate) fn accept(&mut self, id: CommandId, command: Command) {
@@ -243,6 +260,9 @@ mod tests {
         for name in ["c", "d", "e", "f", "g", "h", "i"] {
             commands.accept(id(name), Command::Hold);
         }
-        assert!(!commands.contains(&id("a")) && commands.contains(&id("b")));
+        assert_eq!(
+            (commands.command_of(&id("a")), commands.command_of(&id("b"))),
+            (None, Some(Command::Land))
+        );
     }
 }

@@ -23,6 +23,7 @@ mod fence;
 pub mod guardian;
 mod layers;
 mod loan;
+mod orders;
 mod returns;
 mod senders;
 pub mod separation;
@@ -33,7 +34,7 @@ mod takeover;
 #[cfg(test)]
 mod tests;
 
-pub use command::{CommandId, Rejection, Reply, Stage};
+pub use command::{Rejection, Reply, Stage};
 pub use config::{CompanionLoss, Config, Signing};
 pub use coordination::Coordination;
 pub use loan::{CURES_MAX, Cure};
@@ -44,6 +45,7 @@ pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
 pub use wingbeat_autopilot::parameter::{Finding, Watched};
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Command, ConfigError, Phase, Severity, StateId, Text, View};
+pub use wingbeat_wire::CommandId;
 
 use command::{Commands, Observation};
 use coordination::ActiveProtocol;
@@ -51,6 +53,7 @@ use executor::Executor;
 use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
 use loan::Loan;
+use orders::Orders;
 use senders::Senders;
 use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
@@ -69,7 +72,7 @@ use wingbeat_autopilot::telemetry::{LINK_TIMEOUT, StreamRequest, TelemetryEvent}
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
-use wingbeat_wire::{Datagram, Draft, Message, Opened, Point, Refused, VehicleId};
+use wingbeat_wire::{Claim, Datagram, Draft, Message, Opened, Point, Refused, VehicleId};
 
 /// What happens to an aircraft.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +91,8 @@ pub enum Input<'a> {
     AutopilotLink(bool),
     /// A datagram from the radio: as [`wingbeat_wire::Roster::open`] opened it, or why that refused it, which is counted.
     Datagram(Result<Opened<'a>, Refused>),
+    /// An operator's order that came by another path than the radio, opened alike. It is answered like a command.
+    Order(Opened<'a>),
     /// The operator commands.
     Operator {
         /// The sender's id of this command.
@@ -141,7 +146,7 @@ pub struct Outputs {
     pub datagrams: Vec<Draft, 4>,
     /// Lines for the log.
     pub log: Vec<LogEntry, 16>,
-    /// The answer to [`Input::Operator`] and [`Input::Mission`].
+    /// The answer to [`Input::Operator`], [`Input::Order`] and [`Input::Mission`].
     pub reply: Option<Reply>,
 }
 
@@ -216,6 +221,7 @@ pub struct Agent {
     /// The counter of our last datagram.
     counter: u64,
     senders: Senders,
+    orders: Orders,
     /// When a datagram of another aircraft with our id was received.
     duplicate_id_at: Option<Instant>,
     sent: u64,
@@ -279,6 +285,7 @@ impl Agent {
             counter_base_us: 0,
             counter: 0,
             senders: Senders::default(),
+            orders: Orders::default(),
             duplicate_id_at: None,
             sent: 0,
             received: 0,
@@ -314,16 +321,27 @@ impl Agent {
         self.config.coordination.me()
     }
 
-    /// Whether a datagram of this sender with this counter can be taken: for its host, which asks before it checks the
-    /// signature ([`wingbeat_wire::Roster::open_if`]).
+    /// Whether a datagram that claims this can be taken: for its host, which asks before it checks the signature
+    /// ([`wingbeat_wire::Roster::open_if`]).
     ///
     /// # Errors
-    /// Our own, one that is not newer than the last of its sender, or one that is too old.
-    pub fn admits(&self, now: Instant, from: VehicleId, counter: u64) -> Result<(), Refused> {
+    /// Our own, one that is not newer than the last of its sender, or one that is too old. An exclusion that is new here may
+    /// be older: it is passed on for as long as its flight.
+    pub fn admits(&self, now: Instant, claim: &Claim) -> Result<(), Refused> {
+        let Claim { from, counter, exclusion } = *claim;
         if from == self.id() {
             // One that we have not sent must be proved: our key is used elsewhere.
             return if counter <= self.counter { Err(Refused::Own) } else { Ok(()) };
         }
+        let checked = self.check_age(now, from, counter);
+        if checked.is_err() && exclusion.is_some_and(|(flight, member)| self.lacks_exclusion(flight, member))
+        {
+            return Ok(());
+        }
+        checked
+    }
+
+    fn check_age(&self, now: Instant, from: VehicleId, counter: u64) -> Result<(), Refused> {
         self.senders.check(now, self.synchronised_us(now), from, counter)
     }
 
@@ -355,6 +373,7 @@ impl Agent {
             }
             Input::Datagram(Ok(opened)) => self.on_datagram(now, opened, out),
             Input::Datagram(Err(reason)) => self.refuse(reason),
+            Input::Order(opened) => out.reply = Some(self.on_posted_order(now, opened, out)),
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
@@ -763,7 +782,7 @@ impl Agent {
 
     fn on_datagram(&mut self, now: Instant, opened: Opened<'_>, out: &mut Outputs) {
         let (from, counter) = (opened.from(), opened.counter());
-        if let Err(reason) = self.admits(now, from, counter) {
+        if let Err(reason) = self.admits(now, &opened.claim()) {
             return self.refuse(reason);
         }
         if from == self.id() {
@@ -781,8 +800,15 @@ impl Agent {
                 return self.refuse(reason);
             }
         }
+        if let Message::Order(order) = message {
+            return self.on_order(now, opened, *flight, order, out);
+        }
         self.senders.note(now, from, counter);
         self.received += 1;
+        // An answer is the console's.
+        if matches!(message, Message::OrderTaken(_)) {
+            return;
+        }
         let input = wingbeat_protocol::Input::Message { from, flight: *flight, message };
         self.protocol_input(now, input, out);
     }
@@ -807,8 +833,10 @@ impl Agent {
         let Some(id) = CommandId::try_from(id).ok().filter(|id| !id.is_empty()) else {
             return Reply::Refused(Rejection::Id { found: id.len() });
         };
-        if self.commands.contains(&id) {
-            return Reply::AlreadyKnown;
+        match self.commands.command_of(&id) {
+            Some(earlier) if earlier == command => return Reply::AlreadyKnown,
+            Some(earlier) => return Reply::Refused(Rejection::Reused { id, command, earlier }),
+            None => {}
         }
         match command {
             Command::RecoverControl => {
@@ -1008,6 +1036,11 @@ impl Agent {
     }
 
     fn broadcast(&mut self, now: Instant, flight: u32, message: &Message, out: &mut Outputs) {
+        if let Message::Exclude { member } = message
+            && self.pass_exclusion_on(flight, *member, out)
+        {
+            return;
+        }
         let clock_us = self.counter_base_us.saturating_add(now.as_micros());
         self.counter = clock_us.max(self.counter.saturating_add(1));
         let (me, counter) = (self.id(), self.counter);

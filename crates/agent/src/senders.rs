@@ -10,9 +10,8 @@ use heapless::Vec;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{ROSTER_MAX, Refused, VehicleId};
 
-/// Senders that are known: at least those of a roster, so that none of them is ever forgotten.
-const SENDERS_MAX: usize = 128;
-const _: () = assert!(SENDERS_MAX >= ROSTER_MAX);
+/// Senders that are known: those of a roster, so that none of them is ever forgotten.
+const SENDERS_MAX: usize = ROSTER_MAX;
 
 /// A datagram that was on its way for longer is refused: in this time a prediction of MBCAP ends.
 const AGE_MAX: Duration = Duration::from_secs(2);
@@ -116,6 +115,11 @@ impl Senders {
         let new = Sender { id, counter, least_us };
         // There is room: see above.
         let _ = self.0.insert(i, new);
+    }
+
+    /// How many are known.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     fn find(&self, id: VehicleId) -> Result<usize, usize> {

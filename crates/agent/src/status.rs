@@ -7,9 +7,9 @@ use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::telemetry::{Measurements, OtherAutopilots, Version};
 use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_protocol::{Absentees, AvoidanceView, Command, FormationView, Phase, StateId, SwarmView, Text};
-use wingbeat_wire::{Point, VehicleId};
+use wingbeat_wire::{CommandId, Point, VehicleId};
 
-use crate::command::{CommandId, Stage};
+use crate::command::Stage;
 use crate::loan::{CURES_MAX, Cure};
 use crate::separation;
 

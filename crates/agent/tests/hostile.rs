@@ -7,8 +7,8 @@ use wingbeat_agent::{Agent, Config, Input, Outputs, Status};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::mbcap;
 use wingbeat_wire::{
-    Beacon, DATAGRAM_LEN_MAX, Datagram, FleetKey, Location, Message, ROSTER_MAX, Refused, Roster, Signer,
-    VERSION, VehicleId,
+    Beacon, DATAGRAM_LEN_MAX, Datagram, FleetKey, Location, Message, ROSTER_MAX, Refused, Role, Roster,
+    Signer, VERSION, VehicleId,
 };
 
 const COUNT: u64 = 1_000_000;
@@ -49,7 +49,7 @@ impl Receiver {
         let agent = Agent::new(Config::new(config), 1, Instant::ZERO).unwrap().counting_from(BASE_US);
         let mut roster = Box::new(Roster::new(EPOCH, fleet()));
         for id in ME..=ROSTER_MAX as u64 {
-            roster.add(VehicleId(id), &signer(id).public_key().unwrap()).unwrap();
+            roster.add(VehicleId(id), Role::Aircraft, &signer(id).public_key().unwrap()).unwrap();
         }
         Self { agent: Box::new(agent), roster, out: Box::default(), now: Instant::from_secs(100) }
     }
@@ -57,7 +57,7 @@ impl Receiver {
     /// As a host does.
     fn receive(&mut self, bytes: &[u8]) {
         let (agent, now) = (&self.agent, self.now);
-        let opened = self.roster.open_if(bytes, |from, counter| agent.admits(now, from, counter));
+        let opened = self.roster.open_if(bytes, |claim| agent.admits(now, claim));
         self.agent.handle(now, Input::Datagram(opened), &mut self.out);
         assert!(self.out.autopilot.is_empty() && self.out.datagrams.is_empty() && self.out.log.is_empty());
     }

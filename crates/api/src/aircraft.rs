@@ -293,6 +293,9 @@ pub struct Swarm {
     pub formation: String,
     /// This aircraft's slot; absent until assigned.
     pub slot: Option<u16>,
+    /// The number of the flight, for which an exclusion is signed; 0 before the plan is adopted.
+    #[serde(default)]
+    pub flight: u32,
     /// Members that this aircraft does not wait for, by slot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<Absent>,

@@ -42,6 +42,10 @@ pub mod paths {
     pub const MISSION: &str = "/api/v1/mission";
     /// Aircraft: an operator's command (POST [`CommandRequest`](crate::CommandRequest)).
     pub const COMMANDS: &str = "/api/v1/commands";
+    /// Aircraft: an operator's order as its console sealed it (POST, bytes, answered like a command).
+    pub const ORDERS: &str = "/api/v1/orders";
+    /// The header with the token of the lease, where what is asked needs it.
+    pub const LEASE_HEADER: &str = "wingbeat-lease";
     /// Aircraft: the lease, by which a console commands it (POST [`LeaseRequest`](crate::LeaseRequest), answered by
     /// [`Lease`](crate::Lease)).
     pub const LEASE: &str = "/api/v1/lease";

@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 use wingbeat_api::{
-    self as api, AircraftStatus, Command, FleetCommandRequest, LinkState, LogLine, MissionItem,
-    MissionUpload, paths,
+    self as api, AircraftStatus, Command, FleetCommandRequest, FleetMissionUpload, LinkState, LogLine,
+    MissionItem, MissionUpload, paths,
 };
 use wingbeat_geo::{DVec3, Duration, Frame};
 use wingbeat_ground::Ground;
@@ -21,8 +21,9 @@ use wingbeat_hub::{Hub, HubRadio, serve};
 use wingbeat_link::Endpoint;
 use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::Truth;
-use wingbeat_sim::keys::{Keys, Signatures};
+use wingbeat_sim::keys::{CONSOLE, Keys, Signatures};
 use wingbeat_sim::observer::{Observer, Sample};
+use wingbeat_wire::Role;
 
 use crate::flight::Radio;
 use crate::report;
@@ -31,6 +32,10 @@ use crate::transmitter::{Started, Transmitter};
 
 /// How often the observer samples, in simulated time.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
+/// A mission is given so often, until the ground service holds the lease,
+const ATTEMPTS: u32 = 100;
+/// this far apart, in real time.
+const ATTEMPT_PERIOD: Duration = Duration::from_millis(100);
 /// A mission that is not over after so much simulated time has failed.
 const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
@@ -81,13 +86,14 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         aircraft: fleet.addresses(),
         web_dir,
         hosts: Default::default(),
+        console: Some(fleet.console()),
     })
     .await?;
     println!("PC Companion: http://{}", ground.address());
     if has_no_page && !headless {
         println!("its API alone, without a page: --web DIR serves one");
     }
-    fleet.upload_mission().await?;
+    fleet.upload_mission(ground.address()).await?;
     let scenario = &fleet.scenario;
     println!("{}, {} times real time, seed {seed}", scenario.summary(), clock.speed());
     let mut stop = pin!(stop);
@@ -138,6 +144,7 @@ pub(crate) struct Fleet {
     scenario: Scenario,
     seed: u64,
     clock: Clock,
+    keys: Keys,
     hub: Hub,
     daemons: Vec<wingbeat_onboard::Handle>,
     facts: Facts,
@@ -211,7 +218,7 @@ impl Fleet {
             };
             daemons.push(wingbeat_onboard::start(daemon, clock, radio).await?);
         }
-        Ok(Self { scenario, seed, clock, hub, daemons, facts, controllers, started })
+        Ok(Self { scenario, seed, clock, keys, hub, daemons, facts, controllers, started })
     }
 
     /// The log lines of one daemon from now on.
@@ -224,8 +231,19 @@ impl Fleet {
         self.daemons.iter().map(|d| d.address().to_string()).collect()
     }
 
-    /// Uploads the missions, as an operator would: to the master, or to each its own.
-    pub(crate) async fn upload_mission(&self) -> Result<()> {
+    /// What the operator's console signs with.
+    pub(crate) fn console(&self) -> wingbeat_ground::ConsoleConfig {
+        let keys = wingbeat_onboard::keys::Keys {
+            signer: self.keys.console().clone(),
+            roster: Box::new(self.keys.roster().clone()),
+        };
+        let keys = wingbeat_onboard::keys::ConsoleKeys { id: CONSOLE, role: Role::Operator, keys };
+        wingbeat_ground::ConsoleConfig { keys, clock: self.clock, state: None }
+    }
+
+    /// Uploads the missions, as an operator would: to the master, or to each its own. The ground service holds the leases
+    /// some time after it was started.
+    pub(crate) async fn upload_mission(&self, ground: SocketAddr) -> Result<()> {
         let client = reqwest::Client::new();
         for (i, daemon) in self.daemons.iter().enumerate() {
             let Some(mission) = self.scenario.mission_for(i) else { continue };
@@ -235,16 +253,20 @@ impl Fleet {
                 MissionItem::at(latitude_deg, longitude_deg, f64::from(w.height_mm) * 1e-3)
             });
             let upload = MissionUpload::new(&self.scenario.name, waypoints.collect());
-            let url = format!("http://{}{}", daemon.address(), paths::MISSION);
-            let answer = client.put(url).json(&upload).send().await?;
-            let status = answer.status();
-            ensure!(
-                status.is_success(),
-                "mission {} of aircraft {}: {}",
-                self.scenario.name,
-                i + 1,
-                answer.text().await?
-            );
+            let vehicle = daemon.identity().id.clone();
+            let upload = FleetMissionUpload { vehicle, mission: upload };
+            let mut attempts = 0;
+            loop {
+                let url = format!("http://{ground}{}", paths::FLEET_MISSION);
+                let answer = client.put(url).json(&upload).send().await?;
+                if answer.status().is_success() {
+                    break;
+                }
+                let (name, text) = (&self.scenario.name, answer.text().await?);
+                attempts += 1;
+                ensure!(attempts < ATTEMPTS, "mission {name} of aircraft {}: {text}", i + 1);
+                tokio::time::sleep(ATTEMPT_PERIOD).await;
+            }
         }
         Ok(())
     }

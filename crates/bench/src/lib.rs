@@ -4,6 +4,7 @@
 
 pub mod axes;
 pub mod drills;
+pub mod emergency;
 pub mod fleet;
 pub mod flight;
 pub mod gauss_markov;

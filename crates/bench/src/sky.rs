@@ -40,7 +40,8 @@ const BATTERY_MAH: f64 = 100_000.0;
 /// # Errors
 /// The flight cannot be begun, or the system does not report what this process used.
 pub fn run(aircraft: usize, minutes: u64, seed: u64) -> Result<()> {
-    let mut world = sky(aircraft, seed)?;
+    let channel = Channel::new(Model::Ieee80211a, Draw::PerPacket, seed, aircraft);
+    let mut world = world(aircraft, seed, channel)?;
     let began = Clock::now();
     start(&mut world)?;
     println!(
@@ -79,7 +80,7 @@ pub fn run(aircraft: usize, minutes: u64, seed: u64) -> Result<()> {
 }
 
 /// The world with all aircraft on the ground, missions uploaded.
-fn sky(aircraft: usize, seed: u64) -> Result<World> {
+pub(crate) fn world(aircraft: usize, seed: u64, channel: Channel) -> Result<World> {
     let frame = Frame::new(ORIGIN);
     let mut starts: Vec<DVec2> = Vec::new();
     let mut placement = rng::child(seed, "placement", 0);
@@ -104,7 +105,6 @@ fn sky(aircraft: usize, seed: u64) -> Result<World> {
         let begins = Instant::from_millis(i as u64 * 137 % 1_000);
         vehicles.push((agent, FlightController::new(controller, seed, begins)));
     }
-    let channel = Channel::new(Model::Ieee80211a, Draw::PerPacket, seed, aircraft);
     let mut world = World::new(ORIGIN, vehicles, channel, 5.0);
     for (i, start) in starts.iter().enumerate() {
         let route = walk(*start, &frame, &mut rng::child(seed, "mission", i as u64));
@@ -151,7 +151,7 @@ fn walk(start: DVec2, frame: &Frame, generator: &mut Pcg64Mcg) -> Vec<Point> {
 }
 
 /// Sets all aircraft up and starts them together.
-fn start(world: &mut World) -> Result<()> {
+pub(crate) fn start(world: &mut World) -> Result<()> {
     let count = world.count();
     let mut set_up = vec![false; count];
     while (0..count).any(|i| world.phase(i) != Phase::Ready) {

@@ -14,8 +14,8 @@ use wingbeat_bench::prediction;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission, sample_mission};
 use wingbeat_bench::sitl;
-use wingbeat_bench::sky;
 use wingbeat_bench::takeoff;
+use wingbeat_bench::{emergency, sky};
 use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
 
@@ -43,6 +43,22 @@ pub(crate) enum Command {
     Drill(drills::DrillArguments),
     /// A crowd of aircraft through MBCAP-e, and what it costs this computer.
     Sky(SkyArguments),
+    /// An emergency by radio: from the operator's key to each aircraft's act, where datagrams are lost.
+    Emergency(EmergencyArguments),
+}
+
+/// Arguments of `wingbeat bench emergency`.
+#[derive(Args)]
+pub(crate) struct EmergencyArguments {
+    /// Aircraft.
+    #[arg(long = "uavs", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=128))]
+    aircraft: u8,
+    /// Share of datagrams that each link loses, 0 to less than 1.
+    #[arg(long, default_value_t = 0.5)]
+    loss: f64,
+    /// Flights, each with randomness of its own.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
 }
 
 /// Arguments of `wingbeat bench sky`.
@@ -257,6 +273,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Takeoff(arguments) => take_off(arguments),
         Command::Drills(arguments) => drills::run_all(arguments),
         Command::Drill(arguments) => drills::run_one(arguments),
+        Command::Emergency(EmergencyArguments { aircraft, loss, seeds }) => {
+            emergency::run(usize::from(*aircraft), *loss, *seeds).map(|()| ExitCode::SUCCESS)
+        }
         Command::Sky(SkyArguments { aircraft, minutes, seed }) => {
             sky::run(usize::from(*aircraft), *minutes, *seed).map(|()| ExitCode::SUCCESS)
         }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use wingbeat_onboard::enrolment;
-use wingbeat_wire::VehicleId;
+use wingbeat_keys::enrolment;
+use wingbeat_wire::{Role, VehicleId};
 
 /// What is done with the keys.
 #[derive(Subcommand)]
@@ -15,15 +15,20 @@ pub(crate) enum Command {
         /// The folder; it should be on an encrypted disk that is not the aircraft's.
         folder: PathBuf,
     },
-    /// Add aircraft: make the secret of each, and put their public keys into the roster.
+    /// Add aircraft or consoles: make the secret of each, and put their public keys into the roster.
     Enrol {
         /// The fleet's folder.
         folder: PathBuf,
-        /// Ids, 16 hexadecimal digits each: the MAC address of the radio, unless the key `id` is set.
+        /// What these keys may sign: aircraft, operator (every order), safety (hold, return, land, recover control), viewer
+        /// (nothing).
+        #[arg(long, value_name = "ROLE", default_value = "aircraft", value_parser = role)]
+        role: Role,
+        /// Ids, 16 hexadecimal digits each: of an aircraft the MAC address of the radio, unless the key `id` is set; of a console
+        /// any that no other has.
         #[arg(required = true)]
         ids: Vec<String>,
     },
-    /// Begin the next epoch, without aircraft that are lost: a new fleet key, and a roster that no longer has them.
+    /// Begin the next epoch, without aircraft and consoles that are lost: a new fleet key, and a roster that no longer has them.
     Renew {
         /// The fleet's folder.
         folder: PathBuf,
@@ -39,23 +44,34 @@ pub(crate) fn run(command: &Command) -> Result<()> {
             enrolment::init(folder)?;
             println!("{}: a fleet without aircraft; next: wingbeat fleet enrol", folder.display());
         }
-        Command::Enrol { folder, ids } => {
+        Command::Enrol { folder, role, ids } => {
             for id in vehicles(ids)? {
-                let secret = enrolment::enrol(folder, id)?;
-                println!("{id}: copy {} to this aircraft", secret.display());
+                let secret = enrolment::enrol(folder, id, *role)?;
+                let to = match role {
+                    Role::Aircraft => "this aircraft",
+                    Role::Operator | Role::Safety | Role::Viewer => "this console, as console.key",
+                };
+                println!("{id}: copy {} to {to}", secret.display());
             }
             println!(
-                "copy fleet.key and roster.toml to every aircraft, and restart its daemon on the ground"
+                "copy fleet.key and roster.toml to every aircraft and console, and restart each daemon on the ground"
             );
         }
         Command::Renew { folder, without } => {
             let epoch = enrolment::renew(folder, &vehicles(without)?)?;
             println!(
-                "epoch {epoch}: copy fleet.key and roster.toml to every aircraft, and restart its daemon on the ground"
+                "epoch {epoch}: copy fleet.key and roster.toml to every aircraft and console, and restart each daemon on the ground"
             );
         }
     }
     Ok(())
+}
+
+fn role(name: &str) -> Result<Role, String> {
+    Role::from_name(name).ok_or_else(|| {
+        let names = Role::ALL.map(Role::name).join(", ");
+        format!("found {name:?}, expected one of {names}")
+    })
 }
 
 fn vehicles(ids: &[String]) -> Result<Vec<VehicleId>> {

@@ -1,12 +1,13 @@
 //! `wingbeat ground`: the PC Companion.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
-use wingbeat_ground::{Config, Ground, Hosts};
+use wingbeat_ground::{Config, ConsoleConfig, Ground, Hosts};
+use wingbeat_radio::{Clock, UdpBroadcast, UdpConfig};
 
 /// Arguments of `wingbeat ground`.
 #[derive(Args)]
@@ -21,9 +22,36 @@ pub(crate) struct Arguments {
     /// may be repeated. Requests under another name are refused.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
+    /// The folder of this console's keys: console.key, fleet.key and roster.toml, as `wingbeat fleet enrol --role` makes them.
+    /// Without it only aircraft without keys can be commanded.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+    /// Repeat emergency commands by radio too: network interface, broadcast address and UDP port of the aircraft, as in their
+    /// `[radio]`, for example wlan0/192.168.1.255:14600 or wlan0/[ff12::5742]:14600.
+    #[arg(long, value_name = "IF/ADDRESS:PORT", requires = "keys", value_parser = radio)]
+    radio: Option<UdpConfig>,
     /// The built page.
     #[arg(long, value_name = "DIR")]
     web: Option<PathBuf>,
+}
+
+/// The console's keys. Its counters are kept beside them.
+fn console(folder: &Path) -> Result<ConsoleConfig> {
+    let keys = wingbeat_keys::read_console(folder)
+        .map_err(|refused| anyhow!("--keys: found {}, expected {}", refused.found, refused.expected))?;
+    Ok(ConsoleConfig { keys, clock: Clock::real_time(), state: Some(folder.to_owned()) })
+}
+
+fn radio(text: &str) -> Result<UdpConfig, String> {
+    let parsed = text.split_once('/').and_then(|(interface, address)| {
+        let (address, port) = address.rsplit_once(':')?;
+        let address = address.trim_start_matches('[').trim_end_matches(']');
+        let interface = (!interface.is_empty()).then(|| interface.to_owned());
+        Some(UdpConfig { interface, port: port.parse().ok()?, destination: address.parse().ok()? })
+    });
+    parsed.ok_or_else(|| {
+        format!("found {text:?}, expected INTERFACE/ADDRESS:PORT, for example wlan0/192.168.1.255:14600")
+    })
 }
 
 /// Serves until Ctrl-C.
@@ -37,8 +65,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             aircraft: arguments.aircraft.clone(),
             web_dir: arguments.web.clone(),
             hosts,
+            console: arguments.keys.as_deref().map(console).transpose()?,
         };
-        let ground = Ground::start(config).await?;
+        let radio = arguments.radio.clone().map(UdpBroadcast::spawn);
+        let ground = Ground::start_with(config, radio).await?;
         println!("PC Companion: http://{}", ground.address());
         end.await;
         ground.stop().await;

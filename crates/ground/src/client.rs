@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use wingbeat_api::{AircraftStatus, ApiError, Identity, MissionUpload, paths};
 
@@ -51,11 +51,21 @@ pub(crate) async fn put_mission(
     client: &Client,
     address: &str,
     mission: &MissionUpload,
+    lease: Option<String>,
 ) -> Result<(StatusCode, Vec<u8>), String> {
     let request = client.put(format!("{address}{}", paths::MISSION)).json(mission).timeout(MISSION_LIMIT);
+    let request = with_lease(request, lease);
     let mut response = request.send().await.map_err(|error| reason(&error))?;
     let body = body(&mut response).await?;
     Ok((response.status(), body))
+}
+
+/// With the token of the lease, where there is one.
+pub(crate) fn with_lease(request: RequestBuilder, token: Option<String>) -> RequestBuilder {
+    match token {
+        Some(token) => request.header(paths::LEASE_HEADER, token),
+        None => request,
+    }
 }
 
 async fn get<T: DeserializeOwned>(client: &Client, address: &str, path: &str) -> Result<T, String> {

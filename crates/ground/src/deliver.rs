@@ -1,14 +1,17 @@
 //! Delivering one command to one aircraft: the same id again and again until it is answered, or, for a
 //! recovery command, until the owner has seen its effect and stops the delivery; at last it expires.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, StatusCode, header::CONTENT_TYPE};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
-use wingbeat_api::{Command, CommandReply, CommandRequest, VehicleOutcome, paths};
+use wingbeat_api::{ApiError, CommandReply, CommandRequest, VehicleOutcome, paths};
+use wingbeat_console::Press;
 
 use crate::client;
+use crate::desk::Desk;
 use crate::ledger::{self, Lane};
 use crate::owner::Message;
 
@@ -24,8 +27,9 @@ pub(crate) struct Delivery {
     pub(crate) client: Client,
     pub(crate) address: String,
     pub(crate) vehicle: String,
-    pub(crate) id: String,
-    pub(crate) command: Command,
+    pub(crate) press: Press,
+    /// What signs it, where the console has keys.
+    pub(crate) desk: Option<Arc<Desk>>,
     /// How long before it expires.
     pub(crate) limit: Duration,
     pub(crate) owner: mpsc::Sender<Message>,
@@ -43,7 +47,7 @@ impl Delivery {
     /// Delivers; ends when it is answered finally or has expired.
     pub(crate) async fn run(self) {
         let end = Instant::now() + self.limit;
-        let recovery = ledger::lane(self.command) == Lane::Recovery;
+        let recovery = ledger::lane(self.press.command) == Lane::Recovery;
         let mut last = "no answer".to_owned();
         let mut accepted = false;
         while Instant::now() < end {
@@ -79,8 +83,20 @@ impl Delivery {
     }
 
     async fn attempt(&self) -> Answer {
-        let body = CommandRequest { id: self.id.clone(), command: self.command };
-        let request = self.client.post(format!("{}{}", self.address, paths::COMMANDS)).json(&body);
+        let url = |path| format!("{}{path}", self.address);
+        let request = match &self.desk {
+            // Each attempt with a counter of its own.
+            Some(desk) => {
+                let request =
+                    self.client.post(url(paths::ORDERS)).header(CONTENT_TYPE, "application/octet-stream");
+                let request = request.body(desk.sealed(&self.press, &self.vehicle));
+                client::with_lease(request, desk.token(&self.address))
+            }
+            None => {
+                let (id, command) = (self.press.id.as_str().to_owned(), self.press.command);
+                self.client.post(url(paths::COMMANDS)).json(&CommandRequest { id, command })
+            }
+        };
         let mut response = match request.timeout(ATTEMPT_LIMIT).send().await {
             Ok(response) => response,
             Err(error) => return Answer::None(client::reason(&error)),
@@ -101,6 +117,8 @@ impl Delivery {
             (StatusCode::CONFLICT, Some(reply)) => {
                 Answer::Refused(format!("refused in state {}: {}", reply.state, reply.reason))
             }
+            // Another order of this console overtook it, or the lease is not held yet.
+            (StatusCode::CONFLICT, None) if is_for_now(&body) => Answer::None(client::refusal(status, &body)),
             (status, _)
                 if status.is_client_error()
                     && status != StatusCode::REQUEST_TIMEOUT
@@ -113,10 +131,16 @@ impl Delivery {
     }
 
     async fn report(&self, outcome: VehicleOutcome, detail: String) {
-        let (id, vehicle) = (self.id.clone(), self.vehicle.clone());
+        let (id, vehicle) = (self.press.id.as_str().to_owned(), self.vehicle.clone());
         // The owner is gone: the service ends, and no task is left to report to.
         let _ = self.owner.send(Message::Delivered { id, vehicle, outcome, detail }).await;
     }
+}
+
+/// Whether the same order is taken later.
+fn is_for_now(body: &[u8]) -> bool {
+    serde_json::from_slice::<ApiError>(body)
+        .is_ok_and(|error| matches!(error.code.as_str(), "replayed" | "lease"))
 }
 
 #[cfg(test)]
@@ -124,13 +148,15 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+    use wingbeat_api::Command;
 
     /// Delivers to the server at that address and returns the reports.
     async fn deliver(address: String, command: Command, limit: Duration) -> Vec<(VehicleOutcome, String)> {
         let (owner, mut reports) = mpsc::channel(64);
-        let (vehicle, id) = ("000000000000000a".to_owned(), "c".to_owned());
+        let vehicle = "000000000000000a".to_owned();
+        let press = Press { id: "c".try_into().expect("an id"), command, flight: 0 };
         let client = client::new().expect("a client");
-        Delivery { client, address, vehicle, id, command, limit, owner }.run().await;
+        Delivery { client, address, vehicle, press, desk: None, limit, owner }.run().await;
         let mut out = Vec::new();
         while let Some(message) = reports.recv().await {
             if let Message::Delivered { outcome, detail, .. } = message {

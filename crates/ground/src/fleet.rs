@@ -228,6 +228,13 @@ impl Fleet {
         })
     }
 
+    /// The number of the flight that this aircraft is in; 0 where none is known.
+    pub(crate) fn flight_of(&self, id: &str) -> u32 {
+        let first = self.by_id.get(id).and_then(|addresses| addresses.first());
+        let status = first.and_then(|&index| self.aircraft[index].status.as_ref());
+        status.and_then(|status| status.swarm.as_ref()).map_or(0, |swarm| swarm.flight)
+    }
+
     /// The sentence about an id that answers at two addresses.
     fn duplicate_problem(&self, id: &str) -> Option<String> {
         let addresses = self.by_id.get(id).filter(|addresses| addresses.len() > 1)?;
@@ -579,6 +586,7 @@ mod tests {
                 size: 2,
                 formation: "linear".to_owned(),
                 slot: None,
+                flight: 0,
                 absent: Vec::new(),
                 plan: None,
             }),

@@ -180,7 +180,10 @@ async fn mission(
     Body(upload): Body<FleetMissionUpload>,
 ) -> Result<Response, Refused> {
     let address = service.locate(upload.vehicle).await?;
-    let answer = client::put_mission(service.client(), &address, &upload.mission).await;
+    let answer = {
+        let token = service.token(&address);
+        client::put_mission(service.client(), &address, &upload.mission, token).await
+    };
     let (status, body) = answer.map_err(|reason| Refused::unavailable(format!("{address}: {reason}")))?;
     let status = StatusCode::from_u16(status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
     Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())

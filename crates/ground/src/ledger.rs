@@ -274,6 +274,11 @@ impl Ledger {
         changed
     }
 
+    /// The command that has this id, while it is remembered with what became of it.
+    pub(crate) fn command_of(&self, id: &str) -> Option<Command> {
+        self.commands.iter().find(|entry| entry.id == id).map(|entry| entry.command)
+    }
+
     /// The last commands, newest last.
     pub(crate) fn shown(&self) -> Vec<FleetCommand> {
         self.commands[self.commands.len().saturating_sub(SHOWN)..].to_vec()

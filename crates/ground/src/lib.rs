@@ -16,6 +16,7 @@
 
 mod client;
 mod deliver;
+mod desk;
 mod fleet;
 mod follow;
 mod http;
@@ -30,6 +31,7 @@ mod service;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -38,8 +40,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetPicture, paths};
+use wingbeat_radio::{Radio, UdpBroadcast};
 use wingbeat_server::Large;
 
+pub use desk::ConsoleConfig;
 pub use http::openapi;
 pub use refused::Refused;
 pub use wingbeat_server::{Hosts, NameError};
@@ -67,7 +71,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(15);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What the service needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Where it listens; port 0 takes a free one.
     pub bind: SocketAddr,
@@ -77,6 +81,8 @@ pub struct Config {
     pub web_dir: Option<PathBuf>,
     /// The names under which the service is asked for, besides the computer's own.
     pub hosts: Hosts,
+    /// The console's keys; without them it commands aircraft without keys only.
+    pub console: Option<ConsoleConfig>,
 }
 
 /// Why the service cannot start.
@@ -133,6 +139,15 @@ impl Ground {
     ///
     /// An address that is none or stands twice, and a port that cannot be listened on.
     pub async fn start(config: Config) -> Result<Handle, StartError> {
+        Self::start_with(config, None::<UdpBroadcast>).await
+    }
+
+    /// The same with a radio of its own, by which a console with keys repeats emergency commands.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ground::start`].
+    pub async fn start_with<R: Radio>(config: Config, radio: Option<R>) -> Result<Handle, StartError> {
         let addresses = addresses(&config.aircraft)?;
         let client = client::new()?;
         let bind = config.bind;
@@ -144,16 +159,21 @@ impl Ground {
         let (messages, message_queue) = mpsc::channel(QUEUE);
         let now = Instant::now();
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
-        let service = service::Service::new(requests, client.clone(), config.web_dir);
+        let desk = config.console.map(|console| Arc::new(desk::Desk::new(console, radio.is_some())));
+        let service = service::Service::new(requests, client.clone(), desk.clone(), config.web_dir);
         let (stop, stopped) = watch::channel(false);
         let port = address.port();
 
         let mut tasks = JoinSet::new();
         for (index, address) in addresses.into_iter().enumerate() {
-            tasks.spawn(lease::hold(client.clone(), address.clone(), lease::console(port)));
+            tasks.spawn(lease::hold(client.clone(), address.clone(), lease::console(port), desk.clone()));
             tasks.spawn(follow::follow(client.clone(), index, address, messages.clone()));
         }
-        let owner = owner::Owner::new(fleet, client, messages, now);
+        if let (Some(desk), Some(radio)) = (desk.clone(), radio) {
+            let messages = messages.clone();
+            tasks.spawn(async move { desk.broadcast(radio, messages).await });
+        }
+        let owner = owner::Owner::new(fleet, client, desk, messages, now);
         let mut ending = stopped.clone();
         tasks.spawn(async move {
             // When the owner ends, so do the consoles' streams and every delivery.

@@ -11,12 +11,16 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use wingbeat_api::{
-    AircraftStatus, Command, FleetCommandReply, FleetCommandRequest, FleetPicture, FleetUpdate, Identity,
-    LogLine, MissionUpload, Severity, VehicleOutcome,
+    AircraftStatus, Command, CommandProgress, CommandStage, FleetCommandReply, FleetCommandRequest,
+    FleetPicture, FleetUpdate, Identity, LogLine, MissionUpload, Severity, VehicleOutcome,
 };
+
+use wingbeat_console::{Answer, Press};
+use wingbeat_wire::{CommandId, OrderProgress};
 
 use crate::client;
 use crate::deliver::Delivery;
+use crate::desk::Desk;
 use crate::fleet::Fleet;
 use crate::ledger::{self, Known, Lane, Ledger, Order};
 use crate::refused::Refused;
@@ -38,12 +42,34 @@ const MAX_ID_CHARACTERS: usize = 64;
 
 /// What aircraft and deliveries report.
 pub(crate) enum Message {
-    Identified { index: usize, identity: Identity },
-    Status { index: usize, status: Box<AircraftStatus> },
-    Log { index: usize, line: LogLine },
-    Troubled { index: usize, reason: String },
-    Mission { hash: String, answer: Result<MissionUpload, String> },
-    Delivered { id: String, vehicle: String, outcome: VehicleOutcome, detail: String },
+    Identified {
+        index: usize,
+        identity: Identity,
+    },
+    Status {
+        index: usize,
+        status: Box<AircraftStatus>,
+    },
+    Log {
+        index: usize,
+        line: LogLine,
+    },
+    Troubled {
+        index: usize,
+        reason: String,
+    },
+    Mission {
+        hash: String,
+        answer: Result<MissionUpload, String>,
+    },
+    Delivered {
+        id: String,
+        vehicle: String,
+        outcome: VehicleOutcome,
+        detail: String,
+    },
+    /// By radio.
+    Answered(Answer),
 }
 
 /// What consoles ask.
@@ -81,6 +107,8 @@ pub(crate) struct Owner {
     fleet: Fleet,
     ledger: Ledger,
     client: Client,
+    /// What signs orders, and repeats them by radio.
+    desk: Option<Arc<Desk>>,
     pushes: broadcast::Sender<Push>,
     /// For the tasks that the owner starts.
     messages: mpsc::Sender<Message>,
@@ -95,11 +123,18 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// An owner of a fleet of which no status was received yet.
-    pub(crate) fn new(fleet: Fleet, client: Client, messages: mpsc::Sender<Message>, now: Instant) -> Self {
+    pub(crate) fn new(
+        fleet: Fleet,
+        client: Client,
+        desk: Option<Arc<Desk>>,
+        messages: mpsc::Sender<Message>,
+        now: Instant,
+    ) -> Self {
         Self {
             fleet,
             ledger: Ledger::default(),
             client,
+            desk,
             pushes: broadcast::Sender::new(PUSHES_KEPT),
             messages,
             tasks: JoinSet::new(),
@@ -194,9 +229,33 @@ impl Owner {
                 }
             }
             Message::Delivered { id, vehicle, outcome, detail } => {
+                // A recovery command is repeated until its effect is seen; of all others the answer is the end.
+                let is_recovery =
+                    self.ledger.command_of(&id).is_some_and(|c| ledger::lane(c) == Lane::Recovery);
+                let goes_on =
+                    outcome == VehicleOutcome::Sending || outcome == VehicleOutcome::Accepted && is_recovery;
+                if let Some(desk) = self.desk.as_ref().filter(|_| !goes_on) {
+                    desk.end(&id, &vehicle);
+                }
                 self.commands_changed |= self.ledger.delivered(&id, &vehicle, outcome, detail);
             }
+            Message::Answered(answer) => self.answered(&answer),
         }
+    }
+
+    /// What an aircraft answers by radio counts like what its status shows.
+    fn answered(&mut self, Answer { vehicle, id, progress }: &Answer) {
+        let Some(command) = self.ledger.command_of(id) else { return };
+        let (stage, detail) = match progress {
+            OrderProgress::Accepted => (CommandStage::Accepted, "accepted, received by radio"),
+            OrderProgress::EffectSeen => (CommandStage::EffectSeen, "effect seen, received by radio"),
+            OrderProgress::Failed => (CommandStage::Failed, "failed, received by radio"),
+            OrderProgress::Refused => (CommandStage::Failed, "refused, received by radio"),
+        };
+        let step = CommandProgress { id: id.as_str().to_owned(), command, stage, detail: detail.to_owned() };
+        let mut orders = Vec::new();
+        self.commands_changed |= self.ledger.progressed(&vehicle.to_string(), &[step], &mut orders);
+        self.carry_out(orders);
     }
 
     fn tick(&mut self, now: Instant) {
@@ -354,17 +413,30 @@ impl Owner {
             self.commands_changed = true;
             match order {
                 Order::Stop { vehicle, lane } => {
+                    if let Some(desk) = &self.desk {
+                        desk.stop(&vehicle, lane);
+                    }
                     if let Some(delivery) = self.sending.remove(&(vehicle, lane)) {
                         delivery.abort();
                     }
                 }
                 Order::Send { id, command, vehicle } => {
                     let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
+                    // Ids were checked when the command was taken.
+                    let Ok(id) = CommandId::try_from(id.as_str()) else { continue };
                     let (client, address) = (self.client.clone(), address.to_owned());
                     let (limit, owner) = (ledger::time_to_live(command), self.messages.clone());
-                    let lane = ledger::lane(command);
+                    let (lane, desk) = (ledger::lane(command), self.desk.clone());
+                    let flight = match lane {
+                        Lane::Exclusion(_) => self.fleet.flight_of(&vehicle),
+                        Lane::Normal | Lane::Recovery => 0,
+                    };
+                    let press = Press { id, command, flight };
+                    if let Some(desk) = &desk {
+                        desk.begin(&press, &vehicle, limit);
+                    }
                     let delivery =
-                        Delivery { client, address, vehicle: vehicle.clone(), id, command, limit, owner };
+                        Delivery { client, address, vehicle: vehicle.clone(), press, desk, limit, owner };
                     let task = self.tasks.spawn(delivery.run());
                     if let Some(older) = self.sending.insert((vehicle, lane), task) {
                         older.abort();

@@ -7,6 +7,7 @@ use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{FleetCommandRequest, FleetPicture};
 
+use crate::desk::Desk;
 use crate::owner::{Admitted, Request, Subscription};
 use crate::refused::Refused;
 
@@ -15,6 +16,7 @@ use crate::refused::Refused;
 pub(crate) struct Service {
     owner: mpsc::Sender<Request>,
     client: Client,
+    desk: Option<Arc<Desk>>,
     web_dir: Option<Arc<Path>>,
     /// Mission files may be read simultaneously, so many.
     readers: Arc<Semaphore>,
@@ -24,8 +26,19 @@ pub(crate) struct Service {
 const READERS: usize = 2;
 
 impl Service {
-    pub(crate) fn new(owner: mpsc::Sender<Request>, client: Client, web_dir: Option<PathBuf>) -> Self {
-        Self { owner, client, web_dir: web_dir.map(Arc::from), readers: Arc::new(Semaphore::new(READERS)) }
+    pub(crate) fn new(
+        owner: mpsc::Sender<Request>,
+        client: Client,
+        desk: Option<Arc<Desk>>,
+        web_dir: Option<PathBuf>,
+    ) -> Self {
+        let readers = Arc::new(Semaphore::new(READERS));
+        Self { owner, client, desk, web_dir: web_dir.map(Arc::from), readers }
+    }
+
+    /// The token of the lease of the aircraft at that address, where the console has keys.
+    pub(crate) fn token(&self, address: &str) -> Option<String> {
+        self.desk.as_ref()?.token(address)
     }
 
     pub(crate) fn client(&self) -> &Client {

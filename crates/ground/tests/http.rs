@@ -175,8 +175,13 @@ async fn a_mission_file_is_read_and_no_aircraft_is_told() {
 
 async fn with_page(folder: &Path) -> Handle {
     let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-    let config =
-        Config { bind, aircraft: Vec::new(), web_dir: Some(folder.to_path_buf()), hosts: Hosts::default() };
+    let config = Config {
+        bind,
+        aircraft: Vec::new(),
+        web_dir: Some(folder.to_path_buf()),
+        hosts: Hosts::default(),
+        console: None,
+    };
     Ground::start(config).await.expect("it starts")
 }
 

@@ -193,10 +193,15 @@ async fn a_hundred_aircraft() {
 async fn a_port_in_use_is_one_clear_message() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let bind: SocketAddr = taken.local_addr().expect("bound");
-    let error =
-        Ground::start(Config { bind, aircraft: Vec::new(), web_dir: None, hosts: Default::default() })
-            .await
-            .expect_err("it is taken");
+    let error = Ground::start(Config {
+        bind,
+        aircraft: Vec::new(),
+        web_dir: None,
+        hosts: Default::default(),
+        console: None,
+    })
+    .await
+    .expect_err("it is taken");
     let expected =
         format!("ground service: cannot listen on {bind}: found the port in use, expected a free one");
     assert_eq!(error.to_string(), expected);

@@ -8,6 +8,7 @@
 //! kernel time between. Readers never delay the driver.
 
 use std::{
+    fmt,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -17,7 +18,8 @@ use tokio::{
     time::{Instant as KernelInstant, sleep_until},
 };
 use wingbeat_agent::{
-    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Reply, Severity, Stage, Status,
+    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Rejection, Reply, Severity, Stage,
+    Status,
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
@@ -26,16 +28,15 @@ use wingbeat_api::{
 };
 use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
+use wingbeat_keys::{Keys, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
-use wingbeat_wire::Draft;
+use wingbeat_wire::{Datagram, Draft, Message, Order, Refused};
 
 use crate::{
-    counter::Reserve,
     gateway::{Gateway, GatewayEvent, Step},
     guard,
-    http::Request,
-    keys::Keys,
+    http::{OrderRefusal, Request},
     latch::Latch,
     lease::{Granted, Lease, Token},
     liveness::TaskWatchdog,
@@ -183,11 +184,16 @@ fn lease_token() -> Result<Token, ApiError> {
     }
 }
 
-/// Why a command is refused whose id another has.
-fn reused_id(id: &str, command: Command, earlier: Command) -> String {
-    format!(
-        "id {id:?}: found {command}, expected {earlier}, which came under this id before: a new command needs a new id"
-    )
+/// Why an order is not taken, and whether the same one may be.
+fn refused_order(reason: Refused) -> OrderRefusal {
+    if matches!(reason, Refused::Replayed | Refused::Stale) {
+        let message =
+            format!("order: found it {reason}, expected the newest of its console, at most 2 s old");
+        return OrderRefusal::Conflict(ApiError { code: "replayed".into(), message });
+    }
+    let message =
+        format!("order: found {reason}, expected an order for this aircraft, of a console that may give it");
+    OrderRefusal::Forbidden(ApiError { code: "forbidden".into(), message })
 }
 
 /// The state of an agent before anything happened.
@@ -293,7 +299,7 @@ impl<R: Radio> Driver<R> {
                 Woken::Guard => self.poll_guard(),
                 Woken::Radio(Some(RadioEvent::Datagram(datagram))) => {
                     let now = self.clock.now();
-                    let admits = |from, counter| self.agent.admits(now, from, counter);
+                    let admits = |claim: &_| self.agent.admits(now, claim);
                     let opened = self.air.keys.roster.open_if(&datagram, admits);
                     self.feed(Input::Datagram(opened));
                 }
@@ -312,7 +318,13 @@ impl<R: Radio> Driver<R> {
                     self.log(Severity::Error, reason.into());
                 }
                 Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
-                Woken::Request(Some(Request::Mission { mission, reply })) => self.mission(mission, reply),
+                Woken::Request(Some(Request::Mission { mission, lease, reply })) => {
+                    self.mission(mission, lease.as_deref(), reply);
+                }
+                Woken::Request(Some(Request::Order { sealed, lease, reply })) => {
+                    // A console that disconnected asks again.
+                    let _ = reply.send(self.order(&sealed, lease.as_deref()));
+                }
                 Woken::Request(Some(Request::Lease { console, ttl, token, reply })) => {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.take_lease(&console, ttl, token.as_deref()));
@@ -572,9 +584,60 @@ impl<R: Radio> Driver<R> {
 
     fn command(&mut self, request: CommandRequest, reply: oneshot::Sender<CommandReply>) {
         let CommandRequest { id, command } = request;
-        let (outcome, reason) = match self.earlier(&id).filter(|&earlier| earlier != command) {
-            Some(earlier) => (CommandOutcome::Refused, reused_id(&id, command, earlier)),
-            None => self.ask_agent(&id, command),
+        let answer = self.feed(Input::Operator { id: &id, command });
+        // An operator who disconnected does not read the answer.
+        let _ = reply.send(self.answer(id, command, answer));
+    }
+
+    /// An order of a console, as that sealed it: judged by the same rules as one by radio, and answered like a command.
+    fn order(&mut self, sealed: &[u8], lease: Option<&str>) -> Result<CommandReply, OrderRefusal> {
+        let now = self.clock.now();
+        let admits = |claim: &_| self.agent.admits(now, claim);
+        let mut datagram = Datagram::blank();
+        let opened = self.air.keys.roster.open_if(sealed, admits);
+        let read = opened.and_then(|opened| opened.read_into(&mut datagram).map(|()| opened));
+        let opened = match read {
+            Ok(opened) => opened,
+            Err(reason) => {
+                self.feed(Input::Datagram(Err(reason)));
+                return Err(refused_order(reason));
+            }
+        };
+        let Message::Order(order) = datagram.message else {
+            return Err(refused_order(Refused::UnexpectedSender));
+        };
+        let Order { id, command, .. } = order;
+        if command.needs_lease() {
+            self.check_lease(lease, &format_args!("{command}")).map_err(OrderRefusal::Conflict)?;
+        }
+        let answer = self.feed(Input::Order(opened));
+        if let Some(Reply::Refused(Rejection::Order(reason))) = answer {
+            return Err(refused_order(reason));
+        }
+        Ok(self.answer(id.as_str().to_owned(), command, answer))
+    }
+
+    /// Whether a console holds the lease with this token; without keys none is asked for.
+    fn check_lease(&self, token: Option<&str>, what: &dyn fmt::Display) -> Result<(), ApiError> {
+        let now = KernelInstant::now();
+        if !self.air.keys.roster.is_secured() || self.lease.is_held_with(now, token) {
+            return Ok(());
+        }
+        let found = match self.lease.holder(now) {
+            Some((console, _)) => format!("the lease of console {console:?}"),
+            None => "no lease".into(),
+        };
+        let message =
+            format!("{what}: found {found}, expected the lease of the console that asks, by its token");
+        Err(ApiError { code: "lease".into(), message })
+    }
+
+    fn answer(&self, id: String, command: Command, answer: Option<Reply>) -> CommandReply {
+        let (outcome, reason) = match answer {
+            Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
+            Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
+            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.to_string()),
+            None => (CommandOutcome::Refused, "the agent did not answer".into()),
         };
         let verb = match outcome {
             CommandOutcome::Accepted => "accepted",
@@ -584,26 +647,19 @@ impl<R: Radio> Driver<R> {
         let separator = if reason.is_empty() { "" } else { ": " };
         self.log(Severity::Info, format!("command {command} {verb}{separator}{reason}"));
         let state = self.publisher.status.borrow().state;
-        // An operator who disconnected does not read the answer.
-        let _ = reply.send(CommandReply { id, outcome, state, reason });
+        CommandReply { id, outcome, state, reason }
     }
 
-    /// The command that came before under this id, of those that the agent remembers.
-    fn earlier(&self, id: &str) -> Option<Command> {
-        let commands = self.agent.status(self.clock.now()).commands;
-        commands.iter().find(|earlier| earlier.id.as_str() == id).map(|earlier| earlier.command)
-    }
-
-    fn ask_agent(&mut self, id: &str, command: Command) -> (CommandOutcome, String) {
-        match self.feed(Input::Operator { id, command }) {
-            Some(Reply::Accepted) => (CommandOutcome::Accepted, String::new()),
-            Some(Reply::AlreadyKnown) => (CommandOutcome::AlreadyKnown, String::new()),
-            Some(Reply::Refused(why)) => (CommandOutcome::Refused, why.to_string()),
-            None => (CommandOutcome::Refused, "the agent did not answer".into()),
+    fn mission(
+        &mut self,
+        mission: MissionUpload,
+        lease: Option<&str>,
+        reply: oneshot::Sender<Result<MissionSummary, ApiError>>,
+    ) {
+        if let Err(error) = self.check_lease(lease, &"a mission") {
+            let _ = reply.send(Err(error));
+            return;
         }
-    }
-
-    fn mission(&mut self, mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>>) {
         let answer = self.feed(Input::Mission(&status::route(&mission.waypoints)));
         let now = self.agent.status(self.clock.now());
         let notes = mission.notes(now.protocol);

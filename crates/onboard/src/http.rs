@@ -11,8 +11,9 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
+    body::Bytes,
     extract::{DefaultBodyLimit, FromRequest, State, rejection::JsonRejection},
-    http::{Method, StatusCode, Uri},
+    http::{HeaderMap, Method, StatusCode, Uri, header},
     response::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
@@ -28,10 +29,11 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, LeaseGrant,
-    LeaseRequest, LogLine, MissionSummary, MissionUpload,
+    LeaseRequest, LogLine, MissionSummary, MissionUpload, paths,
 };
 use wingbeat_protocol::Fence;
 use wingbeat_server::Connection;
+use wingbeat_wire::DATAGRAM_LEN_MAX;
 
 use crate::{lease::TTL_MS, mission, stream};
 
@@ -54,7 +56,14 @@ pub(crate) enum Request {
     /// An operator's command.
     Command { request: CommandRequest, reply: oneshot::Sender<CommandReply> },
     /// A mission to hold; checked.
-    Mission { mission: MissionUpload, reply: oneshot::Sender<Result<MissionSummary, ApiError>> },
+    Mission {
+        mission: MissionUpload,
+        /// The token of the lease, if the console sent one.
+        lease: Option<String>,
+        reply: oneshot::Sender<Result<MissionSummary, ApiError>>,
+    },
+    /// An order as its console sealed it.
+    Order { sealed: Bytes, lease: Option<String>, reply: oneshot::Sender<Result<CommandReply, OrderRefusal>> },
     /// A console takes or renews the lease; checked.
     Lease {
         console: String,
@@ -64,10 +73,24 @@ pub(crate) enum Request {
     },
 }
 
+/// Why an order is not taken.
+#[derive(Debug)]
+pub(crate) enum OrderRefusal {
+    /// It is no console's, for another aircraft, or no order: final.
+    Forbidden(ApiError),
+    /// The same order is taken with a newer counter, or with the lease.
+    Conflict(ApiError),
+}
+
 impl Request {
-    /// Whether it is a command that ends a flight safely.
+    /// Whether it is a command that ends a flight safely. Which order it is shows when it is opened; one that is queued
+    /// behind others would be late.
     fn recovers(&self) -> bool {
-        matches!(self, Self::Command { request, .. } if request.command.recovers())
+        match self {
+            Self::Command { request, .. } => request.command.recovers(),
+            Self::Order { .. } => true,
+            Self::Mission { .. } | Self::Lease { .. } => false,
+        }
     }
 }
 
@@ -76,6 +99,8 @@ impl Request {
 pub(crate) struct Front {
     pub(crate) identity: Arc<Identity>,
     pub(crate) fence: Fence,
+    /// Whether orders must be signed.
+    pub(crate) is_secured: bool,
     pub(crate) status: watch::Receiver<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Receiver<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
@@ -86,12 +111,13 @@ impl Front {
     pub(crate) fn new(
         identity: Identity,
         fence: Fence,
+        is_secured: bool,
         status: watch::Receiver<Arc<AircraftStatus>>,
         mission: watch::Receiver<Option<Arc<MissionUpload>>>,
         log: broadcast::Sender<LogLine>,
         requests: mpsc::Sender<Request>,
     ) -> Self {
-        Self { identity: Arc::new(identity), fence, status, mission, log, requests }
+        Self { identity: Arc::new(identity), fence, is_secured, status, mission, log, requests }
     }
 
     /// Asks the driver and waits for its answer.
@@ -219,23 +245,25 @@ async fn get_mission(State(front): State<Front>) -> Result<Json<MissionUpload>, 
     responses(
         (status = 200, description = "It holds this mission now", body = MissionSummary),
         (status = 400, description = "Not a mission that may be flown", body = ApiError),
-        (status = 409, description = "The state forbids it, or the protocol does not fly such a mission", body = ApiError),
+        (status = 409, description = "The state forbids it, the protocol does not fly such a mission, or the aircraft has keys and the header `wingbeat-lease` is not the token of its lease", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn put_mission(
     State(front): State<Front>,
+    headers: HeaderMap,
     Body(mission): Body<MissionUpload>,
 ) -> Result<Json<MissionSummary>, Refusal> {
     mission::check(&mission, &front.fence)
         .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem.to_string()))?;
-    match front.ask(|reply| Request::Mission { mission, reply }).await? {
+    let lease = lease_token(&headers);
+    match front.ask(|reply| Request::Mission { mission, lease, reply }).await? {
         Ok(summary) => Ok(Json(summary)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
 }
 
-/// An operator's command. The same id is the same command, however often it arrives.
+/// An operator's command, where the aircraft has no keys. The same id is the same command, however often it arrives.
 #[utoipa::path(post, path = "/api/v1/commands", operation_id = "command", tag = "aircraft",
     request_body = CommandRequest,
     responses(
@@ -243,6 +271,7 @@ async fn put_mission(
         (status = 200, description = "The same id came before", body = CommandReply),
         (status = 409, description = "The state forbids it, or another command came under this id", body = CommandReply),
         (status = 400, description = "Not a command", body = ApiError),
+        (status = 403, description = "This aircraft has keys: commands are signed, as orders", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
@@ -250,6 +279,12 @@ async fn post_command(
     State(front): State<Front>,
     Body(request): Body<CommandRequest>,
 ) -> Result<(StatusCode, Json<CommandReply>), Refusal> {
+    if front.is_secured {
+        let found = format!("{}: found a command without a signature", paths::COMMANDS);
+        let expected = format!("an order that a console of this fleet has signed ({})", paths::ORDERS);
+        let message = format!("{found}, expected {expected}");
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "forbidden", message));
+    }
     let id = &request.id;
     if id.is_empty() || id.len() > COMMAND_ID_MAX || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
         let found: String = id.chars().take(COMMAND_ID_MAX).collect();
@@ -262,13 +297,57 @@ async fn post_command(
             ),
         ));
     }
-    let reply = front.ask(|reply| Request::Command { request, reply }).await?;
+    Ok(answered(front.ask(|reply| Request::Command { request, reply }).await?))
+}
+
+fn answered(reply: CommandReply) -> (StatusCode, Json<CommandReply>) {
     let status = match reply.outcome {
         CommandOutcome::Accepted => StatusCode::ACCEPTED,
         CommandOutcome::AlreadyKnown => StatusCode::OK,
         CommandOutcome::Refused => StatusCode::CONFLICT,
     };
-    Ok((status, Json(reply)))
+    (status, Json(reply))
+}
+
+fn lease_token(headers: &HeaderMap) -> Option<String> {
+    headers.get(paths::LEASE_HEADER).and_then(|token| token.to_str().ok()).map(str::to_owned)
+}
+
+/// An operator's order as its console sealed it: the same bytes as by radio. The same id is the same command, by whatever path
+/// it arrives. *Setup*, *Start* and what else begins something need the lease: the header `wingbeat-lease` is its token.
+#[utoipa::path(post, path = "/api/v1/orders", operation_id = "order", tag = "aircraft",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses(
+        (status = 202, description = "Accepted; its effect shows in the status", body = CommandReply),
+        (status = 200, description = "The same id came before", body = CommandReply),
+        (status = 409, description = "The state forbids it (CommandReply); or it is too old, not the newest of its console, or needs the lease (ApiError `replayed`, `lease`)", body = ApiError),
+        (status = 403, description = "No order of a console that may give it, or for another aircraft", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not octets", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn post_order(
+    State(front): State<Front>,
+    headers: HeaderMap,
+    sealed: Bytes,
+) -> Result<(StatusCode, Json<CommandReply>), Refusal> {
+    // Like JSON, a page of another origin cannot send this without asking first.
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if kind != Some("application/octet-stream") {
+        let message =
+            format!("{}: found another content type, expected application/octet-stream", paths::ORDERS);
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "bad_request", message));
+    }
+    if sealed.len() > DATAGRAM_LEN_MAX {
+        let found = sealed.len();
+        let message = format!("{}: found {found} bytes, expected at most {DATAGRAM_LEN_MAX}", paths::ORDERS);
+        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "bad_request", message));
+    }
+    let lease = lease_token(&headers);
+    match front.ask(|reply| Request::Order { sealed, lease, reply }).await? {
+        Ok(reply) => Ok(answered(reply)),
+        Err(OrderRefusal::Forbidden(error)) => Err(Refusal(StatusCode::FORBIDDEN, error)),
+        Err(OrderRefusal::Conflict(error)) => Err(Refusal(StatusCode::CONFLICT, error)),
+    }
 }
 
 /// A console takes the aircraft for a while, or renews that with the token that it was answered then. While one holds it, the flight controller receives
@@ -340,6 +419,7 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(events))
         .routes(routes!(get_mission, put_mission))
         .routes(routes!(post_command))
+        .routes(routes!(post_order))
         .routes(routes!(post_lease))
 }
 

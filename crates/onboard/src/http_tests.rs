@@ -67,7 +67,7 @@ fn bench(queue: usize) -> Bench {
     let (mission, mission_receiver) = watch::channel(None);
     let (log, _) = broadcast::channel(4);
     let (sender, requests) = mpsc::channel(queue);
-    let front = Front::new(identity, fence, status_receiver, mission_receiver, log, sender);
+    let front = Front::new(identity, fence, false, status_receiver, mission_receiver, log, sender);
     Bench { front, requests, status, mission }
 }
 
@@ -237,7 +237,7 @@ async fn a_mission_is_checked_given_and_read_back() {
     for (answer, expected) in [(Ok(summary.clone()), 200), (Err(conflict), 409)] {
         let (front, text) = (bench.front.clone(), serde_json::to_string(&upload).unwrap());
         let asked = tokio::spawn(async move { ask(&front, "PUT", paths::MISSION, JSON, text).await });
-        let Some(Request::Mission { mission, reply }) = bench.requests.recv().await else {
+        let Some(Request::Mission { mission, reply, .. }) = bench.requests.recv().await else {
             panic!("a mission")
         };
         assert_eq!(mission, upload);
@@ -382,8 +382,15 @@ fn the_document_has_every_path_and_every_type() {
     let document = serde_json::to_value(openapi()).unwrap();
     let mut paths_found: Vec<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
     paths_found.sort_unstable();
-    let mut expected =
-        [paths::IDENTITY, paths::STATUS, paths::EVENTS, paths::MISSION, paths::COMMANDS, paths::LEASE];
+    let mut expected = [
+        paths::IDENTITY,
+        paths::STATUS,
+        paths::EVENTS,
+        paths::MISSION,
+        paths::COMMANDS,
+        paths::ORDERS,
+        paths::LEASE,
+    ];
     expected.sort_unstable();
     assert_eq!(paths_found, expected);
     let schemas = document["components"]["schemas"].as_object().unwrap();

@@ -3,13 +3,9 @@
 //! A daemon that forgot it would take back, at the operator's next command, an aircraft that its pilot flies in a mode
 //! that Wingbeat asks for too.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
+use std::{fs, io, path::Path, sync::mpsc, thread, time::Duration};
+
+use wingbeat_keys::file::write;
 
 /// The file's name in the state directory.
 const FILE: &str = "taken-by-pilot";
@@ -105,16 +101,6 @@ fn write_all(path: &Path, lines: &mpsc::Receiver<Option<String>>) {
             Err(mpsc::RecvError) => return,
         }
     }
-}
-
-/// Whole or not at all, and on the disk.
-pub(crate) fn write(path: &Path, line: &str) -> io::Result<()> {
-    let new: PathBuf = path.with_extension("new");
-    let mut file = fs::File::create(&new)?;
-    io::Write::write_all(&mut file, format!("{line}\n").as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    path.parent().map_or(Ok(()), |directory| fs::File::open(directory)?.sync_all())
 }
 
 #[cfg(test)]

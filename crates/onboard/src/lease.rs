@@ -80,6 +80,12 @@ impl Lease {
         }
     }
 
+    /// Whether a console with this token holds it.
+    pub(crate) fn is_held_with(&self, now: Instant, token: Option<&str>) -> bool {
+        let held = self.held.as_ref().filter(|held| held.until > now);
+        held.is_some_and(|held| token.is_some_and(|token| held.token.is(token)))
+    }
+
     /// Who holds it, and how long still.
     pub(crate) fn holder(&self, now: Instant) -> Option<(&str, Duration)> {
         let held = self.held.as_ref()?;
@@ -115,6 +121,11 @@ mod tests {
         let mut lease = Lease::default();
         assert_eq!(lease.holder(start), None);
         assert_eq!(lease.take(at(0), "one", ttl, None, &first), Ok(Granted::Taken));
+        assert!(
+            lease.is_held_with(at(0), Some(first.as_str()))
+                && !lease.is_held_with(at(3_000), Some(first.as_str()))
+        );
+        assert!(!lease.is_held_with(at(0), Some("one")) && !lease.is_held_with(at(0), None));
         assert_eq!(lease.take(at(1_000), "two", ttl, None, &second), held_by("one", 2_000));
         assert_eq!(
             lease.take(at(1_500), "one", ttl, None, &second),

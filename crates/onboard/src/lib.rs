@@ -12,9 +12,6 @@
 //! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | [`gateway`] | the gateway for ground stations: the vehicle's MAVLink on UDP and TCP |
-//! | [`enrolment`] | makes and renews the keys of a fleet, on the operator's computer |
-//! | [`keys`] | the keys of datagrams, and the files that hold them |
-//! | `counter` | keeps over a restart how far the counters of datagrams have come |
 //! | `lease` | which console has the aircraft |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
@@ -30,17 +27,14 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
-mod counter;
 pub mod doctor;
 mod driver;
-pub mod enrolment;
 pub mod formation;
 pub mod gateway;
 mod guard;
 pub mod guard_process;
 mod http;
 pub mod journal;
-pub mod keys;
 mod latch;
 mod lease;
 pub mod liveness;
@@ -68,14 +62,16 @@ use tokio::{
 };
 use wingbeat_agent::Agent;
 use wingbeat_api::{AircraftStatus, Identity, LogLine};
+pub use wingbeat_keys as keys;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::Fence;
 use wingbeat_radio::{Budget, Outage};
 pub use wingbeat_radio::{Clock, ClockError, Radio};
 pub use wingbeat_server::Hosts;
 
+use wingbeat_keys::counter::Reserve;
+
 use crate::{
-    counter::Reserve,
     driver::{Driver, Publisher},
     gateway::Gateway,
     http::Front,
@@ -210,7 +206,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     // Last of what can fail: each start reserves further ahead of the clock.
     let reserve = Reserve::open(state.as_deref(), unix_us());
     let agent = Box::new((*agent).counting_from(reserve.base_us()));
-    let first = driver::first_status(&agent, &clock, &name, keys.roster.is_secured());
+    let is_secured = keys.roster.is_secured();
+    let first = driver::first_status(&agent, &clock, &name, is_secured);
     let identity = Identity {
         id: id.clone(),
         name: name.clone(),
@@ -248,7 +245,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .serving(gateway);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
-    let front = Front::new(identity.clone(), fence, status.clone(), mission, log.clone(), requests);
+    let front =
+        Front::new(identity.clone(), fence, is_secured, status.clone(), mission, log.clone(), requests);
     let limits = wingbeat_server::Settings { body_bytes: http::BODY_MAX, hosts, ..Default::default() };
     // Fed by the server's own loop. A request to ourselves would prove more and fail at the worst time: it fails while
     // the radio's interface, and the address with it, is gone.

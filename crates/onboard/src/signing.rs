@@ -1,18 +1,12 @@
 //! The file that holds the key of MAVLink's message signing.
 
-use std::{io::Read as _, os::unix::fs::PermissionsExt as _, path::Path};
+use std::path::Path;
 
 use wingbeat_agent::SigningKey;
+use wingbeat_keys::file::{Refused, read_digits};
 
 /// Digits of a key.
 const DIGITS: usize = 64;
-
-/// Why a key is not taken; what the file holds is never part of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    pub(crate) found: String,
-    pub(crate) expected: &'static str,
-}
 
 /// Reads the autopilot's key from a file that is closed to others.
 pub(crate) fn read_key(path: &Path) -> Result<SigningKey, Refused> {
@@ -24,47 +18,10 @@ pub(crate) fn read_key(path: &Path) -> Result<SigningKey, Refused> {
     Ok(SigningKey::new(key))
 }
 
-/// Reads 64 hexadecimal digits from a file without any of these permissions.
-pub(crate) fn read_digits(path: &Path, closed_to: u32) -> Result<[u8; DIGITS / 2], Refused> {
-    let refused = |found: &dyn std::fmt::Display, expected| Refused {
-        found: format!("{}: {found}", path.display()),
-        expected,
-    };
-    let readable = "a file with 64 hexadecimal digits";
-    let io = |error: std::io::Error| refused(&error, readable);
-    let file = std::fs::File::open(path).map_err(io)?;
-    let mode = file.metadata().map_err(io)?.permissions().mode() & 0o777;
-    if mode & closed_to != 0 {
-        let expected = match closed_to {
-            0o007 => "a file closed to others (chmod o= FILE)",
-            _ => "a file closed to all but its owner (chmod 600 FILE)",
-        };
-        return Err(refused(&format!("mode {mode:o}"), expected));
-    }
-    let mut text = String::new();
-    // The digits and a line's end; a device or an endless pipe is not read on.
-    file.take(DIGITS as u64 + 2).read_to_string(&mut text).map_err(io)?;
-    let text = text.trim_end();
-    digits(text).ok_or_else(|| {
-        refused(&format!("{} characters", text.len()), "64 hexadecimal digits and nothing else")
-    })
-}
-
-/// The bytes of 64 hexadecimal digits.
-pub(crate) fn digits(text: &str) -> Option<[u8; DIGITS / 2]> {
-    if text.len() != DIGITS || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; DIGITS / 2];
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().as_chunks::<2>().0) {
-        let digit = |d: u8| char::from(d).to_digit(16).map_or(0, |v| v as u8);
-        *byte = digit(pair[0]) << 4 | digit(pair[1]);
-    }
-    Some(bytes)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn key_file(text: &str, mode: u32) -> tempfile::NamedTempFile {

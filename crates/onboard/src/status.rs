@@ -83,6 +83,7 @@ pub(crate) fn aircraft(
             size: status.swarm.size.try_into().unwrap_or(u16::MAX),
             formation: status.swarm.formation.into(),
             slot: status.swarm.slot.and_then(|slot| slot.try_into().ok()),
+            flight: status.swarm.flight,
             absent: status.absentees.iter().map(absent).collect(),
             plan: status.formation.as_ref().map(|view| plan(view, home_altitude_m(status))),
         }),

@@ -98,11 +98,14 @@ pub struct SwarmView {
     pub formation: &'static str,
     /// Our slot, once assigned.
     pub slot: Option<usize>,
+    /// The number of the flight; 0 before the plan is adopted.
+    pub flight: u32,
 }
 
 impl SwarmView {
     /// Of an aircraft that belongs to no swarm.
-    pub const ALONE: Self = Self { leader: false, leader_id: None, size: 1, formation: "none", slot: None };
+    pub const ALONE: Self =
+        Self { leader: false, leader_id: None, size: 1, formation: "none", slot: None, flight: 0 };
 }
 
 /// A member of the swarm that is lost, has left or is excluded, as this aircraft has it.

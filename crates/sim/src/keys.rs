@@ -1,11 +1,14 @@
 //! The throw-away keys of a bench's aircraft, made from its seed: every flight is a secured one.
 
 use rand_core::Rng;
-use wingbeat_wire::{FleetKey, Roster, RosterError, Signer, VehicleId};
+use wingbeat_wire::{FleetKey, Role, Roster, RosterError, Signer, VehicleId};
 
 use crate::rng;
 
 const EPOCH: u8 = 1;
+
+/// The id of a world's console.
+pub const CONSOLE: VehicleId = VehicleId(0x0200_0000_c001);
 
 /// What proves the sender of a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +46,8 @@ impl std::str::FromStr for Signatures {
 pub struct Keys {
     signatures: Signatures,
     signers: Vec<Signer>,
+    /// The operator's.
+    console: Signer,
     /// A sender's that has the fleet's key and no aircraft's own.
     outsider: Signer,
     roster: Box<Roster>,
@@ -81,15 +86,22 @@ impl Keys {
                 Signatures::StandIn => signer(shared),
             };
             if let Some(key) = signer.public_key() {
-                match roster.add(id, &key) {
+                match roster.add(id, Role::Aircraft, &key) {
                     Ok(()) | Err(RosterError::Duplicate(_)) => {}
                     Err(error) => return Err(error),
                 }
             }
             signers.push(signer);
         }
+        let console = match signatures {
+            Signatures::Ed25519 => signer(secret("console key", 0)),
+            Signatures::StandIn => signer(shared),
+        };
+        if let Some(key) = console.public_key() {
+            roster.add(CONSOLE, Role::Operator, &key)?;
+        }
         let outsider = signer(secret("outsider", 0));
-        Ok(Self { signatures, signers, outsider, roster })
+        Ok(Self { signatures, signers, console, outsider, roster })
     }
 
     /// What proves the sender.
@@ -103,6 +115,11 @@ impl Keys {
     /// If there are fewer aircraft.
     pub fn signer(&self, aircraft: usize) -> &Signer {
         &self.signers[aircraft]
+    }
+
+    /// Those of the operator's console.
+    pub fn console(&self) -> &Signer {
+        &self.console
     }
 
     /// Those of a sender that has the fleet's key and no aircraft's own: it can state nothing in another's name.

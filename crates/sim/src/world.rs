@@ -4,6 +4,8 @@
 //! One seed makes one child generator per consumer, and events of one instant are processed in the order in
 //! which they were scheduled, so the same seed gives the same bytes: [`World::trace_hash`] is a hash of them.
 
+mod console;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use crate::medium::statistics::Statistics;
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
 use crate::replies::lets_the_reference_write;
+use console::Desk;
 
 /// How often the checkers sample.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);
@@ -91,6 +94,8 @@ enum Scheduled {
     Fault { index: usize },
     /// A fault ends.
     FaultEnds { index: usize },
+    /// The operator's console repeats its orders.
+    Console,
 }
 
 /// An entry of an agent's log.
@@ -142,6 +147,8 @@ pub struct World {
     medium_at: Instant,
     received: Vec<Reception>,
     keys: Keys,
+    /// The operator's console, where it has a radio.
+    desk: Option<Desk>,
     /// By time, then by the number that `serial` gave the entry.
     queue: BinaryHeap<Reverse<(Instant, u64, Scheduled)>>,
     /// Entries scheduled so far.
@@ -152,6 +159,7 @@ pub struct World {
     ticks_at: Vec<Instant>,
     /// Which places in `positions` are behind the truth.
     is_stale: Vec<bool>,
+    /// Of each aircraft, then of the console's radio.
     positions: Vec<DVec3>,
     samples: Vec<Sample>,
     trace: u64,
@@ -203,6 +211,7 @@ impl World {
             medium_at: Instant::NEVER,
             received: Vec::new(),
             keys,
+            desk: None,
             queue: BinaryHeap::new(),
             serial: 0,
             observer: Observer::new(count, collision_distance_m),
@@ -274,7 +283,11 @@ impl World {
                     // Opened once: it is the same for every receiver.
                     let opened = self.keys.roster().open(&bytes);
                     for to in to {
-                        self.agent(to, Input::Datagram(opened));
+                        if to < self.vehicles.len() {
+                            self.agent(to, Input::Datagram(opened));
+                        } else {
+                            self.console_receives(opened);
+                        }
                     }
                 }
                 Scheduled::Medium if self.medium_at == at => {
@@ -295,6 +308,7 @@ impl World {
                 }
                 Scheduled::Fault { index } => self.fail(self.faults[index]),
                 Scheduled::FaultEnds { index } => self.recover(self.faults[index]),
+                Scheduled::Console => self.wake_console(),
             }
         }
         self.now = end;
@@ -544,35 +558,42 @@ impl World {
         if !out.datagrams.is_empty() {
             self.locate();
         }
-        for draft in &mut self.outputs.datagrams {
+        let mut drafts = std::mem::take(&mut self.outputs.datagrams);
+        for draft in &mut drafts {
             let datagram = self.keys.signer(i).seal(draft);
             self.trace = mixed(self.trace, now, i, 3, datagram);
             let bytes: Arc<[u8]> = Arc::from(datagram);
             if let Some(sent) = &mut self.sent {
                 sent.push(Sent { at: now, vehicle: i, bytes: Arc::clone(&bytes) });
             }
-            let channel = match &mut self.medium {
-                Medium::Channel(channel) => channel,
-                Medium::Csma(csma) => {
-                    csma.advance(now, &mut self.received);
-                    csma.transmit(now, i, bytes);
-                    continue;
-                }
-            };
-            self.deliveries.clear();
-            channel.transmit(now, i, datagram.len(), &self.positions, &mut self.deliveries);
-            for together in self.deliveries.chunk_by(|a, b| a.at == b.at) {
-                let to = together.iter().map(|delivery| delivery.to).collect();
-                let arrival = Scheduled::Arrival { to, bytes: Arc::clone(&bytes) };
-                self.serial += 1;
-                self.queue.push(Reverse((together[0].at, self.serial, arrival)));
-            }
+            self.transmit(i, bytes);
         }
-        if !self.outputs.datagrams.is_empty() {
+        if !drafts.is_empty() {
             self.carry();
         }
         self.rearm(i);
         reply
+    }
+
+    /// A radio sends, from where `positions` has it.
+    fn transmit(&mut self, radio: usize, bytes: Arc<[u8]>) {
+        let now = self.now;
+        let channel = match &mut self.medium {
+            Medium::Channel(channel) => channel,
+            Medium::Csma(csma) => {
+                csma.advance(now, &mut self.received);
+                csma.transmit(now, radio, bytes);
+                return;
+            }
+        };
+        self.deliveries.clear();
+        channel.transmit(now, radio, bytes.len(), &self.positions, &mut self.deliveries);
+        for together in self.deliveries.chunk_by(|a, b| a.at == b.at) {
+            let to = together.iter().map(|delivery| delivery.to).collect();
+            let arrival = Scheduled::Arrival { to, bytes: Arc::clone(&bytes) };
+            self.serial += 1;
+            self.queue.push(Reverse((together[0].at, self.serial, arrival)));
+        }
     }
 
     /// Brings a medium of frames up to now: what it delivers arrives, and its next event is scheduled.

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use wingbeat_wire::{Beacon, Datagram, Draft, FleetKey, Location, Message, Roster, Signer, VehicleId};
+use wingbeat_wire::{Beacon, Datagram, Draft, FleetKey, Location, Message, Role, Roster, Signer, VehicleId};
 
 const BATCHES: usize = 41;
 const EPOCH: u8 = 1;
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fleet = FleetKey([5; 32]);
     let signer = Signer::new(&[7; 32], EPOCH, fleet.clone());
     let mut roster = Box::new(Roster::new(EPOCH, fleet));
-    roster.add(ME, &signer.public_key().ok_or("it signs")?)?;
+    roster.add(ME, Role::Aircraft, &signer.public_key().ok_or("it signs")?)?;
     let foreign = Signer::new(&[7; 32], EPOCH, FleetKey([6; 32]));
     let message = beacon();
     let counter = 1_795_435_200_000_000;

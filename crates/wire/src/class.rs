@@ -32,6 +32,7 @@ impl Message {
             | Self::Land { .. }
             | Self::LandHere { .. }
             | Self::LandAround { .. }
+            | Self::Order(_)
             | Self::Recall => Class::Emergency,
             Self::Data(_)
             | Self::DataFirst(_)
@@ -48,6 +49,7 @@ impl Message {
             | Self::MoveToWaypoint { .. }
             | Self::Gather { .. }
             | Self::Following { .. }
+            | Self::OrderTaken(_)
             | Self::Release { .. } => Class::Coordination,
             Self::Beacon(_)
             | Self::Course(_)

@@ -61,6 +61,12 @@ impl Command {
         }
     }
 
+    /// Whether the console that commands it needs the lease: it begins something. What takes an aircraft out of its flight,
+    /// or a member out of the swarm, never waits for a lease.
+    pub const fn needs_lease(self) -> bool {
+        !self.recovers() && !matches!(self, Self::Exclude { .. })
+    }
+
     /// Whether it takes an aircraft out of its flight, in whatever state that is. It is sent until its effect is
     /// seen, and ends what was asked before.
     pub const fn recovers(self) -> bool {
@@ -94,17 +100,17 @@ impl fmt::Display for Command {
     }
 }
 
-/// An aircraft's id in JSON: a number of 64 bits does not survive there.
+/// An aircraft's id in JSON, where a number of 64 bits does not survive; in a datagram it is that number.
 mod hexadecimal {
     use core::fmt;
 
     use serde::de::{Error, Unexpected, Visitor};
-    use serde::{Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use crate::VehicleId;
 
     pub(super) fn serialize<S: Serializer>(id: &VehicleId, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(id)
+        if serializer.is_human_readable() { serializer.collect_str(id) } else { id.serialize(serializer) }
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<VehicleId, D::Error> {
@@ -119,6 +125,10 @@ mod hexadecimal {
                     .ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
             }
         }
-        deserializer.deserialize_str(Digits)
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_str(Digits)
+        } else {
+            VehicleId::deserialize(deserializer)
+        }
     }
 }

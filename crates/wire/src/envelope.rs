@@ -9,7 +9,9 @@
 //! receiver one short hash each.
 
 use crate::keys::tag;
-use crate::{Class, DATAGRAM_LEN_MAX, Datagram, Message, Refused, Roster, Signer, VERSION, VehicleId, read};
+use crate::{
+    Class, DATAGRAM_LEN_MAX, Datagram, Message, Refused, Role, Roster, Signer, VERSION, VehicleId, read,
+};
 
 /// Length of the fleet tag.
 pub(crate) const TAG_LEN: usize = 8;
@@ -76,6 +78,8 @@ pub struct Draft {
     bytes: Bytes,
     content_end: usize,
     class: Class,
+    /// Another's, sealed by it.
+    is_relayed: bool,
 }
 
 impl Draft {
@@ -110,7 +114,18 @@ impl Draft {
         Ok(draft)
     }
 
+    /// A datagram of another sender, to be passed on as that sealed it.
+    ///
+    /// # Errors
+    /// [`Refused::TooLong`] when it is longer than a datagram.
+    pub fn relay(sealed: &[u8]) -> Result<Self, Refused> {
+        let bytes = Bytes::from_slice(sealed).map_err(|_| Refused::TooLong)?;
+        // Only orders are passed on.
+        Ok(Self { bytes, content_end: 0, class: Class::Emergency, is_relayed: true })
+    }
+
     fn begin(&mut self) {
+        (self.is_relayed, self.content_end) = (false, 0);
         self.bytes.clear();
         // There is room.
         let _ = self.bytes.extend_from_slice(&[0; HEAD_LEN]);
@@ -132,7 +147,7 @@ impl Draft {
         self.class
     }
 
-    /// The bytes between the envelope's: sender, counter, flight, message.
+    /// The bytes between the envelope's: sender, counter, flight, message. None of one that is passed on.
     pub fn content(&self) -> &[u8] {
         self.bytes.get(HEAD_LEN..self.content_end).unwrap_or_default()
     }
@@ -147,11 +162,11 @@ impl Draft {
 }
 
 impl Signer {
-    /// Seals a draft in place; sealed again it is the same bytes.
+    /// Seals a draft in place; sealed again it is the same bytes. One that is passed on stays as its sender sealed it.
     pub fn seal<'a>(&self, draft: &'a mut Draft) -> &'a [u8] {
-        let Draft { bytes, content_end, .. } = draft;
-        if bytes.len() < HEAD_LEN {
-            // Nothing was written: nothing is sealed.
+        let Draft { bytes, content_end, is_relayed, .. } = draft;
+        if bytes.len() < HEAD_LEN || *is_relayed {
+            // Nothing was written: nothing is sealed, nor is what another sealed.
             return bytes;
         }
         bytes.truncate(*content_end);
@@ -172,11 +187,25 @@ impl Signer {
 pub struct Opened<'a> {
     from: VehicleId,
     counter: u64,
+    /// The sender's, where keys tell roles apart.
+    role: Option<Role>,
     /// Flight and message.
     body: &'a [u8],
+    sealed: &'a [u8],
 }
 
-impl Opened<'_> {
+/// What a datagram claims that bears the fleet's tag, before its signature is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The sender.
+    pub from: VehicleId,
+    /// Its counter.
+    pub counter: u64,
+    /// The flight and the member, where it is a console's order to exclude one.
+    pub exclusion: Option<(u32, VehicleId)>,
+}
+
+impl<'a> Opened<'a> {
     /// The sender.
     pub fn from(&self) -> VehicleId {
         self.from
@@ -187,16 +216,34 @@ impl Opened<'_> {
         self.counter
     }
 
+    /// What it claimed, which is proved now.
+    pub fn claim(&self) -> Claim {
+        Claim { from: self.from, counter: self.counter, exclusion: read::exclusion(self.body) }
+    }
+
+    /// The sender's role; none where no keys tell roles apart, and each may send everything.
+    pub fn role(&self) -> Option<Role> {
+        self.role
+    }
+
+    /// The whole datagram as its sender sealed it, to be passed on.
+    pub fn sealed(&self) -> &'a [u8] {
+        self.sealed
+    }
+
     /// Reads it in place: a datagram has room for the largest plan, most are a few bytes, and each is received by every
     /// aircraft.
     ///
     /// # Errors
-    /// The one reason why its content is no datagram; `datagram` holds no meaning then.
+    /// The one reason why its content is no datagram, or not one that its sender may send; `datagram` holds no meaning then.
     pub fn read_into(&self, datagram: &mut Datagram) -> Result<(), Refused> {
         (datagram.from, datagram.counter) = (self.from, self.counter);
         let rest = read::body(self.body, datagram).map_err(|_| Refused::Malformed)?;
         if !rest.is_empty() {
             return Err(Refused::TrailingBytes);
+        }
+        if let Some(role) = self.role {
+            datagram.message.check_role(role)?;
         }
         datagram.message.check()
     }
@@ -208,10 +255,10 @@ impl Roster {
     /// # Errors
     /// The one reason why it is dropped. The cheap ones come first.
     pub fn open<'a>(&self, bytes: &'a [u8]) -> Result<Opened<'a>, Refused> {
-        self.open_if(bytes, |_, _| Ok(()))
+        self.open_if(bytes, |_| Ok(()))
     }
 
-    /// The same, where `admits` refuses by sender and counter alone before the signature is checked: a recorded datagram
+    /// The same, where `admits` refuses by what is claimed alone before the signature is checked: a recorded datagram
     /// that is sent again costs no more than one of an outsider. What it admits is not proved yet.
     ///
     /// # Errors
@@ -219,7 +266,7 @@ impl Roster {
     pub fn open_if<'a>(
         &self,
         bytes: &'a [u8],
-        admits: impl FnOnce(VehicleId, u64) -> Result<(), Refused>,
+        admits: impl FnOnce(&Claim) -> Result<(), Refused>,
     ) -> Result<Opened<'a>, Refused> {
         let &version = bytes.first().ok_or(Refused::Empty)?;
         if bytes.len() > DATAGRAM_LEN_MAX {
@@ -239,14 +286,14 @@ impl Roster {
         }
         let (from, counter, body) = read::origin(content).map_err(|_| Refused::Malformed)?;
         self.check_sender(from)?;
-        admits(from, counter)?;
+        admits(&Claim { from, counter, exclusion: read::exclusion(body) })?;
         let mut statement = [0; DATAGRAM_LEN_MAX];
         let signed = bytes.len() - kind.signature_len();
         let statement = &mut statement[..signed];
         statement.copy_from_slice(&bytes[..signed]);
         statement[2..HEAD_LEN].copy_from_slice(&DOMAIN);
         self.check_signature(from, statement, &bytes[signed..])?;
-        Ok(Opened { from, counter, body })
+        Ok(Opened { from, counter, role: self.role(from), body, sealed: bytes })
     }
 }
 
@@ -278,6 +325,6 @@ fn split(bytes: &[u8], kind: Kind) -> Result<(Envelope, &[u8]), Refused> {
 fn read_content(content: &[u8]) -> Result<Datagram, Refused> {
     let (from, counter, body) = read::origin(content).map_err(|_| Refused::Malformed)?;
     let mut datagram = Datagram::blank();
-    Opened { from, counter, body }.read_into(&mut datagram)?;
+    Opened { from, counter, role: None, body, sealed: &[] }.read_into(&mut datagram)?;
     Ok(datagram)
 }

@@ -9,10 +9,10 @@ use core::fmt;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::envelope::{Kind, SIGNATURE_LEN, TAG_LEN};
-use crate::{Places, Refused, VehicleId};
+use crate::{Places, Refused, Role, SWARM_MAX, VehicleId};
 
-/// Aircraft in a [`Roster`]: as many as a flight can have ([`crate::SWARM_MAX`]).
-pub const ROSTER_MAX: usize = 128;
+/// Aircraft and consoles in a [`Roster`]: as many aircraft as a flight can have, and eight consoles.
+pub const ROSTER_MAX: usize = SWARM_MAX + 8;
 
 /// An aircraft's own secret: the seed of its Ed25519 key (RFC 8032, section 5.1.5).
 pub type SecretKey = [u8; 32];
@@ -145,7 +145,7 @@ enum Check {
 
 #[derive(Clone, Default)]
 struct Members {
-    keys: heapless::Vec<(VehicleId, VerifyingKey), ROSTER_MAX>,
+    keys: heapless::Vec<(VehicleId, Role, VerifyingKey), ROSTER_MAX>,
     places: Places,
 }
 
@@ -156,14 +156,14 @@ impl PartialEq for Members {
     }
 }
 
-/// Why an aircraft does not enter a roster.
+/// Why an aircraft or a console does not enter a roster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
     /// It is full.
-    #[error("found more than {ROSTER_MAX} aircraft, expected at most so many")]
+    #[error("found more than {ROSTER_MAX} aircraft and consoles, expected at most so many")]
     Full,
     /// The id is in it.
-    #[error("found {0} twice, expected each aircraft once")]
+    #[error("found {0} twice, expected each id once")]
     Duplicate(VehicleId),
     /// No signature can be checked with this key.
     #[error("public key of {0}: found no point of the curve, or a weak one, expected an Ed25519 key")]
@@ -202,24 +202,24 @@ impl Roster {
         Self { epoch, fleet, check: Check::StandIn(*secret) }
     }
 
-    /// Adds an aircraft with its public key.
+    /// Adds an aircraft or a console with its public key.
     ///
     /// # Errors
     /// Why it cannot be added; the roster is as before then.
-    pub fn add(&mut self, id: VehicleId, key: &PublicKey) -> Result<(), RosterError> {
+    pub fn add(&mut self, id: VehicleId, role: Role, key: &PublicKey) -> Result<(), RosterError> {
         let Check::Members(Members { keys, places }) = &mut self.check else {
             return Err(RosterError::Keyless(id));
         };
-        if keys.iter().any(|(known, _)| *known == id) {
+        if keys.iter().any(|(known, ..)| *known == id) {
             return Err(RosterError::Duplicate(id));
         }
         let key = VerifyingKey::from_bytes(key).ok().filter(|key| !key.is_weak());
-        keys.push((id, key.ok_or(RosterError::Key(id))?)).map_err(|_| RosterError::Full)?;
-        places.learn(keys.iter().map(|(id, _)| *id));
+        keys.push((id, role, key.ok_or(RosterError::Key(id))?)).map_err(|_| RosterError::Full)?;
+        places.learn(keys.iter().map(|(id, ..)| *id));
         Ok(())
     }
 
-    /// The aircraft that it knows by their keys.
+    /// The aircraft and consoles that it knows by their keys.
     pub fn len(&self) -> usize {
         match &self.check {
             Check::Members(members) => members.keys.len(),
@@ -239,15 +239,31 @@ impl Roster {
         self.kind() != Kind::Insecure
     }
 
-    /// The public key of an aircraft.
+    /// The public key of an aircraft or a console.
     pub fn public_key(&self, id: VehicleId) -> Option<PublicKey> {
-        self.member(id).map(|key| key.to_bytes())
+        self.member(id).map(|(_, key)| key.to_bytes())
     }
 
-    fn member(&self, id: VehicleId) -> Option<&VerifyingKey> {
+    /// The role of a sender, where keys tell roles apart.
+    pub fn role(&self, id: VehicleId) -> Option<Role> {
+        self.member(id).map(|(role, _)| role)
+    }
+
+    /// The aircraft and consoles that it knows by their keys, in the order in which they were added.
+    pub fn senders(&self) -> impl Iterator<Item = (VehicleId, Role)> {
+        let keys = match &self.check {
+            Check::Members(members) => members.keys.as_slice(),
+            Check::None => &[],
+            #[cfg(feature = "stand-in")]
+            Check::StandIn(_) => &[],
+        };
+        keys.iter().map(|(id, role, _)| (*id, *role))
+    }
+
+    fn member(&self, id: VehicleId) -> Option<(Role, &VerifyingKey)> {
         let Check::Members(Members { keys, places }) = &self.check else { return None };
-        let index = places.find(id, |i| keys.get(i).is_some_and(|(known, _)| *known == id))?;
-        keys.get(index).map(|(_, key)| key)
+        let index = places.find(id, |i| keys.get(i).is_some_and(|(known, ..)| *known == id))?;
+        keys.get(index).map(|(_, role, key)| (*role, key))
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -277,7 +293,7 @@ impl Roster {
     ) -> Result<(), Refused> {
         match &self.check {
             Check::Members(_) => {
-                let key = self.member(id).ok_or(Refused::UnknownSender)?;
+                let (_, key) = self.member(id).ok_or(Refused::UnknownSender)?;
                 let signature = Signature::from_slice(signature).map_err(|_| Refused::Signature)?;
                 // Strictly: one statement has one signature of one key, whatever another implementation accepts.
                 key.verify_strict(statement, &signature).map_err(|_| Refused::Signature)

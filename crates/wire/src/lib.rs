@@ -18,6 +18,7 @@ mod deltas;
 mod envelope;
 mod keys;
 mod message;
+mod order;
 mod places;
 mod read;
 mod refused;
@@ -25,14 +26,16 @@ mod state;
 
 pub use class::Class;
 pub use command::Command;
-pub use envelope::{Draft, Opened, SIGNATURE_LEN, read_unverified};
+pub use envelope::{Claim, Draft, Opened, SIGNATURE_LEN, read_unverified};
 pub use keys::{FleetKey, PublicKey, ROSTER_MAX, Roster, RosterError, SecretKey, Signer};
 pub use message::{
     AGE_MAX_MS, Avoidance, Beacon, COURSE_MAX, Coordinates, Course, Ending, FIRST_WAYPOINTS_MAX, FirstPart,
     LOCATIONS_MAX, Location, MORE_WAYPOINTS_MAX, Message, MoreWaypoints, Plan, Point, SWARM_MAX, SlotOffset,
     VehicleId, WAYPOINTS_MAX,
 };
-
+pub use order::{
+    ADDRESSEES_MAX, Addressees, CommandId, EXCLUSION_LEN_MAX, Order, OrderProgress, OrderTaken, Role,
+};
 pub use places::Places;
 pub use refused::Refused;
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 
-use crate::{Refused, deltas};
+use crate::{Order, OrderTaken, Refused, Role, deltas};
 
 /// An aircraft. 64 bits: the MAC address of its radio unless configured; never its MAVLink system id,
 /// which is local to one serial link.
@@ -484,6 +484,10 @@ pub enum Message {
     },
     /// Where the sender's flight controller flies without another order (MBCAP).
     Course(Course),
+    /// An operator's order, from a console.
+    Order(Order),
+    /// The sender received an order.
+    OrderTaken(OrderTaken),
 }
 
 /// What an aircraft does that leaves its swarm.
@@ -517,6 +521,8 @@ impl Message {
             Self::Course(course) => course.check(),
             Self::Stands { at } => at.check(),
             Self::Coordinates(coordinates) => coordinates.check(),
+            Self::Order(order) => order.check(),
+            Self::OrderTaken(taken) => taken.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly
             | Self::ReadyToFlyAck
@@ -532,6 +538,45 @@ impl Message {
             | Self::Recall
             | Self::Exclude { .. } => Ok(()),
         }
+    }
+
+    /// What a sender of this role may not send. An exclusion in an aircraft's own name is one too: where keys prove who
+    /// sent what, the console's order alone excludes a member.
+    pub(crate) fn check_role(&self, role: Role) -> Result<(), Refused> {
+        let is_permitted = match self {
+            Self::Order(order) => role.may_order(order.command),
+            Self::Exclude { .. } => false,
+            Self::Hello { .. }
+            | Self::Data(_)
+            | Self::DataAck { .. }
+            | Self::ReadyToFly
+            | Self::ReadyToFlyAck
+            | Self::TakeOffNow { .. }
+            | Self::TargetReached
+            | Self::TakeOffEnd
+            | Self::TakeOffEndAck
+            | Self::ReachedWaypointAck { .. }
+            | Self::MoveToWaypoint { .. }
+            | Self::Land { .. }
+            | Self::Beacon(_)
+            | Self::Coordinates(_)
+            | Self::Alive { .. }
+            | Self::Gather { .. }
+            | Self::Following { .. }
+            | Self::Leaving { .. }
+            | Self::LandHere { .. }
+            | Self::LandAround { .. }
+            | Self::Release { .. }
+            | Self::TakeOffTogether
+            | Self::Holding { .. }
+            | Self::DataFirst(_)
+            | Self::DataWaypoints(_)
+            | Self::Recall
+            | Self::Stands { .. }
+            | Self::Course(_)
+            | Self::OrderTaken(_) => role == Role::Aircraft,
+        };
+        if is_permitted { Ok(()) } else { Err(Refused::NotPermitted) }
     }
 }
 

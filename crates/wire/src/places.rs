@@ -4,13 +4,16 @@
 //! memory at each step, once for every received datagram. A change of the table rebuilds this: aircraft join and
 //! leave seldom.
 
-use crate::VehicleId;
+use crate::{ROSTER_MAX, VehicleId};
 
-/// Buckets: four times as many as the table has rows, so that few ids share one.
+/// Buckets: over three times as many as the table has rows, so that few ids share one.
 const BUCKETS: usize = 512;
+/// Rows of the largest table, a roster.
+const ROWS_MAX: usize = ROSTER_MAX;
+const _: () = assert!(ROWS_MAX < EMPTY as usize && 3 * ROWS_MAX < BUCKETS);
 const EMPTY: u8 = u8::MAX;
 
-/// Indices of at most 128 ids.
+/// Indices of at most 136 ids, as many as a roster has.
 #[derive(Clone, Debug)]
 pub struct Places([u8; BUCKETS]);
 
@@ -24,9 +27,9 @@ impl Places {
     /// Indexes the table anew.
     ///
     /// # Panics
-    /// If the table has more than 128 rows.
+    /// If the table has more than 136 rows.
     pub fn learn(&mut self, table: impl ExactSizeIterator<Item = VehicleId>) {
-        assert!(table.len() <= 128, "{} rows", table.len());
+        assert!(table.len() <= ROWS_MAX, "{} rows", table.len());
         self.0 = [EMPTY; BUCKETS];
         for (index, id) in table.enumerate() {
             let mut bucket = bucket(id);
@@ -40,7 +43,7 @@ impl Places {
     /// The index of `id`; `is_there` checks whether the row at an index is that id's.
     pub fn find(&self, id: VehicleId, is_there: impl Fn(usize) -> bool) -> Option<usize> {
         let mut bucket = bucket(id);
-        // Three of four buckets are empty, so this ends.
+        // Most buckets are empty, so this ends.
         while self.0[bucket] != EMPTY {
             let index = usize::from(self.0[bucket]);
             if is_there(index) {

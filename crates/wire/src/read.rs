@@ -11,7 +11,12 @@ use postcard::{Deserializer, Error, Result, de_flavors::Slice};
 use serde::Deserialize;
 
 use crate::envelope::Bytes;
-use crate::{Beacon, Course, Datagram, FirstPart, Message, MoreWaypoints, Plan, VehicleId, deltas};
+use crate::{
+    Beacon, Command, Course, Datagram, FirstPart, Message, MoreWaypoints, Order, Plan, VehicleId, deltas,
+};
+
+/// The number of [`Message::Order`].
+const ORDER: u32 = 29;
 
 type Reader<'a> = Deserializer<'a, Slice<'a>>;
 
@@ -24,6 +29,20 @@ pub(crate) fn origin(content: &[u8]) -> Result<(VehicleId, u64, &[u8])> {
     let mut reader = Deserializer::from_bytes(content);
     let (from, counter) = (next(&mut reader)?, next(&mut reader)?);
     Ok((from, counter, reader.finalize()?))
+}
+
+/// The flight and the member of an exclusion that a console orders; nothing of any other message.
+pub(crate) fn exclusion(body: &[u8]) -> Option<(u32, VehicleId)> {
+    let mut reader = Deserializer::from_bytes(body);
+    let flight = next(&mut reader).ok()?;
+    let kind: u32 = next(&mut reader).ok()?;
+    if kind != ORDER {
+        return None;
+    }
+    match next(&mut reader).ok()? {
+        Order { command: Command::Exclude { member }, .. } => Some((flight, member)),
+        Order { .. } => None,
+    }
 }
 
 /// Reads what comes after them in place; what comes after that is returned.
@@ -66,6 +85,8 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         26 => Message::Recall,
         27 => Message::Stands { at: next(r)? },
         28 => return course(r, message),
+        ORDER => Message::Order(next(r)?),
+        30 => Message::OrderTaken(next(r)?),
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())

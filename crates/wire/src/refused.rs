@@ -65,11 +65,14 @@ pub enum Refused {
     /// Not newer than the last one of its sender: it was delayed, duplicated or recorded.
     #[error("not newer than the last one")]
     Replayed,
+    /// The sender's role does not permit it: an order of no console, an exclusion in an aircraft's own name.
+    #[error("not permitted to its sender")]
+    NotPermitted,
 }
 
 impl Refused {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Empty,
         Self::TooLong,
         Self::Version,
@@ -90,6 +93,7 @@ impl Refused {
         Self::Storm,
         Self::NoRoom,
         Self::Replayed,
+        Self::NotPermitted,
     ];
 
     /// A stable name for counters and logs.
@@ -115,6 +119,7 @@ impl Refused {
             Self::Storm => "storm",
             Self::NoRoom => "no_room",
             Self::Replayed => "replayed",
+            Self::NotPermitted => "not_permitted",
         }
     }
 }

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use crate::process;
 
 const TARGET: &str = "thumbv7em-none-eabihf";
-const CRATES: &[&str] = &["geo", "wire", "protocol", "autopilot", "agent"];
+const CRATES: &[&str] = &["geo", "wire", "protocol", "autopilot", "console", "agent"];
 
 /// A machine that reaches no download server reports it within this, or hangs.
 const INSTALL_LIMIT: Duration = Duration::from_secs(20);

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! words     geo, wire
-//! machines  protocol, autopilot            (never on each other)
+//! machines  protocol, autopilot, console   (never on each other)
 //! agent     agent
 //! sim       sim
-//! edges     link, radio, api, missions, linktest
+//! edges     link, radio, api, missions, keys, linktest
 //! hub       hub
 //! server    server
 //! binaries  onboard, ground, bench, cli, xtask
@@ -26,10 +26,10 @@ const PREFIX: &str = "wingbeat-";
 
 const ROWS: &[(&str, &[&str])] = &[
     ("words", &["geo", "wire"]),
-    ("machines", &["protocol", "autopilot"]),
+    ("machines", &["protocol", "autopilot", "console"]),
     ("agent", &["agent"]),
     ("sim", &["sim"]),
-    ("edges", &["link", "radio", "api", "missions", "linktest"]),
+    ("edges", &["link", "radio", "api", "missions", "keys", "linktest"]),
     ("hub", &["hub"]),
     ("server", &["server"]),
     ("binaries", &["onboard", "ground", "bench", "cli", "xtask"]),

@@ -790,6 +790,11 @@ export interface components {
         Swarm: {
             /** @description Members that this aircraft does not wait for, by slot. */
             absent?: components["schemas"]["Absent"][];
+            /**
+             * Format: int32
+             * @description The number of the flight, for which an exclusion is signed; 0 before the plan is adopted.
+             */
+            flight?: number;
             /** @description Name of the formation, without its parameter: one that `wingbeat formation` lists. */
             formation: string;
             /** @description Whether this aircraft leads the flight. */

@@ -337,9 +337,10 @@ async fn in_the_air(
         aircraft: addresses,
         web_dir: None,
         hosts: Default::default(),
+        console: Some(fleet.console()),
     })
     .await?;
-    fleet.upload_mission().await?;
+    fleet.upload_mission(ground.address()).await?;
     monitors.iter().for_each(Monitor::begin_rate);
     let observer = fleet.watch(Some(&ground), config.plan.time_limit()).await?;
     let rates: Vec<_> = monitors.iter().map(|m| m.reports().rate.clone()).collect();

@@ -166,6 +166,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
             size: 2,
             formation: "linear".to_owned(),
             slot: None,
+            flight: 0,
             absent: Vec::new(),
             plan: None,
         }),
@@ -295,7 +296,9 @@ async fn command(State(fake): State<Fake>, Json(request): Json<CommandRequest>) 
 pub(crate) async fn ground(fakes: &[Fake]) -> Handle {
     let aircraft = fakes.iter().map(|fake| fake.address.to_string()).collect();
     let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-    Ground::start(Config { bind, aircraft, web_dir: None, hosts: Hosts::default() }).await.expect("it starts")
+    Ground::start(Config { bind, aircraft, web_dir: None, hosts: Hosts::default(), console: None })
+        .await
+        .expect("it starts")
 }
 
 /// Asks again and again until there is an answer.

@@ -132,7 +132,9 @@ impl Report {
             | Message::Alive { .. }
             | Message::Holding { .. }
             | Message::Leaving { .. }
-            | Message::Exclude { .. } => return None,
+            | Message::Exclude { .. }
+            | Message::Order(_)
+            | Message::OrderTaken(_) => return None,
         })
     }
 }

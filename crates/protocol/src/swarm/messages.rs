@@ -155,7 +155,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
             Message::Land { at } => self.on_landing_site(now, slot, slot, *at),
             Message::LandAround { at, leader } => self.on_landing_site(now, slot, usize::from(*leader), *at),
-            // Those of the flight are the host's; a plan and a call came before.
+            // Those of the flight are the host's; a plan and a call came before. Orders are the agent's.
             Message::Hello { .. }
             | Message::Stands { .. }
             | Message::Data(_)
@@ -167,7 +167,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Message::Course(_)
             | Message::Coordinates(_)
             | Message::Gather { .. }
-            | Message::Release { .. } => Ok(()),
+            | Message::Release { .. }
+            | Message::Order(_)
+            | Message::OrderTaken(_) => Ok(()),
         }
     }
 

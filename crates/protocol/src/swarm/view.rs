@@ -156,6 +156,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             size: if is_planned { assignment.plan().slots.len() } else { self.setup.count() },
             formation: assignment.layout().unwrap_or(self.config.layout).name(),
             slot: is_planned.then_some(assignment.slot()),
+            flight: assignment.flight(),
         };
         let config = &self.config;
         let may_be_close = config.accepts_close || config.piloted_master || config.aircraft < 2;

@@ -7,6 +7,7 @@ use wingbeat_protocol::muscop;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::flight_controller::{Config as ControllerConfig, FlightController, Parameter};
+use wingbeat_sim::keys::Signatures;
 use wingbeat_sim::motion::Profile;
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
@@ -30,6 +31,8 @@ pub(crate) struct Row<'a> {
     pub(crate) orders_wait: bool,
     /// From the beginning on.
     pub(crate) fault: Option<Fault>,
+    /// With the operator's console on the ground behind them, and real signatures.
+    pub(crate) console: bool,
 }
 
 /// Three, 20 m apart, over two waypoints 100 m apart.
@@ -46,6 +49,7 @@ impl Default for Row<'_> {
             seed: 0,
             orders_wait: false,
             fault: None,
+            console: false,
         }
     }
 }
@@ -77,8 +81,13 @@ impl Row<'_> {
             controller.parameters.extend(self.parameters);
             (agent, FlightController::new(controller, seed, Instant::ZERO))
         });
-        let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, self.seed + 1, self.count);
+        let radios = self.count + usize::from(self.console);
+        let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, self.seed + 1, radios);
         let mut world = World::new(ORIGIN, vehicles.collect(), channel, 5.0);
+        if self.console {
+            world = world.signing(Signatures::Ed25519, self.seed).unwrap();
+            world = world.with_console(DVec3::new(0.0, -50.0, 0.0));
+        }
         if self.orders_wait {
             world.send_replies_only();
         }

@@ -126,32 +126,39 @@ fn what_is_not_admitted_is_not_checked() {
     let mut draft = alive(PEER, COUNTER);
     let bytes = signer(1).seal(&mut draft).to_vec();
     let mut asked = Vec::new();
-    let found = roster.open_if(&bytes, |from, counter| {
-        asked.push((from, counter));
+    let found = roster.open_if(&bytes, |claim| {
+        asked.push(*claim);
         Err(Refused::Replayed)
     });
-    assert_eq!((found, asked), (Err(Refused::Replayed), std::vec![(PEER, COUNTER)]));
-    assert_eq!(roster.open_if(&bytes, |_, _| Ok(())), Err(Refused::Signature));
+    assert_eq!(
+        (found, asked),
+        (Err(Refused::Replayed), std::vec![Claim { from: PEER, counter: COUNTER, exclusion: None }])
+    );
+    assert_eq!(roster.open_if(&bytes, |_| Ok(())), Err(Refused::Signature));
 }
 
 #[test]
-fn a_roster_takes_each_aircraft_once_with_a_key_that_is_one() {
+fn a_roster_takes_each_id_once_with_a_key_that_is_one() {
     let mut roster = ours();
     let key = signer(7).public_key().unwrap();
-    assert_eq!(roster.add(PEER, &key), Err(RosterError::Duplicate(PEER)));
+    assert_eq!(roster.add(PEER, Role::Aircraft, &key), Err(RosterError::Duplicate(PEER)));
     // The neutral element, and no point at all.
     let mut neutral = [0; 32];
     neutral[0] = 1;
     for bad in [neutral, [2; 32]] {
-        assert_eq!(roster.add(VehicleId(3), &bad), Err(RosterError::Key(VehicleId(3))), "{bad:?}");
+        assert_eq!(
+            roster.add(VehicleId(3), Role::Operator, &bad),
+            Err(RosterError::Key(VehicleId(3))),
+            "{bad:?}"
+        );
     }
     assert_eq!(roster.len(), 2);
     for id in 3..=ROSTER_MAX as u64 {
-        roster.add(VehicleId(id), &key).unwrap();
+        roster.add(VehicleId(id), Role::Aircraft, &key).unwrap();
     }
-    assert_eq!(roster.add(VehicleId(1_000), &key), Err(RosterError::Full));
+    assert_eq!(roster.add(VehicleId(1_000), Role::Safety, &key), Err(RosterError::Full));
     assert_eq!(roster.public_key(VehicleId(77)), Some(key));
-    assert_eq!(Roster::insecure().add(ME, &key), Err(RosterError::Keyless(ME)));
+    assert_eq!(Roster::insecure().add(ME, Role::Aircraft, &key), Err(RosterError::Keyless(ME)));
     let text = format!("{:?} {:?} {:?}", signer(1), roster, fleet());
     assert!(!text.contains("90"), "keys are not printed: {text}");
 }

@@ -1,19 +1,24 @@
-//! The keys of an aircraft's datagrams, and the files that hold them.
+//! The keys of a fleet's datagrams, and the files that hold them.
 //!
-//! Three files, because each has other readers: its own secret this aircraft alone, the fleet's key every aircraft of the
-//! fleet, the roster any program.
+//! Three files, because each has other readers: its own secret one aircraft or console alone, the fleet's key all of the
+//! fleet, the roster any program. [`enrolment`] makes and renews them, [`counter`] keeps how far a sender's counters have
+//! come.
+#![forbid(unsafe_code)]
+
+pub mod counter;
+pub mod enrolment;
+pub mod file;
 
 use std::{collections::BTreeMap, io::Read as _, path::Path};
 
+use file::Refused;
 use serde::{Deserialize, Serialize};
-use wingbeat_wire::{FleetKey, Roster, Signer, VehicleId};
+use wingbeat_wire::{FleetKey, Role, Roster, Signer, VehicleId};
 
-use crate::signing::{self, Refused};
-
-/// A roster of 128 aircraft has 11 kB.
+/// A full roster has 12 kB.
 const ROSTER_FILE_MAX: u64 = 64 * 1024;
 
-/// How an aircraft seals what it sends, and what it opens.
+/// How an aircraft or a console seals what it sends, and what it opens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keys {
     /// Its own keys.
@@ -29,34 +34,81 @@ impl Keys {
     }
 }
 
-/// The file of the aircraft's public keys.
+/// Public keys by id.
+type PublicKeys = BTreeMap<String, String>;
+
+/// The file of the public keys: a table for each role.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RosterFile {
     /// The epoch of all keys.
     pub(crate) epoch: u8,
-    /// Public keys by id.
-    pub(crate) aircraft: BTreeMap<String, String>,
+    aircraft: PublicKeys,
+    #[serde(default, skip_serializing_if = "PublicKeys::is_empty")]
+    operator: PublicKeys,
+    #[serde(default, skip_serializing_if = "PublicKeys::is_empty")]
+    safety: PublicKeys,
+    #[serde(default, skip_serializing_if = "PublicKeys::is_empty")]
+    viewer: PublicKeys,
+}
+
+impl RosterFile {
+    pub(crate) fn new(epoch: u8) -> Self {
+        let [aircraft, operator, safety, viewer] = Default::default();
+        Self { epoch, aircraft, operator, safety, viewer }
+    }
+
+    fn of(&self, role: Role) -> &PublicKeys {
+        match role {
+            Role::Aircraft => &self.aircraft,
+            Role::Operator => &self.operator,
+            Role::Safety => &self.safety,
+            Role::Viewer => &self.viewer,
+        }
+    }
+
+    pub(crate) fn of_mut(&mut self, role: Role) -> &mut PublicKeys {
+        match role {
+            Role::Aircraft => &mut self.aircraft,
+            Role::Operator => &mut self.operator,
+            Role::Safety => &mut self.safety,
+            Role::Viewer => &mut self.viewer,
+        }
+    }
+
+    /// Every id with its role and public key.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Role, &String, &String)> {
+        Role::ALL.into_iter().flat_map(|role| self.of(role).iter().map(move |(id, key)| (role, id, key)))
+    }
 }
 
 /// Why keys are not taken; what secret files hold is never part of it.
-pub(crate) struct Unusable {
+#[derive(Debug)]
+pub struct Unusable {
     /// The key of the configuration.
-    pub(crate) key: &'static str,
-    pub(crate) refused: Refused,
+    pub key: &'static str,
+    /// What was found there.
+    pub refused: Refused,
 }
 
 /// Reads the three files of the aircraft `me`.
-pub(crate) fn read(me: VehicleId, secret: &Path, fleet: &Path, roster: &Path) -> Result<Keys, Unusable> {
+///
+/// # Errors
+/// The first file that cannot be used.
+pub fn read(me: VehicleId, secret: &Path, fleet: &Path, roster: &Path) -> Result<Keys, Unusable> {
     let unusable = |key| move |refused| Unusable { key, refused };
     let secret =
-        signing::read_digits(secret, closed_to(secret)).map_err(unusable("security.secret_key_file"))?;
-    let fleet = signing::read_digits(fleet, closed_to(fleet)).map_err(unusable("security.fleet_key_file"))?;
+        file::read_digits(secret, closed_to(secret)).map_err(unusable("security.secret_key_file"))?;
+    let fleet = file::read_digits(fleet, closed_to(fleet)).map_err(unusable("security.fleet_key_file"))?;
     let path = roster;
     let (epoch, roster) = read_roster(path, FleetKey(fleet)).map_err(unusable("security.roster_file"))?;
     let signer = Signer::new(&secret, epoch, FleetKey(fleet));
-    if roster.public_key(me) != signer.public_key() {
-        let found = if roster.public_key(me).is_some() { "another key of" } else { "no key of" };
+    if roster.public_key(me) != signer.public_key() || roster.role(me) != Some(Role::Aircraft) {
+        let found = match roster.role(me) {
+            Some(Role::Aircraft) => "another key of",
+            Some(_) => "a console under the id of",
+            None => "no key of",
+        };
         let refused = Refused {
             found: format!("{}: {found} this aircraft, {me}", path.display()),
             expected: "the public half of security.secret_key_file",
@@ -64,6 +116,40 @@ pub(crate) fn read(me: VehicleId, secret: &Path, fleet: &Path, roster: &Path) ->
         return Err(Unusable { key: "security.roster_file", refused });
     }
     Ok(Keys { signer, roster })
+}
+
+/// Who a console is, and its keys.
+#[derive(Clone, Debug)]
+pub struct ConsoleKeys {
+    /// Its id: that under which the roster has its key.
+    pub id: VehicleId,
+    /// What it may order.
+    pub role: Role,
+    /// Its keys.
+    pub keys: Keys,
+}
+
+/// Reads the keys of a console from a folder: `console.key`, `fleet.key` and `roster.toml`.
+///
+/// # Errors
+/// The first file that cannot be used, or a key that is no console's.
+pub fn read_console(folder: &Path) -> Result<ConsoleKeys, Refused> {
+    let [secret, fleet, path] = ["console.key", "fleet.key", "roster.toml"].map(|name| folder.join(name));
+    let secret_path = secret.display().to_string();
+    let secret = file::read_digits(&secret, closed_to(&secret))?;
+    let fleet = file::read_digits(&fleet, closed_to(&fleet))?;
+    let (epoch, roster) = read_roster(&path, FleetKey(fleet))?;
+    let signer = Signer::new(&secret, epoch, FleetKey(fleet));
+    let consoles = roster.senders().filter(|(_, role)| matches!(role, Role::Operator | Role::Safety));
+    let found = consoles.into_iter().find(|(id, _)| roster.public_key(*id) == signer.public_key());
+    let (id, role) = found.ok_or_else(|| Refused {
+        found: format!(
+            "{secret_path}: a key that {} has for no operator and no safety pilot",
+            path.display()
+        ),
+        expected: "the key of an enrolled console (wingbeat fleet enrol --role operator)",
+    })?;
+    Ok(ConsoleKeys { id, role, keys: Keys { signer, roster } })
 }
 
 /// Of a secret its group has no use. But what systemd hands over (systemd.exec(5), `LoadCredential`) it may open to the
@@ -75,8 +161,7 @@ fn closed_to(path: &Path) -> u32 {
 }
 
 fn read_roster(path: &Path, fleet: FleetKey) -> Result<(u8, Box<Roster>), Refused> {
-    let expected =
-        "epoch = 0 to 255, and [aircraft] with lines \"ID\" = \"PUBLIC KEY\" of 16 and 64 hexadecimal digits";
+    let expected = "epoch = 0 to 255, and [aircraft], [operator], [safety], [viewer] with lines \"ID\" = \"PUBLIC KEY\" of 16 and 64 hexadecimal digits";
     let refused = |found: String| Refused { found: format!("{}: {found}", path.display()), expected };
     let file = read_roster_file(path).map_err(refused)?;
     let roster = roster_of(&file, fleet).map_err(refused)?;
@@ -95,10 +180,10 @@ pub(crate) fn read_roster_file(path: &Path) -> Result<RosterFile, String> {
 /// The roster of a file, or what of it is none.
 pub(crate) fn roster_of(file: &RosterFile, fleet: FleetKey) -> Result<Box<Roster>, String> {
     let mut roster = Box::new(Roster::new(file.epoch, fleet));
-    for (id, key) in &file.aircraft {
+    for (role, id, key) in file.entries() {
         let vehicle = VehicleId::from_hexadecimal(id).ok_or_else(|| format!("id {id:?}"))?;
-        let key = signing::digits(key).ok_or_else(|| format!("public key {key:?} of {id}"))?;
-        roster.add(vehicle, &key).map_err(|error| error.to_string())?;
+        let key = file::digits(key).ok_or_else(|| format!("public key {key:?} of {id}"))?;
+        roster.add(vehicle, role, &key).map_err(|error| error.to_string())?;
     }
     Ok(roster)
 }

@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use crate::latch;
+use crate::file;
 
 /// The file's name in the state directory.
 const FILE: &str = "datagram-counter";
@@ -25,7 +25,7 @@ const RETRY_US: u64 = 60_000_000;
 
 /// The counters that this daemon may use.
 #[derive(Debug, Default)]
-pub(crate) struct Reserve {
+pub struct Reserve {
     /// None of a bench, whose aircraft end with it.
     path: Option<PathBuf>,
     base_us: u64,
@@ -40,7 +40,7 @@ impl Reserve {
     /// Reads what an earlier daemon has reserved, and reserves the next hour. `unix_us` is what the clock shows. Where the
     /// file cannot be read or written the clock alone must be right, which is said and no more: an aircraft in flight
     /// needs its daemon.
-    pub(crate) fn open(directory: Option<&Path>, unix_us: u64) -> Self {
+    pub fn open(directory: Option<&Path>, unix_us: u64) -> Self {
         let Some(path) = directory.map(|directory| directory.join(FILE)) else {
             return Self { base_us: unix_us, end_us: u64::MAX, ..Self::default() };
         };
@@ -53,23 +53,23 @@ impl Reserve {
         };
         let base_us = unix_us.max(*read.as_ref().unwrap_or(&0));
         let end_us = base_us.saturating_add(STEP_US);
-        let written = latch::write(&path, &end_us.to_string()).map_err(|error| error.to_string());
+        let written = file::write(&path, &end_us.to_string()).map_err(|error| error.to_string());
         let problem = read.err().or(written.err()).map(|found| problem(&path, &found));
         Self { path: Some(path), base_us, end_us, problem, written: None }
     }
 
     /// Where counters begin.
-    pub(crate) fn base_us(&self) -> u64 {
+    pub fn base_us(&self) -> u64 {
         self.base_us
     }
 
     /// Why nothing is reserved, if that was seen at the start.
-    pub(crate) fn problem(&self) -> Option<&str> {
+    pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
     /// Reserves further where `counter` has come near the end. A line for the log where that fails; it is tried again.
-    pub(crate) fn keep_ahead(&mut self, counter: u64) -> Option<String> {
+    pub fn keep_ahead(&mut self, counter: u64) -> Option<String> {
         let path = self.path.as_ref()?;
         if let Some(written) = &self.written {
             let failed = match written.try_recv() {
@@ -91,7 +91,7 @@ impl Reserve {
         let (sender, written) = mpsc::channel();
         let (path, line) = (path.clone(), self.end_us.to_string());
         // A slow card does not delay the driver.
-        let writing = move || drop(sender.send(latch::write(&path, &line)));
+        let writing = move || drop(sender.send(file::write(&path, &line)));
         self.written = Some(written);
         let spawned = thread::Builder::new().name("counter".into()).spawn(writing);
         spawned.err().map(|error| format!("counters of datagrams: found {error}, expected a thread"))

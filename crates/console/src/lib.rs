@@ -1,0 +1,196 @@
+//! An operator's console as a sender of datagrams: what it orders is repeated until each aircraft has carried it out.
+//!
+//! A [`Console`] has no clock, no keys and no radio: its owner passes the time in, seals what it emits, opens what
+//! arrives, and asks when it wants to send next. Each repetition is a datagram of its own with a newer counter, so that a
+//! receiver takes it whatever it has missed; the command's id makes them one command. The ground service broadcasts
+//! with it, and so does the console of the simulated world.
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
+use heapless::Vec;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_wire::{
+    ADDRESSEES_MAX, Addressees, Command, CommandId, Datagram, Draft, Message, Opened, Order, OrderProgress,
+    OrderTaken, SWARM_MAX, VehicleId,
+};
+
+/// Between two repetitions: where half of all datagrams are lost, 1 of 500 aircraft has received none of nine.
+pub const REPEAT_PERIOD: Duration = Duration::from_millis(100);
+
+/// Orders that are repeated at the same time.
+pub const ORDERS_MAX: usize = 16;
+
+/// What is ordered: a command under its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Press {
+    /// The command's id.
+    pub id: CommandId,
+    /// The command.
+    pub command: Command,
+    /// The flight that an exclusion is for; 0 for other commands.
+    pub flight: u32,
+}
+
+/// How far an aircraft has come with an order, by its own datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The aircraft.
+    pub vehicle: VehicleId,
+    /// The command's id.
+    pub id: CommandId,
+    /// How far it has come.
+    pub progress: OrderProgress,
+}
+
+struct Repeated {
+    press: Press,
+    waiting: Vec<VehicleId, SWARM_MAX>,
+    until: Instant,
+}
+
+/// A console: its counter, and the orders that it repeats.
+pub struct Console {
+    id: VehicleId,
+    base_us: u64,
+    counter: u64,
+    repeated: Vec<Repeated, ORDERS_MAX>,
+    next_at: Instant,
+}
+
+impl Console {
+    /// One that counts its datagrams from here: its clock at time zero, microseconds, and above all that was sent before
+    /// under its id.
+    pub fn new(id: VehicleId, base_us: u64) -> Self {
+        Self { id, base_us, counter: base_us, repeated: Vec::new(), next_at: Instant::NEVER }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> VehicleId {
+        self.id
+    }
+
+    /// The counter of its last datagram: no later one has a lower.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Begins to repeat an order for one more aircraft, until this time at most. A command that takes an aircraft out of its
+    /// flight replaces the one before: what the operator pressed last counts.
+    pub fn begin(&mut self, now: Instant, press: &Press, vehicle: VehicleId, until: Instant) {
+        if press.command.recovers() {
+            self.end(vehicle, |other| other.command.recovers() && other.id != press.id);
+        }
+        let found = self.repeated.iter().position(|order| order.press.id == press.id);
+        let index = found.unwrap_or_else(|| {
+            if self.repeated.is_full() {
+                self.repeated.remove(0);
+            }
+            let _ = self.repeated.push(Repeated { press: press.clone(), waiting: Vec::new(), until });
+            self.repeated.len() - 1
+        });
+        let waiting = &mut self.repeated[index].waiting;
+        if !waiting.contains(&vehicle) {
+            // As many as fly in one swarm.
+            let _ = waiting.push(vehicle);
+        }
+        self.next_at = self.next_at.min(now);
+    }
+
+    /// An aircraft needs these orders no longer: their effect was seen, or their end is known.
+    pub fn end(&mut self, vehicle: VehicleId, which: impl Fn(&Press) -> bool) {
+        for order in self.repeated.iter_mut().filter(|order| which(&order.press)) {
+            order.waiting.retain(|waiting| *waiting != vehicle);
+        }
+        self.forget();
+    }
+
+    /// Whether an order is repeated for an aircraft.
+    pub fn repeats(&self, id: &str, vehicle: VehicleId) -> bool {
+        self.repeated.iter().any(|order| order.press.id == id && order.waiting.contains(&vehicle))
+    }
+
+    /// When [`Console::poll`] has something to send.
+    pub fn poll_timeout(&self) -> Instant {
+        self.next_at
+    }
+
+    /// Emits what is due.
+    pub fn poll(&mut self, now: Instant, mut emit: impl FnMut(&mut Draft)) {
+        if now < self.next_at {
+            return;
+        }
+        self.repeated.retain(|order| now < order.until);
+        self.forget();
+        if self.repeated.is_empty() {
+            return;
+        }
+        self.next_at = now + REPEAT_PERIOD;
+        let mut draft = Draft::default();
+        for index in 0..self.repeated.len() {
+            let press = self.repeated[index].press.clone();
+            if matches!(press.command, Command::Exclude { .. }) {
+                // All are to know it, and pass it on.
+                self.write(now, &press, Addressees::All, &mut draft, &mut emit);
+                continue;
+            }
+            let waiting = self.repeated[index].waiting.clone();
+            for some in waiting.chunks(ADDRESSEES_MAX) {
+                let to = Addressees::Listed(some.iter().copied().collect());
+                self.write(now, &press, to, &mut draft, &mut emit);
+            }
+        }
+    }
+
+    /// An order for a path other than the radio, with a counter of its own.
+    pub fn draft(&mut self, now: Instant, press: &Press, to: Addressees) -> Draft {
+        let mut sealed = Draft::default();
+        self.write(now, press, to, &mut Draft::default(), &mut |draft: &mut Draft| sealed = draft.clone());
+        sealed
+    }
+
+    fn write(
+        &mut self,
+        now: Instant,
+        press: &Press,
+        to: Addressees,
+        draft: &mut Draft,
+        emit: &mut impl FnMut(&mut Draft),
+    ) {
+        let clock_us = self.base_us.saturating_add(now.as_micros());
+        self.counter = clock_us.max(self.counter.saturating_add(1));
+        let order = Order { id: press.id.clone(), to, command: press.command };
+        // The longest order fits half a datagram.
+        if draft.write(self.id, self.counter, press.flight, &Message::Order(order)).is_ok() {
+            emit(draft);
+        }
+    }
+
+    /// Takes an aircraft's answer to an order of this console; nothing of any other datagram. What an aircraft has carried
+    /// out, or never will, is no longer repeated for it. An exclusion it only has to know.
+    pub fn on_datagram(&mut self, opened: &Opened<'_>) -> Option<Answer> {
+        let mut datagram = Datagram::blank();
+        opened.read_into(&mut datagram).ok()?;
+        let Message::OrderTaken(OrderTaken { console, id, progress }) = datagram.message else { return None };
+        if console != self.id {
+            return None;
+        }
+        let is_exclusion = |order: &Repeated| matches!(order.press.command, Command::Exclude { .. });
+        let is_known = self.repeated.iter().any(|order| order.press.id == id && is_exclusion(order));
+        if progress != OrderProgress::Accepted || is_known {
+            self.end(datagram.from, |press| press.id == id);
+        }
+        Some(Answer { vehicle: datagram.from, id, progress })
+    }
+
+    /// Drops the orders that no aircraft needs any longer.
+    fn forget(&mut self) {
+        self.repeated.retain(|order| !order.waiting.is_empty());
+        if self.repeated.is_empty() {
+            self.next_at = Instant::NEVER;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! The console's keys and its radio: orders are signed here, over HTTP and by radio with one counter, and the radio repeats
+//! an emergency command until each aircraft has carried it out, beside the deliveries over HTTP.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::sleep_until;
+use wingbeat_api::{Command, VehicleId};
+use wingbeat_console::{Answer, Console, Press};
+use wingbeat_geo::Instant;
+use wingbeat_keys::{ConsoleKeys, counter::Reserve};
+use wingbeat_radio::{Clock, Outage, Radio, RadioEvent};
+use wingbeat_wire::{Addressees, Class};
+
+use crate::ledger::{self, Lane};
+use crate::owner::Message;
+
+/// What a console signs with.
+#[derive(Clone, Debug)]
+pub struct ConsoleConfig {
+    /// Its id, its role and its keys.
+    pub keys: ConsoleKeys,
+    /// Its clock: that of the aircraft, or one that runs alike.
+    pub clock: Clock,
+    /// Where it keeps how far its counters have come. A bench has none.
+    pub state: Option<PathBuf>,
+}
+
+/// The console as a sender.
+pub(crate) struct Desk {
+    clock: Clock,
+    has_radio: bool,
+    inner: Mutex<Inner>,
+    /// Something is to be sent by radio.
+    wake: Notify,
+    /// The tokens of the leases that this service holds, by address.
+    tokens: Mutex<BTreeMap<String, String>>,
+}
+
+struct Inner {
+    console: Console,
+    keys: ConsoleKeys,
+    reserve: Reserve,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("has_radio", &self.has_radio).finish_non_exhaustive()
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(config: ConsoleConfig, has_radio: bool) -> Self {
+        let ConsoleConfig { keys, clock, state } = config;
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let unix_us = since_1970.map_or(0, |since| since.as_micros() as u64);
+        let reserve = Reserve::open(state.as_deref(), unix_us);
+        if let Some(problem) = reserve.problem() {
+            tracing::error!("{problem}");
+        }
+        let console = Console::new(keys.id, reserve.base_us());
+        let inner = Mutex::new(Inner { console, keys, reserve });
+        Self { clock, has_radio, inner, wake: Notify::new(), tokens: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An order for one aircraft over HTTP; an exclusion is for all, and the aircraft passes it on.
+    pub(crate) fn sealed(&self, press: &Press, vehicle: &str) -> Vec<u8> {
+        let to = match (press.command, VehicleId::from_hexadecimal(vehicle)) {
+            (Command::Exclude { .. }, _) | (_, None) => Addressees::All,
+            (_, Some(id)) => Addressees::Listed([id].into_iter().collect()),
+        };
+        let now = self.clock.now();
+        let mut inner = self.lock();
+        let mut draft = inner.console.draft(now, press, to);
+        inner.keep_ahead();
+        inner.keys.keys.signer.seal(&mut draft).to_vec()
+    }
+
+    /// Repeats an order by radio, where there is one and the command does not need the lease.
+    pub(crate) fn begin(&self, press: &Press, vehicle: &str, limit: Duration) {
+        let Some(vehicle) = VehicleId::from_hexadecimal(vehicle) else { return };
+        if self.has_radio && !press.command.needs_lease() {
+            let now = self.clock.now();
+            // The limit is the operator's time, whatever speed a bench's clock has.
+            self.lock().console.begin(now, press, vehicle, now + limit.mul_f64(self.clock.speed()));
+            self.wake.notify_one();
+        }
+    }
+
+    /// What is in that lane of the aircraft is no longer repeated.
+    pub(crate) fn stop(&self, vehicle: &str, lane: Lane) {
+        if let Some(vehicle) = VehicleId::from_hexadecimal(vehicle) {
+            self.lock().console.end(vehicle, |press| ledger::lane(press.command) == lane);
+        }
+    }
+
+    /// An order is no longer repeated for an aircraft: it was answered finally.
+    pub(crate) fn end(&self, id: &str, vehicle: &str) {
+        if let Some(vehicle) = VehicleId::from_hexadecimal(vehicle) {
+            self.lock().console.end(vehicle, |press| press.id == id);
+        }
+    }
+
+    /// The token of the lease of the aircraft at that address.
+    pub(crate) fn token(&self, address: &str) -> Option<String> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(address).cloned()
+    }
+
+    pub(crate) fn keep_token(&self, address: &str, token: &str) {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.insert(address.to_owned(), token.to_owned());
+    }
+
+    /// Sends what is due; when something is again.
+    fn poll(&self, mut send: impl FnMut(&[u8])) -> Instant {
+        let now = self.clock.now();
+        let mut inner = self.lock();
+        let Inner { console, keys, .. } = &mut *inner;
+        console.poll(now, |draft| send(keys.keys.signer.seal(draft)));
+        inner.keep_ahead();
+        inner.console.poll_timeout()
+    }
+
+    /// An aircraft's answer, by its signed datagram.
+    fn receive(&self, datagram: &[u8]) -> Option<Answer> {
+        let mut inner = self.lock();
+        let Inner { console, keys, .. } = &mut *inner;
+        console.on_datagram(&keys.keys.roster.open(datagram).ok()?)
+    }
+
+    /// Broadcasts until the radio has ended.
+    pub(crate) async fn broadcast<R: Radio>(&self, mut radio: R, owner: mpsc::Sender<Message>) {
+        let mut outage = Outage::default();
+        loop {
+            let next = self.poll(|sealed| {
+                let now = self.clock.now();
+                match radio.send(Class::Emergency, sealed) {
+                    Ok(()) => outage.left(now).inspect(|line| tracing::info!("{line}")),
+                    Err(error) => outage.failed(now, &error).inspect(|line| tracing::warn!("{line}")),
+                };
+            });
+            tokio::select! {
+                () = sleep_until(self.clock.kernel(next)) => {}
+                () = self.wake.notified() => {}
+                event = radio.recv() => match event {
+                    Some(RadioEvent::Datagram(datagram)) => {
+                        let Some(answer) = self.receive(&datagram) else { continue };
+                        if owner.send(Message::Answered(answer)).await.is_err() {
+                            return;
+                        }
+                    }
+                    Some(RadioEvent::Up) => tracing::info!("the console's radio is up"),
+                    Some(RadioEvent::Down { reason }) => tracing::warn!("{reason}"),
+                    None => return tracing::error!("the console's radio has ended"),
+                },
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// No counter is used again after a restart.
+    fn keep_ahead(&mut self) {
+        if let Some(problem) = self.reserve.keep_ahead(self.console.counter()) {
+            tracing::error!("{problem}");
+        }
+    }
+}

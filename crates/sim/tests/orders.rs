@@ -1,0 +1,218 @@
+//! An operator's orders by radio, through all layers: who is believed, and what is passed on.
+
+#[path = "common/row.rs"]
+mod row;
+
+use wingbeat_agent::{Command, Phase, Reply, Stage};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{Duration, Instant};
+use wingbeat_sim::faults::{Direction, Fault};
+use wingbeat_sim::keys::CONSOLE;
+use wingbeat_sim::world::World;
+use wingbeat_wire::{Addressees, CommandId, Datagram, Message, Order, Refused, Signer, VehicleId};
+
+use self::row::Row;
+
+const COUNT: usize = 4;
+const ALL: [usize; COUNT] = [0, 1, 2, 3];
+/// A member that is neither leader nor master.
+const MEMBER: usize = 3;
+
+fn id(vehicle: usize) -> VehicleId {
+    VehicleId(vehicle as u64 + 1)
+}
+
+/// Four on their leg, signed, with a console.
+fn under_way() -> World {
+    let row = Row { count: COUNT, console: true, mission_m: &[(0.0, 0.0), (0.0, 400.0)], ..Row::default() };
+    row.fly(|world| row::all_move(world, COUNT), Duration::from_secs(2))
+}
+
+fn run(world: &mut World, for_time: Duration) {
+    world.run_until(world.now() + for_time);
+}
+
+fn flight(world: &World) -> u32 {
+    let flight = world.agent_of(0).view().swarm.flight;
+    assert_ne!(flight, 0, "drawn at setup");
+    flight
+}
+
+fn exclude() -> Command {
+    Command::Exclude { member: id(MEMBER) }
+}
+
+fn order(command: Command, name: &str) -> Message {
+    Message::Order(Order { id: CommandId::try_from(name).unwrap(), to: Addressees::All, command })
+}
+
+/// What its sender seals now.
+fn sealed(world: &World, signer: &Signer, from: VehicleId, flight: u32, message: Message) -> Vec<u8> {
+    let counter = world.now().as_micros();
+    signer.seal(&mut Datagram { from, counter, flight, message }.draft().unwrap()).to_vec()
+}
+
+fn of_console(world: &World, flight: u32, message: Message) -> Vec<u8> {
+    sealed(world, world.keys().console(), CONSOLE, flight, message)
+}
+
+fn refused(world: &World, vehicle: usize, reason: Refused) -> u64 {
+    world.status(vehicle).refused[reason as usize]
+}
+
+fn modes(world: &World) -> Vec<Mode> {
+    ALL.map(|i| world.truth(i).mode).to_vec()
+}
+
+fn has_excluded(world: &World, vehicle: usize) -> bool {
+    world.agent_of(vehicle).absentees().iter().any(|a| a.id == id(MEMBER) && a.excluded_by.is_some())
+}
+
+#[test]
+fn an_order_is_carried_out_by_all_where_half_is_lost_and_then_no_longer_repeated() {
+    for command in [Command::Hold, Command::Return, Command::Land, Command::RecoverControl] {
+        let mut world = under_way();
+        let flown = modes(&world);
+        world.inflict(world.now(), Fault::Loss { share: 0.5, until: Instant::NEVER });
+        let pressed = world.now();
+        world.press("stop", command, &ALL);
+        while ALL.iter().any(|&i| world.console_repeats("stop", i)) {
+            run(&mut world, Duration::from_millis(100));
+            assert!(world.now() < pressed + Duration::from_secs(10), "{command}: {:?}", modes(&world));
+        }
+        for i in ALL {
+            let status = world.status(i);
+            let found: Vec<_> = status.commands.iter().filter(|c| c.id == "stop").collect();
+            assert!(found.len() == 1 && found[0].stage == Stage::EffectSeen, "{command}, {i}: {found:?}");
+        }
+        match command {
+            Command::RecoverControl => assert!(ALL.iter().all(|&i| !world.status(i).engaged)),
+            _ => assert_ne!(modes(&world), flown, "{command}"),
+        }
+    }
+}
+
+#[test]
+fn an_order_that_reaches_one_aircraft_reaches_all() {
+    let mut world = under_way();
+    let bytes = of_console(&world, 0, order(Command::Hold, "h"));
+    world.take_sent();
+    world.inject(1, &bytes);
+    run(&mut world, Duration::from_secs(2));
+    assert_eq!(modes(&world), [Mode::Brake; COUNT]);
+    let relayed = world.take_sent().iter().filter(|sent| *sent.bytes == *bytes).count();
+    assert!((1..=COUNT).contains(&relayed), "each passes it on once at most: {relayed}");
+}
+
+/// With all the keys of one aircraft, the leader's at that.
+#[test]
+fn a_captured_aircraft_excludes_no_member_and_orders_nothing() {
+    let mut world = under_way();
+    let number = flight(&world);
+    for vehicle in ALL {
+        for (i, message) in
+            [Message::Exclude { member: id(MEMBER) }, order(exclude(), "x"), order(Command::Land, "l")]
+                .into_iter()
+                .enumerate()
+        {
+            let captured = usize::from(vehicle == 0);
+            let before = refused(&world, vehicle, Refused::NotPermitted);
+            let bytes = sealed(&world, world.keys().signer(captured), id(captured), number, message);
+            world.inject(vehicle, &bytes);
+            run(&mut world, Duration::from_millis(1));
+            assert_eq!(refused(&world, vehicle, Refused::NotPermitted), before + 1, "{vehicle}, {i}");
+        }
+    }
+    run(&mut world, Duration::from_secs(2));
+    assert!(ALL.iter().all(|&i| world.phase(i) == Phase::Moving && !has_excluded(&world, i)));
+    // Nor in the console's name.
+    let bytes = sealed(&world, world.keys().signer(1), CONSOLE, number, order(exclude(), "x"));
+    world.inject(0, &bytes);
+    run(&mut world, Duration::from_millis(1));
+    assert_eq!(refused(&world, 0, Refused::Signature), 1);
+}
+
+/// It reaches the leader alone, while another member receives nothing for far longer than a datagram may be old.
+#[test]
+fn an_exclusion_is_passed_on_as_the_console_signed_it_to_one_that_was_out_of_range() {
+    let mut world = under_way();
+    let leader = ALL.into_iter().find(|&i| world.agent_of(i).view().swarm.leader).unwrap();
+    let absent = ALL.into_iter().find(|&i| i != leader && i != MEMBER).unwrap();
+    let until = world.now() + Duration::from_secs(9);
+    for vehicle in [absent, MEMBER] {
+        world.inflict(world.now(), Fault::RadioSilent { vehicle, lost: Direction::Both, until });
+    }
+    let number = flight(&world);
+    let bytes = of_console(&world, number, order(exclude(), "x"));
+    world.inject(leader, &bytes);
+    run(&mut world, Duration::from_millis(10));
+    // It received a newer order, for another aircraft: by its console's counter the exclusion is old.
+    let to = Addressees::Listed([id(COUNT)].into_iter().collect());
+    let other = Order { id: "o".try_into().unwrap(), to, command: Command::Hold };
+    world.inject(absent, &of_console(&world, 0, Message::Order(other)));
+    run(&mut world, Duration::from_millis(10));
+    assert_eq!(refused(&world, absent, Refused::Impossible), 0);
+    world.run_until(until);
+    assert!(has_excluded(&world, leader) && !has_excluded(&world, absent));
+    world.take_sent();
+    run(&mut world, Duration::from_secs(5));
+    assert!(ALL.iter().filter(|&&i| i != MEMBER).all(|&i| has_excluded(&world, i)), "all know it");
+    assert_eq!(world.phase(MEMBER), Phase::Aborted);
+    let sent = world.take_sent();
+    assert!(sent.iter().any(|sent| *sent.bytes == *bytes), "byte for byte");
+    assert!(ALL.iter().all(|&i| refused(&world, i, Refused::NotPermitted) == 0));
+}
+
+#[test]
+fn an_exclusion_of_another_flight_is_refused() {
+    let mut world = under_way();
+    let number = flight(&world);
+    world.inject(0, &of_console(&world, number ^ 1, order(exclude(), "x")));
+    run(&mut world, Duration::from_secs(1));
+    assert!(refused(&world, 0, Refused::OtherFlight) >= 1 && !has_excluded(&world, 0));
+}
+
+#[test]
+fn a_recorded_order_and_one_that_was_withheld_are_refused() {
+    let mut world = under_way();
+    let hold = of_console(&world, 0, order(Command::Hold, "h"));
+    run(&mut world, Duration::from_millis(10));
+    let withheld = of_console(&world, 0, order(Command::Land, "l"));
+    world.inject(0, &hold);
+    run(&mut world, Duration::from_secs(3));
+    let before = [Refused::Replayed, Refused::Stale].map(|reason| refused(&world, 0, reason));
+    world.inject(0, &hold);
+    world.inject(0, &withheld);
+    run(&mut world, Duration::from_millis(1));
+    let after = [Refused::Replayed, Refused::Stale].map(|reason| refused(&world, 0, reason));
+    assert_eq!(after, before.map(|count| count + 1));
+    assert_eq!(world.truth(0).mode, Mode::Brake, "no landing");
+}
+
+#[test]
+fn what_is_no_emergency_is_not_taken_by_radio() {
+    let mut world = under_way();
+    for (i, command) in
+        [Command::Setup, Command::Start, Command::Resume, Command::Engage, Command::SetParameters]
+            .into_iter()
+            .enumerate()
+    {
+        world.inject(0, &of_console(&world, 0, order(command, "c")));
+        run(&mut world, Duration::from_millis(1));
+        assert_eq!(refused(&world, 0, Refused::NotPermitted), i as u64 + 1, "{command}");
+    }
+}
+
+#[test]
+fn a_command_by_two_paths_is_one_and_its_id_is_no_other_commands() {
+    let mut world = under_way();
+    assert_eq!(world.command(0, "h", Command::Hold), Reply::Accepted);
+    world.inject(0, &of_console(&world, 0, order(Command::Hold, "h")));
+    run(&mut world, Duration::from_secs(1));
+    assert_eq!(world.status(0).commands.iter().filter(|c| c.id == "h").count(), 1);
+    world.inject(0, &of_console(&world, 0, order(Command::Land, "h")));
+    run(&mut world, Duration::from_secs(2));
+    assert_eq!(world.truth(0).mode, Mode::Brake);
+    let line = world.log().iter().find(|l| l.vehicle == 0 && l.entry.text.contains("land by radio: refused"));
+    assert!(line.is_some_and(|l| l.entry.text.contains("expected hold")), "{line:?}");
+}

@@ -1,0 +1,61 @@
+//! A console with keys, which signs what it asks of a daemon over HTTP.
+
+use wingbeat_api::paths;
+use wingbeat_console::{Console, Press};
+use wingbeat_onboard::{Clock, Handle};
+use wingbeat_sim::keys::{CONSOLE, Keys};
+use wingbeat_wire::{Addressees, Command, CommandId};
+
+use crate::client::raw;
+
+pub(crate) struct Operator {
+    keys: Keys,
+    clock: Clock,
+    console: Console,
+}
+
+impl Operator {
+    pub(crate) fn new(keys: Keys, clock: Clock) -> Self {
+        Self { keys, clock, console: Console::new(CONSOLE, 1_795_435_200_000_000) }
+    }
+
+    /// An order for any aircraft, signed now.
+    pub(crate) fn sealed(&mut self, id: &str, command: Command) -> Vec<u8> {
+        let press = Press { id: CommandId::try_from(id).unwrap(), command, flight: 0 };
+        let mut draft = self.console.draft(self.clock.now(), &press, Addressees::All);
+        self.keys.console().seal(&mut draft).to_vec()
+    }
+
+    /// Orders over HTTP; the code and the body.
+    pub(crate) async fn order(
+        &mut self,
+        to: &Handle,
+        token: &str,
+        id: &str,
+        command: Command,
+    ) -> (u16, String) {
+        let sealed = self.sealed(id, command);
+        send(to, "POST", paths::ORDERS, token, "application/octet-stream", &sealed).await
+    }
+}
+
+/// A request with the token of a lease.
+pub(crate) async fn send(
+    to: &Handle,
+    method: &str,
+    path: &str,
+    token: &str,
+    kind: &str,
+    body: &[u8],
+) -> (u16, String) {
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {kind}\r\n{}: {token}\r\n\
+         Content-Length: {}\r\n\r\n",
+        paths::LEASE_HEADER,
+        body.len()
+    );
+    let answer = raw(to.address(), &[head.as_bytes(), body].concat(), true).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let code = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    (code.unwrap_or_else(|| panic!("no HTTP: {answer:?}")), body.into())
+}

@@ -1,0 +1,209 @@
+//! Signed orders, over HTTP and by radio, against whole daemons with keys.
+#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
+
+#[path = "../../crates/onboard/tests/common/client.rs"]
+mod client;
+#[path = "common/operator.rs"]
+mod operator;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use client::ask;
+use operator::{Operator, send};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use wingbeat_api::{
+    ApiError, CommandOutcome, CommandReply, FleetCommandRequest, LeaseGrant, VehicleOutcome, paths,
+};
+use wingbeat_ground::{ConsoleConfig, Ground};
+use wingbeat_hub::{Hub, HubRadio};
+use wingbeat_link::Endpoint;
+use wingbeat_onboard::keys::ConsoleKeys;
+use wingbeat_onboard::{Clock, Config, Handle, start};
+use wingbeat_protocol::muscop;
+use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::keys::{CONSOLE, Keys, Signatures};
+use wingbeat_wire::{Command, Role, Signer, VehicleId};
+
+const ONE: VehicleId = VehicleId(0xa1);
+const TWO: VehicleId = VehicleId(0xa2);
+
+fn fleet_keys() -> Keys {
+    Keys::new(Signatures::Ed25519, 1, [ONE, TWO]).unwrap()
+}
+
+fn keys_of(signer: &Signer) -> wingbeat_onboard::keys::Keys {
+    wingbeat_onboard::keys::Keys { signer: signer.clone(), roster: Box::new(fleet_keys().roster().clone()) }
+}
+
+/// Two daemons without autopilots, whose endpoints are ports without a listener, and a third radio.
+async fn two(clock: Clock) -> (Vec<Handle>, Hub, HubRadio) {
+    let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 3);
+    let (hub, mut radios) = Hub::spawn(channel, 3, clock);
+    let third = radios.remove(2);
+    let mut daemons = vec![];
+    for (i, (id, radio)) in [ONE, TWO].into_iter().zip(radios).enumerate() {
+        let mut agent = wingbeat_agent::Config::new(muscop::Config::new(id, ONE, 2));
+        agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
+        let config = Config {
+            name: format!("uav-{i}"),
+            autopilot: Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 },
+            http: ([127, 0, 0, 1], 0).into(),
+            hosts: wingbeat_onboard::Hosts::default(),
+            agent,
+            guard: None,
+            keys: keys_of(fleet_keys().signer(i)),
+            state: None,
+            gateway: wingbeat_onboard::gateway::Config::default(),
+            seed: 1,
+        };
+        daemons.push(start(config, clock, radio).await.unwrap());
+    }
+    (daemons, hub, third)
+}
+
+fn error(body: &str) -> ApiError {
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("{body}"))
+}
+
+fn engaged(daemon: &Handle) -> bool {
+    daemon.status().borrow().engaged
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemon_with_keys_takes_orders_of_its_consoles_alone() {
+    let clock = Clock::real_time();
+    let (daemons, _hub, _radio) = two(clock).await;
+    let daemon = &daemons[0];
+    let body = r#"{"id":"c","command":"recover_control"}"#;
+    let (code, answer) = ask(daemon.address(), "POST", paths::COMMANDS, body).await;
+    assert_eq!((code, error(&answer).code.as_str()), (403, "forbidden"), "{answer}");
+
+    let mut operator = Operator::new(fleet_keys(), clock);
+    // The console's order, and one bit of it changed.
+    let mut forged = operator.sealed("r", Command::RecoverControl);
+    let recorded = forged.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    let octets = "application/octet-stream";
+    let (code, answer) = send(daemon, "POST", paths::ORDERS, "", octets, &forged).await;
+    assert!(code == 403 && error(&answer).message.contains("wrong fleet tag"), "{code} {answer}");
+    assert!(engaged(daemon));
+    let (code, _) = send(daemon, "POST", paths::ORDERS, "", "application/json", &recorded).await;
+    assert_eq!(code, 415);
+    let (code, _) = send(daemon, "POST", paths::ORDERS, "", octets, &[0; 1_473]).await;
+    assert_eq!(code, 413);
+    let (code, answer) = send(daemon, "POST", paths::ORDERS, "", octets, &recorded).await;
+    let reply: CommandReply = serde_json::from_str(&answer).unwrap();
+    assert_eq!((code, reply.id.as_str(), reply.outcome), (202, "r", CommandOutcome::Accepted));
+    assert!(!engaged(daemon));
+    // A recording of it, and the same command again.
+    let (code, answer) = send(daemon, "POST", paths::ORDERS, "", octets, &recorded).await;
+    assert_eq!((code, error(&answer).code.as_str()), (409, "replayed"), "{answer}");
+    let (code, _) = operator.order(daemon, "", "r", Command::RecoverControl).await;
+    assert_eq!(code, 200, "already known");
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_begins_something_needs_the_lease_and_what_ends_it_does_not() {
+    let clock = Clock::real_time();
+    let (daemons, _hub, _radio) = two(clock).await;
+    let (daemon, mut operator) = (&daemons[0], Operator::new(fleet_keys(), clock));
+    let (code, answer) = operator.order(daemon, "", "s", Command::Setup).await;
+    assert_eq!((code, error(&answer).code.as_str()), (409, "lease"), "{answer}");
+    let mission = br#"{"name": "hover", "waypoints": [
+        {"latitude_deg": 39.4824, "longitude_deg": -0.3464, "height_m": 20},
+        {"latitude_deg": 39.4834, "longitude_deg": -0.3464, "height_m": 20}]}"#;
+    let (code, answer) = send(daemon, "PUT", paths::MISSION, "", "application/json", mission).await;
+    assert!(code == 409 && answer.contains("a mission: found no lease"), "{code} {answer}");
+    let lease = r#"{"console":"one","ttl_ms":60000}"#;
+    let (_, answer) = ask(daemon.address(), "POST", paths::LEASE, lease).await;
+    let token = serde_json::from_str::<LeaseGrant>(&answer).unwrap().token.unwrap();
+    let (code, answer) = operator.order(daemon, "another", "s", Command::Setup).await;
+    assert!(code == 409 && answer.contains("the lease of console"), "{code} {answer}");
+    // With the lease the aircraft judges it: without an autopilot it refuses.
+    let (code, answer) = operator.order(daemon, &token, "s", Command::Setup).await;
+    let reply: CommandReply = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}"));
+    assert_eq!((code, reply.outcome), (409, CommandOutcome::Refused), "{reply:?}");
+    let (code, answer) = send(daemon, "PUT", paths::MISSION, &token, "application/json", mission).await;
+    assert_eq!(code, 200, "{answer}");
+    for (id, command) in [("h", Command::Hold), ("e", Command::Return), ("l", Command::Land)] {
+        let (code, answer) = operator.order(daemon, "", id, command).await;
+        assert_eq!(code, 202, "{command}: {answer}");
+    }
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
+/// Passes connections on while `is_open`, and cuts them.
+async fn door(to: SocketAddr, is_open: watch::Receiver<bool>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let mut is_open = is_open.clone();
+            tokio::spawn(async move {
+                let Ok(mut far) = TcpStream::connect(to).await else { return };
+                tokio::select! {
+                    _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                    _ = is_open.wait_for(|is_open| !is_open) => {}
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_ground_service_commands_by_radio_an_aircraft_that_http_does_not_reach() {
+    let clock = Clock::real_time();
+    let (daemons, _hub, radio) = two(clock).await;
+    let (cut, is_open) = watch::channel(true);
+    let behind = door(daemons[1].address(), is_open).await;
+    let keys = ConsoleKeys { id: CONSOLE, role: Role::Operator, keys: keys_of(fleet_keys().console()) };
+    let config = wingbeat_ground::Config {
+        bind: ([127, 0, 0, 1], 0).into(),
+        aircraft: vec![daemons[0].address().to_string(), behind.to_string()],
+        web_dir: None,
+        hosts: wingbeat_ground::Hosts::default(),
+        console: Some(ConsoleConfig { keys, clock, state: None }),
+    };
+    let ground = Arc::new(Ground::start_with(config, Some(radio)).await.unwrap());
+    let picture = async |what: &str, holds: &dyn Fn(&wingbeat_api::FleetPicture) -> bool| {
+        let wait = async {
+            loop {
+                let picture = ground.picture().await.unwrap();
+                if holds(&picture) {
+                    return picture;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), wait).await.unwrap_or_else(|_| panic!("never: {what}"))
+    };
+    picture("both", &|p| p.aircraft.iter().filter(|a| a.status.is_some()).count() == 2).await;
+    cut.send_replace(false);
+    let request =
+        FleetCommandRequest { id: "r".into(), command: Command::RecoverControl, vehicles: Vec::new() };
+    ground.command(request).await.unwrap();
+    let seen = |outcome: VehicleOutcome| outcome == VehicleOutcome::EffectSeen;
+    let done = picture("carried out", &|p| {
+        p.commands.iter().any(|c| c.results.len() == 2 && c.results.iter().all(|r| seen(r.outcome)))
+    })
+    .await;
+    let results = &done.commands[0].results;
+    let behind = results.iter().find(|r| r.vehicle == TWO.to_string()).unwrap();
+    assert_eq!(behind.detail, "effect seen, received by radio");
+    assert!(daemons.iter().all(|daemon| !engaged(daemon)));
+    drop(ground);
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
