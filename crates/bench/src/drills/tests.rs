@@ -315,6 +315,12 @@ fn what_ten_thousand_drills_found_and_was_mended() {
         (Kind::MbcapFaults, 1_400_283),
         // The leader lost one that had just left the waypoint behind, and all but that one went on.
         (Kind::Combined, 1_500_159),
+        // One hovered over the home of another, whose radio was dead and which landed there.
+        (Kind::Combined, 1_600_181),
+        // One stopped on its way up to its layer, below the one that another flew home in.
+        (Kind::Combined, 1_700_185),
+        // One that was a leg behind set out across the leg of the others.
+        (Kind::Partition, 1_700_163),
     ] {
         let outcome = drill(kind, seed, calm(1)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));

@@ -93,7 +93,16 @@ impl Clearance<'_> {
                 if self.is_leg_clear(slot, own) { PathStatus::Clear } else { PathStatus::Occupied }
             } else if track.reached > Some(waypoint) {
                 let waits_on_it = self.assignment.slot_position_m(slot, next).is_none_or(near);
-                if waits_on_it { PathStatus::Blocked } else { PathStatus::Clear }
+                // One that is a leg ahead may cross ours on its way.
+                let is_under_way = track.departed_for > track.reached;
+                let way = track.departed_for.filter(|_| is_under_way).map(usize::from);
+                let crosses =
+                    way.is_some_and(|to| self.leg(slot, to).is_none_or(|leg| leg.distance_m(&own) < reach_m));
+                match (waits_on_it, crosses) {
+                    (true, _) => PathStatus::Blocked,
+                    (false, true) => PathStatus::Occupied,
+                    (false, false) => PathStatus::Clear,
+                }
             } else if track.departed_for <= Some(waypoint)
                 && self.assignment.slot_position_m(slot, next - 1).is_none_or(near)
             {

@@ -197,6 +197,12 @@ impl Clearance<'_> {
             let column = if self.is_member_in_layer(slot, at) { self.path(at, at) } else { up };
             column.distance_m(&ahead) < clear_m
         });
+        // One that stopped on its way up to its own layer may be as high as this one, and as an autopilot's height drifts.
+        let is_met = is_met
+            || self.traffic.iter().any(|track| match track.departure {
+                Some((at, Ending::Holding)) => self.path(at, at).distance_m(&ahead) < clear_m,
+                Some((_, Ending::Returning | Ending::Landing | Ending::Down)) | None => false,
+            });
         if is_met {
             return false;
         }
