@@ -24,6 +24,7 @@ pub mod guardian;
 mod layers;
 mod loan;
 mod orders;
+mod passed;
 mod returns;
 mod senders;
 pub mod separation;
@@ -54,6 +55,7 @@ use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
 use loan::Loan;
 use orders::Orders;
+use passed::LastCommand;
 use senders::Senders;
 use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
@@ -222,6 +224,7 @@ pub struct Agent {
     counter: u64,
     senders: Senders,
     orders: Orders,
+    last_command: LastCommand,
     /// When a datagram of another aircraft with our id was received.
     duplicate_id_at: Option<Instant>,
     sent: u64,
@@ -286,6 +289,7 @@ impl Agent {
             counter: 0,
             senders: Senders::default(),
             orders: Orders::default(),
+            last_command: LastCommand::default(),
             duplicate_id_at: None,
             sent: 0,
             received: 0,
@@ -359,7 +363,9 @@ impl Agent {
             self.decode(|decoder, each| decoder.expire(now, each), now, out);
         }
         match input {
-            Input::Wake => self.protocol_input(now, wingbeat_protocol::Input::Wake, out),
+            Input::Wake => {
+                self.protocol_input(now, wingbeat_protocol::Input::Wake, out);
+            }
             Input::Autopilot(bytes) => self.on_autopilot_bytes(now, bytes, out),
             Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
             Input::AutopilotLink(true) => {
@@ -809,8 +815,13 @@ impl Agent {
         if matches!(message, Message::OrderTaken(_)) {
             return;
         }
+        if matches!(message, Message::Passed(_)) {
+            return self.on_passed(now, &opened, &mut datagram, out);
+        }
         let input = wingbeat_protocol::Input::Message { from, flight: *flight, message };
-        self.protocol_input(now, input, out);
+        if self.protocol_input(now, input, out) && message.is_command() {
+            self.last_command.keep(&opened, *flight);
+        }
     }
 
     /// A radio may receive itself, but nothing that was not sent yet: another sender has our id, and our key.
@@ -1014,7 +1025,14 @@ impl Agent {
 
     /// Hands an input to the protocol and performs what it asks. One that is not engaged goes on broadcasting where the
     /// aircraft is, and orders nothing.
-    fn protocol_input(&mut self, now: Instant, input: wingbeat_protocol::Input<'_>, out: &mut Outputs) {
+    /// Whether the protocol took it.
+    fn protocol_input(
+        &mut self,
+        now: Instant,
+        input: wingbeat_protocol::Input<'_>,
+        out: &mut Outputs,
+    ) -> bool {
+        let mut is_taken = true;
         let mut actions = Actions::new();
         self.protocol.handle(now, input, &mut actions);
         // By reference: an action has room for the largest plan, and moving it moves that too.
@@ -1026,13 +1044,16 @@ impl Agent {
                     self.idle_until = (Instant::ZERO, "an order begins");
                 }
                 Action::Broadcast { flight, message } => self.broadcast(now, *flight, message, out),
+                Action::PassOn => self.pass_command_on(now, out),
                 Action::Log(severity, line) => out.log(*severity, line.clone()),
                 Action::Refused(reason) => {
+                    is_taken = false;
                     self.received -= 1;
                     self.refuse(*reason);
                 }
             }
         }
+        is_taken
     }
 
     fn broadcast(&mut self, now: Instant, flight: u32, message: &Message, out: &mut Outputs) {

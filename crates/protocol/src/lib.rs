@@ -183,6 +183,17 @@ pub enum Input<'a> {
         /// The decoded message.
         message: &'a Message,
     },
+    /// Another aircraft passed on a command of a leader, who sealed it.
+    Passed {
+        /// The aircraft that passed it on.
+        by: VehicleId,
+        /// The leader.
+        from: VehicleId,
+        /// Which flight it belongs to.
+        flight: u32,
+        /// The command.
+        command: &'a Message,
+    },
     /// The operator commands; asked before with [`Protocol::permits`]. Never one of those that are the agent's own,
     /// *Recover control*, *Engage* and *Set parameters*.
     Operator(Command),
@@ -226,6 +237,8 @@ pub enum Action {
         /// The message to broadcast.
         message: Message,
     },
+    /// Pass on the last command of the leader, as the leader sealed it.
+    PassOn,
     /// Log an entry.
     Log(Severity, Text),
     /// The message just handed in was not for us: count it.
@@ -233,8 +246,8 @@ pub enum Action {
 }
 
 /// One input asks at most: a refusal, two state changes with an order and a line each, and the two
-/// messages of one broadcast.
-pub type Actions = heapless::Vec<Action, 8>;
+/// messages of one broadcast, with a command that is passed on.
+pub type Actions = heapless::Vec<Action, 9>;
 
 /// The bound of [`Actions`] holds what one input can ask: see there.
 pub(crate) fn push(out: &mut Actions, action: Action) {

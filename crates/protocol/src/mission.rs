@@ -134,7 +134,7 @@ impl Protocol for Mission {
     }
 
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
-        if let Input::Message { .. } = input {
+        if let Input::Message { .. } | Input::Passed { .. } = input {
             // It needs nothing from other aircraft.
             push(out, Action::Refused(Refused::UnexpectedSender));
         }

@@ -9,7 +9,9 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::keys::CONSOLE;
 use wingbeat_sim::world::World;
-use wingbeat_wire::{Addressees, CommandId, Datagram, Message, Order, Refused, Signer, VehicleId};
+use wingbeat_wire::{
+    Addressees, CommandId, Datagram, Message, Order, Point, Refused, Sealed, Signer, VehicleId,
+};
 
 use self::row::Row;
 
@@ -130,6 +132,58 @@ fn a_captured_aircraft_excludes_no_member_and_orders_nothing() {
     world.inject(0, &bytes);
     run(&mut world, Duration::from_millis(1));
     assert_eq!(refused(&world, 0, Refused::Signature), 1);
+}
+
+/// A member that has not failed, with all its keys, towards another that is not the leader either.
+#[test]
+fn what_a_captured_member_says_of_its_leader_commands_nothing() {
+    let mut world = under_way();
+    let number = flight(&world);
+    let leader = ALL.into_iter().find(|&i| world.agent_of(i).view().swarm.leader).unwrap();
+    let victim = ALL.into_iter().find(|&i| i != leader && i != MEMBER).unwrap();
+    assert_ne!(leader, MEMBER);
+    let at = world.truth(MEMBER).position;
+    let at = Point { latitude_e7: at.latitude_e7, longitude_e7: at.longitude_e7, height_mm: 20_000 };
+    let send = |world: &mut World, message: Message, reason: Option<Refused>| {
+        let count = |world: &World| reason.map_or(0, |reason| refused(world, victim, reason));
+        let (before, what) = (count(world), format!("{message:?}"));
+        let bytes = sealed(world, world.keys().signer(MEMBER), id(MEMBER), number, message);
+        world.inject(victim, &bytes);
+        run(world, Duration::from_millis(1));
+        assert_eq!(count(world), before + u64::from(reason.is_some()), "{what}");
+        assert_eq!(world.phase(victim), Phase::Moving, "{what}");
+    };
+    // In its own name it reports, and commands nothing.
+    for slot in 0..COUNT as u8 {
+        let following = Message::Following { waypoint: 1, reached: false, leader: slot, at };
+        send(&mut world, following, None);
+    }
+    // In the leader's name, without the leader's key,
+    let passed = |world: &World, signer: usize, from: usize, message: Message| {
+        let bytes = sealed(world, world.keys().signer(signer), id(from), number, message);
+        Message::Passed(Sealed::from_slice(&bytes).unwrap())
+    };
+    let forged = passed(&world, MEMBER, leader, Message::LandHere { at });
+    send(&mut world, forged, Some(Refused::Signature));
+    // its own as if that were a leader's,
+    let own = passed(&world, MEMBER, MEMBER, Message::LandHere { at });
+    send(&mut world, own, Some(Refused::UnexpectedSender));
+    // what is no command, and no datagram at all.
+    let report = passed(&world, leader, leader, Message::Alive { at });
+    send(&mut world, report, Some(Refused::UnexpectedSender));
+    send(&mut world, Message::Passed(Sealed::new()), Some(Refused::Empty));
+    run(&mut world, Duration::from_secs(2));
+    assert!(ALL.iter().all(|&i| world.phase(i) == Phase::Moving), "all fly on");
+    // In its own name: it leaves, and is believed about itself.
+    send(&mut world, Message::LandHere { at }, Some(Refused::UnexpectedSender));
+    run(&mut world, Duration::from_secs(2));
+    assert!(ALL.iter().all(|&i| world.phase(i) == Phase::Moving), "all fly on");
+    // What the leader itself sealed counts, whatever brings it.
+    let genuine = passed(&world, leader, leader, Message::LandHere { at });
+    let bytes = sealed(&world, world.keys().signer(MEMBER), id(MEMBER), number, genuine);
+    world.inject(victim, &bytes);
+    run(&mut world, Duration::from_secs(1));
+    assert_eq!(world.phase(victim), Phase::Aborted);
 }
 
 /// It reaches the leader alone, while another member receives nothing for far longer than a datagram may be old.

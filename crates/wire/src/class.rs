@@ -50,6 +50,7 @@ impl Message {
             | Self::Gather { .. }
             | Self::Following { .. }
             | Self::OrderTaken(_)
+            | Self::Passed(_)
             | Self::Release { .. } => Class::Coordination,
             Self::Beacon(_)
             | Self::Course(_)

@@ -120,7 +120,7 @@ impl Draft {
     /// [`Refused::TooLong`] when it is longer than a datagram.
     pub fn relay(sealed: &[u8]) -> Result<Self, Refused> {
         let bytes = Bytes::from_slice(sealed).map_err(|_| Refused::TooLong)?;
-        // Only orders are passed on.
+        // Only orders leave as they were sealed.
         Ok(Self { bytes, content_end: 0, class: Class::Emergency, is_relayed: true })
     }
 
@@ -192,6 +192,17 @@ pub struct Opened<'a> {
     /// Flight and message.
     body: &'a [u8],
     sealed: &'a [u8],
+    passed: Option<Passed<'a>>,
+}
+
+/// What an opened datagram passes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Passed<'a> {
+    from: VehicleId,
+    counter: u64,
+    role: Option<Role>,
+    body: &'a [u8],
+    sealed: &'a [u8],
 }
 
 /// What a datagram claims that bears the fleet's tag, before its signature is checked.
@@ -231,6 +242,12 @@ impl<'a> Opened<'a> {
         self.sealed
     }
 
+    /// The datagram of another sender that this one passes on, which that sender sealed too.
+    pub fn passed(&self) -> Option<Opened<'a>> {
+        let Passed { from, counter, role, body, sealed } = self.passed?;
+        Some(Opened { from, counter, role, body, sealed, passed: None })
+    }
+
     /// Reads it in place: a datagram has room for the largest plan, most are a few bytes, and each is received by every
     /// aircraft.
     ///
@@ -268,6 +285,18 @@ impl Roster {
         bytes: &'a [u8],
         admits: impl FnOnce(&Claim) -> Result<(), Refused>,
     ) -> Result<Opened<'a>, Refused> {
+        let outer = self.open_one(bytes, admits)?;
+        let Some(inner) = read::passed(outer.body) else { return Ok(outer) };
+        // One that passes on what is not the fleet's is refused as a whole.
+        let Opened { from, counter, role, body, sealed, .. } = self.open_one(inner, |_| Ok(()))?;
+        Ok(Opened { passed: Some(Passed { from, counter, role, body, sealed }), ..outer })
+    }
+
+    fn open_one<'a>(
+        &self,
+        bytes: &'a [u8],
+        admits: impl FnOnce(&Claim) -> Result<(), Refused>,
+    ) -> Result<Opened<'a>, Refused> {
         let &version = bytes.first().ok_or(Refused::Empty)?;
         if bytes.len() > DATAGRAM_LEN_MAX {
             return Err(Refused::TooLong);
@@ -293,7 +322,7 @@ impl Roster {
         statement.copy_from_slice(&bytes[..signed]);
         statement[2..HEAD_LEN].copy_from_slice(&DOMAIN);
         self.check_signature(from, statement, &bytes[signed..])?;
-        Ok(Opened { from, counter, role: self.role(from), body, sealed: bytes })
+        Ok(Opened { from, counter, role: self.role(from), body, sealed: bytes, passed: None })
     }
 }
 
@@ -325,6 +354,6 @@ fn split(bytes: &[u8], kind: Kind) -> Result<(Envelope, &[u8]), Refused> {
 fn read_content(content: &[u8]) -> Result<Datagram, Refused> {
     let (from, counter, body) = read::origin(content).map_err(|_| Refused::Malformed)?;
     let mut datagram = Datagram::blank();
-    Opened { from, counter, role: None, body, sealed: &[] }.read_into(&mut datagram)?;
+    Opened { from, counter, role: None, body, sealed: &[], passed: None }.read_into(&mut datagram)?;
     Ok(datagram)
 }

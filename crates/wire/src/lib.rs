@@ -29,9 +29,9 @@ pub use command::Command;
 pub use envelope::{Claim, Draft, Opened, SIGNATURE_LEN, read_unverified};
 pub use keys::{FleetKey, PublicKey, ROSTER_MAX, Roster, RosterError, SecretKey, Signer};
 pub use message::{
-    AGE_MAX_MS, Avoidance, Beacon, COURSE_MAX, Coordinates, Course, Ending, FIRST_WAYPOINTS_MAX, FirstPart,
-    LOCATIONS_MAX, Location, MORE_WAYPOINTS_MAX, Message, MoreWaypoints, Plan, Point, SWARM_MAX, SlotOffset,
-    VehicleId, WAYPOINTS_MAX,
+    AGE_MAX_MS, Avoidance, Beacon, COMMAND_LEN_MAX, COURSE_MAX, Coordinates, Course, Ending,
+    FIRST_WAYPOINTS_MAX, FirstPart, LOCATIONS_MAX, Location, MORE_WAYPOINTS_MAX, Message, MoreWaypoints,
+    Plan, Point, SWARM_MAX, Sealed, SlotOffset, VehicleId, WAYPOINTS_MAX,
 };
 pub use order::{
     ADDRESSEES_MAX, Addressees, CommandId, EXCLUSION_LEN_MAX, Order, OrderProgress, OrderTaken, Role,

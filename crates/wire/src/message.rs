@@ -445,14 +445,12 @@ pub enum Message {
         /// The member.
         member: VehicleId,
     },
-    /// The flight is over: every aircraft lands where it is.
+    /// From the leader: the flight is over, every aircraft lands where it is.
     LandHere {
-        /// Present position of the sender.
+        /// Present position of the leader.
         at: Point,
-        /// The slot of the leader that ended it.
-        leader: u8,
     },
-    /// The sender lands at its position around the leader's landing position.
+    /// The sender lands at its position around the leader's landing position, which the leader's own [`Message::Land`] states.
     LandAround {
         /// Where the leader lands.
         at: Point,
@@ -488,7 +486,15 @@ pub enum Message {
     Order(Order),
     /// The sender received an order.
     OrderTaken(OrderTaken),
+    /// The leader's last command ([`Message::is_command`]) as the leader sealed it, for those that did not receive it.
+    Passed(Sealed),
 }
+
+/// The longest datagram with a command of a leader, 115 bytes, and some room.
+pub const COMMAND_LEN_MAX: usize = 120;
+
+/// A datagram within another.
+pub type Sealed = Vec<u8, COMMAND_LEN_MAX>;
 
 /// What an aircraft does that leaves its swarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -504,6 +510,18 @@ pub enum Ending {
 }
 
 impl Message {
+    /// Whether it is a command of a swarm's leader. It counts only as the leader's: other members pass it on as the leader sealed it.
+    pub fn is_command(&self) -> bool {
+        matches!(
+            self,
+            Self::MoveToWaypoint { .. }
+                | Self::Gather { .. }
+                | Self::Release { .. }
+                | Self::Land { .. }
+                | Self::LandHere { .. }
+        )
+    }
+
     /// What decoding cannot see: values that are well formed and still impossible.
     pub(crate) fn check(&self) -> Result<(), Refused> {
         match self {
@@ -511,9 +529,11 @@ impl Message {
             | Self::Land { at }
             | Self::Alive { at }
             | Self::Holding { at }
+            | Self::LandHere { at }
             | Self::Leaving { at, .. } => at.check(),
-            Self::LandAround { at, leader } | Self::LandHere { at, leader } => at.check().and(slot(*leader)),
-            Self::Following { leader, at, .. } => at.check().and(slot(*leader)),
+            Self::LandAround { at, leader } | Self::Following { leader, at, .. } => {
+                at.check().and(slot(*leader))
+            }
             Self::Data(plan) => plan.check(),
             Self::DataFirst(part) => part.check(),
             Self::DataWaypoints(part) => part.check(),
@@ -536,6 +556,7 @@ impl Message {
             | Self::Release { .. }
             | Self::TakeOffTogether
             | Self::Recall
+            | Self::Passed(_)
             | Self::Exclude { .. } => Ok(()),
         }
     }
@@ -574,6 +595,7 @@ impl Message {
             | Self::Recall
             | Self::Stands { .. }
             | Self::Course(_)
+            | Self::Passed(_)
             | Self::OrderTaken(_) => role == Role::Aircraft,
         };
         if is_permitted { Ok(()) } else { Err(Refused::NotPermitted) }

@@ -17,6 +17,8 @@ use crate::{
 
 /// The number of [`Message::Order`].
 const ORDER: u32 = 29;
+/// The number of [`Message::Passed`].
+const PASSED: u32 = 31;
 
 type Reader<'a> = Deserializer<'a, Slice<'a>>;
 
@@ -43,6 +45,14 @@ pub(crate) fn exclusion(body: &[u8]) -> Option<(u32, VehicleId)> {
         Order { command: Command::Exclude { member }, .. } => Some((flight, member)),
         Order { .. } => None,
     }
+}
+
+/// The datagram within one that passes a leader's command on; nothing of any other message.
+pub(crate) fn passed(body: &[u8]) -> Option<&[u8]> {
+    let mut reader = Deserializer::from_bytes(body);
+    let _flight: u32 = next(&mut reader).ok()?;
+    let kind: u32 = next(&mut reader).ok()?;
+    if kind == PASSED { next(&mut reader).ok() } else { None }
 }
 
 /// Reads what comes after them in place; what comes after that is returned.
@@ -75,7 +85,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         16 => Message::Following { waypoint: next(r)?, reached: next(r)?, leader: next(r)?, at: next(r)? },
         17 => Message::Leaving { at: next(r)?, how: next(r)? },
         18 => Message::Exclude { member: next(r)? },
-        19 => Message::LandHere { at: next(r)?, leader: next(r)? },
+        19 => Message::LandHere { at: next(r)? },
         20 => Message::LandAround { at: next(r)?, leader: next(r)? },
         21 => Message::Release { waypoint: next(r)? },
         22 => Message::TakeOffTogether,
@@ -87,6 +97,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         28 => return course(r, message),
         ORDER => Message::Order(next(r)?),
         30 => Message::OrderTaken(next(r)?),
+        PASSED => return passed_on(r, message),
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())
@@ -113,6 +124,12 @@ fn more_waypoints(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
     part.count = next(r)?;
     part.first = next(r)?;
     list(r, &mut part.waypoints)
+}
+
+fn passed_on(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+    let bytes: &[u8] = next(r)?;
+    *message = Message::Passed(Vec::from_slice(bytes).map_err(|_| Error::DeserializeBadEncoding)?);
+    Ok(())
 }
 
 fn plan(r: &mut Reader<'_>, plan: &mut Plan) -> Result<()> {

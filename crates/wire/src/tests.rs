@@ -138,7 +138,7 @@ fn examples() -> Vec<(&'static str, Message)> {
         ("following", Message::Following { waypoint: 14, reached: true, leader: 2, at: point(3) }),
         ("leaving", Message::Leaving { at: point(4), how: Ending::Landing }),
         ("exclude", Message::Exclude { member: VehicleId(12) }),
-        ("land_here", Message::LandHere { at: point(5), leader: 2 }),
+        ("land_here", Message::LandHere { at: point(5) }),
         ("land_around", Message::LandAround { at: point(9), leader: 2 }),
         ("release", Message::Release { waypoint: 14 }),
         ("take_off_together", Message::TakeOffTogether),
@@ -151,7 +151,15 @@ fn examples() -> Vec<(&'static str, Message)> {
         ("order", Message::Order(order(Command::Land, Addressees::All))),
         ("order_exclude", Message::Order(order(EXCLUDE, listed([12, 13])))),
         ("order_taken", Message::OrderTaken(taken())),
+        ("passed", Message::Passed(command_of(VehicleId(0x0200_0000_0001), &signer(1)))),
     ]
+}
+
+/// A command as its leader sealed it.
+fn command_of(leader: VehicleId, signer: &Signer) -> Sealed {
+    let message = Message::Release { waypoint: 14 };
+    let datagram = Datagram { from: leader, counter: COUNTER - 1, flight: 7, message };
+    Sealed::from_slice(signer.seal(&mut datagram.draft().unwrap())).unwrap()
 }
 
 /// The bytes on the air are a contract: a change of them is a new [`VERSION`], never an accident.

@@ -231,6 +231,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             }
             Input::Wake
             | Input::Message { .. }
+            | Input::Passed { .. }
             | Input::Operator(_)
             | Input::Reached(_)
             | Input::Done(_)
@@ -291,7 +292,11 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             // The pilot or the failsafe flies it: nothing is ordered.
             Input::TakenOver(end) => Some(Transition::to(Aborted(end))),
             Input::BatteryLow(end) => Some(Transition::end(end)),
-            Input::Wake | Input::Telemetry(_) | Input::Message { .. } | Input::Reached(_) => None,
+            Input::Wake
+            | Input::Telemetry(_)
+            | Input::Message { .. }
+            | Input::Passed { .. }
+            | Input::Reached(_) => None,
         };
         by_input.or_else(|| match self.state {
             Holding { land_at } if now >= land_at => Some(Transition::end(EndFlight::Land)),
@@ -326,6 +331,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             Input::Wake
             | Input::Telemetry(_)
             | Input::Message { .. }
+            | Input::Passed { .. }
             | Input::Operator(_)
             | Input::Reached(_)
             | Input::Done(_)

@@ -10,9 +10,10 @@ use wingbeat_geo::formation::{Layout, Offset};
 use wingbeat_wire::VehicleId;
 
 use wingbeat_geo::{DVec3, Duration, Frame, Position};
-use wingbeat_wire::{Coordinates, Message, Refused};
+use wingbeat_wire::{Coordinates, Datagram, Message, Refused};
 
 use super::*;
+use crate::swarm::passing::Passing;
 use crate::swarm::plan::position;
 use crate::{Order, Severity, Telemetry};
 
@@ -27,6 +28,7 @@ struct Craft {
     landing: bool,
     log: StdVec<(Instant, Severity, Text)>,
     orders: StdVec<(Instant, Order)>,
+    passing: Passing,
     broadcast: StdVec<(Instant, Message)>,
     refused: StdVec<Refused>,
 }
@@ -75,6 +77,7 @@ impl Rig {
                     landing: false,
                     log: StdVec::new(),
                     orders: StdVec::new(),
+                    passing: Passing::default(),
                     broadcast: StdVec::new(),
                     refused: StdVec::new(),
                 }
@@ -94,32 +97,42 @@ impl Rig {
     fn feed(&mut self, i: usize, input: Input<'_>) {
         let mut queue = StdVec::new();
         self.feed_one(i, input, &mut queue);
-        while let Some((from, to, flight, message)) = queue.pop() {
-            let from = self.craft[from].follow.swarm.config().me;
-            self.feed_one(to, Input::Message { from, flight, message: &message }, &mut queue);
+        while let Some((to, datagram)) = queue.pop() {
+            let mut passing = self.craft[to].passing.clone();
+            let me = self.craft[to].follow.swarm.config().me;
+            passing.receive(me, datagram, |input| self.feed_one(to, input, &mut queue));
+            self.craft[to].passing = passing;
         }
     }
 
-    fn feed_one(&mut self, i: usize, input: Input<'_>, queue: &mut StdVec<(usize, usize, u32, Message)>) {
+    /// Whether the input was taken.
+    fn feed_one(&mut self, i: usize, input: Input<'_>, queue: &mut StdVec<(usize, Datagram)>) -> bool {
         let (now, count) = (self.now, self.craft.len());
         let craft = &mut self.craft[i];
         let mut out = Actions::new();
         craft.follow.handle(now, input, &mut out);
+        let is_taken = !out.iter().any(|action| matches!(action, Action::Refused(_)));
         for action in out {
             match action {
                 Action::Order(order) => {
                     craft.order = Some(order);
                     craft.orders.push((now, order));
                 }
-                Action::Broadcast { flight, message } => {
+                Action::Broadcast { .. } | Action::PassOn => {
                     let from = craft.follow.swarm.config().me;
-                    let datagram = wingbeat_wire::Datagram { from, counter: 0, flight, message };
-                    let message = datagram.draft().unwrap().read().unwrap().message;
-                    craft.broadcast.push((now, message.clone()));
+                    let sent = match action {
+                        Action::Broadcast { flight, message } => Some((flight, message)),
+                        _ => craft.passing.pass_on(),
+                    };
+                    let Some((flight, message)) = sent else { continue };
                     self.datagrams += 1;
+                    let counter = self.datagrams;
+                    let datagram = Datagram { from, counter, flight, message };
+                    let datagram = datagram.draft().unwrap().read().unwrap();
+                    craft.broadcast.push((now, datagram.message.clone()));
                     for to in (0..count).filter(|&to| to != i) {
                         if (self.receives)(self.datagrams, i, to) {
-                            queue.push((i, to, flight, message.clone()));
+                            queue.push((to, datagram.clone()));
                         }
                     }
                 }
@@ -132,6 +145,7 @@ impl Rig {
         if states.last() != Some(&state) {
             states.push(state);
         }
+        is_taken
     }
 
     /// One step of 50 ms: aircraft fly, report and are woken.

@@ -111,6 +111,7 @@ impl Mbcap {
                 | Avoiding::EmergencyLand { .. } => of_every_flight(),
             },
             Input::Wake
+            | Input::Passed { .. }
             | Input::Operator(_)
             | Input::Reached(_)
             | Input::Failed(_)

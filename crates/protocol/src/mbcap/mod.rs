@@ -209,6 +209,10 @@ impl Mbcap {
                     return false;
                 }
             }
+            Input::Passed { .. } => {
+                push(out, Action::Refused(Refused::UnexpectedSender));
+                return false;
+            }
             Input::Wake
             | Input::Operator(_)
             | Input::Reached(_)

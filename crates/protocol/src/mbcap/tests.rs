@@ -89,7 +89,7 @@ impl Craft {
                         }
                     }
                     Action::Broadcast { message, .. } => sent.push(message),
-                    Action::Log(..) => {}
+                    Action::PassOn | Action::Log(..) => {}
                     Action::Refused(reason) => self.refused.push(reason),
                 }
             }

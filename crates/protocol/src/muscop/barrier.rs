@@ -1,8 +1,8 @@
 //! The flight of MUSCOP (thesis 6.1.2): the barrier at every waypoint, and how it is led.
 //!
 //! At a waypoint the leader waits until all members reported that they are there and follow it, and then releases all to
-//! the next. A follower flies to the waypoint that its leader commanded, as received from the leader itself or relayed by
-//! another member that follows it. The leader withdraws a command where a member that was lost is received again from
+//! the next. A follower flies to the waypoint that its leader commanded, as received from the leader itself or passed on by
+//! another member as the leader sealed it. The leader withdraws a command where a member that was lost is received again from
 //! farther behind. On a leg an aircraft holds behind one that is too near ahead.
 
 use wingbeat_geo::{Duration, Instant};
@@ -27,7 +27,7 @@ pub enum BarrierState {
     MovingToWaypoint {
         /// Its index in the route.
         waypoint: u16,
-        /// The slot of the leader that commanded it there. Only as that leader's is the command relayed.
+        /// The slot of the leader that commanded it there.
         commanded_by: usize,
     },
 }
@@ -98,7 +98,8 @@ impl Report {
                 reached: waypoint.checked_sub(1),
                 departed_for: Some(waypoint),
                 follows: usize::from(leader),
-                commanded: Some(waypoint),
+                // Once it follows another, that it commanded this is still its own word.
+                commanded: (usize::from(leader) == slot).then_some(waypoint),
                 is_behind: true,
                 is_command: false,
             },
@@ -134,16 +135,15 @@ impl Report {
             | Message::Leaving { .. }
             | Message::Exclude { .. }
             | Message::Order(_)
-            | Message::OrderTaken(_) => return None,
+            | Message::OrderTaken(_)
+            | Message::Passed(_) => return None,
         })
     }
 }
 
 impl Barrier {
     /// Takes a command of our leader, and withdraws it where a member turns out to be behind. A command from the leader
-    /// itself counts as it was sent last: the leader withdraws it when a member that was lost is received again. A relayed
-    /// command is older than that, so it counts only where no member is known to be behind. So does what the leader was
-    /// commanded itself, or commanded before, while it follows another: it withdraws nothing.
+    /// itself counts as it was sent last: the leader withdraws it when a member that was lost is received again.
     fn take_command(&mut self, swarm: &Swarm, now: Instant, slot: usize, report: &Report) {
         let State::Flying(flight) = swarm.state() else { return };
         let (BarrierState::WaypointReached { waypoint: here }
@@ -155,13 +155,21 @@ impl Barrier {
         let is_behind = report.is_behind && report.departed_for.is_some_and(|waypoint| waypoint <= here);
         if is_behind && !swarm.members().absent().contains(slot) {
             self.commanded = self.commanded.min(Some(here));
-        } else if report.follows == leader {
-            if slot == leader && (report.is_command || report.commanded.is_none()) {
+        } else if report.follows == leader && slot == leader {
+            if report.is_command || report.commanded.is_none() {
                 self.commanded = report.commanded.or(self.commanded);
                 self.commanded_at = report.commanded.map(|_| now).or(self.commanded_at);
-            } else if report.commanded > self.commanded && members_behind(swarm, here).is_empty() {
-                self.commanded = report.commanded;
+            } else {
+                self.take_older(swarm, here, report.commanded);
             }
+        }
+    }
+
+    /// Takes a command that our leader may have withdrawn meanwhile: it counts only where no member is known to be behind, and
+    /// withdraws nothing.
+    fn take_older(&mut self, swarm: &Swarm, here: u16, commanded: Option<u16>) {
+        if commanded > self.commanded && members_behind(swarm, here).is_empty() {
+            self.commanded = commanded;
         }
     }
 
@@ -372,6 +380,22 @@ impl Host for Barrier {
         Ok(())
     }
 
+    fn on_passed(&mut self, swarm: &Swarm, command: &Message) {
+        let State::Flying(flight) = swarm.state() else { return };
+        let (BarrierState::WaypointReached { waypoint: here }
+        | BarrierState::MovingToWaypoint { waypoint: here, .. }) = flight;
+        if let Some(report) = Report::of(command, swarm.members().leader(), swarm.assignment().center()) {
+            self.take_older(swarm, here, report.commanded);
+        }
+    }
+
+    fn is_command_missed(&self, swarm: &Swarm, flight: BarrierState) -> bool {
+        let BarrierState::MovingToWaypoint { waypoint, .. } = flight else { return false };
+        let leader = swarm.members().leader();
+        let has_missed = |slot: usize| slot != leader && swarm.traffic().departed_for(slot) < Some(waypoint);
+        !swarm.is_leader() && swarm.awaited().iter().any(has_missed)
+    }
+
     fn next(&self, swarm: &Swarm, now: Instant, trigger: Trigger) -> Option<Transition<BarrierState>> {
         let at_waypoint =
             |waypoint| Transition::to(State::Flying(BarrierState::WaypointReached { waypoint }));
@@ -503,7 +527,6 @@ impl Host for Barrier {
                 one(Message::ReachedWaypointAck { waypoint })
             }
             BarrierState::WaypointReached { waypoint } => one(following(waypoint, true, leader)),
-            // It relays the command to those that missed it; as another leader's it is none.
             BarrierState::MovingToWaypoint { waypoint, commanded_by } => {
                 let holds = swarm.holds_leg().then(|| swarm.position_report(now)).flatten();
                 [Some(following(waypoint, false, commanded_by)), holds]

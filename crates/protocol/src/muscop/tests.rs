@@ -10,10 +10,11 @@ use std::vec::Vec as StdVec;
 use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{DVec3, Duration, Frame, Position};
 
-use wingbeat_wire::{Location, Message, Refused};
+use wingbeat_wire::{Datagram, Location, Message, Refused};
 
 use super::*;
 use crate::swarm::Manner;
+use crate::swarm::passing::Passing;
 use crate::swarm::plan::Route;
 use crate::{Action, Order, Severity, Telemetry};
 
@@ -35,6 +36,7 @@ struct Craft {
     /// Everything it logged.
     log: StdVec<(Instant, Severity, Text)>,
     orders: StdVec<(Instant, Order)>,
+    passing: Passing,
 }
 
 impl Craft {
@@ -107,6 +109,7 @@ impl Rig {
                     armed: false,
                     log: StdVec::new(),
                     orders: StdVec::new(),
+                    passing: Passing::default(),
                 }
             })
             .collect();
@@ -139,34 +142,44 @@ impl Rig {
     fn feed(&mut self, i: usize, input: Input<'_>) {
         let mut queue = StdVec::new();
         self.feed_one(i, input, &mut queue);
-        while let Some((from, to, flight, message)) = queue.pop() {
-            let from = self.craft[from].muscop.swarm.config().me;
-            self.feed_one(to, Input::Message { from, flight, message: &message }, &mut queue);
+        while let Some((to, datagram)) = queue.pop() {
+            let mut passing = self.craft[to].passing.clone();
+            let me = self.craft[to].muscop.swarm.config().me;
+            passing.receive(me, datagram, |input| self.feed_one(to, input, &mut queue));
+            self.craft[to].passing = passing;
         }
     }
 
-    fn feed_one(&mut self, i: usize, input: Input<'_>, queue: &mut StdVec<(usize, usize, u32, Message)>) {
+    /// Whether the input was taken.
+    fn feed_one(&mut self, i: usize, input: Input<'_>, queue: &mut StdVec<(usize, Datagram)>) -> bool {
         if self.dead[i] {
-            return;
+            return false;
         }
         let (now, count) = (self.now, self.craft.len());
         let craft = &mut self.craft[i];
         let mut out = Actions::new();
         craft.muscop.handle(now, input, &mut out);
+        let is_taken = !out.iter().any(|action| matches!(action, Action::Refused(_)));
         for action in out {
             match action {
                 Action::Order(order) => {
                     craft.order = Some(order);
                     craft.orders.push((now, order));
                 }
-                Action::Broadcast { flight, message } => {
+                Action::Broadcast { .. } | Action::PassOn => {
                     let from = craft.muscop.swarm.config().me;
-                    let datagram = wingbeat_wire::Datagram { from, counter: 0, flight, message };
-                    let message = datagram.draft().unwrap().read().unwrap().message;
+                    let sent = match action {
+                        Action::Broadcast { flight, message } => Some((flight, message)),
+                        _ => craft.passing.pass_on(),
+                    };
+                    let Some((flight, message)) = sent else { continue };
                     self.datagrams += 1;
+                    let counter = self.datagrams;
+                    let datagram = Datagram { from, counter, flight, message };
+                    let datagram = datagram.draft().unwrap().read().unwrap();
                     for to in (0..count).filter(|&to| to != i) {
                         if (self.receives)(self.datagrams, i, to) {
-                            queue.push((i, to, flight, message.clone()));
+                            queue.push((to, datagram.clone()));
                         }
                     }
                 }
@@ -179,6 +192,7 @@ impl Rig {
         if states.last() != Some(&state) {
             states.push(state);
         }
+        is_taken
     }
 
     /// One step of 50 ms: aircraft fly, report and are woken.
@@ -300,9 +314,11 @@ impl Rig {
 
 /// A fixed scramble of datagrams.
 fn scramble(n: u64, from: usize, to: usize) -> u64 {
-    let x =
-        (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (from * 31 + to) as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x >> 33
+    let mut x = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (from * 31 + to) as u64;
+    // As SplitMix64: a product alone has the same bit for many datagrams that are equally far apart.
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
 }
 
 #[test]

@@ -49,11 +49,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
     #[inline(never)]
     fn broadcast_state<H: Host<FlyingState = F>>(&mut self, host: &H, now: Instant, out: &mut Actions) {
         self.advance_broadcast(now);
-        let [first, second] = if let State::Flying(flight) = self.state {
-            host.messages(self, now, flight)
+        let (is_missed, [first, second]) = if let State::Flying(flight) = self.state {
+            (host.is_command_missed(self, flight), host.messages(self, now, flight))
         } else {
-            [self.own_message(now), None]
+            (self.is_end_missed(), [self.own_message(now), None])
         };
+        if is_missed {
+            push(out, Action::PassOn);
+        }
         if let Some(message) = first {
             self.push_message(message, out);
         }

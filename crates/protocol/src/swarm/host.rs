@@ -29,6 +29,17 @@ pub(crate) trait Host {
         message: &Message,
     ) -> Result<(), Refused>;
 
+    /// A member passed on a command of our leader, which the swarm has applied as far as it concerns it.
+    fn on_passed(&mut self, swarm: &Swarm<Self::FlyingState>, command: &Message) {
+        let _ = (swarm, command);
+    }
+
+    /// Whether a member may have missed the command that this aircraft obeys in flight.
+    fn is_command_missed(&self, swarm: &Swarm<Self::FlyingState>, flight: Self::FlyingState) -> bool {
+        let _ = (swarm, flight);
+        false
+    }
+
     /// The transition table of the flight: what follows where nothing follows for the swarm. It reads and never writes.
     fn next(
         &self,

@@ -1,8 +1,8 @@
 //! Landing: every aircraft at its own position in the landing formation, around the leader's landing site (thesis
 //! 6.1.2).
 //!
-//! The leader's landing site is relayed by all members that received it: one that missed it must not take the silence of
-//! the landed for their loss.
+//! The leader's landing site is passed on by all members that received it, as the leader sealed it: one that missed it must
+//! not take the silence of the landed for their loss.
 
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Ending, Message, Point, Refused};
@@ -24,13 +24,22 @@ pub(crate) struct Landing {
     landed: SlotSet,
     /// This aircraft lands where it is: the path to its landing position is not safe.
     is_in_place: bool,
-    /// The leader ended the flight: all land where they are.
-    ends_here: bool,
+    /// All land where they are.
+    ends_here: Option<EndedBy>,
     /// The battery of a member ends the flight of all.
     is_recalled: bool,
     /// This aircraft lands where it is, whatever is below: the operator commanded *Land* again on its way aside, or it did not
     /// come there in time.
     is_insisted: bool,
+}
+
+/// The leader that ended the flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum EndedBy {
+    /// This aircraft.
+    Itself,
+    /// Another, which sealed that.
+    Another,
 }
 
 impl Landing {
@@ -54,11 +63,16 @@ impl Landing {
 
     /// Whether the leader ended the flight.
     pub(super) fn ends_here(&self) -> bool {
-        self.ends_here
+        self.ends_here.is_some()
     }
 
     pub(super) fn end_here(&mut self) {
-        self.ends_here = true;
+        self.ends_here.get_or_insert(EndedBy::Itself);
+    }
+
+    /// The leader ended the flight.
+    pub(super) fn end_with_leader(&mut self) {
+        self.ends_here.get_or_insert(EndedBy::Another);
     }
 
     /// Whether the battery of a member ends the flight of all.
@@ -84,8 +98,8 @@ impl Landing {
 }
 
 impl<F: Copy + PartialEq> Swarm<F> {
-    /// A member reports where a leader lands: only of the own leader, from itself or relayed, it counts.
-    pub(super) fn on_landing_site(
+    /// A member lands around the landing site of a leader, or is that leader. Where our leader lands it states itself alone.
+    pub(super) fn on_landing(
         &mut self,
         now: Instant,
         slot: usize,
@@ -104,20 +118,48 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.members.leaves(slot);
             return Err(Refused::UnexpectedSender);
         }
-        if !self.is_leader() && !self.accepts_site(leader, site) {
+        if slot == leader {
+            self.take_landing_site(now, site)?;
+        } else if !self.is_leader() && !self.accepts_site(leader, site) {
             return Err(Refused::FarAway);
         }
         if self.landing.landing.insert(slot) {
             self.traffic.report_landing(now, slot);
         }
-        if !self.is_leader() {
-            self.landing.leader_site = Some(site);
-            let wait_ends_at = now + self.config.hold_before_landing;
-            let wait_ends_at =
-                self.timers.get(Timer::LandingPath).map_or(wait_ends_at, |at| at.min(wait_ends_at));
-            self.timers.set(Timer::LandingPath, wait_ends_at);
-        }
         Ok(())
+    }
+
+    /// Our leader states where it lands, to us or to one that passed that on.
+    pub(super) fn take_landing_site(&mut self, now: Instant, site: Point) -> Result<(), Refused> {
+        if !self.accepts_site(self.members.leader(), site) {
+            return Err(Refused::FarAway);
+        }
+        self.landing.leader_site = Some(site);
+        let wait_ends_at = now + self.config.hold_before_landing;
+        let wait_ends_at =
+            self.timers.get(Timer::LandingPath).map_or(wait_ends_at, |at| at.min(wait_ends_at));
+        self.timers.set(Timer::LandingPath, wait_ends_at);
+        Ok(())
+    }
+
+    /// Whether a member may have missed what ends the flight, which the leader commanded.
+    pub(super) fn is_end_missed(&self) -> bool {
+        let awaited = self.awaited() - SlotSet::from_iter([self.members.leader()]);
+        match self.state {
+            State::Aborted(_) => {
+                self.landing.ends_here == Some(EndedBy::Another) && awaited != SlotSet::EMPTY
+            }
+            _ if self.landing.is_in_place || self.is_leader() => false,
+            State::MovingToLand | State::Landing | State::Finished => {
+                !self.landing.landing.contains_all(awaited)
+            }
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Flying(_) => false,
+        }
     }
 
     /// Whether a leader may land there: where we land around it is within our own fence, or as far outside as one flies aside;
@@ -244,8 +286,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Abort::Failure { .. }
             | Abort::TakenOver(EndFlight::Hold) => (here?, Ending::Holding),
         };
-        if self.landing.ends_here && how == Ending::Landing {
-            return Some(Message::LandHere { at, leader: self.members.leader() as u8 });
+        if self.landing.ends_here == Some(EndedBy::Itself) && how == Ending::Landing {
+            return Some(Message::LandHere { at });
         }
         Some(Message::Leaving { at, how })
     }
@@ -282,9 +324,15 @@ mod tests {
         let refused = member.receive(THIRD, Message::Land { at: SITE });
         assert_eq!((refused, member.swarm.landing().leader_site()), (Some(Refused::UnexpectedSender), None));
         assert_eq!(member.swarm.traffic().ending(follower), Some(Ending::Landing), "its own is known");
-        // Relayed by any member.
-        let relayed = Message::LandAround { at: SITE, leader: leader as u8 };
-        assert_eq!(member.receive(THIRD, relayed), None);
+        // A member that lands around it states its own position,
+        let around = Message::LandAround { at: SITE, leader: leader as u8 };
+        assert_eq!((member.receive(THIRD, around), member.swarm.landing().leader_site()), (None, None));
+        // and passes on what the leader itself stated.
+        let id = member.leader();
+        let land = || Message::Land { at: SITE };
+        assert_eq!(member.receive_passed(OTHER, THIRD, land()), Some(Refused::UnexpectedSender));
+        assert_eq!(member.swarm.landing().leader_site(), None);
+        assert_eq!(member.receive_passed(THIRD, id, land()), None);
         assert_eq!(member.swarm.landing().leader_site(), Some(SITE));
         assert!(member.swarm.landing().is_landing(follower) && !member.swarm.landing().is_landing(leader));
     }
@@ -302,8 +350,9 @@ mod tests {
             let mut member = Member::planned();
             let (leader, id) = (member.swarm.members().leader(), member.leader());
             assert_eq!(member.receive(id, Message::Land { at: site }), refused);
-            let relayed = Message::LandAround { at: site, leader: leader as u8 };
-            assert_eq!(member.receive(THIRD, relayed), refused);
+            let around = Message::LandAround { at: site, leader: leader as u8 };
+            assert_eq!(member.receive(THIRD, around), refused);
+            assert_eq!(member.receive_passed(THIRD, id, Message::Land { at: site }), refused);
             let expected = refused.is_none().then_some(site);
             assert_eq!(member.swarm.landing().leader_site(), expected);
         }

@@ -43,31 +43,47 @@ impl Notice {
     }
 }
 
+/// What a member sent that concerns the host too.
+#[derive(Clone, Copy)]
+pub(super) enum Received<'a> {
+    Nothing,
+    /// From this slot.
+    Message(usize, &'a Message),
+    /// A command of our leader.
+    Passed(&'a Message),
+}
+
 impl<F: Copy + PartialEq> Swarm<F> {
-    pub(super) fn on_message<'a>(
+    /// A member passed on a command of another: only of our leader it counts. It is older than what we receive of the leader
+    /// itself, so nothing else is learned from it about the leader.
+    pub(super) fn on_passed<'a>(
+        &mut self,
+        now: Instant,
+        [by, from]: [VehicleId; 2],
+        flight: u32,
+        command: &'a Message,
+        changes: &mut Changes,
+    ) -> Result<Received<'a>, Refused> {
+        self.sender(now, by, flight, changes)?;
+        if self.members.slot_of(from) != Some(self.members.leader()) || self.is_leader() {
+            return Err(Refused::UnexpectedSender);
+        }
+        if let Message::Land { at } = *command {
+            self.take_landing_site(now, at)?;
+        } else if matches!(command, Message::LandHere { .. }) {
+            self.landing.end_with_leader();
+        }
+        Ok(Received::Passed(command))
+    }
+
+    /// The slot of the sender of a datagram of this flight.
+    fn sender(
         &mut self,
         now: Instant,
         from: VehicleId,
         flight: u32,
-        message: &'a Message,
         changes: &mut Changes,
-    ) -> Result<Option<(usize, &'a Message)>, Refused> {
-        if let Message::Hello { at } = message {
-            let standing = Standing { at: *at, home_mm: None };
-            return self.on_call(now, from, flight, standing).map(|()| None);
-        }
-        if let Message::Stands { at } = message {
-            return self.on_call(now, from, flight, Standing::at(*at)).map(|()| None);
-        }
-        if let Message::Data(plan) = message {
-            self.on_plan(now, from, flight, plan, changes)?;
-        }
-        if matches!(message, Message::DataFirst(_) | Message::DataWaypoints(_))
-            && self.on_plan_part(now, from, flight, message, changes)?
-        {
-            return Ok(None);
-        }
-        // From here on only members of this flight count.
+    ) -> Result<usize, Refused> {
         if !self.assignment.is_planned() || flight != self.assignment.flight() {
             return Err(Refused::OtherFlight);
         }
@@ -75,8 +91,36 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if self.members.received(now, slot) {
             self.elect(changes);
         }
+        Ok(slot)
+    }
+
+    pub(super) fn on_message<'a>(
+        &mut self,
+        now: Instant,
+        from: VehicleId,
+        flight: u32,
+        message: &'a Message,
+        changes: &mut Changes,
+    ) -> Result<Received<'a>, Refused> {
+        if let Message::Hello { at } = message {
+            let standing = Standing { at: *at, home_mm: None };
+            return self.on_call(now, from, flight, standing).map(|()| Received::Nothing);
+        }
+        if let Message::Stands { at } = message {
+            return self.on_call(now, from, flight, Standing::at(*at)).map(|()| Received::Nothing);
+        }
+        if let Message::Data(plan) = message {
+            self.on_plan(now, from, flight, plan, changes)?;
+        }
+        if matches!(message, Message::DataFirst(_) | Message::DataWaypoints(_))
+            && self.on_plan_part(now, from, flight, message, changes)?
+        {
+            return Ok(Received::Nothing);
+        }
+        // From here on only members of this flight count.
+        let slot = self.sender(now, from, flight, changes)?;
         self.on_member_message(now, slot, message, changes)?;
-        Ok(Some((slot, message)))
+        Ok(Received::Message(slot, message))
     }
 
     fn on_member_message(
@@ -134,16 +178,17 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.exclude(*member, by, changes);
                 Ok(())
             }
-            Message::LandHere { at, leader } => {
-                // Of another leader it is no order.
-                if usize::from(*leader) == self.members.leader() && !self.is_leader() {
-                    self.landing.end_here();
+            Message::LandHere { at } => {
+                let is_of_leader = slot == self.members.leader();
+                if is_of_leader {
+                    self.landing.end_with_leader();
                 }
                 self.report_position(now, slot, *at);
                 self.traffic.report_departure(slot, *at, Ending::Landing);
                 self.members.leaves(slot);
                 self.elect(changes);
-                Ok(())
+                // Of another leader it is no order.
+                if is_of_leader { Ok(()) } else { Err(Refused::UnexpectedSender) }
             }
             // A pilot ends his own flight, and those that follow him land each in its time.
             Message::Recall if self.config.piloted_master || self.members.excluded_by(slot).is_some() => {
@@ -153,8 +198,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.landing.recall();
                 Ok(())
             }
-            Message::Land { at } => self.on_landing_site(now, slot, slot, *at),
-            Message::LandAround { at, leader } => self.on_landing_site(now, slot, usize::from(*leader), *at),
+            Message::Land { at } => self.on_landing(now, slot, slot, *at),
+            Message::LandAround { at, leader } => self.on_landing(now, slot, usize::from(*leader), *at),
             // Those of the flight are the host's; a plan and a call came before. Orders are the agent's.
             Message::Hello { .. }
             | Message::Stands { .. }
@@ -169,7 +214,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Message::Gather { .. }
             | Message::Release { .. }
             | Message::Order(_)
-            | Message::OrderTaken(_) => Ok(()),
+            | Message::OrderTaken(_)
+            | Message::Passed(_) => Ok(()),
         }
     }
 

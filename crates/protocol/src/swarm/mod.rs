@@ -27,6 +27,8 @@ mod membership;
 mod messages;
 mod navigation;
 mod ownship;
+#[cfg(test)]
+pub(crate) mod passing;
 pub mod path;
 pub mod plan;
 pub(crate) mod setup;
@@ -45,7 +47,7 @@ pub(crate) mod view;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Message, Point, Refused};
+use wingbeat_wire::{Point, Refused};
 
 use crate::{Action, Actions, Command, EndFlight, Input, Order, Severity, push, text};
 use assignment::Assignment;
@@ -56,7 +58,7 @@ pub(crate) use host::{Host, MemberChange};
 use landing::Landing;
 use make_room::Aside;
 use membership::Membership;
-use messages::{Changes, Notice};
+use messages::{Changes, Notice, Received};
 use navigation::Navigation;
 use ownship::Ownship;
 use plan::Task;
@@ -134,9 +136,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
             is_check_due: is_due || self.members.absent() != absent,
         };
         host.on_members(self, now, change);
-        let handled = applied.and_then(|message| match message {
-            Some((slot, message)) => host.on_message(self, now, slot, message),
-            None => Ok(()),
+        let handled = applied.and_then(|received| match received {
+            Received::Message(slot, message) => host.on_message(self, now, slot, message),
+            Received::Passed(command) => {
+                host.on_passed(self, command);
+                Ok(())
+            }
+            Received::Nothing => Ok(()),
         });
         if let Err(reason) = handled {
             push(out, Action::Refused(reason));
@@ -166,13 +172,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// Applies an input to the parts. A message of a member is handed back, for the host.
+    /// Applies an input to the parts. What a member sent is handed back, for the host.
     fn apply<'a>(
         &mut self,
         now: Instant,
         input: Input<'a>,
         changes: &mut Changes,
-    ) -> Result<Option<(usize, &'a Message)>, Refused> {
+    ) -> Result<Received<'a>, Refused> {
         if self.timers.is_due(Timer::Broadcast, now) {
             self.traffic.watch(now, self.config.silence);
             self.check_members(now, changes);
@@ -209,8 +215,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Input::Message { from, flight, message } => {
                 return self.on_message(now, from, flight, message, changes);
             }
+            Input::Passed { by, from, flight, command } => {
+                return self.on_passed(now, [by, from], flight, command, changes);
+            }
         }
-        Ok(None)
+        Ok(Received::Nothing)
     }
 
     /// Takes a state, does what it asks for, and logs it.

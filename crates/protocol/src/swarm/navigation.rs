@@ -133,6 +133,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Input::Message { message, .. } => {
                 matches!(message, Message::Holding { .. }) || self.timers.is_due(Timer::Broadcast, now)
             }
+            Input::Passed { .. } => self.timers.is_due(Timer::Broadcast, now),
             Input::Wake
             | Input::Telemetry(_)
             | Input::Operator(_)

@@ -137,7 +137,7 @@ impl<P: Protocol + Clone> Situation<P> {
                     match action {
                         Action::Order(order) => done.push(order.to_string()),
                         Action::Refused(reason) => done.push(std::format!("refused: {reason:?}")),
-                        Action::Broadcast { .. } | Action::Log(..) => {}
+                        Action::Broadcast { .. } | Action::PassOn | Action::Log(..) => {}
                     }
                 }
                 if name(&machine) != name(&self.machine) {
@@ -206,6 +206,14 @@ impl<P: Protocol + Clone> Situation<P> {
             let from_others: Vec<_> =
                 others.map(|from| (1, Input::Message { from, flight: number, message })).collect();
             try_inputs(std::format!("others: {text}"), &from_others);
+            let by = flight.members.iter().copied().find(|id| *id != own && *id != flight.leader.0);
+            if own != flight.leader.0
+                && message.is_command()
+                && let Some(by) = by
+            {
+                let passed = Input::Passed { by, from: flight.leader.0, flight: number, command: message };
+                try_inputs(std::format!("passed on: {text}"), &[(1, passed)]);
+            }
         }
         let at =
             Location { altitude_mm: 0, latitude_e7: point.latitude_e7, longitude_e7: point.longitude_e7 };
@@ -273,7 +281,7 @@ fn messages(
         ("Exclude another", Message::Exclude { member: other }),
         ("Land", Message::Land { at: flight.site }),
         ("LandAround", Message::LandAround { at: flight.site, leader }),
-        ("LandHere", Message::LandHere { at, leader }),
+        ("LandHere", Message::LandHere { at }),
         ("Coordinates", Message::Coordinates(Coordinates { at, heading_urad: 0, leads: true })),
         ("Beacon", Message::Beacon(Beacon::default())),
         ("Course", Message::Course(Course::default())),

@@ -5,7 +5,7 @@ use std::string::{String, ToString as _};
 use std::vec::Vec;
 
 use wingbeat_geo::{DVec3, Frame, Position};
-use wingbeat_wire::VehicleId;
+use wingbeat_wire::{Message, VehicleId};
 
 use super::timer::TimerSet;
 use super::*;
@@ -168,7 +168,22 @@ impl Member {
         self.handle(Input::Message { from, flight, message: &message });
         self.out[before..].iter().find_map(|action| match action {
             Action::Refused(reason) => Some(*reason),
-            Action::Order(_) | Action::Broadcast { .. } | Action::Log(..) => None,
+            Action::Order(_) | Action::Broadcast { .. } | Action::PassOn | Action::Log(..) => None,
+        })
+    }
+
+    /// A member passes on a command of another.
+    pub(super) fn receive_passed(
+        &mut self,
+        by: VehicleId,
+        from: VehicleId,
+        command: Message,
+    ) -> Option<Refused> {
+        let (before, flight) = (self.out.len(), self.swarm.assignment().flight());
+        self.handle(Input::Passed { by, from, flight, command: &command });
+        self.out[before..].iter().find_map(|action| match action {
+            Action::Refused(reason) => Some(*reason),
+            Action::Order(_) | Action::Broadcast { .. } | Action::PassOn | Action::Log(..) => None,
         })
     }
 
@@ -176,7 +191,7 @@ impl Member {
     pub(super) fn take_broadcast(&mut self) -> Vec<Message> {
         let message = |action| match action {
             Action::Broadcast { message, .. } => Some(message),
-            Action::Order(_) | Action::Refused(_) | Action::Log(..) => None,
+            Action::Order(_) | Action::Refused(_) | Action::PassOn | Action::Log(..) => None,
         };
         self.out.drain(..).filter_map(message).collect()
     }

@@ -112,6 +112,7 @@ impl Trigger {
             Input::Wake
             | Input::Telemetry(_)
             | Input::Message { .. }
+            | Input::Passed { .. }
             | Input::Reached(_)
             | Input::Done(_) => Self::None,
         }

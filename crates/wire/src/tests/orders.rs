@@ -7,7 +7,8 @@ const CONSOLES: [(VehicleId, Role, u8); 3] =
     [(VehicleId(97), Role::Viewer, 7), (VehicleId(98), Role::Safety, 8), (VehicleId(99), Role::Operator, 9)];
 
 fn with_consoles() -> Roster {
-    let mut roster = roster([(AIRCRAFT, 1)]);
+    // The second is the leader of the command that the examples pass on.
+    let mut roster = roster([(AIRCRAFT, 1), (VehicleId(0x0200_0000_0001), 1)]);
     for (id, role, secret) in CONSOLES {
         roster.add(id, role, &signer(secret).public_key().unwrap()).unwrap();
     }

@@ -76,7 +76,7 @@ impl Driver {
                 }
                 Action::Refused(reason) => panic!("{reason}"),
                 Action::Broadcast { message: Message::Beacon(beacon), .. } => self.sent = beacon,
-                Action::Broadcast { .. } | Action::Log(..) => {}
+                Action::Broadcast { .. } | Action::PassOn | Action::Log(..) => {}
             }
         }
     }

@@ -37,6 +37,7 @@ impl Case {
                 Action::Order(order) => self.seen.push(format!("asks for {order}")),
                 Action::Refused(reason) => self.seen.push(format!("refuses it: {reason}")),
                 Action::Broadcast { message, .. } => panic!("broadcasts {message:?}"),
+                Action::PassOn => panic!("passes a command on"),
                 Action::Log(..) => {}
             }
         }

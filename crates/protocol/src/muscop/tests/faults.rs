@@ -308,7 +308,7 @@ fn muscop_17_those_behind_one_that_reports_that_it_holds_hold_at_once() {
 /// One that received no other flew on alone. When it receives the others again, its leg is no command of their leader:
 /// they still wait for their slowest.
 #[test]
-fn muscop_22_one_that_flew_on_alone_relays_no_command() {
+fn muscop_22_one_that_flew_on_alone_passes_on_no_command() {
     let mut rig = Rig::new(5, Layout::Linear, 4);
     straight_on(&mut rig);
     rig.set_up();

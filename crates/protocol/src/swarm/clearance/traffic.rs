@@ -154,6 +154,11 @@ impl Traffic {
         self.tracks.get(slot).and_then(|track| track.reached)
     }
 
+    /// The waypoint for which a member is known to have left last.
+    pub(crate) fn departed_for(&self, slot: usize) -> Option<u16> {
+        self.tracks.get(slot).and_then(|track| track.departed_for)
+    }
+
     /// Whether a member has left for a waypoint that it is not known to have reached.
     pub(crate) fn is_under_way(&self, slot: usize) -> bool {
         self.tracks.get(slot).is_some_and(|track| track.departed_for > track.reached)
