@@ -44,6 +44,9 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
     let mut check = |name, passed, detail: Text| {
         let _ = checks.push(Check { name, passed, is_required: true, detail });
     };
+    if let Some(why) = &config.refused {
+        check("configuration", false, why.clone());
+    }
     check(
         "flight controller",
         t.is_up(now),

@@ -2,7 +2,7 @@
 
 use wingbeat_autopilot::codec::signing::Key;
 use wingbeat_geo::Duration;
-use wingbeat_protocol::ConfigError;
+use wingbeat_protocol::{ConfigError, Text};
 
 use crate::{Coordination, energy::Reserve, guardian, separation};
 
@@ -24,6 +24,8 @@ pub struct Config {
     /// Whether the clocks of all aircraft are set to UTC: then a datagram more than 2 s behind ours is refused also where it
     /// is the first of its sender. One whose clock is behind is not received at all.
     pub clocks_are_set: bool,
+    /// Why the owner's configuration is not used but an earlier one: setup asks for that to be mended.
+    pub refused: Option<Text>,
     /// What becomes of the aircraft when its companion dies.
     pub companion_loss: CompanionLoss,
     /// The ground station's MAVLink system id, from which the autopilot counts heartbeats.
@@ -65,6 +67,7 @@ impl Config {
             allow_polygon_fence: false,
             signing: None,
             clocks_are_set: false,
+            refused: None,
             companion_loss: CompanionLoss::default(),
             ground_station_system_id: 255,
             separation: separation::Thresholds::default(),

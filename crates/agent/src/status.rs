@@ -159,6 +159,6 @@ pub struct Status {
 }
 
 /// Number of preflight checks.
-pub const CHECKS_MAX: usize = 19;
+pub const CHECKS_MAX: usize = 20;
 /// Commands that are remembered.
 pub const COMMANDS_MAX: usize = 8;

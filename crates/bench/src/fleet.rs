@@ -212,6 +212,7 @@ impl Fleet {
                     signer: keys.signer(i).clone(),
                     roster: Box::new(keys.roster().clone()),
                 },
+                configuration_fault: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),

@@ -1,20 +1,18 @@
 //! `wingbeat doctor`: on the aircraft, names what is wrong with it and how it is cured.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use wingbeat_onboard::config;
+use wingbeat_onboard::config::{self, Flags, Layers};
 use wingbeat_onboard::doctor::{self, Kernel, Options};
 
 /// Arguments of `wingbeat doctor`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The daemon's configuration.
-    #[arg(long, value_name = "FILE", default_value = config::DEFAULT_PATH)]
-    config: PathBuf,
+    #[command(flatten)]
+    flags: Flags,
     /// MAVLink system id of the ground station that the flight controller should obey.
     #[arg(long, value_name = "ID", default_value_t = 255, value_parser = clap::value_parser!(u8).range(1..))]
     gcs_system_id: u8,
@@ -27,7 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = Options {
         ground_station_id: arguments.gcs_system_id,
-        ..Options::new(config::read(&arguments.config))
+        ..Options::new(Layers::read(&arguments.flags).and_then(|layers| config::read(&layers)))
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(doctor::examine(&options, &Kernel));

@@ -57,7 +57,8 @@ async fn daemon() -> Result<()> {
         tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(peer(&sender))
     });
     let text = format!("{CONFIG}endpoint = \"serial:{}:921600\"\n", device.recv()?);
-    let mut settings = config::parse("latency", &text, [], &|_| Err("none asked for".into()))?;
+    let mut settings =
+        config::read_with(&config::Layers::of("latency", &text), &|_| Err("none asked for".into()))?;
     // The aircraft is this program's, and ends with it.
     settings.daemon.guard = None;
     settings.daemon.agent.companion_loss = CompanionLoss::EndsWithIt;

@@ -10,15 +10,20 @@ use anyhow::Context as _;
 use clap::Parser;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
-use wingbeat_onboard::{config, guard_process};
+use wingbeat_onboard::{
+    config::{self, kept},
+    guard_process,
+};
 
 /// The Wingbeat guardian: brakes and lands the aircraft when the daemon dies in flight.
 #[derive(Debug, Parser)]
 #[command(name = "wingbeat-guard", version)]
 struct Arguments {
-    /// The daemon's configuration file.
-    #[arg(long, value_name = "FILE", default_value = config::DEFAULT_PATH)]
-    config: PathBuf,
+    #[command(flatten)]
+    flags: config::Flags,
+    /// The directory in which the daemon keeps what the next one must know: its last good configuration.
+    #[arg(long, value_name = "DIRECTORY", env = "STATE_DIRECTORY")]
+    state: Option<PathBuf>,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -33,7 +38,11 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let settings = config::read_guard(&arguments.config)?;
+    let found = kept::read_or_kept(&arguments.flags, arguments.state.as_deref(), config::read_guard)?;
+    if let Some(fault) = &found.fault {
+        eprintln!("wingbeat-guard: {fault}; the configuration that was last used is used again");
+    }
+    let settings = found.settings;
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
     let (socket, endpoint) = (settings.socket.display().to_string(), settings.endpoint.to_string());

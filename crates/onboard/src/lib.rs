@@ -108,6 +108,8 @@ pub struct Config {
     pub gateway: gateway::Config,
     /// The keys of datagrams.
     pub keys: keys::Keys,
+    /// What is wrong with the configuration's files, one line, where an earlier configuration is used: setup is refused.
+    pub configuration_fault: Option<String>,
     /// The directory in which a daemon keeps what the next one must know. A bench has none: its aircraft end with it.
     pub state: Option<PathBuf>,
     /// The seed of the agent's random numbers.
@@ -166,7 +168,20 @@ pub struct Handle {
 /// # Errors
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
-    let Config { name, autopilot, http, hosts, agent, gateway, guard, keys, state, seed } = config;
+    let Config {
+        name,
+        autopilot,
+        http,
+        hosts,
+        mut agent,
+        gateway,
+        guard,
+        keys,
+        configuration_fault,
+        state,
+        seed,
+    } = config;
+    agent.refused = configuration_fault.map(|why| wingbeat_protocol::text!("{why}"));
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();

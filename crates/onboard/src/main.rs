@@ -4,16 +4,21 @@
 //! what was found and what was expected).
 #![forbid(unsafe_code)]
 
-use std::{io::Read as _, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    io::{Read as _, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use anyhow::Context as _;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 use wingbeat_onboard::{
     Clock,
-    config::{self, Settings},
+    config::{self, Flags, Layers, Settings, kept},
     journal::Journal,
     liveness::Liveness,
     watchdog,
@@ -29,15 +34,22 @@ const NOT_STARTED_PAUSE: Duration = Duration::from_secs(2);
 #[derive(Debug, Parser)]
 #[command(name = "wingbeatd", version)]
 struct Arguments {
-    /// The configuration file.
-    #[arg(long, value_name = "FILE", default_value = config::DEFAULT_PATH)]
-    config: PathBuf,
+    #[command(flatten)]
+    flags: Flags,
     /// The directory in which a daemon keeps what the next one must know.
     #[arg(long, value_name = "DIRECTORY", env = "STATE_DIRECTORY")]
     state: Option<PathBuf>,
     /// Check the configuration and every device that it names, report what is wrong, and fly nothing.
     #[arg(long)]
     check: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+enum Command {
+    /// Read the configuration, name the first mistake in it, open no device, and fly nothing.
+    CheckConfig,
 }
 
 #[tokio::main]
@@ -47,7 +59,7 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("wingbeatd: {error:#}");
-            if !arguments.check && std::env::var_os("NOTIFY_SOCKET").is_some() {
+            if arguments.flies() && std::env::var_os("NOTIFY_SOCKET").is_some() {
                 // systemd restarts a daemon that died immediately. One that did not start waits for a
                 // person, and would only fill the journal.
                 tokio::time::sleep(NOT_STARTED_PAUSE).await;
@@ -57,13 +69,30 @@ async fn main() -> ExitCode {
     }
 }
 
+impl Arguments {
+    /// Whether a daemon is asked for, and not only a check.
+    fn flies(&self) -> bool {
+        !self.check && self.command.is_none()
+    }
+}
+
 async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let settings = config::read(&arguments.config)?;
-    if arguments.check {
-        return Ok(check(&settings).await);
+    if !arguments.flies() {
+        let layers = Layers::read(&arguments.flags)?;
+        let settings = config::read(&layers)?;
+        return match arguments.command {
+            Some(Command::CheckConfig) => check_config(&layers, &settings),
+            None => Ok(check(&settings).await),
+        };
     }
     log_somewhere()?;
+    let state = arguments.state.as_deref();
+    let kept::Found { settings, layers, fault } = kept::read_or_kept(&arguments.flags, state, config::read)?;
     let mut daemon = settings.daemon;
+    if let Some(fault) = &fault {
+        tracing::error!("{fault}; the configuration that was last used is used again");
+    }
+    daemon.configuration_fault = fault;
     daemon.state.clone_from(&arguments.state);
     daemon.seed = seed()?;
     match wingbeat_radio::check(&settings.radio) {
@@ -82,6 +111,11 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let radio_watchdog = tasks.task("radio", wingbeat_radio::TURN_MAX);
     let radio = UdpBroadcast::spawn_watched(settings.radio, move || radio_watchdog.feed());
     let mut handle = wingbeat_onboard::start(daemon, Clock::real_time(), radio).await?;
+    // Once it is known to start.
+    if let Some(Err(error)) = state.map(|state| kept::keep(state, &layers)) {
+        let state = state.unwrap_or(Path::new("")).display();
+        tracing::warn!("{state}: found {error}, expected to keep the configuration there for the next start");
+    }
     tasks.join(handle.liveness());
     tracing::info!(
         aircraft = name,
@@ -122,6 +156,15 @@ fn notify_systemd(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "systemd was not notified");
     }
+}
+
+/// Says what is configured, and by which files.
+fn check_config(layers: &Layers, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let daemon = &settings.daemon;
+    let (id, protocol) = (daemon.agent.coordination.me(), daemon.agent.coordination.section());
+    let files: Vec<String> = layers.paths().map(|path| path.display().to_string()).collect();
+    writeln!(std::io::stdout(), "{}: fine: {id} ({}), {protocol}", files.join(", "), daemon.name)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Opens everything that the configuration names, once, and reports each result.

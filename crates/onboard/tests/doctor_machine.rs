@@ -175,7 +175,9 @@ async fn an_id_that_another_aircraft_has_too() {
 
 #[tokio::test]
 async fn a_configuration_that_cannot_be_read_is_one_line() {
-    let error = config::parse("wingbeatd.toml", "colour = 1\n", [], &|_| Err("no MAC".into())).unwrap_err();
+    let error =
+        config::read_with(&config::Layers::of("wingbeatd.toml", "colour = 1\n"), &|_| Err("no MAC".into()))
+            .unwrap_err();
     let aircraft = grounded();
     let report = examine(&Options::new(Err(error)), &aircraft.machine).await;
     let text = line(&report, "configuration");

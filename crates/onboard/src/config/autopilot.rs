@@ -10,10 +10,10 @@ use super::ConfigError;
 use super::values::{Milliseconds, set, value};
 use crate::signing;
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Autopilot {
-    endpoint: String,
+    endpoint: Option<String>,
     position_interval_ms: Option<Milliseconds>,
     signing_key_file: Option<PathBuf>,
     signing_link_id: Option<u8>,
@@ -23,7 +23,11 @@ pub(super) struct Autopilot {
 
 impl Autopilot {
     pub(super) fn endpoint(&self) -> Result<Endpoint, ConfigError> {
-        self.endpoint.parse().map_err(|error: EndpointError| {
+        let Some(endpoint) = &self.endpoint else {
+            let expected = "the line to the flight controller, for example \"serial:/dev/ttyAMA0:921600\"";
+            return Err(value("autopilot.endpoint", &"nothing", expected));
+        };
+        endpoint.parse().map_err(|error: EndpointError| {
             let found = format!("\"{}\" ({})", error.found, error.problem);
             value("autopilot.endpoint", &found, error.expected)
         })

@@ -1,11 +1,10 @@
-//! The daemon's configuration: one TOML file, overridden by the environment. A module per section; what a key
-//! means, its unit, default, range and source stand in `deploy/wingbeatd.toml` alone.
+//! The daemon's configuration: TOML files, overridden by the environment and by flags. A module per section; what
+//! a key means, its unit, default, range and source stand in `deploy/wingbeatd.toml` alone.
 //!
-//! The file is read twice. First strictly, by `toml`, which refuses unknown keys and wrong types and shows
-//! the line; then merged with `WINGBEAT_` variables by `config` (`WINGBEAT_RADIO__PORT=14601` is
-//! `radio.port`), which is lenient about types and knows no lines. The limits of numbers are judged by the crate
-//! that uses them. Either way a mistake is one message that names the key, what was found and what was expected,
-//! and nothing is flown.
+//! Each file is read strictly, by `toml`, which refuses unknown keys and wrong types and shows the line; then all
+//! are merged with the overrides by `config` ([`Layers`]), which is lenient about types and knows no lines. The
+//! limits of numbers are judged by the crate that uses them. Either way a mistake is one message that names the key,
+//! what was found and what was expected, and nothing is flown.
 
 mod autopilot;
 mod energy;
@@ -14,6 +13,8 @@ mod follow_me;
 mod gateway;
 mod guard;
 mod http;
+pub mod kept;
+mod layers;
 mod mbcap;
 mod mission;
 mod muscop;
@@ -28,6 +29,7 @@ mod sweep;
 mod tests;
 mod values;
 
+#[cfg(test)]
 use std::path::Path;
 
 use serde::Deserialize;
@@ -50,6 +52,7 @@ use self::{
 };
 pub use self::{
     follow_me::FollowMe,
+    layers::{Flags, Layers},
     mbcap::{Mbcap, Variant},
     mission::Mission,
     muscop::Muscop,
@@ -61,10 +64,6 @@ use crate::{Config, guard_process};
 
 /// Path of the file unless the command line gives one.
 pub const DEFAULT_PATH: &str = "/etc/wingbeat/wingbeatd.toml";
-/// Nothing that a daemon is configured with is longer; a device or an endless pipe is not read to its end.
-const FILE_MAX: u64 = 64 * 1024;
-/// Variables with our prefix that are no keys: what a test bench sets is inherited by the daemons it starts.
-const NO_KEYS: [&str; 1] = ["WINGBEAT_SITL"];
 /// The longest name of an aircraft, characters.
 const NAME_MAX: usize = 64;
 
@@ -72,12 +71,14 @@ const NAME_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("{path}: found {found}, expected a readable configuration file of at most {FILE_MAX} bytes")]
+    #[error("{path}: found {found}, expected {expected}")]
     File {
         /// Path of the file.
         path: String,
         /// The value or problem that was found.
         found: String,
+        /// What is expected there.
+        expected: String,
     },
     /// The file is not this configuration.
     #[error("{path}: {message}")]
@@ -87,9 +88,9 @@ pub enum ConfigError {
         /// Line, caret, found and expected.
         message: String,
     },
-    /// A variable of the environment does not fit.
-    #[error("environment (WINGBEAT_...): {0}")]
-    Environment(String),
+    /// A variable of the environment, or a flag, does not fit.
+    #[error("{0}")]
+    Override(String),
     /// A value that cannot be used.
     #[error("{key}: found {found}, expected {expected}")]
     Value {
@@ -122,6 +123,7 @@ struct File {
     id: Option<String>,
     name: Option<String>,
     protocol: Option<Choice<Protocol>>,
+    #[serde(default)]
     autopilot: Autopilot,
     #[serde(default)]
     radio: Radio,
@@ -156,91 +158,44 @@ struct File {
 /// What the guardian reads of the same file: it must start whatever else is wrong in it.
 #[derive(Clone, Debug, Deserialize)]
 struct GuardFile {
+    #[serde(default)]
     autopilot: Autopilot,
     #[serde(default)]
     guard: Guard,
 }
 
-/// Reads the file and the process's environment.
+/// Reads what is configured.
 ///
 /// # Errors
 /// The first mistake.
-pub fn read(path: &Path) -> Result<Settings, ConfigError> {
-    let text = load(path)?;
-    parse(&path.display().to_string(), &text, environment(), &mac_address)
+pub fn read(layers: &Layers) -> Result<Settings, ConfigError> {
+    read_with(layers, &mac_address)
 }
 
-fn environment() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-}
-
-fn load(path: &Path) -> Result<String, ConfigError> {
-    use std::io::Read as _;
-    let error = |found: String| ConfigError::File { path: path.display().to_string(), found };
-    let file = std::fs::File::open(path).map_err(|cause| error(cause.to_string()))?;
-    let mut text = String::new();
-    let length =
-        file.take(FILE_MAX + 1).read_to_string(&mut text).map_err(|cause| error(cause.to_string()))?;
-    if length as u64 > FILE_MAX { Err(error("a longer one".into())) } else { Ok(text) }
-}
-
-/// Reads a configuration from a text and variables. `mac_address` answers for an interface.
+/// As [`read`]; `mac_address` answers for an interface.
 ///
 /// # Errors
-/// The first mistake; `path` is the file's name in it.
-pub fn parse(
-    path: &str,
-    text: &str,
-    environment: impl IntoIterator<Item = (String, String)>,
+/// The first mistake.
+pub fn read_with(
+    layers: &Layers,
     mac_address: &dyn Fn(&str) -> Result<u64, String>,
 ) -> Result<Settings, ConfigError> {
-    let mut file = merged::<File>(path, text, environment)?;
+    let mut file: File = layers.merged()?;
     let formations = [&mut file.muscop.formation_file, &mut file.follow_me.formation_file];
     for positions in formations.into_iter().flatten().filter(|path| !path.as_os_str().is_empty()) {
         // Relative to the configuration.
-        *positions = Path::new(path).parent().unwrap_or(Path::new("")).join(&positions);
+        *positions = layers.folder().join(&positions);
     }
     file.settings(mac_address)
 }
 
-/// Reads what the guardian needs of the daemon's file and of the process's environment.
+/// Reads what the guardian needs of what is configured.
 ///
 /// # Errors
 /// The first mistake in `autopilot` or `guard`, or a file that is no TOML.
-pub fn read_guard(path: &Path) -> Result<guard_process::Settings, ConfigError> {
-    let file: GuardFile = merged(&path.display().to_string(), &load(path)?, environment())?;
+pub fn read_guard(layers: &Layers) -> Result<guard_process::Settings, ConfigError> {
+    let file: GuardFile = layers.merged()?;
     file.guard.settings(file.autopilot.endpoint()?, file.autopilot.signing()?)
-}
-
-/// The text strictly, or text and variables where there are any.
-fn merged<T: serde::de::DeserializeOwned>(
-    path: &str,
-    text: &str,
-    environment: impl IntoIterator<Item = (String, String)>,
-) -> Result<T, ConfigError> {
-    let strict: T = toml::from_str(text).map_err(|error| ConfigError::Toml {
-        path: path.into(),
-        message: error.to_string().trim_end().into(),
-    })?;
-    let overrides: std::collections::BTreeMap<String, String> = environment
-        .into_iter()
-        .filter(|(key, _)| key.starts_with("WINGBEAT_") && !NO_KEYS.contains(&key.as_str()))
-        .collect();
-    if overrides.is_empty() {
-        return Ok(strict);
-    }
-    // No `try_parsing`: it would turn an id of digits into a number and lose its zeros.
-    let source = config::Environment::with_prefix("WINGBEAT")
-        .prefix_separator("_")
-        .separator("__")
-        .source(Some(overrides.into_iter().collect()));
-    config::Config::builder()
-        .add_source(config::File::from_str(text, config::FileFormat::Toml))
-        .add_source(source)
-        .build()
-        .and_then(config::Config::try_deserialize::<T>)
-        // The file alone was fine.
-        .map_err(|error| ConfigError::Environment(error.to_string()))
 }
 
 impl File {
@@ -288,6 +243,7 @@ impl File {
                 gateway,
                 guard,
                 keys,
+                configuration_fault: None,
                 state: None,
                 seed: 0,
             },

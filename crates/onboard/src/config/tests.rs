@@ -28,12 +28,16 @@ fn no_mac(interface: &str) -> Result<u64, String> {
 }
 
 fn from_file(text: &str) -> Result<Settings, ConfigError> {
-    parse("wingbeatd.toml", text, [], &no_mac)
+    read_with(&Layers::of("wingbeatd.toml", text), &no_mac)
 }
 
 fn with_environment(text: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
     let variables = variables.iter().map(|(key, value)| ((*key).into(), (*value).into()));
-    parse("wingbeatd.toml", text, variables, &no_mac)
+    read_with(&Layers::of("wingbeatd.toml", text).environment(variables), &no_mac)
+}
+
+fn from_path(path: &Path) -> Result<Settings, ConfigError> {
+    read(&Layers::read(&Flags { config: path.into(), overrides: Vec::new() })?)
 }
 
 #[test]
@@ -341,7 +345,7 @@ fn a_mistake_in_the_environment_names_its_key() {
 #[test]
 fn a_file_that_is_missing_a_folder_or_endless_is_one_message() {
     for path in ["/nonexistent/wingbeatd.toml", "/", "/dev/zero"] {
-        let error = read(Path::new(path)).unwrap_err();
+        let error = from_path(Path::new(path)).unwrap_err();
         assert!(matches!(error, ConfigError::File { .. }), "{error}");
         let message = error.to_string();
         assert!(
@@ -400,7 +404,7 @@ fn a_signing_key_comes_from_a_file_of_its_own() {
 fn the_guardian_reads_its_own_keys_and_no_others() {
     let guard = |text: &str, variables: &[(&str, &str)]| {
         let variables = variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let file: GuardFile = merged("wingbeatd.toml", text, variables)?;
+        let file: GuardFile = Layers::of("wingbeatd.toml", text).environment(variables).merged()?;
         file.guard.settings(file.autopilot.endpoint()?, None)
     };
     let plain = guard(LEAST, &[]).unwrap();
@@ -433,7 +437,7 @@ fn a_formation_s_file_is_found_relative_to_the_configuration() {
     let path = folder.path().join("wingbeatd.toml");
     let text = format!("{LEAST}formation = \"custom\"\nformation_file = \"diamond.csv\"\n");
     std::fs::write(&path, text).unwrap();
-    let Coordination::Muscop(muscop) = read(&path).unwrap().daemon.agent.coordination else {
+    let Coordination::Muscop(muscop) = from_path(&path).unwrap().daemon.agent.coordination else {
         panic!("muscop")
     };
     assert_eq!((muscop.swarm.offsets.len(), muscop.swarm.offsets[2].up_dm), (3, 50));
@@ -442,14 +446,135 @@ fn a_formation_s_file_is_found_relative_to_the_configuration() {
                      formation_file = \"diamond.csv\"\n";
     let other = folder.path().join("follow.toml");
     std::fs::write(&other, follow_me).unwrap();
-    let Coordination::FollowMe(follow_me) = read(&other).unwrap().daemon.agent.coordination else {
+    let Coordination::FollowMe(follow_me) = from_path(&other).unwrap().daemon.agent.coordination else {
         panic!("follow_me")
     };
     assert_eq!(follow_me.swarm.offsets[2].up_dm, 50);
     std::fs::write(folder.path().join("diamond.csv"), "0,0\n60,-60\n60,-20\n").unwrap();
-    let message = read(&path).unwrap_err().to_string();
+    let message = from_path(&path).unwrap_err().to_string();
     assert!(
         message.contains("slots 1 and 2 are 40.0 m apart over the ground, expected at least 50 m"),
         "{message}"
     );
+}
+
+/// A folder with the main file of this text and files of `conf.d`, and the flags that name it.
+fn folder(main: &str, drop_ins: &[(&str, &str)]) -> (tempfile::TempDir, Flags) {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("wingbeatd.toml");
+    std::fs::write(&config, main).unwrap();
+    for (name, text) in drop_ins {
+        std::fs::create_dir_all(folder.path().join("conf.d")).unwrap();
+        std::fs::write(folder.path().join("conf.d").join(name), text).unwrap();
+    }
+    (folder, Flags { config, overrides: Vec::new() })
+}
+
+#[test]
+fn later_files_environment_and_flags_override_earlier_ones() {
+    let drop_ins = [
+        ("20-lab.toml", "name = \"lab\"\n[radio]\nport = 14620\n"),
+        ("10-site.toml", "name = \"site\"\n[radio]\nport = 14610\n[muscop]\ndistance_m = 40.0\n"),
+        ("README", "no configuration = ["),
+    ];
+    let (_folder, mut flags) = folder(LEAST, &drop_ins);
+    let layers = Layers::read(&flags).unwrap();
+    let names: Vec<_> = layers.paths().map(|path| path.file_name().unwrap().to_owned()).collect();
+    assert_eq!(names, ["wingbeatd.toml", "10-site.toml", "20-lab.toml"]);
+    let read = |layers: &Layers| read_with(layers, &no_mac).unwrap();
+    let files = read(&layers);
+    assert_eq!((files.daemon.name.as_str(), files.radio.port), ("lab", 14_620));
+    let Coordination::Muscop(muscop) = files.daemon.agent.coordination else { panic!("muscop") };
+    assert_eq!(muscop.swarm.distance_m, 40.0);
+    let variable = || [("WINGBEAT_RADIO__PORT".to_owned(), "14630".to_owned())];
+    assert_eq!(read(&layers.environment(variable())).radio.port, 14_630);
+    flags.overrides = vec![("radio.port".into(), "14640".into()), ("name".into(), "0123".into())];
+    let both = read(&Layers::read(&flags).unwrap().environment(variable()));
+    assert_eq!((both.radio.port, both.daemon.name.as_str()), (14_640, "0123"));
+}
+
+#[test]
+fn a_mistake_in_a_file_of_conf_d_names_that_file_and_its_line() {
+    for (text, words) in [
+        ("[radio]\nport = \"x\"\n", "line 2"),
+        ("[radio]\n\nprot = 1\n", "did you mean radio.port?"),
+        ("[muscop", "line 1"),
+    ] {
+        let (_folder, flags) = folder(LEAST, &[("10-site.toml", text)]);
+        let error =
+            Layers::read(&flags).and_then(|layers| read_with(&layers, &no_mac)).unwrap_err().to_string();
+        assert!(error.contains("conf.d/10-site.toml: ") && error.contains(words), "{error}");
+    }
+    let (folder, flags) = folder(LEAST, &[]);
+    std::fs::write(folder.path().join("conf.d"), "a file").unwrap();
+    let error = Layers::read(&flags).unwrap_err().to_string();
+    assert!(error.contains("conf.d: found ") && error.contains("expected a readable folder"), "{error}");
+}
+
+#[test]
+fn an_unknown_key_is_told_the_nearest_known_one() {
+    let message = |text: &str| from_file(text).unwrap_err().to_string();
+    for (unknown, known) in [
+        ("[radio]\nintreface = \"lo\"\n", Some("radio.interface")),
+        // In another section.
+        ("distance_most_m = 5.0\n", Some("fence.distance_most_m")),
+        ("[radio]\ncolour = 5\n", None),
+    ] {
+        let found = message(&format!("{LEAST}{unknown}"));
+        assert_eq!(
+            found.split_once("did you mean ").and_then(|(_, rest)| rest.split_once('?')).map(|(key, _)| key),
+            known,
+            "{found}"
+        );
+        assert!(found.contains("Wingbeat 0.") && found.contains("newer version"), "{found}");
+    }
+    let error = with_environment(LEAST, &[("WINGBEAT_RADIO__PROT", "1")]).unwrap_err().to_string();
+    assert!(error.contains("did you mean radio.port?"), "{error}");
+}
+
+#[test]
+fn a_flag_is_a_key_and_a_value() {
+    #[derive(clap::Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: Flags,
+    }
+    let parse = |set: &str| <Program as clap::Parser>::try_parse_from(["program", "--set", set]);
+    let flags = parse("autopilot.endpoint=tcp:h:1=2").unwrap().flags;
+    assert_eq!(flags.overrides, [("autopilot.endpoint".to_owned(), "tcp:h:1=2".to_owned())]);
+    assert_eq!(flags.config, Path::new(DEFAULT_PATH));
+    for wrong in ["radio.port", "=1", "Radio.port=1", "radio..port=1", "radio[0]=1"] {
+        let error = parse(wrong).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("expected KEY=VALUE"), "{wrong}: {error}");
+    }
+    let (_folder, mut flags) = folder(LEAST, &[]);
+    flags.overrides = vec![("radio.port".into(), "many".into())];
+    let error = read_with(&Layers::read(&flags).unwrap(), &no_mac).unwrap_err().to_string();
+    assert!(error.contains("--set") && error.contains("radio.port"), "{error}");
+}
+
+#[test]
+fn files_that_are_refused_are_replaced_by_those_of_the_last_start() {
+    let state = tempfile::tempdir().unwrap();
+    let (folder, flags) = folder(LEAST, &[("10-site.toml", "name = \"site\"\n")]);
+    let start = || kept::read_or_kept(&flags, Some(state.path()), |layers| read_with(layers, &no_mac));
+    let first = start().unwrap();
+    assert_eq!((first.settings.daemon.name.as_str(), &first.fault), ("site", &None));
+    // Nothing was kept yet.
+    std::fs::write(&flags.config, "[muscop").unwrap();
+    assert!(start().is_err());
+    kept::keep(state.path(), &first.layers).unwrap();
+    for garbled in ["[muscop", "", "\0\0\0\0", "id = \"1\"\n"] {
+        std::fs::write(&flags.config, garbled).unwrap();
+        let second = start().unwrap();
+        assert_eq!(second.settings, first.settings);
+        let fault = second.fault.unwrap();
+        assert!(!fault.contains('\n') && !fault.is_empty(), "{fault}");
+    }
+    std::fs::remove_dir_all(folder.path().join("conf.d")).unwrap();
+    std::fs::remove_file(&flags.config).unwrap();
+    assert!(start().unwrap().fault.unwrap().contains("wingbeatd.toml: found No such file"));
+    // What was kept is no better.
+    std::fs::write(state.path().join("configuration.toml"), "x").unwrap();
+    assert!(start().unwrap_err().to_string().contains("wingbeatd.toml"));
 }

@@ -360,7 +360,9 @@ impl Aircraft {
             listen_baud: Duration::from_millis(800),
             ask_period: Duration::from_millis(300),
             listen_radio: Duration::from_millis(300),
-            ..Options::new(config::parse("wingbeatd.toml", &text, [], &|_| Err("no MAC".into())))
+            ..Options::new(config::read_with(&config::Layers::of("wingbeatd.toml", &text), &|_| {
+                Err("no MAC".into())
+            }))
         }
     }
 

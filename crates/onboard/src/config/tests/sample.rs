@@ -143,21 +143,22 @@ fn parsed_with(key: &str, value: Option<toml::Value>) -> Result<Settings, Config
         set_key(&mut table, "mbcap.variant", Some("mbcap".into()));
     }
     set_key(&mut table, key, value);
-    parse("wingbeatd.toml", &toml::to_string(&table).unwrap(), [], &sample_mac)
+    read_with(&Layers::of("wingbeatd.toml", &toml::to_string(&table).unwrap()), &sample_mac)
 }
 
 #[test]
 fn the_sample_is_read_and_what_it_shows_as_a_comment_is_the_default() {
-    let settings = parse("wingbeatd.toml", SAMPLE, [], &sample_mac).unwrap();
+    let settings = read_with(&Layers::of("wingbeatd.toml", SAMPLE), &sample_mac).unwrap();
     assert_eq!(settings.daemon.agent.coordination.me(), VehicleId(0xb827_eb01_0203));
     assert_eq!(settings.daemon.autopilot.to_string(), "serial:/dev/ttyAMA0:921600");
     for protocol in ["muscop", "mbcap", "follow_me", "mission", "sweep"] {
         let mut defaults = SAMPLE.parse::<toml::Table>().unwrap();
         set_key(&mut defaults, "protocol", Some(protocol.into()));
-        let defaults = parse("wingbeatd.toml", &toml::to_string(&defaults).unwrap(), [], &sample_mac);
+        let defaults =
+            read_with(&Layers::of("wingbeatd.toml", &toml::to_string(&defaults).unwrap()), &sample_mac);
         let mut shown = sample_uncommented();
         set_key(&mut shown, "protocol", Some(protocol.into()));
-        let shown = parse("wingbeatd.toml", &toml::to_string(&shown).unwrap(), [], &sample_mac);
+        let shown = read_with(&Layers::of("wingbeatd.toml", &toml::to_string(&shown).unwrap()), &sample_mac);
         assert_eq!(shown.unwrap(), defaults.unwrap(), "{protocol}: a commented value is not the default");
     }
 }
