@@ -56,7 +56,7 @@ use heapless::Vec;
 use loan::Loan;
 use orders::Orders;
 use passed::LastCommand;
-use senders::Senders;
+use senders::{CONSOLES_MAX, SENDERS_MAX, Senders};
 use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
@@ -222,7 +222,9 @@ pub struct Agent {
     counter_base_us: u64,
     /// The counter of our last datagram.
     counter: u64,
-    senders: Senders,
+    senders: Senders<SENDERS_MAX>,
+    /// What consoles posted, which is no datagram.
+    posted: Senders<CONSOLES_MAX>,
     orders: Orders,
     last_command: LastCommand,
     /// When a datagram of another aircraft with our id was received.
@@ -288,6 +290,7 @@ impl Agent {
             counter_base_us: 0,
             counter: 0,
             senders: Senders::default(),
+            posted: Senders::default(),
             orders: Orders::default(),
             last_command: LastCommand::default(),
             duplicate_id_at: None,
@@ -337,7 +340,42 @@ impl Agent {
             // One that we have not sent must be proved: our key is used elsewhere.
             return if counter <= self.counter { Err(Refused::Own) } else { Ok(()) };
         }
-        let checked = self.check_age(now, from, counter);
+        self.unless_needed(self.check_age(now, from, counter), exclusion)
+    }
+
+    /// As [`Agent::admits`], for what its sender did not broadcast. A console repeats by radio meanwhile: what it
+    /// broadcasts in 2 s does not overtake what it posts.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn admits_posted(&self, now: Instant, claim: &Claim) -> Result<(), Refused> {
+        let Claim { from, counter, exclusion } = *claim;
+        let is_overtaken = self
+            .senders
+            .newest(from)
+            .is_some_and(|newest| counter < newest.saturating_sub(senders::AGE_MAX_US));
+        let checked = if is_overtaken {
+            Err(Refused::Stale)
+        } else {
+            self.posted.check(now, self.synchronised_us(now), from, counter)
+        };
+        self.unless_needed(checked, exclusion)
+    }
+
+    /// Notes what was posted and admitted, for both paths.
+    fn note_posted(&mut self, now: Instant, from: VehicleId, counter: u64) {
+        if self.posted.check(now, self.synchronised_us(now), from, counter).is_ok() {
+            self.posted.note(now, from, counter);
+            self.senders.note(now, from, counter);
+        }
+    }
+
+    /// An exclusion that was not received counts at any age.
+    fn unless_needed(
+        &self,
+        checked: Result<(), Refused>,
+        exclusion: Option<(u32, VehicleId)>,
+    ) -> Result<(), Refused> {
         if checked.is_err() && exclusion.is_some_and(|(flight, member)| self.lacks_exclusion(flight, member))
         {
             return Ok(());
@@ -799,6 +837,11 @@ impl Agent {
         if let Err(reason) = opened.read_into(&mut datagram) {
             return self.refuse(reason);
         }
+        // Before it is judged: what is refused once costs no second signature.
+        let is_new = self.check_age(now, from, counter).is_ok();
+        if is_new {
+            self.senders.note(now, from, counter);
+        }
         let Datagram { flight, message, .. } = &datagram;
         if let Message::Beacon(beacon) = message {
             let taken = self.separation.on_beacon(now, from, beacon, &mut |notice| out.notify(&notice));
@@ -807,9 +850,8 @@ impl Agent {
             }
         }
         if let Message::Order(order) = message {
-            return self.on_order(now, opened, *flight, order, out);
+            return self.on_order(now, opened, *flight, order, is_new, out);
         }
-        self.senders.note(now, from, counter);
         self.received += 1;
         // An answer is the console's.
         if matches!(message, Message::OrderTaken(_)) {

@@ -20,6 +20,9 @@ use crate::{Agent, Outputs, Rejection, Reply, Stage};
 /// So many of the aircraft that receive an order broadcast it again, about: more of them occupy the channel that the
 /// console needs.
 const RELAYS: usize = 4;
+/// No more in a second, whatever a console sends: they share the budget of this aircraft's own emergencies, of which they take
+/// a fifth at most.
+const RELAYS_PER_S_MAX: u8 = 32;
 /// An aircraft that is asked again and again answers this often, and when it has come further.
 const ANSWER_PERIOD: Duration = Duration::from_millis(500);
 /// Exclusions that are kept; of more the first is no longer passed on.
@@ -29,8 +32,10 @@ const KEPT_MAX: usize = 4;
 #[derive(Default)]
 pub(crate) struct Orders {
     exclusions: Vec<Exclusion, KEPT_MAX>,
-    /// An order that was refused is not judged anew when it is repeated: its sender was answered.
-    refused: Option<CommandId>,
+    /// An order that was refused is not judged anew when its console repeats it: it was answered.
+    refused: Option<(VehicleId, CommandId)>,
+    /// When the second began in which orders are counted that were broadcast again, and how many they are.
+    relayed: (Instant, u8),
     /// When the last answer was broadcast, and what it was.
     answered: Option<(Instant, OrderProgress)>,
 }
@@ -68,7 +73,8 @@ impl Agent {
             && self.protocol.permits(Command::Exclude { member }).is_ok()
     }
 
-    /// An order that was received by radio, from its console or passed on. Not inlined: an order is rare, and its room on
+    /// An order that was received by radio, from its console or passed on; `is_new` if it is newer than all of its console
+    /// before it. Not inlined: an order is rare, and its room on
     /// the stack costs at every datagram.
     #[inline(never)]
     pub(crate) fn on_order(
@@ -77,9 +83,10 @@ impl Agent {
         opened: Opened<'_>,
         flight: u32,
         order: &Order,
+        is_new: bool,
         out: &mut Outputs,
     ) {
-        let (console, counter) = (opened.from(), opened.counter());
+        let console = opened.from();
         // The lease is held over HTTP.
         if order.command.needs_lease() {
             return self.refuse(Refused::NotPermitted);
@@ -87,25 +94,37 @@ impl Agent {
         if let Err(reason) = self.check_flight(flight, order.command) {
             return self.refuse(reason);
         }
-        if self.check_age(now, console, counter).is_ok() {
-            self.senders.note(now, console, counter);
-            self.pass_on(&opened, order, out);
+        if is_new {
+            self.pass_on(now, &opened, order, out);
         }
         self.received += 1;
         if !order.to.contains(self.id()) {
             return;
         }
-        let is_refused = self.orders.refused.as_ref() == Some(&order.id);
-        let reply = if is_refused { Reply::AlreadyKnown } else { self.judge_order(now, &opened, order, out) };
+        let was_refused =
+            self.orders.refused.as_ref().is_some_and(|(by, id)| *by == console && *id == order.id);
+        let reply =
+            if was_refused { Reply::AlreadyKnown } else { self.judge_order(now, &opened, order, out) };
         if let Reply::Refused(why) = &reply {
             out.log(Severity::Warning, text!("{} by radio: refused: {why}", order.command));
-            self.orders.refused = Some(order.id.clone());
+            self.orders.refused = Some((console, order.id.clone()));
         }
         if reply == Reply::Accepted {
             out.log(Severity::Info, text!("{} by radio: accepted", order.command));
         }
-        let is_new = reply != Reply::AlreadyKnown;
-        self.answer_order(now, console, &order.id, is_new, out);
+        // One that was refused may have the id of another that was not.
+        let stage = match &reply {
+            Reply::Refused(_) => None,
+            Reply::AlreadyKnown if was_refused => None,
+            Reply::Accepted | Reply::AlreadyKnown => self.commands.stage_of(&order.id),
+        };
+        let is_answered = reply == Reply::AlreadyKnown;
+        self.answer_order(
+            now,
+            OrderTaken { console, id: order.id.clone(), progress: progress(stage) },
+            is_answered,
+            out,
+        );
     }
 
     /// An order that its console sent by another path.
@@ -115,7 +134,7 @@ impl Agent {
             agent.refuse(reason);
             Reply::Refused(Rejection::Order(reason))
         };
-        if let Err(reason) = self.admits(now, &opened.claim()) {
+        if let Err(reason) = self.admits_posted(now, &opened.claim()) {
             return refused(self, reason);
         }
         let mut datagram = Datagram::blank();
@@ -124,14 +143,13 @@ impl Agent {
         }
         let Datagram { from, counter, flight, message } = &datagram;
         let Message::Order(order) = message else { return refused(self, Refused::UnexpectedSender) };
+        // Before it is judged: what is refused once is no longer new.
+        self.note_posted(now, *from, *counter);
         if let Err(reason) = self.check_flight(*flight, order.command) {
             return refused(self, reason);
         }
         if !order.to.contains(self.id()) {
             return refused(self, Refused::UnexpectedSender);
-        }
-        if self.check_age(now, *from, *counter).is_ok() {
-            self.senders.note(now, *from, *counter);
         }
         self.judge_order(now, &opened, order, out)
     }
@@ -154,7 +172,7 @@ impl Agent {
     }
 
     /// Broadcasts an order as its console sealed it, where this aircraft is one of those that do.
-    fn pass_on(&self, opened: &Opened<'_>, order: &Order, out: &mut Outputs) {
+    fn pass_on(&mut self, now: Instant, opened: &Opened<'_>, order: &Order, out: &mut Outputs) {
         let is_for_others = match &order.to {
             Addressees::All => true,
             Addressees::Listed(ids) => ids.iter().any(|id| *id != self.id()),
@@ -162,7 +180,15 @@ impl Agent {
         // Another choice for each repetition (Fibonacci hashing).
         let share = (self.senders.len() / RELAYS).max(1) as u64;
         let drawn = (opened.counter() ^ self.id().0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        if is_for_others && drawn.is_multiple_of(share) {
+        if !is_for_others || !drawn.is_multiple_of(share) {
+            return;
+        }
+        let (since, relayed) = &mut self.orders.relayed;
+        if now.since(*since) >= Duration::from_secs(1) {
+            (*since, *relayed) = (now, 0);
+        }
+        if *relayed < RELAYS_PER_S_MAX {
+            *relayed += 1;
             relay(opened.sealed(), out);
         }
     }
@@ -174,27 +200,23 @@ impl Agent {
         true
     }
 
-    fn answer_order(
-        &mut self,
-        now: Instant,
-        console: VehicleId,
-        id: &CommandId,
-        is_new: bool,
-        out: &mut Outputs,
-    ) {
-        let progress = match self.commands.stage_of(id) {
-            Some(Stage::Accepted) => OrderProgress::Accepted,
-            Some(Stage::EffectSeen) => OrderProgress::EffectSeen,
-            Some(Stage::Failed) => OrderProgress::Failed,
-            None => OrderProgress::Refused,
-        };
+    fn answer_order(&mut self, now: Instant, taken: OrderTaken, is_answered: bool, out: &mut Outputs) {
+        let progress = taken.progress;
         let is_repeated = |(at, last)| last == progress && now.since(at) < ANSWER_PERIOD;
-        if !is_new && self.orders.answered.is_some_and(is_repeated) {
+        if is_answered && self.orders.answered.is_some_and(is_repeated) {
             return;
         }
         self.orders.answered = Some((now, progress));
-        let taken = OrderTaken { console, id: id.clone(), progress };
         self.broadcast(now, 0, &Message::OrderTaken(taken), out);
+    }
+}
+
+fn progress(stage: Option<Stage>) -> OrderProgress {
+    match stage {
+        Some(Stage::Accepted) => OrderProgress::Accepted,
+        Some(Stage::EffectSeen) => OrderProgress::EffectSeen,
+        Some(Stage::Failed) => OrderProgress::Failed,
+        None => OrderProgress::Refused,
     }
 }
 

@@ -8,13 +8,17 @@
 
 use heapless::Vec;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{ROSTER_MAX, Refused, VehicleId};
+use wingbeat_wire::{ROSTER_MAX, Refused, SWARM_MAX, VehicleId};
 
 /// Senders that are known: those of a roster, so that none of them is ever forgotten.
-const SENDERS_MAX: usize = ROSTER_MAX;
+pub(crate) const SENDERS_MAX: usize = ROSTER_MAX;
+/// Consoles that are known by what they post: those of a roster besides its aircraft.
+pub(crate) const CONSOLES_MAX: usize = ROSTER_MAX - SWARM_MAX;
 
 /// A datagram that was on its way for longer is refused: in this time a prediction of MBCAP ends.
 const AGE_MAX: Duration = Duration::from_secs(2);
+/// The same, in the unit of counters.
+pub(crate) const AGE_MAX_US: u64 = AGE_MAX.as_micros() as u64;
 /// So much may two clocks drift apart, microseconds per millisecond: ten times what two crystals of 50 ppm do. It is also the
 /// most by which a sender's datagrams can be delayed more and more without being noticed.
 const DRIFT_US_PER_MS: i64 = 1;
@@ -67,9 +71,9 @@ fn difference_us(now: Instant, counter: u64) -> i64 {
 
 /// All of them, by their ids: of one row each as short as it can be, because an agent keeps all its tables in itself.
 #[derive(Default)]
-pub(crate) struct Senders(Vec<Sender, SENDERS_MAX>);
+pub(crate) struct Senders<const N: usize>(Vec<Sender, N>);
 
-impl Senders {
+impl<const N: usize> Senders<N> {
     /// Whether a datagram is newer than all before it of its sender, and no older than [`AGE_MAX`]; `utc_us` is our clock in
     /// the counters' unit where both clocks are known to be set.
     pub(crate) fn check(
@@ -79,31 +83,30 @@ impl Senders {
         id: VehicleId,
         counter: u64,
     ) -> Result<(), Refused> {
-        let age_max_us = AGE_MAX.as_micros() as u64;
         if let Ok(i) = self.find(id) {
             let sender = &self.0[i];
             if counter <= sender.counter {
                 return Err(Refused::Replayed);
             }
             let is_old =
-                difference_us(now, counter) > sender.least_now_us(now).saturating_add(signed(age_max_us));
+                difference_us(now, counter) > sender.least_now_us(now).saturating_add(signed(AGE_MAX_US));
             if !sender.is_quiet(now) {
                 return if is_old { Err(Refused::Stale) } else { Ok(()) };
             }
         }
         match utc_us {
-            Some(utc_us) if counter < utc_us.saturating_sub(age_max_us) => Err(Refused::Stale),
+            Some(utc_us) if counter < utc_us.saturating_sub(AGE_MAX_US) => Err(Refused::Stale),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Notes a datagram that was checked and opened.
+    /// Notes a datagram that was checked and opened. What was posted may be older than what was broadcast.
     pub(crate) fn note(&mut self, now: Instant, id: VehicleId, counter: u64) {
         let least_us = difference_us(now, counter).saturating_sub(drift_us(now));
         if let Ok(i) = self.find(id) {
             let sender = &mut self.0[i];
             sender.least_us = if sender.is_quiet(now) { least_us } else { sender.least_us.min(least_us) };
-            sender.counter = counter;
+            sender.counter = sender.counter.max(counter);
             return;
         }
         if self.0.is_full() {
@@ -115,6 +118,11 @@ impl Senders {
         let new = Sender { id, counter, least_us };
         // There is room: see above.
         let _ = self.0.insert(i, new);
+    }
+
+    /// The counter of a sender's newest datagram.
+    pub(crate) fn newest(&self, id: VehicleId) -> Option<u64> {
+        self.find(id).ok().map(|i| self.0[i].counter)
     }
 
     /// How many are known.
@@ -136,7 +144,7 @@ mod tests {
     const AHEAD_US: u64 = 1_795_435_200_000_000;
 
     /// Received `late_ms` after it was sent at `sent_ms` of our clock.
-    fn receive(senders: &mut Senders, sent_ms: u64, late_ms: u64) -> Result<(), Refused> {
+    fn receive(senders: &mut Senders<SENDERS_MAX>, sent_ms: u64, late_ms: u64) -> Result<(), Refused> {
         let (now, counter) = (Instant::from_millis(sent_ms + late_ms), AHEAD_US + sent_ms * 1_000);
         senders.check(now, None, PEER, counter)?;
         senders.note(now, PEER, counter);
@@ -145,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_datagram_counts_once_and_none_before_it_counts_any_more() {
-        let mut senders = Senders::default();
+        let mut senders = Senders::<SENDERS_MAX>::default();
         assert_eq!(receive(&mut senders, 1_000, 1), Ok(()));
         assert_eq!(receive(&mut senders, 1_000, 1), Err(Refused::Replayed), "twice");
         assert_eq!(receive(&mut senders, 1_200, 5), Ok(()));
@@ -159,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_was_on_its_way_for_more_than_two_seconds_is_refused() {
-        let mut senders = Senders::default();
+        let mut senders = Senders::<SENDERS_MAX>::default();
         assert_eq!(receive(&mut senders, 10_000, 3_000), Ok(()), "what is normal is not known yet");
         assert_eq!(receive(&mut senders, 13_500, 1), Ok(()));
         assert_eq!(receive(&mut senders, 14_000, 2_000), Ok(()));
@@ -173,9 +181,9 @@ mod tests {
     /// newer, and far behind where they would be.
     #[test]
     fn a_sender_that_was_switched_off_is_received_again() {
-        let mut senders = Senders::default();
+        let mut senders = Senders::<SENDERS_MAX>::default();
         assert_eq!(receive(&mut senders, 1_000, 1), Ok(()));
-        let behind = |senders: &mut Senders, ms: u64, late_ms: u64| {
+        let behind = |senders: &mut Senders<SENDERS_MAX>, ms: u64, late_ms: u64| {
             let (now, counter) = (Instant::from_millis(ms + late_ms), AHEAD_US + (ms - 3_600_000) * 1_000);
             senders.check(now, None, PEER, counter).inspect(|()| senders.note(now, PEER, counter))
         };
@@ -188,7 +196,7 @@ mod tests {
     #[test]
     fn clocks_that_drift_apart_refuse_nothing() {
         // Ours gains 100 ppm on its, for a day.
-        let mut senders = Senders::default();
+        let mut senders = Senders::<SENDERS_MAX>::default();
         for s in 0..86_400_u64 {
             let now = Instant::from_micros(s * 1_000_100 + 500);
             let counter = AHEAD_US + s * 1_000_000;
@@ -200,9 +208,9 @@ mod tests {
     /// The process before had reserved counters ahead of its clock.
     #[test]
     fn a_sender_that_restarts_ahead_of_its_clock_is_received() {
-        let mut senders = Senders::default();
+        let mut senders = Senders::<SENDERS_MAX>::default();
         assert_eq!(receive(&mut senders, 1_000, 1), Ok(()));
-        let ahead = |senders: &mut Senders, ms: u64, late_ms: u64| {
+        let ahead = |senders: &mut Senders<SENDERS_MAX>, ms: u64, late_ms: u64| {
             let (now, counter) = (Instant::from_millis(ms + late_ms), AHEAD_US + (ms + 3_600_000) * 1_000);
             senders.check(now, None, PEER, counter).inspect(|()| senders.note(now, PEER, counter))
         };
@@ -213,7 +221,7 @@ mod tests {
 
     #[test]
     fn where_clocks_are_set_the_first_datagram_is_judged_too() {
-        let senders = Senders::default();
+        let senders = Senders::<SENDERS_MAX>::default();
         let now = Instant::from_secs(5);
         let check = |age_ms: u64| senders.check(now, Some(AHEAD_US), PEER, AHEAD_US - age_ms * 1_000);
         assert_eq!(check(1_999), Ok(()));
@@ -223,7 +231,7 @@ mod tests {
 
     #[test]
     fn ids_without_end_and_counters_at_their_ends_fill_no_table_and_panic_nowhere() {
-        let mut senders = Senders::default();
+        let mut senders = Senders::<SENDERS_MAX>::default();
         for id in 0..10_000 {
             let now = Instant::from_millis(id);
             for counter in [0, u64::MAX] {

@@ -18,8 +18,9 @@ use wingbeat_wire::{
 /// Between two repetitions: where half of all datagrams are lost, 1 of 500 aircraft has received none of nine.
 pub const REPEAT_PERIOD: Duration = Duration::from_millis(100);
 
-/// Orders that are repeated at the same time.
-pub const ORDERS_MAX: usize = 16;
+/// Aircraft times orders that are repeated at the same time: a recovery command for each aircraft of a swarm, and as many
+/// exclusions.
+pub const REPEATED_MAX: usize = 2 * SWARM_MAX;
 
 /// What is ordered: a command under its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +44,17 @@ pub struct Answer {
     pub progress: OrderProgress,
 }
 
+/// An order that is repeated for one aircraft.
 struct Repeated {
     press: Press,
-    waiting: Vec<VehicleId, SWARM_MAX>,
+    vehicle: VehicleId,
     until: Instant,
+}
+
+impl Repeated {
+    fn is_exclusion(&self) -> bool {
+        matches!(self.press.command, Command::Exclude { .. })
+    }
 }
 
 /// A console: its counter, and the orders that it repeats.
@@ -54,7 +62,7 @@ pub struct Console {
     id: VehicleId,
     base_us: u64,
     counter: u64,
-    repeated: Vec<Repeated, ORDERS_MAX>,
+    repeated: Vec<Repeated, REPEATED_MAX>,
     next_at: Instant,
 }
 
@@ -81,33 +89,27 @@ impl Console {
         if press.command.recovers() {
             self.end(vehicle, |other| other.command.recovers() && other.id != press.id);
         }
-        let found = self.repeated.iter().position(|order| order.press.id == press.id);
-        let index = found.unwrap_or_else(|| {
+        let is_same = |order: &Repeated| order.vehicle == vehicle && order.press == *press;
+        if !self.repeated.iter().any(is_same) {
             if self.repeated.is_full() {
-                self.repeated.remove(0);
+                // An aircraft has one recovery command, so most are exclusions, and the first of those makes room.
+                let first = self.repeated.iter().position(Repeated::is_exclusion);
+                self.repeated.remove(first.unwrap_or(0));
             }
-            let _ = self.repeated.push(Repeated { press: press.clone(), waiting: Vec::new(), until });
-            self.repeated.len() - 1
-        });
-        let waiting = &mut self.repeated[index].waiting;
-        if !waiting.contains(&vehicle) {
-            // As many as fly in one swarm.
-            let _ = waiting.push(vehicle);
+            let _ = self.repeated.push(Repeated { press: press.clone(), vehicle, until });
         }
         self.next_at = self.next_at.min(now);
     }
 
     /// An aircraft needs these orders no longer: their effect was seen, or their end is known.
     pub fn end(&mut self, vehicle: VehicleId, which: impl Fn(&Press) -> bool) {
-        for order in self.repeated.iter_mut().filter(|order| which(&order.press)) {
-            order.waiting.retain(|waiting| *waiting != vehicle);
-        }
-        self.forget();
+        self.repeated.retain(|order| order.vehicle != vehicle || !which(&order.press));
+        self.rest();
     }
 
     /// Whether an order is repeated for an aircraft.
     pub fn repeats(&self, id: &str, vehicle: VehicleId) -> bool {
-        self.repeated.iter().any(|order| order.press.id == id && order.waiting.contains(&vehicle))
+        self.repeated.iter().any(|order| order.press.id == id && order.vehicle == vehicle)
     }
 
     /// When [`Console::poll`] has something to send.
@@ -121,20 +123,28 @@ impl Console {
             return;
         }
         self.repeated.retain(|order| now < order.until);
-        self.forget();
+        self.rest();
         if self.repeated.is_empty() {
             return;
         }
         self.next_at = now + REPEAT_PERIOD;
         let mut draft = Draft::default();
-        for index in 0..self.repeated.len() {
-            let press = self.repeated[index].press.clone();
-            if matches!(press.command, Command::Exclude { .. }) {
+        for first in 0..self.repeated.len() {
+            let press = &self.repeated[first].press;
+            if self.repeated[..first].iter().any(|earlier| earlier.press == *press) {
+                continue;
+            }
+            let press = press.clone();
+            if self.repeated[first].is_exclusion() {
                 // All are to know it, and pass it on.
                 self.write(now, &press, Addressees::All, &mut draft, &mut emit);
                 continue;
             }
-            let waiting = self.repeated[index].waiting.clone();
+            let waiting: Vec<VehicleId, REPEATED_MAX> = self.repeated[first..]
+                .iter()
+                .filter(|order| order.press == press)
+                .map(|order| order.vehicle)
+                .collect();
             for some in waiting.chunks(ADDRESSEES_MAX) {
                 let to = Addressees::Listed(some.iter().copied().collect());
                 self.write(now, &press, to, &mut draft, &mut emit);
@@ -175,17 +185,15 @@ impl Console {
         if console != self.id {
             return None;
         }
-        let is_exclusion = |order: &Repeated| matches!(order.press.command, Command::Exclude { .. });
-        let is_known = self.repeated.iter().any(|order| order.press.id == id && is_exclusion(order));
+        let is_known = self.repeated.iter().any(|order| order.press.id == id && order.is_exclusion());
         if progress != OrderProgress::Accepted || is_known {
             self.end(datagram.from, |press| press.id == id);
         }
         Some(Answer { vehicle: datagram.from, id, progress })
     }
 
-    /// Drops the orders that no aircraft needs any longer.
-    fn forget(&mut self) {
-        self.repeated.retain(|order| !order.waiting.is_empty());
+    /// With nothing left to repeat nothing is due.
+    fn rest(&mut self) {
         if self.repeated.is_empty() {
             self.next_at = Instant::NEVER;
         }

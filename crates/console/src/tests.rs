@@ -94,14 +94,25 @@ fn a_swarm_is_addressed_in_several_datagrams_and_the_time_ends_it() {
         Addressees::Listed(ids) => ids.len(),
         Addressees::All => 0,
     });
-    assert_eq!(lengths.collect::<Vec<_>>(), [32; 4], "no more than fly in one swarm");
+    assert_eq!(lengths.collect::<Vec<_>>(), [32, 32, 32, 32, 32, 32, 8]);
     assert!(sent(&mut console, 1_000).is_empty());
     assert_eq!(console.poll_timeout(), Instant::NEVER);
     for order in 0..100 {
         let id = std::format!("{order}");
         console.begin(MINUTE, &press(&id, Command::Hold), VehicleId(order), MINUTE + REPEAT_PERIOD);
     }
-    assert_eq!(sent(&mut console, 60_000).len(), ORDERS_MAX);
+    let excluded =
+        |vehicle: u64| press(&std::format!("x{vehicle}"), Command::Exclude { member: VehicleId(vehicle) });
+    for vehicle in 0..REPEATED_MAX as u64 {
+        console.begin(MINUTE, &excluded(vehicle), VehicleId(1), MINUTE + REPEAT_PERIOD);
+    }
+    let all = sent(&mut console, 60_000);
+    let commands = all.iter().filter(|(_, order)| order.command == Command::Hold).count();
+    assert_eq!(
+        (all.len(), commands),
+        (REPEATED_MAX, 100),
+        "exclusions make room for each other, and no recovery does"
+    );
 }
 
 #[test]
@@ -119,4 +130,17 @@ fn counters_only_grow_and_answers_to_others_are_not_ours() {
         let bytes = Signer::insecure().seal(&mut draft).to_vec();
         assert_eq!(console.on_datagram(&Roster::insecure().open(&bytes).unwrap()), None);
     }
+}
+
+#[test]
+fn an_exclusion_is_for_the_flight_that_each_aircraft_reports() {
+    let mut console = Console::new(ME, BASE_US);
+    let exclusion = |flight| Press { flight, ..press("x", Command::Exclude { member: VehicleId(7) }) };
+    // The first lies about its flight, and does not take the others' exclusion from them.
+    for (vehicle, flight) in [(1, 666), (2, 5), (3, 5)] {
+        console.begin(Instant::ZERO, &exclusion(flight), VehicleId(vehicle), MINUTE);
+    }
+    let mut flights = Vec::new();
+    console.poll(Instant::ZERO, |draft| flights.push(draft.read().unwrap().flight));
+    assert_eq!(flights, [666, 5]);
 }

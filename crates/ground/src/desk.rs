@@ -13,7 +13,7 @@ use wingbeat_console::{Answer, Console, Press};
 use wingbeat_geo::Instant;
 use wingbeat_keys::{ConsoleKeys, counter::Reserve};
 use wingbeat_radio::{Clock, Outage, Radio, RadioEvent};
-use wingbeat_wire::{Addressees, Class};
+use wingbeat_wire::{Addressees, Claim, Class, Refused};
 
 use crate::ledger::{self, Lane};
 use crate::owner::Message;
@@ -44,6 +44,8 @@ struct Inner {
     console: Console,
     keys: ConsoleKeys,
     reserve: Reserve,
+    /// Of each aircraft's newest datagram that was opened: a recording costs no signature.
+    newest: BTreeMap<wingbeat_wire::VehicleId, u64>,
 }
 
 impl std::fmt::Debug for Desk {
@@ -62,7 +64,7 @@ impl Desk {
             tracing::error!("{problem}");
         }
         let console = Console::new(keys.id, reserve.base_us());
-        let inner = Mutex::new(Inner { console, keys, reserve });
+        let inner = Mutex::new(Inner { console, keys, reserve, newest: BTreeMap::new() });
         Self { clock, has_radio, inner, wake: Notify::new(), tokens: Mutex::default() }
     }
 
@@ -131,8 +133,15 @@ impl Desk {
     /// An aircraft's answer, by its signed datagram.
     fn receive(&self, datagram: &[u8]) -> Option<Answer> {
         let mut inner = self.lock();
-        let Inner { console, keys, .. } = &mut *inner;
-        console.on_datagram(&keys.keys.roster.open(datagram).ok()?)
+        let Inner { console, keys, newest, .. } = &mut *inner;
+        let is_newer = |claim: &Claim| match newest.get(&claim.from) {
+            Some(last) if claim.counter <= *last => Err(Refused::Replayed),
+            Some(_) | None => Ok(()),
+        };
+        let opened = keys.keys.roster.open_if(datagram, is_newer).ok()?;
+        // Only those of the roster come here.
+        newest.insert(opened.from(), opened.counter());
+        console.on_datagram(&opened)
     }
 
     /// Broadcasts until the radio has ended.

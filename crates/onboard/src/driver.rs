@@ -592,7 +592,7 @@ impl<R: Radio> Driver<R> {
     /// An order of a console, as that sealed it: judged by the same rules as one by radio, and answered like a command.
     fn order(&mut self, sealed: &[u8], lease: Option<&str>) -> Result<CommandReply, OrderRefusal> {
         let now = self.clock.now();
-        let admits = |claim: &_| self.agent.admits(now, claim);
+        let admits = |claim: &_| self.agent.admits_posted(now, claim);
         let mut datagram = Datagram::blank();
         let opened = self.air.keys.roster.open_if(sealed, admits);
         let read = opened.and_then(|opened| opened.read_into(&mut datagram).map(|()| opened));

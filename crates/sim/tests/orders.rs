@@ -10,7 +10,8 @@ use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::keys::CONSOLE;
 use wingbeat_sim::world::World;
 use wingbeat_wire::{
-    Addressees, CommandId, Datagram, Message, Order, Point, Refused, Sealed, Signer, VehicleId,
+    Addressees, Claim, CommandId, Datagram, Message, Order, OrderProgress, Point, Refused, Sealed, Signer,
+    VehicleId,
 };
 
 use self::row::Row;
@@ -269,4 +270,85 @@ fn a_command_by_two_paths_is_one_and_its_id_is_no_other_commands() {
     assert_eq!(world.truth(0).mode, Mode::Brake);
     let line = world.log().iter().find(|l| l.vehicle == 0 && l.entry.text.contains("land by radio: refused"));
     assert!(line.is_some_and(|l| l.entry.text.contains("expected hold")), "{line:?}");
+}
+
+#[test]
+fn what_was_refused_once_is_not_new_when_it_comes_again() {
+    let mut world = under_way();
+    let start = of_console(&world, 0, order(Command::Start, "s"));
+    for _ in 0..3 {
+        world.inject(0, &start);
+        run(&mut world, Duration::from_millis(1));
+    }
+    assert_eq!([Refused::NotPermitted, Refused::Replayed].map(|reason| refused(&world, 0, reason)), [1, 2]);
+}
+
+#[test]
+fn an_order_under_the_id_of_another_is_answered_as_refused() {
+    let mut world = under_way();
+    world.inject(0, &of_console(&world, 0, order(Command::Hold, "x")));
+    run(&mut world, Duration::from_secs(2));
+    world.take_sent();
+    for _ in 0..8 {
+        world.inject(0, &of_console(&world, 0, order(Command::Land, "x")));
+        run(&mut world, Duration::from_millis(100));
+    }
+    let sent = world.take_sent();
+    let answers: Vec<OrderProgress> = sent
+        .iter()
+        .filter(|sent| sent.vehicle == 0)
+        .filter_map(|sent| {
+            let mut datagram = Datagram::blank();
+            world.keys().roster().open(&sent.bytes).unwrap().read_into(&mut datagram).unwrap();
+            let Message::OrderTaken(taken) = datagram.message else { return None };
+            Some(taken.progress)
+        })
+        .collect();
+    assert!((2..8).contains(&answers.len()), "{answers:?}");
+    assert!(answers.iter().all(|progress| *progress == OrderProgress::Refused), "{answers:?}");
+}
+
+#[test]
+fn what_a_console_broadcasts_does_not_overtake_what_it_posts() {
+    let mut world = under_way();
+    let sealed_at = world.now();
+    run(&mut world, Duration::from_secs(1));
+    world.inject(0, &of_console(&world, 0, order(Command::Hold, "h")));
+    let posted = |world: &World, at: Instant| {
+        let claim = Claim { from: CONSOLE, counter: at.as_micros(), exclusion: None };
+        world.agent_of(0).admits_posted(world.now(), &claim)
+    };
+    run(&mut world, Duration::from_millis(1));
+    assert_eq!(posted(&world, sealed_at), Ok(()));
+    let claim = Claim { from: CONSOLE, counter: sealed_at.as_micros(), exclusion: None };
+    assert_eq!(
+        world.agent_of(0).admits(world.now(), &claim),
+        Err(Refused::Replayed),
+        "by radio it is a recording"
+    );
+    run(&mut world, Duration::from_millis(1_100));
+    world.inject(0, &of_console(&world, 0, order(Command::Hold, "h")));
+    run(&mut world, Duration::from_millis(1));
+    assert_eq!(posted(&world, sealed_at), Err(Refused::Stale));
+}
+
+/// With the keys of a console.
+#[test]
+fn orders_without_end_leave_the_air_to_emergencies() {
+    let mut world = under_way();
+    world.take_sent();
+    let mut orders = Vec::new();
+    for i in 0..1_000 {
+        let bytes = of_console(&world, 0, order(Command::Hold, &format!("h{i}")));
+        world.inject(1, &bytes);
+        orders.push(bytes);
+        run(&mut world, Duration::from_millis(2));
+    }
+    let sent = world.take_sent();
+    for vehicle in ALL {
+        let relayed =
+            sent.iter().filter(|sent| sent.vehicle == vehicle && orders.iter().any(|o| **o == *sent.bytes));
+        let relayed = relayed.count();
+        assert!((1..=3 * 32).contains(&relayed), "{vehicle}: {relayed} in 2 s");
+    }
 }

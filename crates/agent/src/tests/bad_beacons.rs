@@ -60,9 +60,13 @@ fn datagram(from: u64, counter: u64, beacon: Beacon) -> Vec<u8, DATAGRAM_LEN_MAX
 }
 
 fn changed(change: impl FnOnce(&mut Beacon)) -> Vec<u8, DATAGRAM_LEN_MAX> {
+    numbered(100, change)
+}
+
+fn numbered(counter: u64, change: impl FnOnce(&mut Beacon)) -> Vec<u8, DATAGRAM_LEN_MAX> {
     let mut beacon = beacon();
     change(&mut beacon);
-    datagram(2, 100, beacon)
+    datagram(2, counter, beacon)
 }
 
 /// One location more than fits: the count is the last number before the locations.
@@ -105,8 +109,8 @@ fn mbcap_09_each_bad_beacon_is_refused_with_its_reason_and_does_nothing() {
         ("going off the earth", changed(|b| b.locations[10].latitude_e7 = i32::MAX), Refused::OffEarth),
         ("in space", changed(|b| b.locations[0].altitude_mm = 100_000_001), Refused::Impossible),
         ("in the earth", changed(|b| b.locations[10].altitude_mm = i32::MIN), Refused::Impossible),
-        ("1000 km away", changed(|b| b.locations.iter_mut().for_each(|l| l.latitude_e7 += 90_000_000)), Refused::FarAway),
-        ("on the other side of the earth", changed(|b| b.locations.iter_mut().for_each(|l| l.longitude_e7 += 1_800_000_000)), Refused::FarAway),
+        ("1000 km away", numbered(97, |b| b.locations.iter_mut().for_each(|l| l.latitude_e7 += 90_000_000)), Refused::FarAway),
+        ("on the other side of the earth", numbered(98, |b| b.locations.iter_mut().for_each(|l| l.longitude_e7 += 1_800_000_000)), Refused::FarAway),
         ("going 1000 km away", changed(|b| b.locations[10].latitude_e7 += 90_000_000), Refused::FarAway),
         ("a state that does not exist", { let mut b = whole.clone(); let at = state_at(&whole); b[at] = 6; b }, Refused::Malformed),
         ("a number that does not end", Vec::from_slice(&[0xff; 40]).unwrap(), Refused::Malformed),
@@ -143,7 +147,13 @@ fn mbcap_09_each_bad_beacon_is_refused_with_its_reason_and_does_nothing() {
     let logged =
         bench.log.iter().filter(|line| std::format!("{line:?}").contains("another aircraft has our id"));
     assert_eq!(logged.count(), 1, "{:?}", bench.log);
-    // And the good one, whose counter some of them had, is taken.
+    // One that was understood and refused is a recording when it comes again.
+    check(&mut bench, "again", Refused::Replayed, &|bench| {
+        bench.receive_content(&numbered(98, |b| {
+            b.locations.iter_mut().for_each(|l| l.longitude_e7 += 1_800_000_000)
+        }));
+    });
+    // And the good one, whose counter some of them had that were not understood, is taken.
     let received = bench.agent.status(bench.now).received;
     bench.receive_content(&whole);
     let status = bench.agent.status(bench.now);

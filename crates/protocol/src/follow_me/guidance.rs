@@ -333,10 +333,10 @@ impl Host for Guidance {
             }
             return self.on_coordinates(swarm, now, *coordinates);
         }
+        if message.is_command() && !is_from_leader {
+            return Err(Refused::UnexpectedSender);
+        }
         if matches!(message, Message::Land { .. }) {
-            if !is_from_leader {
-                return Err(Refused::UnexpectedSender);
-            }
             self.on_leader(swarm, now);
         }
         Ok(())

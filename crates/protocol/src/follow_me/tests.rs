@@ -415,6 +415,9 @@ fn follow_07_no_other_is_taken_for_the_leader() {
     // Another member, an unknown sender, the leader of another flight.
     assert_eq!(rig.receive(12, flight, lied.clone()), Some(Refused::UnexpectedSender));
     assert_eq!(rig.receive(12, flight, land.clone()), Some(Refused::UnexpectedSender));
+    for command in [Message::Release { waypoint: 1 }, Message::Gather { waypoint: 1 }] {
+        assert_eq!(rig.receive(12, flight, command), Some(Refused::UnexpectedSender));
+    }
     assert_eq!(rig.receive(99, flight, lied.clone()), Some(Refused::UnexpectedSender));
     assert_eq!(rig.receive(10, flight ^ 1, lied.clone()), Some(Refused::OtherFlight));
     assert_eq!(rig.craft[1].follow.view().target, target);

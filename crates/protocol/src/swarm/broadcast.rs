@@ -116,7 +116,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if !self.is_leader() && !self.is_master() && !is_followed {
             return None;
         }
-        let slot = self.members.next_exclusion()?;
+        let slot = self.members.next_exclusion(is_followed)?;
         self.assignment.id_of(slot).map(|member| Message::Exclude { member })
     }
 

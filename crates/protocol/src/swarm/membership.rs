@@ -152,10 +152,11 @@ impl Membership {
         core::mem::take(&mut self.is_followed)
     }
 
-    /// The next excluded member to be broadcast: each in turn, until it reports that it leaves. One that is dead never
-    /// does.
-    pub(super) fn next_exclusion(&mut self) -> Option<usize> {
-        let unanswered = self.excluded - self.left - SlotSet::of(self.own);
+    /// The next excluded member to be broadcast: each in turn, until it reports that it leaves, and while another member
+    /// follows one of them whatever that reports. One that is dead never does.
+    pub(super) fn next_exclusion(&mut self, is_followed: bool) -> Option<usize> {
+        let left = if is_followed { SlotSet::EMPTY } else { self.left };
+        let unanswered = self.excluded - left - SlotSet::of(self.own);
         let next = unanswered.iter().find(|&slot| slot > self.announced);
         self.announced = next.or_else(|| unanswered.iter().next())?;
         Some(self.announced)
@@ -256,17 +257,18 @@ mod tests {
     #[test]
     fn muscop_13_of_several_excluded_each_is_broadcast_in_turn_until_it_leaves() {
         let mut members = five();
-        assert_eq!(members.next_exclusion(), None);
+        assert_eq!(members.next_exclusion(false), None);
         for slot in [0, 3, 4] {
             assert!(members.exclude(slot, VehicleId(12)) && !members.exclude(slot, VehicleId(13)));
         }
-        let round: StdVec<_> = (0..4).filter_map(|_| members.next_exclusion()).collect();
+        let round: StdVec<_> = (0..4).filter_map(|_| members.next_exclusion(false)).collect();
         assert_eq!(round, [3, 4, 0, 3]);
         members.leaves(4);
-        assert_eq!((members.next_exclusion(), members.next_exclusion()), (Some(0), Some(3)));
+        assert_eq!((members.next_exclusion(false), members.next_exclusion(false)), (Some(0), Some(3)));
+        assert_eq!(members.next_exclusion(true), Some(4), "it says that it leaves, and is followed");
         assert_eq!(members.excluded_by(3), Some(VehicleId(12)));
         members.exclude(1, VehicleId(12));
         assert!(members.is_excluded());
-        assert_eq!(members.next_exclusion(), Some(0), "its own it does not broadcast");
+        assert_eq!(members.next_exclusion(false), Some(0), "its own it does not broadcast");
     }
 }
