@@ -11,6 +11,7 @@ mod drills;
 mod fleet;
 mod formation;
 mod ground;
+mod import_ini;
 mod linktest;
 mod sim;
 
@@ -45,6 +46,8 @@ enum Command {
     /// What tests of the link between two aircraft come to, and a channel table from many.
     #[command(subcommand)]
     Linktest(linktest::Command),
+    /// Translate ArduSim's ardusim.ini for conf.d, and name what has no counterpart.
+    ImportIni(import_ini::Arguments),
     /// List the places of a formation, or check a file of them.
     Formation(formation::Arguments),
 }
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Fleet(command) => fleet::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Linktest(command) => linktest::run(&command).map(|()| ExitCode::SUCCESS),
+        Command::ImportIni(arguments) => import_ini::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Formation(arguments) => formation::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
