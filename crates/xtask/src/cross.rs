@@ -1,4 +1,4 @@
-//! `cargo xtask cross`: the aircraft's programs for Raspberry Pi OS, 64 or 32 bits.
+//! `cargo xtask cross`: the programs for Debian on other machines: Raspberry Pi OS, 64 or 32 bits, and PCs.
 //!
 //! Two routes to a standard library for the target: rustup's, where its server answers, else Debian's
 //! `rustc-web` with the foreign `libstd-rust-web-dev`, unpacked under `target/cross` and never installed
@@ -9,16 +9,18 @@
 mod debian;
 mod elf;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
-use object::elf::{EM_AARCH64, EM_ARM, Machine};
+use object::elf::{EM_AARCH64, EM_ARM, EM_X86_64, Machine};
 
 use crate::process;
 
+/// What is installed is built with it.
+const PROFILE: &str = "dist";
 /// A machine that reaches no download server reports it within this, or hangs.
 const INSTALL_LIMIT: Duration = Duration::from_secs(120);
 /// qemu starts a program within this.
@@ -33,13 +35,17 @@ pub(crate) enum Target {
     Aarch64,
     /// Raspberry Pi OS, 32 bits, on the same boards.
     Armv7,
+    /// PCs, and companion computers like them.
+    #[value(name = "x86_64")]
+    X86_64,
 }
 
 impl Target {
-    fn triple(self) -> &'static str {
+    pub(crate) fn triple(self) -> &'static str {
         match self {
             Self::Aarch64 => "aarch64-unknown-linux-gnu",
             Self::Armv7 => "armv7-unknown-linux-gnueabihf",
+            Self::X86_64 => "x86_64-unknown-linux-gnu",
         }
     }
 
@@ -48,6 +54,7 @@ impl Target {
         match self {
             Self::Aarch64 => "aarch64-linux-gnu",
             Self::Armv7 => "arm-linux-gnueabihf",
+            Self::X86_64 => "x86_64-linux-gnu",
         }
     }
 
@@ -56,10 +63,11 @@ impl Target {
     }
 
     /// Debian's name of the architecture.
-    fn debian(self) -> &'static str {
+    pub(crate) fn debian(self) -> &'static str {
         match self {
             Self::Aarch64 => "arm64",
             Self::Armv7 => "armhf",
+            Self::X86_64 => "amd64",
         }
     }
 
@@ -67,6 +75,7 @@ impl Target {
         match self {
             Self::Aarch64 => "qemu-aarch64-static",
             Self::Armv7 => "qemu-arm-static",
+            Self::X86_64 => "qemu-x86_64-static",
         }
     }
 
@@ -74,6 +83,7 @@ impl Target {
         match self {
             Self::Aarch64 => EM_AARCH64,
             Self::Armv7 => EM_ARM,
+            Self::X86_64 => EM_X86_64,
         }
     }
 }
@@ -83,12 +93,24 @@ impl Target {
 pub(crate) fn missing(target: Target) -> Option<String> {
     let linker = target.linker();
     (!process::is_installed(&linker)).then(|| {
-        format!("{linker}: not found; install gcc-{} and libc6-dev-{}-cross", target.tools(), target.debian())
+        format!(
+            "{linker}: not found; install gcc-{} and libc6-dev-{}-cross",
+            target.tools().replace('_', "-"),
+            target.debian()
+        )
     })
 }
 
+/// Where the programs for a target are, below a target directory of cargo.
+pub(crate) struct Programs {
+    /// cargo's target directory.
+    pub(crate) target_dir: PathBuf,
+    /// The programs' folder in it.
+    pub(crate) folder: PathBuf,
+}
+
 /// Builds for `target`, and prints one line of findings per program.
-pub(crate) fn run(root: &Path, target: Target) -> Result<()> {
+pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
     if let Some(what) = missing(target) {
         bail!("{what}");
     }
@@ -111,27 +133,23 @@ pub(crate) fn run(root: &Path, target: Target) -> Result<()> {
         let mut build = process::cargo();
         build
             .current_dir(root)
-            .args(["build", "--release", "--target", triple, "--bins", "--package", package])
+            .args(["build", "--profile", PROFILE, "--target", triple, "--bins", "--package", package])
             .arg("--target-dir")
             .arg(&folder)
-            .env(variable("LINKER"), &linker)
-            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+            .env(variable("LINKER"), &linker);
         if let Some(compiler) = &compiler {
             compiler.apply(&mut build);
         }
         process::run(&mut build)?;
     }
-    let programs = folder.join(triple).join("release");
+    let programs = folder.join(triple).join(PROFILE);
     for name in ["wingbeatd", "wingbeat-guard", "wingbeat"] {
         let program = programs.join(name);
         println!("cross: {}", judge(&program, target)?);
-        println!("cross: {name} under qemu-user: {}", try_out(name, &program, target)?);
+        println!("cross: {name} started: {}", try_out(name, &program, target)?);
     }
-    println!(
-        "cross: wingbeatd --check under qemu-user: {}",
-        check(&programs.join("wingbeatd"), root, target)?
-    );
-    Ok(())
+    println!("cross: wingbeatd --check: {}", check(&programs.join("wingbeatd"), root, target)?);
+    Ok(Programs { target_dir: folder, folder: programs })
 }
 
 /// The target directory that a build was given.
@@ -166,8 +184,8 @@ fn judge(program: &Path, target: Target) -> Result<String> {
 
 /// Starts it, where qemu can.
 fn try_out(name: &str, program: &Path, target: Target) -> Result<String> {
-    if !process::is_installed(target.qemu()) {
-        return Ok(format!("skipped: no {} here", target.qemu()));
+    if let Some(skipped) = without_emulator(target) {
+        return Ok(skipped);
     }
     let version = process::output(emulated(program, target).arg("--version"))?;
     let version = String::from_utf8_lossy(&version).trim().to_owned();
@@ -179,8 +197,8 @@ fn try_out(name: &str, program: &Path, target: Target) -> Result<String> {
 /// Lets it read the sample configuration and open what that names: a flight controller on TCP, because
 /// qemu-user cannot open a serial line.
 fn check(program: &Path, root: &Path, target: Target) -> Result<String> {
-    if !process::is_installed(target.qemu()) {
-        return Ok(format!("skipped: no {} here", target.qemu()));
+    if let Some(skipped) = without_emulator(target) {
+        return Ok(skipped);
     }
     let autopilot = std::net::TcpListener::bind("127.0.0.1:0")?;
     let endpoint = format!("tcp:{}", autopilot.local_addr()?);
@@ -203,7 +221,20 @@ fn check(program: &Path, root: &Path, target: Target) -> Result<String> {
     Ok(format!("sample configuration, {endpoint}: fine"))
 }
 
+/// Whether this machine runs programs for the target without an emulator.
+fn is_native(target: Target) -> bool {
+    target.triple().starts_with(std::env::consts::ARCH)
+}
+
+fn without_emulator(target: Target) -> Option<String> {
+    let is_missing = !is_native(target) && !process::is_installed(target.qemu());
+    is_missing.then(|| format!("skipped: no {} here", target.qemu()))
+}
+
 fn emulated(program: &Path, target: Target) -> Command {
+    if is_native(target) {
+        return Command::new(program);
+    }
     let mut command = Command::new(target.qemu());
     command.arg("-L").arg(Path::new("/usr").join(target.tools())).arg(program);
     command

@@ -9,6 +9,7 @@ mod chip;
 mod counts;
 mod cross;
 mod demo;
+mod dist;
 mod frames;
 mod golden;
 mod layers;
@@ -23,7 +24,7 @@ mod web;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The repository's own commands")]
@@ -72,11 +73,17 @@ enum Command {
         #[arg(long)]
         host: bool,
     },
-    /// Build the aircraft's programs for Raspberry Pi OS under target/cross, and check them
+    /// Build the programs for Debian on another machine under target/cross, and check them
     Cross {
         /// What to build for
         #[arg(long, value_enum, default_value = "aarch64")]
         target: cross::Target,
+    },
+    /// Build the Debian packages, archives, lists of software and checksums under target/packages
+    Dist {
+        /// What to build for; may be repeated. Default: all
+        #[arg(long, value_enum)]
+        target: Vec<cross::Target>,
     },
     /// Boot a Debian with the daemon under systemd and a simulated flight controller on its serial line,
     /// and fly it; needs root, systemd-nspawn and mmdebstrap
@@ -102,7 +109,7 @@ enum Command {
 }
 
 /// A part of the figures that is measured for itself.
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 enum Part {
     /// MAVLink frame readers side by side: ours, the mavlink crate's, pymavlink's
     Frames,
@@ -130,7 +137,11 @@ fn main() -> ExitCode {
         Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
-        Command::Cross { target } => cross::run(&root, target),
+        Command::Cross { target } => cross::run(&root, target).map(drop),
+        Command::Dist { target } => match target.as_slice() {
+            [] => dist::run(&root, cross::Target::value_variants()),
+            some => dist::run(&root, some),
+        },
         Command::Nspawn { inside: true } => nspawn::run_inside(&root),
         Command::Nspawn { inside: false } => nspawn::missing().and_then(|missing| match missing {
             Some(what) => {

@@ -1,9 +1,9 @@
 //! `cargo xtask nspawn`: the daemon under systemd, as on an aircraft, with a flight controller on its
 //! serial line.
 //!
-//! A Debian root is booted by `systemd-nspawn` with the unit, the sample configuration for a swarm of one,
+//! A Debian root is booted by `systemd-nspawn` with the package, the sample configuration for a swarm of one,
 //! and a pseudo-terminal for `/dev/ttyAMA0`; behind that flies `wingbeat sim --serial`. The PC Companion
-//! runs outside. Everything is in a network namespace of its own, in which there is nothing but loopback:
+//! runs outside. Afterwards the package is upgraded, rolled back, removed and purged. Everything is in a network namespace of its own, in which there is nothing but loopback:
 //! ports cannot clash and nothing can leave; in a process namespace and control groups of its own, so that
 //! no process is left behind. What is seen is printed with its time; the first thing that is
 //! not as it must be is the error.
@@ -11,13 +11,15 @@
 mod container;
 mod flights;
 mod http;
+mod packages;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::process;
+use crate::cross::Target;
+use crate::{dist, process};
 
 /// Debian's release: that of Raspberry Pi OS, and old enough that what was built here finds its glibc.
 const SUITE: &str = "bookworm";
@@ -27,8 +29,9 @@ const PACKAGES: &str = "systemd,systemd-sysv,dbus";
 /// Builds what is needed and runs the test in a network namespace of its own, on a machine that lacks
 /// nothing.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let build = ["build", "--quiet", "--bins", "--package", "wingbeat-onboard", "--package", "wingbeat-cli"];
+    let build = ["build", "--quiet", "--bins", "--package", "wingbeat-cli"];
     process::run(process::cargo().current_dir(root).args(build))?;
+    packages::build(root)?;
     debian(root)?;
     let me = std::env::current_exe()?;
     // A namespace begins with a loopback interface that is down.
@@ -65,6 +68,9 @@ pub(crate) fn missing() -> Result<Option<String>> {
         if !found {
             return Ok(Some(format!("no {program} here")));
         }
+    }
+    if let Some(what) = dist::missing(Target::X86_64) {
+        return Ok(Some(what));
     }
     let id = String::from_utf8(process::output(Command::new("id").arg("-u"))?)?;
     Ok((id.trim() != "0").then(|| format!("it needs root, found user id {}", id.trim())))

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::container::{Container, Program};
 use super::http;
-use crate::process;
+use super::packages::Packages;
 
 /// The sample's address of the daemon's API, and where the PC Companion is.
 const AIRCRAFT: &str = "127.0.0.1:8080";
@@ -52,7 +52,9 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     chown(&device, Some(0), Some(DIALOUT)).with_context(|| format!("chown {}", device.display()))?;
     std::fs::set_permissions(&device, std::fs::Permissions::from_mode(0o660))?;
 
-    install(root, debian)?;
+    let packages = Packages::built(root);
+    packages.install(debian)?;
+    configure(root, debian)?;
     let booted = Instant::now();
     let container = Container::boot(debian, &device)?;
     let test = Test { story, sim, container };
@@ -68,36 +70,24 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     test.is_left_safe_by_a_stop()?;
     test.is_left_safe_by_a_shutdown()?;
     test.is_left_safe_by_a_stop_without_guardian()?;
-    test.is_not_set_up_unprotected(ground)
+    test.is_not_set_up_unprotected(ground)?;
+    let Test { story, sim, container } = test;
+    // It powers off.
+    drop((container, sim));
+    packages.come_and_go(debian, &|what| story.log(what))
 }
 
-/// Puts programs, configuration and units where a package would.
-fn install(root: &Path, debian: &Path) -> Result<()> {
+/// What an operator does after the installation, and what a pseudo-terminal needs.
+fn configure(root: &Path, debian: &Path) -> Result<()> {
     let sample = std::fs::read_to_string(root.join("deploy/wingbeatd.toml"))?;
-    let config = debian.join("etc/wingbeat");
-    std::fs::create_dir_all(&config)?;
-    std::fs::write(config.join("wingbeatd.toml"), adapt(&sample)?)?;
-    let units = debian.join("etc/systemd/system");
-    std::fs::create_dir_all(&units)?;
+    std::fs::write(debian.join("etc/wingbeat/wingbeatd.toml"), adapt(&sample)?)?;
     for unit in [UNIT, GUARD] {
-        let program = unit.trim_end_matches(".service");
-        let to = debian.join("usr/bin").join(program);
-        // Not over a file that may still be mapped.
-        if to.exists() {
-            std::fs::remove_file(&to)?;
-        }
-        let from = root.join("target/debug").join(program);
-        std::fs::copy(&from, to).with_context(|| format!("copying {}", from.display()))?;
-        std::fs::copy(root.join("systemd").join(unit), units.join(unit))?;
-        let drop_in = units.join(format!("{unit}.d"));
+        let drop_in = debian.join("etc/systemd/system").join(format!("{unit}.d"));
         std::fs::create_dir_all(&drop_in)?;
-        // A pseudo-terminal has another major number than a serial device.
+        // It has another major number than a serial device.
         std::fs::write(drop_in.join("pseudo-terminal.conf"), "[Service]\nDeviceAllow=char-136 rw\n")?;
     }
-    // By the units' own word, as it is done on an aircraft.
-    let mut enable = Command::new("systemctl");
-    enable.arg(format!("--root={}", debian.display())).args(["--quiet", "enable", UNIT, GUARD]);
-    process::run(&mut enable)
+    Ok(())
 }
 
 /// The sample configuration for a swarm of one whose radio is the loopback interface.
