@@ -119,6 +119,13 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             test.args(["--test-threads", "1", "--nocapture"]);
             Ok(test)
         });
+        let processes =
+            ["test", "-p", "wingbeat-daemon-tests", "--test", "namespaces", "--color", "never", "--"];
+        suite.tests("namespaces", Report::ClosingLines, || {
+            let mut test = cargo(&processes);
+            test.args(["--ignored", "--nocapture"]);
+            Ok(test)
+        });
         suite.optional("nspawn", nspawn::missing(), || nspawn::run(root));
         suite.optional("ns3", Ok(ns3::missing()), || ns3::check(root));
         for (name, target) in [("cross aarch64", Target::Aarch64), ("cross armv7", Target::Armv7)] {

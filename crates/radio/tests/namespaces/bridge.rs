@@ -26,6 +26,8 @@ pub(crate) struct Impairment {
     pub(crate) duplicate: f64,
     /// Every frame is delayed by up to so much: more than between two of a sender, so that they overtake each other.
     pub(crate) delay: Duration,
+    /// Whether it meets every frame, or test datagrams alone.
+    pub(crate) everything: bool,
 }
 
 /// What it let through of each pair's test datagrams, sender and receiver: numbers, each as often as it was passed on.
@@ -122,26 +124,40 @@ fn marked(frame: &[u8]) -> Option<(u8, u16)> {
     Some((from, u16::from_le_bytes([low, high])))
 }
 
-/// Writes the UDP checksum, which a virtual interface leaves to hardware that it has not (RFC 768, RFC 8200 section 8.1).
+/// Writes the checksum of UDP and TCP, which a virtual interface leaves to hardware that it has not (RFC 768, RFC 9293 section
+/// 3.1, RFC 8200 section 8.1).
 fn complete(frame: &mut [u8]) {
+    const TCP: u8 = 6;
     const UDP: u8 = 17;
     match frame.get(12..14) {
         // IPv4 without options: 0 is no checksum.
         Some([0x08, 0x00]) if frame.len() > 42 && frame[23] == UDP => frame[40..42].fill(0),
+        Some([0x08, 0x00]) if frame.len() >= 54 && frame[23] == TCP => {
+            // What follows the packet in a short frame is padding.
+            let end = (14 + usize::from(u16::from_be_bytes([frame[16], frame[17]]))).clamp(54, frame.len());
+            frame[50..52].fill(0);
+            // Addresses, length, protocol, then header and payload.
+            let checksum = checksum(&frame[26..end], end - 34 + usize::from(TCP));
+            frame[50..52].copy_from_slice(&checksum);
+        }
         Some([0x86, 0xdd]) if frame.len() > 62 && frame[20] == UDP => {
             frame[60..62].fill(0);
             // Addresses, length, next header, then header and payload.
-            let words = frame[22..]
-                .chunks(2)
-                .map(|word| u32::from(u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)])));
-            let mut sum = words.sum::<u32>() + (frame.len() - 54) as u32 + u32::from(UDP);
-            while sum > 0xffff {
-                sum = (sum & 0xffff) + (sum >> 16);
-            }
-            frame[60..62].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            let checksum = checksum(&frame[22..], frame.len() - 54 + usize::from(UDP));
+            frame[60..62].copy_from_slice(&checksum);
         }
         _ => {}
     }
+}
+
+/// The Internet checksum of these bytes and a number more (RFC 1071).
+fn checksum(bytes: &[u8], more: usize) -> [u8; 2] {
+    let word = |word: &[u8]| u32::from(u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]));
+    let mut sum = bytes.chunks(2).map(word).sum::<u32>() + more as u32;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    (!(sum as u16)).to_be_bytes()
 }
 
 fn run(
@@ -179,13 +195,13 @@ fn run(
                 complete(&mut buffer[..length]);
                 let frame: Arc<[u8]> = buffer[..length].into();
                 let mark = marked(&frame);
-                let Impairment { loss, duplicate, delay } = *impairment.lock().unwrap();
+                let Impairment { loss, duplicate, delay, everything } = *impairment.lock().unwrap();
                 for to in (0..ports.len()).filter(|&to| to != from) {
                     // What is no test datagram is how hosts get to know each other.
                     let copies = match mark {
-                        None => 1,
-                        Some(_) if share() < loss => 0,
-                        Some(_) => 1 + u32::from(share() < duplicate),
+                        None if !everything => 1,
+                        _ if share() < loss => 0,
+                        _ => 1 + u32::from(share() < duplicate),
                     };
                     if let Some((sender, number)) = mark.filter(|_| copies > 0) {
                         let mut passed = passed.lock().unwrap();

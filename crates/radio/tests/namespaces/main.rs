@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "frames cross a bridge in the kernel's time")]
 
 mod bridge;
+mod hosts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -12,6 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bridge::{Bridge, Impairment, MARK, Passed};
+use hosts::{command, enter, new_host, plug_in};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -22,50 +24,10 @@ const AIRCRAFT: u8 = 5;
 const PORT: u16 = 14_600;
 /// However slow the machine is just now.
 const PATIENCE: Duration = Duration::from_secs(60);
-const INSIDE: &str = "WINGBEAT_TEST_NAMESPACE";
 
-const CLEAR: Impairment = Impairment { loss: 0.0, duplicate: 0.0, delay: Duration::ZERO };
-const ROUGH: Impairment = Impairment { loss: 0.2, duplicate: 0.05, delay: Duration::from_millis(15) };
-
-/// Runs this test again where it has the network to itself; false where that is this run.
-fn enter(test: &str) -> bool {
-    if std::env::var_os(INSIDE).is_some() {
-        return false;
-    }
-    for program in ["ip", "unshare"] {
-        if Command::new(program).arg("--version").output().is_err() {
-            // iproute2 has `-V` alone; what counts is whether there is such a program.
-            eprintln!("skipped: no {program} here (Debian: iproute2, util-linux)");
-            return true;
-        }
-    }
-    // As root without a user namespace: some kernels forbid those.
-    let ways: [&[&str]; 2] = [&["-n", "-m"], &["-U", "-r", "-n", "-m"]];
-    let permitted = |way: &&[&str]| {
-        let made =
-            Command::new("unshare").args(*way).args(["mount", "-t", "tmpfs", "tmpfs", "/run"]).output();
-        made.is_ok_and(|made| made.status.success())
-    };
-    let Some(way) = ways.into_iter().find(permitted) else {
-        eprintln!("skipped: no network namespaces here: unshare -U -r -n -m is not permitted");
-        return true;
-    };
-    let status = Command::new("unshare")
-        .args(way)
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .status()
-        .unwrap();
-    assert!(status.success(), "{test} in its namespaces: {status}");
-    true
-}
-
-fn command(line: &str) {
-    let mut words = line.split_whitespace();
-    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-}
+const CLEAR: Impairment = Impairment { loss: 0.0, duplicate: 0.0, delay: Duration::ZERO, everything: false };
+const ROUGH: Impairment =
+    Impairment { loss: 0.2, duplicate: 0.05, delay: Duration::from_millis(15), everything: false };
 
 struct Host {
     index: u8,
@@ -74,26 +36,10 @@ struct Host {
     radio: UdpBroadcast,
 }
 
-/// An aircraft's interface, and its other end at the bridge.
-fn plug_in(index: u8) {
-    command(&format!("ip link add port{index} type veth peer name wlan0 netns air{index}"));
-    // The kernel says nothing on the bridge's own account.
-    std::fs::write(format!("/proc/sys/net/ipv6/conf/port{index}/disable_ipv6"), "1").unwrap();
-    command(&format!("ip -n air{index} addr add 10.77.0.{}/24 brd + dev wlan0", index + 1));
-    command(&format!("ip -n air{index} link set wlan0 up"));
-    command(&format!("ip link set port{index} up"));
-}
-
 fn swarm(destination: Destination) -> Vec<Host> {
     command("mount -t tmpfs tmpfs /run");
     let start = |index| {
-        command(&format!("ip netns add air{index}"));
-        // An address is used at once, without the second in which another may object to it.
-        let accept_dad = "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad";
-        let done = Command::new("ip")
-            .args(["netns", "exec", &format!("air{index}"), "sh", "-c", accept_dad])
-            .status();
-        assert!(done.unwrap().success(), "{accept_dad}");
+        new_host(index);
         plug_in(index);
         let enter = move || {
             let namespace = std::fs::File::open(format!("/run/netns/air{index}")).unwrap();
