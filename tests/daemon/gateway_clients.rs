@@ -554,6 +554,9 @@ impl Radio for Stuck {
         drop(now);
         self.inner.send(class, datagram)
     }
+    fn send_to(&self, radio: std::net::SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+        self.inner.send_to(radio, datagram)
+    }
     async fn recv(&mut self) -> Option<RadioEvent> {
         self.inner.recv().await
     }
