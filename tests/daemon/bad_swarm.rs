@@ -57,6 +57,7 @@ impl Swarm {
                 agent,
                 guard: None,
                 keys: wingbeat_onboard::keys::Keys::insecure(),
+                link_probe_period: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: index as u64,

@@ -68,6 +68,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         agent,
         guard: None,
         keys: wingbeat_onboard::keys::Keys::insecure(),
+        link_probe_period: None,
         state: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],

@@ -63,6 +63,7 @@ fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
         agent,
         guard: None,
         keys: wingbeat_onboard::keys::Keys::insecure(),
+        link_probe_period: None,
         state: None,
         gateway: gateway::Config {
             udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),

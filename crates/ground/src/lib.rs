@@ -22,6 +22,7 @@ mod follow;
 mod http;
 mod lease;
 mod ledger;
+mod links;
 pub mod mission_file;
 mod owner;
 mod page;
@@ -45,6 +46,7 @@ use wingbeat_server::Large;
 
 pub use desk::ConsoleConfig;
 pub use http::openapi;
+pub use links::{Reach, run_link_test};
 pub use refused::Refused;
 pub use wingbeat_server::{Hosts, NameError};
 

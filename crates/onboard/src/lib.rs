@@ -12,6 +12,7 @@
 //! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | [`gateway`] | the gateway for ground stations: the vehicle's MAVLink on UDP and TCP |
+//! | `links` | what of the others' probes is received, and tests of a link |
 //! | `lease` | which console has the aircraft |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
@@ -37,6 +38,7 @@ mod http;
 pub mod journal;
 mod latch;
 mod lease;
+mod links;
 pub mod liveness;
 mod measurements;
 pub mod mission;
@@ -108,6 +110,8 @@ pub struct Config {
     pub gateway: gateway::Config,
     /// The keys of datagrams.
     pub keys: keys::Keys,
+    /// Time between the probes by which the others measure their link to this aircraft; none broadcasts none.
+    pub link_probe_period: Option<Duration>,
     /// The directory in which a daemon keeps what the next one must know. A bench has none: its aircraft end with it.
     pub state: Option<PathBuf>,
     /// The seed of the agent's random numbers.
@@ -166,7 +170,8 @@ pub struct Handle {
 /// # Errors
 /// The agent's numbers, the HTTP address or the serial line; nothing runs then.
 pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<Handle, StartError> {
-    let Config { name, autopilot, http, hosts, agent, gateway, guard, keys, state, seed } = config;
+    let Config { name, autopilot, http, hosts, agent, gateway, guard, keys, link_probe_period, state, seed } =
+        config;
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
@@ -241,6 +246,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         publisher,
         watchdog,
     )
+    .probing(link_probe_period)
     .keeping(latch)
     .serving(gateway);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));

@@ -20,7 +20,7 @@ mod udp;
 
 use std::{future::Future, net::SocketAddr};
 
-pub use budget::{Budget, rate_bytes_s};
+pub use budget::{Budget, on_air_bytes, rate_bytes_s};
 pub use clock::{Clock, ClockError};
 pub use destination::Destination;
 pub use outage::Outage;
