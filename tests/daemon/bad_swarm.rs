@@ -42,8 +42,14 @@ impl Swarm {
         let mut fleet = vec![];
         for (index, radio) in radios.into_iter().enumerate() {
             let place = Some(hub.positions());
-            let address =
-                flight_controller(Profile::Copter357, index as u8, clock, place, online.clone()).await;
+            let address = flight_controller(
+                Profile::Copter357,
+                (index as u8, 10.0 * index as f64),
+                clock,
+                place,
+                online.clone(),
+            )
+            .await;
             let mut muscop = muscop::Config::new(VehicleId(ids[index]), VehicleId(MASTER), COUNT);
             muscop.swarm.distance_m = 20.0;
             change(index, &mut muscop);

@@ -96,7 +96,7 @@ async fn ground_with(udp: &[&str], change: impl FnOnce(&mut gateway::Config)) ->
     let clock = Clock::start(5.0).unwrap();
     let (_hub, radio) = radio(clock);
     let (_online, online) = watch::channel(true);
-    let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
+    let far = flight_controller(Profile::Copter357, (0, 0.0), clock, None, online).await;
     let (address, received) = spy(far).await;
     let mut config = config(address, udp);
     change(&mut config.gateway);
@@ -572,7 +572,7 @@ async fn a_daemon_that_hangs_sends_no_heartbeat() {
     let (_hub, inner) = radio(clock);
     let hold = Arc::new((Mutex::new(Hold::Free), Condvar::new()));
     let (_online, online) = watch::channel(true);
-    let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
+    let far = flight_controller(Profile::Copter357, (0, 0.0), clock, None, online).await;
     let (address, received) = spy(far).await;
     let stuck = Stuck { inner, hold: hold.clone() };
     let apart = Apart::new();

@@ -88,6 +88,10 @@ impl Desk {
                 "link test: found test {number} running for {left} s more, expected none"
             )));
         }
+        if let Some((_, old)) = &*kept {
+            // Its receivers wait a little for what is on its way.
+            old.end().await;
+        }
         test.begin().await?;
         let until = Instant::now() + Duration::from_secs(test.request.seconds.into());
         let report = test.report().await;
@@ -144,13 +148,16 @@ impl LinkTest {
 
     /// Receivers first: what is sent before they record is lost. One that refuses ends it for all.
     async fn begin(&self) -> Result<(), Refused> {
-        let begun = join_all(self.receivers.iter().map(|party| self.begin_at(party))).await;
-        let begun = match begun.into_iter().collect::<Result<(), _>>() {
-            Ok(()) => self.begin_at(&self.sender).await,
-            refused => refused,
-        };
+        let answers = join_all(self.receivers.iter().map(|party| self.begin_at(party))).await;
+        let record = self.receivers.iter().zip(&answers).filter(|(_, answer)| answer.is_ok());
+        let recording: Vec<&Party> = record.map(|(party, _)| party).collect();
+        let mut begun = answers.into_iter().collect::<Result<(), _>>();
+        if begun.is_ok() {
+            begun = self.begin_at(&self.sender).await;
+        }
         if begun.is_err() {
-            self.end().await;
+            // Those that did not begin may run another test.
+            join_all(recording.into_iter().map(|party| self.end_at(party))).await;
         }
         begun
     }
@@ -175,11 +182,17 @@ impl LinkTest {
 
     async fn end(&self) {
         let all = std::iter::once(&self.sender).chain(&self.receivers);
-        join_all(all.map(|Party { address, .. }| {
-            // One that does not answer ends by itself.
-            client::ask(&self.client, Method::DELETE, address, paths::LINK_TEST, None::<&()>, None)
-        }))
-        .await;
+        join_all(all.map(|party| self.end_at(party))).await;
+    }
+
+    /// Only this test; one that does not answer ends by itself.
+    async fn end_at(&self, party: &Party) {
+        if self.report_of(party).await.is_none_or(|report| report.ended.is_some()) {
+            return;
+        }
+        let address = &party.address;
+        let request = client::ask(&self.client, Method::DELETE, address, paths::LINK_TEST, None::<&()>, None);
+        drop(request.await);
     }
 
     /// What each aircraft answers now.
@@ -325,6 +338,9 @@ pub async fn run_link_test(
     for receiver in receivers {
         let file = access.file(&receiver).await?;
         files.push((receiver, file));
+    }
+    if let Access::Aircraft(test) = &access {
+        test.end().await;
     }
     match test.sender.and_then(|sender| sender.ended) {
         Some(_) => Ok(files),
