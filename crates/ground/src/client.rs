@@ -139,6 +139,11 @@ pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> String {
     }
 }
 
+/// The sentence of an unsuccessful answer that is passed on as it is.
+pub(crate) fn sentence(status: StatusCode, body: &[u8]) -> String {
+    serde_json::from_slice::<ApiError>(body).map_or_else(|_| refusal(status, body), |error| error.message)
+}
+
 /// The cause of a failed request in short, without the address, which is shown next to it.
 pub(crate) fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {

@@ -176,8 +176,8 @@ impl LinkTest {
         if status.is_success() {
             return Ok(());
         }
-        let why = client::refusal(status, &body);
-        Err(Refused::answered(status.as_u16(), format!("{id} answers {why}")))
+        let why = client::sentence(status, &body);
+        Err(Refused::answered(status.as_u16(), format!("{id}: {why}")))
     }
 
     async fn end(&self) {
@@ -426,7 +426,7 @@ fn answer(address: &str, answer: Result<(reqwest::StatusCode, Vec<u8>), String>)
     if status.is_success() {
         return Ok(body);
     }
-    Err(Refused::answered(status.as_u16(), format!("{address} answers {}", client::refusal(status, &body))))
+    Err(Refused::answered(status.as_u16(), client::sentence(status, &body)))
 }
 
 #[cfg(test)]

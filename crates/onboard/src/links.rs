@@ -96,7 +96,7 @@ impl Links {
             id,
             period,
             signature_len,
-            next_at: Instant::ZERO,
+            next_at: Instant::ZERO + period.map_or(Duration::ZERO, |period| phase(id, period)),
             sequence: 0,
             peers: BTreeMap::new(),
             test: None,
@@ -170,7 +170,9 @@ impl Links {
         let link = |(id, peer): (&VehicleId, &Peer)| {
             let (received, lost) = peer.counts(now);
             let age_ms = now.since(peer.at).as_millis() as u64;
-            Link { from: id.to_string(), received, lost, distance_m: peer.distance_m, age_ms }
+            // Not finer than positions are.
+            let distance_m = peer.distance_m.map(|metres| (metres * 10.0).round() / 10.0);
+            Link { from: id.to_string(), received, lost, distance_m, age_ms }
         };
         LinksReport {
             id: self.id.to_string(),
@@ -464,6 +466,12 @@ fn flight(motion: &SenderMotion) -> LinkTestFlight {
         north_m_s: m_s(*north_cm_s),
         up_m_s: m_s(*up_cm_s),
     }
+}
+
+/// When in its period an aircraft sends: those that are switched on together do not send together (Fibonacci hashing).
+fn phase(id: VehicleId, period: Duration) -> Duration {
+    let share = id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+    period.mul_f64(share as f64 / 65_536.0)
 }
 
 /// Over the ground.

@@ -100,8 +100,11 @@ fn the_table_of_aircraft_is_bounded_and_forgets_the_silent() {
 #[test]
 fn a_probe_is_due_each_period_and_what_was_missed_is_not_made_up_for() {
     let mut links = links();
-    let at: Vec<u64> = sent(&mut links, 0, 3_500).iter().map(|(ms, _)| *ms).collect();
-    assert_eq!(at, [0, 1_000, 2_000, 3_000]);
+    let at: Vec<u64> = sent(&mut links, 0, 4_000).iter().map(|(ms, _)| *ms).collect();
+    let first = at[0];
+    assert_eq!(at, [0, 1_000, 2_000, 3_000].map(|ms| first + ms));
+    let mut other = Links::new(PEER, Some(Duration::from_secs(1)), 0);
+    assert_ne!(sent(&mut other, 0, 1_000)[0].0, first, "not all at the same time");
     assert_eq!(sent(&mut links, 60_000, 60_900).len(), 1);
     let mut quiet = Links::new(ME, None, 0);
     assert_eq!((quiet.due(), sent(&mut quiet, 0, 5_000).len()), (Instant::NEVER, 0));
