@@ -38,6 +38,8 @@ pub struct FleetLinks {
     pub missing: Vec<MissingLinks>,
     /// Time since the aircraft were asked, milliseconds.
     pub age_ms: u64,
+    /// The number of the test that runs, or of the last; absent where there was none since the service started.
+    pub test: Option<u32>,
 }
 
 /// An aircraft whose links are not known.

@@ -75,6 +75,8 @@ impl Desk {
         }
         let mut links = kept.as_ref().map(|(_, links)| links.clone()).unwrap_or_default();
         links.age_ms = kept.as_ref().map_or(0, |(at, _)| age(at).as_millis() as u64);
+        drop(kept);
+        links.test = self.test.lock().await.as_ref().map(|(_, test)| test.number());
         links
     }
 

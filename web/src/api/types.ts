@@ -445,6 +445,11 @@ export interface components {
             aircraft: components["schemas"]["Links"][];
             /** @description The aircraft that did not answer, and why. */
             missing: components["schemas"]["MissingLinks"][];
+            /**
+             * Format: int32
+             * @description The number of the test that runs, or of the last; absent where there was none since the service started.
+             */
+            test?: number | null;
         };
         /** @description A mission on the map. */
         FleetMission: {

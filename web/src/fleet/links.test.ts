@@ -4,6 +4,7 @@ import { band, linkText, lossPercent, matrix, seconds, step } from './links';
 
 const links: FleetLinks = {
   age_ms: 0,
+  test: null,
   missing: [{ id: 'c', reason: 'no answer in time' }],
   aircraft: [
     { id: 'a', probe_period_ms: 1000, links: [{ from: 'b', received: 27, lost: 3, distance_m: 210.04, age_ms: 400 }] },
