@@ -135,7 +135,7 @@ fn link_tests_that_cannot_be_flown() {
     run(&[], &["--ground"]);
     run(&["--ground", "127.0.0.1:1"], &["127.0.0.1:1: connection refused"]);
     run(&["--aircraft", "127.0.0.1:1"], &["http://127.0.0.1:1: connection refused"]);
-    run(&["--ground", "127.0.0.1:1/api"], &["found \"127.0.0.1:1/api\"", "expected HOST:PORT"]);
+    run(&["--ground", "127.0.0.1:1/api"], &["ground address \"127.0.0.1:1/api\"", "expected HOST:PORT"]);
     run(&["--ground", "127.0.0.1:1", "--aircraft", "127.0.0.1:2"], &["cannot be used with"]);
     run(&["--ground", "127.0.0.1:1", "--rate", "fast"], &["--rate", "fast"]);
     let nowhere = [

@@ -18,9 +18,9 @@ use wingbeat_api::{
 use wingbeat_geo::{DVec3, Position};
 use wingbeat_linktest::{Flight, Record, Test};
 
+use crate::base_address;
 use crate::client::{self, Method};
 use crate::refused::Refused;
-use crate::{StartError, base_address};
 
 /// The matrix is asked for no more often,
 const REFRESH_LEAST: Duration = Duration::from_secs(2);
@@ -357,14 +357,15 @@ enum Access {
 
 impl Access {
     async fn begin(client: Client, reach: Reach, request: LinkTestRequest) -> Result<Self, Refused> {
-        let base = |found: &str| {
+        let base = |what: &str, found: &str| {
             base_address(found).map_err(|why| {
-                Refused::bad_request(StartError::Address { found: found.to_owned(), why }.to_string())
+                let expected = "HOST:PORT or http://HOST:PORT";
+                Refused::bad_request(format!("{what} address {found:?}: {why}; expected {expected}"))
             })
         };
         match reach {
             Reach::Ground(address) => {
-                let address = base(&address)?;
+                let address = base("ground", &address)?;
                 let begun = client::ask(
                     &client,
                     Method::POST,
@@ -380,7 +381,7 @@ impl Access {
             Reach::Aircraft(addresses) => {
                 let mut parties = vec![];
                 for address in addresses {
-                    let address = base(&address)?;
+                    let address = base("aircraft", &address)?;
                     let identity = client::identity(&client, &address).await;
                     let id = identity.map_err(|why| Refused::unavailable(format!("{address}: {why}")))?.id;
                     parties.push(Party { id, address, token: None });
