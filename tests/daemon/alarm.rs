@@ -88,6 +88,7 @@ async fn measure() -> Result<()> {
         keys: wingbeat_onboard::keys::Keys::insecure(),
         guard: None,
         configuration_fault: None,
+        link_probe_period: None,
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: 1,

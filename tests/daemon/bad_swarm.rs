@@ -42,8 +42,14 @@ impl Swarm {
         let mut fleet = vec![];
         for (index, radio) in radios.into_iter().enumerate() {
             let place = Some(hub.positions());
-            let address =
-                flight_controller(Profile::Copter357, index as u8, clock, place, online.clone()).await;
+            let address = flight_controller(
+                Profile::Copter357,
+                (index as u8, 10.0 * index as f64),
+                clock,
+                place,
+                online.clone(),
+            )
+            .await;
             let mut muscop = muscop::Config::new(VehicleId(ids[index]), VehicleId(MASTER), COUNT);
             muscop.swarm.distance_m = 20.0;
             change(index, &mut muscop);
@@ -58,6 +64,7 @@ impl Swarm {
                 guard: None,
                 keys: wingbeat_onboard::keys::Keys::insecure(),
                 configuration_fault: None,
+                link_probe_period: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: index as u64,

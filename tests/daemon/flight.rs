@@ -50,6 +50,7 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         guard: None,
         keys: wingbeat_onboard::keys::Keys::insecure(),
         configuration_fault: None,
+        link_probe_period: None,
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: id,
@@ -116,7 +117,8 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
     for (index, radio) in radios.into_iter().enumerate() {
         let index = index as u8;
         let positions = Some(hub.positions());
-        let address = flight_controller(Profile::Copter357, index, clock, positions, online.clone()).await;
+        let place = (index, 10.0 * f64::from(index));
+        let address = flight_controller(Profile::Copter357, place, clock, positions, online.clone()).await;
         let config = config(MASTER.0 + u64::from(index), 2, tcp(address));
         let config = Config { keys: keys(index.into()), ..config };
         fleet.push(start(config, clock, radio).await.unwrap());
@@ -214,7 +216,7 @@ async fn a_flight_controller_that_leaves_and_returns_is_reported_and_found_again
     let clock = Clock::start(5.0).unwrap();
     let (_hub, mut radios) = hub(1, clock);
     let (switch, online) = watch::channel(true);
-    let address = flight_controller(Profile::Copter357, 0, clock, None, online).await;
+    let address = flight_controller(Profile::Copter357, (0, 0.0), clock, None, online).await;
     let handle = start(config(MASTER.0, 1, tcp(address)), clock, radios.remove(0)).await.unwrap();
     let mut log = handle.log();
     until(&handle, "up", |s| s.flight_controller.link == LinkState::Up).await;

@@ -56,7 +56,7 @@ async fn flying(profile: Profile) -> LoneFlight {
     let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1);
     let (hub, mut radios): (Hub, Vec<HubRadio>) = Hub::spawn(channel, 1, clock);
     let (online_sender, online) = watch::channel(true);
-    let far = flight_controller(profile, 0, clock, None, online).await;
+    let far = flight_controller(profile, (0, 0.0), clock, None, online).await;
     let (address, received) = spy(far).await;
     let mut agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
     agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
@@ -69,6 +69,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         guard: None,
         keys: wingbeat_onboard::keys::Keys::insecure(),
         configuration_fault: None,
+        link_probe_period: None,
         state: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],

@@ -64,6 +64,7 @@ fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
         guard: None,
         keys: wingbeat_onboard::keys::Keys::insecure(),
         configuration_fault: None,
+        link_probe_period: None,
         state: None,
         gateway: gateway::Config {
             udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),
@@ -96,7 +97,7 @@ async fn ground_with(udp: &[&str], change: impl FnOnce(&mut gateway::Config)) ->
     let clock = Clock::start(5.0).unwrap();
     let (_hub, radio) = radio(clock);
     let (_online, online) = watch::channel(true);
-    let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
+    let far = flight_controller(Profile::Copter357, (0, 0.0), clock, None, online).await;
     let (address, received) = spy(far).await;
     let mut config = config(address, udp);
     change(&mut config.gateway);
@@ -555,6 +556,9 @@ impl Radio for Stuck {
         drop(now);
         self.inner.send(class, datagram)
     }
+    fn send_to(&self, radio: std::net::SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+        self.inner.send_to(radio, datagram)
+    }
     async fn recv(&mut self) -> Option<RadioEvent> {
         self.inner.recv().await
     }
@@ -569,7 +573,7 @@ async fn a_daemon_that_hangs_sends_no_heartbeat() {
     let (_hub, inner) = radio(clock);
     let hold = Arc::new((Mutex::new(Hold::Free), Condvar::new()));
     let (_online, online) = watch::channel(true);
-    let far = flight_controller(Profile::Copter357, 0, clock, None, online).await;
+    let far = flight_controller(Profile::Copter357, (0, 0.0), clock, None, online).await;
     let (address, received) = spy(far).await;
     let stuck = Stuck { inner, hold: hold.clone() };
     let apart = Apart::new();

@@ -57,6 +57,7 @@ async fn two(clock: Clock) -> (Vec<Handle>, Hub, HubRadio) {
             guard: None,
             keys: keys_of(fleet_keys().signer(i)),
             configuration_fault: None,
+            link_probe_period: None,
             state: None,
             gateway: wingbeat_onboard::gateway::Config::default(),
             seed: 1,

@@ -25,6 +25,7 @@ mod layers;
 mod loan;
 mod orders;
 mod passed;
+mod probes;
 mod returns;
 mod senders;
 pub mod separation;
@@ -39,6 +40,7 @@ pub use command::{Rejection, Reply, Stage};
 pub use config::{CompanionLoss, Config, Signing};
 pub use coordination::Coordination;
 pub use loan::{CURES_MAX, Cure};
+pub use probes::ProbeOrder;
 pub use status::{
     CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation, Status,
 };
@@ -74,7 +76,7 @@ use wingbeat_autopilot::telemetry::{LINK_TIMEOUT, StreamRequest, TelemetryEvent}
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
-use wingbeat_wire::{Claim, Datagram, Draft, Message, Opened, Point, Refused, VehicleId};
+use wingbeat_wire::{Claim, Datagram, Draft, Message, Opened, Point, Probe, Refused, VehicleId};
 
 /// What happens to an aircraft.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +113,8 @@ pub enum Input<'a> {
         /// What it commands, for the log.
         what: &'a str,
     },
+    /// A probe of the link is due.
+    Probe(ProbeOrder),
     /// A console took the lease (true), or no console holds it any more.
     Lease(bool),
     /// An agent before this one had lost the aircraft to a pilot and was not engaged again: what
@@ -150,6 +154,10 @@ pub struct Outputs {
     pub log: Vec<LogEntry, 16>,
     /// The answer to [`Input::Operator`], [`Input::Order`] and [`Input::Mission`].
     pub reply: Option<Reply>,
+    /// The operator's command that was accepted, by whatever path it came.
+    pub accepted: Option<Command>,
+    /// The probe that was received, and its sender.
+    pub probe: Option<(VehicleId, Probe)>,
 }
 
 impl Outputs {
@@ -157,7 +165,7 @@ impl Outputs {
         self.autopilot.clear();
         self.datagrams.clear();
         self.log.clear();
-        self.reply = None;
+        (self.reply, self.accepted, self.probe) = (None, None, None);
     }
     fn log(&mut self, severity: Severity, text: Text) {
         // A flood of lines is cut off; the status shows the state in any case.
@@ -422,6 +430,7 @@ impl Agent {
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
             Input::GroundStation { what } => self.on_ground_station_command(now, what, out),
+            Input::Probe(order) => self.broadcast_probe(now, order, out),
             Input::Lease(held) => self.is_leased = held,
             Input::TakenBefore { by } => self.disengage(now, text!("{by}"), out),
         }
@@ -857,6 +866,10 @@ impl Agent {
         if matches!(message, Message::OrderTaken(_)) {
             return;
         }
+        if let Message::Probe(probe) = message {
+            out.probe = Some((from, *probe));
+            return;
+        }
         if matches!(message, Message::Passed(_)) {
             return self.on_passed(now, &opened, &mut datagram, out);
         }
@@ -883,6 +896,14 @@ impl Agent {
     }
 
     fn obey(&mut self, now: Instant, id: &str, command: Command, out: &mut Outputs) -> Reply {
+        let reply = self.judge_command(now, id, command, out);
+        if reply == Reply::Accepted {
+            out.accepted = Some(command);
+        }
+        reply
+    }
+
+    fn judge_command(&mut self, now: Instant, id: &str, command: Command, out: &mut Outputs) -> Reply {
         let Some(id) = CommandId::try_from(id).ok().filter(|id| !id.is_empty()) else {
             return Reply::Refused(Rejection::Id { found: id.len() });
         };

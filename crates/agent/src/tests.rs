@@ -8,6 +8,7 @@ extern crate std;
 use std::vec::Vec as StdVec;
 
 mod bad_beacons;
+mod probes;
 
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{

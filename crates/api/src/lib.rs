@@ -9,6 +9,7 @@
 pub mod aircraft;
 pub mod error;
 pub mod fleet;
+pub mod links;
 pub mod measurements;
 pub mod mission;
 
@@ -23,6 +24,10 @@ pub use fleet::{
     Actions, FleetAircraft, FleetCommand, FleetCommandReply, FleetCommandRequest, FleetCommandResult,
     FleetMission, FleetMissionUpload, FleetPicture, FleetUpdate, MissionFile, MissionFileContent,
     ReadMission, VehicleOutcome,
+};
+pub use links::{
+    FleetLinkTest, FleetLinks, Link, LinkTestFlight, LinkTestReport, LinkTestRequest, LinkTestRole,
+    LinkTestRow, LinkTestRows, LinkTestSecond, Links, MissingLinks,
 };
 pub use measurements::Measurements;
 pub use mission::{MissionEnd, MissionItem, MissionUpload};
@@ -49,6 +54,20 @@ pub mod paths {
     /// Aircraft: the lease, by which a console commands it (POST [`LeaseRequest`](crate::LeaseRequest), answered by
     /// [`Lease`](crate::Lease)).
     pub const LEASE: &str = "/api/v1/lease";
+    /// Aircraft: what it receives of the others' probes ([`Links`](crate::Links)).
+    pub const LINKS: &str = "/api/v1/links";
+    /// Aircraft: a test of a link (POST [`LinkTestRequest`](crate::LinkTestRequest), GET
+    /// [`LinkTestReport`](crate::LinkTestReport), DELETE).
+    pub const LINK_TEST: &str = "/api/v1/links/test";
+    /// Aircraft: what it recorded ([`LinkTestRows`](crate::LinkTestRows)).
+    pub const LINK_TEST_ROWS: &str = "/api/v1/links/test/rows";
+    /// Ground: the links of every pair ([`FleetLinks`](crate::FleetLinks)).
+    pub const FLEET_LINKS: &str = "/api/v1/fleet/links";
+    /// Ground: a test of a link (POST [`LinkTestRequest`](crate::LinkTestRequest), GET
+    /// [`FleetLinkTest`](crate::FleetLinkTest), DELETE).
+    pub const FLEET_LINK_TEST: &str = "/api/v1/fleet/links/test";
+    /// Ground: what was recorded of it by one receiver, as the file that `wingbeat linktest report` reads.
+    pub const FLEET_LINK_TEST_FILE: &str = "/api/v1/fleet/links/test/file";
     /// Ground: the picture of the fleet ([`FleetPicture`](crate::FleetPicture)).
     pub const FLEET: &str = "/api/v1/fleet";
     /// Ground: server-sent events `picture` ([`FleetPicture`](crate::FleetPicture)), then `update`

@@ -30,6 +30,8 @@ use crate::report;
 use crate::scenario::{ORIGIN, Scenario};
 use crate::transmitter::{Started, Transmitter};
 
+/// What an aircraft has unless it is configured otherwise.
+const LINK_PROBE_PERIOD: Duration = Duration::from_secs(1);
 /// How often the observer samples, in simulated time.
 const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
 /// A mission is given so often, until the ground service holds the lease,
@@ -139,6 +141,16 @@ impl Fact {
 /// The facts of all aircraft.
 pub(crate) type Facts = Arc<Mutex<Vec<Fact>>>;
 
+/// Flight controllers of any kind.
+pub(crate) struct Controllers {
+    /// Where each is connected to.
+    pub(crate) endpoints: Vec<SocketAddr>,
+    /// What must run as long as the fleet does.
+    pub(crate) tasks: JoinSet<std::io::Result<()>>,
+    /// How pilots among them learn of the start.
+    pub(crate) started: Started,
+}
+
 /// Daemons on a hub, in front of flight controllers of any kind.
 pub(crate) struct Fleet {
     scenario: Scenario,
@@ -181,25 +193,26 @@ impl Fleet {
                 facts.lock().unwrap_or_else(PoisonError::into_inner)[i] = fact;
             }));
         }
-        Self::join(scenario, seed, clock, hub, &endpoints, facts, (controllers, started)).await
+        let controllers = Controllers { endpoints, tasks: controllers, started };
+        Self::join(scenario, seed, clock, hub, facts, controllers, Some(LINK_PROBE_PERIOD)).await
     }
 
-    /// One daemon for each flight controller, on the radios of a hub. `controllers` is what must run as
-    /// long as the fleet does, and how pilots among it learn of the start.
+    /// One daemon for each flight controller, on the radios of a hub.
     pub(crate) async fn join(
         scenario: Scenario,
         seed: u64,
         clock: Clock,
         (hub, radios): (Hub, Vec<HubRadio>),
-        flight_controllers: &[SocketAddr],
         facts: Facts,
-        (controllers, started): (JoinSet<std::io::Result<()>>, Started),
+        controllers: Controllers,
+        link_probe_period: Option<Duration>,
     ) -> Result<Self> {
+        let Controllers { endpoints, tasks: controllers, started } = controllers;
         let mut daemons = Vec::new();
         let ids = (0..scenario.aircraft()).map(|i| scenario.id(i));
         // Thrown away with the fleet.
         let keys = Keys::new(Signatures::Ed25519, seed, ids)?;
-        for (i, (radio, port)) in radios.into_iter().zip(flight_controllers).enumerate() {
+        for (i, (radio, port)) in radios.into_iter().zip(&endpoints).enumerate() {
             let daemon = wingbeat_onboard::Config {
                 name: format!("UAV {}", i + 1),
                 autopilot: format!("tcp:{port}").parse::<Endpoint>()?,
@@ -213,6 +226,7 @@ impl Fleet {
                     roster: Box::new(keys.roster().clone()),
                 },
                 configuration_fault: None,
+                link_probe_period,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),

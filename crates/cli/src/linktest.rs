@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Subcommand};
+use wingbeat_api::{FleetLinkTest, LinkTestRequest};
 use wingbeat_bench::linktest::Away;
+use wingbeat_ground::{Reach, run_link_test};
 use wingbeat_linktest::{Fit, Record, Report};
 use wingbeat_sim::channel::Model;
 
@@ -14,6 +16,8 @@ const FILE_LEN_MAX: u64 = 16 * 1024 * 1024;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Tests the link from one aircraft to others and records it, a file for each receiver.
+    Run(RunArguments),
     /// Loss, bursts and flight parameters of tests, with their 95 % intervals.
     Report {
         /// Files of tests.
@@ -70,8 +74,40 @@ pub(crate) struct SimulateArguments {
     out: PathBuf,
 }
 
+#[derive(Args)]
+pub(crate) struct RunArguments {
+    /// The ground service, which knows the aircraft and holds their leases.
+    #[arg(long, value_name = "HOST:PORT", required_unless_present = "aircraft")]
+    ground: Option<String>,
+    /// The API of an aircraft of the test, where no ground service runs; once for each of them. Aircraft with keys need one.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "ground")]
+    aircraft: Vec<String>,
+    /// Id of the aircraft that sends, 16 hexadecimal digits.
+    #[arg(long, value_name = "ID")]
+    sender: String,
+    /// Id of an aircraft that records; once for each of them.
+    #[arg(long, value_name = "ID", required = true)]
+    receiver: Vec<String>,
+    /// Datagrams a second, 1 to 100.
+    #[arg(long, value_name = "HZ", default_value_t = 50.0)]
+    rate: f64,
+    /// UDP payload of each, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1000)]
+    size: u32,
+    /// How long, 1 to 600.
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
+    /// Send to the one receiver, and not to all: 802.11 repeats such frames until they are acknowledged.
+    #[arg(long)]
+    unicast: bool,
+    /// Write what was recorded into this file; of several receivers, with their ids before its extension.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
 pub(crate) fn run(command: &Command) -> Result<()> {
     match command {
+        Command::Run(arguments) => fly(arguments),
         Command::Report { files, bursts } => files.iter().try_for_each(|file| report(file, *bursts)),
         Command::Fit(arguments) => fit(arguments),
         Command::Simulate(arguments) => simulate(arguments),
@@ -95,6 +131,68 @@ fn report(file: &Path, with_bursts: bool) -> Result<()> {
         println!("from {:.3} s: {} lost", f64::from(burst.first) / test.rate_hz, burst.length);
     }
     Ok(())
+}
+
+fn fly(arguments: &RunArguments) -> Result<()> {
+    let RunArguments { ground, aircraft, sender, receiver, rate, size, seconds, unicast, out } = arguments;
+    let reach = match ground {
+        Some(ground) => Reach::Ground(ground.clone()),
+        None => Reach::Aircraft(aircraft.clone()),
+    };
+    // Before anything is sent: a test whose file cannot be written need not be flown.
+    let files: Vec<PathBuf> = receiver.iter().map(|id| file_of(out, id, receiver.len())).collect();
+    for file in &files {
+        std::fs::write(file, "").with_context(|| format!("--out {}", file.display()))?;
+    }
+    let test = LinkTestRequest {
+        number: None,
+        sender: sender.clone(),
+        receivers: receiver.clone(),
+        rate_hz: *rate,
+        payload_bytes: *size,
+        seconds: *seconds,
+        unicast: *unicast,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let recorded = runtime.block_on(run_link_test(reach, test, progress));
+    if recorded.is_err() {
+        // Nothing was recorded: an empty file is none of a test.
+        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+    }
+    for (file, (_, text)) in files.iter().zip(recorded?) {
+        std::fs::write(file, text).with_context(|| format!("--out {}", file.display()))?;
+        report(file, false)?;
+    }
+    Ok(())
+}
+
+/// One line for each second.
+fn progress(now: &FleetLinkTest) {
+    let sent = now.sender.as_ref().map_or("no answer".into(), |sender| format!("sent {}", sender.count));
+    let received: Vec<String> = now
+        .receivers
+        .iter()
+        .zip(&now.test.receivers)
+        .map(|(report, id)| match report {
+            None => format!("{id}: no answer"),
+            Some(report) => {
+                let last = report.seconds.last().and_then(|second| second.distance_m);
+                let distance = last.map_or(String::new(), |metres| format!(" at {metres:.0} m"));
+                format!("{id}: received {}{distance}", report.count)
+            }
+        })
+        .collect();
+    println!("{}: {sent}; {}", now.test.sender, received.join("; "));
+}
+
+/// The file of a receiver's record.
+fn file_of(out: &Path, receiver: &str, receivers: usize) -> PathBuf {
+    if receivers == 1 {
+        return out.to_owned();
+    }
+    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    out.with_file_name(format!("{stem}-{receiver}{extension}"))
 }
 
 fn fit(arguments: &FitArguments) -> Result<()> {

@@ -123,6 +123,37 @@ fn a_port_in_use() {
 }
 
 #[test]
+fn link_tests_that_cannot_be_flown() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("test.csv");
+    let path = out.display().to_string();
+    let run = |more: &[&str], parts: &[&str]| {
+        let ids = ["--sender", "00000000000000a1", "--receiver", "00000000000000a2", "--out", &path];
+        refused(&[&["linktest", "run"][..], &ids, more].concat(), parts);
+        assert!(!out.exists(), "{more:?}: a file of a test that was not flown");
+    };
+    run(&[], &["--ground"]);
+    run(&["--ground", "127.0.0.1:1"], &["127.0.0.1:1: connection refused"]);
+    run(&["--aircraft", "127.0.0.1:1"], &["http://127.0.0.1:1: connection refused"]);
+    run(&["--ground", "127.0.0.1:1/api"], &["ground address \"127.0.0.1:1/api\"", "expected HOST:PORT"]);
+    run(&["--ground", "127.0.0.1:1", "--aircraft", "127.0.0.1:2"], &["cannot be used with"]);
+    run(&["--ground", "127.0.0.1:1", "--rate", "fast"], &["--rate", "fast"]);
+    let nowhere = [
+        "linktest",
+        "run",
+        "--ground",
+        "127.0.0.1:1",
+        "--sender",
+        "a",
+        "--receiver",
+        "b",
+        "--out",
+        "/nowhere/x",
+    ];
+    refused(&nowhere, &["--out /nowhere/x"]);
+}
+
+#[test]
 fn a_plan_with_an_unknown_key() {
     let folder = tempfile::tempdir().unwrap();
     let plan = include_str!("../../bench/plans/muscop-overhead.toml").replacen("repeat", "repaet", 1);

@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::time::Duration;
 
+pub(crate) use reqwest::Method;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use wingbeat_api::{AircraftStatus, ApiError, Identity, MissionUpload, paths};
 
 /// A radio link to an aircraft either answers soon or is tried again.
@@ -13,6 +14,10 @@ pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 /// For a mission: the aircraft answers once it has taken it.
 const MISSION_LIMIT: Duration = Duration::from_secs(10);
+/// For the file of a link test: 60 parts of each aircraft's rows at the longest.
+const TEXT_LIMIT: Duration = Duration::from_secs(60);
+/// 60 000 rows of 160 bytes, and half as much again.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 /// More than any answer of an aircraft needs.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
@@ -68,7 +73,39 @@ pub(crate) fn with_lease(request: RequestBuilder, token: Option<String>) -> Requ
     }
 }
 
-async fn get<T: DeserializeOwned>(client: &Client, address: &str, path: &str) -> Result<T, String> {
+/// Asks with a method and, where there is one, a JSON body; the answer is the other side's own.
+pub(crate) async fn ask<T: Serialize>(
+    client: &Client,
+    method: Method,
+    address: &str,
+    path: &str,
+    body: Option<&T>,
+    lease: Option<String>,
+) -> Result<(StatusCode, Vec<u8>), String> {
+    let request = client.request(method, format!("{address}{path}")).timeout(MISSION_LIMIT);
+    let request = body.into_iter().fold(request, |request, body| request.json(body));
+    let mut response = with_lease(request, lease).send().await.map_err(|error| reason(&error))?;
+    let body = self::body(&mut response).await?;
+    Ok((response.status(), body))
+}
+
+/// The text of a file that a ground service makes: it may be long, and takes a while.
+pub(crate) async fn text(client: &Client, address: &str, path: &str) -> Result<String, String> {
+    let request = client.get(format!("{address}{path}")).timeout(TEXT_LIMIT);
+    let mut response = request.send().await.map_err(|error| reason(&error))?;
+    let status = response.status();
+    let body = body_up_to(&mut response, MAX_TEXT_BYTES).await?;
+    if !status.is_success() {
+        return Err(format!("{path} answers {}", refusal(status, &body)));
+    }
+    String::from_utf8(body).map_err(|_| format!("{path} is no text"))
+}
+
+pub(crate) async fn get<T: DeserializeOwned>(
+    client: &Client,
+    address: &str,
+    path: &str,
+) -> Result<T, String> {
     let request = client.get(format!("{address}{path}")).timeout(ANSWER_LIMIT);
     let mut response = request.send().await.map_err(|error| reason(&error))?;
     let body = body(&mut response).await?;
@@ -80,10 +117,14 @@ async fn get<T: DeserializeOwned>(client: &Client, address: &str, path: &str) ->
 
 /// The whole answer, up to a bound.
 pub(crate) async fn body(response: &mut Response) -> Result<Vec<u8>, String> {
+    body_up_to(response, MAX_ANSWER_BYTES).await
+}
+
+async fn body_up_to(response: &mut Response, most: usize) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| reason(&error))? {
-        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
-            return Err(format!("its answer has more than {MAX_ANSWER_BYTES} bytes"));
+        if body.len() + chunk.len() > most {
+            return Err(format!("its answer has more than {most} bytes"));
         }
         body.extend_from_slice(&chunk);
     }
@@ -96,6 +137,11 @@ pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> String {
         Ok(error) => format!("{}: {}", status.as_u16(), error.message),
         Err(_) => format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or("without a reason")),
     }
+}
+
+/// The sentence of an unsuccessful answer that is passed on as it is.
+pub(crate) fn sentence(status: StatusCode, body: &[u8]) -> String {
+    serde_json::from_slice::<ApiError>(body).map_or_else(|_| refusal(status, body), |error| error.message)
 }
 
 /// The cause of a failed request in short, without the address, which is shown next to it.

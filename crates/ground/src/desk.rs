@@ -159,7 +159,7 @@ impl Desk {
                 () = sleep_until(self.clock.kernel(next)) => {}
                 () = self.wake.notified() => {}
                 event = radio.recv() => match event {
-                    Some(RadioEvent::Datagram(datagram)) => {
+                    Some(RadioEvent::Datagram { bytes: datagram, .. }) => {
                         let Some(answer) = self.receive(&datagram) else { continue };
                         if owner.send(Message::Answered(answer)).await.is_err() {
                             return;

@@ -3,20 +3,22 @@
 
 use std::convert::Infallible;
 
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, FromRequest, State};
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, FromRequest, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use futures_util::stream::{self, Stream};
+use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
-use utoipa::OpenApi;
+use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
-    ApiError, FleetCommandReply, FleetCommandRequest, FleetMissionUpload, FleetPicture, FleetUpdate, LogLine,
-    MissionFile, MissionFileContent, MissionSummary, paths,
+    ApiError, FleetCommandReply, FleetCommandRequest, FleetLinkTest, FleetLinks, FleetMissionUpload,
+    FleetPicture, FleetUpdate, LinkTestRequest, LogLine, MissionFile, MissionFileContent, MissionSummary,
+    paths,
 };
 use wingbeat_server::Connection;
 
@@ -53,6 +55,9 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(events))
         .routes(routes!(command))
         .routes(routes!(mission))
+        .routes(routes!(links))
+        .routes(routes!(link_test, begin_link_test, end_link_test))
+        .routes(routes!(link_test_file))
         .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
 }
 
@@ -187,6 +192,79 @@ async fn mission(
     let (status, body) = answer.map_err(|reason| Refused::unavailable(format!("{address}: {reason}")))?;
     let status = StatusCode::from_u16(status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
     Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// What each aircraft receives of the probes of every other.
+///
+/// The aircraft are asked at most every 2 s, and every tenth of a second for each of them where they are more than 20.
+#[utoipa::path(get, path = paths::FLEET_LINKS, tag = "links", responses(
+    (status = 200, description = "The links of every pair", body = FleetLinks),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn links(State(service): State<Service>) -> Result<Json<FleetLinks>, Refused> {
+    service.links().await.map(Json)
+}
+
+/// Begins a test of the link from one aircraft to others. It ends after its time.
+#[utoipa::path(post, path = paths::FLEET_LINK_TEST, tag = "links", request_body = LinkTestRequest, responses(
+    (status = 202, description = "It runs", body = FleetLinkTest),
+    (status = 400, description = "Not a test that may be flown", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 409, description = "Another test runs, or an aircraft cannot take part now", body = ApiError),
+    (status = 502, description = "An aircraft does not answer", body = ApiError),
+))]
+async fn begin_link_test(
+    State(service): State<Service>,
+    Body(request): Body<LinkTestRequest>,
+) -> Result<(StatusCode, Json<FleetLinkTest>), Refused> {
+    Ok((StatusCode::ACCEPTED, Json(service.begin_link_test(request).await?)))
+}
+
+/// The test that runs, or the last.
+#[utoipa::path(get, path = paths::FLEET_LINK_TEST, tag = "links", responses(
+    (status = 200, description = "What its aircraft answer", body = FleetLinkTest),
+    (status = 404, description = "There was none since the service started", body = ApiError),
+))]
+async fn link_test(State(service): State<Service>) -> Result<Json<FleetLinkTest>, Refused> {
+    Ok(Json(service.link_test().await?.report().await))
+}
+
+/// Ends the test that runs.
+#[utoipa::path(delete, path = paths::FLEET_LINK_TEST, tag = "links", responses(
+    (status = 200, description = "It has ended at the aircraft that answer", body = FleetLinkTest),
+    (status = 404, description = "There was none since the service started", body = ApiError),
+))]
+async fn end_link_test(State(service): State<Service>) -> Result<Json<FleetLinkTest>, Refused> {
+    service.end_link_test().await.map(Json)
+}
+
+/// One receiver's record.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OfReceiver {
+    /// 16 hexadecimal digits.
+    receiver: String,
+}
+
+/// What was recorded of the test at one receiver: the file that `wingbeat linktest report` reads.
+#[utoipa::path(get, path = paths::FLEET_LINK_TEST_FILE, tag = "links", params(OfReceiver), responses(
+    (status = 200, description = "The file", body = String, content_type = "text/csv"),
+    (status = 400, description = "No receiver of it", body = ApiError),
+    (status = 404, description = "There was none since the service started", body = ApiError),
+    (status = 502, description = "An aircraft does not answer", body = ApiError),
+))]
+async fn link_test_file(
+    State(service): State<Service>,
+    query: Result<Query<OfReceiver>, QueryRejection>,
+) -> Result<Response, Refused> {
+    let Query(OfReceiver { receiver }) = query
+        .map_err(|rejection| Refused::bad_request(format!("{}: {rejection}", paths::FLEET_LINK_TEST_FILE)))?;
+    let test = service.link_test().await?;
+    let file = test.record(&receiver).await?.to_csv();
+    let name = format!("attachment; filename=\"linktest-{receiver}.csv\"");
+    let headers = [(header::CONTENT_TYPE, "text/csv".to_owned()), (header::CONTENT_DISPOSITION, name)];
+    Ok((headers, file).into_response())
 }
 
 /// Reads a mission file; nothing is sent to aircraft.

@@ -22,6 +22,7 @@ mod follow;
 mod http;
 mod lease;
 mod ledger;
+mod links;
 pub mod mission_file;
 mod owner;
 mod page;
@@ -45,6 +46,7 @@ use wingbeat_server::Large;
 
 pub use desk::ConsoleConfig;
 pub use http::openapi;
+pub use links::{Reach, run_link_test};
 pub use refused::Refused;
 pub use wingbeat_server::{Hosts, NameError};
 
@@ -64,8 +66,8 @@ const CONSOLES_MAX: usize = 64;
 /// Mission files that are uploaded at the same time, or read; each is up to 4 MB.
 const MISSION_FILES_MAX: usize = 4;
 
-/// An answer that waits for an aircraft's: what a mission may take ([`client`]: 10 s), and the way to its end.
-const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+/// An answer that waits for aircraft: the longest is the file of a link test, of which two of them recorded up to 12 MB each.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// Before a console that does not hang up is cut off at the end.
 const FAREWELL: Duration = Duration::from_secs(2);

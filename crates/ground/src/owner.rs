@@ -79,6 +79,8 @@ pub(crate) enum Request {
     Subscribe(oneshot::Sender<Result<Subscription, Refused>>),
     Command(FleetCommandRequest, oneshot::Sender<Result<Admitted, Refused>>),
     Locate(String, oneshot::Sender<Result<String, Refused>>),
+    /// Id and address of each aircraft that is one.
+    Addresses(oneshot::Sender<Vec<(String, String)>>),
 }
 
 /// One event for every console, already in its bytes.
@@ -175,8 +177,14 @@ impl Owner {
             Request::Picture(reply) => drop(reply.send(self.picture(now))),
             Request::Subscribe(reply) => drop(reply.send(self.subscribe(now))),
             Request::Command(request, reply) => drop(reply.send(self.command(&request, now))),
+            Request::Addresses(reply) => drop(reply.send(self.addresses())),
             Request::Locate(id, reply) => drop(reply.send(self.locate(&id).map(str::to_owned))),
         }
+    }
+
+    fn addresses(&self) -> Vec<(String, String)> {
+        let address = |id: &str| Some((id.to_owned(), self.fleet.find(id)?.ok()?.to_owned()));
+        self.fleet.ids().filter_map(address).collect()
     }
 
     fn take(&mut self, message: Message, now: Instant) {

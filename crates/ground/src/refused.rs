@@ -35,6 +35,16 @@ impl Refused {
         Self { status: StatusCode::BAD_GATEWAY, code: "unavailable", message }
     }
 
+    /// What an aircraft refused, with its own status.
+    pub(crate) fn answered(status: u16, message: String) -> Self {
+        match StatusCode::from_u16(status) {
+            Ok(StatusCode::BAD_REQUEST) => Self::bad_request(message),
+            Ok(StatusCode::CONFLICT) => Self::conflict(message),
+            Ok(StatusCode::NOT_FOUND) => Self::not_found(message),
+            _ => Self::unavailable(message),
+        }
+    }
+
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use wingbeat_api::{FleetCommandRequest, FleetPicture};
+use wingbeat_api::{FleetCommandRequest, FleetLinkTest, FleetLinks, FleetPicture, LinkTestRequest};
 
 use crate::desk::Desk;
+use crate::links::{self, LinkTest, Party};
 use crate::owner::{Admitted, Request, Subscription};
 use crate::refused::Refused;
 
@@ -20,6 +21,7 @@ pub(crate) struct Service {
     web_dir: Option<Arc<Path>>,
     /// Mission files may be read simultaneously, so many.
     readers: Arc<Semaphore>,
+    links: Arc<links::Desk>,
 }
 
 /// Mission files that are read at the same time; each takes some 60 ms of one core.
@@ -33,7 +35,7 @@ impl Service {
         web_dir: Option<PathBuf>,
     ) -> Self {
         let readers = Arc::new(Semaphore::new(READERS));
-        Self { owner, client, desk, web_dir: web_dir.map(Arc::from), readers }
+        Self { owner, client, desk, web_dir: web_dir.map(Arc::from), readers, links: Arc::default() }
     }
 
     /// The token of the lease of the aircraft at that address, where the console has keys.
@@ -69,6 +71,42 @@ impl Service {
     /// The address of the one aircraft that has this id.
     pub(crate) async fn locate(&self, id: String) -> Result<String, Refused> {
         self.ask(|reply| Request::Locate(id, reply)).await?
+    }
+
+    /// The links of every pair.
+    pub(crate) async fn links(&self) -> Result<FleetLinks, Refused> {
+        let aircraft = self.ask(Request::Addresses).await?;
+        Ok(self.links.matrix(&self.client, aircraft).await)
+    }
+
+    /// Begins a test of a link.
+    pub(crate) async fn begin_link_test(&self, request: LinkTestRequest) -> Result<FleetLinkTest, Refused> {
+        let found = request.receivers.len();
+        if found > links::RECEIVERS_MAX {
+            let expected = links::RECEIVERS_MAX;
+            return Err(Refused::bad_request(format!("receivers: found {found}, expected 1 to {expected}")));
+        }
+        let sender = self.party(&request.sender).await?;
+        let mut receivers = Vec::with_capacity(found);
+        for id in &request.receivers {
+            receivers.push(self.party(id).await?);
+        }
+        let test = LinkTest::new(self.client.clone(), request, sender, receivers);
+        self.links.begin(test).await
+    }
+
+    async fn party(&self, id: &str) -> Result<Party, Refused> {
+        let address = self.locate(id.to_owned()).await?;
+        Ok(Party { id: id.to_owned(), token: self.token(&address), address })
+    }
+
+    pub(crate) async fn end_link_test(&self) -> Result<FleetLinkTest, Refused> {
+        self.links.end().await
+    }
+
+    /// The test that runs, or the last.
+    pub(crate) async fn link_test(&self) -> Result<LinkTest, Refused> {
+        self.links.test().await
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Refused> {

@@ -12,6 +12,7 @@ pub mod serve;
 
 use std::{
     collections::BTreeMap,
+    net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -88,7 +89,27 @@ pub struct HubRadio {
 struct Transmission {
     at: Instant,
     from: usize,
+    /// Only this radio receives it.
+    to: Option<usize>,
     datagram: Arc<[u8]>,
+}
+
+/// What stands for the address of a radio.
+fn address(index: usize) -> SocketAddr {
+    (Ipv4Addr::UNSPECIFIED, u16::try_from(index).unwrap_or(u16::MAX)).into()
+}
+
+impl HubRadio {
+    fn transmit(&self, to: Option<usize>, datagram: &[u8]) -> Result<(), SendError> {
+        check_len(datagram)?;
+        let (at, from) = (self.clock.now(), self.index);
+        self.sent.try_send(Transmission { at, from, to, datagram: datagram.into() }).map_err(|error| {
+            match error {
+                TrySendError::Full(_) => SendError::Busy,
+                TrySendError::Closed(_) => SendError::Down,
+            }
+        })
+    }
 }
 
 /// The hub's end of a radio.
@@ -137,12 +158,12 @@ impl Drop for Hub {
 
 impl Radio for HubRadio {
     fn send(&self, _: Class, datagram: &[u8]) -> Result<(), SendError> {
-        check_len(datagram)?;
-        let transmission = Transmission { at: self.clock.now(), from: self.index, datagram: datagram.into() };
-        self.sent.try_send(transmission).map_err(|error| match error {
-            TrySendError::Full(_) => SendError::Busy,
-            TrySendError::Closed(_) => SendError::Down,
-        })
+        self.transmit(None, datagram)
+    }
+
+    /// The channel loses it as it loses broadcasts: nothing is acknowledged and nothing repeated.
+    fn send_to(&self, radio: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+        self.transmit(Some(radio.port().into()), datagram)
     }
 
     async fn recv(&mut self) -> Option<RadioEvent> {
@@ -163,7 +184,7 @@ async fn run(
     receivers: Vec<Receiver>,
 ) {
     // By arrival, then by the order of sending.
-    let mut due = BTreeMap::<(Instant, u64), (usize, Arc<[u8]>)>::new();
+    let mut due = BTreeMap::<(Instant, u64), (usize, usize, Arc<[u8]>)>::new();
     let mut serial = 0;
     let mut deliveries: Vec<Delivery> = vec![];
     let mut overflows = 0;
@@ -171,27 +192,26 @@ async fn run(
         let next = due.first_key_value().map(|((at, _), _)| *at);
         tokio::select! {
             transmission = transmissions.recv() => {
-                let Some(Transmission { at, from, datagram }) = transmission else { return };
+                let Some(Transmission { at, from, to, datagram }) = transmission else { return };
                 deliveries.clear();
                 channel.transmit(at, from, datagram.len(), &positions.get(), &mut deliveries);
-                for delivery in &deliveries {
+                for delivery in deliveries.iter().filter(|delivery| to.is_none_or(|to| to == delivery.to)) {
                     if due.len() >= DUE_MAX {
                         overflows += 1;
                         continue;
                     }
-                    due.insert((delivery.at, serial), (delivery.to, datagram.clone()));
+                    due.insert((delivery.at, serial), (delivery.to, from, datagram.clone()));
                     serial += 1;
                 }
             }
             () = sleep_until(clock.kernel(next.unwrap_or(Instant::NEVER))), if next.is_some() => {
                 let now = clock.now();
                 while let Some(entry) = due.first_entry().filter(|entry| entry.key().0 <= now) {
-                    let (to, datagram) = entry.remove();
+                    let (to, from, datagram) = entry.remove();
                     let Some(receiver) = receivers.get(to) else { continue };
                     // A radio whose owner has ended receives nothing: an aircraft that is switched off.
-                    if let Err(TrySendError::Full(_)) =
-                        receiver.events.try_send(RadioEvent::Datagram(datagram.to_vec()))
-                    {
+                    let event = RadioEvent::Datagram { from: address(from), bytes: datagram.to_vec() };
+                    if let Err(TrySendError::Full(_)) = receiver.events.try_send(event) {
                         receiver.overflows.fetch_add(1, Ordering::Relaxed);
                         overflows += 1;
                     }
@@ -212,6 +232,10 @@ mod tests {
 
     fn hub(model: Model, count: usize, clock: Clock) -> (Hub, Vec<HubRadio>) {
         Hub::spawn(Channel::new(model, Draw::PerPacket, 7, count), count, clock)
+    }
+
+    fn datagram(from: usize, bytes: &[u8]) -> RadioEvent {
+        RadioEvent::Datagram { from: address(from), bytes: bytes.to_vec() }
     }
 
     async fn up(radios: &mut [HubRadio]) {
@@ -238,7 +262,7 @@ mod tests {
             let sent = clock.now();
             radios[1].send(Class::Beacon, &[9; 705]).unwrap();
             for to in [0, 2] {
-                assert_eq!(radios[to].recv().await, Some(RadioEvent::Datagram(vec![9; 705])));
+                assert_eq!(radios[to].recv().await, Some(datagram(1, &[9; 705])));
                 let took = clock.now().since(sent);
                 let late = took.saturating_sub(airtime(705)).as_secs_f64();
                 assert!(took >= airtime(705) && late <= 0.002 * speed, "{took:?} at speed {speed}");
@@ -246,6 +270,17 @@ mod tests {
             assert!(received(&mut radios[1]).await.is_empty(), "not the sender");
             assert_eq!((hub.counters().channel.sent, hub.counters().channel.delivered), (1, 2));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_datagram_for_one_radio_is_received_by_that_alone() {
+        let (_hub, mut radios) = hub(Model::Unrestricted, 3, Clock::real_time());
+        up(&mut radios).await;
+        radios[2].send(Class::Beacon, b"beacon").unwrap();
+        let Some(RadioEvent::Datagram { from, .. }) = radios[0].recv().await else { panic!("a datagram") };
+        radios[0].send_to(from, b"probe").unwrap();
+        assert_eq!(received(&mut radios[2]).await, [datagram(0, b"probe")]);
+        assert_eq!(received(&mut radios[1]).await, [datagram(2, b"beacon")]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -260,7 +295,7 @@ mod tests {
         assert_eq!(hub.counters().channel.lost, 1);
         positions.set(1, DVec3::new(50.0, 0.0, 10.0));
         radios[0].send(Class::Beacon, b"near").unwrap();
-        assert_eq!(received(&mut radios[1]).await, [RadioEvent::Datagram(b"near".to_vec())]);
+        assert_eq!(received(&mut radios[1]).await, [datagram(0, b"near")]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -270,7 +305,7 @@ mod tests {
         let total = RECEIVED_MAX as u64 + 50;
         for number in 0..total {
             radios[0].send(Class::Beacon, &number.to_le_bytes()).unwrap();
-            assert_eq!(radios[1].recv().await, Some(RadioEvent::Datagram(number.to_le_bytes().to_vec())));
+            assert_eq!(radios[1].recv().await, Some(datagram(0, &number.to_le_bytes())));
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!((radios[1].overflows(), radios[2].overflows(), hub.counters().overflows), (0, 50, 50));

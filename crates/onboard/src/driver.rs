@@ -9,6 +9,7 @@
 
 use std::{
     fmt,
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -24,7 +25,7 @@ use wingbeat_agent::{
 };
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LeaseGrant, LinkFault,
-    LinkFaultKind, LogLine, MissionSummary, MissionUpload,
+    LinkFaultKind, LinkTestReport, LinkTestRequest, LogLine, MissionSummary, MissionUpload,
 };
 use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
@@ -39,6 +40,7 @@ use crate::{
     http::{OrderRefusal, Request},
     latch::Latch,
     lease::{Granted, Lease, Token},
+    links::{self, Links},
     liveness::TaskWatchdog,
     status::{self, DaemonStatus},
 };
@@ -60,6 +62,8 @@ pub(crate) const TURN_MAX: Duration = Duration::from_secs(2);
 const _: () = assert!(TURN_MAX.as_millis() > PUBLISH_IDLE.as_millis());
 /// Writes that the link's queue keeps free of ground stations': the agent's orders always find room.
 const OWN_WRITES: usize = 32;
+/// Probes that are sent before other inputs are handled: a driver that was late by a second is not blocked by them.
+const PROBES_PER_TURN: usize = 8;
 /// Woken later than this after a deadline, the machine is too slow and the operator should know.
 const STALL: Duration = Duration::from_millis(500);
 
@@ -112,13 +116,23 @@ pub(crate) struct Air<R> {
 }
 
 impl<R: Radio> Air<R> {
-    /// Broadcasts within the budget of the datagram's class.
-    fn send(&mut self, now: Instant, draft: &mut Draft) -> Result<(), SendError> {
+    /// Broadcasts, or sends to one radio, within the budget of the datagram's class.
+    fn send(&mut self, now: Instant, draft: &mut Draft, to: Option<SocketAddr>) -> Result<(), SendError> {
         let class = draft.class();
         let bytes = self.keys.signer.seal(draft);
         self.budget.take(now, class, bytes.len())?;
-        self.radio.send(class, bytes)
+        match to {
+            Some(radio) => self.radio.send_to(radio, bytes),
+            None => self.radio.send(class, bytes),
+        }
     }
+}
+
+/// What came of an input.
+struct Fed {
+    reply: Option<Reply>,
+    /// Whether it asked for datagrams, and all of them left the radio.
+    has_left: bool,
 }
 
 pub(crate) struct Driver<R> {
@@ -149,6 +163,7 @@ pub(crate) struct Driver<R> {
     lease: Lease,
     /// Whether the agent was informed that a console holds it.
     leased: bool,
+    links: Links,
 }
 
 /// The event that ended the driver's wait.
@@ -221,6 +236,7 @@ impl<R: Radio> Driver<R> {
         watchdog: TaskWatchdog,
     ) -> Self {
         let now = KernelInstant::now();
+        let links = Links::new(agent.id(), None, air.keys.signer.signature_len());
         Self {
             agent,
             out: Box::default(),
@@ -244,6 +260,7 @@ impl<R: Radio> Driver<R> {
             latch: Latch::default(),
             lease: Lease::default(),
             leased: false,
+            links,
         }
     }
 
@@ -278,7 +295,9 @@ impl<R: Radio> Driver<R> {
             let wake_at = self.clock.kernel(deadline).max(self.woken_at + TICK);
             let publish_at = self.publish_at();
             let gateway_at = self.gateway.as_ref().map_or(publish_at, |g| self.clock.kernel(g.due()));
-            let other_at = publish_at.min(gateway_at).min(self.lease.ends_at().unwrap_or(publish_at));
+            let links_at = self.clock.kernel(self.links.due());
+            let other_at =
+                publish_at.min(links_at).min(gateway_at).min(self.lease.ends_at().unwrap_or(publish_at));
             let woken = tokio::select! {
                 event = received(&mut self.link) => Woken::Link(event),
                 () = guard::ready(self.port.guard.as_ref()) => Woken::Guard,
@@ -297,11 +316,14 @@ impl<R: Radio> Driver<R> {
                 Woken::Time => {}
                 Woken::Link(Some(event)) => self.link_event(event),
                 Woken::Guard => self.poll_guard(),
-                Woken::Radio(Some(RadioEvent::Datagram(datagram))) => {
+                Woken::Radio(Some(RadioEvent::Datagram { from, bytes: datagram })) => {
                     let now = self.clock.now();
                     let admits = |claim: &_| self.agent.admits(now, claim);
                     let opened = self.air.keys.roster.open_if(&datagram, admits);
                     self.feed(Input::Datagram(opened));
+                    if let Some((sender, probe)) = self.out.probe.take() {
+                        self.links.on_probe(now, (sender, from), &probe, self.agent.motion(now));
+                    }
                 }
                 Woken::Radio(Some(RadioEvent::Up)) => {
                     self.daemon.radio_down = None;
@@ -329,6 +351,7 @@ impl<R: Radio> Driver<R> {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.take_lease(&console, ttl, token.as_deref()));
                 }
+                Woken::Request(Some(Request::Links(ask))) => self.links(ask),
                 Woken::Request(None) => requests_ended = true,
                 Woken::Gateway(event) => self.gateway_event(event),
                 // Without its link's task the driver is of no use: the process ends, and is started again.
@@ -336,6 +359,7 @@ impl<R: Radio> Driver<R> {
                 Woken::Stop => return self.leave_safe().await,
             }
             self.turn_gateway();
+            self.turn_links();
             if KernelInstant::now() >= self.publish_at() {
                 self.publish();
             }
@@ -356,6 +380,12 @@ impl<R: Radio> Driver<R> {
     /// Keeps over a restart that a pilot has the aircraft.
     pub(crate) fn keeping(self, latch: Latch) -> Self {
         Self { latch, ..self }
+    }
+
+    /// Broadcasts probes of the links.
+    pub(crate) fn probing(self, period: Option<Duration>) -> Self {
+        let links = Links::new(self.agent.id(), period, self.air.keys.signer.signature_len());
+        Self { links, ..self }
     }
 
     /// Serves ground stations through the gateway.
@@ -403,6 +433,60 @@ impl<R: Radio> Driver<R> {
         }
     }
 
+    /// Sends the probes that are due.
+    fn turn_links(&mut self) {
+        for _ in 0..PROBES_PER_TURN {
+            let now = self.clock.now();
+            if now < self.links.due() {
+                return;
+            }
+            if let Some(line) = self.links.expire(now) {
+                self.log(Severity::Info, line);
+            }
+            let own = self.agent.motion(now);
+            let Some(links::Due { order, to }) = self.links.poll(now, own) else { continue };
+            if self.feed_to(Input::Probe(order), to).has_left {
+                self.links.on_sent(now, order, own);
+            }
+        }
+    }
+
+    /// What the API asks of the links. A console that disconnected does not read the answer.
+    fn links(&mut self, ask: links::Ask) {
+        let now = self.clock.now();
+        match ask {
+            links::Ask::Links(reply) => drop(reply.send(self.links.report(now))),
+            links::Ask::Begin { test, lease, reply } => {
+                let checked = self.check_lease(lease.as_deref(), &"a link test");
+                let begun = checked.and_then(|()| self.links.begin(now, test, self.agent.motion(now)));
+                match &begun {
+                    Ok(LinkTestReport { test, role, .. }) => {
+                        let number = test.number.unwrap_or(0);
+                        let LinkTestRequest { sender, rate_hz, payload_bytes, seconds, .. } = test;
+                        let line = format!(
+                            "link test {number}, {role:?}: {payload_bytes} bytes at {rate_hz} Hz for {seconds} s from {sender}"
+                        );
+                        self.log(Severity::Info, line);
+                    }
+                    Err(error) => self.log(Severity::Warning, format!("refused: {}", error.message)),
+                }
+                drop(reply.send(begun));
+            }
+            links::Ask::End(reply) => {
+                self.end_link_test("ended over the API");
+                drop(reply.send(self.links.test_report(now)));
+            }
+            links::Ask::Report(reply) => drop(reply.send(self.links.test_report(now))),
+            links::Ask::Rows { from, reply } => drop(reply.send(self.links.rows(from))),
+        }
+    }
+
+    fn end_link_test(&mut self, why: &str) {
+        if let Some(line) = self.links.end(self.clock.now(), why) {
+            self.log(Severity::Info, line);
+        }
+    }
+
     fn lease_holder(&self) -> Option<(&str, Duration)> {
         self.lease.holder(KernelInstant::now())
     }
@@ -437,6 +521,11 @@ impl<R: Radio> Driver<R> {
 
     /// Hands an input to the agent and performs its outputs; the answer is returned.
     fn feed(&mut self, input: Input<'_>) -> Option<Reply> {
+        self.feed_to(input, None).reply
+    }
+
+    /// The same; its datagrams go to one radio where one is named.
+    fn feed_to(&mut self, input: Input<'_>, to: Option<SocketAddr>) -> Fed {
         let now = self.clock.now();
         self.agent.handle(now, input, &mut self.out);
         self.dirty = true;
@@ -451,11 +540,12 @@ impl<R: Radio> Driver<R> {
         {
             self.daemon.unwritten += 1;
         }
-        let mut lines = vec![];
+        let (mut lines, mut has_left) = (vec![], !self.out.datagrams.is_empty());
         for draft in &mut self.out.datagrams {
-            match self.air.send(now, draft) {
+            match self.air.send(now, draft, to) {
                 Ok(()) => lines.extend(self.air.outage.left(now).map(|line| (Severity::Info, line))),
                 Err(error) => {
+                    has_left = false;
                     let line = self.air.outage.failed(now, &error);
                     lines.extend(line.map(|line| (Severity::Warning, line)));
                     let name = error.name();
@@ -479,7 +569,11 @@ impl<R: Radio> Driver<R> {
         if has_logged || reply.is_some() {
             self.publish();
         }
-        reply
+        // What ends a flight ends what takes of its air.
+        if self.out.accepted.take().is_some_and(Command::recovers) {
+            self.end_link_test("a command that recovers");
+        }
+        Fed { reply, has_left }
     }
 
     /// A pulse is due, or the guardian sent an answer.

@@ -12,7 +12,10 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use axum::{
     Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, FromRequest, State, rejection::JsonRejection},
+    extract::{
+        DefaultBodyLimit, FromRequest, Query, State,
+        rejection::{JsonRejection, QueryRejection},
+    },
     http::{HeaderMap, Method, StatusCode, Uri, header},
     response::{
         IntoResponse, Response, Sse,
@@ -20,22 +23,23 @@ use axum::{
     },
 };
 use futures_util::Stream;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{
     sync::{broadcast, mpsc, oneshot, watch},
     time::timeout,
 };
-use utoipa::OpenApi;
+use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, LeaseGrant,
-    LeaseRequest, LogLine, MissionSummary, MissionUpload, paths,
+    LeaseRequest, LinkTestReport, LinkTestRequest, LinkTestRows, Links, LogLine, MissionSummary,
+    MissionUpload, paths,
 };
 use wingbeat_protocol::Fence;
 use wingbeat_server::Connection;
 use wingbeat_wire::DATAGRAM_LEN_MAX;
 
-use crate::{lease::TTL_MS, mission, stream};
+use crate::{lease::TTL_MS, links, mission, stream};
 
 /// The longest body: 600 waypoints with all their digits are 70 kB.
 pub(crate) const BODY_MAX: usize = 128 * 1024;
@@ -71,6 +75,8 @@ pub(crate) enum Request {
         token: Option<String>,
         reply: oneshot::Sender<Result<LeaseGrant, ApiError>>,
     },
+    /// What is known of the links, and tests of them.
+    Links(links::Ask),
 }
 
 /// Why an order is not taken.
@@ -89,7 +95,7 @@ impl Request {
         match self {
             Self::Command { request, .. } => request.command.recovers(),
             Self::Order { .. } => true,
-            Self::Mission { .. } | Self::Lease { .. } => false,
+            Self::Mission { .. } | Self::Lease { .. } | Self::Links(_) => false,
         }
     }
 }
@@ -384,6 +390,96 @@ async fn post_lease(
     }
 }
 
+/// What it receives of the probes that the other aircraft broadcast all the time.
+#[utoipa::path(get, path = "/api/v1/links", operation_id = "links", tag = "links",
+    responses(
+        (status = 200, description = "The last 30 probes of each aircraft", body = Links),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn get_links(State(front): State<Front>) -> Result<Json<Links>, Refusal> {
+    front.ask(|reply| Request::Links(links::Ask::Links(reply))).await.map(Json)
+}
+
+/// Takes part in a test of a link, as its sender or as a receiver: receivers are asked first. It ends after its time, and with
+/// every *Hold*, *Return*, *Land* and *Recover control*. The same number again is the same test.
+#[utoipa::path(post, path = "/api/v1/links/test", operation_id = "begin_link_test", tag = "links",
+    request_body = LinkTestRequest,
+    responses(
+        (status = 202, description = "It runs", body = LinkTestReport),
+        (status = 400, description = "Not a test that may be flown", body = ApiError),
+        (status = 409, description = "Another test runs, the aircraft's position is not known, or the aircraft has keys and the header `wingbeat-lease` is not the token of its lease", body = ApiError),
+        (status = 415, description = "Not JSON", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn post_link_test(
+    State(front): State<Front>,
+    headers: HeaderMap,
+    Body(test): Body<LinkTestRequest>,
+) -> Result<(StatusCode, Json<LinkTestReport>), Refusal> {
+    links::check(&test, &front.identity.id, front.is_secured).map_err(|problem| {
+        Refusal::new(StatusCode::BAD_REQUEST, "bad_request", format!("link test: {problem}"))
+    })?;
+    let lease = lease_token(&headers);
+    match front.ask(|reply| Request::Links(links::Ask::Begin { test, lease, reply })).await? {
+        Ok(report) => Ok((StatusCode::ACCEPTED, Json(report))),
+        Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
+    }
+}
+
+/// Ends the test that runs, if one does. What it recorded is kept until the next.
+#[utoipa::path(delete, path = "/api/v1/links/test", operation_id = "end_link_test", tag = "links",
+    responses(
+        (status = 200, description = "It has ended", body = LinkTestReport),
+        (status = 404, description = "There was none since the daemon started", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn delete_link_test(State(front): State<Front>) -> Result<Json<LinkTestReport>, Refusal> {
+    found(front.ask(|reply| Request::Links(links::Ask::End(reply))).await?)
+}
+
+/// The test that runs, or the last.
+#[utoipa::path(get, path = "/api/v1/links/test", operation_id = "link_test", tag = "links",
+    responses(
+        (status = 200, description = "How far it has come", body = LinkTestReport),
+        (status = 404, description = "There was none since the daemon started", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn get_link_test(State(front): State<Front>) -> Result<Json<LinkTestReport>, Refusal> {
+    found(front.ask(|reply| Request::Links(links::Ask::Report(reply))).await?)
+}
+
+/// Where a part begins.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct FromRow {
+    /// Number of its first row, from 0.
+    from: u32,
+}
+
+/// What the aircraft recorded of that test, in parts.
+#[utoipa::path(get, path = "/api/v1/links/test/rows", operation_id = "link_test_rows", tag = "links",
+    params(FromRow),
+    responses(
+        (status = 200, description = "A part of it", body = LinkTestRows),
+        (status = 400, description = "No such part", body = ApiError),
+        (status = 404, description = "There was none since the daemon started", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn get_link_test_rows(
+    State(front): State<Front>,
+    query: Result<Query<FromRow>, QueryRejection>,
+) -> Result<Json<LinkTestRows>, Refusal> {
+    let Query(FromRow { from }) = query.map_err(|rejection| {
+        Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "bad_request",
+            format!("{}: {rejection}", paths::LINK_TEST_ROWS),
+        )
+    })?;
+    found(front.ask(|reply| Request::Links(links::Ask::Rows { from, reply })).await?)
+}
+
+fn found<T>(answer: Option<T>) -> Result<Json<T>, Refusal> {
+    let none = || Refusal::new(StatusCode::NOT_FOUND, "not_found", "no link test since this daemon started");
+    answer.map(Json).ok_or_else(none)
+}
+
 async fn not_found(uri: Uri) -> Refusal {
     let path: String = uri.path().chars().take(100).collect();
     Refusal::new(
@@ -421,6 +517,9 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(post_command))
         .routes(routes!(post_order))
         .routes(routes!(post_lease))
+        .routes(routes!(get_links))
+        .routes(routes!(get_link_test, post_link_test, delete_link_test))
+        .routes(routes!(get_link_test_rows))
 }
 
 /// The API's description.

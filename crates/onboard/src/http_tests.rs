@@ -390,6 +390,9 @@ fn the_document_has_every_path_and_every_type() {
         paths::COMMANDS,
         paths::ORDERS,
         paths::LEASE,
+        paths::LINKS,
+        paths::LINK_TEST,
+        paths::LINK_TEST_ROWS,
     ];
     expected.sort_unstable();
     assert_eq!(paths_found, expected);

@@ -12,6 +12,7 @@
 //! | `guard` | the daemon's end of the socket between the two |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | [`gateway`] | the gateway for ground stations: the vehicle's MAVLink on UDP and TCP |
+//! | `links` | what of the others' probes is received, and tests of a link |
 //! | `lease` | which console has the aircraft |
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
@@ -37,6 +38,7 @@ mod http;
 pub mod journal;
 mod latch;
 mod lease;
+mod links;
 pub mod liveness;
 mod measurements;
 pub mod mission;
@@ -110,6 +112,8 @@ pub struct Config {
     pub keys: keys::Keys,
     /// What is wrong with the configuration's files, one line, where an earlier configuration is used: setup is refused.
     pub configuration_fault: Option<String>,
+    /// Time between the probes by which the others measure their link to this aircraft; none broadcasts none.
+    pub link_probe_period: Option<Duration>,
     /// The directory in which a daemon keeps what the next one must know. A bench has none: its aircraft end with it.
     pub state: Option<PathBuf>,
     /// The seed of the agent's random numbers.
@@ -178,6 +182,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         guard,
         keys,
         configuration_fault,
+        link_probe_period,
         state,
         seed,
     } = config;
@@ -256,6 +261,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         publisher,
         watchdog,
     )
+    .probing(link_probe_period)
     .keeping(latch)
     .serving(gateway);
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));

@@ -12,6 +12,11 @@ use crate::SendError;
 /// Bytes of a frame around the payload, in time on the air: 20 µs of preamble and header are 15 bytes at 6 Mbit/s; MAC
 /// header, LLC, IP and UDP header and FCS are 59 or 79 (IEEE 802.11-2020, 17.4.3 and 9.3.2.1).
 const AROUND: u64 = 100;
+/// What a datagram of so many bytes takes of the radio channel, in bytes at 6 Mbit/s.
+pub const fn on_air_bytes(length: usize) -> u64 {
+    (length as u64).saturating_add(AROUND)
+}
+
 /// A bucket holds what comes in so long, seconds: a swarm's plan is sent at once.
 const BURST_S: u64 = 2;
 /// Time is counted in these, so that a byte is a whole number of them at every rate.
@@ -57,7 +62,7 @@ impl Budget {
         let passed_us = now.as_micros().saturating_sub(at.as_micros());
         *held = held.saturating_add(passed_us.saturating_mul(rate_bytes_s(class))).min(full(class));
         *at = now.max(*at);
-        let needed = (length as u64).saturating_add(AROUND).saturating_mul(MICROS);
+        let needed = on_air_bytes(length).saturating_mul(MICROS);
         *held = held.checked_sub(needed).ok_or(SendError::OverBudget(class))?;
         Ok(())
     }

@@ -18,9 +18,9 @@ mod interface;
 mod outage;
 mod udp;
 
-use std::future::Future;
+use std::{future::Future, net::SocketAddr};
 
-pub use budget::{Budget, rate_bytes_s};
+pub use budget::{Budget, on_air_bytes, rate_bytes_s};
 pub use clock::{Clock, ClockError};
 pub use destination::Destination;
 pub use outage::Outage;
@@ -38,6 +38,13 @@ pub trait Radio: Send + Sync + 'static {
     /// # Errors
     /// The datagram did not leave, and will not be sent later.
     fn send(&self, class: Class, datagram: &[u8]) -> Result<(), SendError>;
+
+    /// Sends a datagram to one radio, without waiting: a test of the link may ask for it (802.11 repeats such frames until
+    /// they are acknowledged, and broadcasts never).
+    ///
+    /// # Errors
+    /// As [`Radio::send`].
+    fn send_to(&self, radio: SocketAddr, datagram: &[u8]) -> Result<(), SendError>;
 
     /// The next event; `None` when the radio has ended for good. Dropping the future loses nothing.
     fn recv(&mut self) -> impl Future<Output = Option<RadioEvent>> + Send;
@@ -57,7 +64,12 @@ pub enum RadioEvent {
         reason: String,
     },
     /// A datagram was received; it may be the echo of one that this radio sent.
-    Datagram(Vec<u8>),
+    Datagram {
+        /// The radio that sent it, for [`Radio::send_to`].
+        from: SocketAddr,
+        /// The datagram.
+        bytes: Vec<u8>,
+    },
 }
 
 /// Why a datagram did not leave.

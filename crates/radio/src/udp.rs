@@ -298,14 +298,14 @@ impl UdpBroadcast {
 
 impl Radio for UdpBroadcast {
     fn send(&self, class: Class, datagram: &[u8]) -> Result<(), SendError> {
-        check_len(datagram)?;
-        let senders = self.shared.senders.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(senders) = senders.as_ref() else { return Err(SendError::Down) };
-        let socket = if class == Class::Emergency { &senders.emergency } else { &senders.ordinary };
-        match socket.send_to(datagram, senders.to) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.shared.refusal(&error)),
-        }
+        self.shared.send(datagram, |senders| {
+            let socket = if class == Class::Emergency { &senders.emergency } else { &senders.ordinary };
+            (socket, senders.to)
+        })
+    }
+
+    fn send_to(&self, radio: SocketAddr, datagram: &[u8]) -> Result<(), SendError> {
+        self.shared.send(datagram, |senders| (&senders.ordinary, radio))
     }
 
     async fn recv(&mut self) -> Option<RadioEvent> {
@@ -322,6 +322,17 @@ const NO_BUFFER: i32 = nix::errno::Errno::ENOBUFS as i32;
 const NO_DEVICE: [i32; 2] = [nix::errno::Errno::ENODEV as i32, nix::errno::Errno::ENXIO as i32];
 
 impl Shared {
+    fn send(
+        &self,
+        datagram: &[u8],
+        by: impl FnOnce(&Senders) -> (&std::net::UdpSocket, SocketAddr),
+    ) -> Result<(), SendError> {
+        check_len(datagram)?;
+        let senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let (socket, to) = by(senders.as_ref().ok_or(SendError::Down)?);
+        socket.send_to(datagram, to).map(|_| ()).map_err(|error| self.refusal(&error))
+    }
+
     /// Why the kernel did not take a datagram. The task looks at the interface unless a queue was full.
     fn refusal(&self, error: &io::Error) -> SendError {
         let code = error.raw_os_error();
@@ -426,9 +437,9 @@ async fn listen(
         turned();
         tokio::select! {
             received = socket.recv_from(&mut buffer) => match received {
-                Ok((length, _)) => {
-                    let datagram = buffer.get(..length).unwrap_or_default().to_vec();
-                    if events.try_send(RadioEvent::Datagram(datagram)).is_err() {
+                Ok((length, from)) => {
+                    let bytes = buffer.get(..length).unwrap_or_default().to_vec();
+                    if events.try_send(RadioEvent::Datagram { from, bytes }).is_err() {
                         shared.overflows.fetch_add(1, Ordering::Relaxed);
                     }
                     continue;
@@ -474,6 +485,13 @@ mod tests {
         tokio::time::timeout(PATIENCE, radio.recv()).await.expect("an event").expect("a running task")
     }
 
+    async fn received(radio: &mut UdpBroadcast) -> Vec<u8> {
+        match next(radio).await {
+            RadioEvent::Datagram { bytes, .. } => bytes,
+            other => panic!("{other:?}, expected a datagram"),
+        }
+    }
+
     #[tokio::test]
     async fn a_broadcast_reaches_every_radio_of_the_port_and_its_sender() {
         let port = port();
@@ -483,8 +501,27 @@ mod tests {
         }
         radios[0].send(Class::Beacon, b"beacon").unwrap();
         for radio in &mut radios {
-            assert_eq!(next(radio).await, RadioEvent::Datagram(b"beacon".to_vec()));
+            assert_eq!(received(radio).await, b"beacon");
         }
+    }
+
+    #[tokio::test]
+    async fn a_datagram_for_one_radio_goes_to_where_another_came_from() {
+        // Two addresses of one machine: the radios of one port have no other that distinguishes them.
+        let port = port();
+        let mut radio = UdpBroadcast::spawn(config(port));
+        assert_eq!(next(&mut radio).await, RadioEvent::Up);
+        let peer = std::net::UdpSocket::bind(("127.0.0.2", port));
+        // Without SO_REUSEADDR the port is taken: another port serves as well.
+        let peer = peer.or_else(|_| std::net::UdpSocket::bind("127.0.0.2:0")).unwrap();
+        peer.set_read_timeout(Some(PATIENCE)).unwrap();
+        peer.send_to(b"probe", ("127.0.0.1", port)).unwrap();
+        let RadioEvent::Datagram { from, bytes } = next(&mut radio).await else { panic!("a datagram") };
+        assert_eq!((from, &bytes[..]), (peer.local_addr().unwrap(), &b"probe"[..]));
+        radio.send_to(from, b"answer").unwrap();
+        let mut buffer = [0; 16];
+        assert_eq!(peer.recv(&mut buffer).unwrap(), b"answer".len());
+        assert_eq!(radio.send_to(from, &[0; DATAGRAM_LEN_MAX + 1]), Err(SendError::TooLong(1473)));
     }
 
     #[tokio::test]
@@ -509,7 +546,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let mut taken = 0;
-        while let Ok(Some(RadioEvent::Datagram(_))) =
+        while let Ok(Some(RadioEvent::Datagram { .. })) =
             tokio::time::timeout(Duration::from_millis(200), radio.recv()).await
         {
             taken += 1;
@@ -544,7 +581,7 @@ mod tests {
         let mut radio = UdpBroadcast::spawn(config);
         assert_eq!(next(&mut radio).await, RadioEvent::Up);
         radio.send(Class::Beacon, b"beacon").unwrap();
-        assert_eq!(next(&mut radio).await, RadioEvent::Datagram(b"beacon".to_vec()));
+        assert_eq!(received(&mut radio).await, b"beacon");
     }
 
     #[tokio::test]

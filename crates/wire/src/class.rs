@@ -58,6 +58,7 @@ impl Message {
             | Self::Hello { .. }
             | Self::Stands { .. }
             | Self::Alive { .. } => Class::Beacon,
+            Self::Probe(_) => Class::Test,
         }
     }
 }

@@ -152,6 +152,11 @@ impl Draft {
         self.bytes.get(HEAD_LEN..self.content_end).unwrap_or_default()
     }
 
+    /// Bytes of the datagram before its signature.
+    pub fn unsigned_len(&self) -> usize {
+        self.content_end
+    }
+
     /// What a receiver reads once it has opened it.
     ///
     /// # Errors
@@ -162,6 +167,11 @@ impl Draft {
 }
 
 impl Signer {
+    /// Bytes that it adds to a draft.
+    pub fn signature_len(&self) -> usize {
+        self.kind().signature_len()
+    }
+
     /// Seals a draft in place; sealed again it is the same bytes. One that is passed on stays as its sender sealed it.
     pub fn seal<'a>(&self, draft: &'a mut Draft) -> &'a [u8] {
         let Draft { bytes, content_end, is_relayed, .. } = draft;

@@ -20,6 +20,7 @@ mod keys;
 mod message;
 mod order;
 mod places;
+mod probe;
 mod read;
 mod refused;
 mod state;
@@ -37,6 +38,7 @@ pub use order::{
     ADDRESSEES_MAX, Addressees, CommandId, EXCLUSION_LEN_MAX, Order, OrderProgress, OrderTaken, Role,
 };
 pub use places::Places;
+pub use probe::{Padding, Probe, SenderMotion};
 pub use refused::Refused;
 use serde::Serialize;
 pub use state::{Phase, StateId};

@@ -3,7 +3,7 @@
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 
-use crate::{Order, OrderTaken, Refused, Role, deltas};
+use crate::{Order, OrderTaken, Probe, Refused, Role, deltas};
 
 /// An aircraft. 64 bits: the MAC address of its radio unless configured; never its MAVLink system id,
 /// which is local to one serial link.
@@ -221,7 +221,7 @@ pub struct Location {
 
 impl Location {
     /// On earth, at a height that something flies at.
-    fn check(&self) -> Result<(), Refused> {
+    pub(crate) fn check(&self) -> Result<(), Refused> {
         let point = Point { latitude_e7: self.latitude_e7, longitude_e7: self.longitude_e7, height_mm: 0 };
         point.check()?;
         if (-1_000_000..=100_000_000).contains(&self.altitude_mm) { Ok(()) } else { Err(Refused::Impossible) }
@@ -488,6 +488,8 @@ pub enum Message {
     OrderTaken(OrderTaken),
     /// The leader's last command ([`Message::is_command`]) as the leader sealed it, for those that did not receive it.
     Passed(Sealed),
+    /// One of many, by which receivers measure the link.
+    Probe(Probe),
 }
 
 /// The longest datagram with a command of a leader, 115 bytes, and some room.
@@ -543,6 +545,7 @@ impl Message {
             Self::Coordinates(coordinates) => coordinates.check(),
             Self::Order(order) => order.check(),
             Self::OrderTaken(taken) => taken.check(),
+            Self::Probe(probe) => probe.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly
             | Self::ReadyToFlyAck
@@ -596,6 +599,7 @@ impl Message {
             | Self::Stands { .. }
             | Self::Course(_)
             | Self::Passed(_)
+            | Self::Probe(_)
             | Self::OrderTaken(_) => role == Role::Aircraft,
         };
         if is_permitted { Ok(()) } else { Err(Refused::NotPermitted) }

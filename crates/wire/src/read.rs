@@ -98,6 +98,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         ORDER => Message::Order(next(r)?),
         30 => Message::OrderTaken(next(r)?),
         PASSED => return passed_on(r, message),
+        32 => Message::Probe(next(r)?),
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())

@@ -69,6 +69,17 @@ fn beacon() -> Beacon {
     }
 }
 
+fn probe() -> Probe {
+    let motion = SenderMotion {
+        at: beacon().locations[0],
+        heading_cdeg: 29_100,
+        east_cm_s: -420,
+        north_cm_s: 160,
+        up_cm_s: 12,
+    };
+    Probe { test: 5, sequence: 1_234, period_ms: 20, motion: Some(motion), padding: Padding(0) }
+}
+
 fn coordinates() -> Coordinates {
     Coordinates { at: point(3), heading_urad: 5_078_908, leads: true }
 }
@@ -151,6 +162,8 @@ fn examples() -> Vec<(&'static str, Message)> {
         ("order", Message::Order(order(Command::Land, Addressees::All))),
         ("order_exclude", Message::Order(order(EXCLUDE, listed([12, 13])))),
         ("order_taken", Message::OrderTaken(taken())),
+        ("probe", Message::Probe(probe())),
+        ("probe_blind", Message::Probe(Probe { motion: None, padding: Padding(300), ..probe() })),
         ("passed", Message::Passed(command_of(VehicleId(0x0200_0000_0001), &signer(1)))),
     ]
 }
@@ -268,6 +281,32 @@ fn a_plan_whose_offsets_contradict_its_formation_is_refused() {
         p.offsets[1].ahead_dm = i32::MIN;
     };
     assert_eq!(refused(&far), Some(Refused::Impossible));
+}
+
+#[test]
+fn a_probe_has_every_length_and_impossible_ones_are_refused() {
+    for length in [0, 1, 127, 128, 129, 255, 256, 1_200] {
+        let padded = Probe { padding: Padding(length), ..probe() };
+        let bytes = encoded(Message::Probe(padded)).unwrap();
+        let bare = encoded(Message::Probe(probe())).unwrap();
+        assert_eq!(bytes.len(), bare.len() + usize::from(length));
+        assert_eq!(decode(&bytes).unwrap().message, Message::Probe(padded));
+        let mut other = bytes.clone();
+        *other.last_mut().unwrap() = 1;
+        assert_eq!(decode(&other).err(), Some(Refused::Malformed), "{length}: no zero, or a number of none");
+        assert_eq!(decode(&bytes[..bytes.len() - 1]).err(), Some(Refused::Malformed), "{length}: cut off");
+    }
+    assert_eq!(encoded(Message::Probe(Probe { padding: Padding(1_400), ..probe() })), Err(Refused::TooLong));
+    let refused = |change: &dyn Fn(&mut Probe, &mut SenderMotion)| {
+        let (mut probe, mut motion) = (probe(), probe().motion.unwrap());
+        change(&mut probe, &mut motion);
+        decode(&encoded(Message::Probe(Probe { motion: Some(motion), ..probe })).unwrap()).err()
+    };
+    assert_eq!(refused(&|_, _| {}), None);
+    assert_eq!(refused(&|probe, _| probe.period_ms = 0), Some(Refused::Impossible));
+    assert_eq!(refused(&|_, motion| motion.heading_cdeg = 36_000), Some(Refused::Impossible));
+    assert_eq!(refused(&|_, motion| motion.up_cm_s = i16::MIN), Some(Refused::Impossible));
+    assert_eq!(refused(&|_, motion| motion.at.latitude_e7 = 900_000_001), Some(Refused::OffEarth));
 }
 
 #[test]

@@ -23,17 +23,17 @@ pub(crate) fn home() -> Position {
     Position::from_degrees(39.4824, -0.3464, 10.0).unwrap()
 }
 
-/// Serves a flight controller to one client after the other while `online`.
+/// Serves a flight controller to one client after the other while `online`. It stands so far east of [`home`].
 pub(crate) async fn flight_controller(
     profile: Profile,
-    index: u8,
+    (index, east_m): (u8, f64),
     clock: Clock,
     positions: Option<Positions>,
     online: watch::Receiver<bool>,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let offset = DVec3::new(10.0 * f64::from(index), 0.0, 0.0);
+    let offset = DVec3::new(east_m, 0.0, 0.0);
     let place = Frame::new(home()).to_position(offset);
     let config = Config { profile, ..Config::new(index + 1, place) };
     let fc = FlightController::new(config, 7, clock.now());

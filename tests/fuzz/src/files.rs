@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use wingbeat_api::{
-    CommandRequest, FleetCommandRequest, FleetMissionUpload, LeaseRequest, MissionFile, MissionUpload,
+    CommandRequest, FleetCommandRequest, FleetMissionUpload, LeaseRequest, LinkTestRequest, MissionFile,
+    MissionUpload,
 };
 use wingbeat_bench::plan::Plan;
 use wingbeat_geo::ROUTE_MAX;
@@ -66,7 +67,7 @@ fn comes_back<T: DeserializeOwned + Serialize + std::fmt::Debug>(bytes: &[u8]) -
 /// Bodies of the requests of both HTTP APIs: the first byte says of which.
 pub fn bodies(data: &[u8]) {
     let Some((&kind, body)) = data.split_first() else { return };
-    match kind % 6 {
+    match kind % 7 {
         0 => drop(comes_back::<CommandRequest>(body)),
         1 => drop(comes_back::<LeaseRequest>(body)),
         2 => {
@@ -78,7 +79,8 @@ pub fn bodies(data: &[u8]) {
         }
         3 => drop(comes_back::<FleetCommandRequest>(body)),
         4 => drop(comes_back::<FleetMissionUpload>(body)),
-        _ => drop(comes_back::<MissionFile>(body)),
+        5 => drop(comes_back::<MissionFile>(body)),
+        _ => drop(comes_back::<LinkTestRequest>(body)),
     }
 }
 

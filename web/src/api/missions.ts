@@ -10,12 +10,12 @@ const ANSWER_MS = 12_000;
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; reason: string };
 
-async function ask<T>(path: string, method: string, body: unknown, request: typeof fetch): Promise<Answer<T>> {
+/** One request that is not repeated. */
+export async function ask<T>(path: string, method: string, body: unknown, request: typeof fetch): Promise<Answer<T>> {
   try {
     const response = await request(path, {
       method,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     return response.ok ? { ok: true, value: (await response.json()) as T } : { ok: false, reason: await explain(response) };

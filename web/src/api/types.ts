@@ -65,6 +65,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What each aircraft receives of the probes of every other.
+         * @description The aircraft are asked at most every 2 s, and every tenth of a second for each of them where they are more than 20.
+         */
+        get: operations["links"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleet/links/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The test that runs, or the last. */
+        get: operations["link_test"];
+        put?: never;
+        /** Begins a test of the link from one aircraft to others. It ends after its time. */
+        post: operations["begin_link_test"];
+        /** Ends the test that runs. */
+        delete: operations["end_link_test"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleet/links/test/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was recorded of the test at one receiver: the file that `wingbeat linktest report` reads. */
+        get: operations["link_test_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet/mission": {
         parameters: {
             query?: never;
@@ -370,6 +426,31 @@ export interface components {
             /** @description The aircraft, 16 hexadecimal digits. */
             vehicle: string;
         };
+        /** @description A test as the ground service sees it. */
+        FleetLinkTest: {
+            /** @description What each receiver answers, in the order of the request; absent of one that does not. */
+            receivers: (components["schemas"]["LinkTestReport"] | null)[];
+            sender?: components["schemas"]["LinkTestReport"] | null;
+            /** @description The test, with its number. */
+            test: components["schemas"]["LinkTestRequest"];
+        };
+        /** @description The links of every pair of aircraft of the fleet. */
+        FleetLinks: {
+            /**
+             * Format: int64
+             * @description Time since the aircraft were asked, milliseconds.
+             */
+            age_ms: number;
+            /** @description What each aircraft receives. */
+            aircraft: components["schemas"]["Links"][];
+            /** @description The aircraft that did not answer, and why. */
+            missing: components["schemas"]["MissingLinks"][];
+            /**
+             * Format: int32
+             * @description The number of the test that runs, or of the last; absent where there was none since the service started.
+             */
+            test?: number | null;
+        };
         /** @description A mission on the map. */
         FleetMission: {
             /** @description The hash in [`MissionSummary`](crate::MissionSummary). */
@@ -494,6 +575,31 @@ export interface components {
              */
             left_ms: number;
         };
+        /** @description The last 30 probes of one aircraft. */
+        Link: {
+            /**
+             * Format: int64
+             * @description Time since the last one, milliseconds.
+             */
+            age_ms: number;
+            /**
+             * Format: double
+             * @description Distance over the ground when the last one was received, metres; absent where a position was unknown.
+             */
+            distance_m?: number | null;
+            /** @description The aircraft that sends, 16 hexadecimal digits. */
+            from: string;
+            /**
+             * Format: int32
+             * @description Probes lost; also those that are due since the last one.
+             */
+            lost: number;
+            /**
+             * Format: int32
+             * @description Probes received.
+             */
+            received: number;
+        };
         /** @description Why nothing is received from a flight controller. */
         LinkFault: {
             /** @description One line for the operator. */
@@ -511,6 +617,91 @@ export interface components {
          * @enum {string}
          */
         LinkState: "never_seen" | "up" | "lost";
+        /** @description One aircraft's part of the test that runs, or of the last. */
+        LinkTestReport: {
+            /**
+             * Format: int32
+             * @description Datagrams sent, or received.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Time since this aircraft began it, milliseconds.
+             */
+            elapsed_ms: number;
+            /** @description Why it ended; absent while it runs. */
+            ended?: string | null;
+            /**
+             * Format: int64
+             * @description For how long it ran, milliseconds.
+             */
+            ran_ms: number;
+            /** @description What this aircraft does in it. */
+            role: components["schemas"]["LinkTestRole"];
+            /** @description For each second of what was sent, by the numbers of the datagrams; of a sender none. */
+            seconds: components["schemas"]["LinkTestSecond"][];
+            /** @description The test. */
+            test: components["schemas"]["LinkTestRequest"];
+        };
+        /** @description A test of the link from one aircraft to others. */
+        LinkTestRequest: {
+            /**
+             * Format: int32
+             * @description Its number, the same at all aircraft, 1 to 4294967295; the ground service gives it where it is absent.
+             */
+            number?: number | null;
+            /**
+             * Format: int32
+             * @description UDP payload of each, bytes: at least what a probe needs (150 with keys, 86 without), at most 1472 (1408 without keys).
+             */
+            payload_bytes: number;
+            /**
+             * Format: double
+             * @description Datagrams a second, 1 to 100.
+             */
+            rate_hz: number;
+            /** @description The aircraft that record what they receive, 1 to 16 of them. */
+            receivers: string[];
+            /**
+             * Format: int32
+             * @description Duration, seconds, 1 to 600.
+             */
+            seconds: number;
+            /** @description The aircraft that sends, 16 hexadecimal digits. */
+            sender: string;
+            /** @description Sends to the one receiver, and not to all: 802.11 repeats such frames until they are acknowledged. */
+            unicast?: boolean;
+        };
+        /**
+         * @description What an aircraft does in a test.
+         * @enum {string}
+         */
+        LinkTestRole: "sender" | "receiver";
+        /** @description The datagrams of one second of a test. */
+        LinkTestSecond: {
+            /**
+             * Format: double
+             * @description Distance over the ground at the last of them, metres; absent where none was received.
+             */
+            distance_m?: number | null;
+            /**
+             * Format: int32
+             * @description How many of them were received.
+             */
+            received: number;
+        };
+        /** @description What an aircraft receives of the probes that the others broadcast all the time. */
+        Links: {
+            /** @description The aircraft that receives, 16 hexadecimal digits. */
+            id: string;
+            /** @description The aircraft that it received one of, by their ids; at most 136. */
+            links: components["schemas"]["Link"][];
+            /**
+             * Format: int32
+             * @description Time between its own probes, milliseconds; 0 where it broadcasts none.
+             */
+            probe_period_ms: number;
+        };
         /** @description One line of an aircraft's log. */
         LogLine: {
             /** @description The aircraft, 16 hexadecimal digits. */
@@ -530,6 +721,13 @@ export interface components {
             battery?: components["schemas"]["Battery"] | null;
             gnss?: components["schemas"]["Gnss"] | null;
             wind?: components["schemas"]["Wind"] | null;
+        };
+        /** @description An aircraft whose links are not known. */
+        MissingLinks: {
+            /** @description 16 hexadecimal digits. */
+            id: string;
+            /** @description Why. */
+            reason: string;
         };
         /** @description How a mission ends. */
         MissionEnd: {
@@ -978,6 +1176,203 @@ export interface operations {
             };
             /** @description The service is ending */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The links of every pair */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetLinks"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    link_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What its aircraft answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetLinkTest"];
+                };
+            };
+            /** @description There was none since the service started */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    begin_link_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinkTestRequest"];
+            };
+        };
+        responses: {
+            /** @description It runs */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetLinkTest"];
+                };
+            };
+            /** @description Not a test that may be flown */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description Another test runs, or an aircraft cannot take part now */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description An aircraft does not answer */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    end_link_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has ended at the aircraft that answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetLinkTest"];
+                };
+            };
+            /** @description There was none since the service started */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    link_test_file: {
+        parameters: {
+            query: {
+                /** @description 16 hexadecimal digits. */
+                receiver: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            /** @description No receiver of it */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description There was none since the service started */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description An aircraft does not answer */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };

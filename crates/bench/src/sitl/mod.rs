@@ -40,7 +40,7 @@ use wingbeat_hub::Hub;
 use wingbeat_radio::Clock;
 use wingbeat_sim::motion::WindParameters;
 
-use crate::fleet::{Ended, Fact, Facts, Fleet};
+use crate::fleet::{Controllers, Ended, Fact, Facts, Fleet};
 use crate::flight::{self, FlightResult};
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
@@ -322,11 +322,12 @@ async fn in_the_air(
         let transmitter = Transmitter::new(pilot, started.clone());
         copies.spawn(pilot::fly(transmitter, monitor.share(), clock, ports::receiver(instance + i as u16)));
     }
-    let serial0: Vec<SocketAddr> =
+    let endpoints: Vec<SocketAddr> =
         instances.map(|i| SocketAddr::from((Ipv4Addr::LOCALHOST, ports::serial0(i)))).collect();
     // A swarm's progress is printed as a whole; aircraft that avoid each other are at different phases.
     let all_lines = matches!(scenario.task, Task::Own(_));
-    let fleet = Fleet::join(scenario.clone(), seed, clock, hub, &serial0, facts, (copies, started)).await?;
+    let controllers = Controllers { endpoints, tasks: copies, started };
+    let fleet = Fleet::join(scenario.clone(), seed, clock, hub, facts, controllers, None).await?;
     let mut lines = JoinSet::new();
     for (i, log) in fleet.logs().enumerate() {
         lines.spawn(print_log(i + 1, log, all_lines));

@@ -227,6 +227,7 @@ impl File {
         let http = self.http.settings()?;
         let hosts = self.http.hosts()?;
         let frequency_mhz = self.radio.frequency_mhz()?;
+        let link_probe_period = self.radio.link_probe_period()?;
         let radio = self.radio.settings()?;
         let gateway = self.gateway.settings()?;
         // The agent judges its own numbers; here it is only asked, and flies nothing.
@@ -244,6 +245,7 @@ impl File {
                 guard,
                 keys,
                 configuration_fault: None,
+                link_probe_period,
                 state: None,
                 seed: 0,
             },

@@ -1,15 +1,17 @@
 //! The section `radio`: datagrams to and from the other aircraft.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, time::Duration};
 
 use serde::Deserialize;
 use wingbeat_radio::{Destination, UdpConfig};
 
 use super::ConfigError;
 use super::values::{quoted, value};
+use crate::links::PERIOD_MS;
 
 /// Outside MAVLink's 14550 to 14559, which ground stations take.
 const PORT: u16 = 14_600;
+const LINK_PROBE_PERIOD_MS: u64 = 1_000;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +20,7 @@ pub(super) struct Radio {
     port: Option<u16>,
     broadcast: Option<String>,
     frequency_mhz: Option<u32>,
+    link_probe_period_ms: Option<u64>,
 }
 
 impl Radio {
@@ -39,6 +42,15 @@ impl Radio {
             return Err(value("radio.port", &port, "1 to 65535, the same on every aircraft"));
         }
         Ok(UdpConfig { interface: self.interface, port, destination })
+    }
+
+    /// The time between probes of the links; none where they are turned off.
+    pub(super) fn link_probe_period(&self) -> Result<Option<Duration>, ConfigError> {
+        match self.link_probe_period_ms.unwrap_or(LINK_PROBE_PERIOD_MS) {
+            0 => Ok(None),
+            ms if PERIOD_MS.contains(&ms) => Ok(Some(Duration::from_millis(ms))),
+            ms => Err(value("radio.link_probe_period_ms", &ms, "500 to 60000 ms, or 0")),
+        }
     }
 
     /// The doctor compares it; nothing sets it.

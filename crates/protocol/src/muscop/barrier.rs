@@ -136,6 +136,7 @@ impl Report {
             | Message::Exclude { .. }
             | Message::Order(_)
             | Message::OrderTaken(_)
+            | Message::Probe(_)
             | Message::Passed(_) => return None,
         })
     }

@@ -215,6 +215,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Message::Release { .. }
             | Message::Order(_)
             | Message::OrderTaken(_)
+            | Message::Probe(_)
             | Message::Passed(_) => Ok(()),
         }
     }

@@ -104,7 +104,9 @@ impl Host {
         let mut all = vec![];
         let quiet = Duration::from_millis(300);
         while let Ok(event) = self.runtime.block_on(async { timeout(quiet, self.radio.recv()).await }) {
-            let Some(RadioEvent::Datagram(bytes)) = event else { panic!("air{}: {event:?}", self.index) };
+            let Some(RadioEvent::Datagram { bytes, .. }) = event else {
+                panic!("air{}: {event:?}", self.index)
+            };
             let Some([from, low, high]) = bytes.strip_prefix(&MARK).and_then(<[u8]>::first_chunk) else {
                 panic!("air{}: {bytes:?}", self.index)
             };
