@@ -57,6 +57,7 @@ impl Swarm {
                 agent,
                 guard: None,
                 keys: wingbeat_onboard::keys::Keys::insecure(),
+                enrolled: None,
                 configuration_fault: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),

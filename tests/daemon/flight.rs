@@ -49,6 +49,7 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         agent,
         guard: None,
         keys: wingbeat_onboard::keys::Keys::insecure(),
+        enrolled: None,
         configuration_fault: None,
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),

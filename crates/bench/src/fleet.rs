@@ -212,6 +212,7 @@ impl Fleet {
                     signer: keys.signer(i).clone(),
                     roster: Box::new(keys.roster().clone()),
                 },
+                enrolled: None,
                 configuration_fault: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),

@@ -25,6 +25,7 @@ mod ledger;
 pub mod mission_file;
 mod owner;
 mod page;
+mod push;
 mod refused;
 mod service;
 
@@ -45,6 +46,7 @@ use wingbeat_server::Large;
 
 pub use desk::ConsoleConfig;
 pub use http::openapi;
+pub use push::{Receipt, push_keys};
 pub use refused::Refused;
 pub use wingbeat_server::{Hosts, NameError};
 

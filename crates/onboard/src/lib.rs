@@ -108,6 +108,8 @@ pub struct Config {
     pub gateway: gateway::Config,
     /// The keys of datagrams.
     pub keys: keys::Keys,
+    /// Where the keys are from; a bench has throw-away ones.
+    pub enrolled: Option<keys::Enrolled>,
     /// What is wrong with the configuration's files, one line, where an earlier configuration is used: setup is refused.
     pub configuration_fault: Option<String>,
     /// The directory in which a daemon keeps what the next one must know. A bench has none: its aircraft end with it.
@@ -177,6 +179,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         gateway,
         guard,
         keys,
+        enrolled,
         configuration_fault,
         state,
         seed,
@@ -257,11 +260,13 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         watchdog,
     )
     .keeping(latch)
-    .serving(gateway);
+    .serving(gateway)
+    .holding(enrolled.as_ref().map(|enrolled| enrolled.terms));
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
     let front =
-        Front::new(identity.clone(), fence, is_secured, status.clone(), mission, log.clone(), requests);
+        Front::new(identity.clone(), fence, is_secured, status.clone(), mission, log.clone(), requests)
+            .with_store(enrolled.map(|enrolled| enrolled.store));
     let limits = wingbeat_server::Settings { body_bytes: http::BODY_MAX, hosts, ..Default::default() };
     // Fed by the server's own loop. A request to ourselves would prove more and fail at the worst time: it fails while
     // the radio's interface, and the address with it, is gone.
