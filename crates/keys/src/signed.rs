@@ -7,6 +7,8 @@ use crate::file::{digits, hexadecimal};
 
 const BEFORE: &str = "signature = \"";
 const AFTER: &str = "\"\n";
+/// The longest message about a text, characters.
+const MESSAGE_MAX: usize = 200;
 
 /// Bytes as hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,10 @@ pub(crate) fn read<T: DeserializeOwned>(
     let Some((signature, body)) = head.and_then(|(hex, body)| Some((digits::<64>(hex)?, body))) else {
         return Err("no line with a signature at the beginning".into());
     };
-    let value: T = toml::from_str(body).map_err(|error| error.message().replace('\n', " "))?;
+    // It may name a key of the text, as long as that is.
+    let in_short =
+        |message: &str| message.chars().filter(|c| !c.is_control()).take(MESSAGE_MAX).collect::<String>();
+    let value: T = toml::from_str(body).map_err(|error| in_short(error.message()))?;
     let key = VerifyingKey::from_bytes(&key(&value)).ok().filter(|key| !key.is_weak());
     let key = key.ok_or("a public key that is no point of the curve, or a weak one")?;
     // Strictly, as for datagrams: one text has one signature.
