@@ -338,6 +338,18 @@ mod tests {
         assert!(open(&own, &sealed, &Terms { authority: one.key, ..terms() }).is_err());
     }
 
+    /// Made in Python from RFC 9180 and RFC 8032 alone.
+    #[test]
+    fn what_another_implementation_signed_and_sealed_is_opened() {
+        let text = include_str!("../../../fuzz/corpus/keys/bundle").trim_start_matches('\u{1}');
+        let bundle = Bundle::parse(text).unwrap();
+        assert_eq!(bundle.terms().order(), (3, 12));
+        assert_eq!(bundle.fleet_key(&[0x99; 32]), Ok(FleetKey([5; 32])));
+        let me = VehicleId(0x00b8_27eb_0102_0304);
+        let keys = bundle.keys(me, &[0x77; 32]).unwrap();
+        assert_eq!(keys.signer, Signer::new(&[0x77; 32], 3, FleetKey([5; 32])));
+    }
+
     #[test]
     fn the_largest_fleet_has_room_and_one_more_has_not() {
         let members: Vec<_> = (1..=ROSTER_MAX as u64 + 1).map(|id| member(id, Role::Aircraft).0).collect();
