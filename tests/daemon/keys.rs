@@ -140,7 +140,7 @@ async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() 
         let address = flight_controller(Profile::Copter357, index as u8, clock, None, online.clone()).await;
         daemons.push(fleet.start(id, 3, tcp(address), clock, radio).await);
     }
-    // Each receives the others.
+    // Each receives another: of the swarm's members, those that are not its master.
     for daemon in &daemons {
         let status = until(daemon, "received", |s| s.radio.received > 3).await;
         let keys = status.radio.keys.as_ref().unwrap();
@@ -177,13 +177,12 @@ async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() 
         "{why}"
     );
     assert!(unreached.aircraft.is_none() && unreached.result.is_err());
-    // From the next datagram on: the two receive each other, and the lost one counts by its epoch.
+    // From the next datagram on: the master receives the other again (before setup it broadcasts nothing itself), and for both the lost
+    // one counts by its epoch.
+    let received = daemons[0].status().borrow().radio.received;
+    until(&daemons[0], "the other again", |s| s.radio.received > received + 3).await;
     for daemon in &daemons[..2] {
-        let received = daemon.status().borrow().radio.received;
-        let status = until(daemon, "the other again, and the lost one refused", |s| {
-            s.radio.received > received + 3 && refused_by_reason(s, "epoch") > 3
-        })
-        .await;
+        let status = until(daemon, "the lost one refused", |s| refused_by_reason(s, "epoch") > 3).await;
         assert_eq!(status.radio.keys.as_ref().unwrap().epoch, 2);
     }
     // It is on the disk: a restart begins with it, and what was pushed before is refused then too.
@@ -196,7 +195,6 @@ async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() 
     }
 }
 
-/// Takes the lease and orders, as a console does; the aircraft has no console of its own, so that its keys are what decides.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn expired_keys_refuse_setup_until_others_are_pushed() {
     let clock = Clock::real_time();
