@@ -87,6 +87,7 @@ async fn measure() -> Result<()> {
         agent,
         keys: wingbeat_onboard::keys::Keys::insecure(),
         guard: None,
+        enrolled: None,
         configuration_fault: None,
         link_probe_period: None,
         state: None,

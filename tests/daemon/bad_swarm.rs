@@ -63,6 +63,7 @@ impl Swarm {
                 agent,
                 guard: None,
                 keys: wingbeat_onboard::keys::Keys::insecure(),
+                enrolled: None,
                 configuration_fault: None,
                 link_probe_period: None,
                 state: None,

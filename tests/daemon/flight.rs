@@ -26,13 +26,20 @@ use wingbeat_api::{
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_hub::{Hub, HubRadio};
 use wingbeat_link::{Endpoint, OpenErrorKind};
-use wingbeat_onboard::{Clock, Config, Handle, StartError, start};
+use wingbeat_onboard::{
+    Clock, Config, Handle, StartError,
+    keys::{
+        Enrolled, Store, Timestamp,
+        enrolment::{self, Change},
+    },
+    start,
+};
 use wingbeat_protocol::muscop;
 use wingbeat_sim::{
     channel::{Channel, Draw, Model},
     motion::Profile,
 };
-use wingbeat_wire::VehicleId;
+use wingbeat_wire::{Role, VehicleId};
 
 const MASTER: VehicleId = VehicleId(0xa1);
 
@@ -49,6 +56,7 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         agent,
         guard: None,
         keys: wingbeat_onboard::keys::Keys::insecure(),
+        enrolled: None,
         configuration_fault: None,
         link_probe_period: None,
         state: None,
@@ -61,6 +69,18 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
 fn fleet_keys() -> wingbeat_sim::keys::Keys {
     let ids = (0..2).map(|i| VehicleId(MASTER.0 + i));
     wingbeat_sim::keys::Keys::new(wingbeat_sim::keys::Signatures::Ed25519, 1, ids).unwrap()
+}
+
+/// The files of an aircraft that is enrolled, in a fleet of its own.
+fn enrolled(id: VehicleId, folder: &std::path::Path) -> Enrolled {
+    let (fleet, now) = (folder.join(id.to_string()), Timestamp::now());
+    let path = |name: &str| folder.join(format!("{id}.{name}"));
+    let store = Store::of_aircraft(id, path("key"), path("bundle"));
+    enrolment::init(&fleet, now, 1).unwrap();
+    let request = store.request().unwrap();
+    let bundle = enrolment::change(&fleet, &Change::Enrol { request, role: Role::Aircraft }, now).unwrap();
+    let terms = store.accept(bundle.text()).unwrap().terms;
+    Enrolled { store, terms }
 }
 
 /// Those of one of them.
@@ -113,6 +133,7 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
     let clock = Clock::start(5.0).unwrap();
     let (hub, radios) = hub(2, clock);
     let (_online, online) = watch::channel(true);
+    let files = tempfile::tempdir().unwrap();
     let mut fleet = vec![];
     for (index, radio) in radios.into_iter().enumerate() {
         let index = index as u8;
@@ -120,7 +141,9 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         let place = (index, 10.0 * f64::from(index));
         let address = flight_controller(Profile::Copter357, place, clock, positions, online.clone()).await;
         let config = config(MASTER.0 + u64::from(index), 2, tcp(address));
-        let config = Config { keys: keys(index.into()), ..config };
+        let id = config.agent.coordination.me();
+        let config =
+            Config { keys: keys(index.into()), enrolled: Some(enrolled(id, files.path())), ..config };
         fleet.push(start(config, clock, radio).await.unwrap());
     }
     let mut logs: Vec<_> = fleet.iter().map(Handle::log).collect();
@@ -182,6 +205,10 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         assert_eq!((setup.id.as_str(), setup.stage), ("setup-1", CommandStage::EffectSeen));
         assert!(status.flight_controller.armed && status.navigation.unwrap().height_m > 5.0);
     }
+    // In the air it takes no other keys.
+    let bundle = std::fs::read(files.path().join(format!("{MASTER}/fleet.bundle"))).unwrap();
+    let (code, answer) = send(master, "PUT", paths::KEYS, "", "application/octet-stream", &bundle).await;
+    assert!(code == 409 && answer.contains("keys: found motors armed"), "{code} {answer}");
     // The follower flies its own part of the master's plan, and shows which.
     let part = status(follower).await.mission.unwrap();
     let (_, answer) = ask(follower.address(), "GET", paths::MISSION, "").await;

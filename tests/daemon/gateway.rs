@@ -68,6 +68,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         agent,
         guard: None,
         keys: wingbeat_onboard::keys::Keys::insecure(),
+        enrolled: None,
         configuration_fault: None,
         link_probe_period: None,
         state: None,

@@ -75,6 +75,7 @@ impl Fleet {
                 },
                 link_probe_period: Some(Duration::from_secs(1)),
                 configuration_fault: None,
+                enrolled: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: 1,

@@ -56,6 +56,7 @@ async fn two(clock: Clock) -> (Vec<Handle>, Hub, HubRadio) {
             agent,
             guard: None,
             keys: keys_of(fleet_keys().signer(i)),
+            enrolled: None,
             configuration_fault: None,
             link_probe_period: None,
             state: None,

@@ -22,6 +22,9 @@ const EKF_FRESH: Duration = Duration::from_secs(5);
 /// Holds before the setup, and no longer.
 pub(crate) const DISARMED: &str = "disarmed";
 
+/// As that: what expires in flight ends no flight.
+pub(crate) const KEYS: &str = "keys";
+
 /// What is judged.
 pub(crate) struct Preflight<'a> {
     pub(crate) config: &'a Config,
@@ -31,10 +34,25 @@ pub(crate) struct Preflight<'a> {
     /// How long the flight can last, and how long the rest of it takes.
     pub(crate) energy: Option<(Duration, Duration)>,
     pub(crate) ground: GroundStation<'a>,
+    /// From and until when the keys hold, where there are any that expire, and the time: microseconds after 1970.
+    pub(crate) keys: Option<((u64, u64), Option<u64>)>,
     /// Whether the aircraft's own height of return is in its autopilot.
     pub(crate) is_return_height_set: bool,
     /// Whether the protocol permits setup, and one line about it.
     pub(crate) swarm: (bool, Text),
+}
+
+/// A clock that was never set is behind: it judges no expiry, and one that shows a time after the expiry is believed.
+fn keys(from_us: u64, until_us: u64, now_us: Option<u64>) -> (bool, Text) {
+    let hours = |us: u64| us / 3_600_000_000;
+    match now_us {
+        Some(now_us) if now_us >= until_us => {
+            let hours = hours(now_us - until_us);
+            (false, text!("expired {hours} h ago, expected a bundle that holds (wingbeat fleet renew, push)"))
+        }
+        Some(now_us) if now_us >= from_us => (true, text!("expire in {} h", hours(until_us - now_us))),
+        Some(_) | None => (true, text!("the clock is not set: whether they have expired is not known")),
+    }
 }
 
 pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECKS_MAX> {
@@ -46,6 +64,10 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
     };
     if let Some(why) = &config.refused {
         check("configuration", false, why.clone());
+    }
+    if let Some(((from_us, until_us), now_us)) = judged.keys {
+        let (passed, detail) = keys(from_us, until_us, now_us);
+        check(KEYS, passed, detail);
     }
     check(
         "flight controller",

@@ -91,6 +91,14 @@ pub enum Input<'a> {
         /// Microseconds since 1970.
         unix_us: u64,
     },
+    /// The keys of datagrams hold from and until so many microseconds after 1970, UTC: stated at the start, and when there
+    /// are others. Without keys nothing is stated.
+    KeysHold {
+        /// When they were issued.
+        from_unix_us: u64,
+        /// When they expire: from then on no setup begins.
+        until_unix_us: u64,
+    },
     /// The port to the autopilot opened (true) or closed.
     AutopilotLink(bool),
     /// A datagram from the radio: as [`wingbeat_wire::Roster::open`] opened it, or why that refused it, which is counted.
@@ -219,6 +227,8 @@ pub struct Agent {
     setup_signing: Option<SetupSigning>,
     /// UTC as it was last given, with the agent time then.
     utc: Option<(Instant, u64)>,
+    /// From and until when keys hold, microseconds after 1970.
+    keys_hold_us: Option<(u64, u64)>,
     guard: Option<guardian::Answer>,
     /// When a ground station on another line of the autopilot's beat under our console's id.
     other_ground_station_at: Option<Instant>,
@@ -290,6 +300,7 @@ impl Agent {
                 .filter(|s| s.setup)
                 .map(|s| SetupSigning::new(now, s.key.clone())),
             utc: None,
+            keys_hold_us: None,
             guard: None,
             other_ground_station_at: None,
             separation: separation::Monitor::new(config.separation),
@@ -397,7 +408,12 @@ impl Agent {
 
     /// UTC, where all clocks are set to it.
     fn synchronised_us(&self, now: Instant) -> Option<u64> {
-        let (at, unix_us) = self.utc.filter(|_| self.config.clocks_are_set)?;
+        self.unix_us(now).filter(|_| self.config.clocks_are_set)
+    }
+
+    /// UTC by this computer's clock.
+    fn unix_us(&self, now: Instant) -> Option<u64> {
+        let (at, unix_us) = self.utc?;
         Some(unix_us.saturating_add(now.as_micros().saturating_sub(at.as_micros())))
     }
 
@@ -414,6 +430,9 @@ impl Agent {
             }
             Input::Autopilot(bytes) => self.on_autopilot_bytes(now, bytes, out),
             Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
+            Input::KeysHold { from_unix_us, until_unix_us } => {
+                self.keys_hold_us = Some((from_unix_us, until_unix_us));
+            }
             Input::AutopilotLink(true) => {
                 self.decoder.restart();
                 self.outgoing.negotiation.restart();
@@ -619,6 +638,7 @@ impl Agent {
             guard: self.guard,
             energy: self.flight_against_battery(now),
             ground,
+            keys: self.keys_hold_us.map(|terms| (terms, self.unix_us(now))),
             is_return_height_set: self.executor.overridden_return_height().is_some(),
             swarm: checks::swarm(me, &*self.protocol, duplicate_id, line),
         };
@@ -998,7 +1018,8 @@ impl Agent {
         };
         let mut checks = self.checks(now, &Text::new()).into_iter();
         checks.find(|check| {
-            check.is_required && !(check.passed || may_be_armed && check.name == checks::DISARMED)
+            let in_the_air = [checks::DISARMED, checks::KEYS];
+            check.is_required && !(check.passed || may_be_armed && in_the_air.contains(&check.name))
         })
     }
 

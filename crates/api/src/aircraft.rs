@@ -348,12 +348,42 @@ pub struct Absent {
     pub excluded_by: Option<String>,
 }
 
+/// Which keys of its fleet an aircraft holds, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Keys {
+    /// The epoch; aircraft of different epochs do not receive each other.
+    pub epoch: u8,
+    /// The serial of the bundle, which counts over all epochs.
+    pub serial: u64,
+    /// When the bundle was made, UTC (RFC 3339).
+    pub issued: String,
+    /// From when on no setup begins with it, UTC (RFC 3339).
+    pub expires: String,
+    /// Whether it holds now.
+    pub validity: KeysValidity,
+}
+
+/// Whether keys hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeysValidity {
+    /// As far as the aircraft's clock shows.
+    Valid,
+    /// No setup begins with them.
+    Expired,
+    /// The aircraft's clock shows a time before they were made: whether they have expired is not known.
+    ClockNotSet,
+}
+
 /// Counters of the radio.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Radio {
     /// Whether datagrams are signed and others' signatures are asked for. Without, any transmitter in reach flies the
     /// aircraft.
     pub secured: bool,
+    /// The keys that it holds; absent without any, and on a bench.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Keys>,
     /// Why it can neither send nor receive, as one line; absent while it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<String>,

@@ -15,9 +15,10 @@ pub mod mission;
 
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
-    CommandReply, CommandRequest, CommandStage, Cure, FlightController, Gateway, GeoPoint, Identity, Lease,
-    LeaseGrant, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation,
-    Nearby, Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
+    CommandReply, CommandRequest, CommandStage, Cure, FlightController, Gateway, GeoPoint, Identity, Keys,
+    KeysValidity, Lease, LeaseGrant, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine,
+    MissionSummary, Navigation, Nearby, Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan,
+    SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{
@@ -49,6 +50,8 @@ pub mod paths {
     pub const COMMANDS: &str = "/api/v1/commands";
     /// Aircraft: an operator's order as its console sealed it (POST, bytes, answered like a command).
     pub const ORDERS: &str = "/api/v1/orders";
+    /// Aircraft: the fleet's bundle of keys (PUT, bytes, answered by [`Keys`](crate::Keys)).
+    pub const KEYS: &str = "/api/v1/keys";
     /// The header with the token of the lease, where what is asked needs it.
     pub const LEASE_HEADER: &str = "wingbeat-lease";
     /// Aircraft: the lease, by which a console commands it (POST [`LeaseRequest`](crate::LeaseRequest), answered by

@@ -225,6 +225,7 @@ impl Fleet {
                     signer: keys.signer(i).clone(),
                     roster: Box::new(keys.roster().clone()),
                 },
+                enrolled: None,
                 configuration_fault: None,
                 link_probe_period,
                 state: None,

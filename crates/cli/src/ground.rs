@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// may be repeated. Requests under another name are refused.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// The folder of this console's keys: console.key, fleet.key and roster.toml, as `wingbeat fleet enrol --role` makes them.
+    /// The folder of this console's keys: console.key and fleet.bundle, as `wingbeat fleet console` makes them.
     /// Without it only aircraft without keys can be commanded.
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,

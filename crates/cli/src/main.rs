@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(&command),
         Command::Ground(arguments) => ground::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Fleet(command) => fleet::run(&command).map(|()| ExitCode::SUCCESS),
+        Command::Fleet(command) => fleet::run(&command),
         Command::Linktest(command) => linktest::run(&command).map(|()| ExitCode::SUCCESS),
         Command::ImportIni(arguments) => import_ini::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Formation(arguments) => formation::run(&arguments).map(|()| ExitCode::SUCCESS),

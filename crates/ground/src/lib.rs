@@ -26,6 +26,7 @@ mod links;
 pub mod mission_file;
 mod owner;
 mod page;
+mod push;
 mod refused;
 mod service;
 
@@ -47,6 +48,7 @@ use wingbeat_server::Large;
 pub use desk::ConsoleConfig;
 pub use http::openapi;
 pub use links::{Reach, run_link_test};
+pub use push::{Receipt, push_keys};
 pub use refused::Refused;
 pub use wingbeat_server::{Hosts, NameError};
 

@@ -1,28 +1,31 @@
-//! The keys of a fleet in a folder of the operator's computer: made once, handed to each aircraft and console by hand, and
-//! renewed without one that is lost.
+//! The authority of a fleet, in a folder of the operator's computer.
 //!
-//! | file | where | mode |
-//! |---|---|---|
-//! | `fleet.key` | all aircraft and consoles | 600 |
-//! | `roster.toml` | all aircraft and consoles | 644 |
-//! | `aircraft/ID.key` | that aircraft | 600 |
-//! | `consoles/ID.key` | that console, as `console.key` | 600 |
+//! | file | |
+//! |---|---|
+//! | `authority.key` | the authority's secret, mode 600: it signs bundles, and opens the fleet's key |
+//! | `fleet.bundle` | the latest bundle, for all members |
+//!
+//! A change is another bundle in place of the last, so the folder is as before or as after, whenever it is interrupted.
 
 use std::{
-    fs, io,
-    io::Write as _,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fmt, io,
     path::{Path, PathBuf},
 };
 
-use wingbeat_wire::{FleetKey, Role, Signer, VehicleId};
+use ed25519_dalek::SigningKey;
+use jiff::{SignedDuration, Timestamp};
+use wingbeat_wire::{FleetKey, Role, SecretKey, VehicleId};
 
-use crate::{RosterFile, file};
+use crate::{
+    bundle::{BUNDLE_LEN_MAX, Bundle, Member, Terms},
+    file::{self, Written},
+    request::Request,
+    store::BUNDLE,
+};
 
-const FLEET_KEY: &str = "fleet.key";
-const ROSTER: &str = "roster.toml";
-const AIRCRAFT: &str = "aircraft";
-const CONSOLES: &str = "consoles";
+const AUTHORITY: &str = "authority.key";
+/// How long a bundle holds unless the operator states it, days.
+pub const DAYS: u16 = 365;
 
 /// Why a folder of keys is not made or changed; nothing secret is part of it.
 #[derive(Debug, thiserror::Error)]
@@ -33,208 +36,280 @@ pub struct EnrolmentError {
     expected: &'static str,
 }
 
-fn refused(path: &Path, found: impl ToString, expected: &'static str) -> EnrolmentError {
+fn refused(path: &Path, found: impl fmt::Display, expected: &'static str) -> EnrolmentError {
     EnrolmentError { path: path.into(), found: found.to_string(), expected }
 }
 
-/// Makes the folder of a new fleet: its key, and a roster without aircraft.
+/// What is changed.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A member more, in the same epoch.
+    Enrol {
+        /// What it asked for, its code compared.
+        request: Request,
+        /// What it may send.
+        role: Role,
+    },
+    /// The next epoch: another fleet key, for all but these.
+    Renew {
+        /// Those that are left out.
+        without: Vec<VehicleId>,
+    },
+}
+
+/// Makes the authority of a new fleet, and a bundle without members.
 ///
 /// # Errors
 /// There is one already, or the folder cannot be written.
-pub fn init(folder: &Path) -> Result<(), EnrolmentError> {
-    let roster = folder.join(ROSTER);
-    if roster.exists() {
-        return Err(refused(&roster, "a roster", "a folder without a fleet"));
+pub fn init(folder: &Path, now: Timestamp, days: u16) -> Result<Bundle, EnrolmentError> {
+    let (bundle, key) = (folder.join(BUNDLE), folder.join(AUTHORITY));
+    if bundle.exists() {
+        return Err(refused(&bundle, "a bundle", "a folder without a fleet"));
     }
-    make_folder(&folder.join(AIRCRAFT))?;
-    write_secret(&folder.join(FLEET_KEY), &random(folder)?)?;
-    write_roster(&roster, &RosterFile::new(1))
-}
-
-fn make_folder(folder: &Path) -> Result<(), EnrolmentError> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| refused(folder, error, "a folder that can be written"))
-}
-
-/// Adds an aircraft or a console: makes its secret, and puts its public key into the roster. The path of its secret is
-/// returned.
-///
-/// # Errors
-/// It is enrolled already, the roster is full, or the folder is no fleet's.
-pub fn enrol(folder: &Path, id: VehicleId, role: Role) -> Result<PathBuf, EnrolmentError> {
-    let path = folder.join(ROSTER);
-    let mut roster = read_roster(&path)?;
-    let name = id.to_string();
-    if let Some((known, ..)) = roster.entries().find(|(_, known, _)| **known == name) {
-        return Err(refused(&path, format!("{} {id}", known.name()), "an id that is not enrolled"));
-    }
-    let secret = random(folder)?;
-    let key = Signer::new(&secret, roster.epoch, FleetKey([0; 32])).public_key().unwrap_or_default();
-    roster.of_mut(role).insert(name, hexadecimal(&key));
-    // What no aircraft would read is not written.
-    let expected = "a roster that an aircraft can read";
-    crate::roster_of(&roster, FleetKey([0; 32])).map_err(|found| refused(&path, found, expected))?;
-    let folder = folder.join(if role == Role::Aircraft { AIRCRAFT } else { CONSOLES });
-    make_folder(&folder)?;
-    let file = folder.join(format!("{id}.key"));
-    write_secret(&file, &secret)?;
-    write_roster(&path, &roster)?;
-    Ok(file)
-}
-
-/// Begins the next epoch, without some aircraft and consoles: a new fleet key, and a roster that no longer has them. The number of the
-/// epoch is returned.
-///
-/// # Errors
-/// One of them is not enrolled, or the folder is no fleet's.
-pub fn renew(folder: &Path, without: &[VehicleId]) -> Result<u8, EnrolmentError> {
-    let path = folder.join(ROSTER);
-    let mut roster = read_roster(&path)?;
-    for id in without {
-        let removed = Role::ALL.into_iter().find_map(|role| roster.of_mut(role).remove(&id.to_string()));
-        removed.ok_or_else(|| refused(&path, format!("no {id}"), "an id that is enrolled"))?;
-    }
-    let next = roster.epoch.checked_add(1);
-    roster.epoch = next.ok_or_else(|| refused(&path, "epoch 255", "at most 254: make a new fleet"))?;
-    let (key, new) = (folder.join(FLEET_KEY), folder.join("fleet.key.new"));
-    // Of an attempt that was interrupted.
-    let _ = fs::remove_file(&new);
-    write_secret(&new, &random(folder)?)?;
-    write_roster(&path, &roster)?;
-    fs::rename(&new, &key).map_err(|error| refused(&key, error, "a file that can be replaced"))?;
-    Ok(roster.epoch)
-}
-
-fn read_roster(path: &Path) -> Result<RosterFile, EnrolmentError> {
-    crate::read_roster_file(path)
-        .map_err(|found| refused(path, found, "the roster of a fleet (wingbeat fleet init)"))
-}
-
-fn write_roster(path: &Path, roster: &RosterFile) -> Result<(), EnrolmentError> {
-    let expected = "a file that can be written";
-    let text = toml::to_string(roster).map_err(|error| refused(path, error, expected))?;
-    file::write(path, text.trim_end()).map_err(|error| refused(path, error, expected))
-}
-
-/// Never over a secret that is there.
-fn write_secret(path: &Path, secret: &[u8; 32]) -> Result<(), EnrolmentError> {
-    let write = || -> io::Result<()> {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        writeln!(file, "{}", hexadecimal(secret))?;
-        file.sync_all()
+    file::make_folder(folder).map_err(|error| refused(folder, error, "a folder that can be written"))?;
+    let secret = match file::make_secret(&key) {
+        Ok(secret) => secret,
+        // Of an attempt that was interrupted: nothing is signed by it yet.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_authority(folder)?,
+        Err(error) => return Err(refused(&key, error, "a new file that can be written")),
     };
-    write().map_err(|error| refused(path, error, "a new file that can be written"))
+    let terms = Terms {
+        authority: SigningKey::from_bytes(&secret).verifying_key().to_bytes(),
+        epoch: 1,
+        serial: 1,
+        ..dates(folder, now, SignedDuration::from_hours(24 * i64::from(days)))?
+    };
+    write(folder, Bundle::sign(&secret, &terms, &new_key(folder)?, &[]))
 }
 
-fn random(folder: &Path) -> Result<[u8; 32], EnrolmentError> {
-    let mut bytes = [0; 32];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(32) => Ok(bytes),
-        found => {
-            let found = found.map_or_else(|error| error.to_string(), |length| format!("{length} bytes"));
-            Err(refused(folder, format!("no random key ({found})"), "32 random bytes of the kernel"))
-        }
+/// Reads the latest bundle.
+///
+/// # Errors
+/// The folder is no fleet's.
+pub fn read(folder: &Path) -> Result<Bundle, EnrolmentError> {
+    let path = folder.join(BUNDLE);
+    let expected = "the bundle of a fleet (wingbeat fleet init)";
+    let text = file::read_text(&path, BUNDLE_LEN_MAX, expected);
+    let text = text.map_err(|error| EnrolmentError {
+        path: path.clone(),
+        found: plain(&error.found, &path),
+        expected,
+    })?;
+    Bundle::parse(&text).map_err(|found| refused(&path, found, expected))
+}
+
+/// Makes the next bundle, and puts it in place of the last. It holds as long from now on as the last one did.
+///
+/// # Errors
+/// Why nothing is changed.
+pub fn change(folder: &Path, change: &Change, now: Timestamp) -> Result<Bundle, EnrolmentError> {
+    let path = folder.join(BUNDLE);
+    let last = read(folder)?;
+    let secret = read_authority(folder)?;
+    let terms = last.terms();
+    let fleet =
+        last.fleet_key(&secret).map_err(|found| refused(&path, found, "a bundle of this authority"))?;
+    if now < terms.issued {
+        let found = format!("a bundle issued {}, later than this computer's clock shows", terms.issued);
+        return Err(refused(&path, found, "a clock that is set"));
     }
+    let mut members = last.members().to_vec();
+    let (epoch, fleet) = match change {
+        Change::Enrol { request, role } => {
+            let new = Member { id: request.id(), role: *role, key: request.key() };
+            match last.member(new.id) {
+                Some(known) if *known == new => {}
+                Some(known) => {
+                    let found = format!("{} {} with another key or role", known.role.name(), known.id);
+                    return Err(refused(
+                        &path,
+                        found,
+                        "an id that is not enrolled (wingbeat fleet renew --without)",
+                    ));
+                }
+                None => members.push(new),
+            }
+            (terms.epoch, fleet)
+        }
+        Change::Renew { without } => {
+            if let Some(id) = without.iter().find(|id| last.member(**id).is_none()) {
+                return Err(refused(&path, format!("no {id}"), "an id that is enrolled"));
+            }
+            members.retain(|member| !without.contains(&member.id));
+            let epoch = terms.epoch.checked_add(1);
+            let epoch = epoch.ok_or_else(|| refused(&path, "epoch 255", "at most 254: make a new fleet"))?;
+            (epoch, new_key(folder)?)
+        }
+    };
+    let terms = Terms {
+        authority: terms.authority,
+        epoch,
+        serial: terms.serial.saturating_add(1),
+        ..dates(folder, now, terms.expires.duration_since(terms.issued))?
+    };
+    write(folder, Bundle::sign(&secret, &terms, &fleet, &members))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Whole seconds from now, for so long.
+fn dates(folder: &Path, now: Timestamp, lasts: SignedDuration) -> Result<Terms, EnrolmentError> {
+    let refused = |error| refused(folder, error, "a time of expiry before the year 10000");
+    let issued = Timestamp::from_second(now.as_second()).map_err(refused)?;
+    let expires = issued.checked_add(lasts).map_err(refused)?;
+    Ok(Terms { authority: [0; 32], epoch: 0, serial: 0, issued, expires })
+}
+
+fn write(folder: &Path, bundle: Result<Bundle, String>) -> Result<Bundle, EnrolmentError> {
+    let path = folder.join(BUNDLE);
+    let bundle = bundle.map_err(|found| refused(&path, found, "members that an aircraft can read"))?;
+    let written =
+        Written::new(&path, bundle.text()).and_then(Written::commit).and_then(|()| file::sync_folder(&path));
+    written.map_err(|error| refused(&path, error, "a file that can be replaced"))?;
+    Ok(bundle)
+}
+
+fn read_authority(folder: &Path) -> Result<SecretKey, EnrolmentError> {
+    let path = folder.join(AUTHORITY);
+    file::read_digits(&path, 0o077)
+        .map_err(|error| refused(&path, plain(&error.found, &path), error.expected))
+}
+
+/// Without the path, which the message begins with.
+fn plain(found: &str, path: &Path) -> String {
+    found.strip_prefix(&format!("{}: ", path.display())).unwrap_or(found).to_owned()
+}
+
+fn new_key(folder: &Path) -> Result<FleetKey, EnrolmentError> {
+    file::random().map(FleetKey).map_err(|error| refused(folder, error, "32 random bytes of the kernel"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Keys;
-    use wingbeat_wire::{Datagram, Refused};
+    use crate::Store;
+    use std::os::unix::fs::PermissionsExt as _;
 
-    const ONE: VehicleId = VehicleId(0x00b8_27eb_0102_0304);
-    const TWO: VehicleId = VehicleId(0x00b8_27eb_0102_0305);
+    const ONE: VehicleId = VehicleId(0xa1);
+    const TWO: VehicleId = VehicleId(0xa2);
 
-    fn keys_of(folder: &Path, id: VehicleId) -> Result<Keys, String> {
-        let secret = folder.join(AIRCRAFT).join(format!("{id}.key"));
-        crate::read(id, &secret, &folder.join(FLEET_KEY), &folder.join(ROSTER))
-            .map_err(|unusable| unusable.refused.found)
+    fn now() -> Timestamp {
+        "2026-11-24T12:00:00.5Z".parse().unwrap()
     }
 
-    fn sealed(keys: &Keys, from: VehicleId) -> Vec<u8> {
-        let mut draft = Datagram { from, ..Datagram::blank() }.draft().unwrap();
-        keys.signer.seal(&mut draft).to_vec()
+    fn enrol(id: VehicleId, secret: u8, role: Role) -> Change {
+        Change::Enrol { request: Request::new(id, &[secret; 32]), role }
     }
 
-    #[test]
-    fn what_is_enrolled_is_received_until_the_next_epoch_leaves_it_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("fleet");
-        init(&folder).unwrap();
-        assert!(enrol(&folder, ONE, Role::Aircraft).unwrap().ends_with("aircraft/00b827eb01020304.key"));
-        enrol(&folder, TWO, Role::Aircraft).unwrap();
-        let (one, two) = (keys_of(&folder, ONE).unwrap(), keys_of(&folder, TWO).unwrap());
-        assert_eq!(two.roster.open(&sealed(&one, ONE)).map(|opened| opened.from()), Ok(ONE));
-        assert_eq!(two.roster.open(&sealed(&one, TWO)), Err(Refused::Signature));
-
-        assert_eq!(renew(&folder, &[ONE]).unwrap(), 2);
-        assert!(keys_of(&folder, ONE).unwrap_err().contains("no key of this aircraft"));
-        let renewed = keys_of(&folder, TWO).unwrap();
-        assert_eq!(renewed.roster.open(&sealed(&one, ONE)), Err(Refused::Epoch));
-        assert_eq!(renewed.roster.open(&sealed(&renewed, TWO)).map(|opened| opened.from()), Ok(TWO));
-        // Whatever epoch it claims, it has not the new fleet key.
-        let mut forged = sealed(&one, ONE);
-        forged[1] = 2;
-        assert_eq!(renewed.roster.open(&forged), Err(Refused::FleetTag));
+    fn fleet() -> (tempfile::TempDir, PathBuf) {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("fleet");
+        init(&folder, now(), 10).unwrap();
+        (temporary, folder)
     }
 
     #[test]
-    fn nothing_is_made_twice_and_every_refusal_names_what_was_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path();
-        let message = enrol(folder, ONE, Role::Aircraft).unwrap_err().to_string();
-        assert!(message.contains("No such file") && message.contains("wingbeat fleet init"), "{message}");
-        init(folder).unwrap();
-        let fleet_key = fs::read(folder.join(FLEET_KEY)).unwrap();
-        assert!(init(folder).unwrap_err().to_string().contains("found a roster"));
-        enrol(folder, ONE, Role::Aircraft).unwrap();
-        let message = enrol(folder, ONE, Role::Aircraft).unwrap_err().to_string();
+    fn a_fleet_is_made_once_and_its_secret_is_its_owners_alone() {
+        let (_temporary, folder) = fleet();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&folder.join(AUTHORITY))), (0o700, 0o600));
+        assert!(init(&folder, now(), 10).unwrap_err().to_string().contains("a folder without a fleet"));
+        let terms = read(&folder).unwrap().terms();
+        assert_eq!(terms.to_string(), "epoch 1, serial 1, until 2026-12-04T12:00:00Z");
+        // Interrupted between the two files.
+        std::fs::remove_file(folder.join(BUNDLE)).unwrap();
+        assert_eq!(init(&folder, now(), 10).unwrap().terms(), terms);
+        let message =
+            change(&folder.join("none"), &Change::Renew { without: vec![] }, now()).unwrap_err().to_string();
         assert!(
-            message.contains("found aircraft 00b827eb01020304, expected an id that is not enrolled"),
+            message.contains("found No such file") && message.contains("wingbeat fleet init"),
             "{message}"
         );
-        let message = renew(folder, &[TWO]).unwrap_err().to_string();
-        assert!(message.contains("found no 00b827eb01020305"), "{message}");
-        assert_eq!(fs::read(folder.join(FLEET_KEY)).unwrap(), fleet_key, "nothing was renewed");
-        for id in 1..136 {
-            enrol(folder, VehicleId(id), Role::Aircraft).unwrap();
-        }
-        let message = enrol(folder, VehicleId(136), Role::Aircraft).unwrap_err().to_string();
-        assert!(message.contains("found more than 136 aircraft and consoles"), "{message}");
-        assert!(!folder.join("aircraft/0000000000000088.key").exists());
     }
 
     #[test]
-    fn a_console_is_enrolled_with_its_role_and_finds_itself_by_its_key() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path();
-        init(folder).unwrap();
-        enrol(folder, ONE, Role::Aircraft).unwrap();
-        let secret = enrol(folder, TWO, Role::Safety).unwrap();
-        assert!(secret.ends_with("consoles/00b827eb01020305.key"));
-        let message = enrol(folder, TWO, Role::Operator).unwrap_err().to_string();
-        assert!(message.contains("found safety 00b827eb01020305"), "{message}");
-        assert!(crate::read_console(folder).unwrap_err().found.contains("console.key: No such file"));
-        fs::copy(secret, folder.join("console.key")).unwrap();
-        let console = crate::read_console(folder).unwrap();
-        assert_eq!((console.id, console.role), (TWO, Role::Safety));
-        let aircraft = keys_of(folder, ONE).unwrap();
-        let sealed = sealed(&console.keys, TWO);
-        assert_eq!(aircraft.roster.open(&sealed).map(|opened| opened.role()), Ok(Some(Role::Safety)));
-        // An aircraft's key is no console's, and the other way round.
-        fs::copy(folder.join("aircraft").join(format!("{ONE}.key")), folder.join("console.key")).unwrap();
-        let refused = crate::read_console(folder).unwrap_err();
-        assert!(refused.found.contains("for no operator and no safety pilot"), "{}", refused.found);
-        fs::copy(
-            folder.join("consoles").join(format!("{TWO}.key")),
-            folder.join("aircraft").join(format!("{TWO}.key")),
-        )
-        .unwrap();
-        assert!(keys_of(folder, TWO).unwrap_err().contains("a console under the id of this aircraft"));
+    fn after_a_capture_the_others_have_another_key_and_the_lost_one_has_none() {
+        let (_temporary, folder) = fleet();
+        change(&folder, &enrol(ONE, 1, Role::Aircraft), now()).unwrap();
+        let before = change(&folder, &enrol(TWO, 2, Role::Operator), now()).unwrap();
+        let later = now() + SignedDuration::from_hours(48);
+        let after = change(&folder, &Change::Renew { without: vec![TWO] }, later).unwrap();
+        assert_eq!(after.terms().to_string(), "epoch 2, serial 4, until 2026-12-06T12:00:00Z");
+        assert_eq!(after.members().iter().map(|m| m.id).collect::<Vec<_>>(), [ONE]);
+        let [old, new] = [&before, &after].map(|bundle| bundle.keys(ONE, &[1; 32]).unwrap());
+        assert_ne!(old.signer, new.signer);
+        assert_eq!(
+            before.fleet_key(&read_authority(&folder).unwrap()).unwrap(),
+            before.fleet_key(&read_authority(&folder).unwrap()).unwrap()
+        );
+        assert_ne!(
+            before.fleet_key(&read_authority(&folder).unwrap()).unwrap(),
+            after.fleet_key(&read_authority(&folder).unwrap()).unwrap()
+        );
+        assert!(after.keys(TWO, &[2; 32]).is_err());
+        let unknown = change(&folder, &Change::Renew { without: vec![TWO] }, later).unwrap_err().to_string();
+        assert!(unknown.contains("found no 00000000000000a2"), "{unknown}");
+        assert_eq!(read(&folder).unwrap(), after);
+        let early = change(&folder, &Change::Renew { without: vec![] }, now()).unwrap_err().to_string();
+        assert!(early.contains("expected a clock that is set"), "{early}");
+    }
+
+    #[test]
+    fn an_id_has_one_key() {
+        let (_temporary, folder) = fleet();
+        let first = change(&folder, &enrol(ONE, 1, Role::Aircraft), now()).unwrap();
+        let again = change(&folder, &enrol(ONE, 1, Role::Aircraft), now()).unwrap();
+        assert_eq!((again.members(), again.terms().serial), (first.members(), 3));
+        for other in [enrol(ONE, 2, Role::Aircraft), enrol(ONE, 1, Role::Operator)] {
+            let message = change(&folder, &other, now()).unwrap_err().to_string();
+            assert!(
+                message.contains("found aircraft 00000000000000a1 with another key or role"),
+                "{message}"
+            );
+        }
+        assert_eq!(read(&folder).unwrap(), again);
+    }
+
+    /// The folder cannot be written from the given step on: it is as before.
+    #[test]
+    fn a_renewal_that_fails_leaves_the_fleet_as_it_was() {
+        let (_temporary, folder) = fleet();
+        change(&folder, &enrol(ONE, 1, Role::Aircraft), now()).unwrap();
+        let files = || {
+            let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+            files.sort();
+            files.into_iter().map(|path| (std::fs::read(&path).unwrap_or_default(), path)).collect::<Vec<_>>()
+        };
+        let before = files();
+        // Whatever a crash leaves of the writing is not read, and not in the way.
+        let text = std::fs::read_to_string(folder.join(BUNDLE)).unwrap();
+        let half = folder.join("fleet.new-1");
+        std::fs::write(&half, &text[..100]).unwrap();
+        assert_eq!(read(&folder).unwrap().text(), text);
+        // The writing of the new bundle fails: a folder is where it would be written.
+        let new = folder.join(format!("fleet.new-{}", std::process::id()));
+        std::fs::create_dir(&new).unwrap();
+        let message = change(&folder, &Change::Renew { without: vec![ONE] }, now()).unwrap_err().to_string();
+        assert!(message.contains("a file that can be replaced"), "{message}");
+        std::fs::remove_dir(&new).unwrap();
+        std::fs::remove_file(&half).unwrap();
+        assert_eq!(files(), before);
+        // The renaming fails: a folder is where the bundle was.
+        let written = Written::new(&folder, "x").unwrap();
+        assert!(written.commit().is_err());
+        assert_eq!(files(), before);
+        assert_eq!(change(&folder, &Change::Renew { without: vec![ONE] }, now()).unwrap().terms().epoch, 2);
+    }
+
+    #[test]
+    fn a_console_is_enrolled_by_request_and_an_aircrafts_key_is_no_consoles() {
+        let (temporary, folder) = fleet();
+        let console = temporary.path().join("console");
+        let request = Store::of_console(TWO, &console).request().unwrap();
+        let bundle = change(&folder, &Change::Enrol { request, role: Role::Safety }, now()).unwrap();
+        assert!(crate::read_console(&console).unwrap_err().found.contains("fleet.bundle: No such file"));
+        assert_eq!(crate::accept_console(&console, bundle.text()).unwrap().id, TWO);
+        let read = crate::read_console(&console).unwrap();
+        assert_eq!((read.id, read.role), (TWO, Role::Safety));
+        let aircraft = Store::of_aircraft(TWO, console.join("console.key"), console.join(BUNDLE));
+        assert!(aircraft.read().unwrap_err().refused.found.contains("under the role safety"));
     }
 }

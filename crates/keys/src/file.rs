@@ -1,9 +1,9 @@
 //! Small files: 64 hexadecimal digits of a key, and what must survive a restart.
 
 use std::{
-    fs, io,
-    io::Read as _,
-    os::unix::fs::PermissionsExt as _,
+    fmt, fs, io,
+    io::{Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -43,22 +43,141 @@ pub fn read_digits(path: &Path, closed_to: u32) -> Result<[u8; DIGITS / 2], Refu
     // The digits and a line's end; a device or an endless pipe is not read on.
     file.take(DIGITS as u64 + 2).read_to_string(&mut text).map_err(io)?;
     let text = text.trim_end();
-    digits(text).ok_or_else(|| {
+    digits::<32>(text).ok_or_else(|| {
         refused(&format!("{} characters", text.len()), "64 hexadecimal digits and nothing else")
     })
 }
 
-/// The bytes of 64 hexadecimal digits.
-pub fn digits(text: &str) -> Option<[u8; DIGITS / 2]> {
-    if text.len() != DIGITS || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+/// The `N` bytes of twice as many hexadecimal digits.
+pub fn digits<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    let mut bytes = [0; DIGITS / 2];
+    let mut bytes = [0; N];
     for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().as_chunks::<2>().0) {
         let digit = |d: u8| char::from(d).to_digit(16).map_or(0, |v| v as u8);
         *byte = digit(pair[0]) << 4 | digit(pair[1]);
     }
     Some(bytes)
+}
+
+/// Two digits for each byte.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads a text of at most `bytes_max`.
+///
+/// # Errors
+/// What was found instead.
+pub fn read_text(path: &Path, bytes_max: usize, expected: &'static str) -> Result<String, Refused> {
+    let refused =
+        |found: &dyn fmt::Display| Refused { found: format!("{}: {found}", path.display()), expected };
+    let file = fs::File::open(path).map_err(|error| refused(&error))?;
+    let mut text = String::new();
+    let read = file.take(bytes_max as u64 + 1).read_to_string(&mut text).map_err(|error| refused(&error))?;
+    if read > bytes_max { Err(refused(&format_args!("more than {bytes_max} bytes"))) } else { Ok(text) }
+}
+
+/// Makes a folder that its owner alone may enter, where there is none.
+///
+/// # Errors
+/// The system's.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Makes a new secret of 32 random bytes in a file of mode 600, whole or not at all, and never over one that is there.
+///
+/// # Errors
+/// The system's; that there is one already among them.
+pub fn make_secret(path: &Path) -> io::Result<[u8; 32]> {
+    let secret = random()?;
+    let new = new_name(path);
+    let mut file = create(&new, 0o600)?;
+    writeln!(file, "{}", hexadecimal(&secret))?;
+    file.sync_all()?;
+    // A link fails where a rename would replace.
+    let linked = fs::hard_link(&new, path);
+    fs::remove_file(&new)?;
+    linked?;
+    sync_folder(path)?;
+    Ok(secret)
+}
+
+/// 32 random bytes of the kernel.
+///
+/// # Errors
+/// It has none.
+pub fn random() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())? {
+        32 => Ok(bytes),
+        length => Err(io::Error::other(format!("{length} random bytes of 32"))),
+    }
+}
+
+/// A text that is written and not yet in its place.
+#[derive(Debug)]
+pub struct Written {
+    new: PathBuf,
+    path: PathBuf,
+}
+
+impl Written {
+    /// Writes a text next to `path`, on the disk.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(path: &Path, text: &str) -> io::Result<Self> {
+        let written = Self { new: new_name(path), path: path.to_owned() };
+        let mut file = create(&written.new, 0o644)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        Ok(written)
+    }
+
+    /// Puts it into its place, where it replaces what is there.
+    ///
+    /// # Errors
+    /// The system's; what is there is as before then.
+    pub fn commit(self) -> io::Result<()> {
+        fs::rename(&self.new, &self.path)
+    }
+}
+
+/// What was not committed goes.
+impl Drop for Written {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.new);
+    }
+}
+
+/// Of this process alone: what another leaves behind, or writes at the same time, is not in the way.
+fn new_name(path: &Path) -> PathBuf {
+    path.with_extension(format!("new-{}", std::process::id()))
+}
+
+/// A new file of the folder's owner: what root makes for a service belongs to that.
+fn create(path: &Path, mode: u32) -> io::Result<fs::File> {
+    let _ = fs::remove_file(path);
+    let file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        let (folder, own) = (fs::metadata(folder)?, file.metadata()?);
+        if folder.uid() != own.uid() {
+            std::os::unix::fs::fchown(&file, Some(folder.uid()), Some(folder.gid()))?;
+        }
+    }
+    Ok(file)
+}
+
+/// Puts the names in the folder of `path` on the disk.
+///
+/// # Errors
+/// The system's.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()
 }
 
 /// Writes a line to a file: whole or not at all, and on the disk.
@@ -68,8 +187,8 @@ pub fn digits(text: &str) -> Option<[u8; DIGITS / 2]> {
 pub fn write(path: &Path, line: &str) -> io::Result<()> {
     let new: PathBuf = path.with_extension("new");
     let mut file = fs::File::create(&new)?;
-    io::Write::write_all(&mut file, format!("{line}\n").as_bytes())?;
+    file.write_all(format!("{line}\n").as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, path)?;
-    path.parent().map_or(Ok(()), |directory| fs::File::open(directory)?.sync_all())
+    sync_folder(path)
 }

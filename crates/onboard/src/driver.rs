@@ -24,20 +24,21 @@ use wingbeat_agent::{
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, LeaseGrant, LinkFault,
-    LinkFaultKind, LinkTestReport, LinkTestRequest, LogLine, MissionSummary, MissionUpload,
+    self as api, AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, KeysValidity,
+    LeaseGrant, LinkFault, LinkFaultKind, LinkTestReport, LinkTestRequest, LogLine, MissionSummary,
+    MissionUpload,
 };
 use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
-use wingbeat_keys::{Keys, counter::Reserve};
+use wingbeat_keys::{Held, Keys, Pending, Terms, Validity, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
-use wingbeat_wire::{Datagram, Draft, Message, Order, Refused};
+use wingbeat_wire::{Datagram, Draft, Message, Order, Phase, Refused};
 
 use crate::{
     gateway::{Gateway, GatewayEvent, Step},
     guard,
-    http::{OrderRefusal, Request},
+    http::{KeysRefusal, OrderRefusal, Request},
     latch::Latch,
     lease::{Granted, Lease, Token},
     links::{self, Links},
@@ -164,6 +165,8 @@ pub(crate) struct Driver<R> {
     /// Whether the agent was informed that a console holds it.
     leased: bool,
     links: Links,
+    /// When the keys hold, and what was logged of that last.
+    terms: Option<(Terms, Option<Validity>)>,
 }
 
 /// The event that ended the driver's wait.
@@ -217,6 +220,25 @@ pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str, is_secured:
     status::aircraft(&agent.status(clock.now()), name, None, &daemon)
 }
 
+fn keys_of(terms: &Terms) -> api::Keys {
+    api::Keys {
+        epoch: terms.epoch,
+        serial: terms.serial,
+        issued: terms.issued.to_string(),
+        expires: terms.expires.to_string(),
+        validity: match terms.validity(unix_s()) {
+            Validity::Valid => KeysValidity::Valid,
+            Validity::Expired => KeysValidity::Expired,
+            Validity::ClockNotSet => KeysValidity::ClockNotSet,
+        },
+    }
+}
+
+/// Seconds since 1970 by the system's clock.
+fn unix_s() -> i64 {
+    i64::try_from(crate::unix_us() / 1_000_000).unwrap_or(i64::MAX)
+}
+
 /// What a ground station sent, where any is served.
 async fn gateway_event(gateway: &mut Option<Gateway>) -> GatewayEvent {
     match gateway {
@@ -261,6 +283,7 @@ impl<R: Radio> Driver<R> {
             lease: Lease::default(),
             leased: false,
             links,
+            terms: None,
         }
     }
 
@@ -276,6 +299,7 @@ impl<R: Radio> Driver<R> {
         if !self.air.keys.roster.is_secured() {
             self.log(Severity::Error, INSECURE.into());
         }
+        self.state_keys();
         if let Some(by) = self.latch.kept().map(str::to_owned) {
             self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
             self.feed(Input::TakenBefore { by: &by });
@@ -352,6 +376,10 @@ impl<R: Radio> Driver<R> {
                     let _ = reply.send(self.take_lease(&console, ttl, token.as_deref()));
                 }
                 Woken::Request(Some(Request::Links(ask))) => self.links(ask),
+                Woken::Request(Some(Request::Keys { pending, reply })) => {
+                    // A console that disconnected asks again.
+                    let _ = reply.send(self.take_keys(*pending));
+                }
                 Woken::Request(None) => requests_ended = true,
                 Woken::Gateway(event) => self.gateway_event(event),
                 // Without its link's task the driver is of no use: the process ends, and is started again.
@@ -391,6 +419,64 @@ impl<R: Radio> Driver<R> {
     /// Serves ground stations through the gateway.
     pub(crate) fn serving(self, gateway: Option<Gateway>) -> Self {
         Self { gateway, ..self }
+    }
+
+    /// Holds keys of a fleet, which expire.
+    pub(crate) fn holding(self, terms: Option<Terms>) -> Self {
+        Self { terms: terms.map(|terms| (terms, None)), ..self }
+    }
+
+    /// Another bundle came: on the ground it replaces the keys, from the next datagram on.
+    fn take_keys(&mut self, pending: Pending) -> Result<api::Keys, KeysRefusal> {
+        let view = self.agent.view();
+        let (is_armed, phase) = (self.agent.status(self.clock.now()).flight_controller.armed, view.phase);
+        if is_armed || !matches!(phase, Phase::Start | Phase::Finished | Phase::Aborted) {
+            let found = if is_armed { "motors armed".to_owned() } else { format!("state {}", view.state) };
+            let message = format!(
+                "keys: found {found}, expected an aircraft on the ground before a flight: in another epoch it receives no other"
+            );
+            return Err(KeysRefusal::Conflict(ApiError { code: "conflict".into(), message }));
+        }
+        let Held { keys, terms } = pending.commit().map_err(KeysRefusal::NotTaken)?;
+        self.air.keys = keys;
+        self.terms = Some((terms, None));
+        self.log(Severity::Info, format!("took keys of the fleet: {terms}"));
+        self.state_keys();
+        Ok(keys_of(&terms))
+    }
+
+    /// Informs the agent when the keys hold.
+    fn state_keys(&mut self) {
+        let Some((terms, _)) = &self.terms else { return };
+        let [from_unix_us, until_unix_us] =
+            [terms.issued, terms.expires].map(|at| u64::try_from(at.as_microsecond()).unwrap_or_default());
+        self.feed(Input::KeysHold { from_unix_us, until_unix_us });
+    }
+
+    /// Logs once when the keys have expired, or the clock does not show whether they have.
+    fn check_keys(&mut self) {
+        let Some((terms, logged)) = &mut self.terms else { return };
+        let validity = terms.validity(unix_s());
+        if logged.replace(validity) == Some(validity) {
+            return;
+        }
+        let terms = *terms;
+        match validity {
+            Validity::Valid => self.log(Severity::Info, format!("keys of the fleet: {terms}")),
+            Validity::Expired => {
+                let line = format!(
+                    "keys: found {terms}, which is over, expected a bundle that holds: no setup begins"
+                );
+                self.log(Severity::Error, line);
+            }
+            Validity::ClockNotSet => {
+                let line = format!(
+                    "keys: found a clock before {}, when they were issued, expected one that is set: whether they have expired is not known",
+                    terms.issued
+                );
+                self.log(Severity::Warning, line);
+            }
+        }
     }
 
     /// A ground station sent something. The agent is informed of every command before its bytes leave.
@@ -821,6 +907,8 @@ impl<R: Radio> Driver<R> {
 
     fn publish(&mut self) {
         self.daemon.is_secured = self.air.keys.roster.is_secured();
+        self.check_keys();
+        self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms));
         self.daemon.overflows = self.air.radio.overflows();
         self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
         self.daemon.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));

@@ -25,16 +25,18 @@ use axum::{
 use futures_util::Stream;
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{
-    sync::{broadcast, mpsc, oneshot, watch},
+    sync::{Mutex, broadcast, mpsc, oneshot, watch},
+    task::spawn_blocking,
     time::timeout,
 };
 use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, LeaseGrant,
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Keys, LeaseGrant,
     LeaseRequest, LinkTestReport, LinkTestRequest, LinkTestRows, Links, LogLine, MissionSummary,
     MissionUpload, paths,
 };
+use wingbeat_keys::{BUNDLE_LEN_MAX, NotTaken, NotTakenKind, Pending, Store};
 use wingbeat_protocol::Fence;
 use wingbeat_server::Connection;
 use wingbeat_wire::DATAGRAM_LEN_MAX;
@@ -68,6 +70,8 @@ pub(crate) enum Request {
     },
     /// An order as its console sealed it.
     Order { sealed: Bytes, lease: Option<String>, reply: oneshot::Sender<Result<CommandReply, OrderRefusal>> },
+    /// The fleet's bundle, verified and written.
+    Keys { pending: Box<Pending>, reply: oneshot::Sender<Result<Keys, KeysRefusal>> },
     /// A console takes or renews the lease; checked.
     Lease {
         console: String,
@@ -88,6 +92,31 @@ pub(crate) enum OrderRefusal {
     Conflict(ApiError),
 }
 
+/// Why keys are not taken.
+#[derive(Debug)]
+pub(crate) enum KeysRefusal {
+    /// The aircraft is not on the ground.
+    Conflict(ApiError),
+    /// The bundle, or the files.
+    NotTaken(NotTaken),
+}
+
+impl From<KeysRefusal> for Refusal {
+    fn from(refusal: KeysRefusal) -> Self {
+        let not_taken = match refusal {
+            KeysRefusal::Conflict(error) => return Self(StatusCode::CONFLICT, error),
+            KeysRefusal::NotTaken(not_taken) => not_taken,
+        };
+        let (status, code) = match not_taken.kind {
+            NotTakenKind::Malformed => (StatusCode::BAD_REQUEST, "bad_request"),
+            NotTakenKind::Foreign => (StatusCode::FORBIDDEN, "forbidden"),
+            NotTakenKind::Older => (StatusCode::CONFLICT, "replayed"),
+            NotTakenKind::Storage => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+        };
+        Self::new(status, code, format!("keys: {not_taken}"))
+    }
+}
+
 impl Request {
     /// Whether it is a command that ends a flight safely. Which order it is shows when it is opened; one that is queued
     /// behind others would be late.
@@ -95,7 +124,7 @@ impl Request {
         match self {
             Self::Command { request, .. } => request.command.recovers(),
             Self::Order { .. } => true,
-            Self::Mission { .. } | Self::Lease { .. } | Self::Links(_) => false,
+            Self::Mission { .. } | Self::Keys { .. } | Self::Lease { .. } | Self::Links(_) => false,
         }
     }
 }
@@ -111,6 +140,8 @@ pub(crate) struct Front {
     pub(crate) mission: watch::Receiver<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
     pub(crate) requests: mpsc::Sender<Request>,
+    /// Where keys are kept, one bundle at a time.
+    store: Option<Arc<Mutex<Store>>>,
 }
 
 impl Front {
@@ -123,7 +154,12 @@ impl Front {
         log: broadcast::Sender<LogLine>,
         requests: mpsc::Sender<Request>,
     ) -> Self {
-        Self { identity: Arc::new(identity), fence, is_secured, status, mission, log, requests }
+        Self { identity: Arc::new(identity), fence, is_secured, status, mission, log, requests, store: None }
+    }
+
+    /// Takes keys of a fleet into these files.
+    pub(crate) fn with_store(self, store: Option<Store>) -> Self {
+        Self { store: store.map(|store| Arc::new(Mutex::new(store))), ..self }
     }
 
     /// Asks the driver and waits for its answer.
@@ -315,6 +351,20 @@ fn answered(reply: CommandReply) -> (StatusCode, Json<CommandReply>) {
     (status, Json(reply))
 }
 
+/// Octets, and no more of them. Like JSON, a page of another origin cannot send them without asking first.
+fn check_octets(path: &str, headers: &HeaderMap, octets: &Bytes, most: usize) -> Result<(), Refusal> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if kind != Some("application/octet-stream") {
+        let message = format!("{path}: found another content type, expected application/octet-stream");
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "bad_request", message));
+    }
+    if octets.len() > most {
+        let message = format!("{path}: found {} bytes, expected at most {most}", octets.len());
+        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "bad_request", message));
+    }
+    Ok(())
+}
+
 fn lease_token(headers: &HeaderMap) -> Option<String> {
     headers.get(paths::LEASE_HEADER).and_then(|token| token.to_str().ok()).map(str::to_owned)
 }
@@ -336,24 +386,47 @@ async fn post_order(
     headers: HeaderMap,
     sealed: Bytes,
 ) -> Result<(StatusCode, Json<CommandReply>), Refusal> {
-    // Like JSON, a page of another origin cannot send this without asking first.
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    if kind != Some("application/octet-stream") {
-        let message =
-            format!("{}: found another content type, expected application/octet-stream", paths::ORDERS);
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "bad_request", message));
-    }
-    if sealed.len() > DATAGRAM_LEN_MAX {
-        let found = sealed.len();
-        let message = format!("{}: found {found} bytes, expected at most {DATAGRAM_LEN_MAX}", paths::ORDERS);
-        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "bad_request", message));
-    }
+    check_octets(paths::ORDERS, &headers, &sealed, DATAGRAM_LEN_MAX)?;
     let lease = lease_token(&headers);
     match front.ask(|reply| Request::Order { sealed, lease, reply }).await? {
         Ok(reply) => Ok(answered(reply)),
         Err(OrderRefusal::Forbidden(error)) => Err(Refusal(StatusCode::FORBIDDEN, error)),
         Err(OrderRefusal::Conflict(error)) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
+}
+
+/// The fleet's bundle of keys. The authority's signature in it is what counts, so no lease is asked for. Taken on the ground alone, from the
+/// next datagram on; the same one again changes nothing.
+#[utoipa::path(put, path = "/api/v1/keys", operation_id = "put_keys", tag = "aircraft",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses(
+        (status = 200, description = "It holds these keys now", body = Keys),
+        (status = 400, description = "No bundle that its authority has signed", body = ApiError),
+        (status = 403, description = "Another authority's, or one that does not have this aircraft", body = ApiError),
+        (status = 404, description = "This aircraft has no keys of a fleet", body = ApiError),
+        (status = 409, description = "Older than what it holds (`replayed`), or the aircraft is not on the ground (`conflict`)", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not octets", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping, or cannot write the file", body = ApiError)))]
+async fn put_keys(
+    State(front): State<Front>,
+    headers: HeaderMap,
+    bundle: Bytes,
+) -> Result<Json<Keys>, Refusal> {
+    check_octets(paths::KEYS, &headers, &bundle, BUNDLE_LEN_MAX)?;
+    let Some(store) = &front.store else {
+        let message = "keys: found an aircraft that is not enrolled, expected one (wingbeatd enrol)";
+        return Err(Refusal::new(StatusCode::NOT_FOUND, "not_found", message));
+    };
+    // Held until the driver has answered. Verifying and writing are slow, and no task of the daemon waits for them.
+    let store = store.clone().lock_owned().await;
+    let stopping = |_| unavailable("unavailable", "the aircraft's daemon is stopping");
+    let prepare = move || (store.prepare(&String::from_utf8_lossy(&bundle)), store);
+    let (pending, store) = spawn_blocking(prepare).await.map_err(stopping)?;
+    let pending = Box::new(pending.map_err(KeysRefusal::NotTaken)?);
+    let keys = front.ask(|reply| Request::Keys { pending, reply }).await??;
+    spawn_blocking(move || store.sync()).await.map_err(stopping)?.map_err(KeysRefusal::NotTaken)?;
+    Ok(Json(keys))
 }
 
 /// A console takes the aircraft for a while, or renews that with the token that it was answered then. While one holds it, the flight controller receives
@@ -516,6 +589,7 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(get_mission, put_mission))
         .routes(routes!(post_command))
         .routes(routes!(post_order))
+        .routes(routes!(put_keys))
         .routes(routes!(post_lease))
         .routes(routes!(get_links))
         .routes(routes!(get_link_test, post_link_test, delete_link_test))

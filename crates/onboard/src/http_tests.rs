@@ -389,6 +389,7 @@ fn the_document_has_every_path_and_every_type() {
         paths::MISSION,
         paths::COMMANDS,
         paths::ORDERS,
+        paths::KEYS,
         paths::LEASE,
         paths::LINKS,
         paths::LINK_TEST,

@@ -110,6 +110,8 @@ pub struct Config {
     pub gateway: gateway::Config,
     /// The keys of datagrams.
     pub keys: keys::Keys,
+    /// Where the keys are from; a bench has throw-away ones.
+    pub enrolled: Option<keys::Enrolled>,
     /// What is wrong with the configuration's files, one line, where an earlier configuration is used: setup is refused.
     pub configuration_fault: Option<String>,
     /// Time between the probes by which the others measure their link to this aircraft; none broadcasts none.
@@ -181,6 +183,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         gateway,
         guard,
         keys,
+        enrolled,
         configuration_fault,
         link_probe_period,
         state,
@@ -263,11 +266,13 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     )
     .probing(link_probe_period)
     .keeping(latch)
-    .serving(gateway);
+    .serving(gateway)
+    .holding(enrolled.as_ref().map(|enrolled| enrolled.terms));
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
     let front =
-        Front::new(identity.clone(), fence, is_secured, status.clone(), mission, log.clone(), requests);
+        Front::new(identity.clone(), fence, is_secured, status.clone(), mission, log.clone(), requests)
+            .with_store(enrolled.map(|enrolled| enrolled.store));
     let limits = wingbeat_server::Settings { body_bytes: http::BODY_MAX, hosts, ..Default::default() };
     // Fed by the server's own loop. A request to ourselves would prove more and fail at the worst time: it fails while
     // the radio's interface, and the address with it, is gone.

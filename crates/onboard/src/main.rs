@@ -11,8 +11,8 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
-use clap::{Parser, Subcommand};
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Parser, Subcommand};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
@@ -20,6 +20,10 @@ use wingbeat_onboard::{
     Clock,
     config::{self, Flags, Layers, Settings, kept},
     journal::Journal,
+    keys::{
+        BUNDLE_LEN_MAX, Store,
+        file::{Refused, read_text},
+    },
     liveness::Liveness,
     watchdog,
 };
@@ -46,10 +50,24 @@ struct Arguments {
     command: Option<Command>,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 enum Command {
+    /// Become a member of a fleet: first ask, with a key that is made here and stays here, then take the fleet's bundle.
+    Enrol(Enrol),
     /// Read the configuration, name the first mistake in it, open no device, and fly nothing.
     CheckConfig,
+}
+
+#[derive(Clone, Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Enrol {
+    /// Write a request for `wingbeat fleet enrol`, - for standard output, and show the code that the operator compares. The secret key is
+    /// made where there is none.
+    #[arg(long, value_name = "FILE")]
+    request: Option<PathBuf>,
+    /// Take the fleet's bundle: the first fixes its authority, and none that is older than the last is taken.
+    #[arg(long, value_name = "BUNDLE")]
+    accept: Option<PathBuf>,
 }
 
 #[tokio::main]
@@ -79,10 +97,10 @@ impl Arguments {
 async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !arguments.flies() {
         let layers = Layers::read(&arguments.flags)?;
-        let settings = config::read(&layers)?;
-        return match arguments.command {
-            Some(Command::CheckConfig) => check_config(&layers, &settings),
-            None => Ok(check(&settings).await),
+        return match &arguments.command {
+            Some(Command::Enrol(enrol)) => enrol.run(&config::read_store(&layers)?),
+            Some(Command::CheckConfig) => check_config(&layers, &config::read(&layers)?),
+            None => Ok(check(&config::read(&layers)?).await),
         };
     }
     log_somewhere()?;
@@ -148,6 +166,33 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             tracing::error!("{why}");
             Ok(ExitCode::FAILURE)
         }
+    }
+}
+
+impl Enrol {
+    fn run(&self, store: &Store) -> anyhow::Result<ExitCode> {
+        if let Some(to) = &self.request {
+            let request = store.request().map_err(|Refused { found, expected }| {
+                anyhow!("enrol: found {found}, expected {expected}")
+            })?;
+            if to == Path::new("-") {
+                print!("{}", request.text());
+            } else {
+                let written = std::fs::write(to, request.text());
+                written.with_context(|| format!("{}: expected a file that can be written", to.display()))?;
+            }
+            // Not part of the request: the operator compares it with what arrived.
+            eprintln!("request of {}, code {}", request.id(), request.code());
+        }
+        if let Some(from) = &self.accept {
+            let expected = "a bundle of a fleet (wingbeat fleet)";
+            let text = read_text(from, BUNDLE_LEN_MAX, expected).map_err(|Refused { found, expected }| {
+                anyhow!("enrol: found {found}, expected {expected}")
+            })?;
+            let held = store.accept(&text).with_context(|| format!("{}: not taken", from.display()))?;
+            println!("{} holds keys of the fleet: {}", store.id(), held.terms);
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

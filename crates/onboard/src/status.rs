@@ -22,6 +22,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) radio_down: Option<String>,
     /// Whether datagrams are signed.
     pub(crate) is_secured: bool,
+    /// The keys that are held.
+    pub(crate) keys: Option<api::Keys>,
     /// Chunks for the flight controller that the link did not take.
     pub(crate) unwritten: u64,
     /// Why the port to the flight controller is closed; nothing while it is open.
@@ -91,6 +93,7 @@ pub(crate) fn aircraft(
         separation: separation(&status.separation),
         radio: api::Radio {
             secured: daemon.is_secured,
+            keys: daemon.keys.clone(),
             down: daemon.radio_down.clone(),
             sent: status.sent.saturating_sub(unsent),
             received: status.received,

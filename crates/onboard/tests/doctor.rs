@@ -36,7 +36,7 @@ async fn a_healthy_aircraft_has_no_fault() {
          ok      clock: found 2026-11-21, synchronised\n\
          ok      radio interface: found wlan0 up\n\
          ok      radio mode: found wlan0 IBSS at 5180 MHz\n\
-         ok      keys: found those of 3 aircraft\n\
+         ok      keys: found those of 3 aircraft and consoles, epoch 1, serial 4, until 2026-12-01T00:00:00Z\n\
          ok      identity: found 00b827eb01020304, ours alone; received from 0 other aircraft\n"
     );
     assert_eq!((report.verdict, report.exit_code()), (Verdict::Ok, 0));

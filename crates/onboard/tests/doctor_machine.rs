@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-use doctored::{Aircraft, Play, iw, line, signer};
+use doctored::{Aircraft, Play, iw, line};
 use tokio::{net::UdpSocket, task::JoinHandle, time::sleep};
 use wingbeat_onboard::{
     Clock, config,
     doctor::{Options, Verdict, examine},
 };
 use wingbeat_radio::{UdpBroadcast, UdpConfig};
-use wingbeat_wire::{Datagram, Message, Point, VehicleId};
+use wingbeat_wire::{Datagram, Message, Point, Signer, VehicleId};
 
 /// The clock, the radio and the identity need no flight controller.
 fn grounded() -> Aircraft {
@@ -125,19 +125,33 @@ async fn no_keys() {
     assert_eq!(
         aircraft.line("keys").await,
         "warning keys: found none (security.insecure): any transmitter in reach flies this aircraft, expected \
-         datagrams that are signed; cure: the three files of the section security (docs/security.md)"
+         datagrams that are signed; cure: wingbeatd enrol, and no security.insecure (docs/operating.md)"
     );
 }
 
+#[tokio::test]
+async fn keys_that_have_expired_and_a_clock_that_cannot_show_it() {
+    let mut aircraft = Aircraft::healthy();
+    aircraft.machine.unix_time_s += 10 * 86_400;
+    assert_eq!(
+        aircraft.line("keys").await,
+        "FAULT   keys: found those of 3 aircraft and consoles, epoch 1, serial 4, until 2026-12-01T00:00:00Z, expected keys that \
+         hold: no setup begins; cure: on the operator's computer: wingbeat fleet renew, wingbeat fleet push"
+    );
+    aircraft.machine.unix_time_s = 0;
+    let line = aircraft.line("keys").await;
+    assert!(line.starts_with("warning keys: ") && line.contains("cure: set the clock"), "{line}");
+}
+
 /// An aircraft at an address of the loopback network that broadcasts its id periodically.
-fn neighbour(address: [u8; 4], port: u16, id: u64) -> JoinHandle<()> {
+fn neighbour(address: [u8; 4], port: u16, id: u64, signer: Signer) -> JoinHandle<()> {
     tokio::spawn(async move {
         let socket = UdpSocket::bind(SocketAddrV4::new(address.into(), 0)).await.unwrap();
         for counter in 0.. {
             let message = Message::Hello { at: Point::default() };
             let datagram = Datagram { from: VehicleId(id), counter, flight: 0, message };
             let mut draft = datagram.draft().unwrap();
-            let bytes = signer(id).seal(&mut draft);
+            let bytes = signer.seal(&mut draft);
             // Refused while the doctor does not listen yet.
             let _ = socket.send_to(bytes, (Ipv4Addr::LOCALHOST, port)).await;
             sleep(Duration::from_millis(5)).await;
@@ -150,12 +164,15 @@ async fn an_id_that_another_aircraft_has_too() {
     let cure = "cure: another id (key id, or another radio) for one of the two";
     let aircraft = grounded();
     let port = aircraft.radio_port;
-    let others = [neighbour([127, 0, 0, 8], port, 8), neighbour([127, 0, 0, 9], port, 9)];
+    let others = [
+        neighbour([127, 0, 0, 8], port, 8, aircraft.signer(8)),
+        neighbour([127, 0, 0, 9], port, 9, aircraft.signer(9)),
+    ];
     assert_eq!(
         aircraft.line("identity").await,
         "ok      identity: found 00b827eb01020304, ours alone; received from 2 other aircraft"
     );
-    let double = neighbour([127, 0, 0, 10], port, 9);
+    let double = neighbour([127, 0, 0, 10], port, 9, aircraft.signer(9));
     assert_eq!(
         aircraft.line("identity").await,
         format!(
@@ -163,7 +180,8 @@ async fn an_id_that_another_aircraft_has_too() {
              aircraft; {cure}"
         )
     );
-    let thief = neighbour([127, 0, 0, 11], port, 0x00b8_27eb_0102_0304);
+    let thief =
+        neighbour([127, 0, 0, 11], port, 0x00b8_27eb_0102_0304, aircraft.signer(0x00b8_27eb_0102_0304));
     assert_eq!(
         aircraft.line("identity").await,
         format!(

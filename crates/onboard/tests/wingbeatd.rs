@@ -218,3 +218,69 @@ async fn it_serves_notifies_systemd_and_ends_when_asked() {
     assert_eq!(status.code(), Some(0), "{text}");
     assert!(text.contains("no such device") && text.contains("stopping: SIGTERM"), "{text}");
 }
+
+/// What it printed must be said once and end with this code.
+fn enrolled(config: &PathBuf, arguments: &[&str], code: i32) -> (String, String) {
+    let output = ended(wingbeatd(config).args(arguments));
+    let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {out}{error}");
+    (out, error)
+}
+
+#[test]
+fn an_aircraft_is_enrolled_by_its_own_request_and_its_secret_may_be_a_credential() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use wingbeat_onboard::keys::{
+        Request, Timestamp,
+        enrolment::{self, Change},
+    };
+    let files = files("tcp:127.0.0.1:1", "");
+    let path = |name: &str| files.folder.path().join(name);
+    let (secret, bundle) = (path("state/aircraft.key"), path("state/fleet.bundle"));
+    let keys = |secret: &PathBuf| format!("secret_key_file = {secret:?}\nbundle_file = {bundle:?}\n");
+    let insecure = std::fs::read_to_string(&files.config).unwrap();
+    let configure =
+        |secret| std::fs::write(&files.config, insecure.replace("insecure = true\n", &keys(secret))).unwrap();
+    configure(&secret);
+
+    let (request, code) = enrolled(&files.config, &["enrol", "--request", "-"], 0);
+    let request = Request::parse(&request).unwrap();
+    assert_eq!(request.id().to_string(), "00b827eb01020304");
+    assert!(code.contains(&format!("code {}", request.code())), "{code}");
+    assert_eq!(secret.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let (_, error) = enrolled(&files.config, &["check-config"], 2);
+    assert!(error.contains("security.bundle_file: found") && error.lines().count() == 1, "{error}");
+
+    let fleet = path("fleet");
+    enrolment::init(&fleet, Timestamp::now(), 1).unwrap();
+    let change = Change::Enrol { request, role: wingbeat_wire::Role::Aircraft };
+    enrolment::change(&fleet, &change, Timestamp::now()).unwrap();
+    let from = fleet.join("fleet.bundle");
+    let accept = ["enrol", "--accept", from.to_str().unwrap()];
+    assert!(
+        enrolled(&files.config, &accept, 0)
+            .0
+            .contains("00b827eb01020304 holds keys of the fleet: epoch 1, serial 2")
+    );
+    enrolled(&files.config, &["check-config"], 0);
+    std::fs::write(path("half"), &std::fs::read_to_string(&from).unwrap()[..300]).unwrap();
+    let (_, error) = enrolled(&files.config, &["enrol", "--accept", path("half").to_str().unwrap()], 2);
+    assert!(error.contains("not taken: found") && error.lines().count() == 1, "{error}");
+    enrolled(&files.config, &["check-config"], 0);
+
+    // As systemd hands it over: readable for a group, by its access control list.
+    let credentials = path("credentials");
+    std::fs::create_dir(&credentials).unwrap();
+    let credential = credentials.join("aircraft.key");
+    std::fs::copy(&secret, &credential).unwrap();
+    std::fs::set_permissions(&credential, std::fs::Permissions::from_mode(0o440)).unwrap();
+    configure(&credential);
+    let (_, error) = enrolled(&files.config, &["check-config"], 2);
+    assert!(error.contains("mode 440"), "{error}");
+    let given =
+        ended(wingbeatd(&files.config).arg("check-config").env("CREDENTIALS_DIRECTORY", &credentials));
+    assert_eq!(given.status.code(), Some(0), "{given:?}");
+    std::fs::set_permissions(&credential, std::fs::Permissions::from_mode(0o444)).unwrap();
+    let open = ended(wingbeatd(&files.config).arg("check-config").env("CREDENTIALS_DIRECTORY", &credentials));
+    assert_eq!(open.status.code(), Some(2), "{open:?}");
+}

@@ -212,7 +212,8 @@ fn check(program: &Path, root: &Path, target: Target) -> Result<String> {
         .env("WINGBEAT_AUTOPILOT__ENDPOINT", &endpoint)
         .env("WINGBEAT_RADIO__INTERFACE", "lo")
         .env("WINGBEAT_RADIO__PORT", free.to_string())
-        .env("WINGBEAT_HTTP__BIND", "127.0.0.1:0");
+        .env("WINGBEAT_HTTP__BIND", "127.0.0.1:0")
+        .env("WINGBEAT_SECURITY__INSECURE", "true");
     ensure!(
         process::succeeds_within(&mut command, RUN_LIMIT),
         "`{}` failed, expected exit code 0",

@@ -8,6 +8,7 @@
 pub mod air;
 pub mod autopilot;
 pub mod files;
+pub mod keys;
 pub mod mutate;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "bodies", run: files::bodies },
     Target { name: "plans", run: files::plans },
     Target { name: "linktests", run: files::linktests },
+    Target { name: "keys", run: keys::keys },
 ];
 
 /// The files of a target's corpus.

@@ -565,6 +565,30 @@ export interface components {
              */
             satellites?: number | null;
         };
+        /** @description Which keys of its fleet an aircraft holds, and for how long. */
+        Keys: {
+            /**
+             * Format: int32
+             * @description The epoch; aircraft of different epochs do not receive each other.
+             */
+            epoch: number;
+            /** @description From when on no setup begins with it, UTC (RFC 3339). */
+            expires: string;
+            /** @description When the bundle was made, UTC (RFC 3339). */
+            issued: string;
+            /**
+             * Format: int64
+             * @description The serial of the bundle, which counts over all epochs.
+             */
+            serial: number;
+            /** @description Whether it holds now. */
+            validity: components["schemas"]["KeysValidity"];
+        };
+        /**
+         * @description Whether keys hold.
+         * @enum {string}
+         */
+        KeysValidity: "valid" | "expired" | "clock_not_set";
         /** @description Which console has the aircraft. */
         Lease: {
             /** @description The console's name. */
@@ -914,6 +938,7 @@ export interface components {
         Radio: {
             /** @description Why it can neither send nor receive, as one line; absent while it can. */
             down?: string | null;
+            keys?: components["schemas"]["Keys"] | null;
             /**
              * Format: int64
              * @description Datagrams accepted.

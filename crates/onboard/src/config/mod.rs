@@ -33,6 +33,7 @@ mod values;
 use std::path::Path;
 
 use serde::Deserialize;
+use wingbeat_keys::Store;
 use wingbeat_radio::UdpConfig;
 use wingbeat_wire::VehicleId;
 
@@ -164,6 +165,16 @@ struct GuardFile {
     guard: Guard,
 }
 
+/// What enrolment reads of the same file: which aircraft this is, and where its keys are.
+#[derive(Clone, Debug, Deserialize)]
+struct EnrolmentFile {
+    id: Option<String>,
+    #[serde(default)]
+    radio: Radio,
+    #[serde(default)]
+    security: Security,
+}
+
 /// Reads what is configured.
 ///
 /// # Errors
@@ -198,9 +209,39 @@ pub fn read_guard(layers: &Layers) -> Result<guard_process::Settings, ConfigErro
     file.guard.settings(file.autopilot.endpoint()?, file.autopilot.signing()?)
 }
 
+/// Reads where the keys of this aircraft are, whatever else is configured.
+///
+/// # Errors
+/// The first mistake in `id`, `radio` or `security`, or a file that is no TOML.
+pub fn read_store(layers: &Layers) -> Result<Store, ConfigError> {
+    let EnrolmentFile { id, radio, security } = layers.merged()?;
+    Ok(security.store(me(id.as_deref(), radio.interface.as_deref(), &mac_address)?))
+}
+
+/// The configured id, else the radio's MAC address.
+fn me(
+    id: Option<&str>,
+    interface: Option<&str>,
+    mac_address: &dyn Fn(&str) -> Result<u64, String>,
+) -> Result<VehicleId, ConfigError> {
+    match (id, interface) {
+        (Some(id), _) => vehicle("id", id),
+        (None, Some(interface)) => mac_address(interface).map(VehicleId).map_err(|found| {
+            value(
+                "id",
+                &format!("none, and {found}"),
+                "16 hexadecimal digits, or a radio.interface that has a MAC address",
+            )
+        }),
+        (None, None) => {
+            Err(value("id", &"none, and no radio.interface", "16 hexadecimal digits, or radio.interface"))
+        }
+    }
+}
+
 impl File {
     fn settings(self, mac_address: &dyn Fn(&str) -> Result<u64, String>) -> Result<Settings, ConfigError> {
-        let me = self.me(mac_address)?;
+        let me = me(self.id.as_deref(), self.radio.interface.as_deref(), mac_address)?;
         let protocol = self.protocol.map(|choice| choice.0).unwrap_or_default();
         let keys = ProtocolKeys {
             mission: self.mission,
@@ -233,7 +274,7 @@ impl File {
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)?;
         let guard = Some(guard.socket);
-        let keys = self.security.keys(me)?;
+        let (keys, enrolled) = self.security.keys(me)?;
         Ok(Settings {
             daemon: Config {
                 name,
@@ -244,6 +285,7 @@ impl File {
                 gateway,
                 guard,
                 keys,
+                enrolled,
                 configuration_fault: None,
                 link_probe_period,
                 state: None,
@@ -252,22 +294,5 @@ impl File {
             radio,
             frequency_mhz,
         })
-    }
-
-    /// The configured id, else the radio's MAC address.
-    fn me(&self, mac_address: &dyn Fn(&str) -> Result<u64, String>) -> Result<VehicleId, ConfigError> {
-        match (&self.id, &self.radio.interface) {
-            (Some(id), _) => vehicle("id", id),
-            (None, Some(interface)) => mac_address(interface).map(VehicleId).map_err(|found| {
-                value(
-                    "id",
-                    &format!("none, and {found}"),
-                    "16 hexadecimal digits, or a radio.interface that has a MAC address",
-                )
-            }),
-            (None, None) => {
-                Err(value("id", &"none, and no radio.interface", "16 hexadecimal digits, or radio.interface"))
-            }
-        }
     }
 }

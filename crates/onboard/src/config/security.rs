@@ -1,42 +1,53 @@
 //! The section `security`: the keys of the datagrams between aircraft.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use wingbeat_keys::{Enrolled, Held, Store};
 use wingbeat_wire::VehicleId;
 
 use super::ConfigError;
 use super::values::value;
-use crate::keys::{self, Keys};
+use crate::keys::Keys;
 
-const EXPECTED: &str =
-    "security.secret_key_file, security.fleet_key_file and security.roster_file, or security.insecure = true";
+/// Where the aircraft's files are unless the configuration states it: the state directory of its unit.
+const SECRET_KEY_FILE: &str = "/var/lib/wingbeat/aircraft.key";
+const BUNDLE_FILE: &str = "/var/lib/wingbeat/fleet.bundle";
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Security {
     insecure: Option<bool>,
     secret_key_file: Option<PathBuf>,
-    fleet_key_file: Option<PathBuf>,
-    roster_file: Option<PathBuf>,
+    bundle_file: Option<PathBuf>,
     clocks_are_set: Option<bool>,
 }
 
 impl Security {
+    /// Where the keys of the aircraft `me` are.
+    pub(super) fn store(&self, me: VehicleId) -> Store {
+        let file = |path: &Option<PathBuf>, default| path.as_deref().unwrap_or(Path::new(default)).to_owned();
+        let secret = file(&self.secret_key_file, SECRET_KEY_FILE);
+        Store::of_aircraft(me, secret, file(&self.bundle_file, BUNDLE_FILE))
+    }
+
     /// Reads the files.
-    pub(super) fn keys(&self, me: VehicleId) -> Result<Keys, ConfigError> {
-        let files = [&self.secret_key_file, &self.fleet_key_file, &self.roster_file];
-        let [secret, fleet, roster] =
-            files.map(|path| path.as_deref().filter(|path| !path.as_os_str().is_empty()));
-        match (self.insecure.unwrap_or(false), secret, fleet, roster) {
-            (true, None, None, None) => Ok(Keys::insecure()),
-            (true, ..) => Err(value("security.insecure", &"true and files of keys", "one of the two")),
-            (false, Some(secret), Some(fleet), Some(roster)) => keys::read(me, secret, fleet, roster)
-                .map_err(|unusable| value(unusable.key, &unusable.refused.found, unusable.refused.expected)),
-            (false, None, ..) => Err(value("security.secret_key_file", &"none", EXPECTED)),
-            (false, _, None, _) => Err(value("security.fleet_key_file", &"none", EXPECTED)),
-            (false, _, _, None) => Err(value("security.roster_file", &"none", EXPECTED)),
+    pub(super) fn keys(&self, me: VehicleId) -> Result<(Keys, Option<Enrolled>), ConfigError> {
+        if self.insecure.unwrap_or(false) {
+            return match (&self.secret_key_file, &self.bundle_file) {
+                (None, None) => Ok((Keys::insecure(), None)),
+                _ => Err(value("security.insecure", &"true and files of keys", "one of the two")),
+            };
         }
+        let store = self.store(me);
+        let Held { keys, terms } = store.read().map_err(|unusable| {
+            let expected = format!(
+                "{} (wingbeatd enrol), or security.insecure = true to fly without keys",
+                unusable.refused.expected
+            );
+            value(unusable.key, &unusable.refused.found, expected)
+        })?;
+        Ok((keys, Some(Enrolled { store, terms })))
     }
 
     pub(super) fn apply(&self, agent: &mut wingbeat_agent::Config) {

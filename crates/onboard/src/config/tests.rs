@@ -6,6 +6,7 @@ use wingbeat_agent::{
     Coordination,
     guardian::{self, Then},
 };
+use wingbeat_keys::enrolment;
 use wingbeat_link::Endpoint;
 use wingbeat_protocol::{mbcap, mission, muscop, sweep};
 use wingbeat_radio::Destination;
@@ -357,23 +358,37 @@ fn a_file_that_is_missing_a_folder_or_endless_is_one_message() {
 
 #[test]
 fn without_keys_nothing_starts_unless_that_is_stated() {
-    let without = LEAST.replace("[security]\ninsecure = true\n", "");
-    let message = from_file(&without).unwrap_err().to_string();
-    assert!(
-        message.starts_with("security.secret_key_file: found none") && message.contains("insecure = true"),
-        "{message}"
-    );
+    let folder = tempfile::tempdir().unwrap();
+    let [secret, bundle] = ["aircraft.key", "fleet.bundle"].map(|name| folder.path().join(name));
+    let files = format!("secret_key_file = {secret:?}\nbundle_file = {bundle:?}\n");
+    let enrolled = LEAST.replace("insecure = true\n", &files);
+    let refused = || from_file(&enrolled).unwrap_err().to_string();
+    assert!(refused().starts_with("security.secret_key_file: found "), "{}", refused());
+    assert!(refused().contains("wingbeatd enrol") && refused().contains("insecure = true"), "{}", refused());
     assert!(!from_file(LEAST).unwrap().daemon.keys.roster.is_secured());
-    let both = LEAST.replace("insecure = true", "insecure = true\nroster_file = \"x\"");
+    let both = LEAST.replace("insecure = true", "insecure = true\nbundle_file = \"x\"");
     assert!(from_file(&both).unwrap_err().to_string().starts_with("security.insecure: found true and files"));
-    let some = LEAST.replace("insecure = true", "secret_key_file = \"x\"");
-    assert!(from_file(&some).unwrap_err().to_string().starts_with("security.fleet_key_file: found none"));
-    let missing = LEAST.replace(
-        "insecure = true",
-        "secret_key_file = \"/x/y\"\nfleet_key_file = \"/x/z\"\nroster_file = \"/x\"",
+    // Enrolled by its own request.
+    let store = read_store(&Layers::of("wingbeatd.toml", &enrolled)).unwrap();
+    let request = store.request().unwrap();
+    assert!(
+        refused().starts_with("security.bundle_file: found ") && refused().contains("no bundle"),
+        "{}",
+        refused()
     );
-    let message = from_file(&missing).unwrap_err().to_string();
-    assert!(message.starts_with("security.secret_key_file: found /x/y: No such file"), "{message}");
+    let (fleet, now) = (folder.path().join("fleet"), "2026-11-24T00:00:00Z".parse().unwrap());
+    enrolment::init(&fleet, now, 1).unwrap();
+    let enrol = enrolment::Change::Enrol { request, role: wingbeat_wire::Role::Aircraft };
+    store.accept(enrolment::change(&fleet, &enrol, now).unwrap().text()).unwrap();
+    let daemon = from_file(&enrolled).unwrap().daemon;
+    assert!(daemon.keys.roster.is_secured());
+    assert_eq!(daemon.enrolled.map(|enrolled| enrolled.terms.order()), Some((1, 2)));
+    std::fs::write(&bundle, "garbled").unwrap();
+    assert!(
+        refused().starts_with("security.bundle_file: found ") && refused().contains("signature"),
+        "{}",
+        refused()
+    );
 }
 
 #[test]

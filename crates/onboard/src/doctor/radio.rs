@@ -13,6 +13,7 @@ use tokio::{
     net::UdpSocket,
     time::{Instant, timeout_at},
 };
+use wingbeat_keys::Validity;
 use wingbeat_radio::{Destination, UdpConfig};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, VehicleId};
 
@@ -48,22 +49,39 @@ pub(super) async fn examine(
             }
         }
     }
-    findings.push(keys(settings));
+    findings.push(keys(settings, system));
     findings.push(identity(options, settings, system, daemon_runs).await);
 }
 
 /// Their files were read with the configuration.
-fn keys(settings: &Settings) -> Finding {
-    let roster = &settings.daemon.keys.roster;
-    if roster.is_secured() {
-        return Finding::ok("keys", format!("those of {} aircraft", roster.len()));
+fn keys(settings: &Settings, system: &dyn System) -> Finding {
+    let check = "keys";
+    let Some(enrolled) = &settings.daemon.enrolled else {
+        return Finding::warning(
+            check,
+            "none (security.insecure): any transmitter in reach flies this aircraft",
+            "datagrams that are signed",
+            "wingbeatd enrol, and no security.insecure (docs/operating.md)",
+        );
+    };
+    let (terms, members) = (enrolled.terms, settings.daemon.keys.roster.len());
+    let found = format!("those of {members} aircraft and consoles, {terms}");
+    match terms.validity(system.unix_time_s() as i64) {
+        Validity::Valid => Finding::ok(check, found),
+        Validity::Expired => {
+            let cure = "on the operator's computer: wingbeat fleet renew, wingbeat fleet push";
+            Finding::fault(check, found, "keys that hold: no setup begins", cure)
+        }
+        Validity::ClockNotSet => Finding::warning(
+            check,
+            format!(
+                "{found}, issued {} by the operator's clock, which is later than this one's",
+                terms.issued
+            ),
+            "a clock that shows whether they have expired",
+            "set the clock: GNSS or NTP (timedatectl)",
+        ),
     }
-    Finding::warning(
-        "keys",
-        "none (security.insecure): any transmitter in reach flies this aircraft",
-        "datagrams that are signed",
-        "the three files of the section security (docs/security.md)",
-    )
 }
 
 fn interface(root: &Path, name: &str) -> Finding {

@@ -24,27 +24,24 @@ use wingbeat_autopilot::{
         MavMessage, MavModeFlag, MavType, NAV_CONTROLLER_OUTPUT_DATA, PARAM_VALUE_DATA, SYS_STATUS_DATA,
     },
 };
+use wingbeat_onboard::keys::{
+    Request, Store, Timestamp,
+    enrolment::{self, Change},
+};
 use wingbeat_onboard::{
     config,
     doctor::{Finding, Options, Report, System, examine},
 };
-use wingbeat_wire::{FleetKey, Signer};
+use wingbeat_wire::{Role, Signer, VehicleId};
 
 /// Between two rounds of telemetry on the pseudo-terminal; the flight controller's clock runs as it likes.
 const ROUND: Duration = Duration::from_millis(20);
 
 /// The aircraft's id.
 const ME: u64 = 0x00b8_27eb_0102_0304;
-const EPOCH: u8 = 1;
-const FLEET_KEY: [u8; 32] = [0x77; 32];
 
 fn secret(id: u64) -> [u8; 32] {
     [id as u8; 32]
-}
-
-/// Of an aircraft of its fleet.
-pub(crate) fn signer(id: u64) -> Signer {
-    Signer::new(&secret(id), EPOCH, FleetKey(FLEET_KEY))
 }
 
 /// What the flight controller does.
@@ -282,24 +279,30 @@ impl Aircraft {
         aircraft
     }
 
-    /// Its three files of keys, and the section that names them.
+    /// Its secret and its fleet's bundle, which holds for ten days, and the section that names them.
     fn write_keys(&self) -> String {
-        let hexadecimal = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let line = |id: u64| {
-            let key = signer(id).public_key().unwrap();
-            format!("\"{id:016x}\" = \"{}\"\n", hexadecimal(&key))
-        };
-        self.write("keys/secret", &hexadecimal(&secret(ME)));
-        self.write("keys/fleet", &hexadecimal(&FLEET_KEY));
-        let members: String = [8, 9, ME].map(line).concat();
-        self.write("keys/roster", &format!("epoch = {EPOCH}\n[aircraft]\n{members}"));
-        for name in ["secret", "fleet"] {
-            let path = self.path("keys").join(name);
-            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        let now = Timestamp::from_second(self.machine.unix_time_s as i64).unwrap();
+        fs::create_dir_all(self.path("keys")).unwrap();
+        let fleet = self.path("keys/fleet");
+        enrolment::init(&fleet, now, 10).unwrap();
+        for id in [8, 9, ME] {
+            let request = Request::new(VehicleId(id), &secret(id));
+            enrolment::change(&fleet, &Change::Enrol { request, role: Role::Aircraft }, now).unwrap();
         }
-        let key = |name: &str| format!("{name:?}", name = self.path("keys").join(name));
-        let (secret, fleet, roster) = (key("secret"), key("fleet"), key("roster"));
-        format!("secret_key_file = {secret}\nfleet_key_file = {fleet}\nroster_file = {roster}\n")
+        let digits: String = secret(ME).iter().map(|byte| format!("{byte:02x}")).collect();
+        let [key, bundle] = ["keys/aircraft.key", "keys/fleet.bundle"].map(|path| self.path(path));
+        self.write("keys/aircraft.key", &digits);
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        let store = Store::of_aircraft(VehicleId(ME), key.clone(), bundle.clone());
+        store.accept(enrolment::read(&fleet).unwrap().text()).unwrap();
+        format!("secret_key_file = {key:?}\nbundle_file = {bundle:?}\n")
+    }
+
+    /// Of an aircraft of its fleet.
+    #[allow(dead_code, reason = "one of the tests has neighbours")]
+    pub(crate) fn signer(&self, id: u64) -> Signer {
+        let bundle = enrolment::read(&self.path("keys/fleet")).unwrap();
+        bundle.keys(VehicleId(id), &secret(id)).unwrap().signer
     }
 
     /// Healthy, but for its flight controller.

@@ -1,0 +1,64 @@
+//! A fleet's bundle of keys, handed to many aircraft.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use wingbeat_api::{Keys, paths};
+
+use crate::{StartError, addresses, client};
+
+/// The aircraft verifies the bundle and writes it to its card before it answers.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// What came of it at one address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The address.
+    pub address: String,
+    /// Id of the aircraft that answers there; none where none does.
+    pub aircraft: Option<String>,
+    /// What it holds now, or why it did not take the bundle.
+    pub result: Result<Keys, String>,
+}
+
+/// Hands a bundle to the aircraft whose APIs are at these addresses, all at the same time; a receipt for each, in their order. The
+/// authority's signature in it is what the aircraft ask for: no keys and no lease.
+///
+/// # Errors
+/// An address that is none, and no HTTP client. Nothing is sent then.
+pub async fn push_keys(to: &[String], bundle: &str) -> Result<Vec<Receipt>, StartError> {
+    let addresses = addresses(to)?;
+    let client = client::new()?;
+    let mut all = JoinSet::new();
+    for (place, address) in addresses.into_iter().enumerate() {
+        let (client, bundle) = (client.clone(), bundle.to_owned());
+        all.spawn(async move { (place, push(&client, address, bundle).await) });
+    }
+    let mut receipts = all.join_all().await;
+    receipts.sort_by_key(|(place, _)| *place);
+    Ok(receipts.into_iter().map(|(_, receipt)| receipt).collect())
+}
+
+async fn push(client: &reqwest::Client, address: String, bundle: String) -> Receipt {
+    match client::identity(client, &address).await {
+        Err(why) => Receipt { address, aircraft: None, result: Err(why) },
+        Ok(identity) => {
+            let result = put(client, &address, bundle).await;
+            Receipt { address, aircraft: Some(identity.id), result }
+        }
+    }
+}
+
+async fn put(client: &reqwest::Client, address: &str, bundle: String) -> Result<Keys, String> {
+    let request = client
+        .put(format!("{address}{}", paths::KEYS))
+        .header(reqwest::header::CONTENT_TYPE, "application/octet-stream")
+        .body(bundle)
+        .timeout(ANSWER_LIMIT);
+    let mut response = request.send().await.map_err(|error| client::reason(&error))?;
+    let body = client::body(&mut response).await?;
+    if !response.status().is_success() {
+        return Err(client::refusal(response.status(), &body));
+    }
+    serde_json::from_slice(&body).map_err(|error| format!("its answer is not what was expected: {error}"))
+}
