@@ -104,6 +104,8 @@ impl Identity {
     /// # Errors
     /// The handshake failed: [`why`] tells of what.
     pub async fn connect(&self, stream: TcpStream) -> io::Result<client::TlsStream<TcpStream>> {
+        // The end of the handshake and the first request are two small writes.
+        stream.set_nodelay(true)?;
         let config = self.client().map_err(io::Error::other)?;
         let name = ServerName::IpAddress(stream.peer_addr()?.ip().into());
         TlsConnector::from(Arc::new(config)).connect(name, stream).await
