@@ -14,9 +14,9 @@ pub mod mission;
 
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
-    CommandReply, CommandRequest, CommandStage, Cure, FlightController, Gateway, GeoPoint, Identity, Lease,
-    LeaseGrant, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation,
-    Nearby, Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
+    CommandReply, CommandRequest, CommandStage, Cure, FlightController, Gateway, GeoPoint, HttpApi, Identity,
+    Lease, LeaseGrant, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine, MissionSummary,
+    Navigation, Nearby, Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{

@@ -31,7 +31,8 @@ use wingbeat_geo::Instant;
 use wingbeat_keys::{Keys, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
-use wingbeat_wire::{Datagram, Draft, Message, Order, Refused};
+use wingbeat_server::Refusals;
+use wingbeat_wire::{Datagram, Draft, Message, Order, Refused, VehicleId};
 
 use crate::{
     gateway::{Gateway, GatewayEvent, Step},
@@ -83,6 +84,8 @@ pub(crate) struct Publisher {
     pub(crate) status: watch::Sender<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Sender<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
+    /// What the HTTP server refused.
+    pub(crate) refusals: Refusals,
 }
 
 /// The mission that an operator uploaded, with its name.
@@ -318,16 +321,16 @@ impl<R: Radio> Driver<R> {
                     self.log(Severity::Error, reason.into());
                 }
                 Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
-                Woken::Request(Some(Request::Mission { mission, lease, reply })) => {
-                    self.mission(mission, lease.as_deref(), reply);
+                Woken::Request(Some(Request::Mission { mission, from, lease, reply })) => {
+                    self.mission(mission, from, lease.as_deref(), reply);
                 }
                 Woken::Request(Some(Request::Order { sealed, lease, reply })) => {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.order(&sealed, lease.as_deref()));
                 }
-                Woken::Request(Some(Request::Lease { console, ttl, token, reply })) => {
+                Woken::Request(Some(Request::Lease { console, from, ttl, token, reply })) => {
                     // A console that disconnected asks again.
-                    let _ = reply.send(self.take_lease(&console, ttl, token.as_deref()));
+                    let _ = reply.send(self.take_lease((&console, from), ttl, token.as_deref()));
                 }
                 Woken::Request(None) => requests_ended = true,
                 Woken::Gateway(event) => self.gateway_event(event),
@@ -409,13 +412,13 @@ impl<R: Radio> Driver<R> {
 
     fn take_lease(
         &mut self,
-        console: &str,
+        (console, from): (&str, Option<VehicleId>),
         ttl: Duration,
         token: Option<&str>,
     ) -> Result<LeaseGrant, ApiError> {
         let now = KernelInstant::now();
         let new = lease_token()?;
-        match self.lease.take(now, console, ttl, token, &new) {
+        match self.lease.take(now, (console, from), ttl, token, &new) {
             Ok(granted) => {
                 let is_new = granted == Granted::Taken;
                 if is_new {
@@ -608,7 +611,8 @@ impl<R: Radio> Driver<R> {
         };
         let Order { id, command, .. } = order;
         if command.needs_lease() {
-            self.check_lease(lease, &format_args!("{command}")).map_err(OrderRefusal::Conflict)?;
+            self.check_lease(lease, Some(opened.from()), &format_args!("{command}"))
+                .map_err(OrderRefusal::Conflict)?;
         }
         let answer = self.feed(Input::Order(opened));
         if let Some(Reply::Refused(Rejection::Order(reason))) = answer {
@@ -617,10 +621,15 @@ impl<R: Radio> Driver<R> {
         Ok(self.answer(id.as_str().to_owned(), command, answer))
     }
 
-    /// Whether a console holds the lease with this token; without keys none is asked for.
-    fn check_lease(&self, token: Option<&str>, what: &dyn fmt::Display) -> Result<(), ApiError> {
+    /// Whether the console `from` holds the lease with this token; without keys none is asked for.
+    fn check_lease(
+        &self,
+        token: Option<&str>,
+        from: Option<VehicleId>,
+        what: &dyn fmt::Display,
+    ) -> Result<(), ApiError> {
         let now = KernelInstant::now();
-        if !self.air.keys.roster.is_secured() || self.lease.is_held_with(now, token) {
+        if !self.air.keys.roster.is_secured() || self.lease.is_held_with(now, token, from) {
             return Ok(());
         }
         let found = match self.lease.holder(now) {
@@ -653,10 +662,11 @@ impl<R: Radio> Driver<R> {
     fn mission(
         &mut self,
         mission: MissionUpload,
+        from: Option<VehicleId>,
         lease: Option<&str>,
         reply: oneshot::Sender<Result<MissionSummary, ApiError>>,
     ) {
-        if let Err(error) = self.check_lease(lease, &"a mission") {
+        if let Err(error) = self.check_lease(lease, from, &"a mission") {
             let _ = reply.send(Err(error));
             return;
         }
@@ -729,7 +739,12 @@ impl<R: Radio> Driver<R> {
         self.daemon.is_secured = self.air.keys.roster.is_secured();
         self.daemon.overflows = self.air.radio.overflows();
         self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
-        self.daemon.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
+        self.daemon.lease = self.lease_holder().map(|(console, left)| status::LeaseView {
+            console: console.to_owned(),
+            id: self.lease.holder_id(),
+            left,
+        });
+        self.daemon.http_refused = self.publisher.refusals.counts().collect();
         let now = self.agent.status(self.clock.now());
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));

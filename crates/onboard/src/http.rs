@@ -10,10 +10,11 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequest, State, rejection::JsonRejection},
     http::{HeaderMap, Method, StatusCode, Uri, header},
+    middleware::{self, Next},
     response::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
@@ -32,8 +33,8 @@ use wingbeat_api::{
     LeaseRequest, LogLine, MissionSummary, MissionUpload, paths,
 };
 use wingbeat_protocol::Fence;
-use wingbeat_server::Connection;
-use wingbeat_wire::DATAGRAM_LEN_MAX;
+use wingbeat_server::{Barred, Connection, Peer, Refusals};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, Role, VehicleId};
 
 use crate::{lease::TTL_MS, mission, stream};
 
@@ -58,6 +59,8 @@ pub(crate) enum Request {
     /// A mission to hold; checked.
     Mission {
         mission: MissionUpload,
+        /// Who sends it, where there are keys.
+        from: Option<VehicleId>,
         /// The token of the lease, if the console sent one.
         lease: Option<String>,
         reply: oneshot::Sender<Result<MissionSummary, ApiError>>,
@@ -67,6 +70,8 @@ pub(crate) enum Request {
     /// A console takes or renews the lease; checked.
     Lease {
         console: String,
+        /// Who asks, where there are keys.
+        from: Option<VehicleId>,
         ttl: Duration,
         token: Option<String>,
         reply: oneshot::Sender<Result<LeaseGrant, ApiError>>,
@@ -105,21 +110,11 @@ pub(crate) struct Front {
     pub(crate) mission: watch::Receiver<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
     pub(crate) requests: mpsc::Sender<Request>,
+    /// Where requests count that are not for their sender's role.
+    pub(crate) refusals: Refusals,
 }
 
 impl Front {
-    pub(crate) fn new(
-        identity: Identity,
-        fence: Fence,
-        is_secured: bool,
-        status: watch::Receiver<Arc<AircraftStatus>>,
-        mission: watch::Receiver<Option<Arc<MissionUpload>>>,
-        log: broadcast::Sender<LogLine>,
-        requests: mpsc::Sender<Request>,
-    ) -> Self {
-        Self { identity: Arc::new(identity), fence, is_secured, status, mission, log, requests }
-    }
-
     /// Asks the driver and waits for its answer.
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
@@ -251,13 +246,14 @@ async fn get_mission(State(front): State<Front>) -> Result<Json<MissionUpload>, 
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn put_mission(
     State(front): State<Front>,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     Body(mission): Body<MissionUpload>,
 ) -> Result<Json<MissionSummary>, Refusal> {
     mission::check(&mission, &front.fence)
         .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem.to_string()))?;
-    let lease = lease_token(&headers);
-    match front.ask(|reply| Request::Mission { mission, lease, reply }).await? {
+    let (from, lease) = (peer.map(|peer| peer.id), lease_token(&headers));
+    match front.ask(|reply| Request::Mission { mission, from, lease, reply }).await? {
         Ok(summary) => Ok(Json(summary)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -363,6 +359,7 @@ async fn post_order(
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_lease(
     State(front): State<Front>,
+    peer: Option<Extension<Peer>>,
     Body(LeaseRequest { console, ttl_ms, token }): Body<LeaseRequest>,
 ) -> Result<Json<LeaseGrant>, Refusal> {
     let bad = |message| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message);
@@ -377,8 +374,8 @@ async fn post_lease(
         let (least, most) = (TTL_MS.start(), TTL_MS.end());
         return Err(bad(format!("ttl_ms: found {ttl_ms}, expected {least} to {most} ms")));
     }
-    let ttl = Duration::from_millis(ttl_ms);
-    match front.ask(|reply| Request::Lease { console, ttl, token, reply }).await? {
+    let (from, ttl) = (peer.map(|peer| peer.id), Duration::from_millis(ttl_ms));
+    match front.ask(|reply| Request::Lease { console, from, ttl, token, reply }).await? {
         Ok(lease) => Ok(Json(lease)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -428,6 +425,28 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     open_router().into_openapi()
 }
 
+/// Which roles may ask this: reading is for every sender of the roster, whatever begins something for operators. What an
+/// order commands is judged by its own signature.
+fn roles(method: &Method, path: &str) -> &'static [Role] {
+    match (method, path) {
+        (&Method::GET | &Method::HEAD, _) => &Role::ALL,
+        (_, paths::ORDERS) => &[Role::Operator, Role::Safety],
+        _ => &[Role::Operator],
+    }
+}
+
+/// Lets through what is for the role of the peer; without keys there are no roles.
+async fn permit(State(front): State<Front>, request: axum::extract::Request, next: Next) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
+    let peer = request.extensions().get::<Peer>().filter(|peer| !roles(method, path).contains(&peer.role));
+    let Some(Peer { id, role }) = peer else { return next.run(request).await };
+    front.refusals.count(Barred::Role, &format_args!("{method} {path} of {} {id}", role.name()));
+    let expected = roles(method, path).iter().map(|role| role.name()).collect::<Vec<_>>().join(" or ");
+    let message =
+        format!("{method} {path}: found the key of {} {id}, expected that of {expected}", role.name());
+    Refusal::new(StatusCode::FORBIDDEN, "role", message).into_response()
+}
+
 /// The service.
 pub(crate) fn router(front: Front) -> Router {
     let (router, _) = open_router().split_for_parts();
@@ -435,6 +454,7 @@ pub(crate) fn router(front: Front) -> Router {
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(middleware::from_fn_with_state(front.clone(), permit))
         .with_state(front)
 }
 

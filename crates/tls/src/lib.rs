@@ -18,13 +18,14 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::{CertifiedKey, Signer as HandshakeSigner, SigningKey};
 use rustls::version::TLS13;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, InvalidMessage,
-    PeerIncompatible, ServerConfig, SignatureAlgorithm, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, InvalidMessage,
+    PeerIncompatible, RootCertStore, ServerConfig, SignatureAlgorithm, SignatureScheme,
 };
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use wingbeat_wire::{PublicKey, Role, Roster, Signer, VehicleId};
 
+pub use rustls::Error;
 pub use tokio_rustls::{client, server};
 
 /// The first byte of a connection that speaks TLS (RFC 8446, section 5.1: a handshake record). No HTTP request begins so.
@@ -115,6 +116,16 @@ impl Identity {
     pub fn peer(&self, answered: &[u8]) -> Option<Peer> {
         self.fleet.peer(answered)
     }
+}
+
+/// For a client that speaks no TLS, where its library asks for some: it trusts no one.
+///
+/// # Errors
+/// As [`Identity::acceptor`].
+pub fn plain_client() -> Result<ClientConfig, Error> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_protocol_versions(&[&TLS13])?;
+    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
 /// Accepts connections of the fleet.
