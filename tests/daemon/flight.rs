@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use aircraft::{flight_controller, home, until};
 use client::{ask, raw};
-use operator::{Operator, send};
+use operator::Operator;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpSocket, TcpStream},
@@ -119,7 +119,11 @@ fn mission() -> MissionUpload {
 }
 
 async fn status(handle: &Handle) -> AircraftStatus {
-    serde_json::from_str(&ask(handle.address(), "GET", paths::STATUS, "").await.1).unwrap()
+    status_of(&ask(handle.address(), "GET", paths::STATUS, "").await.1)
+}
+
+fn status_of(answer: &str) -> AircraftStatus {
+    serde_json::from_str(answer).unwrap()
 }
 
 async fn command(handle: &Handle, id: &str, command: &str) -> (u16, CommandReply) {
@@ -151,21 +155,23 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
 
     // Before anybody was heard, setup is refused and says why.
     let body = serde_json::to_string(&mission()).unwrap();
-    let mut operator = Operator::new(fleet_keys(), clock);
+    let (mut operator, reader) = (Operator::new(fleet_keys(), clock), Operator::new(fleet_keys(), clock));
     let mut tokens = vec![];
     for handle in &fleet {
         let (_, answer) =
-            ask(handle.address(), "POST", paths::LEASE, r#"{"console":"one","ttl_ms":60000}"#).await;
+            reader.ask(handle, "POST", paths::LEASE, r#"{"console":"one","ttl_ms":60000}"#).await;
         tokens.push(serde_json::from_str::<LeaseGrant>(&answer).unwrap().token.unwrap());
     }
     let json = "application/json";
-    let (code, answer) = send(master, "PUT", paths::MISSION, &tokens[0], json, body.as_bytes()).await;
+    let (code, answer) =
+        operator.send(master, "PUT", paths::MISSION, &tokens[0], json, body.as_bytes()).await;
     let held: MissionSummary = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{code} {answer}"));
     assert_eq!((code, held.name.as_str(), held.waypoints), (200, "leg", 2));
-    let (code, answer) = send(follower, "PUT", paths::MISSION, &tokens[1], json, body.as_bytes()).await;
+    let (code, answer) =
+        operator.send(follower, "PUT", paths::MISSION, &tokens[1], json, body.as_bytes()).await;
     let error: ApiError = serde_json::from_str(&answer).unwrap();
     assert!(code == 409 && error.message.contains("belongs to the master"), "{error:?}");
-    let (_, answer) = ask(master.address(), "GET", paths::MISSION, "").await;
+    let (_, answer) = reader.ask(master, "GET", paths::MISSION, "").await;
     let read_back: MissionUpload = serde_json::from_str(&answer).unwrap();
     assert_eq!((read_back.name.as_str(), read_back.waypoints.len()), ("leg", 2));
 
@@ -200,22 +206,23 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
     }
     for handle in &fleet {
         until(handle, "SetupFinished", |s| s.state == StateId::SetupFinished).await;
-        let status = status(handle).await;
+        let status = status_of(&reader.ask(handle, "GET", paths::STATUS, "").await.1);
         let setup = &status.commands[0];
         assert_eq!((setup.id.as_str(), setup.stage), ("setup-1", CommandStage::EffectSeen));
         assert!(status.flight_controller.armed && status.navigation.unwrap().height_m > 5.0);
     }
     // In the air it takes no other keys.
     let bundle = std::fs::read(files.path().join(format!("{MASTER}/fleet.bundle"))).unwrap();
-    let (code, answer) = send(master, "PUT", paths::KEYS, "", "application/octet-stream", &bundle).await;
+    let (code, answer) =
+        reader.send(master, "PUT", paths::KEYS, "", "application/octet-stream", &bundle).await;
     assert!(code == 409 && answer.contains("keys: found motors armed"), "{code} {answer}");
     // The follower flies its own part of the master's plan, and shows which.
-    let part = status(follower).await.mission.unwrap();
-    let (_, answer) = ask(follower.address(), "GET", paths::MISSION, "").await;
+    let part = status_of(&reader.ask(follower, "GET", paths::STATUS, "").await.1).mission.unwrap();
+    let (_, answer) = reader.ask(follower, "GET", paths::MISSION, "").await;
     let flown: MissionUpload = serde_json::from_str(&answer).unwrap();
     assert_eq!((part.name.as_str(), part.waypoints), (flown.name.as_str(), 2));
     assert_eq!(flown.name, "the master's plan");
-    let (_, answer) = ask(master.address(), "GET", paths::MISSION, "").await;
+    let (_, answer) = reader.ask(master, "GET", paths::MISSION, "").await;
     let masters: MissionUpload = serde_json::from_str(&answer).unwrap();
     assert_ne!(flown.waypoints, masters.waypoints, "side by side, not in one place");
     for index in 0..2 {

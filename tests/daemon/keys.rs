@@ -3,9 +3,6 @@
 
 #[path = "common/aircraft.rs"]
 mod aircraft;
-#[path = "../../crates/onboard/tests/common/client.rs"]
-#[allow(dead_code, reason = "what other tests use")]
-mod client;
 #[path = "common/operator.rs"]
 #[allow(dead_code, reason = "what other tests use")]
 mod operator;
@@ -14,7 +11,11 @@ use std::path::PathBuf;
 
 use aircraft::{flight_controller, until};
 use operator::send;
-use tokio::sync::watch;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    sync::watch,
+};
 use wingbeat_api::{AircraftStatus, ApiError, CommandReply, KeysValidity, LeaseGrant, paths};
 use wingbeat_ground::{Receipt, push_keys};
 use wingbeat_hub::{Hub, HubRadio};
@@ -22,7 +23,7 @@ use wingbeat_link::Endpoint;
 use wingbeat_onboard::{
     Clock, Config, Handle,
     keys::{
-        Bundle, Enrolled, Held, Store, Timestamp,
+        Bundle, ConsoleKeys, Enrolled, Held, Store, Timestamp,
         enrolment::{self, Change},
     },
     start,
@@ -30,13 +31,16 @@ use wingbeat_onboard::{
 use wingbeat_protocol::muscop;
 use wingbeat_sim::{
     channel::{Channel, Draw, Model},
+    keys::CONSOLE,
     motion::Profile,
 };
+use wingbeat_tls::Identity;
 use wingbeat_wire::{Role, VehicleId};
 
 const ONE: VehicleId = VehicleId(0xa1);
 const TWO: VehicleId = VehicleId(0xa2);
 const THREE: VehicleId = VehicleId(0xa3);
+const LOST_CONSOLE: VehicleId = VehicleId(0xc2);
 const OCTETS: &str = "application/octet-stream";
 
 /// The operator's computer, and the files of each aircraft.
@@ -68,6 +72,18 @@ impl Fleet {
     fn enrol(&self, id: VehicleId) -> Bundle {
         let request = self.store(id).request().unwrap();
         self.change(&Change::Enrol { request, role: Role::Aircraft })
+    }
+
+    /// Enrols another console.
+    fn add_console(&self, id: VehicleId) {
+        let request = Store::of_console(id, &self.path(&id.to_string())).request().unwrap();
+        self.change(&Change::Enrol { request, role: Role::Operator });
+    }
+
+    /// A console that accepts this.
+    fn console(&self, id: VehicleId, bundle: &Bundle) -> Desk {
+        let keys = Store::of_console(id, &self.path(&id.to_string())).accept(bundle.text()).unwrap().keys;
+        Desk(ConsoleKeys { id, role: Role::Operator, keys })
     }
 
     /// A daemon with what its aircraft holds.
@@ -114,8 +130,17 @@ fn tcp(address: std::net::SocketAddr) -> Endpoint {
     Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() }
 }
 
-async fn put(to: &Handle, bundle: &str) -> (u16, String) {
-    send(to, "PUT", paths::KEYS, "", OCTETS, bundle.as_bytes()).await
+/// A console of the fleet, by the keys that it has accepted.
+struct Desk(ConsoleKeys);
+
+impl Desk {
+    fn identity(&self) -> Identity {
+        Identity::new(&self.0.keys.signer, &self.0.keys.roster).unwrap()
+    }
+
+    async fn put(&self, to: &Handle, bundle: &str) -> (u16, String) {
+        send(&self.identity(), to, ("PUT", paths::KEYS), "", OCTETS, bundle.as_bytes()).await
+    }
 }
 
 fn refused_by_reason(status: &AircraftStatus, name: &str) -> u64 {
@@ -130,44 +155,60 @@ fn epoch(receipt: &Receipt) -> Option<u8> {
 async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() {
     let clock = Clock::real_time();
     let fleet = Fleet::made(Timestamp::now());
+    fleet.add_console(CONSOLE);
+    fleet.add_console(LOST_CONSOLE);
     let first = fleet.enrol(ONE);
     fleet.enrol(TWO);
     let all = fleet.enrol(THREE);
     for id in [ONE, TWO, THREE] {
         fleet.store(id).accept(all.text()).unwrap();
     }
+    let [desk, lost_desk] = [CONSOLE, LOST_CONSOLE].map(|id| fleet.console(id, &all));
     let (_hub, radios) = hub(3, clock);
     let (_online, online) = watch::channel(true);
     let mut daemons = vec![];
     for (index, (id, radio)) in [ONE, TWO, THREE].into_iter().zip(radios).enumerate() {
-        let address = flight_controller(Profile::Copter357, (index as u8, 12.0 * index as f64), clock, None, online.clone()).await;
+        let address = flight_controller(
+            Profile::Copter357,
+            (index as u8, 12.0 * index as f64),
+            clock,
+            None,
+            online.clone(),
+        )
+        .await;
         daemons.push(fleet.start(id, 3, tcp(address), clock, radio).await);
     }
     // Each receives another: of the swarm's members, those that are not its master.
     for daemon in &daemons {
         let status = until(daemon, "received", |s| s.radio.received > 3).await;
         let keys = status.radio.keys.as_ref().unwrap();
-        assert_eq!((keys.epoch, keys.serial, keys.validity), (1, 4, KeysValidity::Valid));
+        assert_eq!((keys.epoch, keys.serial, keys.validity), (1, 6, KeysValidity::Valid));
     }
 
     // What is older than what is held, and what is of another fleet, or nothing.
-    let (code, answer) = put(&daemons[0], first.text()).await;
+    let (code, answer) = desk.put(&daemons[0], first.text()).await;
     let error: ApiError = serde_json::from_str(&answer).unwrap();
     assert_eq!((code, error.code.as_str()), (409, "replayed"), "{answer}");
     let other = Fleet::made(Timestamp::now());
     let request = fleet.store(ONE).request().unwrap();
     let theirs = other.change(&Change::Enrol { request, role: Role::Aircraft });
-    let (code, answer) = put(&daemons[0], theirs.text()).await;
+    let (code, answer) = desk.put(&daemons[0], theirs.text()).await;
     assert!(code == 403 && answer.contains("authority"), "{code} {answer}");
-    assert_eq!(put(&daemons[0], "signature = \"\"\n").await.0, 400);
-    assert_eq!(send(&daemons[0], "PUT", paths::KEYS, "", "text/plain", b"").await.0, 415);
-    assert_eq!(put(&daemons[0], &"x".repeat(70_000)).await.0, 413);
+    assert_eq!(desk.put(&daemons[0], "signature = \"\"\n").await.0, 400);
+    let plain = send(&desk.identity(), &daemons[0], ("PUT", paths::KEYS), "", "text/plain", b"").await;
+    assert_eq!(plain.0, 415);
+    assert_eq!(desk.put(&daemons[0], &"x".repeat(70_000)).await.0, 413);
 
-    // The third is lost. One address has no listener.
-    let next = fleet.change(&Change::Renew { without: vec![THREE] });
+    // The third is lost, with a console. One address has no listener. A connection of that console is open.
+    let status = |desk: &Desk, to: &Handle| {
+        let (identity, address) = (desk.identity(), to.address());
+        async move { identity.connect(TcpStream::connect(address).await.unwrap()).await }
+    };
+    let mut open = status(&lost_desk, &daemons[0]).await.unwrap();
+    let next = fleet.change(&Change::Renew { without: vec![THREE, LOST_CONSOLE] });
     let mut to: Vec<String> = daemons.iter().map(|daemon| daemon.address().to_string()).collect();
     to.push("127.0.0.1:1".into());
-    let receipts = push_keys(&to, next.text()).await.unwrap();
+    let receipts = push_keys(&to, next.text(), &desk.0).await.unwrap();
     assert_eq!(
         receipts.iter().map(epoch).collect::<Vec<_>>(),
         [Some(2), Some(2), None, None],
@@ -180,6 +221,24 @@ async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() 
         "{why}"
     );
     assert!(unreached.aircraft.is_none() && unreached.result.is_err());
+    // Its connection is of no use any more, and it gets no other.
+    let request = format!("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", paths::STATUS);
+    open.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    // It may end without the end of TLS.
+    let _ = open.read_to_string(&mut answer).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 403") && answer.contains("expected one of the present epoch"),
+        "{answer}"
+    );
+    let mut again = status(&lost_desk, &daemons[0]).await.unwrap();
+    // The aircraft judges the key of a console after that has finished its side of the handshake (RFC 8446).
+    let _ = again.write_all(request.as_bytes()).await;
+    let mut answer = Vec::new();
+    let ended = again.read_to_end(&mut answer).await;
+    assert!(ended.is_err() && answer.is_empty(), "{ended:?}");
+    let (code, _) = send(&desk.identity(), &daemons[0], ("GET", paths::STATUS), "", OCTETS, b"").await;
+    assert_eq!(code, 200, "the other console goes on");
     // From the next datagram on: the master receives the other again (before setup it broadcasts nothing itself), and for both the lost
     // one counts by its epoch.
     let received = daemons[0].status().borrow().radio.received;
@@ -189,10 +248,10 @@ async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() 
         assert_eq!(status.radio.keys.as_ref().unwrap().epoch, 2);
     }
     // It is on the disk: a restart begins with it, and what was pushed before is refused then too.
-    assert_eq!(fleet.store(ONE).read().unwrap().terms.order(), (2, 5));
-    assert_eq!(put(&daemons[0], all.text()).await.0, 409);
+    assert_eq!(fleet.store(ONE).read().unwrap().terms.order(), (2, 7));
+    assert_eq!(desk.put(&daemons[0], all.text()).await.0, 409);
     // Once more changes nothing.
-    assert_eq!(put(&daemons[0], next.text()).await.0, 200);
+    assert_eq!(desk.put(&daemons[0], next.text()).await.0, 200);
     for daemon in daemons {
         daemon.stop().await;
     }
@@ -202,12 +261,10 @@ async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() 
 async fn expired_keys_refuse_setup_until_others_are_pushed() {
     let clock = Clock::real_time();
     let fleet = Fleet::made("2020-01-01T00:00:00Z".parse().unwrap());
-    let console = wingbeat_sim::keys::CONSOLE;
-    let request = Store::of_console(console, &fleet.path("console")).request().unwrap();
-    fleet.change(&Change::Enrol { request, role: Role::Operator });
+    fleet.add_console(CONSOLE);
     let bundle = fleet.enrol(ONE);
     fleet.store(ONE).accept(bundle.text()).unwrap();
-    let keys = Store::of_console(console, &fleet.path("console")).accept(bundle.text()).unwrap().keys;
+    let desk = fleet.console(CONSOLE, &bundle);
     let (_hub, mut radios) = hub(1, clock);
     let daemon = fleet.start(ONE, 1, closed_port(), clock, radios.remove(0)).await;
     let status = until(&daemon, "expired", |s| {
@@ -217,30 +274,32 @@ async fn expired_keys_refuse_setup_until_others_are_pushed() {
     let check = status.checks.iter().find(|check| check.name == "keys").unwrap();
     assert!(!check.passed && check.detail.contains("expired"), "{check:?}");
     let lease = br#"{"console":"one","ttl_ms":60000}"#;
-    let (_, answer) = send(&daemon, "POST", paths::LEASE, "", "application/json", lease).await;
+    let (_, answer) =
+        send(&desk.identity(), &daemon, ("POST", paths::LEASE), "", "application/json", lease).await;
     let token = serde_json::from_str::<LeaseGrant>(&answer).unwrap().token.unwrap();
-    let mut sender = wingbeat_console::Console::new(console, 1_795_435_200_000_000);
-    let mut setup = async |id: &str, keys: &wingbeat_onboard::keys::Keys| {
+    let mut sender = wingbeat_console::Console::new(CONSOLE, 1_795_435_200_000_000);
+    let mut setup = async |id: &str, desk: &Desk| {
         let press = wingbeat_console::Press {
             id: wingbeat_wire::CommandId::try_from(id).unwrap(),
             command: wingbeat_wire::Command::Setup,
             flight: 0,
         };
         let mut draft = sender.draft(clock.now(), &press, wingbeat_wire::Addressees::All);
-        let sealed = keys.signer.seal(&mut draft).to_vec();
-        let (code, answer) = send(&daemon, "POST", paths::ORDERS, &token, OCTETS, &sealed).await;
+        let sealed = desk.0.keys.signer.seal(&mut draft).to_vec();
+        let (code, answer) =
+            send(&desk.identity(), &daemon, ("POST", paths::ORDERS), &token, OCTETS, &sealed).await;
         assert_eq!(code, 409, "{answer}");
         serde_json::from_str::<CommandReply>(&answer).unwrap_or_else(|_| panic!("{answer}")).reason
     };
-    let reason = setup("a", &keys).await;
+    let reason = setup("a", &desk).await;
     assert!(reason.contains("keys") && reason.contains("expired"), "{reason}");
     // Others that hold: what refuses now is that it has no autopilot.
     let now = enrolment::change(&fleet.path("fleet"), &Change::Renew { without: vec![] }, Timestamp::now())
         .unwrap();
-    let receipts = push_keys(&[daemon.address().to_string()], now.text()).await.unwrap();
+    let receipts = push_keys(&[daemon.address().to_string()], now.text(), &desk.0).await.unwrap();
     assert_eq!(receipts[0].result.as_ref().unwrap().validity, KeysValidity::Valid);
-    let keys = Store::of_console(console, &fleet.path("console")).accept(now.text()).unwrap().keys;
-    let reason = setup("b", &keys).await;
+    let desk = fleet.console(CONSOLE, &now);
+    let reason = setup("b", &desk).await;
     assert!(!reason.contains("keys"), "{reason}");
     daemon.stop().await;
 }

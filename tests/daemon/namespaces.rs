@@ -227,7 +227,7 @@ fn five_daemons_in_namespaces_fly_muscop_and_one_is_killed() {
     let address = flight.ground.address();
     let put = async move {
         let url = format!("http://{address}{}", paths::FLEET_MISSION);
-        let answer = reqwest::Client::new().put(url).json(&upload).send().await.unwrap();
+        let answer = wingbeat_ground::plain_client().unwrap().put(url).json(&upload).send().await.unwrap();
         (answer.status().is_success(), answer.text().await.unwrap())
     };
     let (taken, answer) = flight.runtime.block_on(async { flight.runtime.spawn(put).await.unwrap() });

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::ask;
-use operator::{Operator, send};
+use operator::Operator;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -41,6 +41,14 @@ fn keys_of(signer: &Signer) -> wingbeat_onboard::keys::Keys {
 
 /// Two daemons without autopilots, whose endpoints are ports without a listener, and a third radio.
 async fn two(clock: Clock) -> (Vec<Handle>, Hub, HubRadio) {
+    two_with(clock, |i| keys_of(fleet_keys().signer(i))).await
+}
+
+/// The same with these keys.
+async fn two_with(
+    clock: Clock,
+    keys: impl Fn(usize) -> wingbeat_onboard::keys::Keys,
+) -> (Vec<Handle>, Hub, HubRadio) {
     let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 3);
     let (hub, mut radios) = Hub::spawn(channel, 3, clock);
     let third = radios.remove(2);
@@ -55,7 +63,7 @@ async fn two(clock: Clock) -> (Vec<Handle>, Hub, HubRadio) {
             hosts: wingbeat_onboard::Hosts::default(),
             agent,
             guard: None,
-            keys: keys_of(fleet_keys().signer(i)),
+            keys: keys(i),
             enrolled: None,
             configuration_fault: None,
             link_probe_period: None,
@@ -83,27 +91,29 @@ async fn a_daemon_with_keys_takes_orders_of_its_consoles_alone() {
     let daemon = &daemons[0];
     let body = r#"{"id":"c","command":"recover_control"}"#;
     let (code, answer) = ask(daemon.address(), "POST", paths::COMMANDS, body).await;
+    assert_eq!((code, error(&answer).code.as_str()), (400, "not_tls"), "{answer}");
+    let mut operator = Operator::new(fleet_keys(), clock);
+    let (code, answer) = operator.ask(daemon, "POST", paths::COMMANDS, body).await;
     assert_eq!((code, error(&answer).code.as_str()), (403, "forbidden"), "{answer}");
 
-    let mut operator = Operator::new(fleet_keys(), clock);
     // The console's order, and one bit of it changed.
     let mut forged = operator.sealed("r", Command::RecoverControl);
     let recorded = forged.clone();
     *forged.last_mut().unwrap() ^= 1;
     let octets = "application/octet-stream";
-    let (code, answer) = send(daemon, "POST", paths::ORDERS, "", octets, &forged).await;
+    let (code, answer) = operator.send(daemon, "POST", paths::ORDERS, "", octets, &forged).await;
     assert!(code == 403 && error(&answer).message.contains("wrong fleet tag"), "{code} {answer}");
     assert!(engaged(daemon));
-    let (code, _) = send(daemon, "POST", paths::ORDERS, "", "application/json", &recorded).await;
+    let (code, _) = operator.send(daemon, "POST", paths::ORDERS, "", "application/json", &recorded).await;
     assert_eq!(code, 415);
-    let (code, _) = send(daemon, "POST", paths::ORDERS, "", octets, &[0; 1_473]).await;
+    let (code, _) = operator.send(daemon, "POST", paths::ORDERS, "", octets, &[0; 1_473]).await;
     assert_eq!(code, 413);
-    let (code, answer) = send(daemon, "POST", paths::ORDERS, "", octets, &recorded).await;
+    let (code, answer) = operator.send(daemon, "POST", paths::ORDERS, "", octets, &recorded).await;
     let reply: CommandReply = serde_json::from_str(&answer).unwrap();
     assert_eq!((code, reply.id.as_str(), reply.outcome), (202, "r", CommandOutcome::Accepted));
     assert!(!engaged(daemon));
     // A recording of it, and the same command again.
-    let (code, answer) = send(daemon, "POST", paths::ORDERS, "", octets, &recorded).await;
+    let (code, answer) = operator.send(daemon, "POST", paths::ORDERS, "", octets, &recorded).await;
     assert_eq!((code, error(&answer).code.as_str()), (409, "replayed"), "{answer}");
     let (code, _) = operator.order(daemon, "", "r", Command::RecoverControl).await;
     assert_eq!(code, 200, "already known");
@@ -122,10 +132,10 @@ async fn what_begins_something_needs_the_lease_and_what_ends_it_does_not() {
     let mission = br#"{"name": "hover", "waypoints": [
         {"latitude_deg": 39.4824, "longitude_deg": -0.3464, "height_m": 20},
         {"latitude_deg": 39.4834, "longitude_deg": -0.3464, "height_m": 20}]}"#;
-    let (code, answer) = send(daemon, "PUT", paths::MISSION, "", "application/json", mission).await;
+    let (code, answer) = operator.send(daemon, "PUT", paths::MISSION, "", "application/json", mission).await;
     assert!(code == 409 && answer.contains("a mission: found no lease"), "{code} {answer}");
     let lease = r#"{"console":"one","ttl_ms":60000}"#;
-    let (_, answer) = ask(daemon.address(), "POST", paths::LEASE, lease).await;
+    let (_, answer) = operator.ask(daemon, "POST", paths::LEASE, lease).await;
     let token = serde_json::from_str::<LeaseGrant>(&answer).unwrap().token.unwrap();
     let (code, answer) = operator.order(daemon, "another", "s", Command::Setup).await;
     assert!(code == 409 && answer.contains("the lease of console"), "{code} {answer}");
@@ -133,7 +143,8 @@ async fn what_begins_something_needs_the_lease_and_what_ends_it_does_not() {
     let (code, answer) = operator.order(daemon, &token, "s", Command::Setup).await;
     let reply: CommandReply = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}"));
     assert_eq!((code, reply.outcome), (409, CommandOutcome::Refused), "{reply:?}");
-    let (code, answer) = send(daemon, "PUT", paths::MISSION, &token, "application/json", mission).await;
+    let (code, answer) =
+        operator.send(daemon, "PUT", paths::MISSION, &token, "application/json", mission).await;
     assert_eq!(code, 200, "{answer}");
     for (id, command) in [("h", Command::Hold), ("e", Command::Return), ("l", Command::Land)] {
         let (code, answer) = operator.order(daemon, "", id, command).await;
@@ -206,6 +217,87 @@ async fn the_ground_service_commands_by_radio_an_aircraft_that_http_does_not_rea
     assert_eq!(behind.detail, "effect seen, received by radio");
     assert!(daemons.iter().all(|daemon| !engaged(daemon)));
     drop(ground);
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
+/// What the ground service shows of the aircraft at that address, once it has tried.
+async fn shown(console: Option<ConsoleConfig>, aircraft: SocketAddr) -> String {
+    let config = wingbeat_ground::Config {
+        bind: ([127, 0, 0, 1], 0).into(),
+        aircraft: vec![aircraft.to_string()],
+        web_dir: None,
+        hosts: wingbeat_ground::Hosts::default(),
+        console,
+    };
+    let ground = Ground::start(config).await.unwrap();
+    let tried = async {
+        loop {
+            let picture = ground.picture().await.unwrap();
+            let text = serde_json::to_string(&picture.aircraft[0]).unwrap();
+            if text.contains("expected") {
+                return text;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), tried).await.expect("a reason")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_one_end_alone_has_keys_both_say_so() {
+    let clock = Clock::real_time();
+    let (daemons, _hub, _radio) = two(clock).await;
+    let text = shown(None, daemons[0].address()).await;
+    assert!(text.contains("found HTTP without TLS, expected TLS 1.3 with a key of this fleet"), "{text}");
+    let operator = Operator::new(fleet_keys(), clock);
+    let (_, status) = operator.ask(&daemons[0], "GET", paths::STATUS, "").await;
+    let http = serde_json::from_str::<wingbeat_api::AircraftStatus>(&status).unwrap().http;
+    assert!(http.secured, "{http:?}");
+    let counted = async {
+        while !daemons[0].status().borrow().http.refused.iter().any(|r| r.reason == "not_tls") {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), counted).await.expect("the aircraft counts it");
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+
+    let (daemons, _hub, _radio) = two_with(clock, |_| wingbeat_onboard::keys::Keys::insecure()).await;
+    let daemon = &daemons[0];
+    let keys = ConsoleKeys { id: CONSOLE, role: Role::Operator, keys: keys_of(fleet_keys().console()) };
+    let text = shown(Some(ConsoleConfig { keys, clock, state: None }), daemon.address()).await;
+    assert!(text.contains("this aircraft has no keys"), "{text}");
+    let counted = async {
+        while !daemon.status().borrow().http.refused.iter().any(|r| r.reason == "tls") {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), counted).await.expect("the aircraft counts it");
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_console_of_another_fleet_learns_that_its_key_is_not_known() {
+    let clock = Clock::real_time();
+    let (daemons, _hub, _radio) = two(clock).await;
+    let other = Keys::new(Signatures::Ed25519, 99, [ONE, TWO]).unwrap();
+    let with = |roster: &Keys| wingbeat_onboard::keys::Keys {
+        signer: other.console().clone(),
+        roster: Box::new(roster.roster().clone()),
+    };
+    let text = async |keys| {
+        let keys = ConsoleKeys { id: CONSOLE, role: Role::Operator, keys };
+        shown(Some(ConsoleConfig { keys, clock, state: None }), daemons[0].address()).await
+    };
+    let found = text(with(&other)).await;
+    assert!(found.contains("found a key that is no aircraft's in this console's roster"), "{found}");
+    let found = text(with(&fleet_keys())).await;
+    assert!(found.contains("this console's key was refused"), "{found}");
     for daemon in daemons {
         daemon.stop().await;
     }

@@ -74,6 +74,9 @@ pub struct AircraftStatus {
     pub separation: Option<Separation>,
     /// Counters of the radio.
     pub radio: Radio,
+    /// How this API is protected, and what it refused.
+    #[serde(default)]
+    pub http: HttpApi,
     /// Which console holds the lease; absent while none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
@@ -375,6 +378,15 @@ pub enum KeysValidity {
     ClockNotSet,
 }
 
+/// How the aircraft's HTTP API is protected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HttpApi {
+    /// Whether it is served by TLS 1.3 alone, to senders of the roster. Without, any program that reaches it commands.
+    pub secured: bool,
+    /// Connections and requests refused, by reason.
+    pub refused: Vec<Refusal>,
+}
+
 /// Counters of the radio.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Radio {
@@ -400,6 +412,9 @@ pub struct Radio {
 pub struct Lease {
     /// The console's name.
     pub console: String,
+    /// The console's id, where it proved it by its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub console_id: Option<String>,
     /// Milliseconds until the lease ends, unless it is renewed.
     pub left_ms: u64,
 }

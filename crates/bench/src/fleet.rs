@@ -260,7 +260,7 @@ impl Fleet {
     /// Uploads the missions, as an operator would: to the master, or to each its own. The ground service holds the leases
     /// some time after it was started.
     pub(crate) async fn upload_mission(&self, ground: SocketAddr) -> Result<()> {
-        let client = reqwest::Client::new();
+        let client = wingbeat_ground::plain_client()?;
         for (i, daemon) in self.daemons.iter().enumerate() {
             let Some(mission) = self.scenario.mission_for(i) else { continue };
             let waypoints = mission.iter().map(|w| {

@@ -89,6 +89,9 @@ pub(crate) enum Command {
         /// Addresses of the aircraft's APIs, HOST:PORT.
         #[arg(required = true)]
         aircraft: Vec<String>,
+        /// The folder of a console that the aircraft know, as for `wingbeat ground`: its key is that of the connection.
+        #[arg(long, value_name = "DIR")]
+        keys: PathBuf,
     },
 }
 
@@ -145,7 +148,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
                 println!("{} {}", member.id, member.role.name());
             }
         }
-        Command::Push { folder, aircraft } => return push(folder, aircraft),
+        Command::Push { folder, aircraft, keys } => return push(folder, aircraft, keys),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -200,10 +203,12 @@ fn compare(request: &Request, code: Option<&str>) -> Result<()> {
 }
 
 /// A line for each address, and one for those of the fleet that did not take the bundle.
-fn push(folder: &Path, aircraft: &[String]) -> Result<ExitCode> {
+fn push(folder: &Path, aircraft: &[String], keys: &Path) -> Result<ExitCode> {
+    let keys = wingbeat_keys::read_console(keys)
+        .map_err(|refused| anyhow!("--keys: found {}, expected {}", refused.found, refused.expected))?;
     let bundle = enrolment::read(folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let receipts = runtime.block_on(push_keys(aircraft, bundle.text()))?;
+    let receipts = runtime.block_on(push_keys(aircraft, bundle.text(), &keys))?;
     let mut taken = Vec::new();
     for receipt in receipts {
         let name = receipt.aircraft.as_deref().unwrap_or("no aircraft");

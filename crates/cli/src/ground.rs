@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     /// The folder of this console's keys: console.key and fleet.bundle, as `wingbeat fleet console` makes them.
-    /// Without it only aircraft without keys can be commanded.
+    /// With it aircraft are reached by TLS alone; without it only those without keys are reached.
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
     /// Repeat emergency commands by radio too: network interface, broadcast address and UDP port of the aircraft, as in their

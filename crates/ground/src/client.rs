@@ -4,9 +4,11 @@ use std::error::Error;
 use std::time::Duration;
 
 pub(crate) use reqwest::Method;
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, tls::TlsInfo};
 use serde::{Serialize, de::DeserializeOwned};
 use wingbeat_api::{AircraftStatus, ApiError, Identity, MissionUpload, paths};
+use wingbeat_tls::{Why, why};
+use wingbeat_wire::VehicleId;
 
 /// A radio link to an aircraft either answers soon or is tried again.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
@@ -21,19 +23,59 @@ const MAX_TEXT_BYTES: usize = 16 << 20;
 /// More than any answer of an aircraft needs.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// The client for all aircraft: plain HTTP, and straight to the aircraft whatever proxy the operator's
-/// computer has.
-pub(crate) fn new() -> Result<Client, reqwest::Error> {
-    Client::builder()
+/// The client for all aircraft: by TLS where there are keys, without where there are none, and straight to the aircraft
+/// whatever proxy the operator's computer has.
+pub(crate) fn new(keys: Option<&wingbeat_tls::Identity>) -> Result<Client, NoClient> {
+    let tls = match keys {
+        Some(keys) => keys.client(),
+        // No authority of the operator's computer is asked: nothing is reached by TLS.
+        None => wingbeat_tls::plain_client(),
+    };
+    let client = Client::builder()
         .no_proxy()
+        .tls_backend_preconfigured(tls?)
+        .tls_info(true)
         .connect_timeout(CONNECT_LIMIT)
         .redirect(reqwest::redirect::Policy::none())
-        .build()
+        .build();
+    Ok(client?)
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum NoClient {
+    /// No TLS can be spoken with the keys.
+    #[error("found no TLS with these keys ({0}), expected TLS 1.3")]
+    Tls(#[from] wingbeat_tls::Error),
+    /// The system does not give what a client needs.
+    #[error(transparent)]
+    Http(#[from] reqwest::Error),
+}
+
+/// Whether the connection's key is that of the aircraft with this id; without TLS any is.
+pub(crate) fn check_key(
+    keys: Option<&wingbeat_tls::Identity>,
+    response: &Response,
+    id: &str,
+) -> Result<(), String> {
+    let Some(keys) = keys else { return Ok(()) };
+    let shown = response.extensions().get::<TlsInfo>().and_then(TlsInfo::peer_certificate);
+    let found = shown.and_then(|key| keys.peer(key)).map(|peer| peer.id);
+    if found.is_some() && found == VehicleId::from_hexadecimal(id) {
+        return Ok(());
+    }
+    let found = found.map_or("none".to_owned(), |id| id.to_string());
+    Err(format!("it says that it is {id}: found the key of {found}, expected that of {id}"))
 }
 
 /// The aircraft that answers at the address.
-pub(crate) async fn identity(client: &Client, address: &str) -> Result<Identity, String> {
-    let identity: Identity = get(client, address, paths::IDENTITY).await?;
+pub(crate) async fn identity(
+    client: &Client,
+    keys: Option<&wingbeat_tls::Identity>,
+    address: &str,
+) -> Result<Identity, String> {
+    let (response, identity): (_, Identity) = answered(client, address, paths::IDENTITY).await?;
+    check_key(keys, &response, &identity.id)?;
     if identity.id.len() == 16 && identity.id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return Ok(identity);
     }
@@ -106,13 +148,25 @@ pub(crate) async fn get<T: DeserializeOwned>(
     address: &str,
     path: &str,
 ) -> Result<T, String> {
+    answered(client, address, path).await.map(|(_, answer)| answer)
+}
+
+/// An answer with its body, and the rest of it.
+async fn answered<T: DeserializeOwned>(
+    client: &Client,
+    address: &str,
+    path: &str,
+) -> Result<(Response, T), String> {
     let request = client.get(format!("{address}{path}")).timeout(ANSWER_LIMIT);
     let mut response = request.send().await.map_err(|error| reason(&error))?;
     let body = body(&mut response).await?;
     if !response.status().is_success() {
         return Err(format!("{path} answers {}", refusal(response.status(), &body)));
     }
-    serde_json::from_slice(&body).map_err(|error| format!("{path} is not what was expected: {error}"))
+    let answer = serde_json::from_slice(&body);
+    answer
+        .map(|answer| (response, answer))
+        .map_err(|error| format!("{path} is not what was expected: {error}"))
 }
 
 /// The whole answer, up to a bound.
@@ -149,6 +203,9 @@ pub(crate) fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".to_owned();
     }
+    if let Some(why) = why(error) {
+        return tls_reason(why).to_owned();
+    }
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -159,5 +216,23 @@ pub(crate) fn reason(error: &reqwest::Error) -> String {
         Some(std::io::ErrorKind::HostUnreachable) => "no route to it".to_owned(),
         Some(std::io::ErrorKind::NetworkUnreachable) => "its network is not reachable".to_owned(),
         _ => cause.to_string(),
+    }
+}
+
+/// What is wrong between this console's keys and the aircraft's.
+fn tls_reason(why: Why) -> &'static str {
+    match why {
+        Why::NotTls => {
+            "found HTTP without TLS, expected TLS 1.3: this aircraft has no keys (security.insecure = true), this console \
+             has (--keys)"
+        }
+        Why::Incompatible => "found no common way to speak TLS, expected TLS 1.3 with raw public keys",
+        Why::UnknownKey => {
+            "found a key that is no aircraft's in this console's roster, expected that of an enrolled aircraft"
+        }
+        Why::RefusedOurs => {
+            "this console's key was refused: expected it in the aircraft's roster (are the rosters of the same epoch?)"
+        }
+        Why::Broken => "the TLS handshake broke off or proved nothing",
     }
 }

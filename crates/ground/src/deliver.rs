@@ -155,7 +155,7 @@ mod tests {
         let (owner, mut reports) = mpsc::channel(64);
         let vehicle = "000000000000000a".to_owned();
         let press = Press { id: "c".try_into().expect("an id"), command, flight: 0 };
-        let client = client::new().expect("a client");
+        let client = client::new(None).expect("a client");
         Delivery { client, address, vehicle, press, desk: None, limit, owner }.run().await;
         let mut out = Vec::new();
         while let Some(message) = reports.recv().await {

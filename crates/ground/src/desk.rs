@@ -29,6 +29,13 @@ pub struct ConsoleConfig {
     pub state: Option<PathBuf>,
 }
 
+impl ConsoleConfig {
+    /// What it speaks TLS with.
+    pub(crate) fn identity(&self) -> Option<wingbeat_tls::Identity> {
+        wingbeat_tls::Identity::new(&self.keys.keys.signer, &self.keys.keys.roster)
+    }
+}
+
 /// The console as a sender.
 pub(crate) struct Desk {
     clock: Clock,

@@ -593,6 +593,7 @@ mod tests {
             avoidance: None,
             separation: None,
             radio: Radio::default(),
+            http: wingbeat_api::HttpApi::default(),
             lease: None,
             gateway: None,
             cures: vec![],

@@ -24,11 +24,17 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 const EVENT_LEN_MAX: NonZeroUsize = NonZeroUsize::new(1 << 20).expect("not zero");
 
 /// Follows one aircraft until the owner is gone.
-pub(crate) async fn follow(client: Client, index: usize, address: String, owner: mpsc::Sender<Message>) {
+pub(crate) async fn follow(
+    client: Client,
+    keys: Option<wingbeat_tls::Identity>,
+    index: usize,
+    address: String,
+    owner: mpsc::Sender<Message>,
+) {
     let mut wait = BACKOFF.0;
     while !owner.is_closed() {
         let mut received = false;
-        let reason = listen(&client, index, &address, &owner, &mut received).await;
+        let reason = listen((&client, keys.as_ref()), index, &address, &owner, &mut received).await;
         if owner.send(Message::Troubled { index, reason }).await.is_err() {
             return;
         }
@@ -39,20 +45,22 @@ pub(crate) async fn follow(client: Client, index: usize, address: String, owner:
 
 /// One connection; returns why it ended. `received` is set when it carries a status.
 async fn listen(
-    client: &Client,
+    (client, keys): (&Client, Option<&wingbeat_tls::Identity>),
     index: usize,
     address: &str,
     owner: &mpsc::Sender<Message>,
     received: &mut bool,
 ) -> String {
-    match client::identity(client, address).await {
+    let id = match client::identity(client, keys, address).await {
         Ok(identity) => {
+            let id = identity.id.clone();
             if owner.send(Message::Identified { index, identity }).await.is_err() {
                 return String::new();
             }
+            id
         }
         Err(reason) => return reason,
-    }
+    };
     let request = client.get(format!("{address}{}", paths::EVENTS)).header("accept", "text/event-stream");
     let mut response = match timeout(ANSWER_LIMIT, request.send()).await {
         Ok(Ok(response)) if response.status().is_success() => response,
@@ -60,6 +68,10 @@ async fn listen(
         Ok(Err(error)) => return client::reason(&error),
         Err(_) => return "no answer in time".to_owned(),
     };
+    // It may be another connection.
+    if let Err(reason) = client::check_key(keys, &response, &id) {
+        return reason;
+    }
     let mut decoder = SseDecoder::with_limit(EVENT_LEN_MAX);
     loop {
         let mut chunk = match timeout(SILENCE_LIMIT, response.chunk()).await {
@@ -144,7 +156,7 @@ mod tests {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, router).await });
         let (owner, mut messages) = mpsc::channel(64);
-        let reason = listen(&Client::new(), 0, &address, &owner, &mut false).await;
+        let reason = listen((&client::new(None).unwrap(), None), 0, &address, &owner, &mut false).await;
         server.abort();
         drop(owner);
         let mut lines = vec![];

@@ -82,7 +82,8 @@ mod tests {
     async fn a_lease_that_another_holds_is_asked_for_again() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("bound"));
-        let holding = tokio::spawn(hold(client::new().expect("a client"), address, "one:1".to_owned(), None));
+        let holding =
+            tokio::spawn(hold(client::new(None).expect("a client"), address, "one:1".to_owned(), None));
         let (granted, renewed) = (
             r#"{"console":"one:1","left_ms":5000,"token":"secret"}"#,
             r#"{"console":"one:1","left_ms":5000}"#,

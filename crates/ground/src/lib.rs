@@ -44,7 +44,9 @@ use tokio::time::{Instant, timeout};
 use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetPicture, paths};
 use wingbeat_radio::{Radio, UdpBroadcast};
 use wingbeat_server::Large;
+use wingbeat_wire::Role;
 
+pub use client::NoClient;
 pub use desk::ConsoleConfig;
 pub use http::openapi;
 pub use links::{Reach, run_link_test};
@@ -79,7 +81,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub struct Config {
     /// Where it listens; port 0 takes a free one.
     pub bind: SocketAddr,
-    /// The aircraft's APIs: `10.0.0.7:8080` or `http://10.0.0.7:8080`.
+    /// The aircraft's APIs: `10.0.0.7:8080`, by TLS where the console has keys.
     pub aircraft: Vec<String>,
     /// The built web page; without it only the API is served.
     pub web_dir: Option<PathBuf>,
@@ -93,7 +95,7 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An address in the configuration is not one.
-    #[error("aircraft address {found:?}: {why}; expected HOST:PORT or http://HOST:PORT")]
+    #[error("aircraft address {found:?}: {why}; expected HOST:PORT")]
     Address {
         /// The address as it was given.
         found: String,
@@ -116,7 +118,7 @@ pub enum StartError {
     },
     /// The HTTP client cannot be made.
     #[error("ground service: no HTTP client: {0}")]
-    Client(#[from] reqwest::Error),
+    Client(#[from] NoClient),
 }
 
 fn bind_reason(error: &io::Error) -> String {
@@ -130,6 +132,14 @@ fn bind_reason(error: &io::Error) -> String {
         }
         _ => error.to_string(),
     }
+}
+
+/// A client for the ground service's own API, which is plain HTTP.
+///
+/// # Errors
+/// The system does not give what a client needs.
+pub fn plain_client() -> Result<reqwest::Client, NoClient> {
+    client::new(None)
 }
 
 /// The service.
@@ -152,8 +162,11 @@ impl Ground {
     ///
     /// As [`Ground::start`].
     pub async fn start_with<R: Radio>(config: Config, radio: Option<R>) -> Result<Handle, StartError> {
-        let addresses = addresses(&config.aircraft)?;
-        let client = client::new()?;
+        let keys = config.console.as_ref().and_then(ConsoleConfig::identity);
+        let scheme = if keys.is_some() { "https" } else { "http" };
+        let addresses = addresses(&config.aircraft, scheme)?;
+        let client = client::new(keys.as_ref())?;
+        let is_operator = config.console.as_ref().is_none_or(|console| console.keys.role == Role::Operator);
         let bind = config.bind;
         let listener =
             TcpListener::bind(bind).await.map_err(|source| StartError::Bind { address: bind, source })?;
@@ -170,8 +183,11 @@ impl Ground {
 
         let mut tasks = JoinSet::new();
         for (index, address) in addresses.into_iter().enumerate() {
-            tasks.spawn(lease::hold(client.clone(), address.clone(), lease::console(port), desk.clone()));
-            tasks.spawn(follow::follow(client.clone(), index, address, messages.clone()));
+            // Of others the aircraft takes none.
+            if is_operator {
+                tasks.spawn(lease::hold(client.clone(), address.clone(), lease::console(port), desk.clone()));
+            }
+            tasks.spawn(follow::follow(client.clone(), keys.clone(), index, address, messages.clone()));
         }
         if let (Some(desk), Some(radio)) = (desk.clone(), radio) {
             let messages = messages.clone();
@@ -259,13 +275,14 @@ impl Drop for Handle {
 }
 
 /// Base addresses without a trailing slash, each once.
-fn addresses(configured: &[String]) -> Result<Vec<String>, StartError> {
+fn addresses(configured: &[String], scheme: &str) -> Result<Vec<String>, StartError> {
     if configured.len() > MAX_AIRCRAFT {
         return Err(StartError::TooMany(configured.len()));
     }
     let mut addresses = Vec::with_capacity(configured.len());
     for found in configured {
-        let address = base_address(found).map_err(|why| StartError::Address { found: found.clone(), why })?;
+        let address =
+            base_address(found, scheme).map_err(|why| StartError::Address { found: found.clone(), why })?;
         if addresses.contains(&address) {
             return Err(StartError::Twice(address));
         }
@@ -274,11 +291,16 @@ fn addresses(configured: &[String]) -> Result<Vec<String>, StartError> {
     Ok(addresses)
 }
 
-fn base_address(found: &str) -> Result<String, String> {
-    let full = if found.contains("://") { found.to_owned() } else { format!("http://{found}") };
+fn base_address(found: &str, scheme: &str) -> Result<String, String> {
+    let full = if found.contains("://") { found.to_owned() } else { format!("{scheme}://{found}") };
     let url = Url::parse(&full).map_err(|error| error.to_string())?;
-    if url.scheme() != "http" {
-        return Err(format!("found the scheme {:?}", url.scheme()));
+    if url.scheme() != scheme {
+        let keys = if scheme == "https" {
+            "a console with keys speaks TLS"
+        } else {
+            "without --keys no TLS is spoken"
+        };
+        return Err(format!("found the scheme {:?}, expected {scheme:?} ({keys})", url.scheme()));
     }
     if !url.username().is_empty() || url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
         return Err("found more than a host and a port".to_owned());
@@ -294,7 +316,11 @@ mod tests {
     fn addresses_are_brought_to_one_form() {
         let configured = ["10.0.0.7:8080", "http://10.0.0.8:8080/", "drone-3.local:80"].map(str::to_owned);
         let expected = ["http://10.0.0.7:8080", "http://10.0.0.8:8080", "http://drone-3.local"];
-        assert_eq!(addresses(&configured).expect("good addresses"), expected);
+        assert_eq!(addresses(&configured, "http").expect("good addresses"), expected);
+        let secured = addresses(&["10.0.0.7:8080", "https://10.0.0.8:8080"].map(str::to_owned), "https");
+        assert_eq!(secured.expect("good addresses"), ["https://10.0.0.7:8080", "https://10.0.0.8:8080"]);
+        let plain = addresses(&["http://10.0.0.7:8080".to_owned()], "https").expect_err("without TLS");
+        assert!(plain.to_string().contains("found the scheme \"http\", expected \"https\""), "{plain}");
     }
 
     #[test]
@@ -308,12 +334,12 @@ mod tests {
             "ftp://x",
             "http://u@h",
         ] {
-            let error = addresses(&[bad.to_owned()]).expect_err(bad).to_string();
+            let error = addresses(&[bad.to_owned()], "http").expect_err(bad).to_string();
             assert!(error.starts_with(&format!("aircraft address {bad:?}: ")), "{error}");
         }
         let twice = ["10.0.0.7:80", "http://10.0.0.7/"].map(str::to_owned);
         assert_eq!(
-            addresses(&twice).expect_err("twice").to_string(),
+            addresses(&twice, "http").expect_err("twice").to_string(),
             "aircraft address http://10.0.0.7: found it twice, expected each once"
         );
     }

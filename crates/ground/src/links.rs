@@ -319,7 +319,8 @@ pub async fn run_link_test(
     request: LinkTestRequest,
     mut watch: impl FnMut(&FleetLinkTest),
 ) -> Result<Vec<(String, String)>, Refused> {
-    let client = client::new().map_err(|error| Refused::unavailable(format!("no HTTP client: {error}")))?;
+    let client =
+        client::new(None).map_err(|error| Refused::unavailable(format!("no HTTP client: {error}")))?;
     let receivers = request.receivers.clone();
     let access = Access::begin(client, reach, request).await?;
     let begun = Instant::now();
@@ -358,7 +359,7 @@ enum Access {
 impl Access {
     async fn begin(client: Client, reach: Reach, request: LinkTestRequest) -> Result<Self, Refused> {
         let base = |what: &str, found: &str| {
-            base_address(found).map_err(|why| {
+            base_address(found, "http").map_err(|why| {
                 let expected = "HOST:PORT or http://HOST:PORT";
                 Refused::bad_request(format!("{what} address {found:?}: {why}; expected {expected}"))
             })
@@ -382,7 +383,7 @@ impl Access {
                 let mut parties = vec![];
                 for address in addresses {
                     let address = base("aircraft", &address)?;
-                    let identity = client::identity(&client, &address).await;
+                    let identity = client::identity(&client, None, &address).await;
                     let id = identity.map_err(|why| Refused::unavailable(format!("{address}: {why}")))?.id;
                     parties.push(Party { id, address, token: None });
                 }

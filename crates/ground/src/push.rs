@@ -22,25 +22,35 @@ pub struct Receipt {
 }
 
 /// Hands a bundle to the aircraft whose APIs are at these addresses, all at the same time; a receipt for each, in their order. The
-/// authority's signature in it is what the aircraft ask for: no keys and no lease.
+/// authority's signature in it is what the aircraft ask for, and no lease; `keys` are those of a console that they know, for the connection.
 ///
 /// # Errors
 /// An address that is none, and no HTTP client. Nothing is sent then.
-pub async fn push_keys(to: &[String], bundle: &str) -> Result<Vec<Receipt>, StartError> {
-    let addresses = addresses(to)?;
-    let client = client::new()?;
+pub async fn push_keys(
+    to: &[String],
+    bundle: &str,
+    keys: &wingbeat_keys::ConsoleKeys,
+) -> Result<Vec<Receipt>, StartError> {
+    let keys = wingbeat_tls::Identity::new(&keys.keys.signer, &keys.keys.roster);
+    let addresses = addresses(to, if keys.is_some() { "https" } else { "http" })?;
+    let client = client::new(keys.as_ref())?;
     let mut all = JoinSet::new();
     for (place, address) in addresses.into_iter().enumerate() {
-        let (client, bundle) = (client.clone(), bundle.to_owned());
-        all.spawn(async move { (place, push(&client, address, bundle).await) });
+        let (client, keys, bundle) = (client.clone(), keys.clone(), bundle.to_owned());
+        all.spawn(async move { (place, push(&client, keys.as_ref(), address, bundle).await) });
     }
     let mut receipts = all.join_all().await;
     receipts.sort_by_key(|(place, _)| *place);
     Ok(receipts.into_iter().map(|(_, receipt)| receipt).collect())
 }
 
-async fn push(client: &reqwest::Client, address: String, bundle: String) -> Receipt {
-    match client::identity(client, &address).await {
+async fn push(
+    client: &reqwest::Client,
+    keys: Option<&wingbeat_tls::Identity>,
+    address: String,
+    bundle: String,
+) -> Receipt {
+    match client::identity(client, keys, &address).await {
         Err(why) => Receipt { address, aircraft: None, result: Err(why) },
         Ok(identity) => {
             let result = put(client, &address, bundle).await;

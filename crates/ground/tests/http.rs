@@ -5,14 +5,16 @@ mod support;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 use support::{Fake, all_up, ground, id, picture};
 use wingbeat_api::{ApiError, paths};
 use wingbeat_ground::{Config, Ground, Handle, Hosts};
 
 async fn ask(handle: &Handle, method: Method, path: &str, body: Option<&str>) -> (u16, String) {
-    let mut request = Client::new().request(method, format!("http://{}{path}", handle.address()));
+    let mut request = wingbeat_ground::plain_client()
+        .expect("a client")
+        .request(method, format!("http://{}{path}", handle.address()));
     if let Some(body) = body {
         request = request.header("content-type", "application/json").body(body.to_owned());
     }
@@ -205,8 +207,9 @@ async fn the_page_is_served_and_every_place_inside_it() {
         assert_eq!(status, 404, "{path}");
     }
     let url = |path: &str| format!("http://{}{path}", handle.address());
+    let client = wingbeat_ground::plain_client().expect("a client");
     let caching = async |path: &str| {
-        let response = reqwest::get(url(path)).await.expect("it answers");
+        let response = client.get(url(path)).send().await.expect("it answers");
         response.headers()["cache-control"].to_str().expect("text").to_owned()
     };
     assert_eq!(caching("/").await, "no-cache");

@@ -33,7 +33,8 @@ use wingbeat_geo::Instant;
 use wingbeat_keys::{Held, Keys, Pending, Terms, Validity, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
-use wingbeat_wire::{Datagram, Draft, Message, Order, Phase, Refused};
+use wingbeat_server::Refusals;
+use wingbeat_wire::{Datagram, Draft, Message, Order, Phase, Refused, VehicleId};
 
 use crate::{
     gateway::{Gateway, GatewayEvent, Step},
@@ -88,6 +89,8 @@ pub(crate) struct Publisher {
     pub(crate) status: watch::Sender<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Sender<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
+    /// What the HTTP server refused.
+    pub(crate) refusals: Refusals,
 }
 
 /// The mission that an operator uploaded, with its name.
@@ -167,6 +170,8 @@ pub(crate) struct Driver<R> {
     links: Links,
     /// When the keys hold, and what was logged of that last.
     terms: Option<(Terms, Option<Validity>)>,
+    /// Whose connections to the API are admitted.
+    known: Option<wingbeat_tls::Identity>,
 }
 
 /// The event that ended the driver's wait.
@@ -284,6 +289,7 @@ impl<R: Radio> Driver<R> {
             leased: false,
             links,
             terms: None,
+            known: None,
         }
     }
 
@@ -364,16 +370,16 @@ impl<R: Radio> Driver<R> {
                     self.log(Severity::Error, reason.into());
                 }
                 Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
-                Woken::Request(Some(Request::Mission { mission, lease, reply })) => {
-                    self.mission(mission, lease.as_deref(), reply);
+                Woken::Request(Some(Request::Mission { mission, from, lease, reply })) => {
+                    self.mission(mission, from, lease.as_deref(), reply);
                 }
                 Woken::Request(Some(Request::Order { sealed, lease, reply })) => {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.order(&sealed, lease.as_deref()));
                 }
-                Woken::Request(Some(Request::Lease { console, ttl, token, reply })) => {
+                Woken::Request(Some(Request::Lease { console, from, ttl, token, reply })) => {
                     // A console that disconnected asks again.
-                    let _ = reply.send(self.take_lease(&console, ttl, token.as_deref()));
+                    let _ = reply.send(self.take_lease((&console, from), ttl, token.as_deref()));
                 }
                 Woken::Request(Some(Request::Links(ask))) => self.links(ask),
                 Woken::Request(Some(Request::Keys { pending, reply })) => {
@@ -406,6 +412,10 @@ impl<R: Radio> Driver<R> {
     }
 
     /// Keeps over a restart that a pilot has the aircraft.
+    pub(crate) fn admitting(self, known: Option<wingbeat_tls::Identity>) -> Self {
+        Self { known, ..self }
+    }
+
     pub(crate) fn keeping(self, latch: Latch) -> Self {
         Self { latch, ..self }
     }
@@ -439,6 +449,9 @@ impl<R: Radio> Driver<R> {
         }
         let Held { keys, terms } = pending.commit().map_err(KeysRefusal::NotTaken)?;
         self.air.keys = keys;
+        if let Some(known) = &self.known {
+            known.renew(&self.air.keys.roster);
+        }
         self.terms = Some((terms, None));
         self.log(Severity::Info, format!("took keys of the fleet: {terms}"));
         self.state_keys();
@@ -542,8 +555,8 @@ impl<R: Radio> Driver<R> {
         let now = self.clock.now();
         match ask {
             links::Ask::Links(reply) => drop(reply.send(self.links.report(now))),
-            links::Ask::Begin { test, lease, reply } => {
-                let checked = self.check_lease(lease.as_deref(), &"a link test");
+            links::Ask::Begin { test, lease, from, reply } => {
+                let checked = self.check_lease(lease.as_deref(), from, &"a link test");
                 let begun = checked.and_then(|()| self.links.begin(now, test, self.agent.motion(now)));
                 match &begun {
                     Ok(LinkTestReport { test, role, .. }) => {
@@ -579,13 +592,13 @@ impl<R: Radio> Driver<R> {
 
     fn take_lease(
         &mut self,
-        console: &str,
+        (console, from): (&str, Option<VehicleId>),
         ttl: Duration,
         token: Option<&str>,
     ) -> Result<LeaseGrant, ApiError> {
         let now = KernelInstant::now();
         let new = lease_token()?;
-        match self.lease.take(now, console, ttl, token, &new) {
+        match self.lease.take(now, (console, from), ttl, token, &new) {
             Ok(granted) => {
                 let is_new = granted == Granted::Taken;
                 if is_new {
@@ -788,7 +801,8 @@ impl<R: Radio> Driver<R> {
         };
         let Order { id, command, .. } = order;
         if command.needs_lease() {
-            self.check_lease(lease, &format_args!("{command}")).map_err(OrderRefusal::Conflict)?;
+            self.check_lease(lease, Some(opened.from()), &format_args!("{command}"))
+                .map_err(OrderRefusal::Conflict)?;
         }
         let answer = self.feed(Input::Order(opened));
         if let Some(Reply::Refused(Rejection::Order(reason))) = answer {
@@ -797,10 +811,15 @@ impl<R: Radio> Driver<R> {
         Ok(self.answer(id.as_str().to_owned(), command, answer))
     }
 
-    /// Whether a console holds the lease with this token; without keys none is asked for.
-    fn check_lease(&self, token: Option<&str>, what: &dyn fmt::Display) -> Result<(), ApiError> {
+    /// Whether the console `from` holds the lease with this token; without keys none is asked for.
+    fn check_lease(
+        &self,
+        token: Option<&str>,
+        from: Option<VehicleId>,
+        what: &dyn fmt::Display,
+    ) -> Result<(), ApiError> {
         let now = KernelInstant::now();
-        if !self.air.keys.roster.is_secured() || self.lease.is_held_with(now, token) {
+        if !self.air.keys.roster.is_secured() || self.lease.is_held_with(now, token, from) {
             return Ok(());
         }
         let found = match self.lease.holder(now) {
@@ -833,10 +852,11 @@ impl<R: Radio> Driver<R> {
     fn mission(
         &mut self,
         mission: MissionUpload,
+        from: Option<VehicleId>,
         lease: Option<&str>,
         reply: oneshot::Sender<Result<MissionSummary, ApiError>>,
     ) {
-        if let Err(error) = self.check_lease(lease, &"a mission") {
+        if let Err(error) = self.check_lease(lease, from, &"a mission") {
             let _ = reply.send(Err(error));
             return;
         }
@@ -911,7 +931,12 @@ impl<R: Radio> Driver<R> {
         self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms));
         self.daemon.overflows = self.air.radio.overflows();
         self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
-        self.daemon.lease = self.lease_holder().map(|(console, left)| (console.to_owned(), left));
+        self.daemon.lease = self.lease_holder().map(|(console, left)| status::LeaseView {
+            console: console.to_owned(),
+            id: self.lease.holder_id(),
+            left,
+        });
+        self.daemon.http_refused = self.publisher.refusals.counts().collect();
         let now = self.agent.status(self.clock.now());
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));

@@ -10,13 +10,14 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     body::Bytes,
     extract::{
         DefaultBodyLimit, FromRequest, Query, State,
         rejection::{JsonRejection, QueryRejection},
     },
     http::{HeaderMap, Method, StatusCode, Uri, header},
+    middleware::{self, Next},
     response::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
@@ -38,8 +39,8 @@ use wingbeat_api::{
 };
 use wingbeat_keys::{BUNDLE_LEN_MAX, NotTaken, NotTakenKind, Pending, Store};
 use wingbeat_protocol::Fence;
-use wingbeat_server::Connection;
-use wingbeat_wire::DATAGRAM_LEN_MAX;
+use wingbeat_server::{Barred, Connection, Peer, Refusals};
+use wingbeat_wire::{DATAGRAM_LEN_MAX, Role, VehicleId};
 
 use crate::{lease::TTL_MS, links, mission, stream};
 
@@ -64,6 +65,8 @@ pub(crate) enum Request {
     /// A mission to hold; checked.
     Mission {
         mission: MissionUpload,
+        /// Who sends it, where there are keys.
+        from: Option<VehicleId>,
         /// The token of the lease, if the console sent one.
         lease: Option<String>,
         reply: oneshot::Sender<Result<MissionSummary, ApiError>>,
@@ -75,6 +78,8 @@ pub(crate) enum Request {
     /// A console takes or renews the lease; checked.
     Lease {
         console: String,
+        /// Who asks, where there are keys.
+        from: Option<VehicleId>,
         ttl: Duration,
         token: Option<String>,
         reply: oneshot::Sender<Result<LeaseGrant, ApiError>>,
@@ -141,27 +146,14 @@ pub(crate) struct Front {
     pub(crate) log: broadcast::Sender<LogLine>,
     pub(crate) requests: mpsc::Sender<Request>,
     /// Where keys are kept, one bundle at a time.
-    store: Option<Arc<Mutex<Store>>>,
+    pub(crate) store: Option<Arc<Mutex<Store>>>,
+    /// Where requests count that are not for their sender's role.
+    pub(crate) refusals: Refusals,
+    /// Whose connections are admitted, where there are keys.
+    pub(crate) known: Option<wingbeat_tls::Identity>,
 }
 
 impl Front {
-    pub(crate) fn new(
-        identity: Identity,
-        fence: Fence,
-        is_secured: bool,
-        status: watch::Receiver<Arc<AircraftStatus>>,
-        mission: watch::Receiver<Option<Arc<MissionUpload>>>,
-        log: broadcast::Sender<LogLine>,
-        requests: mpsc::Sender<Request>,
-    ) -> Self {
-        Self { identity: Arc::new(identity), fence, is_secured, status, mission, log, requests, store: None }
-    }
-
-    /// Takes keys of a fleet into these files.
-    pub(crate) fn with_store(self, store: Option<Store>) -> Self {
-        Self { store: store.map(|store| Arc::new(Mutex::new(store))), ..self }
-    }
-
     /// Asks the driver and waits for its answer.
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
@@ -293,13 +285,14 @@ async fn get_mission(State(front): State<Front>) -> Result<Json<MissionUpload>, 
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn put_mission(
     State(front): State<Front>,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     Body(mission): Body<MissionUpload>,
 ) -> Result<Json<MissionSummary>, Refusal> {
     mission::check(&mission, &front.fence)
         .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem.to_string()))?;
-    let lease = lease_token(&headers);
-    match front.ask(|reply| Request::Mission { mission, lease, reply }).await? {
+    let (from, lease) = (peer.map(|peer| peer.id), lease_token(&headers));
+    match front.ask(|reply| Request::Mission { mission, from, lease, reply }).await? {
         Ok(summary) => Ok(Json(summary)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -442,6 +435,7 @@ async fn put_keys(
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_lease(
     State(front): State<Front>,
+    peer: Option<Extension<Peer>>,
     Body(LeaseRequest { console, ttl_ms, token }): Body<LeaseRequest>,
 ) -> Result<Json<LeaseGrant>, Refusal> {
     let bad = |message| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message);
@@ -456,8 +450,8 @@ async fn post_lease(
         let (least, most) = (TTL_MS.start(), TTL_MS.end());
         return Err(bad(format!("ttl_ms: found {ttl_ms}, expected {least} to {most} ms")));
     }
-    let ttl = Duration::from_millis(ttl_ms);
-    match front.ask(|reply| Request::Lease { console, ttl, token, reply }).await? {
+    let (from, ttl) = (peer.map(|peer| peer.id), Duration::from_millis(ttl_ms));
+    match front.ask(|reply| Request::Lease { console, from, ttl, token, reply }).await? {
         Ok(lease) => Ok(Json(lease)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -484,6 +478,7 @@ async fn get_links(State(front): State<Front>) -> Result<Json<Links>, Refusal> {
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_link_test(
     State(front): State<Front>,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     Body(test): Body<LinkTestRequest>,
 ) -> Result<(StatusCode, Json<LinkTestReport>), Refusal> {
@@ -491,7 +486,8 @@ async fn post_link_test(
         Refusal::new(StatusCode::BAD_REQUEST, "bad_request", format!("link test: {problem}"))
     })?;
     let lease = lease_token(&headers);
-    match front.ask(|reply| Request::Links(links::Ask::Begin { test, lease, reply })).await? {
+    let from = peer.map(|Extension(peer)| peer.id);
+    match front.ask(|reply| Request::Links(links::Ask::Begin { test, lease, from, reply })).await? {
         Ok(report) => Ok((StatusCode::ACCEPTED, Json(report))),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -601,6 +597,42 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     open_router().into_openapi()
 }
 
+/// Which roles may ask this: reading is for every sender of the roster, whatever begins something for operators. What an
+/// order commands is judged by its own signature.
+fn roles(method: &Method, path: &str) -> &'static [Role] {
+    match (method, path) {
+        (&Method::GET | &Method::HEAD, _) => &Role::ALL,
+        (_, paths::ORDERS) => &[Role::Operator, Role::Safety],
+        // The authority has signed them: who brings them does not matter.
+        (_, paths::KEYS) => &Role::ALL,
+        _ => &[Role::Operator],
+    }
+}
+
+/// Lets through what is for the role of the peer; without keys there are no roles.
+async fn permit(State(front): State<Front>, request: axum::extract::Request, next: Next) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
+    let Some(peer) = request.extensions().get::<Peer>() else { return next.run(request).await };
+    let Peer { id, role, .. } = peer;
+    // The connection may be older than the keys.
+    if front.known.as_ref().is_some_and(|known| !known.admits(*peer)) {
+        front.refusals.count(
+            Barred::Role,
+            &format_args!("{method} {path} of {} {id}, which was left out", role.name()),
+        );
+        let message = format!("{method} {path}: found the key of {id}, expected one of the present epoch");
+        return Refusal::new(StatusCode::FORBIDDEN, "role", message).into_response();
+    }
+    if roles(method, path).contains(role) {
+        return next.run(request).await;
+    }
+    front.refusals.count(Barred::Role, &format_args!("{method} {path} of {} {id}", role.name()));
+    let expected = roles(method, path).iter().map(|role| role.name()).collect::<Vec<_>>().join(" or ");
+    let message =
+        format!("{method} {path}: found the key of {} {id}, expected that of {expected}", role.name());
+    Refusal::new(StatusCode::FORBIDDEN, "role", message).into_response()
+}
+
 /// The service.
 pub(crate) fn router(front: Front) -> Router {
     let (router, _) = open_router().split_for_parts();
@@ -608,6 +640,7 @@ pub(crate) fn router(front: Front) -> Router {
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(middleware::from_fn_with_state(front.clone(), permit))
         .with_state(front)
 }
 

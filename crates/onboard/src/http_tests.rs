@@ -45,6 +45,7 @@ fn aircraft(state: StateId, time_ms: u64) -> Arc<AircraftStatus> {
         avoidance: None,
         separation: None,
         radio: wingbeat_api::Radio::default(),
+        http: wingbeat_api::HttpApi::default(),
         lease: None,
         gateway: None,
         checks: vec![],
@@ -67,7 +68,18 @@ fn bench(queue: usize) -> Bench {
     let (mission, mission_receiver) = watch::channel(None);
     let (log, _) = broadcast::channel(4);
     let (sender, requests) = mpsc::channel(queue);
-    let front = Front::new(identity, fence, false, status_receiver, mission_receiver, log, sender);
+    let front = Front {
+        identity: Arc::new(identity),
+        fence,
+        is_secured: false,
+        status: status_receiver,
+        mission: mission_receiver,
+        log,
+        requests: sender,
+        store: None,
+        refusals: Refusals::default(),
+        known: None,
+    };
     Bench { front, requests, status, mission }
 }
 
@@ -402,4 +414,42 @@ fn the_document_has_every_path_and_every_type() {
         assert!(schemas.contains_key(name), "{name}");
     }
     assert_eq!(document["info"]["license"]["name"], "MIT OR Apache-2.0");
+}
+
+#[tokio::test]
+async fn each_role_asks_what_is_for_it_and_the_rest_is_refused_and_counted() {
+    let bench = bench(8);
+    let asks = |role: Role, method: &'static str, path: &'static str| {
+        let front = bench.front.clone();
+        async move {
+            let request = HttpRequest::builder().method(method).uri(path).header(CONTENT_TYPE, JSON);
+            let mut request = request.body(HttpBody::from("{}")).unwrap();
+            request.extensions_mut().insert(Peer { id: VehicleId(7), role, key: [7; 32] });
+            let response = router(front).oneshot(request).await.unwrap();
+            let code = response.status().as_u16();
+            let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+            let refused = code == 403 && body.starts_with(br#"{"code":"role""#);
+            assert!(!refused || String::from_utf8_lossy(&body).contains("0000000000000007"), "{body:?}");
+            !refused
+        }
+    };
+    let mut refused = 0;
+    for (method, path, may) in [
+        ("GET", paths::STATUS, [true, true, true, true]),
+        ("GET", paths::MISSION, [true, true, true, true]),
+        ("POST", paths::ORDERS, [false, true, true, false]),
+        ("POST", paths::COMMANDS, [false, true, false, false]),
+        ("POST", paths::LEASE, [false, true, false, false]),
+        ("PUT", paths::MISSION, [false, true, false, false]),
+        // The authority has signed them.
+        ("PUT", paths::KEYS, [true, true, true, true]),
+        ("DELETE", "/api/v1/else", [false, true, false, false]),
+    ] {
+        for (role, may) in Role::ALL.into_iter().zip(may) {
+            assert_eq!(asks(role, method, path).await, may, "{method} {path} of {role:?}");
+            refused += u64::from(!may);
+        }
+    }
+    let counted: Vec<_> = bench.front.refusals.counts().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(counted, [("role", refused)]);
 }

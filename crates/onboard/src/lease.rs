@@ -1,11 +1,12 @@
 //! The lease: one console at a time holds the aircraft, for as long as it renews the lease in time.
 //!
-//! What renews it is a token that only the console received that took it. Its name is for people: the status shows it, so
-//! that it proves nothing. A console that was started anew, or never received the answer, waits until its lease has ended.
+//! What renews it is a token that only the console received that took it, sent by the key that took it where there are keys.
+//! Its name is for people: the status shows it, so that it proves nothing. A console that was started anew, or never received the answer, waits until its lease has ended.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
+use wingbeat_wire::VehicleId;
 
 /// The shortest and the longest time that a console may ask for: a console renews each second, and one
 /// that is gone must be gone soon.
@@ -34,8 +35,16 @@ impl Token {
 
 struct Held {
     console: String,
+    /// Who proved to be it; none without keys.
+    id: Option<VehicleId>,
     until: Instant,
     token: Token,
+}
+
+impl Held {
+    fn is_of(&self, token: Option<&str>, id: Option<VehicleId>) -> bool {
+        self.id == id && token.is_some_and(|token| self.token.is(token))
+    }
 }
 
 /// The lease with the console that holds it.
@@ -54,12 +63,12 @@ pub(crate) enum Granted {
 }
 
 impl Lease {
-    /// Renews it for the console that has the `token`, or gives it where it is free, with the token `new`. `Err` names the
+    /// Renews it for the console with this `id` that has the `token`, or gives it where it is free, with the token `new`. `Err` names the
     /// holder and how long it still has.
     pub(crate) fn take(
         &mut self,
         now: Instant,
-        console: &str,
+        (console, id): (&str, Option<VehicleId>),
         ttl: Duration,
         token: Option<&str>,
         new: &Token,
@@ -67,23 +76,23 @@ impl Lease {
         let until = now + ttl;
         match &mut self.held {
             Some(held) if held.until > now => {
-                if !token.is_some_and(|token| held.token.is(token)) {
+                if !held.is_of(token, id) {
                     return Err((held.console.clone(), held.until.saturating_duration_since(now)));
                 }
                 (held.console, held.until) = (console.into(), until);
                 Ok(Granted::Renewed)
             }
             _ => {
-                self.held = Some(Held { console: console.into(), until, token: new.clone() });
+                self.held = Some(Held { console: console.into(), id, until, token: new.clone() });
                 Ok(Granted::Taken)
             }
         }
     }
 
-    /// Whether a console with this token holds it.
-    pub(crate) fn is_held_with(&self, now: Instant, token: Option<&str>) -> bool {
+    /// Whether the console with this token and this id holds it.
+    pub(crate) fn is_held_with(&self, now: Instant, token: Option<&str>, id: Option<VehicleId>) -> bool {
         let held = self.held.as_ref().filter(|held| held.until > now);
-        held.is_some_and(|held| token.is_some_and(|token| held.token.is(token)))
+        held.is_some_and(|held| held.is_of(token, id))
     }
 
     /// Who holds it, and how long still.
@@ -91,6 +100,11 @@ impl Lease {
         let held = self.held.as_ref()?;
         let left = held.until.saturating_duration_since(now);
         (!left.is_zero()).then_some((held.console.as_str(), left))
+    }
+
+    /// The id of the console that holds it, where it proved one.
+    pub(crate) fn holder_id(&self) -> Option<VehicleId> {
+        self.held.as_ref()?.id
     }
 
     /// When it ends unless it is renewed.
@@ -120,36 +134,62 @@ mod tests {
         let held_by = |console: &str, ms| Err((console.to_owned(), Duration::from_millis(ms)));
         let mut lease = Lease::default();
         assert_eq!(lease.holder(start), None);
-        assert_eq!(lease.take(at(0), "one", ttl, None, &first), Ok(Granted::Taken));
+        assert_eq!(lease.take(at(0), ("one", None), ttl, None, &first), Ok(Granted::Taken));
         assert!(
-            lease.is_held_with(at(0), Some(first.as_str()))
-                && !lease.is_held_with(at(3_000), Some(first.as_str()))
+            lease.is_held_with(at(0), Some(first.as_str()), None)
+                && !lease.is_held_with(at(3_000), Some(first.as_str()), None)
         );
-        assert!(!lease.is_held_with(at(0), Some("one")) && !lease.is_held_with(at(0), None));
-        assert_eq!(lease.take(at(1_000), "two", ttl, None, &second), held_by("one", 2_000));
+        assert!(!lease.is_held_with(at(0), Some("one"), None) && !lease.is_held_with(at(0), None, None));
+        assert_eq!(lease.take(at(1_000), ("two", None), ttl, None, &second), held_by("one", 2_000));
         assert_eq!(
-            lease.take(at(1_500), "one", ttl, None, &second),
+            lease.take(at(1_500), ("one", None), ttl, None, &second),
             held_by("one", 1_500),
             "the name is known to all, and renews nothing"
         );
         for wrong in ["", "1", second.as_str(), &format!("{}0", first.as_str())] {
             assert_eq!(
-                lease.take(at(1_500), "one", ttl, Some(wrong), &second),
+                lease.take(at(1_500), ("one", None), ttl, Some(wrong), &second),
                 held_by("one", 1_500),
                 "{wrong}"
             );
         }
-        assert_eq!(lease.take(at(2_000), "one", ttl, Some(first.as_str()), &second), Ok(Granted::Renewed));
+        assert_eq!(
+            lease.take(at(2_000), ("one", None), ttl, Some(first.as_str()), &second),
+            Ok(Granted::Renewed)
+        );
         assert_eq!(lease.ends_at(), Some(at(5_000)));
         assert_eq!(lease.expire(at(4_999)), None);
         assert_eq!(lease.holder(at(5_000)), None, "it ends where it is not renewed");
-        assert_eq!(lease.take(at(5_000), "two", ttl, Some(first.as_str()), &second), Ok(Granted::Taken));
         assert_eq!(
-            lease.take(at(5_001), "two", ttl, Some(first.as_str()), &first),
+            lease.take(at(5_000), ("two", None), ttl, Some(first.as_str()), &second),
+            Ok(Granted::Taken)
+        );
+        assert_eq!(
+            lease.take(at(5_001), ("two", None), ttl, Some(first.as_str()), &first),
             held_by("two", 2_999),
             "an old one"
         );
         assert_eq!(lease.expire(at(8_000)).as_deref(), Some("two"));
         assert_eq!((lease.expire(at(8_001)), lease.ends_at()), (None, None));
+    }
+
+    #[tokio::test]
+    async fn with_keys_the_token_is_worth_nothing_in_the_hands_of_another() {
+        let now = Instant::now();
+        let ttl = Duration::from_secs(3);
+        let [token, new] = [1, 2].map(Token::new);
+        let [one, two] = [1, 2].map(|id| Some(VehicleId(id)));
+        let mut lease = Lease::default();
+        assert_eq!(lease.take(now, ("one", one), ttl, None, &token), Ok(Granted::Taken));
+        assert_eq!(lease.holder_id(), one);
+        let token = Some(token.as_str());
+        for id in [two, None] {
+            assert!(
+                lease.take(now, ("one", id), ttl, token, &new).is_err()
+                    && !lease.is_held_with(now, token, id)
+            );
+        }
+        assert!(lease.is_held_with(now, token, one));
+        assert_eq!(lease.take(now, ("one", one), ttl, token, &new), Ok(Granted::Renewed));
     }
 }

@@ -70,6 +70,7 @@ use wingbeat_protocol::Fence;
 use wingbeat_radio::{Budget, Outage};
 pub use wingbeat_radio::{Clock, ClockError, Radio};
 pub use wingbeat_server::Hosts;
+use wingbeat_server::Refusals;
 
 use wingbeat_keys::counter::Reserve;
 
@@ -131,6 +132,12 @@ pub enum StartError {
         /// The address that cannot be served.
         address: SocketAddr,
         /// The kernel's error.
+        found: String,
+    },
+    /// No TLS can be spoken with the keys.
+    #[error("http: found no TLS with these keys ({found}), expected TLS 1.3")]
+    Tls {
+        /// What is missing.
         found: String,
     },
     /// At the guardian's socket there is something else.
@@ -226,6 +233,11 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         }
     }
 
+    let known = wingbeat_tls::Identity::new(&keys.signer, &keys.roster);
+    let tls = known.as_ref().map(wingbeat_tls::Identity::acceptor).transpose();
+    let tls = tls.map_err(|error| StartError::Tls { found: error.to_string() })?;
+    let refusals = Refusals::default();
+
     // Last of what can fail: each start reserves further ahead of the clock.
     let reserve = Reserve::open(state.as_deref(), unix_us());
     let agent = Box::new((*agent).counting_from(reserve.base_us()));
@@ -252,6 +264,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         status: status_sender,
         mission: mission_sender,
         log: log.clone(),
+        refusals: refusals.clone(),
     };
     let link_watchdog = liveness.task("link", wingbeat_link::TURN_MAX);
     let watchdog = liveness.task("driver", driver::TURN_MAX);
@@ -265,15 +278,26 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         watchdog,
     )
     .probing(link_probe_period)
+    .admitting(known.clone())
     .keeping(latch)
     .serving(gateway)
     .holding(enrolled.as_ref().map(|enrolled| enrolled.terms));
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 
-    let front =
-        Front::new(identity.clone(), fence, is_secured, status.clone(), mission, log.clone(), requests)
-            .with_store(enrolled.map(|enrolled| enrolled.store));
-    let limits = wingbeat_server::Settings { body_bytes: http::BODY_MAX, hosts, ..Default::default() };
+    let front = Front {
+        identity: Arc::new(identity.clone()),
+        fence,
+        is_secured,
+        status: status.clone(),
+        mission,
+        log: log.clone(),
+        requests,
+        store: enrolled.map(|enrolled| Arc::new(tokio::sync::Mutex::new(enrolled.store))),
+        refusals: refusals.clone(),
+        known: known.clone(),
+    };
+    let limits =
+        wingbeat_server::Settings { body_bytes: http::BODY_MAX, hosts, tls, refusals, ..Default::default() };
     // Fed by the server's own loop. A request to ourselves would prove more and fail at the worst time: it fails while
     // the radio's interface, and the address with it, is gone.
     let server_watchdog = liveness.task("HTTP server", wingbeat_server::TURN_MAX);

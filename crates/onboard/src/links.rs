@@ -57,6 +57,8 @@ pub(crate) enum Ask {
     Begin {
         test: LinkTestRequest,
         lease: Option<String>,
+        /// Whose connection it is, where there are keys.
+        from: Option<VehicleId>,
         reply: oneshot::Sender<Result<LinkTestReport, ApiError>>,
     },
     End(oneshot::Sender<Option<LinkTestReport>>),

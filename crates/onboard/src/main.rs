@@ -135,9 +135,10 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         tracing::warn!("{state}: found {error}, expected to keep the configuration there for the next start");
     }
     tasks.join(handle.liveness());
+    let scheme = if handle.status().borrow().http.secured { "https" } else { "http" };
     tracing::info!(
         aircraft = name,
-        "wingbeatd {} is {id} ({name}), autopilot {autopilot}, API http://{}, seed {seed:#018x}",
+        "wingbeatd {} is {id} ({name}), autopilot {autopilot}, API {scheme}://{}, seed {seed:#018x}",
         env!("CARGO_PKG_VERSION"),
         handle.address()
     );

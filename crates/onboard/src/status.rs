@@ -7,7 +7,7 @@ use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::{Instant, Position};
 use wingbeat_protocol::{Absent, AvoidanceView, FormationView, SlotView};
-use wingbeat_wire::{Ending, Point, Refused};
+use wingbeat_wire::{Ending, Point, Refused, VehicleId};
 
 use crate::measurements::measurements;
 
@@ -20,7 +20,7 @@ pub(crate) struct DaemonStatus {
     pub(crate) overflows: u64,
     /// Why the radio can neither send nor receive; nothing while it can.
     pub(crate) radio_down: Option<String>,
-    /// Whether datagrams are signed.
+    /// Whether datagrams are signed, and HTTP is served by TLS alone.
     pub(crate) is_secured: bool,
     /// The keys that are held.
     pub(crate) keys: Option<api::Keys>,
@@ -30,10 +30,20 @@ pub(crate) struct DaemonStatus {
     pub(crate) port_closed: Option<String>,
     /// When bytes came from it last.
     pub(crate) bytes_at: Option<Instant>,
-    /// Which console holds the lease, and for how long still.
-    pub(crate) lease: Option<(String, std::time::Duration)>,
+    /// Which console holds the lease.
+    pub(crate) lease: Option<LeaseView>,
+    /// What the HTTP server refused, by reason.
+    pub(crate) http_refused: Vec<(&'static str, u64)>,
     /// The gateway's clients, and what was not passed on, by reason.
     pub(crate) gateway: Option<GatewayView>,
+}
+
+/// Which console holds the lease, who it proved to be, and for how long still.
+#[derive(Clone, Debug)]
+pub(crate) struct LeaseView {
+    pub(crate) console: String,
+    pub(crate) id: Option<VehicleId>,
+    pub(crate) left: std::time::Duration,
 }
 
 /// Clients, and how much was refused by reason.
@@ -99,10 +109,15 @@ pub(crate) fn aircraft(
             received: status.received,
             refused: refusals(radio_refused),
         },
-        lease: daemon
-            .lease
-            .as_ref()
-            .map(|(console, left)| api::Lease { console: console.clone(), left_ms: left.as_millis() as u64 }),
+        http: api::HttpApi {
+            secured: daemon.is_secured,
+            refused: refusals(daemon.http_refused.iter().copied()),
+        },
+        lease: daemon.lease.as_ref().map(|lease| api::Lease {
+            console: lease.console.clone(),
+            console_id: lease.id.map(|id| id.to_string()),
+            left_ms: lease.left.as_millis() as u64,
+        }),
         gateway: daemon.gateway.as_ref().map(|(clients, refused)| api::Gateway {
             clients: clients.clone(),
             refused: refusals(refused.iter().copied()),
@@ -379,12 +394,10 @@ fn refusals(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<api::R
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use wingbeat_agent::{Agent, Config, Input, Outputs};
     use wingbeat_geo::{DVec3, Instant, Position};
     use wingbeat_protocol::muscop;
-    use wingbeat_wire::VehicleId;
-
-    use super::*;
 
     fn status() -> Status {
         let me = VehicleId(0x00b8_27eb_0102_0304);

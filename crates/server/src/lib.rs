@@ -2,7 +2,7 @@
 //! misbehave.
 //!
 //! ```text
-//! accept ─▶ table: at most so many connections ─▶ head 5 s ─▶ Host, Origin ─▶ body 10 s, so many bytes ─▶ router
+//! accept ─▶ table: at most so many connections ─▶ TLS, head 5 s ─▶ Host, Origin ─▶ body 10 s, so many bytes ─▶ router
 //!             the oldest of the address with the most gives way                                          │ 10 s
 //!           stalled for 10 s while written: closed ◀──────────────────────── headers of every answer ◀───┘
 //! ```
@@ -15,6 +15,8 @@
 //!   reach the router: a web page cannot command aircraft by rebinding its own name (DNS rebinding).
 //! - Every request ends: its head, its body, its answer and each pause in which the peer takes nothing have a limit.
 //!   An event stream has none, but for the last.
+//! - With keys nothing is answered without TLS 1.3 and a key of the roster, and a router knows whose it is ([`Peer`]). What
+//!   is refused is counted ([`Refusals`]).
 //! - The memory of bodies is bounded: by the limit of a body times the connections, and large ones by their number.
 #![allow(clippy::disallowed_methods, reason = "connections are served in real time")]
 #![forbid(unsafe_code)]
@@ -23,11 +25,13 @@ mod hosts;
 mod intake;
 mod patience;
 mod refusal;
+mod secure;
 mod table;
 
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -37,15 +41,19 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at};
 
 pub use hosts::{Hosts, NameError};
+pub use secure::{Barred, Refusals};
 pub use table::{Connection, Stream};
+pub use wingbeat_tls::{Acceptor, Peer};
 
 use crate::patience::Patient;
+use crate::secure::Opened;
 use crate::table::Table;
 
 /// The loop turns at least this often.
@@ -77,13 +85,13 @@ pub struct Large {
 }
 
 /// The limits of one server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Connections at the same time, event streams included.
     pub connections: usize,
     /// Event streams at the same time; fewer than connections.
     pub streams: usize,
-    /// The longest time from an open connection, or from the last answer, to a whole head.
+    /// The longest time from an open connection, its TLS handshake included, or from the last answer, to a whole head.
     pub head_within: Duration,
     /// The longest time from the head to the end of the body.
     pub body_within: Duration,
@@ -97,6 +105,10 @@ pub struct Settings {
     pub large: Option<Large>,
     /// The names under which this server may be addressed.
     pub hosts: Hosts,
+    /// How it speaks TLS; without it, every peer is served, and nothing is encrypted.
+    pub tls: Option<Acceptor>,
+    /// Where it counts what it refuses.
+    pub refusals: Refusals,
 }
 
 impl Default for Settings {
@@ -111,6 +123,8 @@ impl Default for Settings {
             body_bytes: 128 * 1024,
             large: None,
             hosts: Hosts::default(),
+            tls: None,
+            refusals: Refusals::default(),
         }
     }
 }
@@ -206,41 +220,83 @@ async fn carry(
     mut stop: watch::Receiver<bool>,
 ) {
     tune(&stream, settings.write_within);
-    let peer = stream.peer_addr().ok();
-    let service = {
-        let (connection, settings) = (connection.clone(), settings.clone());
-        service_fn(move |request: hyper::Request<Incoming>| {
+    let Ok(address) = stream.peer_addr() else { return };
+    let begun = Instant::now();
+    let opening = timeout_at(begun + settings.head_within, secure::open(stream, settings.tls.as_ref()));
+    let opened = tokio::select! {
+        opened = opening => opened.unwrap_or_else(|_| Err(settings.tls.as_ref().map(|_| Barred::Handshake))),
+        () = connection.given_way() => Err(None),
+        () = stopped(&mut stop) => Err(None),
+    };
+    let carried = Carried { connection, address: address.to_string(), begun, router, settings, stop };
+    match opened {
+        Ok(Opened::Plain(stream)) => carried.http(stream, None).await,
+        Ok(Opened::Secured(stream, peer)) => carried.http(stream, Some(peer)).await,
+        Err(None) => tracing::debug!(%address, "an HTTP connection ended before it began"),
+        Err(Some(barred)) => carried.settings.refusals.count(barred, &address),
+    }
+}
+
+/// A connection that is open.
+struct Carried {
+    connection: Connection,
+    address: String,
+    begun: Instant,
+    router: Router,
+    settings: Arc<Settings>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Carried {
+    /// Answers its requests; `peer` is who proved to be at the other end.
+    async fn http(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: Option<Peer>) {
+        let Self { connection, address, begun, router, settings, mut stop } = self;
+        let asked = AtomicBool::new(false);
+        let service = service_fn(|request: hyper::Request<Incoming>| {
+            asked.store(true, Ordering::Relaxed);
             let (router, connection, settings) = (router.clone(), connection.clone(), settings.clone());
             async move {
-                let request: Request = request.map(Body::new);
+                let mut request: Request = request.map(Body::new);
+                if let Some(peer) = peer {
+                    request.extensions_mut().insert(peer);
+                }
                 Ok::<_, Infallible>(intake::answer(request, connection, router, &settings).await)
             }
-        })
-    };
-    let io = TokioIo::new(Patient::new(stream, settings.write_within));
-    let mut serving = std::pin::pin!(
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(settings.head_within)
-            .max_buf_size(HEAD_MAX)
-            .serve_connection(io, service)
-    );
-    let mut stopping = false;
-    loop {
-        tokio::select! {
-            ended = serving.as_mut() => {
-                if let Err(error) = ended {
-                    tracing::debug!(?peer, %error, "an HTTP connection ended");
+        });
+        let io = TokioIo::new(Patient::new(stream, settings.write_within));
+        let mut serving = std::pin::pin!(
+            http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(settings.head_within)
+                .max_buf_size(HEAD_MAX)
+                .serve_connection(io, service)
+        );
+        // What a handshake took is not given to the first head again.
+        let mut late = std::pin::pin!(sleep_until(begun + settings.head_within));
+        let (mut stopping, mut in_time) = (false, false);
+        loop {
+            tokio::select! {
+                ended = serving.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(address, %error, "an HTTP connection ended");
+                    }
+                    break;
                 }
-                break;
-            }
-            () = connection.given_way() => {
-                tracing::debug!(?peer, "an HTTP connection gave way");
-                break;
-            }
-            () = stopped(&mut stop), if !stopping => {
-                stopping = true;
-                serving.as_mut().graceful_shutdown();
+                () = connection.given_way() => {
+                    tracing::debug!(address, "an HTTP connection gave way");
+                    break;
+                }
+                () = late.as_mut(), if !in_time => {
+                    in_time = asked.load(Ordering::Relaxed);
+                    if !in_time {
+                        tracing::debug!(address, "an HTTP connection sent no head in time");
+                        break;
+                    }
+                }
+                () = stopped(&mut stop), if !stopping => {
+                    stopping = true;
+                    serving.as_mut().graceful_shutdown();
+                }
             }
         }
     }

@@ -20,6 +20,9 @@ pub type SecretKey = [u8; 32];
 /// The public half of an aircraft's key.
 pub type PublicKey = [u8; 32];
 
+/// Begins every statement that a TLS 1.3 handshake signs.
+const HANDSHAKE_PAD: [u8; 64] = [b' '; 64];
+
 /// The secret that all aircraft of a fleet share in one epoch.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FleetKey(pub [u8; 32]);
@@ -42,7 +45,7 @@ pub(crate) fn tag(fleet: &FleetKey, [head, tail]: [&[u8]; 2]) -> [u8; TAG_LEN] {
     tag
 }
 
-/// The keys of one sender. [`Signer::seal`] is its one door.
+/// The keys of one sender. [`Signer::seal`] is its one door for datagrams, [`Signer::sign_handshake`] that for connections.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Signer {
     pub(crate) epoch: u8,
@@ -92,6 +95,19 @@ impl Signer {
     pub fn public_key(&self) -> Option<PublicKey> {
         match &self.proof {
             Proof::Ed25519(key) => Some(key.verifying_key().to_bytes()),
+            Proof::None => None,
+            #[cfg(feature = "stand-in")]
+            Proof::StandIn(_) => None,
+        }
+    }
+
+    /// Signs its part of a TLS 1.3 handshake (RFC 8446, section 4.4.3). `None` without a key of its own, and for what does
+    /// not begin like one, which no datagram does: a signature made here proves nothing there.
+    pub fn sign_handshake(&self, transcript: &[u8]) -> Option<[u8; 64]> {
+        match &self.proof {
+            Proof::Ed25519(key) => {
+                transcript.starts_with(&HANDSHAKE_PAD).then(|| key.sign(transcript).to_bytes())
+            }
             Proof::None => None,
             #[cfg(feature = "stand-in")]
             Proof::StandIn(_) => None,

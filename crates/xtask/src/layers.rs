@@ -5,7 +5,7 @@
 //! machines  protocol, autopilot, console   (never on each other)
 //! agent     agent
 //! sim       sim
-//! edges     link, radio, api, missions, keys, linktest
+//! edges     link, radio, api, missions, keys, linktest, tls
 //! hub       hub
 //! server    server
 //! binaries  onboard, ground, bench, cli, xtask
@@ -29,7 +29,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("machines", &["protocol", "autopilot", "console"]),
     ("agent", &["agent"]),
     ("sim", &["sim"]),
-    ("edges", &["link", "radio", "api", "missions", "keys", "linktest"]),
+    ("edges", &["link", "radio", "api", "missions", "keys", "linktest", "tls"]),
     ("hub", &["hub"]),
     ("server", &["server"]),
     ("binaries", &["onboard", "ground", "bench", "cli", "xtask"]),

@@ -207,6 +207,8 @@ export interface components {
             /** @description The link to the flight controller and what answers there. */
             flight_controller: components["schemas"]["FlightController"];
             gateway?: components["schemas"]["Gateway"] | null;
+            /** @description How this API is protected, and what it refused. */
+            http?: components["schemas"]["HttpApi"];
             /** @description 16 hexadecimal digits. */
             id: string;
             lease?: components["schemas"]["Lease"] | null;
@@ -565,6 +567,13 @@ export interface components {
              */
             satellites?: number | null;
         };
+        /** @description How the aircraft's HTTP API is protected. */
+        HttpApi: {
+            /** @description Connections and requests refused, by reason. */
+            refused: components["schemas"]["Refusal"][];
+            /** @description Whether it is served by TLS 1.3 alone, to senders of the roster. Without, any program that reaches it commands. */
+            secured: boolean;
+        };
         /** @description Which keys of its fleet an aircraft holds, and for how long. */
         Keys: {
             /**
@@ -593,6 +602,8 @@ export interface components {
         Lease: {
             /** @description The console's name. */
             console: string;
+            /** @description The console's id, where it proved it by its key. */
+            console_id?: string | null;
             /**
              * Format: int64
              * @description Milliseconds until the lease ends, unless it is renewed.

@@ -173,6 +173,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         avoidance: None,
         separation: None,
         radio: Radio::default(),
+        http: wingbeat_api::HttpApi::default(),
         lease: None,
         gateway: None,
         cures: vec![],
@@ -347,7 +348,8 @@ pub(crate) struct Console {
 impl Console {
     pub(crate) async fn open(handle: &Handle) -> Self {
         let url = format!("http://{}{}", handle.address(), paths::FLEET_EVENTS);
-        let response = reqwest::get(url).await.expect("it answers");
+        let response =
+            wingbeat_ground::plain_client().expect("a client").get(url).send().await.expect("it answers");
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self { response, buffer: String::new() }
     }

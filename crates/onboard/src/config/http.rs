@@ -8,7 +8,7 @@ use super::ConfigError;
 use super::values::{quoted, value};
 use crate::Hosts;
 
-/// This machine only: the API has no authentication yet, so serving it to a whole network is a decision of the
+/// This machine only: without keys any program that reaches the API commands, so serving it to a whole network is a decision of the
 /// operator and not a default.
 const BIND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 

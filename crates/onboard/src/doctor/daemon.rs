@@ -6,9 +6,19 @@ use std::{
     time::Duration,
 };
 
+use axum::body::Bytes;
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::{Request, client::conn::http1, header::HOST};
+use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
-use tokio::task::spawn_blocking;
-use wingbeat_api::{AircraftStatus, Identity, LinkState, paths};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
+use wingbeat_api::{AircraftStatus, LinkState, paths};
+use wingbeat_keys::Keys;
+use wingbeat_tls::Identity;
 
 use super::Finding;
 use crate::config::Settings;
@@ -16,7 +26,7 @@ use crate::config::Settings;
 /// The daemon answers from memory.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// No status is longer.
-const ANSWER_MAX: u64 = 1 << 20;
+const ANSWER_MAX: usize = 1 << 20;
 
 /// The state of the daemon that flies with this configuration; nothing if none runs here.
 pub(super) async fn ask(settings: &Settings) -> Option<AircraftStatus> {
@@ -30,23 +40,47 @@ pub(super) async fn ask(settings: &Settings) -> Option<AircraftStatus> {
             SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
         });
     }
-    let identity: Identity = get(address, paths::IDENTITY).await?;
+    let keys = &settings.daemon.keys;
+    let identity: wingbeat_api::Identity = get(address, keys, paths::IDENTITY).await?;
     if identity.id != settings.daemon.agent.coordination.me().to_string() {
         return None;
     }
-    get(address, paths::STATUS).await
+    get(address, keys, paths::STATUS).await
 }
 
-async fn get<T: DeserializeOwned>(address: SocketAddr, path: &str) -> Option<T> {
-    let url = format!("http://{address}{path}");
-    let exchange = move || {
-        // No proxy of the environment knows the daemon on this computer.
-        let config = ureq::Agent::config_builder().proxy(None).max_redirects(0);
-        let client = config.timeout_global(Some(PATIENCE)).build().new_agent();
-        let mut answer = client.get(&url).call().ok().filter(|answer| answer.status() == 200)?;
-        answer.body_mut().with_config().limit(ANSWER_MAX).read_to_string().ok()
+async fn get<T: DeserializeOwned>(address: SocketAddr, keys: &Keys, path: &str) -> Option<T> {
+    let body = timeout(PATIENCE, exchange(address, keys, path)).await.ok()??;
+    serde_json::from_slice(&body).ok()
+}
+
+/// The body of a success. With keys the doctor shows the aircraft's own, which may read.
+async fn exchange(address: SocketAddr, keys: &Keys, path: &str) -> Option<Bytes> {
+    let stream = TcpStream::connect(address).await.ok()?;
+    match Identity::new(&keys.signer, &keys.roster) {
+        Some(identity) => ask_over(identity.connect(stream).await.ok()?, address, path).await,
+        None => ask_over(stream, address, path).await,
+    }
+}
+
+async fn ask_over(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    address: SocketAddr,
+    path: &str,
+) -> Option<Bytes> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
+    let request = Request::get(path).header(HOST, address.to_string()).body(Empty::<Bytes>::new()).ok()?;
+    // It ends with the answer.
+    let exchange = async {
+        let answer = sender.send_request(request).await.ok().filter(|answer| answer.status() == 200)?;
+        Limited::new(answer.into_body(), ANSWER_MAX).collect().await.ok()
     };
-    serde_json::from_str(&spawn_blocking(exchange).await.ok()??).ok()
+    tokio::pin!(exchange, connection);
+    let body = tokio::select! {
+        body = &mut exchange => body,
+        // It may have ended after the answer was there.
+        _ = &mut connection => exchange.await,
+    };
+    Some(body?.to_bytes())
 }
 
 /// What that state means.
@@ -102,7 +136,7 @@ mod tests {
             let _ = stream.write_all(answer.as_bytes()).await;
             String::from_utf8_lossy(&request[..length]).into_owned()
         });
-        (get(address, "/api/v1/x").await, server.await.unwrap())
+        (get(address, &Keys::insecure(), "/api/v1/x").await, server.await.unwrap())
     }
 
     #[tokio::test]
@@ -119,7 +153,7 @@ mod tests {
             body("404 Not Found", "[1, 2]"),
             body("302 Found", "[1, 2]"),
             body("200 OK", "[1, \"two\"]"),
-            body("200 OK", &format!("[1{}]", " ".repeat(ANSWER_MAX as usize))),
+            body("200 OK", &format!("[1{}]", " ".repeat(ANSWER_MAX))),
             "SSH-2.0-x\r\n".to_owned(),
             String::new(),
         ] {
