@@ -137,7 +137,9 @@ async fn an_aircraft_that_is_not_in_the_cell_of_the_others() {
         )
     );
     let complaint = |key: &str, found: &str, cure: &str| {
-        format!("wingbeat-network: /etc/wingbeat/network.conf: {key}: found {found}, expected one; cure: {cure}")
+        format!(
+            "wingbeat-network: /etc/wingbeat/network.conf: {key}: found {found}, expected one; cure: {cure}"
+        )
     };
     let cell = "another cell with the SSID wingbeat: 02:57:42:00:00:02@5180";
     let address = "10.18.52.2, which 02:00:00:12:34:02 in the cell has too";
@@ -152,7 +154,9 @@ async fn an_aircraft_that_is_not_in_the_cell_of_the_others() {
         .map(|finding| finding.to_string())
         .collect();
     let fault = |key: &str, found: &str, cure: &str| {
-        format!("FAULT   radio cell: found /etc/wingbeat/network.conf: {key}: {found}, expected one; cure: {cure}")
+        format!(
+            "FAULT   radio cell: found /etc/wingbeat/network.conf: {key}: {found}, expected one; cure: {cure}"
+        )
     };
     assert_eq!(lines, [fault("ADDRESS", address, "another"), fault("CELL_ID", cell, "the same")]);
     aircraft.machine.network = Err("wingbeat-network not installed".into());

@@ -46,7 +46,17 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     furnish(root, &debian)?;
     process::run(Command::new("sh").current_dir(&debian).args(["-c", ARCHIVE]).arg(&initrd))?;
     let mut guest = Command::new("timeout");
-    guest.args(["--kill-after=5", LIMIT_S, "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "512"]);
+    guest.args([
+        "--kill-after=5",
+        LIMIT_S,
+        "qemu-system-x86_64",
+        "-accel",
+        "tcg",
+        "-cpu",
+        "max",
+        "-m",
+        "512",
+    ]);
     guest.args(["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]);
     guest.args(["-append", "console=ttyS0 quiet panic=-1"]).arg("-kernel").arg(kernel);
     let finished = process::tee(guest.arg("-initrd").arg(&initrd))?;
@@ -56,11 +66,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 
 /// The last line that counts: `network: N passed, M failed`.
 fn judge(console: &str) -> Result<()> {
-    let line = console
-        .lines()
-        .rev()
-        .find_map(|line| line.trim().strip_prefix("network: "))
-        .context("the guest's console: found no line `network: N passed, M failed`, expected it as the last")?;
+    let line = console.lines().rev().find_map(|line| line.trim().strip_prefix("network: ")).context(
+        "the guest's console: found no line `network: N passed, M failed`, expected it as the last",
+    )?;
     let counts: Vec<usize> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
     let passed = console.lines().filter(|line| line.starts_with("ok ")).count();
     ensure!(

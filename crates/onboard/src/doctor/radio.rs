@@ -154,7 +154,8 @@ fn cell(name: &str, frequency_mhz: Option<u32>, system: &dyn System) -> Vec<Find
         Ok(status) => status,
         // One complaint after the other, each `FILE: KEY: found F, expected E; cure: C`.
         Err(problem) => {
-            let complaints = problem.split(COMPLAINT).map(str::trim).filter(|complaint| !complaint.is_empty());
+            let complaints =
+                problem.split(COMPLAINT).map(str::trim).filter(|complaint| !complaint.is_empty());
             let finding = |complaint: &str| {
                 let (text, cure) = complaint.split_once("; cure: ").unwrap_or((complaint, ""));
                 let (found, expected) = text.split_once(", expected ").unwrap_or((text, "one cell"));
