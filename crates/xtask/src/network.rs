@@ -14,8 +14,8 @@ use crate::process;
 /// Debian's release, as `nspawn` has it.
 const SUITE: &str = "bookworm";
 /// Packages of the guest; what they depend on comes with them.
-const PACKAGES: &str = "dash,coreutils,sed,grep,mawk,iw,iproute2,iputils-arping,hostapd,wpasupplicant,socat,busybox-static,\
-     kmod,wireless-regdb,linux-image-amd64";
+const PACKAGES: &str = "dash,coreutils,sed,grep,mawk,iw,iproute2,iputils-arping,hostapd,wpasupplicant,socat,\
+     busybox-static,util-linux,kmod,wireless-regdb,linux-image-amd64";
 /// A run takes two to six minutes without hardware acceleration.
 const LIMIT_S: &str = "1200";
 /// Files of the repository that the guest reads under `/wingbeat`.
@@ -78,17 +78,20 @@ fn judge(console: &str) -> Result<()> {
     Ok(())
 }
 
-/// Extracts the packages unless that was done.
+/// Extracts the packages unless that was done with the same list.
 fn debian(root: &Path) -> Result<PathBuf> {
     let finished = root.join("target/network").join(SUITE);
-    if finished.is_dir() {
+    let list = finished.join("packages");
+    if std::fs::read_to_string(&list).is_ok_and(|packages| packages == PACKAGES) {
         return Ok(finished);
     }
     println!("extracting Debian packages ({SUITE}) under {}", finished.display());
     // Under another name until it is whole.
     let unfinished = finished.with_extension("unfinished");
-    if unfinished.exists() {
-        std::fs::remove_dir_all(&unfinished)?;
+    for earlier in [&unfinished, &finished] {
+        if earlier.exists() {
+            std::fs::remove_dir_all(earlier)?;
+        }
     }
     std::fs::create_dir_all(unfinished.parent().unwrap_or(root))?;
     let mut command = Command::new("mmdebstrap");
@@ -100,6 +103,7 @@ fn debian(root: &Path) -> Result<PathBuf> {
         let firmware = unfinished.join("lib/firmware");
         copy(&firmware.join(format!("{name}-debian")), &firmware.join(name))?;
     }
+    std::fs::write(unfinished.join("packages"), PACKAGES)?;
     std::fs::rename(&unfinished, &finished)?;
     Ok(finished)
 }
