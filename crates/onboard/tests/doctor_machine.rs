@@ -162,8 +162,14 @@ async fn an_aircraft_that_is_not_in_the_cell_of_the_others() {
     aircraft.machine.network = Err("wingbeat-network not installed".into());
     assert_eq!(
         aircraft.line("radio cell").await,
-        "FAULT   radio cell: found wingbeat-network not installed, expected one cell; cure: install it, and run \
+        "warning radio cell: found wingbeat-network not installed, expected one cell; cure: install it, and run \
          wingbeat-network check"
+    );
+    let as_root = "wlan0: found user pi, expected root; cure: sudo wingbeat-network check";
+    aircraft.machine.network = Err(format!("wingbeat-network: wingbeat-network: {as_root}"));
+    assert_eq!(
+        aircraft.line("radio cell").await,
+        "warning radio cell: found wlan0: user pi, expected root; cure: sudo wingbeat-network check"
     );
     aircraft.machine.network = Ok(format!("{status}, 4 stations received\n"));
     aircraft.radio = "interface = \"wlan0\"\nfrequency_mhz = 5200\n".into();

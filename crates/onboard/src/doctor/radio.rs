@@ -152,15 +152,20 @@ fn cell(name: &str, frequency_mhz: Option<u32>, system: &dyn System) -> Vec<Find
     let check = "radio cell";
     let status = match system.output("wingbeat-network", &["check", name]) {
         Ok(status) => status,
-        // One complaint after the other, each `FILE: KEY: found F, expected E; cure: C`.
+        // One complaint after the other: `FILE: KEY: found F, expected E; cure: C` of a fault, without a file where it
+        // could not be checked.
         Err(problem) => {
             let complaints =
                 problem.split(COMPLAINT).map(str::trim).filter(|complaint| !complaint.is_empty());
             let finding = |complaint: &str| {
                 let (text, cure) = complaint.split_once("; cure: ").unwrap_or((complaint, ""));
                 let (found, expected) = text.split_once(", expected ").unwrap_or((text, "one cell"));
+                let found = found.replacen(": found ", ": ", 1);
                 let cure = if cure.is_empty() { "install it, and run wingbeat-network check" } else { cure };
-                Finding::fault(check, found.replacen(": found ", ": ", 1), expected, cure)
+                match complaint.starts_with('/') {
+                    true => Finding::fault(check, found, expected, cure),
+                    false => Finding::warning(check, found, expected, cure),
+                }
             };
             return complaints.map(finding).collect();
         }
