@@ -119,6 +119,70 @@ async fn a_radio_in_the_wrong_mode_or_on_the_wrong_channel() {
 }
 
 #[tokio::test]
+async fn an_aircraft_that_is_not_in_the_cell_of_the_others() {
+    let mut aircraft = grounded();
+    aircraft.write("etc/wingbeat/network.conf", "INTERFACE=wlan0\n");
+    let status = "wlan0: IBSS, 5180 MHz, cell 02:57:42:00:00:01, address 10.18.52.0/8, country ES";
+    aircraft.machine.network = Ok(format!("{status}, 4 stations received\n"));
+    assert_eq!(
+        aircraft.line("radio cell").await,
+        format!("ok      radio cell: found {status}, 4 stations received")
+    );
+    aircraft.machine.network = Ok(format!("{status}, 0 stations received\n"));
+    assert_eq!(
+        aircraft.line("radio cell").await,
+        format!(
+            "warning radio cell: found {status}, 0 stations received, expected another aircraft in the cell; cure: \
+             switch another on; compare /etc/wingbeat/network.conf of both"
+        )
+    );
+    let complaint = |key: &str, found: &str, cure: &str| {
+        format!(
+            "wingbeat-network: /etc/wingbeat/network.conf: {key}: found {found}, expected one; cure: {cure}"
+        )
+    };
+    let cell = "another cell with the SSID wingbeat: 02:57:42:00:00:02@5180";
+    let address = "10.18.52.2, which 02:00:00:12:34:02 in the cell has too";
+    let both = [complaint("ADDRESS", address, "another"), complaint("CELL_ID", cell, "the same")].join(" ");
+    // As `System::output` puts the program before what it complained about.
+    aircraft.machine.network = Err(format!("wingbeat-network: {both}"));
+    let report = aircraft.examined().await;
+    let lines: Vec<String> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.name == "radio cell")
+        .map(|finding| finding.to_string())
+        .collect();
+    let fault = |key: &str, found: &str, cure: &str| {
+        format!(
+            "FAULT   radio cell: found /etc/wingbeat/network.conf: {key}: {found}, expected one; cure: {cure}"
+        )
+    };
+    assert_eq!(lines, [fault("ADDRESS", address, "another"), fault("CELL_ID", cell, "the same")]);
+    aircraft.machine.network = Err("wingbeat-network not installed".into());
+    assert_eq!(
+        aircraft.line("radio cell").await,
+        "warning radio cell: found wingbeat-network not installed, expected one cell; cure: install it, and run \
+         wingbeat-network check"
+    );
+    let as_root = "wlan0: found user pi, expected root; cure: sudo wingbeat-network check";
+    aircraft.machine.network = Err(format!("wingbeat-network: wingbeat-network: {as_root}"));
+    assert_eq!(
+        aircraft.line("radio cell").await,
+        "warning radio cell: found wlan0: user pi, expected root; cure: sudo wingbeat-network check"
+    );
+    aircraft.machine.network = Ok(format!("{status}, 4 stations received\n"));
+    aircraft.radio = "interface = \"wlan0\"\nfrequency_mhz = 5200\n".into();
+    assert_eq!(
+        aircraft.line("radio cell").await,
+        format!(
+            "FAULT   radio cell: found {status}, 4 stations received, expected 5200 MHz (radio.frequency_mhz); cure: \
+             radio.frequency_mhz, or FREQUENCY_MHZ in /etc/wingbeat/network.conf, alike on every aircraft"
+        )
+    );
+}
+
+#[tokio::test]
 async fn no_keys() {
     let mut aircraft = Aircraft::healthy();
     aircraft.security = "insecure = true\n".into();

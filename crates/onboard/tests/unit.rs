@@ -9,6 +9,9 @@ use std::{
 /// left is what the daemon is for: the network, serial devices, a bound interface.
 const EXPOSURE_MAX_TENTHS: &str = "20";
 
+/// Of the unit that joins the network: root with two capabilities, and radios under `/sys` that it may write to.
+const NETWORK_EXPOSURE_MAX_TENTHS: &str = "35";
+
 /// The units in a folder of their own, with the programs that were built now in place of the installed ones.
 fn units() -> (tempfile::TempDir, Vec<PathBuf>) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd");
@@ -18,12 +21,11 @@ fn units() -> (tempfile::TempDir, Vec<PathBuf>) {
     for entry in std::fs::read_dir(source).unwrap() {
         let from = entry.unwrap().path();
         let text = std::fs::read_to_string(&from).unwrap();
-        assert!(
-            text.contains("ExecStart=/usr/bin/wingbeat"),
-            "{}: expected a program of ours",
-            from.display()
-        );
+        let program = |folder: &str| text.contains(&format!("ExecStart=/usr/{folder}/wingbeat"));
+        assert!(program("bin") || program("sbin"), "{}: expected a program of ours", from.display());
         let text = text.replace("/usr/bin/", &format!("{}/", programs.display()));
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/network");
+        let text = text.replace("/usr/sbin/", &format!("{}/", scripts.canonicalize().unwrap().display()));
         let to = folder.path().join(from.file_name().unwrap());
         std::fs::write(&to, text).unwrap();
         paths.push(to);
@@ -65,7 +67,9 @@ fn every_line_of_the_units_is_accepted_by_systemd() {
 fn the_units_expose_no_more_than_they_must() {
     let (_folder, units) = units();
     for unit in units {
-        let threshold = format!("--threshold={EXPOSURE_MAX_TENTHS}");
+        let is_network = unit.ends_with("wingbeat-network@.service");
+        let most = if is_network { NETWORK_EXPOSURE_MAX_TENTHS } else { EXPOSURE_MAX_TENTHS };
+        let threshold = format!("--threshold={most}");
         let Some(output) = analyze(&["security", "--offline=yes", &threshold], &[unit]) else { return };
         let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success() && output_text.contains("Overall exposure level"), "{output_text}");

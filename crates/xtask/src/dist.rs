@@ -147,9 +147,14 @@ fn archive(root: &Path, package: Package, target: Target, programs: &Path, out: 
         ensure!(fits, "{path}: found {bytes} bytes, expected at most {PROGRAM_MOST}");
     }
     let also: &[&str] = match package {
-        Package::Aircraft => {
-            &["deploy/wingbeatd.toml", "systemd/wingbeatd.service", "systemd/wingbeat-guard.service"]
-        }
+        Package::Aircraft => &[
+            "deploy/wingbeatd.toml",
+            "deploy/network/wingbeat-network",
+            "deploy/network/network.conf",
+            "systemd/wingbeatd.service",
+            "systemd/wingbeat-guard.service",
+            "systemd/wingbeat-network@.service",
+        ],
         Package::Ground => &[],
     };
     copies.extend(also.iter().chain(&["LICENSE-MIT", "LICENSE-APACHE"]).map(|file| root.join(file)));

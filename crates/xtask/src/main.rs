@@ -13,6 +13,7 @@ mod dist;
 mod frames;
 mod golden;
 mod layers;
+mod network;
 mod ns3;
 mod nspawn;
 mod openapi;
@@ -92,6 +93,9 @@ enum Command {
         #[arg(long, hide = true)]
         inside: bool,
     },
+    /// Boot five simulated radios in a guest and join them to a network by deploy/network/wingbeat-network; needs
+    /// qemu-system-x86_64 and mmdebstrap
+    Network,
     /// Run our ns-3 program at every operating point and write tests/ns3/broadcast.csv; half an hour
     Ns3,
     /// Run the doors that take bytes from outside on mutations of their corpora, and print executions per second
@@ -157,6 +161,13 @@ fn main() -> ExitCode {
                 .args(["run", "--quiet", "--package", "wingbeat-fuzz-targets", "--"])
                 .args(arguments),
         ),
+        Command::Network => match network::missing() {
+            Some(what) => {
+                println!("network: skipped: {what}");
+                Ok(())
+            }
+            None => network::run(&root),
+        },
         Command::Ns3 => match ns3::missing() {
             Some(what) => {
                 println!("ns3: skipped: {what}");

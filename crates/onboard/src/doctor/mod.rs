@@ -1,7 +1,7 @@
 //! `wingbeat doctor`: checks one aircraft's computer, line, flight controller and radio, and names what is
 //! wrong with each, what was expected and how it is cured.
 //!
-//! Promises: it commands nothing. It reads files, asks `iw` and `timedatectl`, listens, and asks the flight
+//! Promises: it commands nothing. It reads files, asks `iw`, `wingbeat-network` and `timedatectl`, listens, and asks the flight
 //! controller for parameters; where the daemon holds the line it asks the daemon instead. Files are read below
 //! a root directory and programs are run through [`System`], so that a test can make up an aircraft with any
 //! fault.

@@ -24,6 +24,10 @@ use crate::config::Settings;
 const INTERFACE_UP: u32 = 1;
 /// The channels of 802.11a, megahertz.
 const BAND_5_GHZ: std::ops::RangeInclusive<u32> = 5_150..=5_895;
+/// The configuration of `wingbeat-network`, below the root; where it is, that program made the network.
+const NETWORK_CONFIG: &str = "etc/wingbeat/network.conf";
+/// How it begins each complaint.
+const COMPLAINT: &str = "wingbeat-network: ";
 /// Aircraft that are remembered: a flood of made-up ids takes no memory.
 const AIRCRAFT_MAX: usize = 512;
 
@@ -45,7 +49,11 @@ pub(super) async fn examine(
             let findings_before = findings.len();
             findings.push(interface(&options.root, name));
             if findings[findings_before].verdict == super::Verdict::Ok {
-                findings.push(mode(&options.root, name, settings.frequency_mhz, system));
+                if options.root.join(NETWORK_CONFIG).exists() {
+                    findings.extend(cell(name, settings.frequency_mhz, system));
+                } else {
+                    findings.push(mode(&options.root, name, settings.frequency_mhz, system));
+                }
             }
         }
     }
@@ -155,6 +163,49 @@ fn mode(root: &Path, name: &str, frequency_mhz: Option<u32>, system: &dyn System
         ),
         Some(_) | None => Finding::ok(check, format!("{name} IBSS at {found_mhz} MHz")),
     }
+}
+
+/// What `wingbeat-network check` finds: a fault for each complaint, or the cell that the radio is in.
+fn cell(name: &str, frequency_mhz: Option<u32>, system: &dyn System) -> Vec<Finding> {
+    let check = "radio cell";
+    let status = match system.output("wingbeat-network", &["check", name]) {
+        Ok(status) => status,
+        // One complaint after the other: `FILE: KEY: found F, expected E; cure: C` of a fault, without a file where it
+        // could not be checked.
+        Err(problem) => {
+            let complaints =
+                problem.split(COMPLAINT).map(str::trim).filter(|complaint| !complaint.is_empty());
+            let finding = |complaint: &str| {
+                let (text, cure) = complaint.split_once("; cure: ").unwrap_or((complaint, ""));
+                let (found, expected) = text.split_once(", expected ").unwrap_or((text, "one cell"));
+                let found = found.replacen(": found ", ": ", 1);
+                let cure = if cure.is_empty() { "install it, and run wingbeat-network check" } else { cure };
+                match complaint.starts_with('/') {
+                    true => Finding::fault(check, found, expected, cure),
+                    false => Finding::warning(check, found, expected, cure),
+                }
+            };
+            return complaints.map(finding).collect();
+        }
+    };
+    let status = status.trim();
+    if let Some(expected) = frequency_mhz.filter(|mhz| !status.contains(&format!(" {mhz} MHz,"))) {
+        return vec![Finding::fault(
+            check,
+            status,
+            format!("{expected} MHz (radio.frequency_mhz)"),
+            format!("radio.frequency_mhz, or FREQUENCY_MHZ in /{NETWORK_CONFIG}, alike on every aircraft"),
+        )];
+    }
+    if status.ends_with(" 0 stations received") {
+        return vec![Finding::warning(
+            check,
+            status,
+            "another aircraft in the cell",
+            format!("switch another on; compare /{NETWORK_CONFIG} of both"),
+        )];
+    }
+    vec![Finding::ok(check, status)]
 }
 
 async fn identity(options: &Options, settings: &Settings, system: &dyn System, daemon_runs: bool) -> Finding {

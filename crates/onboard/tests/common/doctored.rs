@@ -185,6 +185,8 @@ impl Peer {
 /// Output of the programs, and the clock.
 pub(crate) struct Machine {
     pub(crate) iw: Result<String, String>,
+    /// Of `wingbeat-network check`.
+    pub(crate) network: Result<String, String>,
     pub(crate) synchronised: Result<String, String>,
     pub(crate) unix_time_s: u64,
     pub(crate) own: Vec<IpAddr>,
@@ -194,6 +196,7 @@ impl System for Machine {
     fn output(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
         match (program, arguments) {
             ("iw", ["dev", "wlan0", "info"]) => self.iw.clone(),
+            ("wingbeat-network", ["check", "wlan0"]) => self.network.clone(),
             ("timedatectl", _) => self.synchronised.clone(),
             _ => panic!("the doctor ran {program} {arguments:?}"),
         }
@@ -247,6 +250,7 @@ impl Aircraft {
             root: TempDir::new().unwrap(),
             machine: Machine {
                 iw: Ok(iw("IBSS", "\tchannel 36 (5180 MHz), width: 20 MHz (no HT), center1: 5180 MHz\n")),
+                network: Err("not asked where there is no network.conf".into()),
                 synchronised: Ok("yes\n".into()),
                 unix_time_s: 1_795_219_200,
                 own: vec![[127, 0, 0, 1].into()],
