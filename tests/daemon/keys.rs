@@ -192,6 +192,19 @@ async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() 
     let other = Fleet::made(Timestamp::now());
     let request = fleet.store(ONE).request().unwrap();
     let theirs = other.change(&Change::Enrol { request, role: Role::Aircraft });
+    // A key has one id: lost under that, it would stay under another.
+    let again = wingbeat_onboard::keys::Request::parse(
+        Store::of_aircraft(VehicleId(0xa9), fleet.path(&format!("{ONE}.key")), fleet.path("none"))
+            .request()
+            .unwrap()
+            .text(),
+    );
+    let refused = enrolment::change(
+        &fleet.path("fleet"),
+        &Change::Enrol { request: again.unwrap(), role: Role::Aircraft },
+        Timestamp::now(),
+    );
+    assert!(refused.unwrap_err().to_string().contains("its key enrolled already, under 00000000000000a1"));
     let (code, answer) = desk.put(&daemons[0], theirs.text()).await;
     assert!(code == 403 && answer.contains("authority"), "{code} {answer}");
     assert_eq!(desk.put(&daemons[0], "signature = \"\"\n").await.0, 400);
@@ -252,6 +265,10 @@ async fn after_a_capture_the_next_epoch_is_pushed_and_the_lost_one_is_refused() 
     assert_eq!(desk.put(&daemons[0], all.text()).await.0, 409);
     // Once more changes nothing.
     assert_eq!(desk.put(&daemons[0], next.text()).await.0, 200);
+    // Without the file another fleet's is still not taken over the network.
+    std::fs::remove_file(fleet.store(ONE).bundle_file()).unwrap();
+    let (code, answer) = desk.put(&daemons[0], theirs.text()).await;
+    assert!(code == 403 && answer.contains("authority"), "{code} {answer}");
     for daemon in daemons {
         daemon.stop().await;
     }
@@ -274,11 +291,12 @@ async fn expired_keys_refuse_setup_until_others_are_pushed() {
     let check = status.checks.iter().find(|check| check.name == "keys").unwrap();
     assert!(!check.passed && check.detail.contains("expired"), "{check:?}");
     let lease = br#"{"console":"one","ttl_ms":60000}"#;
-    let (_, answer) =
-        send(&desk.identity(), &daemon, ("POST", paths::LEASE), "", "application/json", lease).await;
-    let token = serde_json::from_str::<LeaseGrant>(&answer).unwrap().token.unwrap();
     let mut sender = wingbeat_console::Console::new(CONSOLE, 1_795_435_200_000_000);
     let mut setup = async |id: &str, desk: &Desk| {
+        // New keys end a lease: its console may have been left out.
+        let (_, answer) =
+            send(&desk.identity(), &daemon, ("POST", paths::LEASE), "", "application/json", lease).await;
+        let token = serde_json::from_str::<LeaseGrant>(&answer).unwrap().token.unwrap();
         let press = wingbeat_console::Press {
             id: wingbeat_wire::CommandId::try_from(id).unwrap(),
             command: wingbeat_wire::Command::Setup,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use wingbeat_ground::{Config, ConsoleConfig, Ground, Hosts};
 use wingbeat_radio::{Clock, UdpBroadcast, UdpConfig};
@@ -18,6 +18,9 @@ pub(crate) struct Arguments {
     /// Where the console is served.
     #[arg(long, default_value = "127.0.0.1:8700")]
     bind: SocketAddr,
+    /// Let --bind be an address that other computers reach. Whatever reaches it commands with this console's keys: there are no users.
+    #[arg(long)]
+    unprotected: bool,
     /// A name under which the console is opened, besides IP addresses, localhost and this computer's own name;
     /// may be repeated. Requests under another name are refused.
     #[arg(long, value_name = "NAME")]
@@ -59,6 +62,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let end = crate::end_signal()?;
+        let is_reached = !arguments.bind.ip().is_loopback();
+        if is_reached && !arguments.unprotected {
+            bail!(
+                "--bind: found {}, which other computers reach, expected an address of this computer alone, for example \
+                 127.0.0.1:8700, or --unprotected: whatever reaches the console commands",
+                arguments.bind
+            );
+        }
         let hosts = Hosts::new("--allow-host", &arguments.allow_host).context("--allow-host")?;
         let config = Config {
             bind: arguments.bind,
@@ -70,6 +81,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let radio = arguments.radio.clone().map(UdpBroadcast::spawn);
         let ground = Ground::start_with(config, radio).await?;
         println!("PC Companion: http://{}", ground.address());
+        if is_reached {
+            println!("--unprotected: whatever reaches this address commands the aircraft");
+        }
         end.await;
         ground.stop().await;
         Ok(ExitCode::SUCCESS)

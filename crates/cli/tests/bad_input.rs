@@ -118,6 +118,8 @@ fn a_port_in_use() {
     let address = taken.local_addr().unwrap().to_string();
     refused(&["bench", "fleet", "--headless", "--uavs", "2", "--ground", &address], &[&address, "in use"]);
     refused(&["ground", "--bind", &address, "127.0.0.1:1"], &[&address, "in use"]);
+    let reached = ["ground", "127.0.0.1:1", "--bind", "0.0.0.0:0"];
+    refused(&reached, &["--bind: found 0.0.0.0:0, which other computers reach", "--unprotected"]);
     let named = ["ground", "127.0.0.1:1", "--allow-host", "http://uav"];
     refused(&named, &["--allow-host: found \"http://uav\"", "expected a host name"]);
 }

@@ -1,6 +1,8 @@
 //! Asking one aircraft over HTTP. Every call ends: in an answer of bounded size or a reason as text.
 
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(crate) use reqwest::Method;
@@ -26,8 +28,17 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// The client for all aircraft: by TLS where there are keys, without where there are none, and straight to the aircraft
 /// whatever proxy the operator's computer has.
 pub(crate) fn new(keys: Option<&wingbeat_tls::Identity>) -> Result<Client, NoClient> {
+    build(keys, None)
+}
+
+/// As [`new`], for one aircraft: with keys no other is spoken to, whatever answers at its address.
+pub(crate) fn only(keys: Option<&wingbeat_tls::Identity>, id: &str) -> Result<Client, NoClient> {
+    build(keys, VehicleId::from_hexadecimal(id))
+}
+
+fn build(keys: Option<&wingbeat_tls::Identity>, only: Option<VehicleId>) -> Result<Client, NoClient> {
     let tls = match keys {
-        Some(keys) => keys.client(),
+        Some(keys) => keys.client(only),
         // No authority of the operator's computer is asked: nothing is reached by TLS.
         None => wingbeat_tls::plain_client(),
     };
@@ -39,6 +50,40 @@ pub(crate) fn new(keys: Option<&wingbeat_tls::Identity>) -> Result<Client, NoCli
         .redirect(reqwest::redirect::Policy::none())
         .build();
     Ok(client?)
+}
+
+/// The clients of the fleet: one for whatever answers, one for each aircraft by its key.
+#[derive(Clone, Debug)]
+pub(crate) struct Clients {
+    keys: Option<wingbeat_tls::Identity>,
+    any: Client,
+    of: Arc<Mutex<BTreeMap<String, Client>>>,
+}
+
+impl Clients {
+    /// By these keys, or without.
+    pub(crate) fn new(keys: Option<wingbeat_tls::Identity>) -> Result<Self, NoClient> {
+        Ok(Self { any: new(keys.as_ref())?, keys, of: Arc::default() })
+    }
+
+    /// Where it is not known who answers.
+    pub(crate) fn any(&self) -> &Client {
+        &self.any
+    }
+
+    /// For the aircraft with this id. What is built for one without an id reaches none.
+    pub(crate) fn of(&self, id: &str) -> Result<Client, String> {
+        if self.keys.is_none() {
+            return Ok(self.any.clone());
+        }
+        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = of.get(id) {
+            return Ok(client.clone());
+        }
+        let client = only(self.keys.as_ref(), id).map_err(|why| format!("no HTTP client: {why}"))?;
+        of.insert(id.to_owned(), client.clone());
+        Ok(client)
+    }
 }
 
 /// Why there is no client.

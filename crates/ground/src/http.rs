@@ -184,10 +184,11 @@ async fn mission(
     State(service): State<Service>,
     Body(upload): Body<FleetMissionUpload>,
 ) -> Result<Response, Refused> {
+    let client = service.client_of(&upload.vehicle).map_err(Refused::unavailable)?;
     let address = service.locate(upload.vehicle).await?;
     let answer = {
         let token = service.token(&address);
-        client::put_mission(service.client(), &address, &upload.mission, token).await
+        client::put_mission(&client, &address, &upload.mission, token).await
     };
     let (status, body) = answer.map_err(|reason| Refused::unavailable(format!("{address}: {reason}")))?;
     let status = StatusCode::from_u16(status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);

@@ -165,7 +165,8 @@ impl Ground {
         let keys = config.console.as_ref().and_then(ConsoleConfig::identity);
         let scheme = if keys.is_some() { "https" } else { "http" };
         let addresses = addresses(&config.aircraft, scheme)?;
-        let client = client::new(keys.as_ref())?;
+        let clients = client::Clients::new(keys.clone())?;
+        let client = clients.any().clone();
         let is_operator = config.console.as_ref().is_none_or(|console| console.keys.role == Role::Operator);
         let bind = config.bind;
         let listener =
@@ -177,7 +178,7 @@ impl Ground {
         let now = Instant::now();
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
         let desk = config.console.map(|console| Arc::new(desk::Desk::new(console, radio.is_some())));
-        let service = service::Service::new(requests, client.clone(), desk.clone(), config.web_dir);
+        let service = service::Service::new(requests, clients.clone(), desk.clone(), config.web_dir);
         let (stop, stopped) = watch::channel(false);
         let port = address.port();
 
@@ -193,7 +194,7 @@ impl Ground {
             let messages = messages.clone();
             tasks.spawn(async move { desk.broadcast(radio, messages).await });
         }
-        let owner = owner::Owner::new(fleet, client, desk, messages, now);
+        let owner = owner::Owner::new(fleet, clients, desk, messages, now);
         let mut ending = stopped.clone();
         tasks.spawn(async move {
             // When the owner ends, so do the consoles' streams and every delivery.

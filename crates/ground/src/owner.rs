@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Client;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -108,7 +107,7 @@ pub(crate) struct Admitted {
 pub(crate) struct Owner {
     fleet: Fleet,
     ledger: Ledger,
-    client: Client,
+    clients: client::Clients,
     /// What signs orders, and repeats them by radio.
     desk: Option<Arc<Desk>>,
     pushes: broadcast::Sender<Push>,
@@ -127,7 +126,7 @@ impl Owner {
     /// An owner of a fleet of which no status was received yet.
     pub(crate) fn new(
         fleet: Fleet,
-        client: Client,
+        clients: client::Clients,
         desk: Option<Arc<Desk>>,
         messages: mpsc::Sender<Message>,
         now: Instant,
@@ -135,7 +134,7 @@ impl Owner {
         Self {
             fleet,
             ledger: Ledger::default(),
-            client,
+            clients,
             desk,
             pushes: broadcast::Sender::new(PUSHES_KEPT),
             messages,
@@ -429,10 +428,8 @@ impl Owner {
                     }
                 }
                 Order::Send { id, command, vehicle } => {
-                    let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
                     // Ids were checked when the command was taken.
                     let Ok(id) = CommandId::try_from(id.as_str()) else { continue };
-                    let (client, address) = (self.client.clone(), address.to_owned());
                     let (limit, owner) = (ledger::time_to_live(command), self.messages.clone());
                     let (lane, desk) = (ledger::lane(command), self.desk.clone());
                     let flight = match lane {
@@ -440,9 +437,13 @@ impl Owner {
                         Lane::Normal | Lane::Recovery => 0,
                     };
                     let press = Press { id, command, flight };
+                    // Whatever answers at its address.
                     if let Some(desk) = &desk {
                         desk.begin(&press, &vehicle, limit);
                     }
+                    let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
+                    let Ok(client) = self.clients.of(&vehicle) else { continue };
+                    let address = address.to_owned();
                     let delivery =
                         Delivery { client, address, vehicle: vehicle.clone(), press, desk, limit, owner };
                     let task = self.tasks.spawn(delivery.run());
@@ -467,7 +468,9 @@ impl Owner {
             if now < again {
                 continue;
             }
-            let (client, address, owner) = (self.client.clone(), address.to_owned(), self.messages.clone());
+            let (address, owner) = (address.to_owned(), self.messages.clone());
+            let client = holders.get(times % holders.len()).and_then(|index| self.fleet.id_at(*index));
+            let Some(Ok(client)) = client.map(|id| self.clients.of(id)) else { continue };
             // An attempt takes two answers at most and so ends before the next one begins.
             self.asked.insert(hash.clone(), (times + 1, now + ASK_AGAIN_AFTER));
             self.tasks.spawn(async move {

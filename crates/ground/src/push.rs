@@ -31,6 +31,7 @@ pub async fn push_keys(
     bundle: &str,
     keys: &wingbeat_keys::ConsoleKeys,
 ) -> Result<Vec<Receipt>, StartError> {
+    let pushed = wingbeat_keys::Bundle::parse(bundle).ok().map(|bundle| bundle.terms().order());
     let keys = wingbeat_tls::Identity::new(&keys.keys.signer, &keys.keys.roster);
     let addresses = addresses(to, if keys.is_some() { "https" } else { "http" })?;
     let client = client::new(keys.as_ref())?;
@@ -41,7 +42,14 @@ pub async fn push_keys(
     }
     let mut receipts = all.join_all().await;
     receipts.sort_by_key(|(place, _)| *place);
-    Ok(receipts.into_iter().map(|(_, receipt)| receipt).collect())
+    let judged = |mut receipt: Receipt| {
+        receipt.result = receipt.result.and_then(|held| match Some((held.epoch, held.serial)) == pushed {
+            true => Ok(held),
+            false => Err(format!("it says that it holds epoch {}, serial {}", held.epoch, held.serial)),
+        });
+        receipt
+    };
+    Ok(receipts.into_iter().map(|(_, receipt)| judged(receipt)).collect())
 }
 
 async fn push(
@@ -53,7 +61,11 @@ async fn push(
     match client::identity(client, keys, &address).await {
         Err(why) => Receipt { address, aircraft: None, result: Err(why) },
         Ok(identity) => {
-            let result = put(client, &address, bundle).await;
+            // This may be another connection.
+            let result = match client::only(keys, &identity.id) {
+                Ok(client) => put(&client, &address, bundle).await,
+                Err(why) => Err(format!("no HTTP client: {why}")),
+            };
             Receipt { address, aircraft: Some(identity.id), result }
         }
     }

@@ -7,6 +7,7 @@ use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{FleetCommandRequest, FleetLinkTest, FleetLinks, FleetPicture, LinkTestRequest};
 
+use crate::client::Clients;
 use crate::desk::Desk;
 use crate::links::{self, LinkTest, Party};
 use crate::owner::{Admitted, Request, Subscription};
@@ -16,7 +17,7 @@ use crate::refused::Refused;
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     owner: mpsc::Sender<Request>,
-    client: Client,
+    clients: Clients,
     desk: Option<Arc<Desk>>,
     web_dir: Option<Arc<Path>>,
     /// Mission files may be read simultaneously, so many.
@@ -30,12 +31,12 @@ const READERS: usize = 2;
 impl Service {
     pub(crate) fn new(
         owner: mpsc::Sender<Request>,
-        client: Client,
+        clients: Clients,
         desk: Option<Arc<Desk>>,
         web_dir: Option<PathBuf>,
     ) -> Self {
         let readers = Arc::new(Semaphore::new(READERS));
-        Self { owner, client, desk, web_dir: web_dir.map(Arc::from), readers, links: Arc::default() }
+        Self { owner, clients, desk, web_dir: web_dir.map(Arc::from), readers, links: Arc::default() }
     }
 
     /// The token of the lease of the aircraft at that address, where the console has keys.
@@ -43,8 +44,9 @@ impl Service {
         self.desk.as_ref()?.token(address)
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
+    /// The client for the aircraft with this id.
+    pub(crate) fn client_of(&self, id: &str) -> Result<Client, String> {
+        self.clients.of(id)
     }
 
     pub(crate) fn web_dir(&self) -> Option<&Path> {
@@ -76,7 +78,7 @@ impl Service {
     /// The links of every pair.
     pub(crate) async fn links(&self) -> Result<FleetLinks, Refused> {
         let aircraft = self.ask(Request::Addresses).await?;
-        Ok(self.links.matrix(&self.client, aircraft).await)
+        Ok(self.links.matrix(self.clients.any(), aircraft).await)
     }
 
     /// Begins a test of a link.
@@ -91,7 +93,7 @@ impl Service {
         for id in &request.receivers {
             receivers.push(self.party(id).await?);
         }
-        let test = LinkTest::new(self.client.clone(), request, sender, receivers);
+        let test = LinkTest::new(self.clients.any().clone(), request, sender, receivers);
         self.links.begin(test).await
     }
 

@@ -17,8 +17,21 @@ fn the_committed_document_is_current() {
 fn it_describes_every_path_of_the_service() {
     let document = wingbeat_ground::openapi();
     let paths: Vec<_> = document.paths.paths.keys().map(String::as_str).collect();
-    use wingbeat_api::paths::{FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_MISSION, MISSION_FILES};
-    assert_eq!(paths, [FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_MISSION, MISSION_FILES]);
+    use wingbeat_api::paths::{
+        FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_LINK_TEST, FLEET_LINK_TEST_FILE, FLEET_LINKS,
+        FLEET_MISSION, MISSION_FILES,
+    };
+    let expected = [
+        FLEET,
+        FLEET_COMMANDS,
+        FLEET_EVENTS,
+        FLEET_LINKS,
+        FLEET_LINK_TEST,
+        FLEET_LINK_TEST_FILE,
+        FLEET_MISSION,
+        MISSION_FILES,
+    ];
+    assert_eq!(paths, expected);
     let schemas = document.components.expect("components").schemas;
     for name in ["FleetPicture", "FleetUpdate", "LogLine", "AircraftStatus", "ApiError"] {
         assert!(schemas.contains_key(name), "{name}");

@@ -117,6 +117,14 @@ pub fn change(folder: &Path, change: &Change, now: Timestamp) -> Result<Bundle, 
     let (epoch, fleet) = match change {
         Change::Enrol { request, role } => {
             let new = Member { id: request.id(), role: *role, key: request.key() };
+            if let Some(known) =
+                last.members().iter().find(|member| member.key == new.key && member.id != new.id)
+            {
+                let found = format!("its key enrolled already, under {}", known.id);
+                let expected =
+                    "a key of its own, or the other id left out first (wingbeat fleet renew --without)";
+                return Err(refused(&path, found, expected));
+            }
             match last.member(new.id) {
                 Some(known) if *known == new => {}
                 Some(known) => {

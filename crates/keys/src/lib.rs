@@ -111,9 +111,9 @@ fn console(folder: &Path, text: &str) -> Result<Store, Refused> {
 fn console_keys(store: &Store, held: Held) -> Result<ConsoleKeys, Refused> {
     let keys = held.keys;
     let role = keys.roster.role(store.id());
-    let role = role.filter(|role| matches!(role, Role::Operator | Role::Safety));
+    let role = role.filter(|role| *role != Role::Aircraft);
     let role = role.ok_or_else(|| Refused {
-        found: format!("{}: the keys of no operator and no safety pilot", store.bundle_file().display()),
+        found: format!("{}: the keys of no console", store.bundle_file().display()),
         expected: EXPECTED_OF_CONSOLE,
     })?;
     Ok(ConsoleKeys { id: store.id(), role, keys })

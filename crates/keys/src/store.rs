@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use wingbeat_wire::{Role, SecretKey, VehicleId};
+use wingbeat_wire::{PublicKey, Role, SecretKey, VehicleId};
 
 use crate::{
     Keys, Unusable,
@@ -32,6 +32,8 @@ pub struct Store {
     roles: &'static [Role],
     secret_file: PathBuf,
     bundle_file: PathBuf,
+    /// The one authority of a daemon that runs, whatever becomes of the file.
+    authority: Option<PublicKey>,
 }
 
 /// Where a daemon's keys are from.
@@ -103,13 +105,26 @@ impl Pending {
 impl Store {
     /// The files of the aircraft `me`.
     pub fn of_aircraft(me: VehicleId, secret_file: PathBuf, bundle_file: PathBuf) -> Self {
-        Self { me, roles: &[Role::Aircraft], secret_file, bundle_file }
+        Self { me, roles: &[Role::Aircraft], secret_file, bundle_file, authority: None }
     }
 
     /// The files of the console `me`: in one folder.
     pub fn of_console(me: VehicleId, folder: &Path) -> Self {
         let [secret_file, bundle_file] = [CONSOLE_KEY, BUNDLE].map(|name| folder.join(name));
-        Self { me, roles: &[Role::Operator, Role::Safety, Role::Viewer], secret_file, bundle_file }
+        Self {
+            me,
+            roles: &[Role::Operator, Role::Safety, Role::Viewer],
+            secret_file,
+            bundle_file,
+            authority: None,
+        }
+    }
+
+    /// Takes bundles of this authority alone, also where there is no file any more: whoever reaches a running daemon is no
+    /// hand at the aircraft.
+    #[must_use]
+    pub fn of_authority(self, authority: PublicKey) -> Self {
+        Self { authority: Some(authority), ..self }
     }
 
     /// The member's id.
@@ -196,17 +211,18 @@ impl Store {
         let terms = bundle.terms();
         let storage = |refused: Refused| not_taken(Storage, refused.found, refused.expected);
         let held = self.bundle().map_err(storage)?;
+        let authority = self.authority.or(held.as_ref().map(|held| held.terms().authority));
+        if let Some(authority) = authority.filter(|authority| *authority != terms.authority) {
+            let found = format!("a bundle of the authority {}", file::hexadecimal(&terms.authority));
+            let expected = format!(
+                "one of the authority {} (to change fleets, remove {} on the aircraft, and take the other by hand)",
+                file::hexadecimal(&authority),
+                self.bundle_file.display()
+            );
+            return Err(not_taken(Foreign, found, expected));
+        }
         if let Some(held) = &held {
             let known = held.terms();
-            if terms.authority != known.authority {
-                let found = format!("a bundle of the authority {}", file::hexadecimal(&terms.authority));
-                let expected = format!(
-                    "one of the authority {} (to change fleets, remove {} on the aircraft)",
-                    file::hexadecimal(&known.authority),
-                    self.bundle_file.display()
-                );
-                return Err(not_taken(Foreign, found, expected));
-            }
             if terms.order() < known.order() {
                 return Err(not_taken(Older, terms, format_args!("none older than what is held ({known})")));
             }

@@ -452,6 +452,8 @@ impl<R: Radio> Driver<R> {
         if let Some(known) = &self.known {
             known.renew(&self.air.keys.roster);
         }
+        // Its console may have been left out; another takes it anew.
+        self.lease = Lease::default();
         self.terms = Some((terms, None));
         self.log(Severity::Info, format!("took keys of the fleet: {terms}"));
         self.state_keys();

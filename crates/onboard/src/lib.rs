@@ -292,7 +292,10 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         mission,
         log: log.clone(),
         requests,
-        store: enrolled.map(|enrolled| Arc::new(tokio::sync::Mutex::new(enrolled.store))),
+        store: enrolled.map(|enrolled| {
+            let store = enrolled.store.of_authority(enrolled.terms.authority);
+            Arc::new(tokio::sync::Mutex::new(store))
+        }),
         refusals: refusals.clone(),
         known: known.clone(),
     };

@@ -275,9 +275,10 @@ async fn a_running_daemon_is_asked_and_keeps_its_line() {
     aircraft.http = "127.0.0.1:0".into();
     let settings = aircraft.options().settings.unwrap();
     let radio = UdpConfig { interface: None, ..settings.radio.clone() };
-    let daemon = wingbeat_onboard::start(settings.daemon, Clock::real_time(), UdpBroadcast::spawn(radio))
-        .await
-        .unwrap();
+    // The doctored machine has other addresses than the one whose radio this is.
+    let configured = wingbeat_onboard::Config { link_probe_period: None, ..settings.daemon };
+    let daemon =
+        wingbeat_onboard::start(configured, Clock::real_time(), UdpBroadcast::spawn(radio)).await.unwrap();
     let mut status = daemon.status();
     let up = wingbeat_api::LinkState::Up;
     let received = status.wait_for(|status| status.flight_controller.link == up);
@@ -308,9 +309,10 @@ async fn a_running_daemon_without_telemetry_is_reported() {
     aircraft.http = "127.0.0.1:0".into();
     let settings = aircraft.options().settings.unwrap();
     let radio = UdpConfig { interface: None, ..settings.radio.clone() };
-    let daemon = wingbeat_onboard::start(settings.daemon, Clock::real_time(), UdpBroadcast::spawn(radio))
-        .await
-        .unwrap();
+    // The doctored machine has other addresses than the one whose radio this is.
+    let configured = wingbeat_onboard::Config { link_probe_period: None, ..settings.daemon };
+    let daemon =
+        wingbeat_onboard::start(configured, Clock::real_time(), UdpBroadcast::spawn(radio)).await.unwrap();
     let mut status = daemon.status();
     let silent = |fault: &wingbeat_api::LinkFault| fault.kind == wingbeat_api::LinkFaultKind::Silent;
     let open = status.wait_for(|status| status.flight_controller.link_fault.as_ref().is_some_and(silent));

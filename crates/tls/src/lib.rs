@@ -95,15 +95,15 @@ impl Identity {
         Ok(Acceptor { acceptor: TlsAcceptor::from(Arc::new(config)), fleet: self.fleet.clone() })
     }
 
-    /// How aircraft are asked: the key that answers must be an aircraft's.
+    /// How aircraft are asked: the key that answers must be an aircraft's, and if one is given, that one's.
     ///
     /// # Errors
     /// As [`Self::acceptor`].
-    pub fn client(&self) -> Result<ClientConfig, Error> {
+    pub fn client(&self, only: Option<VehicleId>) -> Result<ClientConfig, Error> {
         let mut config = ClientConfig::builder_with_provider(Arc::new(self.fleet.provider.clone()))
             .with_protocol_versions(&[&TLS13])?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(OfAircraft(self.fleet.clone())))
+            .with_custom_certificate_verifier(Arc::new(OfAircraft(self.fleet.clone(), only)))
             .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(self.own.clone())));
         config.resumption = Resumption::disabled();
         // Who is meant is said by the key, and need not be read on the way.
@@ -118,7 +118,7 @@ impl Identity {
     pub async fn connect(&self, stream: TcpStream) -> io::Result<client::TlsStream<TcpStream>> {
         // The end of the handshake and the first request are two small writes.
         stream.set_nodelay(true)?;
-        let config = self.client().map_err(io::Error::other)?;
+        let config = self.client(None).map_err(io::Error::other)?;
         let name = ServerName::IpAddress(stream.peer_addr()?.ip().into());
         TlsConnector::from(Arc::new(config)).connect(name, stream).await
     }
@@ -303,9 +303,9 @@ impl ClientCertVerifier for OfClients {
     }
 }
 
-/// Admits the aircraft of the roster.
+/// Admits the aircraft of the roster, or one of them.
 #[derive(Debug)]
-struct OfAircraft(Arc<Fleet>);
+struct OfAircraft(Arc<Fleet>, Option<VehicleId>);
 
 impl ServerCertVerifier for OfAircraft {
     fn verify_server_cert(
@@ -316,7 +316,8 @@ impl ServerCertVerifier for OfAircraft {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let aircraft = self.0.peer(spki).filter(|peer| peer.role == Role::Aircraft);
+        let is_meant = |peer: &Peer| self.1.is_none_or(|only| peer.id == only);
+        let aircraft = self.0.peer(spki).filter(|peer| peer.role == Role::Aircraft && is_meant(peer));
         aircraft.map(|_| ServerCertVerified::assertion()).ok_or(UNKNOWN.into())
     }
 

@@ -88,6 +88,23 @@ async fn a_key_of_no_roster_is_refused_by_either_end() {
     assert_eq!((server, client), (Err(Some(Why::RefusedOurs)), Err(Some(Why::UnknownKey))));
 }
 
+#[tokio::test]
+async fn a_client_for_one_aircraft_speaks_to_no_other() {
+    let members = [AIRCRAFT, (3, Role::Aircraft), OPERATOR];
+    for (answers, met) in [(AIRCRAFT.0, true), (3, false)] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let acceptor = identity(answers, &members).acceptor().unwrap();
+        let server =
+            tokio::spawn(async move { acceptor.accept(listener.accept().await.unwrap().0).await.is_ok() });
+        let config = identity(OPERATOR.0, &members).client(Some(VehicleId(1))).unwrap();
+        let name = ServerName::IpAddress(address.ip().into());
+        let stream = TcpStream::connect(address).await.unwrap();
+        let met_one = TlsConnector::from(Arc::new(config)).connect(name, stream).await.is_ok();
+        assert_eq!((met_one, server.await.unwrap()), (met, met), "{answers}");
+    }
+}
+
 /// Signs with one key and shows another.
 #[tokio::test]
 async fn a_known_public_key_without_its_secret_is_refused() {

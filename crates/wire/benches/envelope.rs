@@ -2,6 +2,10 @@
 //!
 //! Each figure is the median of batches, with the allocations of all of them. `cargo xtask bench` reads the lines that begin
 //! with `envelope: `.
+//!
+//! `RUSTFLAGS='--cfg curve25519_dalek_backend="serial"' cargo bench --package wingbeat-wire --bench envelope -- instructions` counts, by
+//! `valgrind`, the instructions of one verification with the arithmetic that an ARM core has (64 bits, no SIMD), and prints what 100 neighbours
+//! at 5 Hz cost a Raspberry Pi 3.
 #![allow(clippy::disallowed_methods, reason = "time is measured")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -67,7 +71,46 @@ fn beacon() -> Message {
     })
 }
 
+/// A Raspberry Pi 3's core (Cortex-A53): 1.2 GHz, 0.8 instructions in a cycle.
+const PI_3_PER_S: f64 = 1.2e9 * 0.8;
+/// A product of 64 bits is one instruction here and two there (`mul`, `umulh`); half of the arithmetic are products.
+const ARM_FOR_X86: f64 = 1.5;
+/// Datagrams per second of 100 neighbours at 5 Hz.
+const NEIGHBOURS_HZ: f64 = 500.0;
+
+/// Found by its name: valgrind counts inside it only.
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn wingbeat_counted_verification(roster: &Roster, bytes: &[u8], datagram: &mut Datagram) -> bool {
+    roster.open(black_box(bytes)).and_then(|opened| opened.read_into(datagram)).is_ok()
+}
+
+/// Counts by this program under valgrind.
+fn count_instructions() -> Result<(), Box<dyn Error>> {
+    let output = std::process::Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=wingbeat_counted_verification")
+        .arg(std::env::current_exe()?)
+        .arg("once")
+        .output()
+        .map_err(|error| format!("valgrind: found {error}, expected it installed"))?;
+    let text = String::from_utf8(output.stderr)?;
+    let counted = text.lines().find_map(|line| line.split_once("Collected : "));
+    let (_, counted) = counted.ok_or_else(|| format!("valgrind: found no count in {text:?}"))?;
+    let count: f64 = counted.trim().parse()?;
+    let percent = count * ARM_FOR_X86 * NEIGHBOURS_HZ / PI_3_PER_S * 100.0;
+    println!(
+        "envelope: one verification {count} instructions; 100 neighbours at 5 Hz {percent:.1} % of a Raspberry Pi 3 core (estimated with \
+         {ARM_FOR_X86} of its instructions for one)"
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
+    let mode = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    if mode.as_deref() == Some("instructions") {
+        return count_instructions();
+    }
     let fleet = FleetKey([5; 32]);
     let signer = Signer::new(&[7; 32], EPOCH, fleet.clone());
     let mut roster = Box::new(Roster::new(EPOCH, fleet));
@@ -79,6 +122,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     draft.write(ME, counter, 0, &message)?;
     let forged = foreign.seal(&mut draft).to_vec();
     let bytes = signer.seal(&mut draft).to_vec();
+    let mut datagram = Datagram::blank();
+    if mode.as_deref() == Some("once") {
+        assert!(wingbeat_counted_verification(&roster, &bytes, &mut datagram));
+        return Ok(());
+    }
     println!("a datagram of {} bytes", bytes.len());
     measure("fleet tag checked and rejected", 20_000, || {
         assert!(black_box(roster.open(black_box(&forged))).is_err());
@@ -87,10 +135,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let _ = draft.write(ME, counter, 0, black_box(&message));
         black_box(signer.seal(&mut draft));
     });
-    let mut datagram = Datagram::blank();
     measure("verify and decode", 500, || {
-        let read = roster.open(black_box(&bytes)).and_then(|opened| opened.read_into(&mut datagram));
-        assert!(black_box(read).is_ok());
+        assert!(black_box(wingbeat_counted_verification(&roster, &bytes, &mut datagram)));
     });
     Ok(())
 }
