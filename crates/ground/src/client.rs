@@ -33,7 +33,8 @@ pub(crate) fn new(keys: Option<&wingbeat_tls::Identity>) -> Result<Client, NoCli
 
 /// As [`new`], for one aircraft: with keys no other is spoken to, whatever answers at its address.
 pub(crate) fn only(keys: Option<&wingbeat_tls::Identity>, id: &str) -> Result<Client, NoClient> {
-    build(keys, VehicleId::from_hexadecimal(id))
+    let id = VehicleId::from_hexadecimal(id).ok_or_else(|| NoClient::Id(id.to_owned()))?;
+    build(keys, Some(id))
 }
 
 fn build(keys: Option<&wingbeat_tls::Identity>, only: Option<VehicleId>) -> Result<Client, NoClient> {
@@ -71,7 +72,7 @@ impl Clients {
         &self.any
     }
 
-    /// For the aircraft with this id. What is built for one without an id reaches none.
+    /// For the aircraft with this id.
     pub(crate) fn of(&self, id: &str) -> Result<Client, String> {
         if self.keys.is_none() {
             return Ok(self.any.clone());
@@ -92,6 +93,9 @@ pub enum NoClient {
     /// No TLS can be spoken with the keys.
     #[error("found no TLS with these keys ({0}), expected TLS 1.3")]
     Tls(#[from] wingbeat_tls::Error),
+    /// No aircraft has such an id; a client for it would speak to any.
+    #[error("found the id {0:?}, expected 16 hexadecimal digits")]
+    Id(String),
     /// The system does not give what a client needs.
     #[error(transparent)]
     Http(#[from] reqwest::Error),

@@ -120,8 +120,8 @@ impl Store {
         }
     }
 
-    /// Takes bundles of this authority alone, also where there is no file any more: whoever reaches a running daemon is no
-    /// hand at the aircraft.
+    /// Takes bundles of this authority alone, also where there is no file any more: a first bundle is taken by hand at the
+    /// aircraft, and not over the network.
     #[must_use]
     pub fn of_authority(self, authority: PublicKey) -> Self {
         Self { authority: Some(authority), ..self }
