@@ -246,6 +246,7 @@ fn roster(epoch: u8, fleet: FleetKey, members: &[Member]) -> Result<Box<Roster>,
     for Member { id, role, key } in members {
         roster.add(*id, *role, key).map_err(|error| error.to_string())?;
     }
+    roster.precompute();
     Ok(roster)
 }
 

@@ -40,8 +40,13 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Prints the median of `act`, called `calls` times in each batch.
-fn measure(what: &str, calls: u32, mut act: impl FnMut()) {
+/// Prints one line.
+fn measure(what: &str, calls: u32, act: impl FnMut()) {
+    println!("envelope: {what}: {}", measured(calls, act));
+}
+
+/// The median of `act`, called `calls` times in each batch.
+fn measured(calls: u32, mut act: impl FnMut()) -> String {
     let mut batches_us = [0.0; BATCHES];
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     for batch_us in &mut batches_us {
@@ -51,7 +56,7 @@ fn measure(what: &str, calls: u32, mut act: impl FnMut()) {
     }
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     batches_us.sort_by(f64::total_cmp);
-    println!("envelope: {what}: {:.2} us, {allocations} allocations", batches_us[BATCHES / 2]);
+    format!("{:.2} us, {allocations} allocations", batches_us[BATCHES / 2])
 }
 
 /// One of an aircraft at 10 m/s.
@@ -85,36 +90,64 @@ fn wingbeat_counted_verification(roster: &Roster, bytes: &[u8], datagram: &mut D
     roster.open(black_box(bytes)).and_then(|opened| opened.read_into(datagram)).is_ok()
 }
 
-/// Counts by this program under valgrind.
-fn count_instructions() -> Result<(), Box<dyn Error>> {
+/// Found by its name, as above: one table of a key, and that of the base point.
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn wingbeat_counted_tables(roster: &mut Roster) {
+    black_box(roster).precompute();
+}
+
+/// Instructions of the function of this name, by this program under valgrind with these arguments.
+fn counted(function: &str, arguments: &[&str]) -> Result<f64, Box<dyn Error>> {
     let output = std::process::Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg("--toggle-collect=wingbeat_counted_verification")
+        .arg(format!("--toggle-collect={function}"))
         .arg(std::env::current_exe()?)
-        .arg("once")
+        .args(arguments)
         .output()
         .map_err(|error| format!("valgrind: found {error}, expected it installed"))?;
     let text = String::from_utf8(output.stderr)?;
+    if !output.status.success() {
+        return Err(format!(
+            "valgrind: found {}, expected a datagram that is verified: {text}",
+            output.status
+        )
+        .into());
+    }
     let counted = text.lines().find_map(|line| line.split_once("Collected : "));
     let (_, counted) = counted.ok_or_else(|| format!("valgrind: found no count in {text:?}"))?;
-    let count: f64 = counted.trim().parse()?;
-    let percent = count * ARM_FOR_X86 * NEIGHBOURS_HZ / PI_3_PER_S * 100.0;
-    println!(
-        "envelope: one verification {count} instructions; 100 neighbours at 5 Hz {percent:.1} % of a Raspberry Pi 3 core (estimated with \
-         {ARM_FOR_X86} of its instructions for one)"
-    );
+    Ok(counted.trim().parse()?)
+}
+
+fn count_instructions() -> Result<(), Box<dyn Error>> {
+    for (how, arguments) in
+        [("with a table of the key", &["once"][..]), ("without a table", &["once", "plain"])]
+    {
+        let count = counted("wingbeat_counted_verification", arguments)?;
+        let percent = count * ARM_FOR_X86 * NEIGHBOURS_HZ / PI_3_PER_S * 100.0;
+        println!(
+            "envelope: one verification {how} {count} instructions; 100 neighbours at 5 Hz {percent:.1} % of a Raspberry Pi 3 core (estimated \
+             with {ARM_FOR_X86} of its instructions for one)"
+        );
+    }
+    let count = counted("wingbeat_counted_tables", &["once"])?;
+    let ms = count / 2.0 * ARM_FOR_X86 / PI_3_PER_S * 1e3;
+    println!("envelope: one table {} instructions; {ms:.1} ms of a Raspberry Pi 3 core", count / 2.0);
     Ok(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mode = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    if mode.as_deref() == Some("instructions") {
+    let arguments: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let mode = arguments.first().map(String::as_str);
+    if mode == Some("instructions") {
         return count_instructions();
     }
     let fleet = FleetKey([5; 32]);
     let signer = Signer::new(&[7; 32], EPOCH, fleet.clone());
     let mut roster = Box::new(Roster::new(EPOCH, fleet));
     roster.add(ME, Role::Aircraft, &signer.public_key().ok_or("it signs")?)?;
+    let plain = roster.clone();
+    wingbeat_counted_tables(&mut roster);
     let foreign = Signer::new(&[7; 32], EPOCH, FleetKey([6; 32]));
     let message = beacon();
     let counter = 1_795_435_200_000_000;
@@ -123,8 +156,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let forged = foreign.seal(&mut draft).to_vec();
     let bytes = signer.seal(&mut draft).to_vec();
     let mut datagram = Datagram::blank();
-    if mode.as_deref() == Some("once") {
-        assert!(wingbeat_counted_verification(&roster, &bytes, &mut datagram));
+    if mode == Some("once") {
+        let roster = if arguments.iter().any(|argument| argument == "plain") { &plain } else { &roster };
+        assert!(wingbeat_counted_verification(roster, &bytes, &mut datagram));
         return Ok(());
     }
     println!("a datagram of {} bytes", bytes.len());
@@ -138,5 +172,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     measure("verify and decode", 500, || {
         assert!(black_box(wingbeat_counted_verification(&roster, &bytes, &mut datagram)));
     });
+    let without = measured(500, || {
+        assert!(black_box(wingbeat_counted_verification(&plain, &bytes, &mut datagram)));
+    });
+    println!("the same without a table of the key: {without}");
     Ok(())
 }

@@ -24,6 +24,7 @@ mod probe;
 mod read;
 mod refused;
 mod state;
+mod verifier;
 
 pub use class::Class;
 pub use command::Command;

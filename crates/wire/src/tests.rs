@@ -26,6 +26,8 @@ fn roster(members: impl IntoIterator<Item = (VehicleId, u8)>) -> Roster {
     for (id, secret) in members {
         roster.add(id, Role::Aircraft, &signer(secret).public_key().unwrap()).unwrap();
     }
+    // As on an aircraft.
+    roster.precompute();
     roster
 }
 

@@ -84,6 +84,10 @@ pub(crate) fn run(root: &Path) -> Result<String> {
         };
         for dependency in &package.dependencies {
             let Some(to) = dependency.name.strip_prefix(PREFIX) else { continue };
+            if to == name {
+                // Its own features, for its tests.
+                continue;
+            }
             let kind = match dependency.kind {
                 DependencyKind::Development => "dev-",
                 DependencyKind::Build => "build-",
