@@ -111,6 +111,18 @@ pub(crate) struct Programs {
 
 /// Builds for `target`, and prints one line of findings per program.
 pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
+    let triple = target.triple();
+    let has_target = missing(target).is_none() && (installed(triple)? || install(triple));
+    build(root, target, has_target)
+}
+
+/// The same by Debian's compiler, on a machine that reaches rustup's server too.
+pub(crate) fn run_by_debian(root: &Path, target: Target) -> Result<Programs> {
+    build(root, target, false)
+}
+
+/// `has_target`: rustup has the standard library.
+fn build(root: &Path, target: Target, has_target: bool) -> Result<Programs> {
     if let Some(what) = missing(target) {
         bail!("{what}");
     }
@@ -119,13 +131,12 @@ pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
     let variable =
         |suffix: &str| format!("CARGO_TARGET_{}_{suffix}", triple.to_uppercase().replace('-', "_"));
     let folder = root.join("target/cross");
-    let has_target = installed(triple)? || install(triple);
     let compiler = if has_target { None } else { Some(debian::compiler(&folder, target.debian())?) };
     // Another compiler's artefacts do not mix with rustup's.
     let folder = if has_target { folder } else { folder.join("debian") };
     let route = compiler.as_ref().map_or("rustup's standard library".to_owned(), |compiler| {
         let version = &compiler.version;
-        format!("Debian's rustc-web {version}, as rustup's server has no {triple} for this machine")
+        format!("Debian's rustc-web {version}")
     });
     println!("cross: {triple} by {route}, linked by {linker}");
     // Each by itself: together the daemon would contain what only the bench asks for (`stand-in`).

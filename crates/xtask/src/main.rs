@@ -79,6 +79,9 @@ enum Command {
         /// What to build for
         #[arg(long, value_enum, default_value = "aarch64")]
         target: cross::Target,
+        /// Take Debian's compiler, also where rustup's server has the target's standard library
+        #[arg(long)]
+        debian: bool,
     },
     /// Build the Debian packages, archives, lists of software and checksums under target/packages
     Dist {
@@ -141,7 +144,8 @@ fn main() -> ExitCode {
         Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
-        Command::Cross { target } => cross::run(&root, target).map(drop),
+        Command::Cross { target, debian: false } => cross::run(&root, target).map(drop),
+        Command::Cross { target, debian: true } => cross::run_by_debian(&root, target).map(drop),
         Command::Dist { target } => match target.as_slice() {
             [] => dist::run(&root, cross::Target::value_variants()),
             some => dist::run(&root, some),
