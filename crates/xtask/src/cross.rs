@@ -109,20 +109,34 @@ pub(crate) struct Programs {
     pub(crate) folder: PathBuf,
 }
 
+/// A crate whose programs are built, and their names. Each is built by itself: together the aircraft's would contain
+/// what only the bench asks for (`stand-in`).
+type Built = (&'static str, &'static [&'static str]);
+const AIRCRAFT: Built = ("wingbeat-onboard", &["wingbeatd", "wingbeat-guard"]);
+const GROUND: Built = ("wingbeat-cli", &["wingbeat"]);
+
 /// Builds for `target`, and prints one line of findings per program.
 pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
-    let triple = target.triple();
-    let has_target = missing(target).is_none() && (installed(triple)? || install(triple));
-    build(root, target, has_target)
+    build(root, target, has_target(target)?, &[AIRCRAFT, GROUND])
+}
+
+/// The aircraft's programs alone.
+pub(crate) fn aircraft(root: &Path, target: Target) -> Result<Programs> {
+    build(root, target, has_target(target)?, &[AIRCRAFT])
 }
 
 /// The same by Debian's compiler, on a machine that reaches rustup's server too.
 pub(crate) fn run_by_debian(root: &Path, target: Target) -> Result<Programs> {
-    build(root, target, false)
+    build(root, target, false, &[AIRCRAFT, GROUND])
 }
 
-/// `has_target`: rustup has the standard library.
-fn build(root: &Path, target: Target, has_target: bool) -> Result<Programs> {
+/// Whether rustup has the standard library, or could get it.
+fn has_target(target: Target) -> Result<bool> {
+    let triple = target.triple();
+    Ok(missing(target).is_none() && (installed(triple)? || install(triple)))
+}
+
+fn build(root: &Path, target: Target, has_target: bool, crates: &[Built]) -> Result<Programs> {
     if let Some(what) = missing(target) {
         bail!("{what}");
     }
@@ -139,8 +153,7 @@ fn build(root: &Path, target: Target, has_target: bool) -> Result<Programs> {
         format!("Debian's rustc-web {version}")
     });
     println!("cross: {triple} by {route}, linked by {linker}");
-    // Each by itself: together the daemon would contain what only the bench asks for (`stand-in`).
-    for package in ["wingbeat-onboard", "wingbeat-cli"] {
+    for (package, _) in crates {
         let mut build = process::cargo();
         build
             .current_dir(root)
@@ -154,7 +167,7 @@ fn build(root: &Path, target: Target, has_target: bool) -> Result<Programs> {
         process::run(&mut build)?;
     }
     let programs = folder.join(triple).join(PROFILE);
-    for name in ["wingbeatd", "wingbeat-guard", "wingbeat"] {
+    for name in crates.iter().flat_map(|(_, programs)| *programs) {
         let program = programs.join(name);
         println!("cross: {}", judge(&program, target)?);
         println!("cross: {name} started: {}", try_out(name, &program, target)?);

@@ -12,6 +12,7 @@ mod demo;
 mod dist;
 mod frames;
 mod golden;
+mod image;
 mod layers;
 mod network;
 mod ns3;
@@ -96,6 +97,8 @@ enum Command {
         #[arg(long, hide = true)]
         inside: bool,
     },
+    /// Try deploy/image/wingbeat-image on images that are made here; needs root and loop devices
+    Image,
     /// Boot five simulated radios in a guest and join them to a network by deploy/network/wingbeat-network; needs
     /// qemu-system-x86_64 and mmdebstrap
     Network,
@@ -157,6 +160,13 @@ fn main() -> ExitCode {
                 Ok(())
             }
             None => nspawn::run(&root).map(|()| println!("nspawn: passed")),
+        }),
+        Command::Image => image::missing().and_then(|missing| match missing {
+            Some(what) => {
+                println!("image: skipped: {what}");
+                Ok(())
+            }
+            None => image::run(&root).map(|()| println!("image: passed")),
         }),
         // With the checks of the profile for development: an overflow is found that a release would not show.
         Command::Fuzz { arguments } => process::run(
