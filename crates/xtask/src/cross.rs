@@ -109,8 +109,34 @@ pub(crate) struct Programs {
     pub(crate) folder: PathBuf,
 }
 
+/// A crate whose programs are built, and their names. Each is built by itself: together the aircraft's would contain
+/// what only the bench asks for (`stand-in`).
+type Built = (&'static str, &'static [&'static str]);
+const AIRCRAFT: Built = ("wingbeat-onboard", &["wingbeatd", "wingbeat-guard"]);
+const GROUND: Built = ("wingbeat-cli", &["wingbeat"]);
+
 /// Builds for `target`, and prints one line of findings per program.
 pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
+    build(root, target, has_target(target)?, &[AIRCRAFT, GROUND])
+}
+
+/// The aircraft's programs alone.
+pub(crate) fn aircraft(root: &Path, target: Target) -> Result<Programs> {
+    build(root, target, has_target(target)?, &[AIRCRAFT])
+}
+
+/// The same by Debian's compiler, on a machine that reaches rustup's server too.
+pub(crate) fn run_by_debian(root: &Path, target: Target) -> Result<Programs> {
+    build(root, target, false, &[AIRCRAFT, GROUND])
+}
+
+/// Whether rustup has the standard library, or could get it.
+fn has_target(target: Target) -> Result<bool> {
+    let triple = target.triple();
+    Ok(missing(target).is_none() && (installed(triple)? || install(triple)))
+}
+
+fn build(root: &Path, target: Target, has_target: bool, crates: &[Built]) -> Result<Programs> {
     if let Some(what) = missing(target) {
         bail!("{what}");
     }
@@ -119,17 +145,15 @@ pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
     let variable =
         |suffix: &str| format!("CARGO_TARGET_{}_{suffix}", triple.to_uppercase().replace('-', "_"));
     let folder = root.join("target/cross");
-    let has_target = installed(triple)? || install(triple);
     let compiler = if has_target { None } else { Some(debian::compiler(&folder, target.debian())?) };
     // Another compiler's artefacts do not mix with rustup's.
     let folder = if has_target { folder } else { folder.join("debian") };
     let route = compiler.as_ref().map_or("rustup's standard library".to_owned(), |compiler| {
         let version = &compiler.version;
-        format!("Debian's rustc-web {version}, as rustup's server has no {triple} for this machine")
+        format!("Debian's rustc-web {version}")
     });
     println!("cross: {triple} by {route}, linked by {linker}");
-    // Each by itself: together the daemon would contain what only the bench asks for (`stand-in`).
-    for package in ["wingbeat-onboard", "wingbeat-cli"] {
+    for (package, _) in crates {
         let mut build = process::cargo();
         build
             .current_dir(root)
@@ -143,7 +167,7 @@ pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
         process::run(&mut build)?;
     }
     let programs = folder.join(triple).join(PROFILE);
-    for name in ["wingbeatd", "wingbeat-guard", "wingbeat"] {
+    for name in crates.iter().flat_map(|(_, programs)| *programs) {
         let program = programs.join(name);
         println!("cross: {}", judge(&program, target)?);
         println!("cross: {name} started: {}", try_out(name, &program, target)?);

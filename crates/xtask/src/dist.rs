@@ -105,7 +105,8 @@ pub(crate) fn deb(
 ) -> Result<PathBuf> {
     std::fs::create_dir_all(out)?;
     let file = out.join(format!("{}_{version}_{}.deb", package.name(), target.debian()));
-    process::run(
+    // It prints the path, also when it is quiet.
+    process::output(
         process::cargo()
             .current_dir(root)
             .env("CARGO_TARGET_DIR", &programs.target_dir)

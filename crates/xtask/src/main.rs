@@ -12,6 +12,7 @@ mod demo;
 mod dist;
 mod frames;
 mod golden;
+mod image;
 mod layers;
 mod network;
 mod ns3;
@@ -79,6 +80,9 @@ enum Command {
         /// What to build for
         #[arg(long, value_enum, default_value = "aarch64")]
         target: cross::Target,
+        /// Take Debian's compiler, also where rustup's server has the target's standard library
+        #[arg(long)]
+        debian: bool,
     },
     /// Build the Debian packages, archives, lists of software and checksums under target/packages
     Dist {
@@ -93,6 +97,8 @@ enum Command {
         #[arg(long, hide = true)]
         inside: bool,
     },
+    /// Try deploy/image/wingbeat-image on images that are made here; needs root and loop devices
+    Image,
     /// Boot five simulated radios in a guest and join them to a network by deploy/network/wingbeat-network; needs
     /// qemu-system-x86_64 and mmdebstrap
     Network,
@@ -141,7 +147,8 @@ fn main() -> ExitCode {
         Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
-        Command::Cross { target } => cross::run(&root, target).map(drop),
+        Command::Cross { target, debian: false } => cross::run(&root, target).map(drop),
+        Command::Cross { target, debian: true } => cross::run_by_debian(&root, target).map(drop),
         Command::Dist { target } => match target.as_slice() {
             [] => dist::run(&root, cross::Target::value_variants()),
             some => dist::run(&root, some),
@@ -153,6 +160,13 @@ fn main() -> ExitCode {
                 Ok(())
             }
             None => nspawn::run(&root).map(|()| println!("nspawn: passed")),
+        }),
+        Command::Image => image::missing().and_then(|missing| match missing {
+            Some(what) => {
+                println!("image: skipped: {what}");
+                Ok(())
+            }
+            None => image::run(&root).map(|()| println!("image: passed")),
         }),
         // With the checks of the profile for development: an overflow is found that a release would not show.
         Command::Fuzz { arguments } => process::run(

@@ -59,15 +59,10 @@ pub(crate) fn run_inside(root: &Path) -> Result<()> {
 
 /// What this machine lacks, if anything.
 pub(crate) fn missing() -> Result<Option<String>> {
-    for program in ["systemd-nspawn", "systemctl", "mmdebstrap", "setpriv", "unshare", "nsenter", "ip"] {
-        let found = std::env::var_os("PATH").is_some_and(|path| {
-            std::env::split_paths(&path)
-                .chain([PathBuf::from("/sbin"), PathBuf::from("/usr/sbin")])
-                .any(|folder| folder.join(program).is_file())
-        });
-        if !found {
-            return Ok(Some(format!("no {program} here")));
-        }
+    let mut programs =
+        ["systemd-nspawn", "systemctl", "mmdebstrap", "setpriv", "unshare", "nsenter", "ip"].into_iter();
+    if let Some(program) = programs.find(|program| !process::is_on_the_path(program)) {
+        return Ok(Some(format!("no {program} here")));
     }
     if let Some(what) = dist::missing(Target::X86_64) {
         return Ok(Some(what));

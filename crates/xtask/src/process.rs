@@ -109,6 +109,15 @@ pub(crate) fn is_installed(program: &str) -> bool {
     succeeds_within(Command::new(program).arg("--version"), Duration::from_secs(20))
 }
 
+/// Whether there is a program of this name on the path, or where root has its own; it is not started.
+pub(crate) fn is_on_the_path(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path)
+            .chain([PathBuf::from("/sbin"), PathBuf::from("/usr/sbin")])
+            .any(|folder| folder.join(program).is_file())
+    })
+}
+
 /// The cargo that runs us, else the one on the path.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

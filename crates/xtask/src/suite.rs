@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::counts::{self, Counts};
 use crate::cross::{self, Target};
-use crate::{chip, golden, layers, network, ns3, nspawn, process, web};
+use crate::{chip, golden, image, layers, network, ns3, nspawn, process, web};
 
 /// A subcommand of cargo that is installed prints its version within this.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
@@ -127,6 +127,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             Ok(test)
         });
         suite.optional("nspawn", nspawn::missing(), || nspawn::run(root));
+        suite.optional("image", image::missing(), || image::run(root));
         suite.optional("network", Ok(network::missing()), || network::run(root));
         suite.optional("ns3", Ok(ns3::missing()), || ns3::check(root));
         for (name, target) in [("cross aarch64", Target::Aarch64), ("cross armv7", Target::Armv7)] {
