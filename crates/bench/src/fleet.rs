@@ -97,7 +97,8 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     }
     fleet.upload_mission(ground.address()).await?;
     let scenario = &fleet.scenario;
-    println!("{}, {} times real time, seed {seed}", scenario.summary(), clock.speed());
+    let (summary, profile) = (scenario.summary(), scenario.profile);
+    println!("{summary}, simulated ArduCopter {profile}, {} times real time, seed {seed}", clock.speed());
     let mut stop = pin!(stop);
     let ended = tokio::select! {
         flown = fleet.watch(auto.then_some(&ground), TIME_LIMIT) => fleet.report(&flown?),

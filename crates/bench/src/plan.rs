@@ -16,6 +16,7 @@ use wingbeat_missions::Limits;
 use wingbeat_sim::channel::{Draw, Model};
 use wingbeat_sim::keys::Signatures;
 use wingbeat_sim::medium::csma::Config;
+use wingbeat_sim::motion::Profile;
 use wingbeat_wire::Point;
 
 use crate::axes::{self, Settings};
@@ -39,6 +40,8 @@ pub struct Plan {
     pub repeat: u32,
     /// Virtual time after which a flight has failed, seconds; how long radios without aircraft send.
     pub time_limit_s: u32,
+    /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it 3.5.7, as published.
+    pub autopilot: Option<String>,
     /// The swarm.
     pub swarm: Option<Swarm>,
     /// The swarm's mission or missions.
@@ -309,12 +312,17 @@ impl Plan {
                 self.swarm.is_none() && self.mission.is_none() && self.own.is_none() && self.follow.is_none(),
                 "saturation: found aircraft too, expected none"
             );
+            ensure!(
+                self.autopilot.is_none(),
+                "autopilot: found one, expected none: the plan flies no aircraft"
+            );
             saturation.loads()?;
             self.csma()?;
             return Ok(Vec::new());
         }
         let draw = self.draw()?;
         let signatures = self.signatures()?;
+        let profile = self.profile()?;
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
@@ -334,12 +342,27 @@ impl Plan {
                 _ => Err(anyhow!("expected either swarm and mission, or own, or follow, or saturation")),
             };
             for scenario in scenarios? {
-                let scenario =
-                    Scenario { channel: model.clone(), draw, csma: csma.clone(), signatures, ..scenario };
+                let scenario = Scenario {
+                    channel: model.clone(),
+                    draw,
+                    csma: csma.clone(),
+                    signatures,
+                    profile,
+                    ..scenario
+                };
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
             }
         }
         Ok(all)
+    }
+
+    /// The autopilot that is simulated.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn profile(&self) -> Result<Profile> {
+        let version = self.autopilot.as_deref();
+        version.map_or(Ok(Profile::Copter357), |v| v.parse().map_err(|e| anyhow!("autopilot: {e}")))
     }
 
     fn draw(&self) -> Result<Draw> {
@@ -587,6 +610,11 @@ mod tests {
             ("\"unrestricted\"", "\"wifi\"", &["channel.model", "found 'wifi'"]),
             ("\"second\"", "\"hour\"", &["channel.draw", "found 'hour'"]),
             ("\"second\"", "\"second\"\nsignatures = \"none\"", &["channel.signatures", "found 'none'"]),
+            (
+                "repeat = 5",
+                "repeat = 5\nautopilot = \"4.6\"",
+                &["autopilot: found '4.6', expected 3.5.7 or 4.6.2"],
+            ),
             ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),
             (
                 "height_m = 10.0",
@@ -616,6 +644,20 @@ mod tests {
         }
         let message = format!("{:#}", Plan::read(Path::new("/nowhere/x.toml")).unwrap_err());
         assert!(message.contains("/nowhere/x.toml"), "{message}");
+    }
+
+    #[test]
+    fn the_autopilot_is_a_key_of_every_plan_and_3_5_7_without_it() {
+        let follow = include_str!("../plans/followme-refresh.toml");
+        for text in [GOOD, include_str!("../plans/mbcap-pairs.toml"), follow] {
+            let profiles = |text: &str| -> Vec<Profile> {
+                let plan: Plan = toml::from_str(text).unwrap();
+                plan.scenarios(Path::new("plans"), 1).unwrap().iter().map(|s| s.profile).collect()
+            };
+            assert!(profiles(text).iter().all(|p| *p == Profile::Copter357));
+            let newer = format!("autopilot = \"4.6.2\"\n{text}");
+            assert!(profiles(&newer).iter().all(|p| *p == Profile::Copter462));
+        }
     }
 
     #[test]

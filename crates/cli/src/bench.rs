@@ -18,6 +18,7 @@ use wingbeat_bench::takeoff;
 use wingbeat_bench::{emergency, sky};
 use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
+use wingbeat_sim::motion::Profile;
 
 use crate::drills;
 
@@ -132,6 +133,9 @@ pub(crate) struct RunArguments {
     /// What proves the senders of datagrams, instead of the plan's: ed25519 or stand-in.
     #[arg(long)]
     signatures: Option<String>,
+    /// The version of ArduCopter that is simulated, instead of the plan's: 3.5.7 or 4.6.2.
+    #[arg(long, value_name = "VERSION")]
+    profile: Option<Profile>,
 }
 
 /// Arguments of `wingbeat bench fleet`.
@@ -153,6 +157,9 @@ pub(crate) struct FleetArguments {
     /// How many aircraft: 9, or as many as the plan has.
     #[arg(long)]
     uavs: Option<usize>,
+    /// The version of ArduCopter that is simulated: 3.5.7 or 4.6.2; without it the plan's, or 3.5.7.
+    #[arg(long, value_name = "VERSION")]
+    profile: Option<Profile>,
     /// The mission: QGC WPL 110 (.waypoints, .txt), QGroundControl .plan, or KML. Without it the sample survey, which
     /// is part of this program.
     #[arg(long)]
@@ -251,9 +258,9 @@ pub(crate) struct ParityArguments {
     /// The ArduCopter SITL program; without it the simulated flight controller's figures alone.
     #[arg(long)]
     binary: Option<PathBuf>,
-    /// Which version the simulated flight controller flies as.
-    #[arg(long, value_enum, default_value = "3.5.7")]
-    profile: crate::sim::ProfileName,
+    /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it that of the program, or 3.5.7 where there is none.
+    #[arg(long, value_name = "VERSION")]
+    profile: Option<Profile>,
     /// Times real time, 0.1 to 20; slower is more exact.
     #[arg(long, default_value_t = 1.0)]
     speedup: f64,
@@ -319,6 +326,7 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     if let Some(signatures) = &arguments.signatures {
         plan.channel.signatures = Some(signatures.clone());
     }
+    plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
     print_notes(&plan.notes(folder)?);
     let began = Instant::now();
@@ -327,6 +335,9 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     println!("{}", plan.title);
     let (size, repeat, seed) = (plan.size(), plan.repeat, arguments.seed);
     println!("{size}{repeat} flights per row, seed {seed}, signatures {}", plan.signatures()?.name());
+    if let Some(version) = &plan.autopilot {
+        println!("ArduCopter {version}, simulated");
+    }
     print!("{}", outcome.table);
     println!("trace {:016x}", outcome.trace_hash);
     let virtual_s = outcome.virtual_time.as_secs_f64();
@@ -416,7 +427,8 @@ fn check_page(arguments: &FleetArguments) -> Result<()> {
 
 fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
     check_page(arguments)?;
-    let scenario = fleet_scenario(arguments)?;
+    let mut scenario = fleet_scenario(arguments)?;
+    scenario.profile = arguments.profile.unwrap_or(scenario.profile);
     print_notes(&scenario.notes()?);
     let config = fleet::Config {
         scenario,
@@ -496,15 +508,18 @@ fn compare(arguments: &ParityArguments) -> Result<ExitCode> {
         arguments.speedup
     );
     let Some(binary) = &arguments.binary else {
-        let trace = parity::simulated(arguments.profile.into())?;
+        let trace = parity::simulated(arguments.profile.unwrap_or(Profile::Copter357))?;
         for quantity in parity::measure::everything(&trace) {
             println!("{:<44} {:>8.2} {}", quantity.name, quantity.value, quantity.unit);
         }
         return Ok(ExitCode::SUCCESS);
     };
     is_program(binary)?;
+    let of_binary = sitl::process::profile(binary)?;
+    let profile = arguments.profile.or(of_binary).unwrap_or(Profile::Copter357);
+    println!("simulated: ArduCopter {profile}");
     own_network(false);
-    let simulated = parity::simulated(arguments.profile.into())?;
+    let simulated = parity::simulated(profile)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let real = runtime.block_on(async {
         let end = crate::end_signal()?;

@@ -6,9 +6,10 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use wingbeat_bench::drills::{
-    self, AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Kind, SLOPE_M, SPEED_M_S, Version, WIND_M_S,
+    self, AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Kind, SLOPE_M, SPEED_M_S, WIND_M_S,
 };
 use wingbeat_geo::formation::Layout;
+use wingbeat_sim::motion::Profile;
 
 /// In which conditions drills are flown.
 #[derive(Args)]
@@ -24,7 +25,7 @@ pub(crate) struct ConditionsArguments {
     wind_m_s: Option<f64>,
     /// The version of ArduCopter that is simulated: 3.5.7 or 4.6.2.
     #[arg(long, value_name = "VERSION")]
-    profile: Option<Version>,
+    profile: Option<Profile>,
     /// Constant position error of each aircraft, metres, in a direction of its own.
     #[arg(long, value_name = "M", value_parser = gnss_bias_m, allow_negative_numbers = true)]
     gnss_bias_m: Option<f64>,
@@ -55,7 +56,7 @@ impl ConditionsArguments {
             aircraft: self.aircraft.unwrap_or(otherwise.aircraft),
             gps_noise_m: self.gps_noise_m.unwrap_or(otherwise.gps_noise_m),
             wind_m_s: self.wind_m_s.unwrap_or(otherwise.wind_m_s),
-            profile: self.profile.map_or(otherwise.profile, |version| version.0),
+            profile: self.profile.unwrap_or(otherwise.profile),
             gnss_bias_m: self.gnss_bias_m.unwrap_or(otherwise.gnss_bias_m),
             formation: self.formation.or(otherwise.formation),
             take_off: self.take_off.map(|chosen| chosen.0).or(otherwise.take_off),
@@ -143,6 +144,17 @@ pub(crate) struct DrillArguments {
     conditions: ConditionsArguments,
 }
 
+impl DrillsArguments {
+    /// Which autopilot they fly.
+    fn autopilot(&self) -> String {
+        match self.conditions.profile {
+            Some(profile) => format!("ArduCopter {profile}, simulated"),
+            None if self.varied => "ArduCopter 3.5.7 or 4.6.2, simulated, as each seed draws it".into(),
+            None => format!("ArduCopter {}, simulated", Conditions::default().profile),
+        }
+    }
+}
+
 /// A release build ends at a panic: print first which drill runs.
 fn name_panics() {
     let usual = std::panic::take_hook();
@@ -175,6 +187,7 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
             println!("trace {} {} {:016x}", outcome.kind.name(), outcome.seed, outcome.trace_hash);
         }
     } else {
+        println!("{}", arguments.autopilot());
         print!("{}", drills::table(&outcomes));
     }
     let virtual_s: f64 = outcomes.iter().map(|o| o.duration.as_secs_f64()).sum();

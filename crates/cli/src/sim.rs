@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     watch: bool,
     /// Whose answers and motion they have.
-    #[arg(long, value_enum, default_value = "3.5.7")]
-    profile: ProfileName,
+    #[arg(long, default_value_t = Profile::Copter357, value_name = "VERSION")]
+    profile: Profile,
     /// Where the first one stands: latitude and longitude in degrees, altitude in metres, heading in
     /// degrees.
     #[arg(long, value_name = "LAT,LON,ALT,HEADING", default_value = "39.4824,-0.3464,10,0")]
@@ -56,24 +56,6 @@ pub(crate) struct Arguments {
     /// Ready from the start (warm), or after the 41 s that ArduCopter takes (cold).
     #[arg(long, value_enum, default_value = "warm")]
     boot: BootName,
-}
-
-/// A version by name.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum ProfileName {
-    #[value(name = "3.5.7")]
-    Copter357,
-    #[value(name = "4.6.2")]
-    Copter462,
-}
-
-impl From<ProfileName> for Profile {
-    fn from(name: ProfileName) -> Self {
-        match name {
-            ProfileName::Copter357 => Self::Copter357,
-            ProfileName::Copter462 => Self::Copter462,
-        }
-    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -148,7 +130,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         let offset = DVec3::new(arguments.spacing * index as f64, 0.0, 0.0);
         let mut config = Config::new(index as u8 + 1, frame.to_position(offset));
         config.heading_rad = arguments.home.heading_rad;
-        config.profile = arguments.profile.into();
+        (config.profile, config.is_exact) = (arguments.profile, true);
         config.boot = match arguments.boot {
             BootName::Cold => Boot::Cold,
             BootName::Warm => Boot::Warm,

@@ -94,7 +94,7 @@ struct Checks {
 }
 
 impl Checks {
-    fn pass(&mut self, raw: Raw<'_>, each: &mut impl FnMut(Frame)) {
+    fn pass(&mut self, raw: Raw<'_>, each: &mut impl FnMut(Result<Frame, Raw<'_>>)) {
         if let Some(verifier) = &mut self.verifier
             && let Err(error) = verifier.check(raw)
         {
@@ -108,8 +108,11 @@ impl Checks {
             Version::V2 => MavlinkVersion::V2,
         };
         match MavMessage::parse(mavlink_version, raw.message_id(), raw.payload()) {
-            Ok(message) => each(Frame { header: raw.header(), version, message }),
-            Err(_) => self.unknown_content = self.unknown_content.saturating_add(1),
+            Ok(message) => each(Ok(Frame { header: raw.header(), version, message })),
+            Err(_) => {
+                self.unknown_content = self.unknown_content.saturating_add(1);
+                each(Err(raw));
+            }
         }
     }
 }
@@ -124,13 +127,19 @@ impl Decoder {
     /// waits for the next call.
     pub fn push_at(&mut self, now: Instant, bytes: &[u8], mut each: impl FnMut(Frame)) {
         let Self { finder, checks } = self;
-        finder.push(now, bytes, |raw| checks.pass(raw, &mut each));
+        finder.push(now, bytes, |raw| checks.pass(raw, &mut |frame| frame.into_iter().for_each(&mut each)));
     }
 
     /// As [`Decoder::push_at`] without time: an incomplete candidate waits without end. For bytes that are
     /// complete.
     pub fn push(&mut self, bytes: &[u8], each: impl FnMut(Frame)) {
         self.push_at(Instant::ZERO, bytes, each);
+    }
+
+    /// As [`Decoder::push`], with the frames whose content is not of the dialect.
+    pub fn push_all(&mut self, bytes: &[u8], mut each: impl FnMut(Result<Frame, Raw<'_>>)) {
+        let Self { finder, checks } = self;
+        finder.push(Instant::ZERO, bytes, |raw| checks.pass(raw, &mut each));
     }
 
     /// When [`Decoder::expire`] has something to do.
@@ -141,7 +150,7 @@ impl Decoder {
     /// Drops a candidate that has been unfinished for too long, and passes on the frames behind it.
     pub fn expire(&mut self, now: Instant, mut each: impl FnMut(Frame)) {
         let Self { finder, checks } = self;
-        finder.expire(now, |raw| checks.pass(raw, &mut each));
+        finder.expire(now, |raw| checks.pass(raw, &mut |frame| frame.into_iter().for_each(&mut each)));
     }
 
     /// The port was reopened: what is unfinished will not be finished.

@@ -251,7 +251,7 @@ impl fmt::Display for Conditions {
             write!(f, " --wind-m-s {}", self.wind_m_s)?;
         }
         if self.profile != usual.profile {
-            write!(f, " --profile {}", Version(self.profile))?;
+            write!(f, " --profile {}", self.profile)?;
         }
         if self.gnss_bias_m != usual.gnss_bias_m {
             write!(f, " --gnss-bias-m {}", self.gnss_bias_m)?;
@@ -295,28 +295,6 @@ impl FromStr for Chosen {
     }
 }
 
-/// A profile by the version of ArduCopter that it simulates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version(pub Profile);
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Profile::Copter357 => "3.5.7",
-            Profile::Copter462 => "4.6.2",
-        })
-    }
-}
-
-impl FromStr for Version {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found =
-            [Profile::Copter357, Profile::Copter462].map(Self).into_iter().find(|v| v.to_string() == text);
-        found.ok_or_else(|| format!("found '{text}', expected 3.5.7 or 4.6.2"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,8 +321,8 @@ mod tests {
              --take-off simultaneous --landing sequential --slope-m 3 --speed-m-s 15 --at-budget"
         );
         assert!("both".parse::<Chosen>().unwrap_err().contains("found 'both'"));
-        assert_eq!("4.6.2".parse(), Ok(Version(Profile::Copter462)));
-        assert!("4.6".parse::<Version>().unwrap_err().contains("found '4.6'"));
+        assert_eq!("4.6.2".parse(), Ok(Profile::Copter462));
+        assert!("4.6".parse::<Profile>().unwrap_err().contains("found '4.6'"));
     }
 
     #[test]

@@ -36,9 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strum::{IntoStaticStr, VariantArray};
 use wingbeat_geo::Duration;
 
-pub use conditions::{
-    AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, SLOPE_M, SPEED_M_S, Version, WIND_M_S,
-};
+pub use conditions::{AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, SLOPE_M, SPEED_M_S, WIND_M_S};
 pub use table::{failures, story, table};
 
 /// What goes wrong in a drill.

@@ -330,8 +330,7 @@ fn what_ten_thousand_drills_found_and_was_mended() {
 /// Where the aircraft refuse a plan the drill gives them room, and flies.
 #[test]
 fn a_formation_that_is_refused_is_drawn_wider() {
-    let tight =
-        Conditions { aircraft: 16, profile: "4.6.2".parse::<Version>().unwrap().0, ..Conditions::default() };
+    let tight = Conditions { aircraft: 16, profile: Profile::Copter462, ..Conditions::default() };
     let outcome = drill(Kind::AbortAll, 62002, tight).unwrap();
     assert!(outcome.is_good() && !outcome.story.is_empty(), "{}", story(&outcome));
 }

@@ -104,9 +104,14 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     if let Some(folder) = &config.logs {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    let planned = config.plan.flights(&config.folder, config.seed)?;
+    let mut planned = config.plan.flights(&config.folder, config.seed)?;
     planned.iter().flatten().try_for_each(|(scenario, _)| scenario.check_real_time())?;
     let program = Program::find(&config.binary).await?;
+    // What is flown besides in virtual time is like the program.
+    if let Some(profile) = process::profile(&config.binary)? {
+        println!("the bench flies the same as ArduCopter {profile}");
+        planned.iter_mut().flatten().for_each(|(scenario, _)| scenario.profile = profile);
+    }
     tokio::pin!(stop);
     let (mut rows, mut pairs, mut ended) = (Vec::new(), Vec::new(), Ended::Succeeded);
     for (number, flights) in planned.into_iter().enumerate() {

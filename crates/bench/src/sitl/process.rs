@@ -15,6 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 use wingbeat_geo::Position;
+use wingbeat_sim::motion::Profile;
 
 /// What the shell does. `$1` is the directory, the rest is the command. A line on its input, or the end of
 /// its input, kills the program; the end removes the directory.
@@ -76,6 +77,26 @@ impl Program {
         let dialect = Dialect::read(&help).with_context(|| format!("{place} --help"))?;
         Ok(Self { path, dialect })
     }
+}
+
+/// The profile that is most like a program, by the version in it; none where it has none.
+///
+/// # Errors
+/// It cannot be read.
+pub fn profile(binary: &Path) -> Result<Option<Profile>> {
+    let bytes = std::fs::read(binary).with_context(|| binary.display().to_string())?;
+    Ok(version_in(&bytes).map(|(major, minor)| Profile::of_version(major, minor)))
+}
+
+/// The first `Copter V4.6` (`APM:Copter V3.5`), which every version has among its texts.
+fn version_in(program: &[u8]) -> Option<(u8, u8)> {
+    const NAME: &[u8] = b"Copter V";
+    let digit = |byte: Option<&u8>| byte.filter(|b| b.is_ascii_digit()).map(|b| b - b'0');
+    program.windows(NAME.len()).enumerate().filter(|(_, name)| *name == NAME).find_map(|(at, _)| {
+        let version = &program[at + NAME.len()..];
+        (version.get(1) == Some(&b'.')).then_some(())?;
+        Some((digit(version.first())?, digit(version.get(2))?))
+    })
 }
 
 impl Dialect {
@@ -276,6 +297,16 @@ mod tests {
         );
         let new = Dialect::Serial0.arguments(&start()).join(" ");
         assert!(new.starts_with("-I 61 --serial0 tcp:0 --home"), "{new}");
+    }
+
+    #[test]
+    fn a_programs_version_is_among_its_texts() {
+        let in_text = |text: &str| version_in(text.as_bytes());
+        assert_eq!(in_text("\0APM:Copter V3.5.7\0"), Some((3, 5)));
+        assert_eq!(in_text("Copter Vx\0ArduCopter V4.6.2\0"), Some((4, 6)));
+        assert_eq!([in_text("Copter V4"), in_text("ArduCopter"), in_text("")], [None; 3]);
+        assert_eq!(Profile::of_version(4, 0), Profile::Copter357);
+        assert_eq!(Profile::of_version(4, 7), Profile::Copter462);
     }
 
     #[tokio::test]

@@ -8,6 +8,7 @@ use wingbeat_autopilot::dialect::{
     MavMessage, MavProtocolCapability, MavResult, MavSeverity,
 };
 use wingbeat_geo::Position;
+use wingbeat_geo::position::heading_rad;
 
 use super::arming::ArmBy;
 use super::link::Sender;
@@ -21,10 +22,40 @@ const ACCEPTED: MavResult = MavResult::MAV_RESULT_ACCEPTED;
 const FAILED: MavResult = MavResult::MAV_RESULT_FAILED;
 const UNSUPPORTED: MavResult = MavResult::MAV_RESULT_UNSUPPORTED;
 const DENIED: MavResult = MavResult::MAV_RESULT_DENIED;
+/// `MAV_DO_REPOSITION_FLAGS_CHANGE_MODE`.
+const CHANGE_MODE: u32 = 1;
+/// The outputs of the motors: none of them is a servo's.
+const MOTORS: core::ops::RangeInclusive<u8> = 1..=4;
+/// Outputs, of motors and servos.
+const OUTPUTS: core::ops::RangeInclusive<u8> = 1..=16;
+/// Sets of sources of the position estimate (`EK3_SRC1_*` to `EK3_SRC3_*`).
+const SOURCE_SETS: core::ops::RangeInclusive<u8> = 1..=3;
+/// The upper position of a switch with an auxiliary function.
+const SWITCH_HIGH: u8 = 2;
+/// The auxiliary function that arms and disarms (ArduCopter, `RC_Channel::AUX_FUNC`).
+const ARM_BY_SWITCH: u16 = 153;
+
+/// The mode that an auxiliary function sets.
+fn mode_of_switch(function: u16) -> Option<Mode> {
+    Some(match function {
+        4 => Mode::Rtl,
+        16 => Mode::Auto,
+        18 => Mode::Land,
+        33 => Mode::Brake,
+        42 => Mode::SmartRtl,
+        55 => Mode::Guided,
+        56 => Mode::Loiter,
+        69 => Mode::PosHold,
+        70 => Mode::AltHold,
+        _ => return None,
+    })
+}
 
 /// A command as both messages carry it. The place is in 1e-7 degree.
 struct Command {
     id: MavCmd,
+    /// It came as COMMAND_INT.
+    is_int: bool,
     p: [f32; 4],
     latitude_e7: i32,
     longitude_e7: i32,
@@ -46,6 +77,7 @@ impl FlightController {
     pub(super) fn handle_command_long(&mut self, m: &COMMAND_LONG_DATA, from: Sender) {
         let command = Command {
             id: m.command,
+            is_int: false,
             p: [m.param1, m.param2, m.param3, m.param4],
             latitude_e7: degrees_e7(m.param5),
             longitude_e7: degrees_e7(m.param6),
@@ -60,6 +92,7 @@ impl FlightController {
     pub(super) fn handle_command_int(&mut self, m: &COMMAND_INT_DATA, from: Sender) {
         let command = Command {
             id: m.command,
+            is_int: true,
             p: [m.param1, m.param2, m.param3, m.param4],
             latitude_e7: m.x,
             longitude_e7: m.y,
@@ -73,7 +106,41 @@ impl FlightController {
     fn run_command(&mut self, command: &Command, from: Sender) {
         let old = self.profile() == Profile::Copter357;
         let p = command.p;
+        let is_exact = old && self.config.is_exact;
         let result = match command.id {
+            MavCmd::MAV_CMD_DO_SET_ROI => self.look_at(command),
+            // 3.5.7 takes no other as COMMAND_INT (measured).
+            _ if is_exact && command.is_int => UNSUPPORTED,
+            MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL if is_exact => UNSUPPORTED,
+            MavCmd::MAV_CMD_DO_SET_ROI_LOCATION if !old => self.look_at(command),
+            MavCmd::MAV_CMD_DO_SET_ROI_NONE if !old => self.look_ahead(),
+            MavCmd::MAV_CMD_DO_REPOSITION if !old => self.command_reposition(command),
+            MavCmd::MAV_CMD_DO_FENCE_ENABLE => self.command_fence(p[0]),
+            MavCmd::MAV_CMD_PREFLIGHT_CALIBRATION => self.command_calibration(command),
+            MavCmd::MAV_CMD_DO_SEND_BANNER => {
+                self.send_banner();
+                ACCEPTED
+            }
+            MavCmd::MAV_CMD_DO_SET_SERVO | MavCmd::MAV_CMD_DO_REPEAT_SERVO => {
+                let output = p[0] as u8;
+                accepted_if(OUTPUTS.contains(&output) && !MOTORS.contains(&output))
+            }
+            // Only the first is connected to something.
+            MavCmd::MAV_CMD_DO_SET_RELAY | MavCmd::MAV_CMD_DO_REPEAT_RELAY => accepted_if(p[0] as i32 == 0),
+            MavCmd::MAV_CMD_DO_MOTOR_TEST => {
+                accepted_if(!self.armed() && self.landed() && MOTORS.contains(&(p[0] as u8)))
+            }
+            MavCmd::MAV_CMD_DO_AUX_FUNCTION if !old => self.command_switch(p[0] as u16, p[1] as u8),
+            MavCmd::MAV_CMD_SET_EKF_SOURCE_SET if !old => {
+                if SOURCE_SETS.contains(&(p[0] as u8)) {
+                    ACCEPTED
+                } else {
+                    DENIED
+                }
+            }
+            MavCmd::MAV_CMD_DO_SET_MISSION_CURRENT if !old => {
+                accepted_if(p[0] >= 0.0 && self.set_current(p[0] as u16))
+            }
             MavCmd::MAV_CMD_COMPONENT_ARM_DISARM => self.command_arm(p[0], p[1]),
             MavCmd::MAV_CMD_NAV_TAKEOFF => accepted_if(self.take_off(f64::from(command.z))),
             MavCmd::MAV_CMD_NAV_LAND => self.command_mode(Mode::Land),
@@ -124,6 +191,80 @@ impl FlightController {
             UNSUPPORTED
         } else {
             FAILED
+        }
+    }
+
+    /// A region of interest: the nose turns towards it where the aircraft is when the command comes, and does not follow it.
+    fn look_at(&mut self, command: &Command) -> MavResult {
+        let nowhere = command.latitude_e7 == 0 && command.longitude_e7 == 0;
+        if nowhere {
+            return self.look_ahead();
+        }
+        let up_m = f64::from(command.z);
+        let Some(place) = self.place(command.latitude_e7, command.longitude_e7, up_m, command.frame) else {
+            return FAILED;
+        };
+        let here = self.vehicle.state().position;
+        let bearing_rad = heading_rad(here.truncate(), place.truncate());
+        self.turn_to(bearing_rad.to_degrees() as f32, 0.0);
+        ACCEPTED
+    }
+
+    fn look_ahead(&mut self) -> MavResult {
+        self.guided.look_ahead();
+        ACCEPTED
+    }
+
+    /// As 4.x: to a place in GUIDED, from another mode only if that may be left.
+    fn command_reposition(&mut self, command: &Command) -> MavResult {
+        // A place in degrees has too few digits for it.
+        if !command.is_int {
+            return MavResult::MAV_RESULT_COMMAND_INT_ONLY;
+        }
+        let changes_mode = command.p[1] >= 0.0 && command.p[1] as u32 & CHANGE_MODE != 0;
+        if self.mode != Mode::Guided && !changes_mode {
+            return DENIED;
+        }
+        let nowhere = command.latitude_e7 == 0 && command.longitude_e7 == 0;
+        let place =
+            self.place(command.latitude_e7, command.longitude_e7, f64::from(command.z), command.frame);
+        let Some(place) = place.filter(|_| !nowhere) else { return DENIED };
+        if !self.fence_allows(place) || self.mode != Mode::Guided && !self.set_mode(Mode::Guided) {
+            return FAILED;
+        }
+        accepted_if(self.go_to(place))
+    }
+
+    /// 0 switches the fence off, 1 on.
+    fn command_fence(&mut self, on: f32) -> MavResult {
+        if on != 0.0 && on != 1.0 {
+            return FAILED;
+        }
+        self.parameters.set(Parameter::FENCE_ENABLE, on);
+        ACCEPTED
+    }
+
+    /// Nothing here needs calibration; on the ground it is done at once.
+    fn command_calibration(&mut self, command: &Command) -> MavResult {
+        let asked = command.p.iter().any(|p| *p != 0.0) || command.latitude_e7 != 0;
+        match (self.armed(), asked, self.profile()) {
+            (false, true, _) => ACCEPTED,
+            (false, false, Profile::Copter462) => UNSUPPORTED,
+            (true, ..) | (false, false, Profile::Copter357) => FAILED,
+        }
+    }
+
+    /// What the switch of an auxiliary function would do in this position.
+    fn command_switch(&mut self, function: u16, position: u8) -> MavResult {
+        if position > SWITCH_HIGH {
+            return DENIED;
+        }
+        match (function, mode_of_switch(function)) {
+            (ARM_BY_SWITCH, _) if position == SWITCH_HIGH => self.command_arm(1.0, 0.0),
+            (ARM_BY_SWITCH, _) => self.command_arm(0.0, 0.0),
+            (_, Some(mode)) if position == SWITCH_HIGH => accepted_if(self.set_mode(mode)),
+            (_, Some(_)) => ACCEPTED,
+            (_, None) => FAILED,
         }
     }
 

@@ -38,6 +38,10 @@ impl Guided {
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
+    /// The nose is free again.
+    pub(super) fn look_ahead(&mut self) {
+        self.yaw_rad = None;
+    }
     pub(super) fn target(&self) -> Option<Target> {
         self.target
     }

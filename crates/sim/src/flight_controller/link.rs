@@ -2,9 +2,11 @@
 
 use core::fmt::Write as _;
 
+use wingbeat_autopilot::codec::finder::Raw;
 use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Refused, encode_v1, encode_v2};
 use wingbeat_autopilot::dialect::{
-    COMMAND_ACK_DATA, MavCmd, MavMessage, MavResult, MavSeverity, PING_DATA, STATUSTEXT_DATA, TIMESYNC_DATA,
+    COMMAND_ACK_DATA, DEVICE_OP_READ_DATA, DEVICE_OP_READ_REPLY_DATA, LOG_ENTRY_DATA, MavCmd, MavMessage,
+    MavResult, MavSeverity, PING_DATA, STATUSTEXT_DATA, TIMESYNC_DATA,
 };
 
 use super::{FlightController, Parameter};
@@ -45,13 +47,21 @@ const GARBLED_LEN: usize = 8;
 /// First byte of a MAVLink 1 frame.
 const MAGIC_V1: u8 = 0xfe;
 /// The message number of `SET_MODE`.
-const SET_MODE_NUMBER: u8 = 11;
+const SET_MODE_NUMBER: u16 = 11;
+/// Commands whose number has one byte and two: an acknowledgement of them has room for the number of another.
+const ONE_BYTE: MavCmd = MavCmd::MAV_CMD_NAV_WAYPOINT;
+const TWO_BYTES: MavCmd = MavCmd::MAV_CMD_DO_SEND_BANNER;
+/// The message numbers of `COMMAND_INT` and `COMMAND_LONG`; both have the command's number and the addressee here.
+const COMMANDS: [u32; 2] = [75, 76];
+const COMMAND_AT: usize = 28;
+/// The result of reading a device that is not there (ArduPilot, `handle_device_op_read`).
+const NO_DEVICE: u8 = 2;
 /// What the checksum of a `COMMAND_ACK` ends with
 /// (<https://mavlink.io/en/guide/serialization.html#crc_extra>).
 const COMMAND_ACK_EXTRA: u8 = 143;
 
 /// MAVLink's checksum, CRC-16/MCRF4XX, of `bytes` and then `extra`.
-fn checksum(bytes: &[u8], extra: u8) -> u16 {
+pub(super) fn checksum(bytes: &[u8], extra: u8) -> u16 {
     bytes.iter().chain([&extra]).fold(0xffff, |crc, &byte| {
         let mut t = byte ^ (crc & 0xff) as u8;
         t ^= t << 4;
@@ -70,8 +80,8 @@ pub(super) struct Sender {
 #[derive(Default)]
 pub(super) struct Link {
     decoder: Decoder,
-    /// Frames between arriving and being read.
-    inbox: Vec<Frame>,
+    /// What waits between arriving and being read.
+    inbox: Vec<Arrived>,
     outbox: Vec<u8>,
     sequence: u8,
     pub(super) system_id: u8,
@@ -85,6 +95,32 @@ impl core::fmt::Debug for Link {
     }
 }
 
+/// What arrives.
+enum Arrived {
+    Frame(Frame),
+    /// A command whose number or frame of reference is not of the dialect.
+    UnknownCommand {
+        number: u16,
+        from: Sender,
+        system: u8,
+        component: u8,
+    },
+}
+
+impl Arrived {
+    fn unknown(raw: Raw<'_>) -> Option<Self> {
+        // MAVLink 2 leaves out zeros at the end.
+        let byte = |at: usize| raw.payload().get(at).copied().unwrap_or(0);
+        let header = raw.header();
+        COMMANDS.contains(&raw.message_id()).then(|| Self::UnknownCommand {
+            number: u16::from_le_bytes([byte(COMMAND_AT), byte(COMMAND_AT + 1)]),
+            from: Sender { system: header.system_id as u8, component: header.component_id },
+            system: byte(COMMAND_AT + 2),
+            component: byte(COMMAND_AT + 3),
+        })
+    }
+}
+
 /// Frames that wait for one tick; what comes on top is lost, as in a receive buffer that runs over.
 const INBOX_MAX: usize = 256;
 
@@ -94,9 +130,10 @@ impl Link {
     }
     pub(super) fn receive(&mut self, bytes: &[u8]) {
         let inbox = &mut self.inbox;
-        self.decoder.push(bytes, |frame| {
+        self.decoder.push_all(bytes, |frame| {
+            let arrived = frame.map_or_else(Arrived::unknown, |frame| Some(Arrived::Frame(frame)));
             if inbox.len() < INBOX_MAX {
-                inbox.push(frame);
+                inbox.extend(arrived);
             }
         });
     }
@@ -175,14 +212,22 @@ impl FlightController {
         }));
     }
 
-    /// Acknowledges `SET_MODE` as 3.5.7 does: as the command whose number is the message's, 11. The
-    /// dialect has no such command, so the number is written into a finished frame.
+    /// Acknowledges `SET_MODE` as 3.5.7 does: as the command whose number is the message's, 11.
     pub(super) fn acknowledge_set_mode(&mut self, result: MavResult) {
+        self.acknowledge_number(SET_MODE_NUMBER, result, Sender::default());
+    }
+
+    /// Acknowledges a command that the dialect does not have: its number is written into a finished frame.
+    fn acknowledge_number(&mut self, number: u16, result: MavResult, to: Sender) {
         let start = self.link.outbox.len();
-        self.acknowledge(MavCmd::MAV_CMD_NAV_WAYPOINT, result, Sender::default());
+        let [low, high] = number.to_le_bytes();
+        self.acknowledge(if high == 0 { ONE_BYTE } else { TWO_BYTES }, result, to);
         let Some(frame) = self.link.outbox.get_mut(start..).filter(|f| !f.is_empty()) else { return };
         let header_len = if frame[0] == MAGIC_V1 { 6 } else { 10 };
-        frame[header_len] = SET_MODE_NUMBER;
+        frame[header_len] = low;
+        if high != 0 {
+            frame[header_len + 1] = high;
+        }
         let end = frame.len() - 2;
         let checksum = checksum(&frame[1..end], COMMAND_ACK_EXTRA).to_le_bytes();
         frame[end..].copy_from_slice(&checksum);
@@ -194,11 +239,20 @@ impl FlightController {
             return;
         }
         let mut inbox = core::mem::take(&mut self.link.inbox);
-        for frame in inbox.drain(..) {
-            self.counters.frames_in = self.counters.frames_in.saturating_add(1);
-            // Before it has booted no task reads.
-            if self.is_sending() {
-                self.handle(&frame);
+        // Before it has booted no task reads.
+        for arrived in inbox.drain(..) {
+            match arrived {
+                Arrived::Frame(frame) => {
+                    self.counters.frames_in = self.counters.frames_in.saturating_add(1);
+                    if self.is_sending() {
+                        self.handle(&frame);
+                    }
+                }
+                Arrived::UnknownCommand { number, from, system, component } => {
+                    if self.is_sending() && self.addressed(system, component) {
+                        self.acknowledge_number(number, MavResult::MAV_RESULT_UNSUPPORTED, from);
+                    }
+                }
             }
         }
         self.link.inbox = inbox;
@@ -212,6 +266,18 @@ impl FlightController {
             self.counters.other_target = self.counters.other_target.saturating_add(1);
         }
         mine
+    }
+
+    /// There are no buses with devices here.
+    fn refuse_device(&mut self, m: &DEVICE_OP_READ_DATA) {
+        self.send(&MavMessage::DEVICE_OP_READ_REPLY(DEVICE_OP_READ_REPLY_DATA {
+            request_id: m.request_id,
+            result: NO_DEVICE,
+            regstart: m.regstart,
+            count: m.count,
+            bank: m.bank,
+            ..DEVICE_OP_READ_REPLY_DATA::DEFAULT
+        }));
     }
 
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
@@ -292,6 +358,24 @@ impl FlightController {
                 }
             }
             MavMessage::AUTOPILOT_VERSION_REQUEST(m) if mine!(m) => self.send_version(),
+            MavMessage::FILE_TRANSFER_PROTOCOL(m) if mine!(m) && self.profile() == Profile::Copter462 => {
+                self.handle_file_transfer(m, from);
+            }
+            // It keeps no logs, and reports that as ArduCopter does.
+            MavMessage::LOG_REQUEST_LIST(m) if mine!(m) => {
+                self.send(&MavMessage::LOG_ENTRY(LOG_ENTRY_DATA::DEFAULT));
+            }
+            MavMessage::LOG_REQUEST_DATA(m) if mine!(m) => {}
+            MavMessage::LOG_REQUEST_END(m) if mine!(m) => {}
+            MavMessage::LOG_ERASE(m) if mine!(m) => {}
+            // 3.5.7 leaves it unanswered (measured).
+            MavMessage::DEVICE_OP_READ(m) if mine!(m) && self.profile() == Profile::Copter462 => {
+                self.refuse_device(m);
+            }
+            MavMessage::FENCE_FETCH_POINT(m) if mine!(m) => self.handle_fence_fetch(m.idx, from),
+            MavMessage::FENCE_POINT(m) if mine!(m) => self.handle_fence_point(m),
+            MavMessage::RALLY_FETCH_POINT(m) if mine!(m) => self.handle_rally_fetch(m.idx, from),
+            MavMessage::RALLY_POINT(m) if mine!(m) => self.handle_rally_point(m),
             _ => self.counters.ignored = self.counters.ignored.saturating_add(1),
         }
     }

@@ -1,4 +1,7 @@
-//! The mission and its protocol (<https://mavlink.io/en/services/mission.html>), vehicle side.
+//! The mission and its protocol (<https://mavlink.io/en/services/mission.html>), vehicle side; with it fence and rally points of 4.x.
+//!
+//! Fence and rally points are kept and given back, and counted in `FENCE_TOTAL` and `RALLY_TOTAL`; they are not flown by: the
+//! fence is a circle and a ceiling, and a return goes home. 3.5.7 takes no notice of the type of a mission: it has one list.
 //!
 //! An upload replaces items one by one as they arrive, as ArduPilot does: one that breaks off leaves the
 //! new beginning and the old rest. Item 0 is home and not part of what is flown. Commands that are not
@@ -17,6 +20,10 @@ use crate::motion::Profile;
 
 /// Items that 3.5.7's and 4.6.2's storage holds in SITL, home among them.
 const ITEMS_MAX: u16 = 724;
+/// Fence and rally points that are taken: `FENCE_TOTAL` and `RALLY_TOTAL` count no further.
+const POINTS_MAX: u16 = 127;
+/// Corners of a polygon at least.
+const CORNERS_MIN: usize = 3;
 /// An item is asked for again after this time (measured on 3.5.7).
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// An upload is cancelled after so long without an item (measured on 3.5.7: nine requests).
@@ -41,8 +48,45 @@ impl Item {
     }
 }
 
+/// A list of items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    Mission,
+    Fence,
+    Rally,
+}
+
+impl List {
+    /// The list of a type of mission; 4.x has no list of the others.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "types that no version has a list of")]
+    fn of(profile: Profile, kind: MavMissionType) -> Option<Self> {
+        match (profile, kind) {
+            (Profile::Copter357, _) | (Profile::Copter462, MavMissionType::MAV_MISSION_TYPE_MISSION) => {
+                Some(Self::Mission)
+            }
+            (Profile::Copter462, MavMissionType::MAV_MISSION_TYPE_FENCE) => Some(Self::Fence),
+            (Profile::Copter462, MavMissionType::MAV_MISSION_TYPE_RALLY) => Some(Self::Rally),
+            (Profile::Copter462, _) => None,
+        }
+    }
+    fn kind(self) -> MavMissionType {
+        match self {
+            Self::Mission => MavMissionType::MAV_MISSION_TYPE_MISSION,
+            Self::Fence => MavMissionType::MAV_MISSION_TYPE_FENCE,
+            Self::Rally => MavMissionType::MAV_MISSION_TYPE_RALLY,
+        }
+    }
+    fn items_max(self) -> u16 {
+        match self {
+            Self::Mission => ITEMS_MAX,
+            Self::Fence | Self::Rally => POINTS_MAX,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Upload {
+    list: List,
     from: Sender,
     count: u16,
     next: u16,
@@ -57,11 +101,30 @@ pub(super) struct Mission {
     /// Whether item 0 stands in the store: it does once a mission was uploaded.
     has_home: bool,
     upload: Option<Upload>,
+    fence: Vec<Item>,
+    rally: Vec<Item>,
+    /// Points of a fence, or of rally, until all have arrived.
+    arriving: Vec<Item>,
 }
 
 impl Mission {
     pub(super) fn item(&self, number: usize) -> Option<&Item> {
         self.items.get(number.checked_sub(1)?)
+    }
+    /// Item `number` of a list; of the mission none is home.
+    fn item_of(&self, list: List, number: u16) -> Option<&Item> {
+        match list {
+            List::Mission => self.item(number.into()),
+            List::Fence => self.fence.get(usize::from(number)),
+            List::Rally => self.rally.get(usize::from(number)),
+        }
+    }
+    fn count_of(&self, list: List) -> u16 {
+        match list {
+            List::Mission => self.count(),
+            List::Fence => self.fence.len() as u16,
+            List::Rally => self.rally.len() as u16,
+        }
     }
     /// Items with home, as the protocol counts.
     pub(super) fn count(&self) -> u16 {
@@ -99,10 +162,42 @@ struct Arriving {
 const OK: MavMissionResult = MavMissionResult::MAV_MISSION_ACCEPTED;
 const ERROR: MavMissionResult = MavMissionResult::MAV_MISSION_ERROR;
 
+/// Whether a fence's polygons are whole: each corner states how many its polygon has.
+fn are_polygons_whole(points: &[Item]) -> bool {
+    let corners = [
+        MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_INCLUSION,
+        MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_EXCLUSION,
+    ];
+    let mut rest = points;
+    while let Some(first) = rest.first() {
+        let is_polygon = corners.contains(&first.command);
+        let count = if is_polygon { first.p[0].max(0.0) as usize } else { 1 };
+        let Some((these, behind)) = rest.split_at_checked(count) else { return false };
+        let is_whole =
+            count >= CORNERS_MIN && these.iter().all(|p| (p.command, p.p[0]) == (first.command, first.p[0]));
+        if is_polygon && !is_whole {
+            return false;
+        }
+        rest = behind;
+    }
+    true
+}
+
 /// Why an item is not taken.
 #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
-fn objection(item: &Item, number: u16) -> Option<MavMissionResult> {
+fn objection(list: List, item: &Item, number: u16) -> Option<MavMissionResult> {
     let place = match item.command {
+        MavCmd::MAV_CMD_NAV_FENCE_RETURN_POINT
+        | MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_INCLUSION
+        | MavCmd::MAV_CMD_NAV_FENCE_POLYGON_VERTEX_EXCLUSION
+        | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_INCLUSION
+        | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_EXCLUSION
+            if list == List::Fence =>
+        {
+            true
+        }
+        MavCmd::MAV_CMD_NAV_RALLY_POINT if list == List::Rally => true,
+        _ if list != List::Mission => return Some(MavMissionResult::MAV_MISSION_UNSUPPORTED),
         MavCmd::MAV_CMD_NAV_WAYPOINT
         | MavCmd::MAV_CMD_NAV_TAKEOFF
         | MavCmd::MAV_CMD_NAV_LAND
@@ -118,7 +213,7 @@ fn objection(item: &Item, number: u16) -> Option<MavMissionResult> {
             | MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT
             | MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT_INT
     );
-    if place && !frame_known && number != 0 {
+    if place && !frame_known && (number != 0 || list != List::Mission) {
         return Some(MavMissionResult::MAV_MISSION_UNSUPPORTED_FRAME);
     }
     if place && item.latitude_e7.unsigned_abs() > 900_000_000 {
@@ -147,29 +242,32 @@ impl FlightController {
         }));
     }
 
-    /// Fence and rally points are not simulated: their lists are refused as UNSUPPORTED.
-    fn is_mission(&mut self, kind: MavMissionType, from: Sender) -> bool {
-        let mine = kind == MavMissionType::MAV_MISSION_TYPE_MISSION;
-        if !mine {
+    /// The list of a type; a type without one is refused.
+    fn list_of(&mut self, kind: MavMissionType, from: Sender) -> Option<List> {
+        let list = List::of(self.profile(), kind);
+        if list.is_none() {
             self.acknowledge_mission(MavMissionResult::MAV_MISSION_UNSUPPORTED, kind, from);
         }
-        mine
+        list
     }
 
     pub(super) fn handle_mission_count(&mut self, m: &MISSION_COUNT_DATA, from: Sender) {
-        if !self.is_mission(m.mission_type, from) {
-            return;
+        let Some(list) = self.list_of(m.mission_type, from) else { return };
+        if m.count > list.items_max() {
+            return self.acknowledge_mission(MavMissionResult::MAV_MISSION_NO_SPACE, list.kind(), from);
         }
-        if m.count > ITEMS_MAX {
-            return self.acknowledge_mission(MavMissionResult::MAV_MISSION_NO_SPACE, m.mission_type, from);
+        self.mission.arriving.clear();
+        match list {
+            List::Mission => self.mission.truncate(m.count),
+            List::Fence | List::Rally if m.count == 0 => self.store_points(list),
+            List::Fence | List::Rally => {}
         }
-        self.mission.truncate(m.count);
         self.mission_changed();
         if m.count == 0 && self.profile() == Profile::Copter462 {
-            return self.acknowledge_mission(OK, m.mission_type, from);
+            return self.acknowledge_mission(OK, list.kind(), from);
         }
         // 3.5.7 asks for item 0 even of a mission of none (measured).
-        let upload = Upload { from, count: m.count, next: 0, asked_at: self.now, heard_at: self.now };
+        let upload = Upload { list, from, count: m.count, next: 0, asked_at: self.now, heard_at: self.now };
         self.mission.upload = Some(upload);
         self.request_item(upload);
     }
@@ -179,7 +277,7 @@ impl FlightController {
             seq: upload.next,
             target_system: upload.from.system,
             target_component: upload.from.component,
-            mission_type: MavMissionType::MAV_MISSION_TYPE_MISSION,
+            mission_type: upload.list.kind(),
         }));
     }
 
@@ -191,7 +289,7 @@ impl FlightController {
             // 3.5.7 falls silent, 4.x reports it.
             if self.profile() == Profile::Copter462 {
                 let result = MavMissionResult::MAV_MISSION_OPERATION_CANCELLED;
-                self.acknowledge_mission(result, MavMissionType::MAV_MISSION_TYPE_MISSION, upload.from);
+                self.acknowledge_mission(result, upload.list.kind(), upload.from);
             }
         } else if self.now.since(upload.asked_at) >= REQUEST_INTERVAL {
             self.mission.upload = Some(Upload { asked_at: self.now, ..upload });
@@ -231,29 +329,40 @@ impl FlightController {
 
     fn take_item(&mut self, arriving: &Arriving, from: Sender) {
         let Arriving { number, item, current, kind } = *arriving;
-        if !self.is_mission(kind, from) {
-            return;
-        }
-        if current == 2 || current == 3 {
+        let Some(list) = self.list_of(kind, from) else { return };
+        let kind = list.kind();
+        if list == List::Mission && (current == 2 || current == 3) {
             let taken = self.take_guided_item(&item, current);
             return self.acknowledge_mission(if taken { OK } else { ERROR }, kind, from);
         }
-        let Some(upload) = self.mission.upload else {
+        let Some(upload) = self.mission.upload.filter(|upload| upload.list == list) else {
             return self.acknowledge_mission(ERROR, kind, from);
         };
         if number != upload.next {
             return self.acknowledge_mission(MavMissionResult::MAV_MISSION_INVALID_SEQUENCE, kind, from);
         }
-        if let Some(result) = objection(&item, number) {
+        if let Some(result) = objection(list, &item, number) {
             return self.acknowledge_mission(result, kind, from);
         }
-        self.mission.store(number, item);
+        match list {
+            List::Mission => self.mission.store(number, item),
+            List::Fence | List::Rally => self.mission.arriving.push(item),
+        }
         let next = number + 1;
         if next >= upload.count {
             self.mission.upload = None;
+            if list == List::Fence && !are_polygons_whole(&self.mission.arriving) {
+                return self.acknowledge_mission(ERROR, kind, from);
+            }
+            self.store_points(list);
             self.mission_changed();
             self.acknowledge_mission(OK, kind, from);
-            self.send_text(MavSeverity::MAV_SEVERITY_INFO, format_args!("Flight plan received"));
+            let info = MavSeverity::MAV_SEVERITY_INFO;
+            match list {
+                List::Mission => self.send_text(info, format_args!("Flight plan received")),
+                List::Rally => self.send_text(info, format_args!("Rally points received")),
+                List::Fence => {}
+            }
         } else {
             let upload = Upload { next, asked_at: self.now, heard_at: self.now, ..upload };
             self.mission.upload = Some(upload);
@@ -270,33 +379,58 @@ impl FlightController {
         }
     }
 
+    /// What has arrived replaces the points of a list.
+    fn store_points(&mut self, list: List) {
+        let points = core::mem::take(&mut self.mission.arriving);
+        let (stored, total) = match list {
+            List::Mission => return,
+            List::Fence => (&mut self.mission.fence, Parameter::FENCE_TOTAL),
+            List::Rally => (&mut self.mission.rally, Parameter::RALLY_TOTAL),
+        };
+        *stored = points;
+        self.parameters.set(total, stored.len() as f32);
+    }
+
     fn mission_changed(&mut self) {
         self.parameters.set(Parameter::MIS_TOTAL, f32::from(self.mission.count()));
     }
 
     pub(super) fn handle_mission_clear_all(&mut self, m: &MISSION_CLEAR_ALL_DATA, from: Sender) {
-        if m.mission_type != MavMissionType::MAV_MISSION_TYPE_ALL && !self.is_mission(m.mission_type, from) {
-            return;
-        }
-        self.mission.truncate(0);
+        let new = self.profile() == Profile::Copter462;
+        let lists: &[List] = if new && m.mission_type == MavMissionType::MAV_MISSION_TYPE_ALL {
+            &[List::Mission, List::Fence, List::Rally]
+        } else {
+            match self.list_of(m.mission_type, from) {
+                Some(List::Mission) => &[List::Mission],
+                Some(List::Fence) => &[List::Fence],
+                Some(List::Rally) => &[List::Rally],
+                None => return,
+            }
+        };
         self.mission.upload = None;
-        self.auto.reset();
-        self.mission_changed();
-        self.acknowledge_mission(OK, m.mission_type, from);
+        self.mission.arriving.clear();
+        for &list in lists {
+            if list == List::Mission {
+                self.mission.truncate(0);
+                self.auto.reset();
+                self.mission_changed();
+            }
+            self.store_points(list);
+        }
+        let kind = if new { m.mission_type } else { List::Mission.kind() };
+        self.acknowledge_mission(OK, kind, from);
     }
 
     pub(super) fn handle_mission_request_list(&mut self, m: &MISSION_REQUEST_LIST_DATA, from: Sender) {
-        if !self.is_mission(m.mission_type, from) {
-            return;
-        }
+        let Some(list) = self.list_of(m.mission_type, from) else { return };
         // Reading ends an upload that is under way.
         self.mission.upload = None;
-        let count = self.mission.count();
+        let count = self.mission.count_of(list);
         self.send(&MavMessage::MISSION_COUNT(MISSION_COUNT_DATA {
             count,
             target_system: from.system,
             target_component: from.component,
-            mission_type: m.mission_type,
+            mission_type: list.kind(),
             opaque_id: 0,
         }));
     }
@@ -308,18 +442,20 @@ impl FlightController {
         as_int: bool,
         from: Sender,
     ) {
-        if !self.is_mission(kind, from) {
-            return;
-        }
-        if number >= self.mission.count() {
+        let Some(list) = self.list_of(kind, from) else { return };
+        let kind = list.kind();
+        // Home is given without a mission, too (measured on both).
+        let is_home = list == List::Mission && number == 0;
+        if !is_home && number >= self.mission.count_of(list) {
             let result = match self.profile() {
                 Profile::Copter357 => ERROR,
                 Profile::Copter462 => MavMissionResult::MAV_MISSION_INVALID_SEQUENCE,
             };
             return self.acknowledge_mission(result, kind, from);
         }
-        let item = self.mission.item(usize::from(number)).copied().unwrap_or_else(|| self.home_item());
-        let current = u8::from(usize::from(number) == self.auto.current() && number != 0);
+        let item = self.mission.item_of(list, number).copied().unwrap_or_else(|| self.home_item());
+        let current =
+            u8::from(list == List::Mission && usize::from(number) == self.auto.current() && number != 0);
         let data = MISSION_ITEM_INT_DATA {
             param1: item.p[0],
             param2: item.p[1],
@@ -376,10 +512,18 @@ impl FlightController {
 
     pub(super) fn handle_mission_set_current(&mut self, number: u16) {
         // A number that the mission does not have is left unanswered.
-        if number < self.mission.count() {
-            self.jump_to_item(usize::from(number));
+        if self.set_current(number) {
             self.send_mission_current();
         }
+    }
+
+    /// Goes on with item `number`; false if the mission does not have it.
+    pub(super) fn set_current(&mut self, number: u16) -> bool {
+        let is_there = number < self.mission.count();
+        if is_there {
+            self.jump_to_item(usize::from(number));
+        }
+        is_there
     }
 
     pub(super) fn send_mission_current(&mut self) {

@@ -7,7 +7,7 @@
 //! bytes. Bad bytes are counted and harmless. One file holds one microservice; [`FlightController`]'s
 //! methods are spread over them.
 //!
-//! Three answers are kinder than 3.5.7's own, because the companion's protocols are specified with them:
+//! Three answers are kinder than 3.5.7's own unless [`Config::is_exact`], because the published flights are flown with them:
 //! `MAV_CMD_SET_MESSAGE_INTERVAL` is accepted (3.5.7 in SITL: UNSUPPORTED), COMMAND_INT carries the same
 //! commands as COMMAND_LONG (3.5.7: UNSUPPORTED for arming), and an override of the pilot's sticks ends
 //! after `RC_OVERRIDE_TIME`, 3 s (3.5.7 has no such parameter: overrides stay until the ground station
@@ -25,11 +25,13 @@ mod commands;
 mod estimate;
 mod failsafe;
 mod fence;
+mod files;
 mod guided;
 mod link;
 mod mission;
 mod modes;
 mod parameters;
+mod points;
 mod rc;
 mod returning;
 mod telemetry;
@@ -85,6 +87,9 @@ pub struct Config {
     pub heading_rad: f64,
     /// Whose answers and navigation it has.
     pub profile: Profile,
+    /// Whether 3.5.7 answers as strictly as the real one, as `wingbeat sim` has it for the scripts of others. The flights of
+    /// the bench are flown with its kinder answers.
+    pub is_exact: bool,
     /// The wind around it.
     pub wind: WindParameters,
     /// The gusts that it shares with others: their seed, and where their field begins. `None`: its own.
@@ -122,6 +127,7 @@ impl Config {
             home,
             heading_rad: 0.0,
             profile: Profile::Copter357,
+            is_exact: false,
             wind: WindParameters::default(),
             weather: None,
             gps_noise_m: 0.0,
@@ -197,6 +203,8 @@ pub struct FlightController {
     arming: arming::Arming,
     home: Option<DVec3>,
     mission: mission::Mission,
+    points: points::Points,
+    files: files::Files,
     auto: auto::Auto,
     guided: guided::Guided,
     returning: returning::Returning,
@@ -216,6 +224,10 @@ impl FlightController {
         let mut parameters = parameters::Parameters::new(config.profile);
         parameters.set(Parameter::SYSID_THISMAV, f32::from(config.system_id));
         parameters.set(Parameter::BATT_CAPACITY, config.battery.capacity_mah as f32);
+        if config.profile == Profile::Copter357 && config.is_exact {
+            // Overrides stay until the ground station falls silent.
+            parameters.set(Parameter::RC_OVERRIDE_TIME, -1.0);
+        }
         for &(parameter, value) in &config.parameters {
             parameters.set(parameter, value);
         }
@@ -249,6 +261,8 @@ impl FlightController {
             arming: arming::Arming::default(),
             home: None,
             mission: mission::Mission::default(),
+            points: points::Points::default(),
+            files: files::Files::default(),
             auto: auto::Auto::default(),
             guided: guided::Guided::default(),
             returning: returning::Returning::default(),
@@ -275,6 +289,7 @@ impl FlightController {
         self.returning = returning::Returning::default();
         self.failsafes = failsafe::Failsafes::default();
         self.fence = fence::Fence::default();
+        self.files = files::Files::default();
         self.estimate.boot(self.config.profile, self.config.boot, now);
         self.nav = self.parameters.nav(self.config.profile);
         self.link.system_id = self.parameters.get(Parameter::SYSID_THISMAV).clamp(1.0, 255.0) as u8;
@@ -316,6 +331,7 @@ impl FlightController {
             self.check_fence();
         }
         self.run_mission_transfer();
+        self.run_file_burst();
         self.run_mode();
         self.fly();
         self.note_position();

@@ -252,6 +252,24 @@ impl Parameter {
             Kind::F32 => MavParamType::MAV_PARAM_TYPE_REAL32,
         }
     }
+    /// The type in a packed file.
+    fn packed_type(self) -> u8 {
+        match TABLE[self as usize].1 {
+            Kind::I8 => 1,
+            Kind::I16 => 2,
+            Kind::I32 => 3,
+            Kind::F32 => 4,
+        }
+    }
+    /// Appends a value as its type has it in memory.
+    fn pack(self, value: f32, file: &mut Vec<u8>) {
+        match TABLE[self as usize].1 {
+            Kind::I8 => file.extend((value as i8).to_le_bytes()),
+            Kind::I16 => file.extend((value as i16).to_le_bytes()),
+            Kind::I32 => file.extend((value as i32).to_le_bytes()),
+            Kind::F32 => file.extend(value.to_le_bytes()),
+        }
+    }
     /// `value` as this parameter's type stores it.
     fn stored(self, value: f32) -> f32 {
         match TABLE[self as usize].1 {
@@ -276,6 +294,7 @@ pub(super) struct Channel {
 /// The values of one flight controller.
 #[derive(Clone, Debug)]
 pub(super) struct Parameters {
+    profile: Profile,
     values: Vec<f32>,
     /// What this version has, in the order of the list.
     listed: Vec<Parameter>,
@@ -291,7 +310,7 @@ impl Parameters {
         };
         let values: Vec<f32> = TABLE.iter().map(default).collect();
         let listed = ALL.iter().copied().filter(|&p| !values[p as usize].is_nan()).collect();
-        Self { values, listed, list_next: None }
+        Self { profile, values, listed, list_next: None }
     }
     /// The value, zero if this version does not have the parameter.
     pub(super) fn get(&self, parameter: Parameter) -> f64 {
@@ -364,6 +383,49 @@ impl Parameters {
             guided_timeout_s: timeout,
             yaw_behavior: self.get(Parameter::WP_YAW_BEHAVIOR).clamp(0.0, 3.0) as u8,
         }
+    }
+
+    /// The file `@PARAM/param.pck` (ArduPilot, `AP_Filesystem_Param`), of what `query` selects: `start`, `count` and
+    /// `withdefaults`, joined by `&`. `None` where it selects nothing that there is. ArduPilot pads values to blocks of
+    /// reading, so that one which changes meanwhile is never read in halves; this file does not change while it is read.
+    pub(super) fn packed(&self, query: &str) -> Option<Vec<u8>> {
+        const MAGIC: u16 = 0x671b;
+        const MAGIC_WITH_DEFAULTS: u16 = 0x671c;
+        let (mut start, mut count, mut with_defaults) = (0, 0, false);
+        for word in query.split('&').filter(|word| !word.is_empty()) {
+            match word.split_once('=')? {
+                ("start", value) => start = value.parse::<u16>().ok()?.into(),
+                ("count", value) => count = value.parse::<u16>().ok()?.into(),
+                ("withdefaults", value) => with_defaults = value.parse::<u8>().ok().filter(|v| *v <= 1)? == 1,
+                _ => {}
+            }
+        }
+        let rest = self.listed.get(start..).filter(|rest| !rest.is_empty())?;
+        let selected = if count == 0 { rest } else { &rest[..count.min(rest.len())] };
+        let magic = if with_defaults { MAGIC_WITH_DEFAULTS } else { MAGIC };
+        let numbers = [magic, selected.len() as u16, self.listed.len() as u16];
+        let mut file: Vec<u8> = numbers.into_iter().flat_map(u16::to_le_bytes).collect();
+        let mut last = "";
+        for &parameter in selected {
+            let (name, value) = (parameter.name(), self.get(parameter) as f32);
+            let default = match self.profile {
+                Profile::Copter357 => TABLE[parameter as usize].2,
+                Profile::Copter462 => TABLE[parameter as usize].3,
+            };
+            let is_changed = with_defaults && value != default;
+            let shared = name.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+            // Something of a name is always written.
+            let shared = shared.min(name.len() - 1).min(15);
+            file.push(parameter.packed_type() | u8::from(is_changed) << 4);
+            file.push(shared as u8 | ((name.len() - shared - 1) as u8) << 4);
+            file.extend_from_slice(&name.as_bytes()[shared..]);
+            parameter.pack(value, &mut file);
+            if is_changed {
+                parameter.pack(default, &mut file);
+            }
+            last = name;
+        }
+        Some(file)
     }
 
     fn message(&self, parameter: Parameter, index: u16) -> MavMessage {
@@ -458,6 +520,28 @@ mod tests {
         assert_eq!(p.channel(3).dead_zone_us, 30.0);
         assert_eq!(p.switch_mode(5), 0);
         assert_eq!(p.switch_mode(2), 6);
+    }
+
+    #[test]
+    fn the_packed_file_holds_what_is_asked_for() {
+        let mut p = Parameters::new(Profile::Copter462);
+        p.set(Parameter::RTL_ALT, 2000.0);
+        let all = p.packed("").unwrap();
+        let word = |at: usize| usize::from(u16::from_le_bytes([all[at], all[at + 1]]));
+        assert_eq!((word(0), word(2), word(4)), (0x671b, p.listed.len(), p.listed.len()));
+        // 16 bits, nothing shared with nothing: FORMAT_VERSION is 120.
+        assert_eq!(all[6..8], [2, 13 << 4]);
+        assert_eq!(&all[8..22], b"FORMAT_VERSION");
+        assert_eq!(all[22..24], [120, 0]);
+        let one = p.packed("start=1&count=1").unwrap();
+        assert_eq!(one[2..4], [1, 0]);
+        assert_eq!(&one[8..], b"SYSID_THISMAV\x01\0");
+        // Only what is not the default brings it.
+        let longer = p.packed("withdefaults=1").unwrap();
+        assert_eq!(longer.len(), all.len() + 2);
+        for bad in ["start=60000", "start=x", "count=-1", "withdefaults=2", "start"] {
+            assert_eq!(p.packed(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -5,16 +5,18 @@
 
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{
-    AHRS_DATA, ATTITUDE_DATA, BATTERY_STATUS_DATA, EKF_STATUS_REPORT_DATA, EXTENDED_SYS_STATE_DATA,
-    GLOBAL_POSITION_INT_DATA, GPS_RAW_INT_DATA, GpsFixType, HEARTBEAT_DATA, LOCAL_POSITION_NED_DATA,
-    MEMINFO_DATA, MavAutopilot, MavBatteryChargeState, MavBatteryFault, MavBatteryFunction, MavBatteryMode,
-    MavBatteryType, MavFrame, MavLandedState, MavMessage, MavPowerStatus, MavSysStatusSensor,
-    MavSysStatusSensorExtended, MavType, MavVtolState, NAV_CONTROLLER_OUTPUT_DATA,
-    POSITION_TARGET_GLOBAL_INT_DATA, POWER_STATUS_DATA, PositionTargetTypemask, RAW_IMU_DATA,
-    RC_CHANNELS_DATA, REQUEST_DATA_STREAM_DATA, SCALED_PRESSURE_DATA, SERVO_OUTPUT_RAW_DATA, SYS_STATUS_DATA,
-    SYSTEM_TIME_DATA, VFR_HUD_DATA, VIBRATION_DATA, WIND_DATA,
+    AHRS_DATA, AHRS2_DATA, ATTITUDE_DATA, ATTITUDE_QUATERNION_DATA, BATTERY_STATUS_DATA,
+    EKF_STATUS_REPORT_DATA, EXTENDED_SYS_STATE_DATA, GLOBAL_POSITION_INT_DATA, GPS_GLOBAL_ORIGIN_DATA,
+    GPS_RAW_INT_DATA, GpsFixType, HEARTBEAT_DATA, HIGHRES_IMU_DATA, HighresImuUpdatedFlags,
+    LOCAL_POSITION_NED_DATA, MEMINFO_DATA, MavAutopilot, MavBatteryChargeState, MavBatteryFault,
+    MavBatteryFunction, MavBatteryMode, MavBatteryType, MavFrame, MavLandedState, MavMessage, MavPowerStatus,
+    MavSysStatusSensor, MavSysStatusSensorExtended, MavType, MavVtolState, NAV_CONTROLLER_OUTPUT_DATA,
+    POSITION_TARGET_GLOBAL_INT_DATA, POSITION_TARGET_LOCAL_NED_DATA, POWER_STATUS_DATA,
+    PositionTargetTypemask, RAW_IMU_DATA, RC_CHANNELS_DATA, REQUEST_DATA_STREAM_DATA, SCALED_IMU2_DATA,
+    SCALED_PRESSURE_DATA, SERVO_OUTPUT_RAW_DATA, SIMSTATE_DATA, SYS_STATUS_DATA, SYSTEM_TIME_DATA,
+    VFR_HUD_DATA, VIBRATION_DATA, WIND_DATA,
 };
-use wingbeat_geo::{DVec2, position::heading_rad};
+use wingbeat_geo::{DVec2, DVec3, position::heading_rad};
 
 use super::parameters::Parameters;
 use super::{FlightController, Parameter};
@@ -26,6 +28,10 @@ const HEARTBEAT_TICKS: u64 = 50;
 /// Never.
 const OFF: u64 = u64::MAX;
 const GRAVITY_MILLI_G: f64 = 1000.0;
+const GRAVITY_M_S2: f64 = 9.80665;
+/// The earth's field as it is simulated, level and down.
+const FIELD_MILLIGAUSS: f64 = 250.0;
+const FIELD_DOWN_MILLIGAUSS: i16 = 343;
 /// The receiver's bit in SYS_STATUS.
 const RC_RECEIVER: u32 = 0x1_0000;
 
@@ -102,10 +108,18 @@ enum Stream {
     ExtendedSysState,
     // In flight, and not from 3.5.7.
     Wind,
+    ScaledImu2,
+    Ahrs2,
+    SimState,
+    // In no group: by request, or SET_MESSAGE_INTERVAL.
+    GpsGlobalOrigin,
+    AttitudeQuaternion,
+    HighresImu,
+    PositionTargetLocalNed,
 }
 
 /// Message number and group of every stream. The groups are those that 3.5.7 was seen to send.
-const STREAMS: [(Stream, u32, Option<Group>); 24] = [
+const STREAMS: [(Stream, u32, Option<Group>); 31] = [
     (Stream::RawImu, 27, Some(Group::RawSensors)),
     (Stream::ScaledPressure, 29, Some(Group::RawSensors)),
     (Stream::SysStatus, 1, Some(Group::ExtendedStatus)),
@@ -130,6 +144,13 @@ const STREAMS: [(Stream, u32, Option<Group>); 24] = [
     (Stream::HomePosition, 242, None),
     (Stream::ExtendedSysState, 245, None),
     (Stream::Wind, 168, Some(Group::Extra3)),
+    (Stream::ScaledImu2, 116, Some(Group::RawSensors)),
+    (Stream::Ahrs2, 178, Some(Group::Extra1)),
+    (Stream::SimState, 164, Some(Group::Extra1)),
+    (Stream::GpsGlobalOrigin, 49, None),
+    (Stream::AttitudeQuaternion, 31, None),
+    (Stream::HighresImu, 105, None),
+    (Stream::PositionTargetLocalNed, 85, None),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +182,11 @@ impl Streams {
         self.schedule[index] = Schedule { every, next };
         self.next = 0;
     }
+}
+
+/// The standard atmosphere near the ground.
+fn pressure_hpa(altitude_m: f64) -> f64 {
+    1013.25 * libm::pow(1.0 - 2.255_77e-5 * altitude_m, 5.255_88)
 }
 
 /// Ticks between messages at a rate; the fastest is one a tick.
@@ -284,6 +310,22 @@ impl FlightController {
                 Some(message) => message,
                 None => return,
             },
+            Stream::GpsGlobalOrigin if !self.estimate.has_origin(self.now) => return,
+            Stream::PositionTargetLocalNed => match self.position_target_local() {
+                Some(message) => message,
+                None => return,
+            },
+            Stream::GpsGlobalOrigin => MavMessage::GPS_GLOBAL_ORIGIN(GPS_GLOBAL_ORIGIN_DATA {
+                latitude: self.config.home.latitude_e7,
+                longitude: self.config.home.longitude_e7,
+                altitude: self.config.home.altitude_mm,
+                time_usec: self.boot_us(),
+            }),
+            Stream::AttitudeQuaternion => self.attitude_quaternion(),
+            Stream::Ahrs2 => self.ahrs2(),
+            Stream::SimState => self.sim_state(),
+            Stream::HighresImu => self.highres_imu(),
+            Stream::ScaledImu2 => self.scaled_imu2(),
             Stream::RawImu => self.raw_imu(),
             Stream::ScaledPressure => self.scaled_pressure(),
             Stream::SysStatus => self.sys_status(),
@@ -342,29 +384,123 @@ impl FlightController {
         }))
     }
 
-    fn raw_imu(&self) -> MavMessage {
+    /// What its accelerometers show forward, to the right and down, in units of gravity, and its magnetometer forward and to
+    /// the right, milligauss; the nose turns about the vertical.
+    fn imu(&self) -> (DVec3, DVec2) {
         let state = self.vehicle.state();
         let (roll_rad, pitch_rad) = state.roll_pitch_rad();
         let (sin_pitch, cos_pitch) = libm::sincos(pitch_rad);
         let (sin_roll, cos_roll) = libm::sincos(roll_rad);
+        let field = DVec2::new(libm::cos(state.yaw_rad), -libm::sin(state.yaw_rad)) * FIELD_MILLIGAUSS;
+        (DVec3::new(sin_pitch, -sin_roll * cos_pitch, -cos_roll * cos_pitch), field)
+    }
+
+    fn scaled_imu2(&self) -> MavMessage {
+        let (acceleration, field) = self.imu();
+        let milli_g = |g: f64| (g * GRAVITY_MILLI_G) as i16;
+        MavMessage::SCALED_IMU2(SCALED_IMU2_DATA {
+            time_boot_ms: self.boot_ms(),
+            xacc: milli_g(acceleration.x),
+            yacc: milli_g(acceleration.y),
+            zacc: milli_g(acceleration.z),
+            zgyro: (self.vehicle.state().yaw_rate_rad_s * 1e3) as i16,
+            xmag: field.x as i16,
+            ymag: field.y as i16,
+            zmag: FIELD_DOWN_MILLIGAUSS,
+            ..SCALED_IMU2_DATA::DEFAULT
+        })
+    }
+
+    fn highres_imu(&self) -> MavMessage {
+        let (acceleration, field) = self.imu();
+        let m_s2 = |g: f64| (g * GRAVITY_M_S2) as f32;
+        let altitude_m = self.config.home.altitude_m() + self.vehicle.state().position.z;
+        MavMessage::HIGHRES_IMU(HIGHRES_IMU_DATA {
+            time_usec: self.boot_us(),
+            xacc: m_s2(acceleration.x),
+            yacc: m_s2(acceleration.y),
+            zacc: m_s2(acceleration.z),
+            zgyro: self.vehicle.state().yaw_rate_rad_s as f32,
+            xmag: (field.x * 1e-3) as f32,
+            ymag: (field.y * 1e-3) as f32,
+            zmag: f32::from(FIELD_DOWN_MILLIGAUSS) * 1e-3,
+            abs_pressure: pressure_hpa(altitude_m) as f32,
+            pressure_alt: altitude_m as f32,
+            temperature: 25.0,
+            fields_updated: HighresImuUpdatedFlags::all(),
+            ..HIGHRES_IMU_DATA::DEFAULT
+        })
+    }
+
+    /// The second estimate is no other than the first.
+    fn ahrs2(&self) -> MavMessage {
+        let (roll, pitch, yaw) = self.lean_and_nose();
+        let position = self.frame.to_position(self.reported().0);
+        MavMessage::AHRS2(AHRS2_DATA {
+            roll,
+            pitch,
+            yaw,
+            altitude: position.altitude_m() as f32,
+            lat: position.latitude_e7,
+            lng: position.longitude_e7,
+        })
+    }
+
+    fn sim_state(&self) -> MavMessage {
+        let (roll, pitch, _) = self.lean_and_nose();
+        let (acceleration, _) = self.imu();
+        let m_s2 = |g: f64| (g * GRAVITY_M_S2) as f32;
+        let position = self.truth().position;
+        MavMessage::SIMSTATE(SIMSTATE_DATA {
+            roll,
+            pitch,
+            yaw: self.vehicle.state().yaw_rad as f32,
+            xacc: m_s2(acceleration.x),
+            yacc: m_s2(acceleration.y),
+            zacc: m_s2(acceleration.z),
+            zgyro: self.vehicle.state().yaw_rate_rad_s as f32,
+            lat: position.latitude_e7,
+            lng: position.longitude_e7,
+            ..SIMSTATE_DATA::DEFAULT
+        })
+    }
+
+    fn attitude_quaternion(&self) -> MavMessage {
+        let (roll, pitch, yaw) = self.lean_and_nose();
+        let half = |angle: f32| libm::sincos(f64::from(angle) / 2.0);
+        let ((sr, cr), (sp, cp), (sy, cy)) = (half(roll), half(pitch), half(yaw));
+        MavMessage::ATTITUDE_QUATERNION(ATTITUDE_QUATERNION_DATA {
+            time_boot_ms: self.boot_ms(),
+            q1: (cr * cp * cy + sr * sp * sy) as f32,
+            q2: (sr * cp * cy - cr * sp * sy) as f32,
+            q3: (cr * sp * cy + sr * cp * sy) as f32,
+            q4: (cr * cp * sy - sr * sp * cy) as f32,
+            yawspeed: self.vehicle.state().yaw_rate_rad_s as f32,
+            ..ATTITUDE_QUATERNION_DATA::DEFAULT
+        })
+    }
+
+    fn raw_imu(&self) -> MavMessage {
+        let state = self.vehicle.state();
+        let (acceleration, field) = self.imu();
+        let milli_g = |g: f64| (g * GRAVITY_MILLI_G) as i16;
         let milli_rad = |rad_s: f64| (rad_s * 1e3) as i16;
         MavMessage::RAW_IMU(RAW_IMU_DATA {
             time_usec: self.boot_us(),
-            xacc: (sin_pitch * GRAVITY_MILLI_G) as i16,
-            yacc: (-sin_roll * cos_pitch * GRAVITY_MILLI_G) as i16,
-            zacc: (-cos_roll * cos_pitch * GRAVITY_MILLI_G) as i16,
+            xacc: milli_g(acceleration.x),
+            yacc: milli_g(acceleration.y),
+            zacc: milli_g(acceleration.z),
             zgyro: milli_rad(state.yaw_rate_rad_s),
-            xmag: (libm::cos(state.yaw_rad) * 250.0) as i16,
-            ymag: (-libm::sin(state.yaw_rad) * 250.0) as i16,
-            zmag: 343,
+            xmag: field.x as i16,
+            ymag: field.y as i16,
+            zmag: FIELD_DOWN_MILLIGAUSS,
             ..RAW_IMU_DATA::DEFAULT
         })
     }
 
     fn scaled_pressure(&self) -> MavMessage {
-        // The standard atmosphere near the ground.
         let altitude_m = self.config.home.altitude_m() + self.vehicle.state().position.z;
-        let press_abs = 1013.25 * libm::pow(1.0 - 2.255_77e-5 * altitude_m, 5.255_88);
+        let press_abs = pressure_hpa(altitude_m);
         MavMessage::SCALED_PRESSURE(SCALED_PRESSURE_DATA {
             time_boot_ms: self.boot_ms(),
             press_abs: press_abs as f32,
@@ -474,18 +610,23 @@ impl FlightController {
         })
     }
 
-    fn attitude(&self) -> MavMessage {
-        let state = self.vehicle.state();
-        let (roll_rad, pitch_rad) = state.roll_pitch_rad();
+    /// Roll, pitch and yaw as they are reported, −π to π.
+    fn lean_and_nose(&self) -> (f32, f32, f32) {
+        let (roll_rad, pitch_rad) = self.vehicle.state().roll_pitch_rad();
         let pi = core::f64::consts::PI;
         let nose = self.nose_rad();
-        let yaw = if nose > pi { nose - 2.0 * pi } else { nose };
+        let yaw_rad = if nose > pi { nose - 2.0 * pi } else { nose };
+        (roll_rad as f32, pitch_rad as f32, yaw_rad as f32)
+    }
+
+    fn attitude(&self) -> MavMessage {
+        let (roll, pitch, yaw) = self.lean_and_nose();
         MavMessage::ATTITUDE(ATTITUDE_DATA {
             time_boot_ms: self.boot_ms(),
-            roll: roll_rad as f32,
-            pitch: pitch_rad as f32,
-            yaw: yaw as f32,
-            yawspeed: state.yaw_rate_rad_s as f32,
+            roll,
+            pitch,
+            yaw,
+            yawspeed: self.vehicle.state().yaw_rate_rad_s as f32,
             ..ATTITUDE_DATA::DEFAULT
         })
     }
@@ -575,6 +716,28 @@ impl FlightController {
             type_mask: PositionTargetTypemask::from_bits_truncate(mask),
             coordinate_frame: MavFrame::MAV_FRAME_GLOBAL,
             ..POSITION_TARGET_GLOBAL_INT_DATA::DEFAULT
+        }))
+    }
+
+    /// The same in the local frame, in GUIDED only.
+    fn position_target_local(&self) -> Option<MavMessage> {
+        let target = self.guided.target().filter(|_| self.mode == Mode::Guided)?;
+        let position = target.position.and(self.vehicle.target());
+        let mut mask = 0x0dc0;
+        mask |= if position.is_none() { 0x007 } else { 0 };
+        mask |= if target.velocity.is_none() { 0x038 } else { 0 };
+        let (p, v) = (position.unwrap_or_default(), target.velocity.unwrap_or_default());
+        Some(MavMessage::POSITION_TARGET_LOCAL_NED(POSITION_TARGET_LOCAL_NED_DATA {
+            time_boot_ms: self.boot_ms(),
+            x: p.y as f32,
+            y: p.x as f32,
+            z: -p.z as f32,
+            vx: v.y as f32,
+            vy: v.x as f32,
+            vz: -v.z as f32,
+            type_mask: PositionTargetTypemask::from_bits_truncate(mask),
+            coordinate_frame: MavFrame::MAV_FRAME_LOCAL_NED,
+            ..POSITION_TARGET_LOCAL_NED_DATA::DEFAULT
         }))
     }
 

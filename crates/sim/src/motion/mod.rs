@@ -28,6 +28,9 @@ mod track;
 mod vertical;
 mod wind;
 
+use core::fmt;
+use core::str::FromStr;
+
 use wingbeat_geo::{DVec2, DVec3};
 
 pub use battery::{Battery, BatteryParameters};
@@ -44,6 +47,35 @@ pub enum Profile {
     Copter357,
     /// ArduCopter 4.6.2.
     Copter462,
+}
+
+impl Profile {
+    /// All, the oldest first.
+    pub const ALL: [Self; 2] = [Self::Copter357, Self::Copter462];
+
+    /// The one that is most like a version of ArduCopter: 4.1 brought today's position control and S-curves, and what came
+    /// before flies as 3.5.
+    pub fn of_version(major: u8, minor: u8) -> Self {
+        if (major, minor) < (4, 1) { Self::Copter357 } else { Self::Copter462 }
+    }
+}
+
+/// The version.
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Copter357 => "3.5.7",
+            Self::Copter462 => "4.6.2",
+        })
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|profile| profile.to_string() == text);
+        found.ok_or_else(|| format!("found '{text}', expected 3.5.7 or 4.6.2"))
+    }
 }
 
 /// The ArduCopter parameters that navigation obeys, in SI units.

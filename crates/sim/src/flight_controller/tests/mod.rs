@@ -5,6 +5,7 @@ mod failsafes;
 mod flights;
 mod likeness;
 mod protocols;
+mod services;
 
 use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, encode_v2, text};
 use wingbeat_autopilot::copter::Mode;
