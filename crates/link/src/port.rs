@@ -69,6 +69,20 @@ impl OpenErrorKind {
     pub fn needs_a_person(self) -> bool {
         matches!(self, Self::Permission | Self::Busy | Self::Console | Self::Unsuitable)
     }
+
+    /// What a person does about it.
+    pub fn cure(self) -> &'static str {
+        match self {
+            Self::Missing => "connect it; `ls -l /dev/serial*` shows those that there are",
+            Self::Permission => "usermod --append --groups dialout USER and log in anew",
+            Self::Busy => "end the program that has it: sudo fuser -v DEVICE",
+            Self::Console => {
+                "no console=DEVICE in cmdline.txt; systemctl disable --now serial-getty@DEVICE.service"
+            }
+            Self::Unsuitable => "correct the device and its rate in autopilot.endpoint",
+            Self::Unreachable => "start the flight controller or its bridge; correct autopilot.endpoint",
+        }
+    }
 }
 
 /// Opens the endpoint once and closes it again.
@@ -211,6 +225,7 @@ async fn open_serial(
         tokio_serial::ErrorKind::NoDevice => {
             error(OpenErrorKind::Missing, "no such device".into(), "a connected serial device")
         }
+        _ if path.is_dir() => error(OpenErrorKind::Unsuitable, "a directory".into(), "a serial device"),
         _ => error(
             OpenErrorKind::Unsuitable,
             cause.to_string(),

@@ -982,11 +982,11 @@ impl<R: Radio> Driver<R> {
         let now: Instant = self.clock.now();
         // From the agent itself: the published state may be older than what is told.
         let state = self.agent.view().state.to_string();
-        let (aircraft, protocol) = (&self.publisher.name, &self.publisher.protocol);
+        let (aircraft, id, protocol) = (&self.publisher.name, &self.publisher.id, &self.publisher.protocol);
         match severity {
-            Severity::Info => tracing::info!(aircraft, protocol, state, "{text}"),
-            Severity::Warning => tracing::warn!(aircraft, protocol, state, "{text}"),
-            Severity::Error => tracing::error!(aircraft, protocol, state, "{text}"),
+            Severity::Info => tracing::info!(aircraft, id, protocol, state, "{text}"),
+            Severity::Warning => tracing::warn!(aircraft, id, protocol, state, "{text}"),
+            Severity::Error => tracing::error!(aircraft, id, protocol, state, "{text}"),
         }
         let line = LogLine {
             id: self.publisher.id.clone(),

@@ -17,7 +17,7 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 use wingbeat_onboard::{
-    Clock,
+    Clock, StartError,
     config::{self, Flags, Layers, Settings, kept},
     journal::Journal,
     keys::{
@@ -100,7 +100,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return match &arguments.command {
             Some(Command::Enrol(enrol)) => enrol.run(&config::read_store(&layers)?),
             Some(Command::CheckConfig) => check_config(&layers, &config::read(&layers)?),
-            None => Ok(check(&config::read(&layers)?).await),
+            None => Ok(check(&layers, &config::read(&layers)?).await),
         };
     }
     log_somewhere()?;
@@ -114,7 +114,9 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     daemon.state.clone_from(&arguments.state);
     daemon.seed = seed()?;
     match wingbeat_radio::check(&settings.radio) {
-        Err(error) if error.kind.needs_a_person() => return Err(error.into()),
+        Err(error) if error.kind.needs_a_person() => {
+            return Err(complaint(&layers, RADIO, &error, error.kind.cure()));
+        }
         // The radio's task waits for an interface that is missing or down.
         Ok(()) | Err(_) => {}
     }
@@ -128,7 +130,8 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut tasks = Liveness::default();
     let radio_watchdog = tasks.task("radio", wingbeat_radio::TURN_MAX);
     let radio = UdpBroadcast::spawn_watched(settings.radio, move || radio_watchdog.feed());
-    let mut handle = wingbeat_onboard::start(daemon, Clock::real_time(), radio).await?;
+    let started = wingbeat_onboard::start(daemon, Clock::real_time(), radio).await;
+    let mut handle = started.map_err(|error| not_started(&layers, error))?;
     // Once it is known to start.
     if let Some(Err(error)) = state.map(|state| kept::keep(state, &layers)) {
         let state = state.unwrap_or(Path::new("")).display();
@@ -138,6 +141,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let scheme = if handle.status().borrow().http.secured { "https" } else { "http" };
     tracing::info!(
         aircraft = name,
+        id = %id,
         "wingbeatd {} is {id} ({name}), autopilot {autopilot}, API {scheme}://{}, seed {seed:#018x}",
         env!("CARGO_PKG_VERSION"),
         handle.address()
@@ -213,16 +217,47 @@ fn check_config(layers: &Layers, settings: &Settings) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
+/// Keys of what is opened.
+const AUTOPILOT: &str = "autopilot.endpoint";
+const RADIO: &str = "radio.interface";
+const HTTP: &str = "http.bind";
+const HTTP_CURE: &str = "ss -ltnp shows which program has a port, ip address what this machine has";
+const GUARD: &str = "guard.socket";
+const GUARD_CURE: &str = "remove what is there, or correct the key";
+
+/// A mistake that opening shows: with the place of its key, and what a person does about it.
+fn complaint(layers: &Layers, key: &str, error: &dyn std::fmt::Display, cure: &str) -> anyhow::Error {
+    anyhow!("{}: {key}: {error}; cure: {cure}", layers.place(key))
+}
+
+fn not_started(layers: &Layers, error: StartError) -> anyhow::Error {
+    match &error {
+        StartError::Http { .. } => complaint(layers, HTTP, &error, HTTP_CURE),
+        StartError::Guard { .. } => complaint(layers, GUARD, &error, GUARD_CURE),
+        StartError::Gateway(_) => {
+            complaint(layers, "gateway", &error, "correct gateway.udp or gateway.tcp; ss -lunp, ss -ltnp")
+        }
+        StartError::Link(link) => complaint(layers, AUTOPILOT, &error, link.kind.cure()),
+        StartError::Tls { .. } | StartError::Agent(_) => error.into(),
+    }
+}
+
 /// Opens everything that the configuration names, once, and reports each result.
-async fn check(settings: &Settings) -> ExitCode {
+async fn check(layers: &Layers, settings: &Settings) -> ExitCode {
     let daemon = &settings.daemon;
-    let autopilot = wingbeat_link::check(&daemon.autopilot).await.map_err(|error| error.to_string());
-    let radio = wingbeat_radio::check(&settings.radio).map_err(|error| error.to_string());
-    let http = tokio::net::TcpListener::bind(daemon.http).await.map(drop).map_err(|error| {
-        format!("http {}: found {error}, expected a free port on an address of this machine", daemon.http)
+    let autopilot = wingbeat_link::check(&daemon.autopilot).await;
+    let autopilot = autopilot.map_err(|error| complaint(layers, AUTOPILOT, &error, error.kind.cure()));
+    let radio = wingbeat_radio::check(&settings.radio);
+    let radio = radio.map_err(|error| complaint(layers, RADIO, &error, error.kind.cure()));
+    let http = tokio::net::TcpListener::bind(daemon.http).await.map(drop);
+    let http = http.map_err(|error| {
+        let expected = "a free port on an address of this machine";
+        let error = format!("http {}: found {error}, expected {expected}", daemon.http);
+        complaint(layers, HTTP, &error, HTTP_CURE)
     });
     let guard = daemon.guard.as_deref().unwrap_or(std::path::Path::new(""));
-    let socket = wingbeat_onboard::check_guard(guard).map_err(|error| error.to_string());
+    let socket = wingbeat_onboard::check_guard(guard);
+    let socket = socket.map_err(|error| complaint(layers, GUARD, &error, GUARD_CURE));
     let mut code = ExitCode::SUCCESS;
     for (what, result) in [
         (format!("autopilot {}", daemon.autopilot), autopilot),

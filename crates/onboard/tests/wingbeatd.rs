@@ -161,6 +161,72 @@ async fn a_busy_serial_device_is_one_message_and_code_2() {
     assert!(text.contains(&format!("autopilot serial:{path}:57600: fine")), "{text}");
 }
 
+/// What is wrong with a machine: the message names the place of the key, the key, what is there, and a cure.
+#[test]
+fn what_is_configured_and_cannot_be_opened_names_file_key_and_cure() {
+    let files = files("serial:/tmp:57600", "");
+    let file = files.config.display().to_string();
+    for arguments in [&[][..], &["--check"]] {
+        refused(
+            wingbeatd(&files.config).args(arguments),
+            &[
+                &format!("{file}: autopilot.endpoint: "),
+                "found a directory",
+                "a serial device",
+                "cure: correct",
+            ],
+        );
+    }
+    refused(
+        wingbeatd(&files.config).args(["--check", "--set", "autopilot.endpoint=serial:/etc/passwd:57600"]),
+        &["--set autopilot.endpoint: ", "found Not a typewriter", "cure: "],
+    );
+    refused(
+        wingbeatd(&files.config)
+            .args(["--check", "--set", "autopilot.endpoint=udp:127.0.0.1:0"])
+            .env("WINGBEAT_RADIO__INTERFACE", "wingbeat9"),
+        &["WINGBEAT_RADIO__INTERFACE: radio.interface: ", "wingbeat9", "found no such interface", "cure: "],
+    );
+    // No address of this machine: RFC 5737 keeps it for documents.
+    refused(
+        wingbeatd(&files.config)
+            .args(["--set", "autopilot.endpoint=udp:127.0.0.1:0"])
+            .env("WINGBEAT_HTTP__BIND", "192.0.2.1:80"),
+        &["WINGBEAT_HTTP__BIND: http.bind: ", "http 192.0.2.1:80: found ", "cure: "],
+    );
+    // The id is the radio's by default.
+    let text = std::fs::read_to_string(&files.config).unwrap().replace("id = ", "#id = ");
+    std::fs::write(&files.config, text).unwrap();
+    let folder = files.folder.path().join("conf.d");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("50-radio.toml"), "[radio]\ninterface = \"wingbeat9\"\n").unwrap();
+    refused(
+        wingbeatd(&files.config).arg("check-config"),
+        &[
+            &format!("{file}: id: found none, and no interface wingbeat9"),
+            "cure: set id, or correct radio.interface",
+        ],
+    );
+    // By a newer version.
+    std::fs::write(folder.join("60-newer.toml"), "[radio]\nhops = 3\n").unwrap();
+    refused(
+        wingbeatd(&files.config).arg("check-config"),
+        &[
+            "60-newer.toml: ",
+            "line 2",
+            "unknown field `hops`",
+            "Wingbeat 0.",
+            "remove it, also if a newer version",
+        ],
+    );
+    // A file that is fine but for a value.
+    std::fs::write(folder.join("60-newer.toml"), "[radio]\nport = 0\n").unwrap();
+    refused(
+        wingbeatd(&files.config).arg("check-config").env("WINGBEAT_ID", "00b827eb01020304"),
+        &["60-newer.toml: radio.port: found 0"],
+    );
+}
+
 /// A running daemon and where its API is.
 fn running(command: &mut Command) -> (Child, SocketAddr, std::thread::JoinHandle<String>) {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();

@@ -84,6 +84,22 @@ impl OpenErrorKind {
     pub fn needs_a_person(self) -> bool {
         matches!(self, Self::Permission | Self::Busy)
     }
+
+    /// What a person does about it.
+    pub fn cure(self) -> &'static str {
+        match self {
+            Self::Missing => {
+                "correct radio.interface (ip link lists those that there are), or connect the adapter"
+            }
+            Self::InterfaceDown => "systemctl status wingbeat-network@INTERFACE; ip link set INTERFACE up",
+            Self::Address => "systemctl status wingbeat-network@INTERFACE; ip address lists what it has",
+            Self::Permission => "Linux 5.7 or newer, or CAP_NET_RAW",
+            Self::Busy => {
+                "end the program that has the port for itself (ss -ulpn), or another radio.port on every aircraft"
+            }
+            Self::Other => "correct radio.interface and radio.broadcast",
+        }
+    }
 }
 
 impl UdpConfig {

@@ -24,7 +24,7 @@ use crate::{dist, process};
 /// Debian's release: that of Raspberry Pi OS, and old enough that what was built here finds its glibc.
 const SUITE: &str = "bookworm";
 /// The packages of the root besides the essential ones.
-const PACKAGES: &str = "systemd,systemd-sysv,dbus";
+const PACKAGES: &str = "systemd,systemd-sysv,dbus,iproute2,iw,iputils-arping";
 
 /// Builds what is needed and runs the test in a network namespace of its own, on a machine that lacks
 /// nothing.

@@ -24,10 +24,10 @@ const NO_KEYS: [&str; 1] = ["WINGBEAT_SITL"];
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     /// The configuration file; the files conf.d/*.toml next to it override it in the order of their names.
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
+    #[arg(long, global = true, value_name = "FILE", default_value = DEFAULT_PATH)]
     pub config: PathBuf,
     /// Override a key, for example radio.port=14601; also in the environment, as WINGBEAT_RADIO__PORT.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = assignment)]
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = assignment)]
     pub overrides: Vec<(String, String)>,
 }
 
@@ -116,6 +116,24 @@ impl Layers {
     /// The paths of the files that are read, in their order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|(path, _)| path.as_path())
+    }
+
+    /// What sets a key: a flag, a variable of the environment, or the last file that has it; the main file where it has its
+    /// default.
+    pub fn place(&self, key: &str) -> String {
+        if self.flags.iter().any(|(flag, _)| flag == key) {
+            return format!("--set {key}");
+        }
+        let variable = format!("WINGBEAT_{}", key.replace('.', "__").to_uppercase());
+        if self.environment.contains_key(&variable) {
+            return variable;
+        }
+        let has = |text: &str| {
+            let table = text.parse::<toml::Table>().map(toml::Value::Table).ok();
+            key.split('.').try_fold(table?, |value, part| value.get(part).cloned())
+        };
+        let file = self.files.iter().rev().find(|(_, text)| has(text).is_some()).or(self.files.first());
+        file.map_or_else(String::new, |(path, _)| path.display().to_string())
     }
 
     /// Each file strictly, then all together.

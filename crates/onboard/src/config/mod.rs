@@ -105,6 +105,28 @@ pub enum ConfigError {
     /// A number outside its limits.
     #[error(transparent)]
     Number(#[from] wingbeat_agent::ConfigError),
+    /// One of the two, with the file, variable or flag that has the key.
+    #[error("{place}: {error}")]
+    Placed {
+        /// As [`Layers::place`] gives it.
+        place: String,
+        /// The mistake.
+        error: Box<ConfigError>,
+    },
+}
+
+impl ConfigError {
+    /// With the place of its key.
+    fn placed(self, layers: &Layers) -> Self {
+        match self {
+            Self::Value { .. } | Self::Number(_) => {
+                let text = self.to_string();
+                let key = text.split_once(':').map_or("", |(key, _)| key);
+                Self::Placed { place: layers.place(key), error: Box::new(self) }
+            }
+            Self::File { .. } | Self::Toml { .. } | Self::Override(_) | Self::Placed { .. } => self,
+        }
+    }
 }
 
 /// A configuration that can be flown.
@@ -197,7 +219,7 @@ pub fn read_with(
         // Relative to the configuration.
         *positions = layers.folder().join(&positions);
     }
-    file.settings(mac_address)
+    file.settings(mac_address).map_err(|error| error.placed(layers))
 }
 
 /// Reads what the guardian needs of what is configured.
@@ -206,7 +228,8 @@ pub fn read_with(
 /// The first mistake in `autopilot` or `guard`, or a file that is no TOML.
 pub fn read_guard(layers: &Layers) -> Result<guard_process::Settings, ConfigError> {
     let file: GuardFile = layers.merged()?;
-    file.guard.settings(file.autopilot.endpoint()?, file.autopilot.signing()?)
+    let settings = || file.guard.settings(file.autopilot.endpoint()?, file.autopilot.signing()?);
+    settings().map_err(|error| error.placed(layers))
 }
 
 /// Reads where the keys of this aircraft are, whatever else is configured.
@@ -215,7 +238,8 @@ pub fn read_guard(layers: &Layers) -> Result<guard_process::Settings, ConfigErro
 /// The first mistake in `id`, `radio` or `security`, or a file that is no TOML.
 pub fn read_store(layers: &Layers) -> Result<Store, ConfigError> {
     let EnrolmentFile { id, radio, security } = layers.merged()?;
-    Ok(security.store(me(id.as_deref(), radio.interface.as_deref(), &mac_address)?))
+    let me = me(id.as_deref(), radio.interface.as_deref(), &mac_address);
+    Ok(security.store(me.map_err(|error| error.placed(layers))?))
 }
 
 /// The configured id, else the radio's MAC address.
@@ -230,7 +254,7 @@ fn me(
             value(
                 "id",
                 &format!("none, and {found}"),
-                "16 hexadecimal digits, or a radio.interface that has a MAC address",
+                "16 hexadecimal digits, or a radio.interface that has a MAC address; cure: set id, or correct radio.interface (ip link)",
             )
         }),
         (None, None) => {

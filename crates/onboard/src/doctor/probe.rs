@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-use wingbeat_link::{Endpoint, Link, LinkEvent, OpenErrorKind, check};
+use wingbeat_link::{Endpoint, Link, LinkEvent, check};
 
 use super::{
     Finding, Options,
@@ -26,18 +26,7 @@ pub(super) async fn examine(options: &Options, settings: &Settings, findings: &m
         elsewhere => elsewhere.clone(),
     };
     if let Err(error) = check(&here).await {
-        let cure = match error.kind {
-            OpenErrorKind::Missing => "connect it; `ls -l /dev/serial*` shows those that there are",
-            OpenErrorKind::Permission => "usermod --append --groups dialout USER and log in anew",
-            OpenErrorKind::Busy => "end the program that has it: sudo fuser -v DEVICE",
-            OpenErrorKind::Console => {
-                "no console=DEVICE in cmdline.txt; systemctl disable --now serial-getty@DEVICE.service"
-            }
-            OpenErrorKind::Unsuitable => "correct the device and its rate in autopilot.endpoint",
-            OpenErrorKind::Unreachable => {
-                "start the flight controller or its bridge; correct autopilot.endpoint"
-            }
-        };
+        let cure = error.kind.cure();
         findings.push(Finding::fault("port", format!("{endpoint}: {}", error.found), error.expected, cure));
         return;
     }

@@ -28,6 +28,8 @@ const PHASE: Duration = Duration::from_secs(180);
 const RESTART_LIMIT: Duration = Duration::from_secs(5);
 /// The guardian detects within this that a daemon hangs (`guard.silence_ms` and a second poll).
 const HANG_LIMIT: Duration = Duration::from_secs(3);
+/// More than systemd's default limit of starts in a short time, which ours lift.
+const DEATHS: u32 = 12;
 /// Between two polls of a condition.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
@@ -64,6 +66,9 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
         Program::start(Command::new(programs.join("wingbeat")).args(["ground", AIRCRAFT, "--bind", GROUND]))?;
 
     test.appears()?;
+    test.never_gives_up()?;
+    test.keeps_its_journal()?;
+    test.refuses_a_radio_that_is_none()?;
     test.flies_a_mission()?;
     test.survives_a_kill()?;
     test.survives_a_hang()?;
@@ -122,11 +127,15 @@ fn aircraft() -> Result<Value> {
     Ok(status)
 }
 
-/// The preflight checks that fail.
+/// The preflight checks that fail and stand in the way; a recommendation does not.
 fn failing(status: &Value) -> Result<Vec<Value>> {
     let checks = status["checks"].as_array().filter(|checks| !checks.is_empty());
     let checks = checks.context("status: found no checks, expected some")?;
-    Ok(checks.iter().filter(|check| check["passed"] != true).cloned().collect())
+    Ok(checks
+        .iter()
+        .filter(|check| check["passed"] != true && check["is_required"] != false)
+        .cloned()
+        .collect())
 }
 
 /// Whether the check of companion loss passes, and its detail.
@@ -155,11 +164,17 @@ impl Story {
     }
 
     /// Waits for a value, and logs that it came.
-    fn until<T>(&self, what: &str, mut poll: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    fn until<T>(&self, what: &str, poll: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+        let found = self.quietly(what, poll)?;
+        self.log(what);
+        Ok(found)
+    }
+
+    /// Waits for a value.
+    fn quietly<T>(&self, what: &str, mut poll: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         let since = Instant::now();
         loop {
             if let Some(found) = poll()? {
-                self.log(what);
                 return Ok(found);
             }
             ensure!(since.elapsed() < PHASE, "never, within {} s: {what}", PHASE.as_secs());
@@ -182,25 +197,85 @@ impl Test {
             let connected = seen["status"]["flight_controller"]["link"] == "up";
             Ok((seen["link"] == "up" && connected && seen["status"]["id"] == ID).then_some(()))
         })?;
-        let journal = self.container.output(
-            "journalctl",
-            &[
-                "--output=json",
-                "--no-pager",
-                "--unit",
-                UNIT,
-                "WINGBEAT_AIRCRAFT=uav-0203",
-                "WINGBEAT_STATE=Start",
-            ],
-        )?;
-        let line = journal.lines().next().context("journal: found no line of uav-0203 in state Start")?;
-        let record: Value = serde_json::from_str(line)?;
+        let of = format!("WINGBEAT_ID={ID}");
+        let arguments = ["--output=verbose", "--no-pager", "--unit", UNIT, &of, "WINGBEAT_STATE=Start"];
+        let journal = self.container.output("journalctl", &arguments)?;
+        for field in ["WINGBEAT_AIRCRAFT=uav-0203", &of, "WINGBEAT_PROTOCOL=muscop", "WINGBEAT_STATE=Start"] {
+            ensure!(
+                journal.lines().any(|line| line.trim() == field),
+                "journalctl --output=verbose: found no {field} in {journal}"
+            );
+            self.story.log(&format!("journalctl --output=verbose: {field}"));
+        }
+        let user = journal.lines().find_map(|line| line.trim().strip_prefix("_UID="));
         ensure!(
-            record["WINGBEAT_PROTOCOL"] == "muscop" && record["_UID"] != "0",
-            "journal: found {line}, expected WINGBEAT_PROTOCOL=muscop by a user other than root"
+            user.is_some_and(|user| user != "0"),
+            "journal: found {user:?}, expected another user than root"
         );
-        let user = &record["_UID"];
-        self.story.log(&format!("the journal has its aircraft, protocol and state, by user {user}"));
+        Ok(())
+    }
+
+    /// A daemon that dies again and again is started again and again: no number of failures is too many.
+    fn never_gives_up(&self) -> Result<()> {
+        let since = Instant::now();
+        for _ in 0..DEATHS {
+            let old = self.property(UNIT, "MainPID")?;
+            self.container.output("systemctl", &["kill", "--kill-whom=main", "--signal=KILL", UNIT])?;
+            self.story.quietly("another daemon is ready", || {
+                let process = self.property(UNIT, "MainPID")?;
+                let ready =
+                    process != old && process != "0" && self.property(UNIT, "ActiveState")? == "active";
+                Ok(ready.then_some(()))
+            })?;
+        }
+        let restarts: u32 = self.property(UNIT, "NRestarts")?.parse()?;
+        ensure!(restarts >= DEATHS, "restarts: found {restarts}, expected at least {DEATHS}");
+        let took = since.elapsed().as_secs_f64();
+        self.story.log(&format!("killed {DEATHS} times in {took:.1} s, started again each time"));
+        self.has_the_line_back()
+    }
+
+    /// The journal is on the disk, within the limits of our file.
+    fn keeps_its_journal(&self) -> Result<()> {
+        let limits = self.container.output("systemd-analyze", &["cat-config", "systemd/journald.conf"])?;
+        ensure!(
+            limits.contains("\nSystemMaxUse=200M\n"),
+            "journald.conf: found {limits}, expected our limits"
+        );
+        let usage = self.container.output("journalctl", &["--disk-usage"])?;
+        let kept = self.container.output("sh", &["-c", "ls /var/log/journal/*/system.journal"])?;
+        self.story.log(&format!("{kept}: {usage}"));
+        Ok(())
+    }
+
+    /// The network's unit, with all that it is denied, runs its program, which says what is wrong; it is not started again.
+    fn refuses_a_radio_that_is_none(&self) -> Result<()> {
+        // There is no udev in here, hence no unit of the device to which it is bound.
+        let copy = "sed '/^BindsTo=/d' /usr/lib/systemd/system/wingbeat-network@.service >/etc/systemd/system/wingbeat-network@.service";
+        self.container.output("sh", &["-c", &format!("{copy} && systemctl daemon-reload")])?;
+        for (interface, found) in [("wlan7", "no wlan7"), ("lo", "lo")] {
+            let unit = format!("wingbeat-network@{interface}.service");
+            let set = format!("s/^INTERFACE=.*/INTERFACE={interface}/");
+            let sample = "/usr/share/doc/wingbeatd/network.conf";
+            let edit = format!("sed '{set}' {sample} >/etc/wingbeat/network.conf");
+            self.container.output("sh", &["-c", &edit])?;
+            let mut start = self.container.command("systemctl", &["start", &unit]);
+            let started = start.stderr(std::process::Stdio::null()).status()?;
+            ensure!(!started.success(), "{unit}: found it started, expected a refusal");
+            let status = self.property(&unit, "ExecMainStatus")?;
+            let restarts = self.property(&unit, "NRestarts")?;
+            let said =
+                self.container.output("journalctl", &["--output=cat", "--no-pager", "--unit", &unit])?;
+            let line = said.lines().find(|line| line.starts_with("wingbeat-network: ")).unwrap_or_default();
+            let begins = format!("wingbeat-network: /etc/wingbeat/network.conf: INTERFACE: found {found}");
+            ensure!(
+                status == "2" && restarts == "0" && line.starts_with(&begins) && line.contains("; cure: "),
+                "{unit}: found exit code {status}, {restarts} restarts and {said:?}, expected 2, 0 and {begins}"
+            );
+            self.story.log(line);
+        }
+        let undo = "rm /etc/systemd/system/wingbeat-network@.service && systemctl daemon-reload";
+        self.container.output("sh", &["-c", undo])?;
         Ok(())
     }
 

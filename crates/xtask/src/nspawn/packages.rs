@@ -53,6 +53,8 @@ impl Packages {
 
     /// Upgrades, rolls back, removes and purges it in a Debian that is not running.
     pub(super) fn come_and_go(&self, debian: &Path, log: &dyn Fn(&str)) -> Result<()> {
+        let refused = foreign(debian)?;
+        log(&format!("a package for another architecture is refused: {refused}"));
         let configuration = debian.join(CONFIGURATION);
         let edited = std::fs::read_to_string(&configuration)?;
         for (package, expected, what) in
@@ -86,6 +88,27 @@ fn version(debian: &Path) -> Result<String> {
     let mut ask = Command::new("chroot");
     ask.arg(debian).args(["dpkg-query", "--show", "--showformat=${Version}", "wingbeatd"]);
     Ok(String::from_utf8_lossy(&process::output(&mut ask)?).trim().to_owned())
+}
+
+/// Tries to install a package of our name for another architecture; what dpkg says, with the package's file and both.
+fn foreign(debian: &Path) -> Result<String> {
+    let folder = debian.with_extension("foreign");
+    std::fs::create_dir_all(folder.join("DEBIAN"))?;
+    let control = "Package: wingbeatd\nVersion: 0.0.1\nArchitecture: armhf\nMaintainer: -\nDescription: -\n";
+    std::fs::write(folder.join("DEBIAN/control"), control)?;
+    let inside = debian.join("foreign.deb");
+    process::output(Command::new("dpkg-deb").arg("--build").args([&folder, &inside]))?;
+    let mut install = Command::new("chroot");
+    let output = install.arg(debian).args(["dpkg", "--install", "/foreign.deb"]).output()?;
+    std::fs::remove_file(&inside)?;
+    std::fs::remove_dir_all(&folder)?;
+    let text = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_named = ["/foreign.deb", "(armhf)", "(amd64)"].iter().all(|part| text.contains(part));
+    ensure!(
+        !output.status.success() && is_named,
+        "another architecture: found {text:?}, expected it refused"
+    );
+    Ok(text)
 }
 
 /// dpkg inside, with a package that is copied there.
