@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "commands are timed")]
 #![forbid(unsafe_code)]
 
+mod aircraft;
 mod assignment;
 mod bench;
 mod chip;
@@ -57,6 +58,9 @@ enum Command {
         /// What the streams of `frames` and the missions of `sky` are made from
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Already in a network namespace made for it
+        #[arg(long, hide = true)]
+        inside: bool,
     },
     /// Fly what is reproducible and compare its traces with tests/golden/traces.toml
     Golden {
@@ -129,6 +133,8 @@ enum Part {
     Assignment,
     /// Receptions per second of the 802.11 medium, next to ns-3
     Medium,
+    /// Start, memory, size and instructions of the daemon as it is installed; needs root
+    Aircraft,
 }
 
 fn main() -> ExitCode {
@@ -136,13 +142,15 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test { full } => return suite::run(&root, full),
         Command::Demo { arguments } => demo::run(&root, &arguments),
-        Command::Bench { part: None, seed } => {
+        Command::Bench { part: None, seed, .. } => {
             let sky = || sky::run(&root, seed).and_then(|()| assignment::run(&root, seed));
             bench::run(&root).and_then(|()| sky()).and_then(|()| ns3::compare(&root))
         }
-        Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
-        Command::Bench { part: Some(Part::Sky), seed } => sky::run(&root, seed),
-        Command::Bench { part: Some(Part::Assignment), seed } => assignment::run(&root, seed),
+        Command::Bench { part: Some(Part::Frames), seed, .. } => frames::run(&root, seed),
+        Command::Bench { part: Some(Part::Sky), seed, .. } => sky::run(&root, seed),
+        Command::Bench { part: Some(Part::Assignment), seed, .. } => assignment::run(&root, seed),
+        Command::Bench { part: Some(Part::Aircraft), inside: false, .. } => aircraft::run(&root),
+        Command::Bench { part: Some(Part::Aircraft), inside: true, .. } => aircraft::run_inside(&root),
         Command::Bench { part: Some(Part::Medium), .. } => ns3::compare(&root),
         Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),

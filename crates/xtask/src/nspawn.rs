@@ -10,7 +10,7 @@
 
 mod container;
 mod flights;
-mod http;
+pub(crate) mod http;
 mod packages;
 
 use std::path::{Path, PathBuf};
