@@ -376,9 +376,8 @@ fn judge(system: &Path, architecture: &str) -> Result<String> {
     has("var/lib/wingbeat/aircraft.key", "a key")?;
     has("var/lib/wingbeat/fleet.bundle", "a bundle")?;
     has("usr/bin/wingbeatd", "a program")?;
-    let package =
-        format!("Package: wingbeatd\nStatus: install ok installed\nPriority: optional\nSection: net\n");
-    has("var/lib/dpkg/status", &package)?;
+    let package = "Package: wingbeatd\nStatus: install ok installed\nPriority: optional\nSection: net\n";
+    has("var/lib/dpkg/status", package)?;
     let status = read("var/lib/dpkg/status")?;
     let entry =
         status.split("\n\n").find(|entry| entry.starts_with("Package: wingbeatd")).unwrap_or_default();
