@@ -80,6 +80,12 @@ enum Command {
         #[arg(long, value_enum, default_value = "aarch64")]
         target: cross::Target,
     },
+    /// Run the tests of the bytes that all machines share under qemu-user, built for another machine
+    Vectors {
+        /// What to build for
+        #[arg(long, value_enum, default_value = "aarch64")]
+        target: cross::Target,
+    },
     /// Build the Debian packages, archives, lists of software and checksums under target/packages
     Dist {
         /// What to build for; may be repeated. Default: all
@@ -142,6 +148,7 @@ fn main() -> ExitCode {
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Cross { target } => cross::run(&root, target).map(drop),
+        Command::Vectors { target } => cross::vectors(&root, target),
         Command::Dist { target } => match target.as_slice() {
             [] => dist::run(&root, cross::Target::value_variants()),
             some => dist::run(&root, some),
