@@ -8,6 +8,7 @@
 
 mod debian;
 mod elf;
+mod vectors;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +17,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use object::elf::{EM_AARCH64, EM_ARM, EM_X86_64, Machine};
+
+pub(crate) use self::vectors::{vectors, vectors_missing};
 
 use crate::process;
 
@@ -257,10 +260,13 @@ fn without_emulator(target: Target) -> Option<String> {
 }
 
 fn emulated(program: &Path, target: Target) -> Command {
-    if is_native(target) {
-        return Command::new(program);
-    }
-    let mut command = Command::new(target.qemu());
-    command.arg("-L").arg(Path::new("/usr").join(target.tools())).arg(program);
+    let Some([emulator, arguments @ ..]) = emulator(target) else { return Command::new(program) };
+    let mut command = Command::new(emulator);
+    command.args(arguments).arg(program);
     command
+}
+
+/// What starts programs for the target where this machine cannot.
+fn emulator(target: Target) -> Option<[String; 3]> {
+    (!is_native(target)).then(|| [target.qemu().into(), "-L".into(), format!("/usr/{}", target.tools())])
 }

@@ -88,6 +88,12 @@ enum Command {
         #[arg(long)]
         debian: bool,
     },
+    /// Run the tests of the bytes that all machines share under qemu-user, built for another machine
+    Vectors {
+        /// What to build for
+        #[arg(long, value_enum, default_value = "aarch64")]
+        target: cross::Target,
+    },
     /// Build the Debian packages, archives, lists of software and checksums under target/packages
     Dist {
         /// What to build for; may be repeated. Default: all
@@ -157,6 +163,7 @@ fn main() -> ExitCode {
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Cross { target, debian: false } => cross::run(&root, target).map(drop),
         Command::Cross { target, debian: true } => cross::run_by_debian(&root, target).map(drop),
+        Command::Vectors { target } => cross::vectors(&root, target),
         Command::Dist { target } => match target.as_slice() {
             [] => dist::run(&root, cross::Target::value_variants()),
             some => dist::run(&root, some),

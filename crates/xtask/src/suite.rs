@@ -133,6 +133,9 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         for (name, target) in [("cross aarch64", Target::Aarch64), ("cross armv7", Target::Armv7)] {
             suite.optional(name, Ok(cross::missing(target)), || cross::run(root, target).map(drop));
         }
+        for (name, target) in [("vectors aarch64", Target::Aarch64), ("vectors armv7", Target::Armv7)] {
+            suite.optional(name, Ok(cross::vectors_missing(target)), || cross::vectors(root, target));
+        }
     }
     suite.close()
 }
