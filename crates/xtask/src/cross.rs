@@ -6,7 +6,7 @@
 //! links. The programs are checked: the machine in the ELF header, the newest glibc that they need, and
 //! whether they run under qemu-user where that is installed.
 
-mod debian;
+pub(crate) mod debian;
 mod elf;
 
 use std::path::{Path, PathBuf};
@@ -256,7 +256,8 @@ fn without_emulator(target: Target) -> Option<String> {
     is_missing.then(|| format!("skipped: no {} here", target.qemu()))
 }
 
-fn emulated(program: &Path, target: Target) -> Command {
+/// The program as this machine starts it.
+pub(crate) fn emulated(program: &Path, target: Target) -> Command {
     if is_native(target) {
         return Command::new(program);
     }

@@ -10,13 +10,15 @@
 
 mod container;
 mod flights;
-mod http;
+pub(crate) mod http;
 mod packages;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
+pub(crate) use container::Program;
+pub(crate) use flights::Story;
 
 use crate::cross::Target;
 use crate::{dist, process};

@@ -10,7 +10,7 @@ use ureq::http::Request;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One request; the status code and the body, which is null where it is no JSON.
-pub(super) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
+pub(crate) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
     // A proxy of the environment does not reach the network namespace that this runs in.
     let client = ureq::Agent::config_builder()
         .proxy(None)
