@@ -23,12 +23,13 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use client::ask;
 use disk::Tree;
 use rig::{Process, Rig, aircraft, home};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 use trace::{Change, Op, Recording, missing, recorded};
-use wingbeat_api::CommandOutcome;
+use wingbeat_api::paths;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_ground::push_keys;
 use wingbeat_hub::Hub;
@@ -303,22 +304,16 @@ async fn keys_counters_and_configurations_are_whole_after_every_power_cut() {
     story.over(&state);
     story.happened(Milestone::Holds { serial: bundle.terms().serial });
 
-    // A daemon that is given the keys of the next epoch, and killed.
-    let (daemon, address) = start(&mut story, &configuration, &state).await;
-    story.happened(Milestone::Started { name: "first" });
-    let next = change(&Members::Renew { without: vec![] });
+    // Daemons with changing configurations that are given the keys of the next epochs, and are stopped or killed.
     let keys = wingbeat_onboard::keys::read_console(&story.path("console")).unwrap();
-    let receipts = push_keys(&[address], next.text(), &keys).await.unwrap();
-    assert!(receipts[0].result.is_ok(), "{receipts:?}");
-    story.happened(Milestone::Holds { serial: next.terms().serial });
-    end(daemon, "KILL").await;
-    story.over(&state);
-
-    // And two with another configuration, one stopped and one killed.
-    write_configuration("second");
-    for signal in ["TERM", "KILL"] {
-        let (daemon, _) = start(&mut story, &configuration, &state).await;
-        story.happened(Milestone::Started { name: "second" });
+    for (name, signal) in [("first", "KILL"), ("second", "TERM"), ("third", "KILL"), ("fourth", "KILL")] {
+        write_configuration(name);
+        let (daemon, address) = start(&mut story, &configuration, &state).await;
+        story.happened(Milestone::Started { name });
+        let next = change(&Members::Renew { without: vec![] });
+        let receipts = push_keys(&[address], next.text(), &keys).await.unwrap();
+        assert!(receipts[0].result.is_ok(), "{receipts:?}");
+        story.happened(Milestone::Holds { serial: next.terms().serial });
         end(daemon, signal).await;
         story.over(&state);
     }
@@ -354,8 +349,20 @@ async fn that_a_pilot_has_the_aircraft_is_remembered_over_every_power_cut() {
     rig.until("taken over", |s| !s.engaged).await;
     let latch = state.join("taken-by-pilot");
     exists(&latch, true).await;
-    let reply = rig.command("engage").await;
-    assert_eq!(reply.outcome, CommandOutcome::Accepted, "{reply:?}");
+    // He hands it back, which is taken when the aircraft has come to rest.
+    aircraft.pilot.send_replace(Some(Mode::Guided));
+    rig.until("handed back", |s| s.flight_controller.mode.as_deref() == Some("GUIDED")).await;
+    let engage = async {
+        for id in 0.. {
+            let body = format!(r#"{{"id":"engage-{id}","command":"engage"}}"#);
+            let (code, _) = ask(rig.api, "POST", paths::COMMANDS, &body).await;
+            if code == 200 {
+                break;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(PATIENCE, engage).await.expect("it is engaged again");
     exists(&latch, false).await;
     let Rig { daemon, guard: _guard, folder: _folder, .. } = rig;
     end(daemon, "KILL").await;

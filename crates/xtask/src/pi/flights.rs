@@ -56,6 +56,15 @@ pub(super) fn fly(root: &Path, wingbeat: &Path, folder: &Path, image: &Image, pa
     test.starts_with_neither_radio_nor_flight_controller()
 }
 
+/// What was found after a power cut.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    /// How far the counters of datagrams are reserved.
+    counter: u64,
+    /// Of the journal.
+    lines: u32,
+}
+
 struct Test<'a> {
     wingbeat: &'a Path,
     folder: &'a Path,
@@ -174,7 +183,7 @@ impl Test<'_> {
     /// The companion's power is cut: on the ground right after it took keys, and in flight. What it keeps must be whole
     /// and no older than it has said; no counter may be used twice. Returns the counter.
     fn survives_power_cuts(&mut self) -> Result<u64> {
-        let mut counter = 0;
+        let mut kept = Kept::default();
         for cut in 1..=POWER_CUTS {
             let is_flying = cut == POWER_CUTS;
             if is_flying {
@@ -190,14 +199,14 @@ impl Test<'_> {
             let from = self.operator.sim.printed();
             let since = Instant::now();
             self.power(Conditions::default(), &format!("power cut {cut}"))?;
-            counter = self.is_whole(counter)?;
+            kept = self.is_whole(kept)?;
             if is_flying {
                 // Nothing of the companion was left: the autopilot's own failsafe brings it home.
                 self.operator.lands(from, since, &["RTL"])?;
             }
             self.connect()?;
         }
-        Ok(counter)
+        Ok(kept.counter)
     }
 
     /// Cuts the power, boots again, and waits for the units.
@@ -215,8 +224,8 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// What the aircraft keeps is what it has said before the power was cut; its counter, which is beyond this one.
-    fn is_whole(&mut self, counter: u64) -> Result<u64> {
+    /// What the aircraft keeps is what it has said before the power was cut, and more than after the last cut.
+    fn is_whole(&mut self, kept: Kept) -> Result<Kept> {
         let sum = |file: &str| format!("sha256sum <{file}");
         let held = self.guest.output(&sum(&format!("{STATE}/fleet.bundle")))?;
         copy(&self.folder.join("fleet/fleet.bundle"), &self.folder.join("share/fleet.bundle"))?;
@@ -224,13 +233,14 @@ impl Test<'_> {
         ensure!(held == pushed, "keys: found other ones than the aircraft took before the power was cut");
         let text = self.guest.output(&format!("cat {STATE}/datagram-counter"))?;
         let later: u64 = text.trim().parse().with_context(|| format!("counter: found {text:?}"))?;
-        ensure!(later > counter, "counter: found {later}, expected more than {counter}");
+        ensure!(later > kept.counter, "counter: found {later}, expected more than {}", kept.counter);
         self.guest.output(&format!("test -s {STATE}/configuration.toml && wingbeatd check-config"))?;
-        let lines = self.guest.output(&format!("journalctl --boot=-1 --unit={UNIT} --output=cat | wc -l"))?;
+        // What journald had written; it waits with lines that are no errors, by default for five minutes.
+        let lines = self.guest.output(&format!("journalctl --quiet --unit={UNIT} --output=cat | wc -l"))?;
         let lines: u32 = lines.trim().parse().with_context(|| format!("journal: found {lines:?}"))?;
-        ensure!(lines > 0, "journal: found no line of {UNIT} from before the power was cut");
-        self.log(&format!("keys as taken, counter {later}, configuration whole, {lines} lines of the log before"));
-        Ok(later)
+        ensure!(lines > kept.lines, "journal: found {lines} lines of {UNIT}, expected more than {}", kept.lines);
+        self.log(&format!("keys as taken, counter {later}, configuration whole, {lines} lines of the journal read"));
+        Ok(Kept { counter: later, lines })
     }
 
     /// It starts with the one before, and does not set up.
