@@ -75,7 +75,12 @@ struct Story {
 
 impl Story {
     fn new() -> Self {
-        let story = Self { folder: TempDir::new().unwrap(), recording: Recording::default(), milestones: vec![], runs: 0 };
+        let story = Self {
+            folder: TempDir::new().unwrap(),
+            recording: Recording::default(),
+            milestones: vec![],
+            runs: 0,
+        };
         for name in ["state", "traces"] {
             fs::create_dir(story.path(name)).unwrap();
         }
@@ -156,7 +161,12 @@ async fn left(tree: &Tree, state: &Path, garbled: &Path) -> Left {
     let digits = || wingbeat_onboard::keys::file::read_digits(&key, 0o077).map_err(|refused| refused.found);
     let secret = key.exists().then(digits);
     let held = Store::of_aircraft(ONE, key, at("fleet.bundle")).read();
-    let path = |name: &str| (format!("security.{name}"), at(if name == "bundle_file" { "fleet.bundle" } else { "aircraft.key" }).display().to_string());
+    let path = |name: &str| {
+        (
+            format!("security.{name}"),
+            at(if name == "bundle_file" { "fleet.bundle" } else { "aircraft.key" }).display().to_string(),
+        )
+    };
     let mut flags = Flags { config: garbled.to_owned(), overrides: vec![] };
     if held.is_ok() {
         flags.overrides.extend([path("secret_key_file"), path("bundle_file")]);
@@ -173,10 +183,12 @@ async fn left(tree: &Tree, state: &Path, garbled: &Path) -> Left {
         daemon.http = ([127, 0, 0, 1], 0).into();
         daemon.guard = None;
         let clock = Clock::real_time();
-        let (_hub, mut radios) = Hub::spawn(Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1), 1, clock);
+        let (_hub, mut radios) =
+            Hub::spawn(Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1), 1, clock);
         let handle = wingbeat_onboard::start(daemon, clock, radios.remove(0)).await.unwrap();
         let mut status = handle.status();
-        let first = timeout(PATIENCE, status.wait_for(|status| status.time_ms > 100)).await.unwrap().unwrap().clone();
+        let first =
+            timeout(PATIENCE, status.wait_for(|status| status.time_ms > 100)).await.unwrap().unwrap().clone();
         taken = !first.engaged;
         let refused = first.checks.iter().any(|check| check.name == "configuration" && !check.passed);
         assert!(refused, "an earlier configuration refuses setup: {first:?}");
@@ -232,12 +244,18 @@ fn judge(left: &Left, story: &Story, time_s: f64, secret: Option<&[u8]>) -> Resu
             }
             Milestone::Started { name } => {
                 // A later one may be there before its daemon answers.
-                let later = story.milestones.iter().skip_while(|(_, m)| !matches!(m, Milestone::Started { name: n } if *n == name));
+                let later = story
+                    .milestones
+                    .iter()
+                    .skip_while(|(_, m)| !matches!(m, Milestone::Started { name: n } if *n == name));
                 let mut names = later.filter_map(|(_, m)| match m {
                     Milestone::Started { name } => Some(*name),
                     Milestone::Requested | Milestone::Holds { .. } => None,
                 });
-                is(left.kept.as_deref().is_some_and(|kept| names.any(|name| name == kept)), "no such configuration")?;
+                is(
+                    left.kept.as_deref().is_some_and(|kept| names.any(|name| name == kept)),
+                    "no such configuration",
+                )?;
                 is(left.base_us as f64 / 1e6 > time_s, "a counter may be used twice")?;
             }
         }
@@ -319,7 +337,10 @@ async fn keys_counters_and_configurations_are_whole_after_every_power_cut() {
     }
 
     let (cuts, states) = cut_everywhere(&story, &state).await;
-    println!("{} changes, {cuts} power cuts, {states} states of the disk: all readable", story.recording.ops.len());
+    println!(
+        "{} changes, {cuts} power cuts, {states} states of the disk: all readable",
+        story.recording.ops.len()
+    );
     assert!(cuts >= CUTS_LEAST, "found {cuts} cuts, expected at least {CUTS_LEAST}");
 }
 

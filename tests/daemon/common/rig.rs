@@ -11,7 +11,9 @@ use std::{
 
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::watch, time::sleep};
-use wingbeat_api::{AircraftStatus, CommandOutcome, CommandReply, MissionItem, MissionUpload, StateId, paths};
+use wingbeat_api::{
+    AircraftStatus, CommandOutcome, CommandReply, MissionItem, MissionUpload, StateId, paths,
+};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Frame, Position};
 use wingbeat_hub::serve;
@@ -174,7 +176,11 @@ impl Rig {
         serde_json::from_str(&ask(self.api, "GET", paths::STATUS, "").await.1).unwrap()
     }
 
-    pub(crate) async fn until(&self, what: &str, satisfies: impl Fn(&AircraftStatus) -> bool) -> AircraftStatus {
+    pub(crate) async fn until(
+        &self,
+        what: &str,
+        satisfies: impl Fn(&AircraftStatus) -> bool,
+    ) -> AircraftStatus {
         let since = Instant::now();
         loop {
             let status = self.status().await;

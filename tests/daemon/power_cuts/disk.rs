@@ -52,7 +52,9 @@ pub(crate) fn states(ops: &[Op], cut: usize) -> BTreeSet<Tree> {
                 files.insert(*inode, File::default());
                 names.push((change, false));
             }
-            Change::Rename { .. } | Change::Link { .. } | Change::Unlink { .. } => names.push((change, false)),
+            Change::Rename { .. } | Change::Link { .. } | Change::Unlink { .. } => {
+                names.push((change, false))
+            }
             Change::Truncate { inode } => files.get_mut(inode).unwrap().now.clear(),
             Change::Write { inode, at, bytes } => {
                 let now = &mut files.get_mut(inode).unwrap().now;
@@ -90,7 +92,10 @@ pub(crate) fn states(ops: &[Op], cut: usize) -> BTreeSet<Tree> {
                 Change::Unlink { path } => {
                     tree.remove(path.as_path());
                 }
-                Change::Truncate { .. } | Change::Write { .. } | Change::Sync { .. } | Change::SyncFolder { .. } => {}
+                Change::Truncate { .. }
+                | Change::Write { .. }
+                | Change::Sync { .. }
+                | Change::SyncFolder { .. } => {}
             }
         }
         let inodes: BTreeSet<Inode> = tree.values().copied().collect();
@@ -120,7 +125,9 @@ fn places(change: &Change) -> Vec<&Path> {
         Change::Create { path, .. } | Change::Unlink { path } => vec![path],
         Change::Link { to, .. } => vec![to],
         Change::Rename { from, to, .. } => vec![from, to],
-        Change::Truncate { .. } | Change::Write { .. } | Change::Sync { .. } | Change::SyncFolder { .. } => vec![],
+        Change::Truncate { .. } | Change::Write { .. } | Change::Sync { .. } | Change::SyncFolder { .. } => {
+            vec![]
+        }
     }
 }
 

@@ -159,13 +159,17 @@ impl Recording {
             }
             "fcntl" | "dup" | "dup2" | "dup3" => {
                 let copies = call.name != "fcntl" || call.arguments[1].starts_with("F_DUPFD");
-                assert!(!(copies && open.contains_key(&number(0))), "a file of the folder is open twice: {call:?}");
+                assert!(
+                    !(copies && open.contains_key(&number(0))),
+                    "a file of the folder is open twice: {call:?}"
+                );
                 None
             }
             _ => {
                 let uses = call.arguments.iter().any(|argument| {
                     argument.parse().is_ok_and(|fd: i64| open.contains_key(&fd)) && call.name != "lseek"
-                        || argument.starts_with('"') && inside(&PathBuf::from(String::from_utf8_lossy(&bytes(argument)).as_ref()))
+                        || argument.starts_with('"')
+                            && inside(&PathBuf::from(String::from_utf8_lossy(&bytes(argument)).as_ref()))
                 });
                 assert!(!uses, "not understood: {call:?}");
                 None

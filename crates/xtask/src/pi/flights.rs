@@ -89,7 +89,9 @@ impl Test<'_> {
             self.guest.output(&format!("systemctl is-enabled {unit}"))?;
         }
         let to = "/etc/wingbeat/conf.d";
-        self.guest.output(&format!("mkdir -p {to} && cp /mnt/aircraft.toml {to}/50-pi.toml && sync")).map(drop)
+        self.guest
+            .output(&format!("mkdir -p {to} && cp /mnt/aircraft.toml {to}/50-pi.toml && sync"))
+            .map(drop)
     }
 
     /// The aircraft's own key, the fleet's authority and a console on this machine.
@@ -235,11 +237,18 @@ impl Test<'_> {
         let later: u64 = text.trim().parse().with_context(|| format!("counter: found {text:?}"))?;
         ensure!(later > kept.counter, "counter: found {later}, expected more than {}", kept.counter);
         self.guest.output(&format!("test -s {STATE}/configuration.toml && wingbeatd check-config"))?;
-        // What journald had written; it waits with lines that are no errors, by default for five minutes.
+        // What journald had put on the disk, which it does after a while; what is counted now stays.
+        self.guest.output("journalctl --sync")?;
         let lines = self.guest.output(&format!("journalctl --quiet --unit={UNIT} --output=cat | wc -l"))?;
         let lines: u32 = lines.trim().parse().with_context(|| format!("journal: found {lines:?}"))?;
-        ensure!(lines > kept.lines, "journal: found {lines} lines of {UNIT}, expected more than {}", kept.lines);
-        self.log(&format!("keys as taken, counter {later}, configuration whole, {lines} lines of the journal read"));
+        ensure!(
+            lines > kept.lines,
+            "journal: found {lines} lines of {UNIT}, expected more than {}",
+            kept.lines
+        );
+        self.log(&format!(
+            "keys as taken, counter {later}, configuration whole, {lines} lines of the journal read"
+        ));
         Ok(Kept { counter: later, lines })
     }
 
@@ -248,11 +257,14 @@ impl Test<'_> {
         let file = "/etc/wingbeat/conf.d/50-pi.toml";
         self.guest.output(&format!("head -c 40 /dev/zero >{file}"))?;
         self.guest.output(&format!("systemctl restart {UNIT}"))?;
-        self.operator.until("with a corrupt configuration it is shown, and refuses setup for it", |status| {
-            let mut checks = status["checks"].as_array().into_iter().flatten();
-            let check = checks.find(|check| check["name"] == "configuration");
-            status["phase"] == "start" && check.is_some_and(|check| check["passed"] == false)
-        })?;
+        self.operator.until(
+            "with a corrupt configuration it is shown, and refuses setup for it",
+            |status| {
+                let mut checks = status["checks"].as_array().into_iter().flatten();
+                let check = checks.find(|check| check["name"] == "configuration");
+                status["phase"] == "start" && check.is_some_and(|check| check["passed"] == false)
+            },
+        )?;
         self.guest.output(&format!("cp /mnt/aircraft.toml {file}"))?;
         self.restart("with the right one it is as before")
     }

@@ -57,7 +57,8 @@ fn debian_root(folder: &Path) -> Result<PathBuf> {
         let mut command = Command::new("mmdebstrap");
         // Without the check of the emulator, which needs another program; `missing` has checked it.
         command.args(["--quiet", "--variant=minbase", "--skip=check/qemu", &include]);
-        command.args(["--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*"]);
+        command
+            .args(["--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*"]);
         command.arg(format!("--architectures={ARCHITECTURE}")).arg(SUITE).arg(unfinished);
         process::run(&mut command)
     })
@@ -111,7 +112,11 @@ fn initial(root: &Path, folder: &Path, debian: &Path, kernel: &Path, archive: &P
     // The guest's own busybox: this machine need not have cpio.
     let pack = "find . | \"$0\" \"$1\" cpio -o -H newc 2>/dev/null >\"$2\"";
     let mut command = Command::new("sh");
-    command.current_dir(&tree).args(["-c", pack, super::EMULATOR]).arg(debian.join("bin/busybox")).arg(archive);
+    command
+        .current_dir(&tree)
+        .args(["-c", pack, super::EMULATOR])
+        .arg(debian.join("bin/busybox"))
+        .arg(archive);
     process::run(&mut command)
 }
 
