@@ -6,7 +6,7 @@
 //! links. The programs are checked: the machine in the ELF header, the newest glibc that they need, and
 //! whether they run under qemu-user where that is installed.
 
-mod debian;
+pub(crate) mod debian;
 mod elf;
 mod vectors;
 
@@ -259,7 +259,8 @@ fn without_emulator(target: Target) -> Option<String> {
     is_missing.then(|| format!("skipped: no {} here", target.qemu()))
 }
 
-fn emulated(program: &Path, target: Target) -> Command {
+/// The program as this machine starts it.
+pub(crate) fn emulated(program: &Path, target: Target) -> Command {
     let Some([emulator, arguments @ ..]) = emulator(target) else { return Command::new(program) };
     let mut command = Command::new(emulator);
     command.args(arguments).arg(program);

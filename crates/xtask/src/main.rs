@@ -19,6 +19,7 @@ mod network;
 mod ns3;
 mod nspawn;
 mod openapi;
+mod pi;
 mod process;
 mod sky;
 mod suite;
@@ -112,6 +113,16 @@ enum Command {
     /// Boot five simulated radios in a guest and join them to a network by deploy/network/wingbeat-network; needs
     /// qemu-system-x86_64 and mmdebstrap
     Network,
+    /// Boot a Debian for the Raspberry Pi in QEMU with the aircraft's package and a simulated flight controller on its
+    /// serial line, fly it, and cut its power; needs root, qemu-system-aarch64 and mmdebstrap
+    Pi {
+        /// A package for arm64 that is built already
+        #[arg(long, value_name = "DEB")]
+        package: Option<PathBuf>,
+        /// No machine: the programs alone, under qemu-user, with a flight controller over TCP, as `cargo xtask test` does
+        #[arg(long)]
+        programs: bool,
+    },
     /// Run our ns-3 program at every operating point and write tests/ns3/broadcast.csv; half an hour
     Ns3,
     /// Run the doors that take bytes from outside on mutations of their corpora, and print executions per second
@@ -197,6 +208,17 @@ fn main() -> ExitCode {
             }
             None => network::run(&root),
         },
+        Command::Pi { package, programs } => {
+            let package = package.as_deref();
+            let missing = if programs { Ok(pi::emulated::missing(package)) } else { pi::missing(package) };
+            missing.and_then(|missing| match missing {
+                Some(what) => {
+                    println!("pi: skipped: {what}");
+                    Ok(())
+                }
+                None => pi::run(&root, package, programs).map(|()| println!("pi: passed")),
+            })
+        }
         Command::Ns3 => match ns3::missing() {
             Some(what) => {
                 println!("ns3: skipped: {what}");

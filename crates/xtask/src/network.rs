@@ -126,13 +126,13 @@ fn furnish(root: &Path, debian: &Path) -> Result<()> {
     Ok(())
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     std::fs::copy(from, to).with_context(|| format!("copying {}", from.display()))?;
     Ok(())
 }
 
 /// The file or folder that begins with `prefix`; the last if there are several.
-fn the_one_in(folder: &Path, prefix: &str) -> Result<PathBuf> {
+pub(crate) fn the_one_in(folder: &Path, prefix: &str) -> Result<PathBuf> {
     let mut names = std::fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<Vec<PathBuf>>>()

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
+pub(crate) use container::Program;
+pub(crate) use flights::Story;
 
 use crate::cross::Target;
 use crate::{dist, process};

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::counts::{self, Counts};
 use crate::cross::{self, Target};
-use crate::{chip, golden, image, layers, network, ns3, nspawn, process, web};
+use crate::{chip, golden, image, layers, network, ns3, nspawn, pi, process, web};
 
 /// A subcommand of cargo that is installed prints its version within this.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
@@ -90,6 +90,9 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
     suite.check("web build", || process::run(&mut web::npm(&page, &["run", "--silent", "build"])));
     suite.check("release build", || process::build_wingbeat(root).map(drop));
     suite.check("golden", || golden::run(root, full, false).map(|line| println!("{line}")));
+    suite.optional("arm64", Ok(pi::emulated::missing(None)), || {
+        pi::emulated::run(root, &process::build_wingbeat(root)?, None)
+    });
     let report = root.join("target/reports/browser.xml");
     suite.tests("browser", Report::Junit(report.clone()), || {
         web::install(root, "tests/browser")?;
@@ -129,6 +132,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         suite.optional("nspawn", nspawn::missing(), || nspawn::run(root));
         suite.optional("image", image::missing(), || image::run(root));
         suite.optional("network", Ok(network::missing()), || network::run(root));
+        suite.optional("pi", pi::missing(None), || pi::run(root, None, false));
         suite.optional("ns3", Ok(ns3::missing()), || ns3::check(root));
         for (name, target) in [("cross aarch64", Target::Aarch64), ("cross armv7", Target::Armv7)] {
             suite.optional(name, Ok(cross::missing(target)), || cross::run(root, target).map(drop));

@@ -62,7 +62,7 @@ pub(super) fn compiler(folder: &Path, foreign: &str) -> Result<Compiler> {
 }
 
 /// A private apt for one architecture, with this machine's own sources and keys; its options.
-fn apt(folder: &Path, architecture: &str) -> Result<Vec<String>> {
+pub(crate) fn apt(folder: &Path, architecture: &str) -> Result<Vec<String>> {
     let private = folder.join("apt").join(architecture);
     for below in ["state/lists/partial", "cache/archives/partial"] {
         std::fs::create_dir_all(private.join(below))?;
@@ -110,7 +110,7 @@ fn same(foreign: &str, found: &str, expected: &str) -> Result<()> {
 }
 
 /// The package that `package` depends on and whose name begins like this.
-fn dependency(options: &[String], package: &str, prefix: &str) -> Result<String> {
+pub(crate) fn dependency(options: &[String], package: &str, prefix: &str) -> Result<String> {
     let text = process::output(Command::new("apt-cache").args(options).args(["depends", package]))?;
     let text = String::from_utf8_lossy(&text).into_owned();
     let names = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
@@ -120,7 +120,7 @@ fn dependency(options: &[String], package: &str, prefix: &str) -> Result<String>
     }
 }
 
-fn unpack(options: &[String], package: &str, architecture: &str, to: &Path) -> Result<()> {
+pub(crate) fn unpack(options: &[String], package: &str, architecture: &str, to: &Path) -> Result<()> {
     let downloads = to.join("downloads").join(architecture);
     std::fs::create_dir_all(&downloads)?;
     let name = format!("{package}:{architecture}");

@@ -20,7 +20,7 @@ const OFF_LIMIT: Duration = Duration::from_secs(30);
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// A program that is ended when it is dropped, and the lines that it has printed so far.
-pub(super) struct Program {
+pub(crate) struct Program {
     name: String,
     child: Child,
     lines: Arc<Mutex<Vec<(Instant, String)>>>,
@@ -28,7 +28,7 @@ pub(super) struct Program {
 
 impl Program {
     /// Starts it with its standard output kept.
-    pub(super) fn start(command: &mut Command) -> Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -46,7 +46,7 @@ impl Program {
     }
 
     /// An error if it has ended.
-    pub(super) fn alive(&mut self) -> Result<()> {
+    pub(crate) fn alive(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
             Some(status) => bail!("{}: found {status}, expected it to run on", self.name),
@@ -54,28 +54,35 @@ impl Program {
     }
 
     /// How many lines it has printed.
-    pub(super) fn printed(&self) -> usize {
+    pub(crate) fn printed(&self) -> usize {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The first line from the `from`th on that satisfies, with its time.
-    pub(super) fn line(&self, from: usize, satisfies: impl Fn(&str) -> bool) -> Option<(Instant, String)> {
+    pub(crate) fn line(&self, from: usize, satisfies: impl Fn(&str) -> bool) -> Option<(Instant, String)> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().skip(from).find(|(_, line)| satisfies(line)).cloned()
     }
 
     /// The last line.
-    pub(super) fn last(&self) -> String {
+    pub(crate) fn last(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.last().map(|(_, line)| line.clone()).unwrap_or_default()
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
+impl Program {
+    /// Ends it outright.
+    pub(crate) fn kill(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 

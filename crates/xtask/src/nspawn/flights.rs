@@ -35,7 +35,7 @@ const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// Flies everything; the first thing that is not as it must be is the error.
 pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
-    let story = Story { since: Instant::now() };
+    let story = Story::begin();
     let programs = root.join("target/debug");
     let line = debian.with_extension("ttyAMA0");
     // A run that was killed leaves it behind, and its device's number may be another program's by now.
@@ -154,17 +154,27 @@ fn shown() -> Result<Value> {
 }
 
 /// Prints what is seen, with its time.
-struct Story {
+pub(crate) struct Story {
     since: Instant,
 }
 
 impl Story {
-    fn log(&self, what: &str) {
+    /// Begins now.
+    pub(crate) fn begin() -> Self {
+        Self { since: Instant::now() }
+    }
+
+    /// Milliseconds since then.
+    pub(crate) fn elapsed_ms(&self) -> u128 {
+        self.since.elapsed().as_millis()
+    }
+
+    pub(crate) fn log(&self, what: &str) {
         println!("{:7.1} s  {what}", self.since.elapsed().as_secs_f64());
     }
 
     /// Waits for a value, and logs that it came.
-    fn until<T>(&self, what: &str, poll: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    pub(crate) fn until<T>(&self, what: &str, poll: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         let found = self.quietly(what, poll)?;
         self.log(what);
         Ok(found)
@@ -180,6 +190,34 @@ impl Story {
             ensure!(since.elapsed() < PHASE, "never, within {} s: {what}", PHASE.as_secs());
             thread::sleep(POLL_PERIOD);
         }
+    }
+
+    /// Waits for the landing, and logs each mode until then; `modes` must be among them in this order.
+    pub(crate) fn lands(&self, sim: &Program, from: usize, since: Instant, modes: &[&str]) -> Result<()> {
+        let mut logged = from;
+        let mut missing = modes;
+        self.until("it is down and disarmed", || {
+            let mut down = false;
+            while let Some((at, line)) = sim.line(logged, |_| true) {
+                let after = at.saturating_duration_since(since).as_secs_f64();
+                self.log(&format!("  {after:.1} s later: {line}"));
+                logged += 1;
+                if let [mode, rest @ ..] = missing
+                    && line.contains(&format!(": {mode}, "))
+                {
+                    missing = rest;
+                }
+                down |= line.contains("disarmed, landed");
+            }
+            Ok(down.then_some(()))
+        })?;
+        ensure!(
+            missing.is_empty(),
+            "modes: found no {}, expected {}",
+            missing.join(", "),
+            modes.join(", then ")
+        );
+        Ok(())
     }
 }
 
@@ -440,32 +478,8 @@ impl Test {
         })
     }
 
-    /// Waits for the landing, and logs each mode until then; `modes` must be among them in this order.
     fn lands(&self, from: usize, since: Instant, modes: &[&str]) -> Result<()> {
-        let mut logged = from;
-        let mut missing = modes;
-        self.story.until("it is down and disarmed", || {
-            let mut down = false;
-            while let Some((at, line)) = self.sim.line(logged, |_| true) {
-                let after = at.saturating_duration_since(since).as_secs_f64();
-                self.story.log(&format!("  {after:.1} s later: {line}"));
-                logged += 1;
-                if let [mode, rest @ ..] = missing
-                    && line.contains(&format!(": {mode}, "))
-                {
-                    missing = rest;
-                }
-                down |= line.contains("disarmed, landed");
-            }
-            Ok(down.then_some(()))
-        })?;
-        ensure!(
-            missing.is_empty(),
-            "modes: found no {}, expected {}",
-            missing.join(", "),
-            modes.join(", then ")
-        );
-        Ok(())
+        self.story.lands(&self.sim, from, since, modes)
     }
 
     /// Gives it a short mission and lets it take off.
