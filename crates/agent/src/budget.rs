@@ -1,10 +1,10 @@
 //! The parts of a swarm's separation budget that only the flight controller knows: how fast it flies its legs, and the
 //! wind. Where positions err and aircraft stand, the protocol judges.
 
-use wingbeat_autopilot::Telemetry;
 use wingbeat_autopilot::parameter::{Finding, Watch, Watched};
+use wingbeat_autopilot::{Telemetry, copter};
 use wingbeat_protocol::swarm::budget::{AIRSPEED_3_M_S, AIRSPEED_4_M_S, Least, wind_most_m_s};
-use wingbeat_protocol::{Protocol, Text, swarm, text};
+use wingbeat_protocol::{Handling, Protocol, Text, follow_me, swarm, text};
 
 use crate::Coordination;
 use crate::status::Check;
@@ -25,6 +25,27 @@ fn swarm_of(coordination: &Coordination) -> Option<&swarm::Config> {
     .filter(|swarm| swarm.aircraft > 1)
 }
 
+/// How its flight controller moves it.
+pub(crate) fn handling(t: &Telemetry) -> Handling {
+    if copter::shapes_motion(t.version) { Handling::Shaped } else { Handling::Tracks }
+}
+
+/// What FollowMe's leader is configured with: a pilot flies this aircraft.
+fn led(coordination: &Coordination) -> Option<&follow_me::Config> {
+    match coordination {
+        Coordination::FollowMe(config) => Some(config).filter(|c| c.swarm.me == c.swarm.master),
+        Coordination::Muscop(_)
+        | Coordination::Mission(_)
+        | Coordination::Mbcap(_)
+        | Coordination::Sweep(_) => None,
+    }
+}
+
+/// Whether a pilot flies it.
+pub(crate) fn is_piloted(coordination: &Coordination) -> bool {
+    led(coordination).is_some()
+}
+
 /// Whether the speed and the wind are within the budget.
 pub(crate) fn judge(
     coordination: &Coordination,
@@ -34,7 +55,10 @@ pub(crate) fn judge(
 ) -> Check {
     let (passed, detail) = match swarm_of(coordination) {
         None => (true, text!("no swarm")),
-        Some(swarm) => match judge_wind(swarm, t).and_then(|()| judge_speed(swarm, parameters, protocol)) {
+        Some(swarm) => match judge_wind(swarm, t).and_then(|()| match led(coordination) {
+            Some(config) => judge_pilot(config, t, parameters),
+            None => judge_speed(swarm, parameters, protocol),
+        }) {
             Ok(found) => (true, found),
             Err(why) => (false, why),
         },
@@ -59,6 +83,29 @@ fn judge_wind(swarm: &swarm::Config, t: &Telemetry) -> Result<(), Text> {
         return Err(text!("wind {reported_m_s:.1} m/s, expected {stated_m_s} (wind_m_s): state it at setup"));
     }
     Ok(())
+}
+
+/// Followers that stay behind a fast pilot are flown into.
+fn judge_pilot(config: &follow_me::Config, t: &Telemetry, parameters: &Watch) -> Result<Text, Text> {
+    let found = [Watched::LoiterSpeed, Watched::OldLoiterSpeed].map(|which| parameters.finding(which));
+    let known = found.into_iter().find_map(|finding| match finding {
+        Finding::Known { name, value } => Some((name, value.as_f64() / 100.0)),
+        Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => None,
+    });
+    if known.is_none() && found.contains(&Finding::Unknown) {
+        return Err(text!("{} not read yet", Watched::LoiterSpeed.names().usual));
+    }
+    let (name, speed_m_s) = match &known {
+        Some((name, speed_m_s)) => (name.as_str(), *speed_m_s),
+        None => ("LOITER unread", SPEED_MOST_M_S),
+    };
+    let (distance_m, least_m) = (config.swarm.distance_m, config.distance_least_at_m(speed_m_s, handling(t)));
+    if distance_m < least_m && !config.accepts_close {
+        return Err(text!(
+            "distance_m {distance_m} at {speed_m_s} m/s ({name}), expected at least {least_m:.0}"
+        ));
+    }
+    Ok(text!("{distance_m} m at {speed_m_s} m/s ({name}), least {least_m:.0} m"))
 }
 
 fn judge_speed(swarm: &swarm::Config, parameters: &Watch, protocol: &dyn Protocol) -> Result<Text, Text> {
@@ -150,12 +197,34 @@ mod tests {
     #[test]
     fn the_speed_counts_for_no_pilots_formation_and_nothing_for_one_alone() {
         let t = Telemetry { version: Some(NEW), ..Telemetry::default() };
-        let follow = follow_me::Config::new(ME, ME, 3);
+        let follow = follow_me::Config::new(VehicleId(2), ME, 3);
         let protocol = follow.begin(1, Instant::ZERO);
         let check = judge(&follow.into(), &t, &reported(&[]), &protocol);
         assert_eq!((check.passed, check.detail), (true, text!("not by the speed")));
         let alone = mission::Config::new(ME);
         let protocol = alone.begin(1, Instant::ZERO);
         assert!(judge(&alone.into(), &t, &reported(&[]), &protocol).passed);
+    }
+
+    #[test]
+    fn a_formation_that_cannot_keep_up_with_its_pilot_is_refused() {
+        for (version, parameters, passed, words) in [
+            (OLD, &[("WPNAV_LOIT_SPEED", 500.0)][..], true, "60 m at 5 m/s (WPNAV_LOIT_SPEED), least 60 m"),
+            (OLD, &[("WPNAV_LOIT_SPEED", 1_000.0)], false, "expected at least 240"),
+            (NEW, &[("LOIT_SPEED", 500.0)], true, "60 m at 5 m/s (LOIT_SPEED), least 41 m"),
+            (NEW, &[("LOIT_SPEED", 1_250.0)], false, "60 at 12.5 m/s (LOIT_SPEED), expected at least 95"),
+            (NEW, &[("LOIT_SPEED_MS", 12.5)], false, "12.5 m/s (LOIT_SPEED_MS)"),
+            (NEW, &[], false, "LOIT_SPEED not read yet"),
+        ] {
+            let t = Telemetry { version: Some(version), ..Telemetry::default() };
+            let mut config = follow_me::Config::new(ME, ME, 3);
+            config.swarm.distance_m = 60.0;
+            let protocol = config.begin(1, Instant::ZERO);
+            let check = judge(&config.clone().into(), &t, &reported(parameters), &protocol);
+            assert!(check.passed == passed && check.detail.contains(words), "{check:?}");
+            config.accepts_close = true;
+            let close = judge(&config.into(), &t, &reported(parameters), &protocol);
+            assert_eq!(close.passed, !parameters.is_empty(), "{close:?}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::mission::{ItemList, RouteItems, Transfer};
 use wingbeat_autopilot::mode::SetMode;
-use wingbeat_autopilot::parameter::{Names, Value, Write};
+use wingbeat_autopilot::parameter::{Value, Watched, Write};
 use wingbeat_autopilot::takeoff::TakeOff;
 use wingbeat_autopilot::target::{FlyTo, RelativePosition};
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit};
@@ -381,7 +381,7 @@ impl Executor {
             Step::RouteSpeed => {
                 let Some(speed_m_s) = protocol.view().route_speed_m_s else { return Ok(None) };
                 let speed_cm_s = Value::Real((speed_m_s * 100.0) as f32);
-                Job::RouteSpeed(Write::new(now, Names::one("WPNAV_SPEED"), speed_cm_s))
+                Job::RouteSpeed(Write::new(now, Watched::TrackSpeed.names(), speed_cm_s))
             }
             Step::ReturnHeight => {
                 let Some(height_mm) = protocol.view().return_height_mm else { return Ok(None) };

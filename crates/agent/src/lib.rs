@@ -274,7 +274,11 @@ impl Agent {
             heartbeat: Heartbeat::new(now),
             console: ConsoleHeartbeat::new(config.ground_station_system_id),
             streams: Streams::new(now, config.position_interval),
-            parameters: Watch::new(now),
+            parameters: if budget::is_piloted(&config.coordination) {
+                Watch::of_piloted(now)
+            } else {
+                Watch::new(now)
+            },
             executor: Executor::default(),
             idle_until: (Instant::NEVER, "nothing"),
             commands: Commands::default(),
@@ -843,6 +847,7 @@ impl Agent {
             landing: self.telemetry.mode() == Some(Mode::Land),
             is_located: self.is_located,
         };
+        self.protocol.set_handling(budget::handling(&self.telemetry));
         self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
     }
 

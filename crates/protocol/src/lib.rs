@@ -93,6 +93,17 @@ pub(crate) fn coasts_m(velocity_m_s: DVec3) -> DVec2 {
     (velocity_m_s.truncate() * COASTS_S).clamp_length_max(COASTS_MOST_M)
 }
 
+/// How the flight controller moves its aircraft.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Handling {
+    /// It stops as hard as it can, and begins its track anew at every target (ArduCopter before 4.1, which the published
+    /// figures were flown with).
+    Tracks,
+    /// The changes of its acceleration are bounded: it takes longer to stop. Assumed of what is not known.
+    #[default]
+    Shaped,
+}
+
 /// What a protocol is given of its own aircraft.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Telemetry {
@@ -265,6 +276,9 @@ pub trait Protocol {
     /// # Errors
     /// The state or the role forbids it, or the mission cannot be flown.
     fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError>;
+    /// Takes how its flight controller moves, as far as that is known, and whenever it may have changed. A protocol whose margins
+    /// do not depend on it need not.
+    fn set_handling(&mut self, _handling: Handling) {}
     /// The one way in. When it returns, `out` holds everything to do, in order.
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions);
     /// When it wants [`Input::Wake`], and why. Earlier is harmless.

@@ -19,6 +19,7 @@ pub use write::Write;
 use core::fmt;
 
 use crate::codec::{BufferFull, text};
+use crate::copter::RENAMED;
 use crate::dialect::{MavMessage, MavParamError, MavParamType, PARAM_REQUEST_READ_DATA, PARAM_VALUE_DATA};
 use crate::job::{AUTOPILOT_COMPONENT_ID, Transmit};
 
@@ -58,6 +59,21 @@ impl fmt::Debug for Name {
     }
 }
 
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < a.len() {
+        if a[at] != b[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
 /// A parameter under the names that versions give it: this one, then the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names {
@@ -65,17 +81,46 @@ pub struct Names {
     pub usual: &'static str,
     /// Its other name, if it has one.
     pub other: Option<&'static str>,
+    /// How many of the usual one's unit one of the other's is. Values are in the usual unit.
+    unit: u16,
 }
 
 impl Names {
     /// The aircraft's MAVLink system id.
-    pub const SYSTEM_ID: Self = Self { usual: "SYSID_THISMAV", other: Some("MAV_SYSID") };
+    pub const SYSTEM_ID: Self = Self::of("SYSID_THISMAV");
     /// The system id of the ground station that ArduPilot obeys as its pilot's.
-    pub const GROUND_STATION_ID: Self = Self { usual: "SYSID_MYGCS", other: Some("MAV_GCS_SYSID") };
+    pub const GROUND_STATION_ID: Self = Self::of("SYSID_MYGCS");
 
     /// A parameter with one name.
     pub const fn one(usual: &'static str) -> Self {
-        Self { usual, other: None }
+        Self { usual, other: None, unit: 1 }
+    }
+    /// A parameter with the names that versions of ArduCopter give it ([`RENAMED`]).
+    pub const fn of(usual: &'static str) -> Self {
+        let mut row = 0;
+        while row < RENAMED.len() {
+            if is_same(RENAMED[row].usual, usual) {
+                return Self { usual, other: Some(RENAMED[row].other), unit: RENAMED[row].unit };
+            }
+            row += 1;
+        }
+        Self::one(usual)
+    }
+    /// A value that came under `name`, in the usual unit.
+    fn in_usual_unit(&self, name: Name, value: Value) -> Value {
+        match value {
+            Value::Real(real) if Some(name.as_str()) == self.other => {
+                Value::Real(real * f32::from(self.unit))
+            }
+            Value::Real(_) | Value::Integer(_) => value,
+        }
+    }
+    /// A value in the usual unit as it is written under `name`.
+    fn in_unit_of(&self, name: &str, value: Value) -> Value {
+        match value {
+            Value::Real(real) if Some(name) == self.other => Value::Real(real / f32::from(self.unit)),
+            Value::Real(_) | Value::Integer(_) => value,
+        }
     }
     /// Whether this is one of its names.
     pub fn has(&self, name: &str) -> bool {

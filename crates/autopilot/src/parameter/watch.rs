@@ -12,7 +12,7 @@ use crate::dialect::{MavMessage, MavParamError};
 use crate::job::Transmit;
 
 macro_rules! watched {
-    ($($(#[$doc:meta])* $variant:ident = $kind:ident $usual:literal $(/ $other:literal)?;)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $kind:ident $usual:literal;)*) => {
         /// A parameter that is watched.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Watched { $($(#[$doc])* $variant),* }
@@ -21,18 +21,16 @@ macro_rules! watched {
         pub const WATCHED: &[Watched] = &[$(Watched::$variant),*];
 
         const ROWS: &[(Names, Kind)] =
-            &[$((Names { usual: $usual, other: watched!(@other $($other)?) }, Kind::$kind)),*];
+            &[$((Names::of($usual), Kind::$kind)),*];
     };
-    (@other) => { None };
-    (@other $other:literal) => { Some($other) };
 }
 
 watched! {
     /// The aircraft's MAVLink system id.
-    SystemId = Integer "SYSID_THISMAV" / "MAV_SYSID";
+    SystemId = Integer "SYSID_THISMAV";
     /// The ground station that ArduPilot obeys as its pilot's: RC overrides and the ground-station failsafe
     /// depend on its frames alone.
-    GroundStationId = Integer "SYSID_MYGCS" / "MAV_GCS_SYSID";
+    GroundStationId = Integer "SYSID_MYGCS";
     /// Whether frames of others than that ground station are dropped.
     SystemIdEnforce = Integer "SYSID_ENFORCE";
     /// The action when the ground station is silent.
@@ -76,7 +74,7 @@ watched! {
     /// Seconds on the ground after which the motors are disarmed.
     DisarmDelay = Integer "DISARM_DELAY";
     /// Which checks guard arming.
-    ArmingCheck = Integer "ARMING_CHECK" / "ARMING_SKIPCHK";
+    ArmingCheck = Integer "ARMING_CHECK";
     /// Flow control of TELEM2.
     Telem2FlowControl = Integer "BRD_SER2_RTSCTS";
     /// Speed of TELEM2, thousands of baud.
@@ -90,11 +88,11 @@ watched! {
     /// How the battery is measured; 0 not at all.
     BatteryMonitor = Integer "BATT_MONITOR";
     /// The action when the battery is low.
-    BatteryLowAction = Integer "BATT_FS_LOW_ACT" / "FS_BATT_ENABLE";
+    BatteryLowAction = Integer "BATT_FS_LOW_ACT";
     /// The voltage below which it is low; 0 for none.
-    BatteryLowVoltage = Real "BATT_LOW_VOLT" / "FS_BATT_VOLTAGE";
+    BatteryLowVoltage = Real "BATT_LOW_VOLT";
     /// The remaining charge below which it is low, milliampere hours; 0 for none.
-    BatteryLowCharge = Real "BATT_LOW_MAH" / "FS_BATT_MAH";
+    BatteryLowCharge = Real "BATT_LOW_MAH";
     /// The action when the battery is nearly empty (4.x).
     BatteryCriticalAction = Integer "BATT_FS_CRT_ACT";
     /// The voltage below which it is nearly empty (4.x); 0 for none.
@@ -109,7 +107,14 @@ watched! {
     ReturnHeightM = Real "RTL_ALT_M";
     /// The channel of the pilot's mode switch; 0 for none (3.5.7: 5).
     ModeSwitchChannel = Integer "FLTMODE_CH";
+    /// The greatest speed of a pilot in LOITER, centimetres per second.
+    LoiterSpeed = Real "LOIT_SPEED";
+    /// The same up to 3.5.
+    OldLoiterSpeed = Real "WPNAV_LOIT_SPEED";
 }
+
+/// Those that matter only to an aircraft that a pilot flies: no other asks for them.
+const OF_PILOTS: [Watched; 2] = [Watched::LoiterSpeed, Watched::OldLoiterSpeed];
 
 /// Number of watched parameters.
 pub const WATCHED_MAX: usize = WATCHED.len();
@@ -169,17 +174,26 @@ const TRIES: u8 = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
     rows: [Row; WATCHED_MAX],
+    is_piloted: bool,
     due: Instant,
 }
 
 impl Watch {
     /// Knows nothing; the first requests are due now.
     pub fn new(now: Instant) -> Self {
-        Self { rows: [Row::default(); WATCHED_MAX], due: now }
+        Self { rows: [Row::default(); WATCHED_MAX], is_piloted: false, due: now }
+    }
+    /// The same of an aircraft that a pilot flies.
+    pub fn of_piloted(now: Instant) -> Self {
+        Self { is_piloted: true, ..Self::new(now) }
     }
     /// Forgets everything and asks again: the link is back, or the autopilot has restarted.
     pub fn restart(&mut self, now: Instant) {
-        *self = Self::new(now);
+        *self = Self { is_piloted: self.is_piloted, ..Self::new(now) };
+    }
+    /// Whether one is asked for.
+    fn is_wanted(&self, which: Watched) -> bool {
+        self.is_piloted || !OF_PILOTS.contains(&which)
     }
     /// When it wants polling; never, once everything is known.
     pub fn due(&self) -> Instant {
@@ -202,7 +216,7 @@ impl Watch {
     }
     /// Whether each was answered or is absent.
     pub fn is_complete(&self) -> bool {
-        self.rows.iter().all(|row| row.finding != Finding::Unknown)
+        self.iter().all(|(which, finding)| finding != Finding::Unknown || !self.is_wanted(which))
     }
     /// The table.
     pub fn iter(&self) -> impl Iterator<Item = (Watched, Finding)> + '_ {
@@ -217,7 +231,9 @@ impl Watch {
         for (row, (names, kind)) in self.rows.iter_mut().zip(ROWS) {
             row.finding = match answer(message, names) {
                 None => continue,
-                Some(Ok((name, value))) if value.kind() == *kind => Finding::Known { name, value },
+                Some(Ok((name, value))) if value.kind() == *kind => {
+                    Finding::Known { name, value: names.in_usual_unit(name, value) }
+                }
                 Some(Ok((_, value))) => Finding::WrongKind { found: value.kind() },
                 Some(Err(Refusal::Bad(_))) => Finding::Unreadable,
                 Some(Err(Refusal::Error { error, .. })) => {
@@ -241,8 +257,9 @@ impl Watch {
         }
         self.due = now + POLL_PERIOD;
         let (mut left, mut complete) = (PER_POLL, true);
-        for (row, (names, _)) in self.rows.iter_mut().zip(ROWS) {
-            if row.finding != Finding::Unknown {
+        let wanted: [bool; WATCHED_MAX] = core::array::from_fn(|index| self.is_wanted(WATCHED[index]));
+        for ((row, (names, _)), is_wanted) in self.rows.iter_mut().zip(ROWS).zip(wanted) {
+            if row.finding != Finding::Unknown || !is_wanted {
                 continue;
             }
             if row.requested_at.is_none_or(|at| now.since(at) >= PATIENCE) {
@@ -309,6 +326,10 @@ mod tests {
     #[test]
     fn each_is_requested_once_when_it_is_answered() {
         let mut watch = Watch::new(Instant::ZERO);
+        let (_, requested) = run(&mut watch, Instant::ZERO, as_expected);
+        assert_eq!(requested.len(), WATCHED_MAX - OF_PILOTS.len());
+        assert!(watch.is_complete());
+        let mut watch = Watch::of_piloted(Instant::ZERO);
         let (at, requested) = run(&mut watch, Instant::ZERO, as_expected);
         assert_eq!(requested.len(), WATCHED_MAX);
         assert!(at <= Instant::from_secs(3), "{at:?}");
@@ -343,8 +364,26 @@ mod tests {
     }
 
     #[test]
+    fn of_4_7_speeds_are_found_under_their_new_names_and_in_the_usual_unit() {
+        let mut watch = Watch::of_piloted(Instant::ZERO);
+        let (_, requested) = run(&mut watch, Instant::ZERO, |name| match name {
+            "WP_SPD" => Some(real(name, 7.5)),
+            "WP_RADIUS_M" => Some(real(name, 2.0)),
+            "LOIT_SPEED_MS" => Some(real(name, 12.5)),
+            "WPNAV_SPEED" | "WPNAV_RADIUS" | "LOIT_SPEED" | "WPNAV_LOIT_SPEED" => None,
+            _ => as_expected(name),
+        });
+        assert!(requested.iter().any(|name| name == "WP_SPD"));
+        let found = [Watched::TrackSpeed, Watched::WaypointRadius, Watched::LoiterSpeed];
+        assert_eq!(found.map(|which| watch.value(which).unwrap().as_f64()), [750.0, 200.0, 1250.0]);
+        let name = Name::new("WP_SPD").unwrap();
+        assert_eq!(watch.finding(Watched::TrackSpeed), Finding::Known { name, value: Value::Real(750.0) });
+        assert_eq!(watch.finding(Watched::OldLoiterSpeed), Finding::Absent);
+    }
+
+    #[test]
     fn every_parameter_of_an_autopilot_without_answers_is_absent() {
-        let mut watch = Watch::new(Instant::ZERO);
+        let mut watch = Watch::of_piloted(Instant::ZERO);
         let (_, requested) = run(&mut watch, Instant::ZERO, |_| None);
         assert!(requested.len() <= WATCHED_MAX * 6);
         assert!(watch.iter().all(|(_, finding)| finding == Finding::Absent));

@@ -60,7 +60,8 @@ impl Write {
             None => {}
             Some(Ok((name, value))) => {
                 (self.known, self.awaits) = (Some(name), false);
-                if value.is_same(self.value) {
+                let wanted = self.names.in_unit_of(name.as_str(), self.value);
+                if value.is_same(wanted) {
                     self.answered = true;
                 } else if value.kind() != self.value.kind() {
                     let (found, expected) = (value.kind(), self.value.kind());
@@ -68,7 +69,7 @@ impl Write {
                 } else {
                     self.different += 1;
                     if self.different >= DIFFERENT_MAX {
-                        let expected = self.value;
+                        let expected = wanted;
                         self.failed = Some(Failure::ParameterValue { name, found: value, expected });
                     } else {
                         self.retry = Retry::new(now, PERIOD, TRIES);
@@ -103,8 +104,8 @@ impl Write {
             Ok(false) => return Progress::Pending,
             Ok(true) => {}
         }
-        let (param_value, param_type) = self.value.on_the_wire();
         let name = self.known.as_ref().map_or(self.names.of_try(self.tries), Name::as_str);
+        let (param_value, param_type) = self.names.in_unit_of(name, self.value).on_the_wire();
         let _ = transmit.send(&MavMessage::PARAM_SET(PARAM_SET_DATA {
             param_value,
             target_system: transmit.system_id,

@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use wingbeat_geo::DVec3;
 use wingbeat_geo::formation::Layout;
+use wingbeat_protocol::Handling;
 use wingbeat_protocol::swarm::Manner;
 use wingbeat_protocol::swarm::budget::{self, Budget, Least, Surroundings};
-use wingbeat_sim::motion::{Profile, WindParameters};
+use wingbeat_sim::motion::{NavParameters, Profile, WindParameters};
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 use wingbeat_wire::{Point, VehicleId};
 
@@ -199,7 +200,13 @@ impl Conditions {
                 scenario.ground_distance_m = ground_m.max(usual_m);
                 let mut config = task.config(VehicleId(1), VehicleId(1));
                 config.swarm.surroundings = budget.surroundings;
-                task.distance_m = nearer_m + task.distance_m.max(config.distance_least_m());
+                let pilot_m_s = NavParameters::new(self.profile).loiter_speed_m_s;
+                let handling = match self.profile {
+                    Profile::Copter357 => Handling::Tracks,
+                    Profile::Copter462 => Handling::Shaped,
+                };
+                let least_m = config.distance_least_at_m(pilot_m_s, handling);
+                task.distance_m = nearer_m + task.distance_m.max(least_m);
             }
             Task::Own(_) => {}
         }

@@ -4,12 +4,19 @@ use serde::Deserialize;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
-use crate::{ConfigError, Configuration, FollowMe, swarm};
+use crate::{ConfigError, Configuration, FollowMe, Handling, swarm};
 
 /// No follower keeps up with a leader that broadcasts more often.
 const REFRESH_LEAST_MS: u64 = 250;
 /// Nor at this period, which only `accepts_close` permits.
 const REFRESH_LEAST_CLOSE_MS: u64 = 100;
+/// The greatest speed of a pilot in LOITER that the published distances are for, metres per second (`WPNAV_LOIT_SPEED` of 3.5.7).
+const PUBLISHED_M_S: f64 = 5.0;
+/// Where motion is shaped a follower is behind by the way of so long, and of a refresh. Behind pilots who were drawn from seeds,
+/// up to 10 m/s (4.6.2, simulated; `docs/protocols/follow-me.md`).
+const SHAPED_LAG_S: f64 = 5.0;
+/// A word that comes late, beside the one that was lost, seconds.
+const WORD_LATE_S: f64 = 0.2;
 /// Why a distance is too close for its refresh.
 const CLOSE: &str = "at this refresh followers lag behind so far that the leader flies into them (accepts_close flies it \
                      all the same)";
@@ -93,14 +100,33 @@ impl Config {
     /// after a lost one has come (a refresh and 0.2 s); and the 5 m of separation.
     ///
     /// What aircraft stray beyond 3 m in their surroundings is added.
+    ///
+    /// That is of an autopilot that begins its track anew at every target, and its pilot. What the autopilot is and permits its
+    /// pilot is known at *Setup* only ([`Config::distance_least_at_m`]).
     pub fn distance_least_m(&self) -> f64 {
+        self.distance_least_at_m(PUBLISHED_M_S, Handling::Tracks)
+    }
+
+    /// The same behind a pilot whose aircraft flies up to so fast in LOITER. Where motion is shaped the lag is in proportion to
+    /// the speed, and the longer the refresh the more ([`SHAPED_LAG_S`]); where tracks begin anew nothing faster than
+    /// published was flown, and the square of the speed is assumed.
+    pub fn distance_least_at_m(&self, pilot_m_s: f64, handling: Handling) -> f64 {
         let strays_m = self.swarm.budget().take_off_m() - self.swarm.separation_m;
+        let published_m = match self.refresh.as_millis() {
+            1_000.. => 60.0,
+            750.. => 75.0,
+            500.. => 90.0,
+            _ => 125.0,
+        };
+        let refresh_s = self.refresh.as_secs_f64();
+        let faster = (pilot_m_s / PUBLISHED_M_S).max(1.0);
         strays_m
-            + match self.refresh.as_millis() {
-                1_000.. => 60.0,
-                750.. => 75.0,
-                500.. => 90.0,
-                _ => 125.0,
+            + match handling {
+                Handling::Tracks => published_m * faster * faster,
+                Handling::Shaped => {
+                    let lag_s = SHAPED_LAG_S + refresh_s;
+                    (lag_s + refresh_s + WORD_LATE_S) * pilot_m_s + self.swarm.separation_m
+                }
             }
     }
 }

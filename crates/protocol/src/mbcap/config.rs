@@ -7,7 +7,7 @@ use wingbeat_wire::VehicleId;
 
 use super::Mbcap;
 use super::silent::SILENT_AFTER;
-use crate::{ConfigError, Configuration, Fence};
+use crate::{ConfigError, Configuration, Fence, Handling};
 
 /// Peers refuse more than 20 beacons a second ([`super::neighbours`]); this leaves half of that.
 const BEACON_PERIOD_LEAST_MS: u64 = 100;
@@ -74,6 +74,8 @@ pub struct Prediction {
     pub moving_m_s: f64,
     /// Braking harder than this (negative, m/s²), only the current location is broadcast.
     pub braking_m_s2: Option<f64>,
+    /// How the flight controller moves: no matter of configuration, it is told by the agent.
+    pub handling: Handling,
 }
 
 /// How the acceleration is filtered (thesis equation 5.1).
@@ -251,6 +253,7 @@ impl Config {
                 filter: Filter::default(),
                 moving_m_s: 1.0,
                 braking_m_s2: None,
+                handling: Handling::Tracks,
             },
             risk: Risk { distance_m: 20.0, height_m: 50.0, time_s: 0.5, standing_at_any_time: false },
             beacon_period: Duration::from_millis(200),

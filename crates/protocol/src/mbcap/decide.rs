@@ -327,7 +327,8 @@ impl Mbcap {
         let Risk { distance_m, height_m, .. } = self.config.risk;
         let (safe_m, hop_s) = (self.config.safe_distance_m(), self.config.prediction.hop_s);
         let in_s = |i: usize| i as f64 * hop_s;
-        let brake_m = brake_distance_m(BrakeFit::Later, self.flight.speed_m_s());
+        let handling = self.config.prediction.handling;
+        let brake_m = brake_distance_m(BrakeFit::Later, handling, self.flight.speed_m_s());
         self.obstacles(now).find_map(|(peer, obstacle)| {
             let may_be_near =
                 |&(i, at): &(usize, &DVec3)| obstacle.may_be_near(*at, in_s(i), distance_m, height_m);

@@ -45,8 +45,8 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::flight::{self, RouteFlight, Rules};
 use crate::{
-    Action, Actions, AvoidanceView, Command, Denied, Details, Fence, Input, MOVES_M_S, MissionError, Phase,
-    Protocol, Severity, StateId, Telemetry, Text, View, push, text,
+    Action, Actions, AvoidanceView, Command, Denied, Details, Fence, Handling, Input, MOVES_M_S,
+    MissionError, Phase, Protocol, Severity, StateId, Telemetry, Text, View, push, text,
 };
 use beacon::{LastBeacon, LastCourse};
 use config::AsideTests;
@@ -484,6 +484,9 @@ impl Protocol for Mbcap {
         self.flight.set_route(mission, state)
     }
 
+    fn set_handling(&mut self, handling: Handling) {
+        self.config.prediction.handling = handling;
+    }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         if self.observe(now, &input, out) {
             self.act(now, Trigger::Input(&input), out);

@@ -7,6 +7,7 @@
 use wingbeat_geo::{DVec2, DVec3};
 
 use super::config::{BrakeFit, Filter, Horizon, Prediction, Projection};
+use crate::Handling;
 use crate::flight::AT_THE_END_M;
 
 /// Locations in one beacon: the current one and at most 58 more (the reference's datagram holds 59).
@@ -15,42 +16,54 @@ pub const LOCATIONS_MAX: usize = 59;
 /// Locations, the current one first.
 pub type Locations = heapless::Vec<DVec3, LOCATIONS_MAX>;
 
+/// Of the braking of shaped motion ([`brake_distance_m`]): seconds, and metres per square of a metre per second.
+const SHAPED_S: f64 = 1.55;
+/// See [`SHAPED_S`].
+const SHAPED_S2_M: f64 = 0.05;
+
 /// No multicopter is slower on its way: at less a braking distance is none, and a flight would last for ever.
 pub(super) const LEAST_M_S: f64 = 1.0;
 
 /// Distance in which a multicopter stops from `speed_m_s` (thesis figure 5.12), metres.
 ///
-/// Two fits exist: the one that is printed, and a later one of the reference implementation.
-pub fn brake_distance_m(fit: BrakeFit, speed_m_s: f64) -> f64 {
+/// Two fits exist: the one that is printed, and a later one of the reference implementation. Both are of ArduCopter 3; where
+/// motion is shaped it is at least what BRAKE of 4.6.2 needed in SITL from 1, 2.5, 5, 10, 12.4 and 14.75 m/s: 1.4, 4.0, 8.9, 20.4,
+/// 26.9 and 33.5 m, which [`SHAPED_S`] and [`SHAPED_S2_M`] are fitted to from above.
+pub fn brake_distance_m(fit: BrakeFit, handling: Handling, speed_m_s: f64) -> f64 {
     let v = speed_m_s;
     if v < LEAST_M_S {
         return 0.0;
     }
-    match fit {
+    let least_m = match handling {
+        Handling::Tracks => 0.0,
+        Handling::Shaped => (SHAPED_S + SHAPED_S2_M * v) * v,
+    };
+    let fitted_m = match fit {
         BrakeFit::Published if v < 5.0 => 2.76 * v - 0.42,
         BrakeFit::Published if v < 7.5 => 0.58 * v + 10.48,
         BrakeFit::Published => 1.8 * v + 1.33,
         BrakeFit::Later if v < 6.0 => 1.7 * v - 0.1,
         BrakeFit::Later if v < 8.0 => 1.3 * v + 2.3,
         BrakeFit::Later => 1.87 * v - 2.26,
-    }
+    };
+    fitted_m.max(least_m)
 }
 
 /// How far ahead a risk matters (thesis equation 5.4), metres.
-pub fn reaction_distance_m(horizon: &Horizon, speed_m_s: f64) -> f64 {
+pub fn reaction_distance_m(horizon: &Horizon, handling: Handling, speed_m_s: f64) -> f64 {
     match *horizon {
         Horizon::Fixed { distance_m, .. } => distance_m,
         Horizon::BySpeed { brake, gps_error_m, reaction_s, loss_s } => {
-            brake_distance_m(brake, speed_m_s) + gps_error_m + (reaction_s + loss_s) * speed_m_s
+            brake_distance_m(brake, handling, speed_m_s) + gps_error_m + (reaction_s + loss_s) * speed_m_s
         }
     }
 }
 
 /// Predicted locations in addition to the current one at this speed.
-pub fn hops(horizon: &Horizon, hop_s: f64, speed_m_s: f64) -> usize {
+pub fn hops(horizon: &Horizon, handling: Handling, hop_s: f64, speed_m_s: f64) -> usize {
     let hops = match *horizon {
         Horizon::Fixed { time_s, .. } => time_s / hop_s,
-        Horizon::BySpeed { .. } => reaction_distance_m(horizon, speed_m_s) / (speed_m_s * hop_s),
+        Horizon::BySpeed { .. } => reaction_distance_m(horizon, handling, speed_m_s) / (speed_m_s * hop_s),
     };
     (libm::ceil(hops) as usize).min(LOCATIONS_MAX - 1)
 }
@@ -163,7 +176,7 @@ impl<W: Waypoints> Track<'_, W> {
         // The current location itself is broadcast as it is reported, or as projected: it is what the steps
         // begin from.
         let _ = locations.push(start);
-        let hops = hops(&prediction.horizon, prediction.hop_s, moving.speed_m_s);
+        let hops = hops(&prediction.horizon, prediction.handling, prediction.hop_s, moving.speed_m_s);
         let total_s = hops as f64 * prediction.hop_s;
         let (v, a) = match prediction.accelerates {
             true => (moving.speed_m_s, moving.acceleration_m_s2),
@@ -265,7 +278,9 @@ pub fn straight(moving: &Moving, to: DVec2, prediction: &Prediction) -> Location
     if step_m <= 0.0 || way_m <= 0.0 {
         return locations;
     }
-    let most = libm::ceil(reaction_distance_m(&prediction.horizon, moving.speed_m_s) / step_m) as usize;
+    let most =
+        libm::ceil(reaction_distance_m(&prediction.horizon, prediction.handling, moving.speed_m_s) / step_m)
+            as usize;
     // The count includes the current location.
     let count = (libm::ceil(way_m / step_m) as usize).min(most).min(LOCATIONS_MAX);
     for hop in 1..count {
@@ -303,13 +318,17 @@ mod tests {
         // Thesis section 5.3.1.2: "between 12 and 17 predicted locations", that is with the current one,
         // by the fit of figure 5.12.
         let horizon = |brake| Horizon::BySpeed { brake, gps_error_m: 2.5, reaction_s: 1.0, loss_s: 2.0 };
-        let count = |brake, v| hops(&horizon(brake), 0.5, v) + 1;
+        let count = |brake, v| hops(&horizon(brake), Handling::Tracks, 0.5, v) + 1;
         let published: Vec<_> = [1.0, 2.0, 5.0, 10.0, 15.0].map(|v| count(BrakeFit::Published, v)).into();
         assert_eq!(published, [17, 15, 14, 12, 12]);
         let later: Vec<_> = [1.0, 2.0, 5.0, 10.0, 15.0].map(|v| count(BrakeFit::Later, v)).into();
         assert_eq!(later, [16, 13, 12, 11, 11]);
-        assert!((reaction_distance_m(&horizon(BrakeFit::Later), 10.0) - 48.94).abs() < 1e-9);
-        assert!((reaction_distance_m(&horizon(BrakeFit::Published), 15.0) - 75.83).abs() < 1e-9);
+        assert!(
+            (reaction_distance_m(&horizon(BrakeFit::Later), Handling::Tracks, 10.0) - 48.94).abs() < 1e-9
+        );
+        assert!(
+            (reaction_distance_m(&horizon(BrakeFit::Published), Handling::Tracks, 15.0) - 75.83).abs() < 1e-9
+        );
     }
 
     #[test]
@@ -347,6 +366,22 @@ mod tests {
         // Back from a place aside it is where it is.
         let aside = Track { project: false, ..track };
         assert_eq!(aside.ahead(&moving((270.0, 4.0), 10.0, 0.0, &[]), &e())[0].y, 4.0);
+    }
+
+    #[test]
+    fn mbcap_03_shaped_motion_needs_what_4_6_2_was_measured_to_need() {
+        // Speed and distance until 0.1 m/s, metres: BRAKE in SITL.
+        let measured =
+            [(0.98, 1.43), (2.48, 4.03), (4.98, 8.89), (9.95, 20.36), (12.42, 26.94), (14.75, 33.49)];
+        for (v, distance_m) in measured {
+            for fit in [BrakeFit::Published, BrakeFit::Later] {
+                let found_m = brake_distance_m(fit, Handling::Shaped, v);
+                assert!(found_m >= distance_m, "{fit:?} {v} m/s: {found_m}");
+                assert_eq!(found_m, found_m.max(brake_distance_m(fit, Handling::Tracks, v)));
+            }
+            let later_m = brake_distance_m(BrakeFit::Later, Handling::Shaped, v);
+            assert!(later_m < distance_m * 1.05 + 0.2, "{v} m/s: {later_m}");
+        }
     }
 
     #[test]

@@ -188,7 +188,8 @@ fn mbcap_16_an_aircraft_stops_before_the_path_of_a_silent_one_and_continues_when
 #[test]
 fn mbcap_16_it_stops_clear_of_a_path_though_the_other_fell_silent_seconds_before_they_cross() {
     let (config, at_m_s) = (Config::mbcap_e(), 10.0);
-    let room_m = predict::brake_distance_m(config::BrakeFit::Later, at_m_s) + config.safe_distance_m();
+    let room_m = predict::brake_distance_m(config::BrakeFit::Later, crate::Handling::Tracks, at_m_s)
+        + config.safe_distance_m();
     let mut driver = Driver::new(1, 2);
     driver.normal();
     driver.fly((-160.0, 0.0), at_m_s);

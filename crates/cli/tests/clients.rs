@@ -1,4 +1,4 @@
-//! `wingbeat sim` seen from outside: by pymavlink, and when it is started wrongly.
+//! `wingbeat sim` seen from outside: by pymavlink, MAVSDK, dronekit and MAVProxy, and when it is started wrongly.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 #[path = "../../../tests/python/environment.rs"]
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const FLIGHT_LIMIT: Duration = Duration::from_secs(240);
+const FLIGHT_LIMIT: Duration = Duration::from_secs(400);
 const END_LIMIT: Duration = Duration::from_secs(30);
 
 /// A process that does not outlive the test.
@@ -57,19 +57,21 @@ fn sim(arguments: &[&str]) -> (Running, String) {
     (running, address.to_owned())
 }
 
-fn fly(profile: &str) {
+/// Lets a script of a client fly one aircraft, with the scheme that its library wants in front of the address.
+fn fly(script: &str, scheme: &str, profile: &str, speedup: &str) {
     let python = match environment::python() {
         Ok(python) => python,
         Err(why) => {
-            eprintln!("skipped: no pymavlink here ({why})");
+            eprintln!("skipped: no MAVLink client here ({why})");
             return;
         }
     };
-    let (_sim, address) = sim(&["--speedup", "10", "--profile", profile]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/pymavlink/fly.py");
+    let (_sim, address) = sim(&["--speedup", speedup, "--profile", profile]);
+    let address = address.replacen("tcp:", scheme, 1);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(script);
     let child = Command::new(python)
         .arg(script)
-        .arg(&address)
+        .args([&address, profile])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -89,17 +91,47 @@ fn fly(profile: &str) {
         pipe.expect("both are piped").read_to_string(&mut text).expect("the script prints UTF-8");
     }
     assert_eq!(ended, Some(true), "{profile}: {text}");
-    assert!(text.contains("landed"), "{profile}: {text}");
+    assert!(text.contains("landed") || text.contains("done"), "{profile}: {text}");
 }
 
 #[test]
 fn pymavlink_flies_3_5_7() {
-    fly("3.5.7");
+    fly("pymavlink/fly.py", "tcp:", "3.5.7", "10");
 }
 
 #[test]
 fn pymavlink_flies_4_6_2() {
-    fly("4.6.2");
+    fly("pymavlink/fly.py", "tcp:", "4.6.2", "10");
+}
+
+#[test]
+fn mavsdk_asks_3_5_7_and_is_answered() {
+    fly("clients/fly_mavsdk.py", "tcpout://", "3.5.7", "3");
+}
+
+#[test]
+fn mavsdk_flies_4_6_2() {
+    fly("clients/fly_mavsdk.py", "tcpout://", "4.6.2", "3");
+}
+
+#[test]
+fn dronekit_flies_3_5_7() {
+    fly("clients/fly_dronekit.py", "tcp:", "3.5.7", "3");
+}
+
+#[test]
+fn dronekit_flies_4_6_2() {
+    fly("clients/fly_dronekit.py", "tcp:", "4.6.2", "3");
+}
+
+#[test]
+fn mavproxy_asks_3_5_7_and_is_answered() {
+    fly("clients/fly_mavproxy.py", "tcp:", "3.5.7", "3");
+}
+
+#[test]
+fn mavproxy_flies_4_6_2() {
+    fly("clients/fly_mavproxy.py", "tcp:", "4.6.2", "3");
 }
 
 fn refused(arguments: &[&str]) -> String {
