@@ -4,12 +4,18 @@
 //! controller is in that mode. Every link, the console's included, loses the same share; what aircraft pass on of the order
 //! competes with their own datagrams. `wingbeat bench emergency` prints it.
 
+use std::fmt;
+use std::str::FromStr;
+
 use anyhow::{Result, bail, ensure};
 use wingbeat_agent::Command;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::faults::Fault;
+use wingbeat_sim::medium::Medium;
+use wingbeat_sim::medium::csma::{Config, Csma};
+use wingbeat_sim::medium::link::Propagation;
 use wingbeat_sim::rng;
 
 use crate::sky;
@@ -23,6 +29,47 @@ const SAMPLE: Duration = Duration::from_millis(5);
 /// By then an aircraft has acted, or the bench fails.
 const LIMIT: Duration = Duration::from_secs(30);
 const KEY: &str = "emergency";
+/// Power at every antenna on the medium of frames: 40 dB above its noise.
+const POWER_DBM: f64 = -54.0;
+
+/// What carries the datagrams. Every radio reaches every other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Air {
+    /// Nothing waits, and no two datagrams collide.
+    Unrestricted,
+    /// 802.11 frames: they wait for each other, and those that overlap are lost.
+    Csma,
+}
+
+impl Air {
+    fn medium(self, seed: u64, radios: usize) -> Medium {
+        match self {
+            Self::Unrestricted => Channel::new(Model::Unrestricted, Draw::PerPacket, seed, radios).into(),
+            Self::Csma => {
+                let propagation = Propagation::Equal { power_dbm: POWER_DBM };
+                Csma::new(Config { propagation, ..Config::default() }, seed, radios).into()
+            }
+        }
+    }
+}
+
+impl fmt::Display for Air {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unrestricted => "unrestricted",
+            Self::Csma => "csma",
+        })
+    }
+}
+
+impl FromStr for Air {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = [Self::Unrestricted, Self::Csma].into_iter().find(|air| air.to_string() == name);
+        known.ok_or_else(|| format!("found '{name}', expected unrestricted or csma"))
+    }
+}
 
 /// From the key to the acts of all aircraft in all flights, shortest first.
 pub struct Delays(Vec<Duration>);
@@ -40,13 +87,13 @@ impl Delays {
 ///
 /// # Errors
 /// A flight that cannot be begun, or an aircraft that has not acted after 30 s.
-pub fn delays(aircraft: usize, loss: f64, seeds: u64) -> Result<Delays> {
+pub fn delays(air: Air, aircraft: usize, loss: f64, seeds: u64) -> Result<Delays> {
     ensure!((0.0..1.0).contains(&loss), "loss: found {loss}, expected 0 to less than 1");
     let mut delays = Vec::new();
     for seed in 1..=seeds {
         // The console's radio is one more.
-        let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, seed, aircraft + 1);
-        let mut world = sky::world(aircraft, seed, channel)?.with_console(DVec3::ZERO);
+        let medium = air.medium(seed, aircraft + 1);
+        let mut world = sky::world(aircraft, seed, medium)?.with_console(DVec3::ZERO);
         sky::start(&mut world)?;
         let after_ms = PRESSED_WITHIN_MS * rng::uniform(&mut rng::child(seed, "emergency", 0));
         world.run_until(world.now() + FLOWN + Duration::from_millis(after_ms as u64));
@@ -80,11 +127,11 @@ pub fn delays(aircraft: usize, loss: f64, seeds: u64) -> Result<Delays> {
 ///
 /// # Errors
 /// As [`delays`].
-pub fn run(aircraft: usize, loss: f64, seeds: u64) -> Result<()> {
-    let delays = delays(aircraft, loss, seeds)?;
+pub fn run(air: Air, aircraft: usize, loss: f64, seeds: u64) -> Result<()> {
+    let delays = delays(air, aircraft, loss, seeds)?;
     let ms = |share| delays.within(share).as_millis();
     println!(
-        "emergency: {aircraft} aircraft, {:.0} % of datagrams lost, {seeds} flights: from the key to LAND p50 {} ms, p99 {} ms, most {} ms",
+        "emergency: {aircraft} aircraft, channel {air}, {:.0} % of datagrams lost, {seeds} flights: from the key to LAND p50 {} ms, p99 {} ms, most {} ms",
         100.0 * loss,
         ms(0.5),
         ms(0.99),
@@ -99,8 +146,17 @@ mod tests {
 
     #[test]
     fn half_of_all_datagrams_lost_every_aircraft_lands_within_a_second() {
-        let delays = delays(12, 0.5, 8).unwrap();
-        assert_eq!(delays.0.len(), 12 * 8);
-        assert!(delays.within(0.99) <= Duration::from_secs(1), "{:?}", delays.within(0.99));
+        for air in [Air::Unrestricted, Air::Csma] {
+            let delays = delays(air, 12, 0.5, 8).unwrap();
+            assert_eq!(delays.0.len(), 12 * 8);
+            assert!(delays.within(0.99) <= Duration::from_secs(1), "{air}: {:?}", delays.within(0.99));
+        }
+    }
+
+    #[test]
+    fn the_channel_is_one_of_two() {
+        assert_eq!("csma".parse(), Ok(Air::Csma));
+        let refused = "wifi".parse::<Air>().unwrap_err();
+        assert_eq!(refused, "found 'wifi', expected unrestricted or csma");
     }
 }

@@ -16,6 +16,7 @@ use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mbcap;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
+use wingbeat_sim::medium::Medium;
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
@@ -80,7 +81,7 @@ pub fn run(aircraft: usize, minutes: u64, seed: u64) -> Result<()> {
 }
 
 /// The world with all aircraft on the ground, missions uploaded.
-pub(crate) fn world(aircraft: usize, seed: u64, channel: Channel) -> Result<World> {
+pub(crate) fn world(aircraft: usize, seed: u64, medium: impl Into<Medium>) -> Result<World> {
     let frame = Frame::new(ORIGIN);
     let mut starts: Vec<DVec2> = Vec::new();
     let mut placement = rng::child(seed, "placement", 0);
@@ -105,7 +106,7 @@ pub(crate) fn world(aircraft: usize, seed: u64, channel: Channel) -> Result<Worl
         let begins = Instant::from_millis(i as u64 * 137 % 1_000);
         vehicles.push((agent, FlightController::new(controller, seed, begins)));
     }
-    let mut world = World::new(ORIGIN, vehicles, channel, 5.0);
+    let mut world = World::new(ORIGIN, vehicles, medium, 5.0);
     for (i, start) in starts.iter().enumerate() {
         let route = walk(*start, &frame, &mut rng::child(seed, "mission", i as u64));
         match world.mission(i, &route) {

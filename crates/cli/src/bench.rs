@@ -51,6 +51,9 @@ pub(crate) enum Command {
 /// Arguments of `wingbeat bench emergency`.
 #[derive(Args)]
 pub(crate) struct EmergencyArguments {
+    /// What carries the datagrams: `unrestricted`, or `csma`, where they wait for each other and collide.
+    #[arg(long, default_value = "unrestricted")]
+    channel: emergency::Air,
     /// Aircraft.
     #[arg(long = "uavs", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=128))]
     aircraft: u8,
@@ -280,8 +283,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Takeoff(arguments) => take_off(arguments),
         Command::Drills(arguments) => drills::run_all(arguments),
         Command::Drill(arguments) => drills::run_one(arguments),
-        Command::Emergency(EmergencyArguments { aircraft, loss, seeds }) => {
-            emergency::run(usize::from(*aircraft), *loss, *seeds).map(|()| ExitCode::SUCCESS)
+        Command::Emergency(EmergencyArguments { channel, aircraft, loss, seeds }) => {
+            emergency::run(*channel, usize::from(*aircraft), *loss, *seeds).map(|()| ExitCode::SUCCESS)
         }
         Command::Sky(SkyArguments { aircraft, minutes, seed }) => {
             sky::run(usize::from(*aircraft), *minutes, *seed).map(|()| ExitCode::SUCCESS)

@@ -84,15 +84,17 @@ async fn unfinished_mission_files_pin_little_memory() {
     for _ in 0..200 {
         open.push(send(&handle, ELSEWHERE, &format!("{head}{body}")).await);
     }
-    let mut still = 0;
-    for stream in &mut open {
-        still += usize::from(timeout(Duration::from_millis(1), stream.read(&mut [0])).await.is_err());
-    }
-    assert!(still <= 4, "found {still} of 200 bodies of 3.9 MB kept");
     let survey = include_str!("../../../deploy/missions/survey.plan");
     let file = serde_json::json!({"name": "survey.plan", "text": survey}).to_string();
-    let answer = answer(send(&handle, HERE, &post(paths::MISSION_FILES, "localhost", "", &file)).await).await;
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let read = answer(send(&handle, HERE, &post(paths::MISSION_FILES, "localhost", "", &file)).await).await;
+    assert!(read.starts_with("HTTP/1.1 200"), "{read}");
+    // A body that is kept is kept until its time is over, and its peer is informed; one that gives way ends before, without an answer. When each has
+    // ended no longer matters how fast the service closes them.
+    let mut kept = 0;
+    for stream in open {
+        kept += usize::from(answer(stream).await.starts_with("HTTP/1.1 408"));
+    }
+    assert!((1..=4).contains(&kept), "found {kept} of 200 bodies of 3.9 MB kept, expected 1 to 4");
 }
 
 #[tokio::test(flavor = "multi_thread")]
