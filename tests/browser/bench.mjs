@@ -33,7 +33,8 @@ try {
   }
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   const devtools = await page.context().newCDPSession(page);
-  await devtools.send('Performance.enable');
+  // By the processor time of the thread: what else this machine does is not the page's.
+  await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
   await devtools.send('Network.enable');
   let [updates, raw, encoded] = [0, 0, 0];
   let stream;
@@ -63,7 +64,7 @@ try {
     console.log(`${what.padEnd(44)} ${value.toFixed(1).padStart(8)} ${unit}${target === undefined ? '' : `, at most ${target}${over ? ': MISSED' : ''}`}`);
   };
   console.log(`${uavs} aircraft, ${updates} updates in ${values.seconds} s (${(updates / Number(values.seconds)).toFixed(1)} Hz), ${values.fleet ? 'flown by wingbeat bench fleet' : 'by the fake ground service'}`);
-  line('main thread per update', ms('TaskDuration'), 'ms', TARGET_MS);
+  line('main thread per update, processor time', ms('TaskDuration'), 'ms', TARGET_MS);
   line('  of it scripts', ms('ScriptDuration'), 'ms');
   line('  of it layout and style', ms('LayoutDuration') + ms('RecalcStyleDuration'), 'ms');
   line('stream, per aircraft and update', raw / updates / uavs, 'bytes', TARGET_BYTES);
