@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { landAll, PHASE_MS, rows, withFleet } from './support.mjs';
+import { holdDown, landAll, PHASE_MS, rows, withFleet } from './support.mjs';
 
 const PLAN = ['--plan', 'tests/browser/apart.toml', '--variant', 'mbcap-e', '--speed', '4'];
 
@@ -20,7 +20,7 @@ test('the page shows two aircraft that avoid each other', { timeout: 8 * PHASE_M
   withFleet('avoidance', 2, PLAN, async (flight) => {
     const { page, map, all, shot, until } = flight;
     // Apart, by the plan: without the missions from the file they would never meet.
-    await page.getByRole('tab', { name: 'Missions' }).click();
+    await page.getByTestId('step-plan').click();
     const name = 'meeting.kml';
     const buffer = Buffer.from(towardsEachOther(await rows(page)));
     await page.getByTestId('mission-files').setInputFiles({ name, mimeType: 'application/xml', buffer });
@@ -33,9 +33,10 @@ test('the page shows two aircraft that avoid each other', { timeout: 8 * PHASE_M
 
     const setup = page.getByTestId('setup');
     const start = page.getByTestId('start');
-    await until('Setup can be pressed', () => setup.isEnabled());
-    await setup.click();
-    await until('Start can be pressed', () => start.isEnabled());
+    await page.keyboard.press('Escape');
+    await until('Set up can be pressed', async () => (await setup.count()) === 1 && setup.isEnabled());
+    await holdDown(flight, 'setup');
+    await until('Start can be pressed', async () => (await start.count()) === 1 && start.isEnabled());
     assert.ok(await all((row) => !row.armed), 'Setup loads missions and arms no aircraft');
     // A state may be shown for less than a second: the page itself keeps them, however seldom it is read.
     await page.evaluate(() => {
@@ -46,7 +47,7 @@ test('the page shows two aircraft that avoid each other', { timeout: 8 * PHASE_M
       const what = { attributes: true, attributeFilter: ['data-state'], childList: true, subtree: true };
       new MutationObserver(record).observe(document.body, what);
     });
-    await start.click();
+    await holdDown(flight, 'start');
 
     // Nobody is selected: what is drawn is drawn for the conflict.
     await until('both are in conflict', () => all((row) => row.avoiding !== ''));

@@ -1,6 +1,6 @@
 // What the browser tests share: a fleet as a child process, a browser, and looking at the page.
 //
-// They run the release build of `wingbeat` and the built page (`cargo xtask test` makes both). Chromium is
+// They run the release build of `wingbeat`, or $WINGBEAT, and the built page (`cargo xtask test` makes both). Chromium is
 // $CHROMIUM, else /usr/bin/chromium. Screenshots and the fleet's output land under target/browser/.
 
 import assert from 'node:assert/strict';
@@ -14,12 +14,13 @@ import { fileURLToPath } from 'node:url';
 
 import { chromium } from 'playwright-core';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SHOTS = join(ROOT, 'target/browser');
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const SHOTS = join(ROOT, 'target/browser');
+const WINGBEAT = process.env.WINGBEAT || join(ROOT, 'target/release/wingbeat');
 // Ten times what a flight takes in these tests; only a test that fails waits so long.
 export const PHASE_MS = 120_000;
 
-const FLAGS = [
+export const FLAGS = [
   '--no-sandbox',
   '--use-angle=swiftshader',
   '--enable-unsafe-swiftshader',
@@ -30,7 +31,7 @@ const FLAGS = [
   '--disable-quic',
 ];
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();
@@ -42,7 +43,7 @@ async function freePort() {
 /** The fleet as a child process; `ended` tells how it ended, if it did. */
 function startFleet(name, port, more) {
   const args = ['bench', 'fleet', '--ground', `127.0.0.1:${port}`, '--web', 'web/dist', ...more];
-  const child = spawn(join(ROOT, 'target/release/wingbeat'), args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(WINGBEAT, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
   const log = createWriteStream(join(SHOTS, `${name}.log`));
   const fleet = { child, ended: undefined, tail: '' };
   for (const stream of [child.stdout, child.stderr]) {
@@ -147,6 +148,21 @@ export async function withFleet(name, uavs, more, fly) {
     await browser?.close();
     await stopFleet(fleet);
   }
+}
+
+/**
+ * Holds the button of *Set up* or *Start* down until the page has sent the command: a click alone must not do it. The mouse is
+ * released afterwards.
+ */
+export async function holdDown({ page, until }, name) {
+  const button = page.getByTestId(name);
+  await button.click();
+  const sent = async () => (await page.getByTestId('last-command').getAttribute('data-command', { timeout: 1000 }).catch(() => '')) === name;
+  assert.equal(await page.getByTestId('last-command').count() > 0 && (await sent()), false, `a click alone is no ${name}`);
+  await button.hover();
+  await page.mouse.down();
+  await until(`${name} was sent`, sent);
+  await page.mouse.up();
 }
 
 /** Presses Land for all, confirms, and waits until all are down. */

@@ -99,6 +99,7 @@ async fn measure() -> Result<()> {
         bind: ([127, 0, 0, 1], 0).into(),
         aircraft: vec![daemon.address().to_string()],
         web_dir: None,
+        tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: None,
     })

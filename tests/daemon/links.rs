@@ -138,6 +138,7 @@ async fn six_daemons_recover_the_model_that_the_channel_was_given() {
         bind: ([127, 0, 0, 1], 0).into(),
         aircraft: fleet.addresses(),
         web_dir: None,
+        tiles: None,
         hosts: wingbeat_onboard::Hosts::default(),
         console: Some(ConsoleConfig { keys: console, clock, state: None }),
     })

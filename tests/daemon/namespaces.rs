@@ -210,6 +210,7 @@ fn five_daemons_in_namespaces_fly_muscop_and_one_is_killed() {
         bind: ([10, 77, 0, GROUND + 1], 8700).into(),
         aircraft,
         web_dir: None,
+        tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: None,
     };

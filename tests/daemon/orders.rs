@@ -186,6 +186,7 @@ async fn the_ground_service_commands_by_radio_an_aircraft_that_http_does_not_rea
         bind: ([127, 0, 0, 1], 0).into(),
         aircraft: vec![daemons[0].address().to_string(), behind.to_string()],
         web_dir: None,
+        tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: Some(ConsoleConfig { keys, clock, state: None }),
     };
@@ -228,6 +229,7 @@ async fn shown(console: Option<ConsoleConfig>, aircraft: SocketAddr) -> String {
         bind: ([127, 0, 0, 1], 0).into(),
         aircraft: vec![aircraft.to_string()],
         web_dir: None,
+        tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console,
     };

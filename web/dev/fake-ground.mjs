@@ -1,19 +1,22 @@
 // A stand-in for the ground service while the page is worked on: it serves web/dist and the fleet's API,
 // with aircraft that fly circles. It is independent of real aircraft and is never shipped.
 //
-//   node dev/fake-ground.mjs [--uavs 9] [--port 8700] [--trouble] [--mbcap]
+//   node dev/fake-ground.mjs [--uavs 9] [--port 8700] [--trouble] [--alarms] [--autostart] [--mbcap]
 //
 // --trouble: one aircraft falls silent, one loses its flight controller, one holds another mission, one
 // refuses commands, one is taken over by its pilot, one address never answers.
+// --alarms: besides, a failsafe, a battery that is low, one that comes too near, and a radio that is down.
+// --autostart: sets up and starts by itself, for pictures and measurements.
 // --mbcap: each has its own mission; two by two they meet on a line once a minute, stop, give way and pass.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { constants, createGzip } from 'node:zlib';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const { values: options } = parseArgs({
-  options: { uavs: { type: 'string', default: '9' }, port: { type: 'string', default: '8700' }, trouble: { type: 'boolean', default: false }, mbcap: { type: 'boolean', default: false } },
+  options: { uavs: { type: 'string', default: '9' }, port: { type: 'string', default: '8700' }, trouble: { type: 'boolean', default: false }, mbcap: { type: 'boolean', default: false }, alarms: { type: 'boolean', default: false }, autostart: { type: 'boolean', default: false } },
 });
 const count = Number(options.uavs);
 const dist = fileURLToPath(new URL('../dist', import.meta.url));
@@ -21,6 +24,7 @@ const [homeLat, homeLon] = [39.482594, -0.346265];
 const startedAt = Date.now();
 const timeMs = () => Date.now() - startedAt;
 const is = (index, which) => options.trouble && index === which % count;
+const alarming = (index, which) => options.alarms && timeMs() > 5000 && index === which % count;
 
 const place = (east, north, height) => ({
   latitude_deg: homeLat + north / 111_132,
@@ -117,25 +121,32 @@ function swarmStatus(uav) {
   const mission = missions[is(uav.index, 3) ? 1 : 0];
   const holds = uav.index === 0 || uav.state !== 'Start' || is(uav.index, 3);
   return {
+    failsafe: alarming(uav.index, 7), cures: [], can_resume: uav.state === 'Aborted' && uav.mode === 'BRAKE' && options.mbcap,
+    separation: {
+      nearest: { id: fleet[uav.index ^ 1]?.id ?? fleet[0].id, distance_m: alarming(uav.index, 8) ? 3.1 : 24.6 + Math.sin(uav.angle), horizontal_m: 24.6, vertical_m: 0.3 },
+      closest_approach: null, flight_minimum: null, alarmed: alarming(uav.index, 8), alarms: alarming(uav.index, 8) ? 1 : 0, collisions: 0, rule_collisions: 0,
+    },
+    lease: { console: 'field-laptop:8700', left_ms: 4000 + Math.floor(Math.random() * 1000) }, http: { secured: true, refused: [] }, gateway: null,
+    gnss: { fix_type: 3, satellites: 14 }, wind: flying ? { speed_m_s: 3.2, from_deg: 285 } : null,
     id: uav.id, name: `UAV ${uav.index + 1}`, time_ms: timeMs(), protocol: 'muscop', state: uav.state, phase: PHASES[uav.state],
-    detail: uav.state === 'Start' ? 'waiting for Setup' : flying ? 'flying in formation' : 'on the ground',
+    detail: alarming(uav.index, 7) ? 'Battery failsafe: mode RTL' : uav.state === 'Start' ? 'waiting for Setup' : flying ? 'flying in formation' : 'on the ground',
     engaged: uav.engaged,
     flight_controller: {
       link: is(uav.index, 2) && timeMs() > 6000 ? 'lost' : 'up', heartbeat_age_ms: is(uav.index, 2) ? Math.max(0, timeMs() - 6000) : 300,
-      firmware: 'ArduCopter 3.5.7', mode: uav.mode, armed: uav.armed, refused: [{ reason: 'bad_crc', count: 3 }],
+      firmware: 'ArduCopter 4.6.2', mode: alarming(uav.index, 7) ? 'RTL' : uav.mode, armed: uav.armed, refused: [{ reason: 'bad_crc', count: 3 }],
     },
     navigation: {
       position: at, height_m: uav.height, ground_speed_m_s: flying ? 3.6 : 0, climb_m_s: 0, heading_deg: heading,
       target: flying && uav.index > 0 ? place(uav.slot.east, uav.slot.north, uav.height) : null,
     },
-    battery: { remaining_percent: Math.max(5, 97 - uav.index * 9 % 90), voltage_v: 11.9, current_a: flying ? 14.2 : 0.6 },
+    battery: { remaining_percent: alarming(uav.index, 5) ? 12 : alarming(uav.index, 6) ? 22 : 97 - ((uav.index * 7) % 50), voltage_v: 11.9, current_a: flying ? 14.2 + Math.sin(timeMs() / 900) : 0.6, cells_v: [], consumed_mah: Math.floor(timeMs() / 200) },
     mission: holds ? { name: mission.name, hash: mission.hash, waypoints: mission.waypoints.length, reached: uav.state === 'MovingToWaypoint' ? 4 : null } : null,
     swarm: { leader: uav.index === 0, leader_id: fleet[0].id, size: count, formation: 'matrix', slot: uav.state === 'Start' ? null : uav.index },
-    radio: { secured: true, sent: uav.sent, received: uav.received, refused: [{ reason: 'other_version', count: 2 }, { reason: 'too_old', count: uav.index }] },
+    radio: { secured: true, keys: { epoch: 2, serial: 5, issued: '2026-10-01T08:00:00Z', expires: '2027-10-01T08:00:00Z', validity: 'valid' }, down: alarming(uav.index, 9) ? 'the interface wlan0 is gone' : null, sent: uav.sent, received: uav.received, refused: [{ reason: 'other_version', count: 2 }, { reason: 'too_old', count: uav.index }] },
     checks: [
-      { name: 'GPS', passed: true, detail: '3D fix, 14 satellites' }, { name: 'Battery', passed: true, detail: '11.9 V' },
-      { name: 'Failsafe', passed: !is(uav.index, 5), detail: is(uav.index, 5) ? 'FS_GCS_ENABLE is 0, expected 1' : 'FS_GCS_ENABLE 1' },
-      { name: 'Home', passed: true, detail: 'set' },
+      { name: 'GPS', passed: true, is_required: true, detail: '3D fix, 14 satellites' }, { name: 'Battery', passed: true, is_required: true, detail: '11.9 V' },
+      { name: 'Failsafe', passed: !is(uav.index, 5), is_required: false, detail: is(uav.index, 5) ? 'FS_GCS_ENABLE is 0, expected 1' : 'FS_GCS_ENABLE 1' },
+      { name: 'Home', passed: true, is_required: true, detail: 'set' },
     ],
     commands: uav.commands.slice(-8),
   };
@@ -166,24 +177,68 @@ function actions() {
     start, start_blocked: start ? '' : 'Every aircraft must have finished its setup first.',
   };
 }
-const changing = () => ({ time_ms: timeMs(), commands, actions: actions() });
+const log = [];
 function picture() {
   const held = fleet.map((uav) => [status(uav).mission?.hash, uav.id]);
   const of = (hash) => held.filter(([one]) => one === hash).map(([, id]) => id);
   return {
-    ...changing(), version: '0.0.0-fake', aircraft: all(),
-    missions: missions.map((mission) => ({ ...mission, holders: of(mission.hash) })).filter(({ holders }) => holders.length > 0),
+    time_ms: timeMs(), commands, actions: actions(), version: '0.0.0-fake', console: 'field-laptop:8700', started_unix_ms: startedAt, has_map: false, aircraft: all(),
+    missions: missions.map((mission) => ({ ...mission, holders: of(mission.hash) })).filter(({ holders }) => holders.length > 0), log,
   };
 }
 
+/** As the ground service does it: what makes the new value of the old one; undefined where they are equal. */
+function change(old, value) {
+  if (typeof old !== 'object' || typeof value !== 'object' || !old || !value) return old === value || (old == null && value == null) ? undefined : (value ?? null);
+  if (Array.isArray(old) !== Array.isArray(value) || (Array.isArray(old) && old.length !== value.length)) return value;
+  const members = {};
+  for (const name of new Set([...Object.keys(old), ...Object.keys(value)])) {
+    const changed = change(old[name], value[name]);
+    if (changed !== undefined) members[name] = changed;
+  }
+  return Object.keys(members).length > 0 ? members : undefined;
+}
+
+/** Rounded like the ground service's. */
+const short = (value) => JSON.parse(JSON.stringify(value, (name, one) => {
+  if (typeof one !== 'number' || Number.isInteger(one)) return one;
+  return Number(one.toFixed(/^(latitude|longitude)_deg$/.test(name) ? 7 : 2));
+}));
+
 const consoles = new Set();
+/** What the consoles have. */
+let sent = { aircraft: new Map(), commands: '', actions: '' };
 /** A mission or a state has changed: the next message is a whole picture. */
 let redraw = false;
-const emit = (event, value) => consoles.forEach((response) => response.write(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`));
-const log = (uav, severity, text) => emit('log', { id: uav.id, time_ms: timeMs(), severity, text });
+const emit = (event, value) => consoles.forEach((send) => send(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`));
+const say = (uav, severity, text) => {
+  const line = { at_ms: timeMs(), id: uav.id, time_ms: timeMs(), severity, text };
+  log.push(line);
+  log.splice(0, log.length - 256);
+  emit('log', line);
+};
+
+function keep(value) {
+  sent = { aircraft: new Map(value.aircraft.map((one) => [one.address, one])), commands: JSON.stringify(value.commands), actions: JSON.stringify(value.actions) };
+  return value;
+}
+
+function update() {
+  const now = all();
+  const aircraft = short(now).flatMap((one) => {
+    const changed = change(sent.aircraft.get(one.address), one);
+    sent.aircraft.set(one.address, one);
+    return changed === undefined ? [] : [{ address: one.address, change: changed }];
+  });
+  const possible = actions();
+  const value = { time_ms: timeMs(), aircraft };
+  if (JSON.stringify(commands) !== sent.commands) [value.commands, sent.commands] = [commands, JSON.stringify(commands)];
+  if (JSON.stringify(possible) !== sent.actions) [value.actions, sent.actions] = [possible, JSON.stringify(possible)];
+  return value;
+}
 
 function enter(uav, state, mode) {
-  if (uav.state !== state) log(uav, state === 'Aborted' ? 'warning' : 'info', `state ${uav.state} → ${state}`);
+  if (uav.state !== state) say(uav, state === 'Aborted' ? 'warning' : 'info', `state ${uav.state} → ${state}`);
   Object.assign(uav, { state, mode });
   redraw = true;
 }
@@ -218,7 +273,7 @@ function command({ id, command, vehicles = [] }) {
       setTimeout(() => {
         if (silent(uav)) return setTimeout(() => set('expired', 'no answer for 10 s'), 5000);
         if (is(uav.index, 4)) {
-          log(uav, 'error', `${command} refused: arming refused`);
+          say(uav, 'error', `${command} refused: arming refused`);
           return set('failed', 'refused: PreArm: compass not calibrated');
         }
         set('accepted', 'waiting for the effect');
@@ -238,14 +293,25 @@ setInterval(() => {
     if (uav.state === 'TakingOff' && (uav.height += 1) >= 20) enter(uav, 'SetupFinished', 'GUIDED');
     if (uav.mode === 'LAND' || uav.mode === 'RTL') {
       uav.height = Math.max(0, uav.height - 0.6);
-      if (uav.height === 0 && uav.armed) { uav.armed = false; log(uav, 'info', 'disarmed'); }
+      if (uav.height === 0 && uav.armed) { uav.armed = false; say(uav, 'info', 'disarmed'); }
     }
   }
-  if (redraw) emit('picture', picture());
-  else emit('update', { ...changing(), aircraft: all() });
+  if (redraw) emit('picture', keep(short(picture())));
+  else emit('update', update());
   redraw = false;
 }, 200);
-if (options.trouble) setTimeout(() => { fleet[6 % count].engaged = false; log(fleet[6 % count], 'warning', 'the pilot took over: mode LOITER'); }, 7000);
+if (options.trouble) setTimeout(() => { fleet[6 % count].engaged = false; say(fleet[6 % count], 'warning', 'the pilot took over: mode LOITER'); }, 7000);
+
+if (options.autostart) {
+  const timer = setInterval(() => {
+    const possible = actions();
+    if (possible.setup) command({ id: 'autostart-setup', command: 'setup' });
+    else if (possible.start) {
+      command({ id: 'autostart-start', command: 'start' });
+      clearInterval(timer);
+    }
+  }, 500);
+}
 
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.css': 'text/css' };
 function file(path, response) {
@@ -260,15 +326,38 @@ createServer((request, response) => {
   const { pathname } = new URL(request.url, 'http://localhost');
   if (pathname === '/api/v1/fleet') return json(response, 200, picture());
   if (pathname === '/api/v1/fleet/events') {
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-    response.write(`event: picture\ndata: ${JSON.stringify(picture())}\n\n`);
-    consoles.add(response);
-    return request.on('close', () => consoles.delete(response));
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'content-encoding': 'gzip' });
+    const gzip = createGzip({ level: 1 });
+    gzip.pipe(response);
+    const send = (text) => {
+      gzip.write(text);
+      gzip.flush(constants.Z_SYNC_FLUSH);
+    };
+    // Everybody has the same then, and the next update is one for all.
+    emit('picture', keep(short(picture())));
+    send(`event: picture\ndata: ${JSON.stringify(short(picture()))}\n\n`);
+    consoles.add(send);
+    return request.on('close', () => consoles.delete(send));
   }
   if (pathname === '/api/v1/fleet/commands' && request.method === 'POST') {
     let body = '';
     request.on('data', (chunk) => (body += chunk));
     return request.on('end', () => json(response, 202, command(JSON.parse(body))));
+  }
+  if (pathname === '/api/v1/fleet/aircraft') {
+    const found = all().find(({ status }) => status?.id === new URL(request.url, 'http://localhost').searchParams.get('vehicle'));
+    const parameters = Object.entries({ FENCE_ENABLE: 1, FENCE_TYPE: 3, FENCE_RADIUS: 300, FENCE_ALT_MAX: 100, RTL_ALT: 1500, FS_EKF_ACTION: 1 });
+    const controller = found && { ...found.status.flight_controller, parameters: parameters.map(([name, value]) => ({ name, value, detail: '' })) };
+    return found ? json(response, 200, { ...found, status: { ...found.status, flight_controller: controller } }) : json(response, 404, { code: 'not_found', message: 'no such aircraft' });
+  }
+  if (pathname === '/api/v1/fleet/commands/note' && request.method === 'PUT') {
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    return request.on('end', () => {
+      const { id, note } = JSON.parse(body);
+      for (const one of commands) if (one.id === id) one.note = note;
+      response.writeHead(204).end();
+    });
   }
   if (pathname === '/api/v1/mission-files' && request.method === 'POST') {
     let body = '';

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use wingbeat_wire::Command;
 
-use crate::aircraft::{AircraftStatus, GeoPoint, LinkState};
+use crate::aircraft::{AircraftStatus, GeoPoint, LinkState, LogLine};
 use crate::mission::MissionUpload;
 
 /// Everything the console needs to draw itself. Sent once when a console connects and again when
@@ -16,7 +16,14 @@ pub struct FleetPicture {
     pub time_ms: u64,
     /// Version of the ground service.
     pub version: String,
-    /// Every aircraft, by id.
+    /// The name by which this service holds the aircraft's leases.
+    pub console: String,
+    /// When the service started, by this computer's clock: milliseconds since 1970, UTC.
+    pub started_unix_ms: u64,
+    /// Whether there is a map of the ground, at [`MAP`](crate::paths::MAP).
+    pub has_map: bool,
+    /// Every aircraft, by id. On the event stream without the parameters of the flight controllers, which are at
+    /// [`FLEET_AIRCRAFT`](crate::paths::FLEET_AIRCRAFT).
     pub aircraft: Vec<FleetAircraft>,
     /// The missions that aircraft hold, each once.
     pub missions: Vec<FleetMission>,
@@ -24,19 +31,45 @@ pub struct FleetPicture {
     pub commands: Vec<FleetCommand>,
     /// What the operator can do now.
     pub actions: Actions,
+    /// The last lines of the aircraft's logs, oldest first, at most 256.
+    pub log: Vec<FleetLogLine>,
 }
 
-/// What changed: aircraft whose status or link changed, and the commands and actions.
+/// What changed since the picture, or the update before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FleetUpdate {
     /// Milliseconds since the ground service started.
     pub time_ms: u64,
-    /// Changed aircraft.
-    pub aircraft: Vec<FleetAircraft>,
-    /// The last commands, newest last, at most 16.
+    /// Aircraft of the picture of which something has changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aircraft: Vec<AircraftChange>,
+    /// Commands that are new, or of which something has changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<FleetCommand>,
-    /// What the operator can do now.
-    pub actions: Actions,
+    /// What the operator can do now; absent where it is as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Actions>,
+}
+
+/// What has changed of an aircraft.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AircraftChange {
+    /// Its address, as in the picture.
+    pub address: String,
+    /// The members of [`FleetAircraft`] that have changed. An object changes the members that it names; on a list of the
+    /// same length it changes the elements by their index from 0; every other value takes the place of the old one.
+    #[schema(value_type = Object)]
+    pub change: serde_json::Value,
+}
+
+/// A line of an aircraft's log, and when it arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FleetLogLine {
+    /// Milliseconds since the ground service started.
+    pub at_ms: u64,
+    /// The line.
+    #[serde(flatten)]
+    pub line: LogLine,
 }
 
 /// One aircraft as the ground service receives it.
@@ -112,8 +145,21 @@ pub struct FleetCommand {
     pub command: Command,
     /// Milliseconds since the ground service started when it was asked.
     pub time_ms: u64,
+    /// Why, in the operator's words; empty where none were given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
     /// One line per aircraft.
     pub results: Vec<FleetCommandResult>,
+}
+
+/// PUT body: why a command was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetCommandNote {
+    /// The command's id.
+    pub id: String,
+    /// At most 200 characters, none of them a control character.
+    pub note: String,
 }
 
 /// A command on its way to one aircraft.

@@ -22,9 +22,9 @@ pub use aircraft::{
 };
 pub use error::ApiError;
 pub use fleet::{
-    Actions, FleetAircraft, FleetCommand, FleetCommandReply, FleetCommandRequest, FleetCommandResult,
-    FleetMission, FleetMissionUpload, FleetPicture, FleetUpdate, MissionFile, MissionFileContent,
-    ReadMission, VehicleOutcome,
+    Actions, AircraftChange, FleetAircraft, FleetCommand, FleetCommandNote, FleetCommandReply,
+    FleetCommandRequest, FleetCommandResult, FleetLogLine, FleetMission, FleetMissionUpload, FleetPicture,
+    FleetUpdate, MissionFile, MissionFileContent, ReadMission, VehicleOutcome,
 };
 pub use links::{
     FleetLinkTest, FleetLinks, Link, LinkTestFlight, LinkTestReport, LinkTestRequest, LinkTestRole,
@@ -74,8 +74,14 @@ pub mod paths {
     /// Ground: the picture of the fleet ([`FleetPicture`](crate::FleetPicture)).
     pub const FLEET: &str = "/api/v1/fleet";
     /// Ground: server-sent events `picture` ([`FleetPicture`](crate::FleetPicture)), then `update`
-    /// ([`FleetUpdate`](crate::FleetUpdate)) and `log` ([`LogLine`](crate::LogLine)).
+    /// ([`FleetUpdate`](crate::FleetUpdate)) and `log` ([`FleetLogLine`](crate::FleetLogLine)).
     pub const FLEET_EVENTS: &str = "/api/v1/fleet/events";
+    /// Ground: one aircraft with all that is known of it ([`FleetAircraft`](crate::FleetAircraft)).
+    pub const FLEET_AIRCRAFT: &str = "/api/v1/fleet/aircraft";
+    /// Ground: why a command was given (PUT [`FleetCommandNote`](crate::FleetCommandNote)).
+    pub const FLEET_COMMAND_NOTE: &str = "/api/v1/fleet/commands/note";
+    /// Ground: a map of the ground as a PMTiles archive, where one is configured; it answers requests for ranges.
+    pub const MAP: &str = "/map.pmtiles";
     /// Ground: a command for many (POST [`FleetCommandRequest`](crate::FleetCommandRequest)).
     pub const FLEET_COMMANDS: &str = "/api/v1/fleet/commands";
     /// Ground: a mission for one aircraft (PUT [`FleetMissionUpload`](crate::FleetMissionUpload)).

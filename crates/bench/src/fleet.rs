@@ -87,6 +87,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         bind: ground,
         aircraft: fleet.addresses(),
         web_dir,
+        tiles: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
     })

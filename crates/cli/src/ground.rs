@@ -36,6 +36,22 @@ pub(crate) struct Arguments {
     /// The built page.
     #[arg(long, value_name = "DIR")]
     web: Option<PathBuf>,
+    /// A map of the ground for the page, as a PMTiles archive of pictures or of vectors in the Protomaps schema. Without it the
+    /// page draws a graticule.
+    #[arg(long, value_name = "FILE", requires = "web", value_parser = tiles)]
+    tiles: Option<PathBuf>,
+}
+
+/// A PMTiles archive of version 3 begins with its name and version.
+fn tiles(text: &str) -> Result<PathBuf, String> {
+    let mut start = [0; 8];
+    let read =
+        std::fs::File::open(text).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start));
+    match read {
+        Ok(()) if start == *b"PMTiles\x03" => Ok(PathBuf::from(text)),
+        Ok(()) => Err("found a file of another kind, expected a PMTiles archive of version 3".to_owned()),
+        Err(error) => Err(format!("found {error}, expected a PMTiles archive of version 3")),
+    }
 }
 
 /// The console's keys. Its counters are kept beside them.
@@ -75,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             bind: arguments.bind,
             aircraft: arguments.aircraft.clone(),
             web_dir: arguments.web.clone(),
+            tiles: arguments.tiles.clone(),
             hosts,
             console: arguments.keys.as_deref().map(console).transpose()?,
         };

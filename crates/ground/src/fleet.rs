@@ -323,6 +323,11 @@ impl Fleet {
         changed.into_iter().map(|index| self.shown(index, now)).collect()
     }
 
+    /// Every address, in the order of [`Self::all`].
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
+        self.in_order().into_iter().map(|index| self.aircraft[index].address.as_str())
+    }
+
     fn in_order(&self) -> Vec<usize> {
         let named = self.by_id.values().flatten().copied();
         let unnamed = (0..self.aircraft.len()).filter(|index| self.aircraft[*index].identity.is_none());

@@ -3,22 +3,25 @@
 
 use std::convert::Infallible;
 
+use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequest, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use futures_util::stream::{self, Stream};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures_util::stream::{self, Stream, StreamExt as _};
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
-    ApiError, FleetCommandReply, FleetCommandRequest, FleetLinkTest, FleetLinks, FleetMissionUpload,
-    FleetPicture, FleetUpdate, LinkTestRequest, LogLine, MissionFile, MissionFileContent, MissionSummary,
-    paths,
+    ApiError, FleetAircraft, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLinkTest,
+    FleetLinks, FleetLogLine, FleetMissionUpload, FleetPicture, FleetUpdate, LinkTestRequest, MissionFile,
+    MissionFileContent, MissionSummary, paths,
 };
 use wingbeat_server::Connection;
 
@@ -39,7 +42,7 @@ pub(crate) const MAX_BODY_BYTES: usize = 128 * 1024;
         description = "One picture of the fleet, commands for many aircraft. Served by the PC Companion.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
-    components(schemas(FleetUpdate, LogLine))
+    components(schemas(FleetUpdate, FleetLogLine))
 )]
 struct Document;
 
@@ -53,7 +56,9 @@ fn api() -> OpenApiRouter<Service> {
     OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(fleet))
         .routes(routes!(events))
+        .routes(routes!(aircraft))
         .routes(routes!(command))
+        .routes(routes!(command_note))
         .routes(routes!(mission))
         .routes(routes!(links))
         .routes(routes!(link_test, begin_link_test, end_link_test))
@@ -108,21 +113,77 @@ async fn fleet(State(service): State<Service>) -> Result<Json<FleetPicture>, Ref
     service.picture().await.map(Json)
 }
 
+/// One aircraft, by its id.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OfVehicle {
+    /// 16 hexadecimal digits.
+    vehicle: String,
+}
+
+/// One aircraft with all that is known of it, the parameters of its flight controller included.
+#[utoipa::path(get, path = paths::FLEET_AIRCRAFT, tag = "fleet", params(OfVehicle), responses(
+    (status = 200, description = "The aircraft", body = FleetAircraft),
+    (status = 400, description = "No id was given", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn aircraft(
+    State(service): State<Service>,
+    query: Result<Query<OfVehicle>, QueryRejection>,
+) -> Result<Json<FleetAircraft>, Refused> {
+    let Query(OfVehicle { vehicle }) =
+        query.map_err(|rejection| Refused::bad_request(rejection.body_text()))?;
+    service.aircraft(vehicle).await.map(Json)
+}
+
 /// The fleet as it changes: server-sent events.
 ///
-/// First a `picture` (FleetPicture); then `update` (FleetUpdate, changed aircraft only) at most every
-/// 200 ms and at least every second, `log` (LogLine), and a new `picture` whenever missions or the set of
-/// aircraft change or the reader has fallen behind. Where there are too many consoles, the oldest of the address that
-/// has the most ends.
+/// First a `picture` (FleetPicture); then `update` (FleetUpdate, changes only) at most every
+/// 200 ms and at least every second, `log` (FleetLogLine), and a new `picture` whenever missions or the set of
+/// aircraft change or the reader has fallen behind: what it has not read by then is dropped. Compressed with gzip for
+/// readers that accept it. Where there are too many consoles, the oldest of the address that has the most ends.
 #[utoipa::path(get, path = paths::FLEET_EVENTS, tag = "fleet", responses(
     (status = 200, description = "The event stream", body = String, content_type = "text/event-stream"),
     (status = 503, description = "The service is ending", body = ApiError),
 ))]
-async fn events(State(service): State<Service>, connection: Connection) -> Result<Response, Refused> {
+async fn events(
+    State(service): State<Service>,
+    connection: Connection,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
     let subscription = service.subscribe().await?;
     let events =
         Sse::new(console(service, subscription, connection.stream())).keep_alive(KeepAlive::default());
-    Ok(([(header::CACHE_CONTROL, "no-store")], events).into_response())
+    let mut response = events.into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    Ok(if accepts_gzip(&headers) { compressed(response) } else { response })
+}
+
+/// Whether a reader lists gzip, and not with the quality 0.
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        is_gzip && !parts.any(|part| part.strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0)))
+    })
+}
+
+/// Every event leaves at once: each chunk of the body ends on a boundary of bytes.
+fn compressed(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let chunks = body.into_data_stream().map(move |chunk| {
+        let chunk = chunk.map_err(std::io::Error::other)?;
+        std::io::Write::write_all(&mut encoder, &chunk)?;
+        std::io::Write::flush(&mut encoder)?;
+        Ok::<_, std::io::Error>(Bytes::from(std::mem::take(encoder.get_mut())))
+    });
+    Response::from_parts(parts, HttpBody::from_stream(chunks))
 }
 
 /// What one console is sent. It ends with the service.
@@ -170,6 +231,21 @@ async fn command(
     let admitted = service.admit(request).await?;
     let status = if admitted.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok((status, Json(admitted.reply)))
+}
+
+/// Why a command was given, in the operator's words: it is shown with the command, and sent to no aircraft.
+#[utoipa::path(put, path = paths::FLEET_COMMAND_NOTE, tag = "fleet", request_body = FleetCommandNote, responses(
+    (status = 204, description = "It is shown with the command"),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 404, description = "No such command is shown", body = ApiError),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn command_note(
+    State(service): State<Service>,
+    Body(note): Body<FleetCommandNote>,
+) -> Result<StatusCode, Refused> {
+    service.note(note).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// A mission for one aircraft; the answer is the aircraft's own.

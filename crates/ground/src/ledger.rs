@@ -125,10 +125,17 @@ impl Ledger {
             id: request.id.clone(),
             command: request.command,
             time_ms,
+            note: String::new(),
             results,
         });
         self.forget_finished();
         orders
+    }
+
+    /// Keeps why a command was given; false where it is none that is shown.
+    pub(crate) fn note(&mut self, id: &str, note: String) -> bool {
+        let found = self.commands.iter_mut().find(|entry| entry.id == id);
+        found.map(|entry| entry.note = note).is_some()
     }
 
     /// The first line about one aircraft of a new command, after the oldest line made room for it.

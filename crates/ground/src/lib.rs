@@ -16,6 +16,7 @@
 
 mod client;
 mod deliver;
+mod delta;
 mod desk;
 mod fleet;
 mod follow;
@@ -85,6 +86,8 @@ pub struct Config {
     pub aircraft: Vec<String>,
     /// The built web page; without it only the API is served.
     pub web_dir: Option<PathBuf>,
+    /// A map of the ground, as a PMTiles archive; without it the page draws a graticule.
+    pub tiles: Option<PathBuf>,
     /// The names under which the service is asked for, besides the computer's own.
     pub hosts: Hosts,
     /// The console's keys; without them it commands aircraft without keys only.
@@ -178,7 +181,9 @@ impl Ground {
         let now = Instant::now();
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
         let desk = config.console.map(|console| Arc::new(desk::Desk::new(console, radio.is_some())));
-        let service = service::Service::new(requests, clients.clone(), desk.clone(), config.web_dir);
+        let has_map = config.tiles.is_some();
+        let service =
+            service::Service::new(requests, clients.clone(), desk.clone(), config.web_dir, config.tiles);
         let (stop, stopped) = watch::channel(false);
         let port = address.port();
 
@@ -194,7 +199,8 @@ impl Ground {
             let messages = messages.clone();
             tasks.spawn(async move { desk.broadcast(radio, messages).await });
         }
-        let owner = owner::Owner::new(fleet, clients, desk, messages, now);
+        let about = owner::About { console: lease::console(port), has_map };
+        let owner = owner::Owner::new(about, fleet, clients, desk, messages, now);
         let mut ending = stopped.clone();
         tasks.spawn(async move {
             // When the owner ends, so do the consoles' streams and every delivery.

@@ -2,16 +2,17 @@
 //! and pushes. It never waits for any of them: consoles read from a bounded broadcast, and one that falls
 //! behind is given a fresh picture.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use wingbeat_api::{
-    AircraftStatus, Command, CommandProgress, CommandStage, FleetCommandReply, FleetCommandRequest,
-    FleetPicture, FleetUpdate, Identity, LogLine, MissionUpload, Severity, VehicleOutcome,
+    Actions, AircraftChange, AircraftStatus, Command, CommandProgress, CommandStage, FleetAircraft,
+    FleetCommand, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLogLine, FleetPicture,
+    FleetUpdate, Identity, LogLine, MissionUpload, Severity, VehicleOutcome,
 };
 
 use wingbeat_console::{Answer, Press};
@@ -19,6 +20,7 @@ use wingbeat_wire::{CommandId, OrderProgress};
 
 use crate::client;
 use crate::deliver::Delivery;
+use crate::delta;
 use crate::desk::Desk;
 use crate::fleet::Fleet;
 use crate::ledger::{self, Known, Lane, Ledger, Order};
@@ -38,6 +40,10 @@ const NEXT_HOLDER_AFTER: Duration = Duration::from_millis(300);
 const PUSHES_KEPT: usize = 128;
 /// A command's id.
 const MAX_ID_CHARACTERS: usize = 64;
+/// Why a command was given.
+const MAX_NOTE_CHARACTERS: usize = 200;
+/// Lines of the log that a console is given when it connects.
+const LOG_KEPT: usize = 256;
 
 /// What aircraft and deliveries report.
 pub(crate) enum Message {
@@ -78,6 +84,9 @@ pub(crate) enum Request {
     Subscribe(oneshot::Sender<Result<Subscription, Refused>>),
     Command(FleetCommandRequest, oneshot::Sender<Result<Admitted, Refused>>),
     Locate(String, oneshot::Sender<Result<String, Refused>>),
+    /// One aircraft by its id, with everything.
+    Aircraft(String, oneshot::Sender<Result<FleetAircraft, Refused>>),
+    Note(FleetCommandNote, oneshot::Sender<Result<(), Refused>>),
     /// Id and address of each aircraft that is one.
     Addresses(oneshot::Sender<Vec<(String, String)>>),
 }
@@ -103,8 +112,30 @@ pub(crate) struct Admitted {
     pub(crate) repeated: bool,
 }
 
+/// What a picture says of the service itself.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// The name by which it holds leases.
+    pub(crate) console: String,
+    /// Whether it serves a map of the ground.
+    pub(crate) has_map: bool,
+}
+
+/// What every console has been sent: the next update says what is different.
+#[derive(Default)]
+struct Sent {
+    /// By address.
+    aircraft: BTreeMap<String, serde_json::Value>,
+    commands: Vec<FleetCommand>,
+    actions: Actions,
+}
+
 /// The owner's state.
 pub(crate) struct Owner {
+    about: About,
+    started_unix_ms: u64,
+    sent: Sent,
+    log: VecDeque<FleetLogLine>,
     fleet: Fleet,
     ledger: Ledger,
     clients: client::Clients,
@@ -117,7 +148,6 @@ pub(crate) struct Owner {
     sending: BTreeMap<(String, Lane), AbortHandle>,
     /// Missions that were asked for: how often, and when again.
     asked: BTreeMap<String, (usize, Instant)>,
-    commands_changed: bool,
     last_push: Instant,
     last_pulse: Instant,
 }
@@ -125,13 +155,20 @@ pub(crate) struct Owner {
 impl Owner {
     /// An owner of a fleet of which no status was received yet.
     pub(crate) fn new(
+        about: About,
         fleet: Fleet,
         clients: client::Clients,
         desk: Option<Arc<Desk>>,
         messages: mpsc::Sender<Message>,
         now: Instant,
     ) -> Self {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started_unix_ms = u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX);
         Self {
+            about,
+            started_unix_ms: started_unix_ms.saturating_sub(fleet.time_ms(now)),
+            sent: Sent::default(),
+            log: VecDeque::new(),
             fleet,
             ledger: Ledger::default(),
             clients,
@@ -141,7 +178,6 @@ impl Owner {
             tasks: JoinSet::new(),
             sending: BTreeMap::new(),
             asked: BTreeMap::new(),
-            commands_changed: false,
             last_push: now,
             last_pulse: now,
         }
@@ -178,6 +214,8 @@ impl Owner {
             Request::Command(request, reply) => drop(reply.send(self.command(&request, now))),
             Request::Addresses(reply) => drop(reply.send(self.addresses())),
             Request::Locate(id, reply) => drop(reply.send(self.locate(&id).map(str::to_owned))),
+            Request::Aircraft(id, reply) => drop(reply.send(self.aircraft(&id, now))),
+            Request::Note(note, reply) => drop(reply.send(self.note(note))),
         }
     }
 
@@ -210,7 +248,7 @@ impl Owner {
                     && matches!(self.fleet.find(&vehicle), Some(Ok(_)))
                 {
                     let mut orders = Vec::new();
-                    self.commands_changed |= self.ledger.progressed(&vehicle, &progress, &mut orders);
+                    self.ledger.progressed(&vehicle, &progress, &mut orders);
                     self.carry_out(orders);
                 }
                 if change.link_up {
@@ -220,7 +258,7 @@ impl Owner {
             Message::Log { index, line } => {
                 self.fleet.listened(index, now);
                 if let Some(id) = self.fleet.id_at(index).map(str::to_owned) {
-                    self.push("log", &LogLine { id, ..line });
+                    self.keep(LogLine { id, ..line }, now);
                 }
             }
             Message::Troubled { index, reason } => self.fleet.troubled(index, reason),
@@ -244,7 +282,7 @@ impl Owner {
                 if let Some(desk) = self.desk.as_ref().filter(|_| !goes_on) {
                     desk.end(&id, &vehicle);
                 }
-                self.commands_changed |= self.ledger.delivered(&id, &vehicle, outcome, detail);
+                self.ledger.delivered(&id, &vehicle, outcome, detail);
             }
             Message::Answered(answer) => self.answered(&answer),
         }
@@ -261,7 +299,7 @@ impl Owner {
         };
         let step = CommandProgress { id: id.as_str().to_owned(), command, stage, detail: detail.to_owned() };
         let mut orders = Vec::new();
-        self.commands_changed |= self.ledger.progressed(&vehicle.to_string(), &[step], &mut orders);
+        self.ledger.progressed(&vehicle.to_string(), &[step], &mut orders);
         self.carry_out(orders);
     }
 
@@ -279,17 +317,40 @@ impl Owner {
             self.last_pulse = now;
             self.fleet.show_ages();
         }
-        let redraw = self.fleet.take_redraw();
-        let aircraft = self.fleet.take_changed(now);
-        let changed = std::mem::take(&mut self.commands_changed) || !aircraft.is_empty();
         if self.pushes.receiver_count() == 0 {
+            // Missions that no aircraft holds are forgotten all the same.
+            self.fleet.take_redraw();
+        } else {
+            self.flush(now, pulse);
+        }
+    }
+
+    /// Sends every console what has changed; with `pulse` also where nothing has.
+    fn flush(&mut self, now: Instant, pulse: bool) {
+        if self.fleet.take_redraw() {
+            self.redraw(now);
+            if let Some(picture) = self.picture_push(now) {
+                let _ = self.pushes.send(picture);
+            }
             return;
         }
-        if redraw {
-            let picture = self.picture(now);
-            self.push("picture", &picture);
-        } else if changed || pulse {
-            let (commands, actions) = (self.ledger.shown(), self.fleet.actions(&self.ledger));
+        let mut aircraft = Vec::new();
+        for changed in self.fleet.take_changed(now) {
+            let (address, new) = (changed.address.clone(), streamed(changed));
+            let old = self.sent.aircraft.get(&address).unwrap_or(&serde_json::Value::Null);
+            if let Some(change) = delta::change(old, &new) {
+                self.sent.aircraft.insert(address.clone(), new);
+                aircraft.push(AircraftChange { address, change });
+            }
+        }
+        let shown = self.ledger.shown();
+        let commands: Vec<_> =
+            shown.iter().filter(|command| !self.sent.commands.contains(command)).cloned().collect();
+        self.sent.commands = shown;
+        let now_possible = self.fleet.actions(&self.ledger);
+        let actions = (now_possible != self.sent.actions).then(|| now_possible.clone());
+        self.sent.actions = now_possible;
+        if pulse || !aircraft.is_empty() || !commands.is_empty() || actions.is_some() {
             self.push(
                 "update",
                 &FleetUpdate { time_ms: self.fleet.time_ms(now), aircraft, commands, actions },
@@ -297,23 +358,77 @@ impl Owner {
         }
     }
 
+    /// What consoles have after the next picture.
+    fn redraw(&mut self, now: Instant) {
+        self.fleet.take_changed(now);
+        let all = self.fleet.all(now).into_iter();
+        self.sent = Sent {
+            aircraft: all.map(|aircraft| (aircraft.address.clone(), streamed(aircraft))).collect(),
+            commands: self.ledger.shown(),
+            actions: self.fleet.actions(&self.ledger),
+        };
+    }
+
+    /// The picture as far as the consoles have been sent it: the next update counts from this one.
+    fn picture_push(&self, now: Instant) -> Option<Push> {
+        let order = self.fleet.addresses();
+        let aircraft = order.filter_map(|address| self.sent.aircraft.get(address)).cloned().collect();
+        let rest = FleetPicture {
+            aircraft: Vec::new(),
+            commands: self.sent.commands.clone(),
+            actions: self.sent.actions.clone(),
+            ..self.picture(now)
+        };
+        let mut picture = serde_json::to_value(rest).unwrap_or_default();
+        picture["aircraft"] = serde_json::Value::Array(aircraft);
+        encode("picture", &picture)
+    }
+
     fn picture(&self, now: Instant) -> FleetPicture {
         FleetPicture {
             time_ms: self.fleet.time_ms(now),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            console: self.about.console.clone(),
+            started_unix_ms: self.started_unix_ms,
+            has_map: self.about.has_map,
             aircraft: self.fleet.all(now),
             missions: self.fleet.missions(),
             commands: self.ledger.shown(),
             actions: self.fleet.actions(&self.ledger),
+            log: self.log.iter().cloned().collect(),
         }
     }
 
     fn subscribe(&mut self, now: Instant) -> Result<Subscription, Refused> {
-        let pushes = self.pushes.subscribe();
-        // A picture is due anyway if the missions changed: it is this one and, for the others, the next.
-        let picture =
-            encode("picture", &self.picture(now)).ok_or_else(|| Refused::busy("no picture".to_owned()))?;
-        Ok(Subscription { picture, pushes })
+        if self.pushes.receiver_count() == 0 {
+            self.redraw(now);
+        } else {
+            self.flush(now, false);
+        }
+        let picture = self.picture_push(now).ok_or_else(|| Refused::busy("no picture".to_owned()))?;
+        Ok(Subscription { picture, pushes: self.pushes.subscribe() })
+    }
+
+    fn aircraft(&self, id: &str, now: Instant) -> Result<FleetAircraft, Refused> {
+        let of = |aircraft: &FleetAircraft| aircraft.status.as_ref().is_some_and(|status| status.id == id);
+        let found = self.fleet.all(now).into_iter().find(of);
+        found.ok_or_else(|| {
+            Refused::not_found(format!("vehicle: no status of an aircraft with the id {id:?} is known"))
+        })
+    }
+
+    fn note(&mut self, FleetCommandNote { id, note }: FleetCommandNote) -> Result<(), Refused> {
+        let found = note.chars().count();
+        if found > MAX_NOTE_CHARACTERS || note.chars().any(char::is_control) {
+            return Err(Refused::bad_request(format!(
+                "note: found {found} characters, expected at most {MAX_NOTE_CHARACTERS}, none of them a control character"
+            )));
+        }
+        tracing::info!(id, note, "why a command was given");
+        match self.ledger.note(&id, note) {
+            true => Ok(()),
+            false => Err(Refused::not_found(format!("id: no command {id:?} is shown"))),
+        }
     }
 
     fn command(&mut self, request: &FleetCommandRequest, now: Instant) -> Result<Admitted, Refused> {
@@ -417,7 +532,6 @@ impl Owner {
 
     fn carry_out(&mut self, orders: impl IntoIterator<Item = Order>) {
         for order in orders {
-            self.commands_changed = true;
             match order {
                 Order::Stop { vehicle, lane } => {
                     if let Some(desk) = &self.desk {
@@ -484,7 +598,17 @@ impl Owner {
     fn log(&mut self, index: usize, severity: Severity, text: &str) {
         let Some((id, name, time_ms)) = self.fleet.introduce(index) else { return };
         tracing::info!(id, name, text, "aircraft");
-        self.push("log", &LogLine { id, time_ms, severity, text: format!("{name}: {text}") });
+        self.keep(LogLine { id, time_ms, severity, text: format!("{name}: {text}") }, Instant::now());
+    }
+
+    /// For those that connect later, and to the consoles that there are.
+    fn keep(&mut self, line: LogLine, now: Instant) {
+        let line = FleetLogLine { at_ms: self.fleet.time_ms(now), line };
+        self.push("log", &line);
+        if self.log.len() == LOG_KEPT {
+            self.log.pop_front();
+        }
+        self.log.push_back(line);
     }
 
     fn push(&self, event: &'static str, value: &impl serde::Serialize) {
@@ -493,6 +617,16 @@ impl Owner {
             let _ = self.pushes.send(push);
         }
     }
+}
+
+/// An aircraft as the event stream carries it.
+fn streamed(mut aircraft: FleetAircraft) -> serde_json::Value {
+    if let Some(status) = &mut aircraft.status {
+        status.flight_controller.parameters.clear();
+    }
+    let mut value = serde_json::to_value(aircraft).unwrap_or_default();
+    delta::round(&mut value);
+    value
 }
 
 /// The aircraft that a command addresses, in a refusal.

@@ -14,6 +14,15 @@ pub(crate) async fn serve(State(service): State<Service>, request: Request) -> R
     if path == "/api" || path.starts_with("/api/") {
         return Refused::not_found(format!("no such path: {path}")).into_response();
     }
+    if path == wingbeat_api::paths::MAP {
+        let Some(map) = service.map() else {
+            return Refused::not_found(format!("{path}: this service has no map (--tiles)")).into_response();
+        };
+        return match ServeFile::new(map).try_call(request).await {
+            Ok(response) => response.into_response(),
+            Err(error) => Refused::unavailable(format!("{}: {error}", map.display())).into_response(),
+        };
+    }
     let Some(folder) = service.web_dir() else {
         return Refused::not_found(format!("{path}: this service has no web page, only its API"))
             .into_response();

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use wingbeat_api::{FleetCommandRequest, FleetLinkTest, FleetLinks, FleetPicture, LinkTestRequest};
+use wingbeat_api::{
+    FleetAircraft, FleetCommandNote, FleetCommandRequest, FleetLinkTest, FleetLinks, FleetPicture,
+    LinkTestRequest,
+};
 
 use crate::client::Clients;
 use crate::desk::Desk;
@@ -20,6 +23,7 @@ pub(crate) struct Service {
     clients: Clients,
     desk: Option<Arc<Desk>>,
     web_dir: Option<Arc<Path>>,
+    map: Option<Arc<Path>>,
     /// Mission files may be read simultaneously, so many.
     readers: Arc<Semaphore>,
     links: Arc<links::Desk>,
@@ -34,9 +38,18 @@ impl Service {
         clients: Clients,
         desk: Option<Arc<Desk>>,
         web_dir: Option<PathBuf>,
+        map: Option<PathBuf>,
     ) -> Self {
         let readers = Arc::new(Semaphore::new(READERS));
-        Self { owner, clients, desk, web_dir: web_dir.map(Arc::from), readers, links: Arc::default() }
+        Self {
+            owner,
+            clients,
+            desk,
+            web_dir: web_dir.map(Arc::from),
+            map: map.map(Arc::from),
+            readers,
+            links: Arc::default(),
+        }
     }
 
     /// The token of the lease of the aircraft at that address, where the console has keys.
@@ -51,6 +64,11 @@ impl Service {
 
     pub(crate) fn web_dir(&self) -> Option<&Path> {
         self.web_dir.as_deref()
+    }
+
+    /// The map of the ground.
+    pub(crate) fn map(&self) -> Option<&Path> {
+        self.map.as_deref()
     }
 
     /// Waits until a mission file may be read. It is never closed, so that there is one.
@@ -73,6 +91,16 @@ impl Service {
     /// The address of the one aircraft that has this id.
     pub(crate) async fn locate(&self, id: String) -> Result<String, Refused> {
         self.ask(|reply| Request::Locate(id, reply)).await?
+    }
+
+    /// One aircraft with all that is known of it.
+    pub(crate) async fn aircraft(&self, id: String) -> Result<FleetAircraft, Refused> {
+        self.ask(|reply| Request::Aircraft(id, reply)).await?
+    }
+
+    /// Keeps why a command was given.
+    pub(crate) async fn note(&self, note: FleetCommandNote) -> Result<(), Refused> {
+        self.ask(|reply| Request::Note(note, reply)).await?
     }
 
     /// The links of every pair.

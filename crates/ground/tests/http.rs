@@ -181,6 +181,7 @@ async fn with_page(folder: &Path) -> Handle {
         bind,
         aircraft: Vec::new(),
         web_dir: Some(folder.to_path_buf()),
+        tiles: None,
         hosts: Hosts::default(),
         console: None,
     };

@@ -18,12 +18,14 @@ fn it_describes_every_path_of_the_service() {
     let document = wingbeat_ground::openapi();
     let paths: Vec<_> = document.paths.paths.keys().map(String::as_str).collect();
     use wingbeat_api::paths::{
-        FLEET, FLEET_COMMANDS, FLEET_EVENTS, FLEET_LINK_TEST, FLEET_LINK_TEST_FILE, FLEET_LINKS,
-        FLEET_MISSION, MISSION_FILES,
+        FLEET, FLEET_AIRCRAFT, FLEET_COMMAND_NOTE, FLEET_COMMANDS, FLEET_EVENTS, FLEET_LINK_TEST,
+        FLEET_LINK_TEST_FILE, FLEET_LINKS, FLEET_MISSION, MISSION_FILES,
     };
     let expected = [
         FLEET,
+        FLEET_AIRCRAFT,
         FLEET_COMMANDS,
+        FLEET_COMMAND_NOTE,
         FLEET_EVENTS,
         FLEET_LINKS,
         FLEET_LINK_TEST,
@@ -33,7 +35,7 @@ fn it_describes_every_path_of_the_service() {
     ];
     assert_eq!(paths, expected);
     let schemas = document.components.expect("components").schemas;
-    for name in ["FleetPicture", "FleetUpdate", "LogLine", "AircraftStatus", "ApiError"] {
+    for name in ["FleetPicture", "FleetUpdate", "FleetLogLine", "AircraftStatus", "ApiError"] {
         assert!(schemas.contains_key(name), "{name}");
     }
 }

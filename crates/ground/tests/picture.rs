@@ -98,7 +98,10 @@ async fn a_console_is_sent_the_picture_and_then_what_changes() {
     assert_eq!((name.as_str(), first["aircraft"].as_array().map(Vec::len)), ("picture", Some(2)));
     let update =
         console.find("update", |data| data["aircraft"].as_array().is_some_and(|a| a.len() == 1)).await;
-    assert_eq!(update["aircraft"][0]["status"]["id"], json!(id(1)), "only the one that changed");
+    let address = &first["aircraft"][0]["address"];
+    assert_eq!(update["aircraft"][0]["address"], *address, "only the one that changed");
+    let status = &update["aircraft"][0]["change"]["status"];
+    assert!(status.get("id").is_none() && status.get("checks").is_none(), "only what changed: {update}");
     fakes[0].lock().logs.push("armed".to_owned());
     let line = console.find("log", |line| line["text"] == "armed").await;
     assert_eq!(line["id"], json!(id(1)));
@@ -197,6 +200,7 @@ async fn a_port_in_use_is_one_clear_message() {
         bind,
         aircraft: Vec::new(),
         web_dir: None,
+        tiles: None,
         hosts: Default::default(),
         console: None,
     })

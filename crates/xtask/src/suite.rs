@@ -101,7 +101,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         test.current_dir(root).args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
         test.args(["--test-reporter=tap", "--test-reporter-destination=stdout", "--test-reporter=junit"]);
         test.arg(format!("--test-reporter-destination={}", report.display()));
-        test.args(["tests/browser/console.test.mjs", "tests/browser/avoidance.test.mjs"]);
+        test.args(["console", "avoidance", "axe"].map(|story| format!("tests/browser/{story}.test.mjs")));
         Ok(test)
     });
     if full {

@@ -85,11 +85,14 @@ describe('the stream', () => {
     expect(seen).toEqual(['lost']);
   });
 
-  it('reports an event that cannot be read and continues', () => {
-    const { last, seen } = connect();
+  it('reports an event that cannot be read, and asks for a new picture', () => {
+    const { last, seen, sources } = connect();
     last().raw('update', '{"time_ms":');
-    last().send('update', update([]));
-    expect(seen).toEqual(['live', 'problem', 'live', 'update']);
+    expect(seen).toEqual(['live', 'problem']);
+    vi.advanceTimersByTime(REOPEN_MS);
+    expect(sources).toHaveLength(2);
+    last().send('picture', picture([]));
+    expect(seen.slice(2)).toEqual(['live', 'picture 1.0.0']);
   });
 
   it('stops when it is aborted', () => {

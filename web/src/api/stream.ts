@@ -4,7 +4,7 @@
  * A browser's EventSource stops after an HTTP error and notices a cut cable only after minutes, so
  * this class closes and reopens it itself: after every error, and after a silence.
  */
-import type { FleetPicture, FleetUpdate, LogLine } from './model';
+import type { FleetLogLine, FleetPicture, FleetUpdate } from './model';
 
 export const FLEET_EVENTS = '/api/v1/fleet/events';
 
@@ -18,7 +18,7 @@ export const ANSWER_MS = 3_000;
 export interface StreamHandlers {
   picture(picture: FleetPicture): void;
   update(update: FleetUpdate): void;
-  log(line: LogLine): void;
+  log(line: FleetLogLine): void;
   /** The service answers (true) or does not (false). */
   live(live: boolean): void;
   /** Something on the stream could not be read. */
@@ -53,7 +53,7 @@ export class FleetStream {
     this.#source = source;
     this.#read(source, 'picture', (picture: FleetPicture) => this.handlers.picture(picture));
     this.#read(source, 'update', (update: FleetUpdate) => this.handlers.update(update));
-    this.#read(source, 'log', (line: LogLine) => this.handlers.log(line));
+    this.#read(source, 'log', (line: FleetLogLine) => this.handlers.log(line));
     source.addEventListener('error', () => {
       if (source === this.#source) this.#lost();
     });
@@ -69,6 +69,8 @@ export class FleetStream {
         handle(JSON.parse((event as MessageEvent<string>).data) as T);
       } catch (error) {
         this.handlers.problem(`fleet stream: event "${name}" cannot be read: ${String(error)}`);
+        // Later updates say what changed of something that the page does not have: only a new picture helps.
+        this.#wake(REOPEN_MS, () => this.#reopen());
       }
     });
   }

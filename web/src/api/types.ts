@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/aircraft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One aircraft with all that is known of it, the parameters of its flight controller included. */
+        get: operations["aircraft"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet/commands": {
         parameters: {
             query?: never;
@@ -42,6 +59,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/commands/note": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Why a command was given, in the operator's words: it is shown with the command, and sent to no aircraft. */
+        put: operations["command_note"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet/events": {
         parameters: {
             query?: never;
@@ -51,10 +85,10 @@ export interface paths {
         };
         /**
          * The fleet as it changes: server-sent events.
-         * @description First a `picture` (FleetPicture); then `update` (FleetUpdate, changed aircraft only) at most every
-         *     200 ms and at least every second, `log` (LogLine), and a new `picture` whenever missions or the set of
-         *     aircraft change or the reader has fallen behind. Where there are too many consoles, the oldest of the address that
-         *     has the most ends.
+         * @description First a `picture` (FleetPicture); then `update` (FleetUpdate, changes only) at most every
+         *     200 ms and at least every second, `log` (FleetLogLine), and a new `picture` whenever missions or the set of
+         *     aircraft change or the reader has fallen behind: what it has not read by then is dropped. Compressed with gzip for
+         *     readers that accept it. Where there are too many consoles, the oldest of the address that has the most ends.
          */
         get: operations["events"];
         put?: never;
@@ -186,6 +220,16 @@ export interface components {
             start: boolean;
             /** @description Why not, as text; empty if it can. */
             start_blocked: string;
+        };
+        /** @description What has changed of an aircraft. */
+        AircraftChange: {
+            /** @description Its address, as in the picture. */
+            address: string;
+            /**
+             * @description The members of [`FleetAircraft`] that have changed. An object changes the members that it names; on a list of the
+             *     same length it changes the elements by their index from 0; every other value takes the place of the old one.
+             */
+            change: Record<string, unknown>;
         };
         /** @description Everything that the console shows of one aircraft. */
         AircraftStatus: components["schemas"]["Measurements"] & {
@@ -395,6 +439,8 @@ export interface components {
             command: components["schemas"]["Command"];
             /** @description The command's id. */
             id: string;
+            /** @description Why, in the operator's words; empty where none were given. */
+            note?: string;
             /** @description One line per aircraft. */
             results: components["schemas"]["FleetCommandResult"][];
             /**
@@ -402,6 +448,13 @@ export interface components {
              * @description Milliseconds since the ground service started when it was asked.
              */
             time_ms: number;
+        };
+        /** @description PUT body: why a command was given. */
+        FleetCommandNote: {
+            /** @description The command's id. */
+            id: string;
+            /** @description At most 200 characters, none of them a control character. */
+            note: string;
         };
         /** @description Answer to a command for many: it is sent until answered or expired. */
         FleetCommandReply: {
@@ -453,6 +506,14 @@ export interface components {
              */
             test?: number | null;
         };
+        /** @description A line of an aircraft's log, and when it arrived. */
+        FleetLogLine: components["schemas"]["LogLine"] & {
+            /**
+             * Format: int64
+             * @description Milliseconds since the ground service started.
+             */
+            at_ms: number;
+        };
         /** @description A mission on the map. */
         FleetMission: {
             /** @description The hash in [`MissionSummary`](crate::MissionSummary). */
@@ -478,12 +539,26 @@ export interface components {
         FleetPicture: {
             /** @description What the operator can do now. */
             actions: components["schemas"]["Actions"];
-            /** @description Every aircraft, by id. */
+            /**
+             * @description Every aircraft, by id. On the event stream without the parameters of the flight controllers, which are at
+             *     [`FLEET_AIRCRAFT`](crate::paths::FLEET_AIRCRAFT).
+             */
             aircraft: components["schemas"]["FleetAircraft"][];
             /** @description The last commands, newest last, at most 16. */
             commands: components["schemas"]["FleetCommand"][];
+            /** @description The name by which this service holds the aircraft's leases. */
+            console: string;
+            /** @description Whether there is a map of the ground, at [`MAP`](crate::paths::MAP). */
+            has_map: boolean;
+            /** @description The last lines of the aircraft's logs, oldest first, at most 256. */
+            log: components["schemas"]["FleetLogLine"][];
             /** @description The missions that aircraft hold, each once. */
             missions: components["schemas"]["FleetMission"][];
+            /**
+             * Format: int64
+             * @description When the service started, by this computer's clock: milliseconds since 1970, UTC.
+             */
+            started_unix_ms: number;
             /**
              * Format: int64
              * @description Milliseconds since the ground service started.
@@ -492,14 +567,13 @@ export interface components {
             /** @description Version of the ground service. */
             version: string;
         };
-        /** @description What changed: aircraft whose status or link changed, and the commands and actions. */
+        /** @description What changed since the picture, or the update before. */
         FleetUpdate: {
-            /** @description What the operator can do now. */
-            actions: components["schemas"]["Actions"];
-            /** @description Changed aircraft. */
-            aircraft: components["schemas"]["FleetAircraft"][];
-            /** @description The last commands, newest last, at most 16. */
-            commands: components["schemas"]["FleetCommand"][];
+            actions?: components["schemas"]["Actions"] | null;
+            /** @description Aircraft of the picture of which something has changed. */
+            aircraft?: components["schemas"]["AircraftChange"][];
+            /** @description Commands that are new, or of which something has changed. */
+            commands?: components["schemas"]["FleetCommand"][];
             /**
              * Format: int64
              * @description Milliseconds since the ground service started.
@@ -1132,6 +1206,56 @@ export interface operations {
             };
         };
     };
+    aircraft: {
+        parameters: {
+            query: {
+                /** @description 16 hexadecimal digits. */
+                vehicle: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The aircraft */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetAircraft"];
+                };
+            };
+            /** @description No id was given */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
     command: {
         parameters: {
             query?: never;
@@ -1183,6 +1307,55 @@ export interface operations {
             };
             /** @description It cannot be done now, or another command came under this id */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    command_note: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetCommandNote"];
+            };
+        };
+        responses: {
+            /** @description It is shown with the command */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such command is shown */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,6 +1,8 @@
 /** What became of a command: the failures first, and one line for the whole. */
 import type { Command, FleetCommand, FleetCommandResult, VehicleOutcome } from '../api/model';
+import { nameOf, type ById } from './avoidance';
 import { plural } from './format';
+import type { Aircraft } from './state';
 
 /** Worst first. */
 export const OUTCOMES: readonly VehicleOutcome[] = ['failed', 'expired', 'sending', 'accepted', 'effect_seen'];
@@ -65,7 +67,46 @@ export function history(remote: readonly FleetCommand[], local: readonly Sending
 }
 
 /** Whom a command of the service went to, in words. */
-export function addressed(command: FleetCommand, fleetSize: number): string {
+export function addressed(command: FleetCommand, fleetSize: number, known?: ById): string {
   const count = command.results.length;
-  return count === fleetSize && count > 1 ? `all ${count}` : plural(count, 'aircraft', 'aircraft');
+  const [first] = command.results;
+  if (count === fleetSize && count > 1) return `all ${count}`;
+  return count === 1 && first && known ? nameOf(first.vehicle, known) : plural(count, 'aircraft', 'aircraft');
+}
+
+/** A command that the aircraft report and the ground service does not: it was given before the service started, or elsewhere. */
+export interface OlderCommand {
+  readonly id: string;
+  readonly command: Command;
+  /** By the ground service's clock, when the page first received it. */
+  readonly seenAtMs: number;
+  readonly results: readonly FleetCommandResult[];
+  readonly text: string;
+  readonly bad: boolean;
+}
+
+/**
+ * What became of commands that the ground service knows nothing of, by the aircraft's own account. Whether others were addressed
+ * too is not known; an aircraft keeps its last 8.
+ */
+export function olderCommands(
+  fleet: readonly Aircraft[],
+  known: ReadonlySet<string>,
+  before: readonly OlderCommand[],
+  timeMs: number,
+): OlderCommand[] {
+  const reported = new Map<string, { command: Command; results: FleetCommandResult[] }>();
+  for (const { fleet: { status } } of fleet) {
+    for (const { id, command, stage, detail } of status?.commands ?? []) {
+      if (known.has(id)) continue;
+      const entry = reported.get(id) ?? { command, results: [] };
+      reported.set(id, entry);
+      if (status) entry.results.push({ vehicle: status.id, outcome: stage, detail });
+    }
+  }
+  return [...reported].map(([id, { command, results }]) => {
+    const { text, verdict } = summarizeCommand({ id, command, time_ms: 0, results });
+    const seenAtMs = before.find((one) => one.id === id)?.seenAtMs ?? timeMs;
+    return { id, command, seenAtMs, results, text: `${text} (as far as the aircraft in contact report)`, bad: verdict === 'bad' };
+  });
 }

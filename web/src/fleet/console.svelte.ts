@@ -8,11 +8,19 @@ import { newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
 import { colourOf } from '../map/features';
 import { announcements } from './announce';
+import { acknowledge, active, unheard, updateAlarms, type Alarm } from './alarms';
 import { byId, everyoneAlone, type ById } from './avoidance';
-import type { Sending } from './commands';
+import { olderCommands, type OlderCommand, type Sending } from './commands';
+import { conditionsOf, type Condition } from './conditions';
+import { holdings, type Holdings } from './mission';
+import { overview, type Overview } from './overview';
+import { fleetPhase, type FleetPhase } from './phase';
+import { readPreferences, writePreferences, type Preferences } from './preferences';
+import { armSound, play, REPEAT_MS } from './sound';
+import { timeline, type TimelineEvent } from './timeline';
 import { absences, type Absences } from './members';
 import { covers, scopeOf, type Scope } from './scope';
-import { displayName } from './sort';
+import { displayName, numberOf } from './sort';
 import { applyLog, applyPicture, applyUpdate, EMPTY, type Aircraft, type FleetState } from './state';
 import { summarize, trackFlight, type FlightClock } from './summary';
 
@@ -23,9 +31,13 @@ const TICK_MS = 500;
 /** A screen reader is given time to finish its sentence. */
 const ANNOUNCE_MS = 1_500;
 const SENDINGS_MAX = 16;
+const SLOW_MS = 1_000;
 
 /** The page's clock: it never jumps. */
 export const pageNowMs = (): number => performance.now();
+
+/** Panels that open over the map, one at a time. */
+export type Panel = 'plan' | 'check' | 'links' | 'alarms' | 'commands' | 'settings';
 
 type Addressed = FleetCommandRequest & { readonly vehicles: string[] };
 
@@ -49,10 +61,49 @@ export class FleetConsole {
   /** By address: the colour that an aircraft keeps for as long as it is in the fleet. */
   colours = $state.raw<ReadonlyMap<string, number>>(new Map());
 
-  readonly summary = $derived(summarize(this.fleet.aircraft));
+  preferences = $state.raw<Preferences>(readPreferences());
+  /** Newest first: what is wrong now and what was. */
+  alarms = $state.raw<readonly Alarm[]>([]);
+  /** Commands that the aircraft report and the ground service does not know. */
+  older = $state.raw<readonly OlderCommand[]>([]);
+  /** The panel that is open over the map. */
+  panel = $state<Panel | undefined>(undefined);
+  /** The map stays on the selected aircraft. */
+  follow = $state(false);
+
   readonly byId: ById = $derived(byId(this.fleet.aircraft));
   /** Whom of a swarm the others do not wait for. */
   readonly absences: Absences = $derived(absences(this.fleet.aircraft));
+  readonly summary = $derived(summarize(this.fleet.aircraft));
+  readonly held: Holdings = $derived(holdings(this.fleet.aircraft));
+  readonly phase: FleetPhase = $derived(fleetPhase(this.fleet.aircraft, this.absences));
+  /** By address: what is wrong with each, worst first. */
+  readonly conditions: ReadonlyMap<string, readonly Condition[]> = $derived.by(() => {
+    const around = { known: this.byId, absences: this.absences, held: this.held, nowMs: pageNowMs(), groundLive: this.live ?? false };
+    return new Map(this.fleet.aircraft.map((aircraft) => [aircraft.fleet.address, conditionsOf(aircraft, around)]));
+  });
+  /** By address: the number in its symbol. */
+  readonly numbers: ReadonlyMap<string, string> = $derived(
+    new Map(this.fleet.aircraft.map((aircraft, index) => [aircraft.fleet.address, numberOf(aircraft, index)])),
+  );
+  readonly activeAlarms = $derived(active(this.alarms));
+  readonly unheard = $derived(unheard(this.alarms));
+  /** The ground service's clock, carried on between its events. */
+  readonly groundNowMs = $derived(
+    this.fleet.timeMs + (this.fleet.receivedAtMs === undefined || !this.live ? 0 : Math.max(0, this.nowMs - this.fleet.receivedAtMs)),
+  );
+  /** Consoles that hold a lease of an aircraft, each with how many. */
+  readonly leases: ReadonlyMap<string, number> = $derived.by(() => {
+    const held = new Map<string, number>();
+    for (const { fleet: { status } } of this.fleet.aircraft) {
+      const name = status?.lease?.console;
+      if (name !== undefined) held.set(name, (held.get(name) ?? 0) + 1);
+    }
+    return held;
+  });
+  /** Updated once a second: it compares every pair. */
+  overview = $state.raw<Overview>(overview([], []));
+  events = $state.raw<readonly TimelineEvent[]>([]);
   /** Nobody has a place in a swarm: each can be set up and started without the others. */
   readonly alone: boolean = $derived(everyoneAlone(this.fleet.aircraft));
   /** Draw the predicted places of all aircraft, not only of those selected or in conflict. */
@@ -83,12 +134,48 @@ export class FleetConsole {
   start(): () => void {
     this.#stream.start();
     const ticking = setInterval(() => (this.nowMs = pageNowMs()), TICK_MS);
+    const slow = setInterval(() => this.#lookBack(), SLOW_MS);
+    const sounding = setInterval(() => {
+      if (this.unheard !== undefined && this.preferences.sound) play(this.unheard);
+    }, REPEAT_MS);
+    addEventListener('pointerdown', armSound, { once: true });
+    addEventListener('keydown', armSound, { once: true });
     return () => {
       this.#stream.stop();
       clearInterval(ticking);
+      clearInterval(slow);
+      clearInterval(sounding);
       clearTimeout(this.#publishing);
       clearTimeout(this.#announcing);
     };
+  }
+
+  prefer(change: Partial<Preferences>): void {
+    this.preferences = { ...this.preferences, ...change };
+    writePreferences(this.preferences);
+  }
+
+  /** One alarm, or all that there are. */
+  acknowledge(key?: string): void {
+    this.alarms = acknowledge(this.alarms, key);
+    this.#lookBack();
+  }
+
+  /** Opens a panel, or closes it where it is open. */
+  togglePanel(panel: Panel): void {
+    this.panel = this.panel === panel ? undefined : panel;
+  }
+
+  /** What is derived from the whole fleet and its past, once a second. */
+  #lookBack(): void {
+    const { aircraft, missions, commands, log, timeMs } = this.fleet;
+    this.overview = overview(aircraft, missions);
+    const known = new Set([...commands.map(({ id }) => id), ...this.sendings.map(({ id }) => id)]);
+    this.older = olderCommands(aircraft, known, this.older, timeMs);
+    this.events = timeline({
+      commands, log, alarms: this.alarms, older: this.older, known: this.byId, fleetSize: aircraft.length, console: this.fleet.console,
+      own: new Set(this.sendings.map(({ id }) => id)),
+    });
   }
 
   /** Selects this aircraft alone, or none if it was selected alone. */
@@ -184,6 +271,11 @@ export class FleetConsole {
     this.#announce([]);
     this.flight = trackFlight(this.flight, this.#next);
     this.#colour();
+    const reports = this.#next.aircraft.map((aircraft) => {
+      const { address } = aircraft.fleet;
+      return { address, name: displayName(aircraft), conditions: this.conditions.get(address) ?? [] };
+    });
+    this.alarms = updateAlarms(this.alarms, reports, this.#next.timeMs);
   }
 
   #colour(): void {

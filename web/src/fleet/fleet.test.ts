@@ -17,7 +17,7 @@ describe('the fleet summary', () => {
       aircraft(1), flying(2), flying(3, 0.2), aircraft(4, {}, { link: 'lost' }), neverSeen(5),
       aircraft(6, { flight_controller: { ...status(6).flight_controller, link: 'lost' } }),
     ]);
-    expect(summarize(state.aircraft)).toEqual({ total: 6, armed: 2, flying: 1, lost: 1, flightControllerLost: 1, inConflict: 0, tooNear: 0 });
+    expect(summarize(state.aircraft)).toEqual({ total: 6, armed: 2, flying: 1, lost: 1, neverSeen: 1, flightControllerLost: 1, inConflict: 0, tooNear: 0 });
   });
 });
 

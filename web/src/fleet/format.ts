@@ -15,6 +15,8 @@ function number(value: number | null | undefined, decimals: number, unit: string
 export const decimal = (value: number | null | undefined): string => number(value, 1, '');
 
 export const metres = (value: number | null | undefined): string => number(value, 1, 'm');
+/** Where a decimal would only flicker. */
+export const wholeMetres = (value: number | null | undefined): string => number(value, 0, 'm');
 export const metresPerSecond = (value: number | null | undefined): string => number(value, 1, 'm/s');
 export const seconds = (value: number | null | undefined): string => number(value, 1, 's');
 export const percent = (value: number | null | undefined): string => number(value, 0, '%');

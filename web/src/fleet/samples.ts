@@ -1,5 +1,5 @@
 /** Values for the unit tests: one healthy aircraft, and changes to it. */
-import type { AircraftStatus, Avoidance, FleetAircraft, FleetCommand, FleetPicture, FleetUpdate, VehicleOutcome } from '../api/model';
+import type { AircraftChange, AircraftStatus, Avoidance, FleetAircraft, FleetCommand, FleetPicture, FleetUpdate, VehicleOutcome } from '../api/model';
 import { applyPicture, EMPTY, type FleetState } from './state';
 
 export const ACTIONS = { setup: true, setup_blocked: '', start: false, start_blocked: 'Setup comes first.' };
@@ -60,11 +60,15 @@ export function avoiding(index: number, change: Partial<Avoidance> = {}, count =
 }
 
 export function picture(list: FleetAircraft[], change: Partial<FleetPicture> = {}): FleetPicture {
-  return { time_ms: 1000, version: '1.0.0', aircraft: list, missions: [], commands: [], actions: ACTIONS, ...change };
+  return {
+    time_ms: 1000, version: '1.0.0', console: 'laptop:8700', started_unix_ms: 1_700_000_000_000, has_map: false, log: [], aircraft: list, missions: [], commands: [], actions: ACTIONS, ...change,
+  };
 }
 
+/** Each aircraft whole, as the first change of one that nothing was known of. */
 export function update(list: FleetAircraft[], change: Partial<FleetUpdate> = {}): FleetUpdate {
-  return { time_ms: 2000, aircraft: list, commands: [], actions: ACTIONS, ...change };
+  const aircraft: AircraftChange[] = list.map((one) => ({ address: one.address, change: { ...one } }));
+  return { time_ms: 2000, aircraft, ...change };
 }
 
 export function command(outcomes: VehicleOutcome[], change: Partial<FleetCommand> = {}): FleetCommand {

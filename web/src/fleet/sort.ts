@@ -83,3 +83,8 @@ export function sortAircraft(fleet: readonly Aircraft[], order: Order, held: Hol
   });
   return keyed.map(({ aircraft }) => aircraft);
 }
+
+/** What stands in an aircraft's symbol: the number at the end of its name, or its place in the fleet. */
+export function numberOf(aircraft: Aircraft, index: number): string {
+  return /(\d{1,3})\D*$/.exec(aircraft.fleet.status?.name ?? '')?.[1]?.replace(/^0+(?=\d)/, '') ?? String(index + 1);
+}

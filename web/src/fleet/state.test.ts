@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LogLine } from '../api/model';
-import { ACTIONS, aircraft, command, flying, neverSeen, picture, update } from './samples';
+import type { FleetLogLine } from '../api/model';
+import { ACTIONS, aircraft, command, flying, neverSeen, picture, status, update } from './samples';
 import { applyLog, applyPicture, applyUpdate, EMPTY, LOG_LINES_MAX, type FleetState } from './state';
 
 const addresses = (state: FleetState) => state.aircraft.map(({ fleet }) => fleet.address);
@@ -13,10 +13,13 @@ describe('a picture', () => {
     expect(after.receivedAtMs).toBe(20);
   });
 
-  it('keeps the log, which the service does not send again', () => {
-    const line: LogLine = { id: '1', time_ms: 5, severity: 'info', text: 'armed' };
-    const after = applyPicture(applyLog(EMPTY, line), picture([]), 10);
-    expect(after.log.map((entry) => entry.line)).toEqual([line]);
+  it('adds to the log what the page has not received, and begins a new one with a new clock', () => {
+    const line: FleetLogLine = { at_ms: 7, id: '1', time_ms: 5, severity: 'info', text: 'armed' };
+    const missed = { ...line, at_ms: 9, text: 'disarmed' };
+    const before = applyLog(applyPicture(EMPTY, picture([]), 0), line);
+    const after = applyPicture(before, picture([], { log: [line, missed] }), 10);
+    expect(after.log.map((entry) => entry.line)).toEqual([line, missed]);
+    expect(applyPicture(after, picture([], { started_unix_ms: 5 }), 20).log).toEqual([]);
   });
 
   it('holds aircraft that have never answered', () => {
@@ -50,8 +53,23 @@ describe('an update', () => {
     expect([after.timeMs, after.receivedAtMs]).toEqual([2000, 40]);
   });
 
-  it('adds an aircraft that the page did not know', () => {
-    expect(addresses(applyUpdate(before, update([aircraft(9)]), 30))).toHaveLength(3);
+  it('changes what it names of an aircraft, and nothing else', () => {
+    const after = applyUpdate(before, { time_ms: 5, aircraft: [{ address: aircraft(2).address, change: { status: { flight_controller: { armed: true } } } }] }, 30);
+    expect(after.aircraft[1]?.fleet.status?.flight_controller).toEqual({ ...status(2).flight_controller, armed: true });
+    expect(after.aircraft[1]?.fleet.status?.checks).toBe(before.aircraft[1]?.fleet.status?.checks);
+    expect([after.commands, after.actions]).toEqual([before.commands, before.actions]);
+  });
+
+  it('of an aircraft that the page does not have cannot be applied', () => {
+    expect(() => applyUpdate(before, update([aircraft(9)]), 30)).toThrow(/found a change of http:\/\/10.0.0.9:8080/);
+  });
+
+  it('keeps the commands that did not change, and no more than the service shows', () => {
+    const first = applyUpdate(before, { time_ms: 1, commands: [command(['sending'], { id: 'a' }), command(['sending'], { id: 'b' })] }, 30);
+    const second = applyUpdate(first, { time_ms: 2, commands: [command(['effect_seen'], { id: 'a' })] }, 31);
+    expect(second.commands.map(({ id, results }) => [id, results[0]?.outcome])).toEqual([['a', 'effect_seen'], ['b', 'sending']]);
+    const many = Array.from({ length: 20 }, (_, index) => command([], { id: `c${index}` }));
+    expect(applyUpdate(second, { time_ms: 3, commands: many }, 32).commands.map(({ id }) => id).at(0)).toBe('c4');
   });
 
   it('does not touch the value it came from', () => {
@@ -61,7 +79,7 @@ describe('an update', () => {
 });
 
 describe('the log', () => {
-  const line = (time: number): LogLine => ({ id: '1', time_ms: time, severity: 'info', text: 'x' });
+  const line = (time: number): FleetLogLine => ({ at_ms: time, id: '1', time_ms: time, severity: 'info', text: 'x' });
 
   it('takes the same line once', () => {
     const once = applyLog(EMPTY, line(1));

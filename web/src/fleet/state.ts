@@ -2,9 +2,12 @@
  * The page's copy of the fleet, and how the stream's events change it. Pure: what arrives and the
  * page's clock come in, a new value goes out; what did not change keeps its identity.
  */
-import type { Actions, FleetAircraft, FleetCommand, FleetMission, FleetPicture, FleetUpdate, LogLine } from '../api/model';
+import type { Actions, AircraftChange, FleetAircraft, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate } from '../api/model';
+import { applyChange } from './change';
 
 export const LOG_LINES_MAX = 500;
+/** As many as the service shows. */
+export const COMMANDS_MAX = 16;
 
 /** An aircraft and when the page last received it, by the page's own clock. */
 export interface Aircraft {
@@ -15,12 +18,18 @@ export interface Aircraft {
 export interface LogEntry {
   /** Counts up for as long as the page is open. */
   readonly key: number;
-  readonly line: LogLine;
+  readonly line: FleetLogLine;
 }
 
 export interface FleetState {
   /** Version of the ground service; empty before the first picture. */
   readonly version: string;
+  /** The name by which the ground service holds leases. */
+  readonly console: string;
+  /** When the ground service's clock was at 0, milliseconds since 1970. */
+  readonly startedUnixMs: number;
+  /** Whether the ground service has a map of the ground. */
+  readonly hasMap: boolean;
   /** The ground service's clock at the last event. */
   readonly timeMs: number;
   /** The page's clock at the last event; undefined before the first. */
@@ -36,6 +45,9 @@ export interface FleetState {
 
 export const EMPTY: FleetState = {
   version: '',
+  console: '',
+  startedUnixMs: 0,
+  hasMap: false,
   timeMs: 0,
   receivedAtMs: undefined,
   aircraft: [],
@@ -50,40 +62,68 @@ export const EMPTY: FleetState = {
   log: [],
 };
 
-/** A picture replaces everything but the log: an aircraft that is not in it is gone. */
+/** A picture replaces everything: an aircraft that is not in it is gone. To the log it adds what the page has not received. */
 export function applyPicture(state: FleetState, picture: FleetPicture, nowMs: number): FleetState {
   return {
     version: picture.version,
+    console: picture.console,
+    startedUnixMs: picture.started_unix_ms,
+    hasMap: picture.has_map,
     timeMs: picture.time_ms,
     receivedAtMs: nowMs,
     aircraft: merge([], picture.aircraft, nowMs),
     missions: picture.missions,
     commands: picture.commands,
     actions: picture.actions,
-    log: state.log,
+    // After a restart of the service its clock begins anew, and times of the old log would be of another clock.
+    log: picture.log.reduce(appended, picture.started_unix_ms === state.startedUnixMs ? state.log : []),
   };
 }
 
-/** An update carries changed aircraft only: the others stay as they are. */
+/** An update carries what has changed: everything else stays as it is. Throws where the page does not have what was changed. */
 export function applyUpdate(state: FleetState, update: FleetUpdate, nowMs: number): FleetState {
   return {
     ...state,
     timeMs: update.time_ms,
     receivedAtMs: nowMs,
-    aircraft: update.aircraft.length === 0 ? state.aircraft : merge(state.aircraft, update.aircraft, nowMs),
-    commands: update.commands,
-    actions: update.actions,
+    aircraft: update.aircraft?.length ? changed(state.aircraft, update.aircraft, nowMs) : state.aircraft,
+    commands: update.commands?.length ? newer(state.commands, update.commands) : state.commands,
+    actions: update.actions ?? state.actions,
   };
 }
 
 /** Appends a line, once: a stream that reconnects may send again what the page has. */
-export function applyLog(state: FleetState, line: LogLine): FleetState {
-  const known = state.log.some(
+export function applyLog(state: FleetState, line: FleetLogLine): FleetState {
+  const log = appended(state.log, line);
+  return log === state.log ? state : { ...state, log };
+}
+
+function appended(log: readonly LogEntry[], line: FleetLogLine): readonly LogEntry[] {
+  const known = log.some(
     (entry) => entry.line.id === line.id && entry.line.time_ms === line.time_ms && entry.line.text === line.text,
   );
-  if (known) return state;
-  const key = (state.log.at(-1)?.key ?? 0) + 1;
-  return { ...state, log: [...state.log.slice(-(LOG_LINES_MAX - 1)), { key, line }] };
+  if (known) return log;
+  const key = (log.at(-1)?.key ?? 0) + 1;
+  return [...log.slice(-(LOG_LINES_MAX - 1)), { key, line }];
+}
+
+function changed(old: readonly Aircraft[], changes: readonly AircraftChange[], nowMs: number): readonly Aircraft[] {
+  const byAddress = new Map(changes.map(({ address, change }) => [address, change]));
+  const aircraft = old.map((one) => {
+    const change = byAddress.get(one.fleet.address);
+    if (change === undefined) return one;
+    byAddress.delete(one.fleet.address);
+    return { fleet: applyChange(one.fleet, change) as FleetAircraft, receivedAtMs: nowMs };
+  });
+  const [unknown] = byAddress.keys();
+  if (unknown !== undefined) throw new Error(`found a change of ${unknown}, expected an aircraft of the last picture`);
+  return aircraft;
+}
+
+/** Those that changed in their places, new ones at the end. */
+function newer(old: readonly FleetCommand[], changes: readonly FleetCommand[]): readonly FleetCommand[] {
+  const merged = new Map([...old, ...changes].map((command) => [command.id, command]));
+  return [...merged.values()].slice(-COMMANDS_MAX);
 }
 
 /** The address is the key: it is there before an aircraft has reported its id. */

@@ -1,9 +1,7 @@
 /** Counts over the fleet, and the elapsed time of the flight. */
 import { inConflict } from './avoidance';
+import { isArmed, isFlying } from './conditions';
 import type { Aircraft, FleetState } from './state';
-
-/** An armed aircraft above this height flies; position noise on the ground stays below. */
-export const FLYING_HEIGHT_M = 0.5;
 
 export interface Summary {
   readonly total: number;
@@ -11,20 +9,14 @@ export interface Summary {
   readonly flying: number;
   /** No contact with the companion computer, after there was some. */
   readonly lost: number;
+  /** Never in contact. */
+  readonly neverSeen: number;
   /** In contact, but the companion has lost its flight controller. */
   readonly flightControllerLost: number;
   /** Avoids another, or has stopped for one. */
   readonly inConflict: number;
   /** Nearer to another than its alarm allows, or about to be. */
   readonly tooNear: number;
-}
-
-export function isArmed(aircraft: Aircraft): boolean {
-  return aircraft.fleet.status?.flight_controller.armed ?? false;
-}
-
-export function isFlying(aircraft: Aircraft): boolean {
-  return isArmed(aircraft) && (aircraft.fleet.status?.navigation?.height_m ?? 0) > FLYING_HEIGHT_M;
 }
 
 export function summarize(fleet: readonly Aircraft[]): Summary {
@@ -34,6 +26,7 @@ export function summarize(fleet: readonly Aircraft[]): Summary {
     armed: count(isArmed),
     flying: count(isFlying),
     lost: count(({ fleet }) => fleet.link === 'lost'),
+    neverSeen: count(({ fleet }) => fleet.link === 'never_seen'),
     flightControllerLost: count(({ fleet }) => fleet.link === 'up' && fleet.status?.flight_controller.link === 'lost'),
     inConflict: count(({ fleet }) => inConflict(fleet.status)),
     tooNear: count(({ fleet }) => fleet.status?.separation?.alarmed ?? false),

@@ -3,7 +3,7 @@ import type { Feature, FeatureCollection } from 'geojson';
 import type { GeoPoint } from '../api/model';
 import { avoidanceOf, byId, inConflict, RISK_DISTANCE_M, thinned } from '../fleet/avoidance';
 import type { Aircraft } from '../fleet/state';
-import { collection, feature } from './features';
+import { circle, collection, feature } from './features';
 import { asideId, RISK_ID } from './symbols';
 
 /** Whose places are drawn: of those selected or in conflict, or of all. */
@@ -12,20 +12,6 @@ export type Shown = 'some' | 'all';
 /** Neighbouring circles overlap by half for selected aircraft, and stand apart for the others. */
 const NEAR_EVERY_M = RISK_DISTANCE_M;
 const FAR_EVERY_M = 3 * RISK_DISTANCE_M;
-const CORNERS = 32;
-
-const METRES_PER_DEGREE = 111_195;
-
-/** A circle of true size: it grows and shrinks with the map. */
-export function circle({ latitude_deg, longitude_deg }: GeoPoint, radiusM: number): [number, number][] {
-  const up = radiusM / METRES_PER_DEGREE;
-  const across = up / Math.cos((latitude_deg * Math.PI) / 180);
-  return Array.from({ length: CORNERS + 1 }, (_, index) => {
-    const angle = (2 * Math.PI * (index % CORNERS)) / CORNERS;
-    return [longitude_deg + across * Math.sin(angle), latitude_deg + up * Math.cos(angle)];
-  });
-}
-
 const at = ({ longitude_deg, latitude_deg }: GeoPoint): [number, number] => [longitude_deg, latitude_deg];
 
 export interface AvoidanceFeatures {

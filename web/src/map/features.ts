@@ -1,13 +1,10 @@
 /** The fleet as GeoJSON, one collection per source of the map's style. */
 import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { FleetMission, GeoPoint } from '../api/model';
-import { inConflict } from '../fleet/avoidance';
-import { health } from '../fleet/health';
-import { leads, type Absences } from '../fleet/members';
-import { displayName } from '../fleet/sort';
+import type { Homes } from '../fleet/homes';
 import type { Aircraft } from '../fleet/state';
 import type { Tracks } from '../fleet/tracks';
-import { labelId, numberId, symbolId } from './symbols';
+import { numberId } from './symbols';
 
 /** Colours that aircraft share in turn; the tokens are `--aircraft-0` and on. */
 export const COLOURS = 6;
@@ -22,55 +19,18 @@ export const feature = (geometry: Geometry, properties: Record<string, string | 
   properties,
 });
 
-export interface AircraftFeatures {
-  readonly aircraft: FeatureCollection;
-  /** Places that the agents have asked for, and a line to each. */
-  readonly targets: FeatureCollection;
-}
+const CORNERS = 32;
 
-/** `colours` gives each address its colour for as long as it is in the fleet. */
-export function aircraftFeatures(
-  fleet: readonly Aircraft[],
-  out: Absences,
-  colours: ReadonlyMap<string, number>,
-  selected: ReadonlySet<string>,
-  nowMs: number,
-  groundLive: boolean,
-): AircraftFeatures {
-  const points: Feature[] = [];
-  const targets: Feature[] = [];
-  for (const aircraft of fleet) {
-    const { status, address } = aircraft.fleet;
-    const navigation = status?.navigation;
-    if (!status || !navigation) continue;
-    const { longitude_deg, latitude_deg } = navigation.position;
-    const at = [longitude_deg, latitude_deg];
-    const links = health(aircraft, nowMs, groundLive);
-    const colour = colours.get(address) ?? 0;
-    // A leader that was excluded, or left, still reports that it leads.
-    const leader = leads(aircraft, out);
-    points.push(
-      feature({ type: 'Point', coordinates: at }, {
-        address,
-        heading: navigation.heading_deg,
-        selected: selected.has(address),
-        conflict: links.companion === 'up' && inConflict(status),
-        crossed: links.flightController === 'lost',
-        symbol: symbolId(colour, {
-          stale: links.companion !== 'up',
-          armed: status.flight_controller.armed,
-        }),
-        label: labelId(displayName(aircraft), leader),
-      }),
-    );
-    const target = navigation.target;
-    if (target) {
-      const to = [target.longitude_deg, target.latitude_deg];
-      targets.push(feature({ type: 'LineString', coordinates: [at, to] }, { colour }));
-      targets.push(feature({ type: 'Point', coordinates: to }, { colour }));
-    }
-  }
-  return { aircraft: collection(points), targets: collection(targets) };
+const METRES_PER_DEGREE = 111_195;
+
+/** A circle of true size: it grows and shrinks with the map. */
+export function circle({ latitude_deg, longitude_deg }: GeoPoint, radiusM: number): [number, number][] {
+  const up = radiusM / METRES_PER_DEGREE;
+  const across = up / Math.cos((latitude_deg * Math.PI) / 180);
+  return Array.from({ length: CORNERS + 1 }, (_, index) => {
+    const angle = (2 * Math.PI * (index % CORNERS)) / CORNERS;
+    return [longitude_deg + across * Math.sin(angle), latitude_deg + up * Math.cos(angle)];
+  });
 }
 
 export function trackFeatures(fleet: readonly Aircraft[], colours: ReadonlyMap<string, number>, tracks: Tracks): FeatureCollection {
@@ -87,16 +47,45 @@ export function trackFeatures(fleet: readonly Aircraft[], colours: ReadonlyMap<s
 /** More missions than these would cover one another and the aircraft: then only those of selected aircraft are drawn. */
 const MISSIONS_MAX = 12;
 
-/** `selected` are ids of aircraft. */
-export function missionFeatures(missions: readonly FleetMission[], selected: ReadonlySet<string>): FeatureCollection {
+/** `selected` are ids of aircraft, `colours` by id. Waypoints are numbered as the mission's file numbers them, from 1. */
+export function missionFeatures(
+  missions: readonly FleetMission[],
+  selected: ReadonlySet<string>,
+  colours: ReadonlyMap<string, number> = new Map(),
+): FeatureCollection {
   return collection(
     missions.flatMap(({ waypoints, holders }) => {
-      if (missions.length > MISSIONS_MAX && !holders.some((id) => selected.has(id))) return [];
+      const chosen = holders.some((id) => selected.has(id)) || missions.length === 1;
+      if (missions.length > MISSIONS_MAX && !chosen) return [];
+      const colour = holders.length === 1 ? (colours.get(holders[0] ?? '') ?? NEUTRAL) : NEUTRAL;
       const coordinates = waypoints.map(({ longitude_deg, latitude_deg }) => [longitude_deg, latitude_deg]);
-      const points = coordinates.map((at, index) => feature({ type: 'Point', coordinates: at }, { number: numberId(index) }));
-      return coordinates.length > 1 ? [feature({ type: 'LineString', coordinates }, {}), ...points] : points;
+      const points = coordinates.map((at, index) => feature({ type: 'Point', coordinates: at }, { number: numberId(index), colour, chosen }));
+      return coordinates.length > 1 ? [feature({ type: 'LineString', coordinates }, { colour, chosen }), ...points] : points;
     }),
   );
+}
+
+/** A mission that several fly. */
+const NEUTRAL = -1;
+
+/** A fence around the home of an aircraft, metres. */
+export interface Fence {
+  readonly address: string;
+  readonly radiusM: number;
+}
+
+/** Homes, each place once, and the fence of the aircraft that is looked at. */
+export function siteFeatures(fleet: readonly Aircraft[], homes: Homes, fence: Fence | undefined): FeatureCollection {
+  const places = new Map<string, [number, number]>();
+  for (const { fleet: { address } } of fleet) {
+    const home = homes.of(address);
+    if (home) places.set(`${home.latitude_deg.toFixed(5)}/${home.longitude_deg.toFixed(5)}`, [home.longitude_deg, home.latitude_deg]);
+  }
+  const home = fence && homes.of(fence.address);
+  return collection([
+    ...[...places.values()].map((coordinates) => feature({ type: 'Point', coordinates }, { kind: 'home' })),
+    ...(fence && home ? [feature({ type: 'LineString', coordinates: circle(home, fence.radiusM) }, { kind: 'fence' })] : []),
+  ]);
 }
 
 /** West, south, east, north of everything there is to see; undefined if there is nothing. */

@@ -5,17 +5,18 @@ import type { MapTokens } from './style';
 
 /** Lines closer than this are noise, and their labels would touch. */
 const LINE_PX = 90;
-const FONT = '10.5px system-ui, sans-serif';
+const FONT = '12px system-ui, sans-serif';
 
 /** What is drawn now, so that a frame in which only aircraft moved costs nothing here. */
 const drawn = new WeakMap<HTMLCanvasElement, string>();
 
-export function drawGraticule(canvas: HTMLCanvasElement, map: MapLibreMap, tokens: MapTokens): void {
+/** `covered`: how much of the map panels lie over, in pixels; labels stand beside them. */
+export function drawGraticule(canvas: HTMLCanvasElement, map: MapLibreMap, tokens: MapTokens, covered: { top: number; left: number; bottom: number }): void {
   const { clientWidth: width, clientHeight: height } = canvas;
   const ratio = window.devicePixelRatio || 1;
   const bounds = map.getBounds();
   const [west, east, south, north] = [bounds.getWest(), bounds.getEast(), bounds.getSouth(), bounds.getNorth()];
-  const key = [width, height, ratio, west, east, south, north, tokens.grid].join();
+  const key = [covered.top, covered.left, covered.bottom, width, height, ratio, west, east, south, north, tokens.grid].join();
   if (drawn.get(canvas) === key || width === 0 || height === 0) return;
   drawn.set(canvas, key);
 
@@ -45,12 +46,12 @@ export function drawGraticule(canvas: HTMLCanvasElement, map: MapLibreMap, token
   context.stroke();
 
   context.textBaseline = 'top';
-  for (const { at, x } of meridians) context.fillText(longitudeLabel(at, acrossDeg), x + 4, 4);
+  for (const { at, x } of meridians) context.fillText(longitudeLabel(at, acrossDeg), x + 4, covered.top + 4);
   context.textBaseline = 'bottom';
   // The top row belongs to the meridians, the bottom one to the scale.
-  for (const { at, y } of parallels) if (y > 34 && y < height - 30) context.fillText(latitudeLabel(at, upDeg), 4, y - 2);
+  for (const { at, y } of parallels) if (y > covered.top + 34 && y < height - covered.bottom - 30) context.fillText(latitudeLabel(at, upDeg), covered.left + 4, y - 2);
 
   const middle = (north + south) / 2;
   const cell = `grid ${cellMetres(acrossDeg, middle, 'parallel')} × ${cellMetres(upDeg, middle, 'meridian')}`;
-  context.fillText(cell, 10, height - 30);
+  context.fillText(cell, covered.left + 10, height - covered.bottom - 30);
 }

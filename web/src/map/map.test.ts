@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { distanceM, RISK_DISTANCE_M } from '../fleet/avoidance';
 import { aircraft, avoiding, flying, neverSeen, stateOf, status } from '../fleet/samples';
-import { aircraftFeatures, extent, missionFeatures } from './features';
-import { avoidanceFeatures, circle } from './avoidance';
+import { conditionsOf } from '../fleet/conditions';
+import { Homes } from '../fleet/homes';
+import type { FleetState } from '../fleet/state';
+import { circle, extent, missionFeatures, siteFeatures } from './features';
+import { avoidanceFeatures } from './avoidance';
+import { marksOf, Motion, type Looks } from './marks';
+import { nearest } from './overlay';
 import { cellMetres, decimals, latitudeLabel, lines, longitudeLabel, spacingDeg } from './graticule';
 
 describe('the graticule', () => {
@@ -40,28 +45,74 @@ describe('the graticule', () => {
   });
 });
 
-describe('features', () => {
-  it('draw every aircraft with a position, and a ring and a line for a target', () => {
+function marks(state: FleetState, change: Partial<Looks> = {}) {
+  const around = { known: new Map(), absences: new Map(), held: new Map(), nowMs: 0, groundLive: true };
+  const conditions = new Map(state.aircraft.map((one) => [one.fleet.address, conditionsOf(one, around)]));
+  const looks: Looks = { absences: new Map(), colours: new Map(), numbers: new Map(), conditions, selected: new Set(), nowMs: 0, groundLive: true, ...change };
+  return marksOf(state.aircraft, looks);
+}
+
+describe('aircraft on the map', () => {
+  const target = { latitude_deg: 39.5, longitude_deg: -0.3, altitude_m: 20 };
+
+  it('are drawn where they have a position, with a target where they have one', () => {
     const calm = status(2).navigation;
     if (!calm) throw new Error('the sample has a position');
-    const target = { latitude_deg: 39.5, longitude_deg: -0.3, altitude_m: 20 };
     const state = stateOf([flying(1), aircraft(2, { navigation: { ...calm, target } }), aircraft(3, { navigation: null }), neverSeen(4)]);
-    const { aircraft: drawn, targets } = aircraftFeatures(state.aircraft, new Map(), new Map(), new Set(['http://10.0.0.1:8080']), 0, true);
-    expect(drawn.features.map(({ properties }) => [properties?.['label'], properties?.['selected'], properties?.['symbol']])).toEqual([
-      ['label/UAV 1', true, 'aircraft/0/a'],
-      ['label/UAV 2', false, 'aircraft/0/'],
+    const drawn = marks(state, { selected: new Set(['http://10.0.0.1:8080']) });
+    expect(drawn.map(({ label, selected, armed, target }) => [label, selected, armed, target])).toEqual([
+      ['UAV 1 20.0\u202fm', true, true, undefined],
+      ['', false, false, target],
     ]);
-    expect(targets.features.map(({ geometry }) => geometry.type)).toEqual(['LineString', 'Point']);
   });
 
-  it('mark stale aircraft and lost flight controllers apart', () => {
+  it('show stale aircraft and lost flight controllers apart', () => {
     const lost = { ...status(2).flight_controller, link: 'lost' as const };
-    const state = stateOf([aircraft(1, {}, { link: 'lost' }), aircraft(2, { flight_controller: lost })]);
-    const { aircraft: drawn } = aircraftFeatures(state.aircraft, new Map(), new Map(), new Set(), 0, true);
-    expect(drawn.features.map(({ properties }) => [properties?.['symbol'], properties?.['crossed']])).toEqual([
-      ['aircraft/0/s', false],
-      ['aircraft/0/', true],
-    ]);
+    const drawn = marks(stateOf([aircraft(1, {}, { link: 'lost' }), aircraft(2, { flight_controller: lost })]));
+    expect(drawn.map(({ stale, crossed, level }) => [stale, crossed, level])).toEqual([[true, false, 'caution'], [false, true, 'alarm']]);
+  });
+
+  const places = (motion: Motion, nowMs: number) => [...motion.now(nowMs)].map(([, { longitude_deg }, heading]) => [longitude_deg, heading]);
+  const moved = (longitude_deg: number, heading_deg: number, latitude_deg = 39.48) => {
+    const calm = status(1).navigation;
+    if (!calm) throw new Error('the sample has a position');
+    return marks(stateOf([aircraft(1, { navigation: { ...calm, heading_deg, position: { ...calm.position, longitude_deg, latitude_deg } } })]));
+  };
+
+  it('move from update to update, and turn the short way', () => {
+    const motion = new Motion();
+    motion.set(moved(0, 350), 0);
+    expect(places(motion, 50)).toEqual([[0, 350]]);
+    motion.set(moved(0.0001, 10), 200);
+    expect(motion.moving(300)).toBe(true);
+    expect(places(motion, 300)).toEqual([[0.00005, 0]]);
+    expect(places(motion, 400)).toEqual([[0.0001, 10]]);
+    expect(motion.moving(400)).toBe(false);
+  });
+
+  it('jump where they are found elsewhere', () => {
+    const motion = new Motion();
+    motion.set(moved(0, 0), 0);
+    motion.set(moved(0, 0, 39.6), 200);
+    expect(motion.moving(201)).toBe(false);
+  });
+
+  it('are found by the nearest', () => {
+    const drawn = [{ address: 'a', x: 10, y: 10 }, { address: 'b', x: 18, y: 10 }];
+    expect(nearest(drawn, { x: 15, y: 10 }, 20)).toBe('b');
+    expect(nearest(drawn, { x: 100, y: 10 }, 20)).toBeUndefined();
+  });
+});
+
+describe('features', () => {
+  it('homes are where aircraft stood before they were armed, each place once', () => {
+    const homes = new Homes();
+    homes.add(stateOf([aircraft(1), flying(2)]).aircraft);
+    const state = stateOf([flying(1), flying(2)]);
+    homes.add(state.aircraft);
+    const drawn = siteFeatures(state.aircraft, homes, { address: 'http://10.0.0.1:8080', radiusM: 100 });
+    expect(drawn.features.map(({ properties }) => properties?.['kind'] as string)).toEqual(['home', 'fence']);
+    expect(siteFeatures(state.aircraft, homes, { address: 'http://10.0.0.2:8080', radiusM: 100 }).features).toHaveLength(1);
   });
 
   it('number waypoints from 1, and draw no line through a single one', () => {
@@ -104,9 +155,7 @@ describe('avoidance on the map', () => {
   });
 
   it('marks aircraft in conflict at any scale', () => {
-    const fleet = stateOf([...two, avoiding(3)]).aircraft;
-    const { aircraft: drawn } = aircraftFeatures(fleet, new Map(), new Map(), none, 0, true);
-    expect(drawn.features.map(({ properties }) => properties?.['conflict'] as boolean)).toEqual([true, true, false]);
+    expect(marks(stateOf([...two, avoiding(3)])).map(({ conflict }) => conflict)).toEqual([true, true, false]);
   });
 
   it('draws others when they are selected, or all', () => {

@@ -1,7 +1,8 @@
 /** The map's style, made from the page's design tokens: no tiles, no sprites, no glyphs, no network. */
 import type { ExpressionSpecification, SourceSpecification, StyleSpecification } from 'maplibre-gl';
 import { COLOURS } from './features';
-import { CROSS_ID } from './symbols';
+import { HOME_ID } from './symbols';
+import { GROUND, type GroundMap } from './ground';
 
 export interface MapTokens {
   readonly text: string;
@@ -13,14 +14,19 @@ export interface MapTokens {
   readonly stale: string;
   readonly bad: string;
   readonly warn: string;
+  /** The number in a filled symbol. */
+  readonly onAircraft: string;
   readonly aircraft: readonly string[];
 }
 
-/** The tokens as the page's style sheet defines them for the present colour scheme. */
-export function readTokens(element: Element): MapTokens {
-  const style = getComputedStyle(element);
-  const token = (name: string) => style.getPropertyValue(name).trim();
-  return {
+/** The tokens as the page's style sheet defines them for the present colours. Each is resolved: a token may name two colours. */
+export function readTokens(element: HTMLElement): MapTokens {
+  const probe = element.appendChild(document.createElement('span'));
+  const token = (name: string) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const tokens = {
     text: token('--text'),
     halo: token('--map-surface'),
     grid: token('--map-grid'),
@@ -28,42 +34,58 @@ export function readTokens(element: Element): MapTokens {
     mission: token('--mission'),
     selection: token('--accent'),
     stale: token('--text-dim'),
-    bad: token('--bad'),
-    warn: token('--warn'),
+    bad: token('--alarm'),
+    warn: token('--caution'),
+    onAircraft: token('--on-aircraft'),
     aircraft: Array.from({ length: COLOURS }, (_, index) => token(`--aircraft-${index}`)),
   };
+  probe.remove();
+  return tokens;
 }
 
-export const SOURCES = ['mission', 'formation', 'tracks', 'avoidance', 'targets', 'aircraft'] as const;
+export const SOURCES = ['site', 'mission', 'formation', 'tracks', 'avoidance'] as const;
 
-export function mapStyle(tokens: MapTokens): StyleSpecification {
+export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): StyleSpecification {
   // Deep enough that positions keep their centimetres at the closest zoom.
   const empty = (): SourceSpecification => ({ type: 'geojson', data: { type: 'FeatureCollection', features: [] }, maxzoom: 22 });
   const [first = tokens.text, ...others] = tokens.aircraft;
   const colour = [
     'match', ['get', 'colour'], ...others.flatMap((value, index) => [index + 1, value]), first,
   ] as unknown as ExpressionSpecification;
+  /** A route in its aircraft's colour; one that several fly is of none of them. */
+  const routeColour = [
+    'match', ['get', 'colour'], ...tokens.aircraft.flatMap((value, index) => [index, value]), tokens.mission,
+  ] as unknown as ExpressionSpecification;
   const isPoint: ExpressionSpecification = ['==', ['geometry-type'], 'Point'];
   const isLine: ExpressionSpecification = ['!=', ['geometry-type'], 'Point'];
   const always = { 'icon-allow-overlap': true, 'icon-ignore-placement': true } as const;
   return {
     version: 8,
-    sources: Object.fromEntries(SOURCES.map((name) => [name, empty()])),
+    sources: { ...Object.fromEntries(SOURCES.map((name) => [name, empty()])), ...(ground ? { [GROUND]: ground.source } : {}) },
     layers: [
+      ...(ground?.layers(dark) ?? []),
+      {
+        id: 'fence', type: 'line', source: 'site', filter: ['==', ['get', 'kind'], 'fence'],
+        paint: { 'line-color': tokens.warn, 'line-width': 2, 'line-dasharray': [4, 2] },
+      },
+      {
+        id: 'homes', type: 'symbol', source: 'site', filter: ['==', ['get', 'kind'], 'home'],
+        layout: { 'icon-image': HOME_ID, ...always, 'icon-size': ['interpolate', ['linear'], ['zoom'], 14, 0.5, 18, 1] },
+      },
       {
         id: 'mission-line', type: 'line', source: 'mission', filter: isLine,
         layout: { 'line-join': 'round', 'line-cap': 'round' },
-        paint: { 'line-color': tokens.mission, 'line-width': 1.5, 'line-opacity': 0.75 },
+        paint: { 'line-color': routeColour, 'line-width': ['case', ['get', 'chosen'], 3, 1.5], 'line-opacity': ['case', ['get', 'chosen'], 1, 0.6] },
       },
       {
         id: 'mission-points', type: 'circle', source: 'mission', filter: isPoint,
         paint: {
           'circle-radius': 3.5, 'circle-color': tokens.halo,
-          'circle-stroke-color': tokens.mission, 'circle-stroke-width': 1.5,
+          'circle-stroke-color': routeColour, 'circle-stroke-width': 1.5,
         },
       },
       {
-        id: 'mission-numbers', type: 'symbol', source: 'mission', filter: isPoint,
+        id: 'mission-numbers', type: 'symbol', source: 'mission', filter: ['all', isPoint, ['get', 'chosen']],
         layout: { 'icon-image': ['get', 'number'], 'icon-anchor': 'bottom-left', 'icon-offset': [3, -2], 'icon-padding': 0 },
       },
       {
@@ -112,56 +134,8 @@ export function mapStyle(tokens: MapTokens): StyleSpecification {
         paint: { 'line-color': tokens.warn, 'line-width': 2.5, 'line-dasharray': [2, 1.2] },
       },
       {
-        id: 'target-lines', type: 'line', source: 'targets', filter: isLine,
-        paint: { 'line-color': colour, 'line-width': 1, 'line-dasharray': [3, 3], 'line-opacity': 0.9 },
-      },
-      {
-        id: 'target-rings', type: 'circle', source: 'targets', filter: isPoint,
-        paint: {
-          'circle-radius': 6, 'circle-opacity': 0,
-          'circle-stroke-color': colour, 'circle-stroke-width': 1.5,
-        },
-      },
-      {
         id: 'marks', type: 'symbol', source: 'avoidance', filter: ['==', ['get', 'kind'], 'mark'],
         layout: { 'icon-image': ['get', 'symbol'], ...always },
-      },
-      {
-        id: 'selection', type: 'circle', source: 'aircraft', filter: ['get', 'selected'],
-        paint: {
-          'circle-radius': 17, 'circle-color': tokens.selection, 'circle-opacity': 0.18,
-          'circle-stroke-color': tokens.selection, 'circle-stroke-width': 2,
-        },
-      },
-      {
-        // Seen from far away, where circles of 20 m are specks.
-        id: 'conflict-rings', type: 'circle', source: 'aircraft', filter: ['get', 'conflict'],
-        paint: {
-          'circle-radius': 14, 'circle-opacity': 0, 'circle-stroke-color': tokens.warn, 'circle-stroke-width': 2.5,
-        },
-      },
-      {
-        id: 'aircraft', type: 'symbol', source: 'aircraft',
-        layout: {
-          'icon-image': ['get', 'symbol'], 'icon-rotate': ['get', 'heading'], 'icon-rotation-alignment': 'map',
-          'symbol-sort-key': ['case', ['get', 'selected'], 1, 0], ...always,
-        },
-      },
-      {
-        id: 'crosses', type: 'symbol', source: 'aircraft', filter: ['get', 'crossed'],
-        layout: { 'icon-image': CROSS_ID, ...always },
-      },
-      {
-        id: 'labels', type: 'symbol', source: 'aircraft', filter: ['!', ['get', 'selected']],
-        layout: {
-          'icon-image': ['get', 'label'], 'icon-anchor': 'top', 'icon-offset': [0, 14], 'icon-padding': 0,
-          // Where labels would touch, an aircraft in conflict keeps its own.
-          'symbol-sort-key': ['case', ['get', 'conflict'], 0, 1],
-        },
-      },
-      {
-        id: 'selected-labels', type: 'symbol', source: 'aircraft', filter: ['get', 'selected'],
-        layout: { 'icon-image': ['get', 'label'], 'icon-anchor': 'top', 'icon-offset': [0, 18], ...always },
       },
     ],
   };

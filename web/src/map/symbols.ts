@@ -7,27 +7,12 @@ import type { MapTokens } from './style';
 
 /** Images are drawn larger than shown, for sharp displays. */
 const RATIO = 2;
-const FONT = '600 11px system-ui, sans-serif';
+const FONT = '600 13px system-ui, sans-serif';
 /** Three digits fit a ring. */
-const SLOT_FONT = '600 9px system-ui, sans-serif';
-const SIZE = 30;
+const SLOT_FONT = '600 11px system-ui, sans-serif';
 
-export interface SymbolState {
-  /** Old news: hollow and grey. */
-  readonly stale: boolean;
-  /** Filled when armed, outlined on the ground. */
-  readonly armed: boolean;
-}
-
-export function symbolId(colour: number, state: SymbolState): string {
-  const flags = `${state.stale ? 's' : ''}${state.armed ? 'a' : ''}`;
-  return `aircraft/${colour}/${flags}`;
-}
-
-export const labelId = (name: string, leader: boolean): string => `label/${leader ? '★ ' : ''}${name}`;
-
-/** Over an aircraft whose companion answers while its flight controller sends nothing. */
-export const CROSS_ID = 'mark/cross';
+/** Where an aircraft stood before it was armed. */
+export const HOME_ID = 'mark/home';
 
 /** Where the paths of two in conflict come too near. */
 export const RISK_ID = 'mark/risk';
@@ -45,14 +30,8 @@ export function addSymbol(map: MapLibreMap, id: string, tokens: MapTokens): void
   const slash = id.indexOf('/');
   const [kind, rest] = [id.slice(0, slash), id.slice(slash + 1)];
   let image: ImageData | undefined;
-  if (kind === 'aircraft') {
-    const [colour = '0', flags = ''] = rest.split('/');
-    image = drawAircraft(tokens, Number(colour), {
-      stale: flags.includes('s'),
-      armed: flags.includes('a'),
-    });
-  } else if (id === CROSS_ID) {
-    image = drawCross(tokens);
+  if (id === HOME_ID) {
+    image = drawHome(tokens);
   } else if (id === RISK_ID) {
     image = drawRisk(tokens);
   } else if (kind === 'aside') {
@@ -60,8 +39,6 @@ export function addSymbol(map: MapLibreMap, id: string, tokens: MapTokens): void
   } else if (kind === 'slot') {
     const [colour = '0', slot = '', flags = ''] = rest.split('/');
     image = drawSlot(tokens, Number(colour), slot, flags.includes('p'));
-  } else if (kind === 'label') {
-    image = drawText(rest, tokens.text, tokens.halo);
   } else if (kind === 'number') {
     image = drawText(rest, tokens.mission, tokens.halo);
   }
@@ -83,38 +60,19 @@ function canvas(width: number, height: number): CanvasRenderingContext2D {
 const pixels = (context: CanvasRenderingContext2D): ImageData =>
   context.getImageData(0, 0, context.canvas.width, context.canvas.height);
 
-/** A dart that points north. */
-function drawAircraft(tokens: MapTokens, colour: number, state: SymbolState): ImageData {
-  const context = canvas(SIZE, SIZE);
-  const paint = state.stale ? tokens.stale : (tokens.aircraft[colour] ?? tokens.text);
-  context.translate(SIZE / 2, SIZE / 2);
-  const dart = new Path2D('M0 -11 L8 9 L0 4.5 L-8 9 Z');
-  context.lineWidth = 4;
-  context.strokeStyle = tokens.halo;
-  context.stroke(dart);
-  const hollow = state.stale || !state.armed;
-  context.fillStyle = hollow ? tokens.halo : paint;
-  context.fill(dart);
-  if (hollow) {
-    if (state.stale) context.setLineDash([2.5, 3]);
-    context.lineWidth = 1.8;
-    context.strokeStyle = paint;
-    context.stroke(dart);
-    context.setLineDash([]);
-  }
-  return pixels(context);
-}
-
-function drawCross(tokens: MapTokens): ImageData {
-  const context = canvas(SIZE, SIZE);
-  context.translate(SIZE / 2, SIZE / 2);
-  const cross = new Path2D('M-8 -8 L8 8 M8 -8 L-8 8');
-  context.lineWidth = 5.5;
-  context.strokeStyle = tokens.halo;
-  context.stroke(cross);
-  context.lineWidth = 2.6;
-  context.strokeStyle = tokens.bad;
-  context.stroke(cross);
+/** An H in a square. */
+function drawHome(tokens: MapTokens): ImageData {
+  const context = canvas(20, 20);
+  context.fillStyle = tokens.halo;
+  context.strokeStyle = tokens.stale;
+  context.lineWidth = 1.5;
+  context.fillRect(2, 2, 16, 16);
+  context.strokeRect(2, 2, 16, 16);
+  context.font = FONT;
+  context.textAlign = 'center';
+  context.textBaseline = 'middle';
+  context.fillStyle = tokens.text;
+  context.fillText('H', 10, 10.5);
   return pixels(context);
 }
 

@@ -342,6 +342,7 @@ async fn in_the_air(
         bind: config.ground,
         aircraft: addresses,
         web_dir: None,
+        tiles: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
     })

@@ -297,9 +297,16 @@ async fn command(State(fake): State<Fake>, Json(request): Json<CommandRequest>) 
 pub(crate) async fn ground(fakes: &[Fake]) -> Handle {
     let aircraft = fakes.iter().map(|fake| fake.address.to_string()).collect();
     let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-    Ground::start(Config { bind, aircraft, web_dir: None, hosts: Hosts::default(), console: None })
-        .await
-        .expect("it starts")
+    Ground::start(Config {
+        bind,
+        aircraft,
+        web_dir: None,
+        tiles: None,
+        hosts: Hosts::default(),
+        console: None,
+    })
+    .await
+    .expect("it starts")
 }
 
 /// Asks again and again until there is an answer.

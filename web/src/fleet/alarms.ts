@@ -1,0 +1,79 @@
+/** Alarms of the fleet: what is wrong now, what was, and what the operator has acknowledged. Pure: time is an argument. */
+import type { Condition, Kind, Level } from './conditions';
+
+/** Ended alarms that are kept. */
+export const HISTORY_MAX = 200;
+
+export interface Alarm {
+  /** Of one aircraft and one kind; a kind that comes back is a new alarm. */
+  readonly key: string;
+  readonly address: string;
+  readonly name: string;
+  readonly kind: Kind;
+  readonly level: Level;
+  readonly text: string;
+  /** By the ground service's clock. */
+  readonly sinceMs: number;
+  /** Absent while it lasts. */
+  readonly endedMs: number | undefined;
+  readonly acknowledged: boolean;
+}
+
+/** An aircraft and what is wrong with it. */
+export interface Report {
+  readonly address: string;
+  readonly name: string;
+  readonly conditions: readonly Condition[];
+}
+
+/**
+ * Newest first. An alarm that grows worse must be acknowledged again; one whose text alone changes must not. Notices are shown
+ * with the aircraft and are no alarms.
+ */
+export function updateAlarms(alarms: readonly Alarm[], reports: readonly Report[], timeMs: number): readonly Alarm[] {
+  const lasting = new Map(alarms.filter(({ endedMs }) => endedMs === undefined).map((alarm) => [`${alarm.address}/${alarm.kind}`, alarm]));
+  const begun: Alarm[] = [];
+  const still = new Map<string, Alarm>();
+  for (const { address, name, conditions } of reports) {
+    for (const { kind, level, text } of conditions) {
+      if (level === 'notice') continue;
+      const place = `${address}/${kind}`;
+      const known = lasting.get(place);
+      if (!known) begun.push({ key: `${place}/${timeMs}`, address, name, kind, level, text, sinceMs: timeMs, endedMs: undefined, acknowledged: false });
+      else if (known.text === text && known.level === level && known.name === name) still.set(known.key, known);
+      else {
+        const graver = level === 'alarm' && known.level !== 'alarm';
+        still.set(known.key, { ...known, name, level, text, acknowledged: known.acknowledged && !graver });
+      }
+    }
+  }
+  let changed = begun.length > 0;
+  const kept = alarms.map((alarm) => {
+    if (alarm.endedMs !== undefined) return alarm;
+    const now = still.get(alarm.key) ?? { ...alarm, endedMs: timeMs };
+    changed ||= now !== alarm;
+    return now;
+  });
+  if (!changed) return alarms;
+  const all = [...begun, ...kept];
+  let ended = 0;
+  return all.filter(({ endedMs }) => endedMs === undefined || (ended += 1) <= HISTORY_MAX);
+}
+
+export const isActive = ({ endedMs }: Alarm): boolean => endedMs === undefined;
+
+/** Gravest first, then newest. */
+export function active(alarms: readonly Alarm[]): Alarm[] {
+  const rank = ({ level, acknowledged }: Alarm) => (level === 'alarm' ? 0 : 2) + (acknowledged ? 1 : 0);
+  return alarms.filter(isActive).sort((a, b) => rank(a) - rank(b) || b.sinceMs - a.sinceMs);
+}
+
+export const acknowledge = (alarms: readonly Alarm[], key?: string): readonly Alarm[] =>
+  alarms.map((alarm) => (isActive(alarm) && (key === undefined || alarm.key === key) ? { ...alarm, acknowledged: true } : alarm));
+
+/** What the speaker has to say: the gravest alarm that nobody has acknowledged. */
+export function unheard(alarms: readonly Alarm[]): Level | undefined {
+  const waiting = alarms.filter((alarm) => isActive(alarm) && !alarm.acknowledged);
+  if (waiting.length === 0) return undefined;
+  return waiting.some(({ level }) => level === 'alarm') ? 'alarm' : 'caution';
+}

@@ -1,0 +1,199 @@
+/**
+ * Draws the aircraft over the map, on a canvas of their own: a frame in which only they move costs the map nothing. Their numbers
+ * stand inside the symbols, so that no label has to give way.
+ */
+import type { GeoPoint } from '../api/model';
+import type { Mark } from './marks';
+import type { MapTokens } from './style';
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+export type Project = (place: GeoPoint) => Point;
+
+export interface Drawn {
+  readonly address: string;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Above so many aircraft a label of the height is drawn only for those selected or in trouble. */
+const LABELS_MAX = 25;
+const RADIUS = 12;
+const FONT = '650 13px system-ui, sans-serif';
+const LABEL_FONT = '600 13px system-ui, sans-serif';
+
+export function drawAircraft(
+  canvas: HTMLCanvasElement,
+  aircraft: Iterable<readonly [Mark, GeoPoint, number]>,
+  project: Project,
+  tokens: MapTokens,
+  measured: readonly GeoPoint[],
+  measuredText: string,
+): Drawn[] {
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const ratio = window.devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+  }
+  const context = canvas.getContext('2d');
+  if (!context) return [];
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.textAlign = 'center';
+  context.textBaseline = 'middle';
+  context.lineJoin = 'round';
+
+  const all = [...aircraft].map(([mark, place, heading]) => ({ mark, heading, ...pick(project(place)) }));
+  // Trouble lies on top, and what is selected on top of that.
+  all.sort((a, b) => weight(a.mark) - weight(b.mark));
+  for (const { mark, x, y } of all) if (mark.target && !mark.stale) drawTarget(context, tokens, mark, x, y, project(mark.target));
+  const inView = all.filter(({ x, y }) => x > -40 && y > -40 && x < width + 40 && y < height + 40);
+  for (const one of inView) drawMark(context, tokens, one.mark, one.x, one.y, one.heading);
+  const taken: [number, number][] = [];
+  for (const { mark, x, y } of inView.toReversed()) {
+    const must = mark.selected || mark.level !== undefined;
+    if (mark.label === '' || (!must && inView.length > LABELS_MAX)) continue;
+    const at: [number, number] = [x, y + RADIUS + 14];
+    if (!must && taken.some(([left, top]) => Math.abs(left - at[0]) < 52 && Math.abs(top - at[1]) < 16)) continue;
+    taken.push(at);
+    text(context, tokens, mark.label, ...at);
+  }
+  if (measured.length > 0) drawMeasure(context, tokens, measured.map(project), measuredText);
+  return all.map(({ mark: { address }, x, y }) => ({ address, x, y }));
+}
+
+const pick = ({ x, y }: Point): Point => ({ x, y });
+
+const weight = ({ selected, level }: Mark): number => (selected ? 4 : 0) + (level === 'alarm' ? 2 : level === 'caution' ? 1 : 0);
+
+function drawMark(context: CanvasRenderingContext2D, tokens: MapTokens, mark: Mark, x: number, y: number, heading: number): void {
+  const identity = tokens.aircraft[mark.colour] ?? tokens.text;
+  const paint = mark.stale ? tokens.stale : identity;
+  context.save();
+  context.translate(x, y);
+  if (mark.selected) disc(context, RADIUS + 10, `${tokens.selection}`, 0.22, tokens.selection, 2);
+  if (mark.level !== undefined) ring(context, RADIUS + 5, mark.level === 'alarm' ? tokens.bad : tokens.warn, mark.level === 'alarm' ? 4 : 3);
+  // Seen from far away, where circles of 20 m are specks.
+  if (mark.conflict) ring(context, RADIUS + 9, tokens.warn, 2, [4, 3]);
+  // The nose shows the heading.
+  context.save();
+  context.rotate((heading * Math.PI) / 180);
+  context.beginPath();
+  context.moveTo(0, -RADIUS - 8);
+  context.lineTo(6, -RADIUS + 1);
+  context.lineTo(-6, -RADIUS + 1);
+  context.closePath();
+  context.lineWidth = 3;
+  context.strokeStyle = tokens.halo;
+  context.stroke();
+  context.fillStyle = paint;
+  context.fill();
+  context.restore();
+  const filled = mark.armed && !mark.stale;
+  context.beginPath();
+  context.arc(0, 0, RADIUS, 0, 2 * Math.PI);
+  context.fillStyle = filled ? paint : tokens.halo;
+  context.fill();
+  context.lineWidth = 2.5;
+  context.strokeStyle = filled ? tokens.halo : paint;
+  if (mark.stale) context.setLineDash([3, 3]);
+  context.stroke();
+  context.setLineDash([]);
+  context.font = FONT;
+  context.fillStyle = filled ? tokens.onAircraft : mark.stale ? tokens.stale : tokens.text;
+  context.fillText(mark.number, 0, 0.5, 2 * RADIUS - 4);
+  if (mark.leader) star(context, tokens, -RADIUS + 1, -RADIUS - 1);
+  if (mark.crossed) cross(context, tokens, RADIUS, -RADIUS);
+  context.restore();
+}
+
+function disc(context: CanvasRenderingContext2D, radius: number, fill: string, opacity: number, stroke: string, width: number): void {
+  context.beginPath();
+  context.arc(0, 0, radius, 0, 2 * Math.PI);
+  context.globalAlpha = opacity;
+  context.fillStyle = fill;
+  context.fill();
+  context.globalAlpha = 1;
+  context.lineWidth = width;
+  context.strokeStyle = stroke;
+  context.stroke();
+}
+
+function ring(context: CanvasRenderingContext2D, radius: number, stroke: string, width: number, dash: number[] = []): void {
+  context.beginPath();
+  context.arc(0, 0, radius, 0, 2 * Math.PI);
+  context.setLineDash(dash);
+  context.lineWidth = width;
+  context.strokeStyle = stroke;
+  context.stroke();
+  context.setLineDash([]);
+}
+
+function star(context: CanvasRenderingContext2D, tokens: MapTokens, x: number, y: number): void {
+  text(context, tokens, '★', x, y);
+}
+
+function cross(context: CanvasRenderingContext2D, tokens: MapTokens, x: number, y: number): void {
+  for (const [stroke, width] of [[tokens.halo, 6], [tokens.bad, 3]] as const) {
+    context.beginPath();
+    context.moveTo(x - 5, y - 5);
+    context.lineTo(x + 5, y + 5);
+    context.moveTo(x + 5, y - 5);
+    context.lineTo(x - 5, y + 5);
+    context.lineWidth = width;
+    context.strokeStyle = stroke;
+    context.stroke();
+  }
+}
+
+function drawTarget(context: CanvasRenderingContext2D, tokens: MapTokens, mark: Mark, x: number, y: number, to: Point): void {
+  context.strokeStyle = tokens.aircraft[mark.colour] ?? tokens.text;
+  context.lineWidth = mark.selected ? 2 : 1;
+  context.setLineDash([4, 4]);
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(to.x, to.y);
+  context.stroke();
+  context.setLineDash([]);
+  context.beginPath();
+  context.arc(to.x, to.y, 5, 0, 2 * Math.PI);
+  context.lineWidth = 1.5;
+  context.stroke();
+}
+
+function drawMeasure(context: CanvasRenderingContext2D, tokens: MapTokens, points: readonly Point[], label: string): void {
+  context.strokeStyle = tokens.text;
+  context.lineWidth = 2;
+  context.setLineDash([6, 4]);
+  context.beginPath();
+  for (const [index, { x, y }] of points.entries()) index === 0 ? context.moveTo(x, y) : context.lineTo(x, y);
+  context.stroke();
+  context.setLineDash([]);
+  context.fillStyle = tokens.text;
+  for (const { x, y } of points) context.fillRect(x - 3, y - 3, 6, 6);
+  const last = points.at(-1);
+  if (last && label) text(context, tokens, label, last.x, last.y - 16);
+}
+
+function text(context: CanvasRenderingContext2D, tokens: MapTokens, label: string, x: number, y: number): void {
+  context.font = LABEL_FONT;
+  context.lineWidth = 4;
+  context.strokeStyle = tokens.halo;
+  context.strokeText(label, x, y);
+  context.fillStyle = tokens.text;
+  context.fillText(label, x, y);
+}
+
+/** The nearest aircraft to a point of the map, if one is that near. */
+export function nearest(drawn: readonly Drawn[], { x, y }: Point, withinPx: number): string | undefined {
+  let found: { address: string; distance: number } | undefined;
+  for (const one of drawn) {
+    const distance = Math.hypot(one.x - x, one.y - y);
+    if (distance <= withinPx && (!found || distance <= found.distance)) found = { address: one.address, distance };
+  }
+  return found?.address;
+}
