@@ -20,7 +20,7 @@ const RECORD_LEN_MAX: usize = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// Nothing of a log is in it.
     #[error("found {found}, expected a flight log of Wingbeat (MCAP with the channel {JOURNAL_TOPIC})")]

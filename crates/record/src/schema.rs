@@ -83,8 +83,7 @@ pub(crate) fn journal_message(from_us: u64, records: &[u8]) -> Vec<u8> {
 
 /// Reads it: time and records.
 pub(crate) fn read_journal_message(message: &[u8]) -> Option<(u64, &[u8])> {
-    let (from_us, mut rest) = (0, message);
-    let mut from_us: u64 = from_us;
+    let (mut from_us, mut rest) = (0, message);
     loop {
         let tag = read_varint(&mut rest)?;
         match tag {
@@ -140,7 +139,7 @@ mod tests {
             for records in [&[] as &[u8], &[1, 2, 3], &[7; 1_000]] {
                 let message = journal_message(from_us, records);
                 assert_eq!(read_journal_message(&message), Some((from_us, records)));
-                assert_eq!(read_journal_message(&message[..message.len() - 1]).is_some(), false);
+                assert!(read_journal_message(&message[..message.len() - 1]).is_none());
             }
         }
         assert_eq!(read_journal_message(&[0xff; 12]), None);

@@ -48,9 +48,10 @@ impl Log {
             let (total, file) = (limits.total_len / MIB, limits.file_len / MIB);
             return Err(value("log.total_mb", &total, format!("at least twice log.file_mb, {}", 2 * file)));
         }
-        if let Some(directory) = self.directory.as_ref().filter(|directory| !directory.is_absolute()) {
+        let directory = self.directory.filter(|directory| !directory.as_os_str().is_empty());
+        if let Some(directory) = directory.as_ref().filter(|directory| !directory.is_absolute()) {
             return Err(value("log.directory", &directory.display(), "an absolute path"));
         }
-        Ok(self.enabled.unwrap_or(true).then_some(Settings { directory: self.directory, limits }))
+        Ok(self.enabled.unwrap_or(true).then_some(Settings { directory, limits }))
     }
 }
