@@ -18,6 +18,7 @@ mod ns3;
 mod nspawn;
 mod openapi;
 mod process;
+mod record;
 mod sky;
 mod suite;
 mod web;
@@ -119,6 +120,8 @@ enum Part {
     Frames,
     /// A hundred aircraft through MBCAP-e for 64 minutes, and what a hundred neighbours cost one
     Sky,
+    /// What flight logs cost.
+    Record,
     /// Giving 500 aircraft their slots
     Assignment,
     /// Receptions per second of the 802.11 medium, next to ns-3
@@ -134,6 +137,7 @@ fn main() -> ExitCode {
             let sky = || sky::run(&root, seed).and_then(|()| assignment::run(&root, seed));
             bench::run(&root).and_then(|()| sky()).and_then(|()| ns3::compare(&root))
         }
+        Command::Bench { part: Some(Part::Record), seed: _ } => record::run(&root),
         Command::Bench { part: Some(Part::Frames), seed } => frames::run(&root, seed),
         Command::Bench { part: Some(Part::Sky), seed } => sky::run(&root, seed),
         Command::Bench { part: Some(Part::Assignment), seed } => assignment::run(&root, seed),
