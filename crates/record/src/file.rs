@@ -23,7 +23,7 @@ const DATAGRAM_PERIOD_US: u64 = 1_000_000;
 /// Channels for so many neighbours at most.
 const NEIGHBOURS_MAX: usize = 128;
 /// The length of a chunk that is not flushed earlier, bytes.
-const CHUNK_LEN: u64 = 512 * 1024;
+const CHUNK_LEN: u64 = 128 * 1024;
 
 /// What a file is about: texts that it states first.
 pub type About = BTreeMap<String, String>;

@@ -106,7 +106,8 @@ impl Log {
         if !is_ended && log.flaw.is_none() {
             log.flaw = Some("the file is not ended".into());
         }
-        if journal.is_none() {
+        // A file that was cut in its first chunk is a log without records.
+        if journal.is_none() && log.about.is_empty() {
             let found = log.flaw.unwrap_or_else(|| format!("{seen} bytes without that channel"));
             return Err(ReadError::NoLog { found });
         }
