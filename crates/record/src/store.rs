@@ -274,7 +274,7 @@ fn listed(directory: &Path) -> io::Result<Vec<Listed>> {
         let age = metadata.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
         files.push(Listed { path, flight, len: metadata.len(), age });
     }
-    files.sort_by(|a, b| number(&a.path).cmp(&number(&b.path)));
+    files.sort_by_key(|file| number(&file.path));
     Ok(files)
 }
 
