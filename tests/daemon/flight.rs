@@ -32,9 +32,14 @@ use wingbeat_onboard::{
         Enrolled, Store, Timestamp,
         enrolment::{self, Change},
     },
-    start,
+    recording, start,
 };
 use wingbeat_protocol::muscop;
+use wingbeat_record::{
+    reader::Log,
+    replay::{Options, replay},
+    store::Limits,
+};
 use wingbeat_sim::{
     channel::{Channel, Draw, Model},
     motion::Profile,
@@ -59,6 +64,7 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         enrolled: None,
         configuration_fault: None,
         link_probe_period: None,
+        log: None,
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: id,
@@ -148,6 +154,9 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         let id = config.agent.coordination.me();
         let config =
             Config { keys: keys(index.into()), enrolled: Some(enrolled(id, files.path())), ..config };
+        let limits = Limits { free_len: 0, ..Limits::default() };
+        let directory = Some(files.path().join(format!("log-{index}")));
+        let config = Config { log: Some(recording::Settings { directory, limits }), ..config };
         fleet.push(start(config, clock, radio).await.unwrap());
     }
     let mut logs: Vec<_> = fleet.iter().map(Handle::log).collect();
@@ -240,8 +249,24 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
             assert_ne!(line.severity, Severity::Error, "{}", line.text);
         }
     }
+    let status = status_of(&reader.ask(master, "GET", paths::STATUS, "").await.1);
+    assert!(
+        status.log.written > 1_000 && status.log.lost == 0 && status.log.problem.is_none(),
+        "{:?}",
+        status.log
+    );
     for handle in fleet {
         handle.stop().await;
+    }
+    // What each daemon logged, a fresh agent flies again, byte for byte.
+    for index in 0..2 {
+        let file = files.path().join(format!("log-{index}/000001-01.mcap"));
+        let log = Log::read(&file).unwrap();
+        assert_eq!(log.flaw, None);
+        let outcome = replay(&log, &Options::default(), |_, _, _, _| ()).unwrap();
+        assert_eq!((&outcome.difference, outcome.lost, outcome.starts), (&None, None, 1));
+        assert!(outcome.inputs > 1_000 && outcome.states.last().unwrap().1 == "Finished", "{outcome:?}");
+        assert_eq!(log.about["aircraft"], VehicleId(MASTER.0 + index).to_string());
     }
 }
 

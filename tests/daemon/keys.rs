@@ -110,6 +110,7 @@ impl Fleet {
             enrolled: Some(Enrolled { store, terms }),
             configuration_fault: None,
             link_probe_period: None,
+            log: None,
             state: None,
             gateway: wingbeat_onboard::gateway::Config::default(),
             seed: id.0,

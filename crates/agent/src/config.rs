@@ -1,5 +1,6 @@
 //! What one aircraft is configured with, and the limits of the numbers that no protocol has.
 
+use serde::{Deserialize, Serialize};
 use wingbeat_autopilot::codec::signing::Key;
 use wingbeat_geo::Duration;
 use wingbeat_protocol::{ConfigError, Text};
@@ -7,7 +8,7 @@ use wingbeat_protocol::{ConfigError, Text};
 use crate::{Coordination, energy::Reserve, guardian, separation};
 
 /// What one aircraft is configured with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// The protocol and its numbers, with this aircraft's id.
     pub coordination: Coordination,
@@ -35,9 +36,10 @@ pub struct Config {
 }
 
 /// How frames to and from the autopilot are signed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Signing {
-    /// The key that agent and autopilot share.
+    /// The key that agent and autopilot share: in no log.
+    #[serde(skip, default = "unknown_key")]
     pub key: Key,
     /// Distinguishes our frames from those of another sender with the same key and system id.
     pub link_id: u8,
@@ -46,8 +48,13 @@ pub struct Signing {
     pub setup: bool,
 }
 
+/// Of a configuration that was read from a log: whoever replays one has the key.
+fn unknown_key() -> Key {
+    Key::new([0; 32])
+}
+
 /// What becomes of an aircraft when the process that holds its agent dies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompanionLoss {
     /// It flies on alone unless a second layer catches it: setup asks for one.
     #[default]

@@ -2,6 +2,7 @@
 //! becomes one of them by a line at the end of this file.
 
 use core::ops::{Deref, DerefMut};
+use serde::{Deserialize, Serialize};
 
 use wingbeat_geo::Instant;
 use wingbeat_protocol::{ConfigError, Configuration, Protocol, follow_me, mbcap, mission, muscop, sweep};
@@ -12,7 +13,7 @@ macro_rules! protocols {
         /// Which protocol flies the aircraft, with its numbers.
         // One is kept for each aircraft.
         #[allow(clippy::large_enum_variant)]
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum Coordination {
             $($(#[$about])* $name($config),)+
         }

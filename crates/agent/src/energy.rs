@@ -4,6 +4,7 @@
 //! (`SYS_STATUS.battery_remaining`, <https://mavlink.io/en/messages/common.html#SYS_STATUS>). Where it estimates none,
 //! nothing is judged here, and the autopilot's own failsafe by voltage is what is left.
 
+use serde::{Deserialize, Serialize};
 use wingbeat_autopilot::Telemetry;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::parameter::Watched;
@@ -14,7 +15,7 @@ use wingbeat_wire::Point;
 use crate::{Agent, Outputs};
 
 /// What is kept of the battery, and how fast the way home is reckoned.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reserve {
     /// Charge with which the aircraft is to be on the ground, per cent.
     pub reserve_percent: u8,

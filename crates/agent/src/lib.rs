@@ -24,6 +24,7 @@ pub mod guardian;
 mod layers;
 mod loan;
 mod orders;
+mod origin;
 mod passed;
 mod probes;
 mod returns;
@@ -40,6 +41,7 @@ pub use command::{Rejection, Reply, Stage};
 pub use config::{CompanionLoss, Config, Signing};
 pub use coordination::Coordination;
 pub use loan::{CURES_MAX, Cure};
+pub use origin::{Origin, Sample};
 pub use probes::ProbeOrder;
 pub use status::{
     CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation, Status,
@@ -188,6 +190,8 @@ impl Outputs {
 pub struct Agent {
     config: Config,
     seed: u64,
+    /// When it was made.
+    began: Instant,
     protocol: ActiveProtocol,
     mission: Route,
     decoder: Decoder,
@@ -262,6 +266,7 @@ impl Agent {
         Ok(Self {
             protocol: config.coordination.begin(seed, now),
             seed,
+            began: now,
             mission: Route::new(),
             decoder: match &config.signing {
                 None => Decoder::default(),
@@ -327,10 +332,8 @@ impl Agent {
     /// What a daemon that ended begins with when it is started again: its configuration, and the clock that it counts its
     /// datagrams from.
     pub fn restarted(&self, now: Instant) -> Self {
-        let begun = Self::new(self.config.clone(), self.seed, now);
-        let mut begun = begun.expect("this configuration was accepted before");
-        (begun.counter_base_us, begun.counter) = (self.counter_base_us, self.counter);
-        begun
+        let origin = Origin { began_us: now.as_micros(), counter: self.counter, ..self.origin() };
+        Self::of(origin).expect("this configuration was accepted before")
     }
 
     /// Counts its datagrams from here: our clock at time zero, microseconds, and above all that was sent before under our

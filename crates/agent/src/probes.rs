@@ -1,6 +1,7 @@
 //! Probes of the link: which are due, and what was received, is their host's; the agent knows where the aircraft is, and
 //! numbers and reads datagrams.
 
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Location, Message, Padding, Probe, SenderMotion};
 
@@ -10,7 +11,7 @@ use crate::{Agent, Outputs};
 const SPEED_MAX_CM_S: f64 = 10_000.0;
 
 /// A probe to broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeOrder {
     /// The test that it belongs to; 0 of those that are broadcast all the time.
     pub test: u32,

@@ -83,6 +83,9 @@ pub struct AircraftStatus {
     /// The gateway for ground stations; absent where none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<Gateway>,
+    /// The flight log on the aircraft.
+    #[serde(default)]
+    pub log: FlightLog,
     /// Preflight checks, in a fixed order.
     pub checks: Vec<Check>,
     /// What *Set parameters* would set in the flight controller; empty where nothing of it is needed.
@@ -91,6 +94,21 @@ pub struct AircraftStatus {
     pub can_resume: bool,
     /// The operator's last commands and what became of them, newest last, at most 8.
     pub commands: Vec<CommandProgress>,
+}
+
+/// The flight log on the aircraft.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FlightLog {
+    /// Where it is; absent where nothing is logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// Records that were written.
+    pub written: u64,
+    /// Records that were lost: the disk was too slow, or had no room.
+    pub lost: u64,
+    /// Why nothing is logged now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// What an aircraft does to avoid others, from its last beacon.

@@ -15,10 +15,10 @@ pub mod mission;
 
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
-    CommandReply, CommandRequest, CommandStage, Cure, FlightController, Gateway, GeoPoint, HttpApi, Identity,
-    Keys, KeysValidity, Lease, LeaseGrant, LeaseRequest, LinkFault, LinkFaultKind, LinkState, LogLine,
-    MissionSummary, Navigation, Nearby, Parameter, Radio, Refusal, Separation, Severity, Swarm, SwarmPlan,
-    SwarmSlot,
+    CommandReply, CommandRequest, CommandStage, Cure, FlightController, FlightLog, Gateway, GeoPoint,
+    HttpApi, Identity, Keys, KeysValidity, Lease, LeaseGrant, LeaseRequest, LinkFault, LinkFaultKind,
+    LinkState, LogLine, MissionSummary, Navigation, Nearby, Parameter, Radio, Refusal, Separation, Severity,
+    Swarm, SwarmPlan, SwarmSlot,
 };
 pub use error::ApiError;
 pub use fleet::{

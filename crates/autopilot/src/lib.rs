@@ -32,6 +32,7 @@ pub mod takeoff;
 pub mod target;
 pub mod telemetry;
 
+pub use codec::message_name;
 pub use job::{Failure, Progress, Transmit};
 pub use mavlink::dialects::ardupilotmega as dialect;
 pub use telemetry::Telemetry;

@@ -230,6 +230,7 @@ impl Fleet {
                 enrolled: None,
                 configuration_fault: None,
                 link_probe_period,
+                log: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),

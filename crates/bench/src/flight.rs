@@ -1,6 +1,8 @@
 //! A scenario flown in virtual time, as fast as it goes, with a simulated operator that sends *Setup* and
 //! *Start* as soon as they can be pressed.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use wingbeat_agent::{AvoidanceTally, Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
@@ -12,6 +14,7 @@ use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
+use crate::recording::Recording;
 use crate::scenario::{ORIGIN, Scenario};
 
 /// How often the operator checks the swarm.
@@ -81,13 +84,29 @@ impl FlightResult {
 /// # Errors
 /// The scenario cannot be flown, or it is not over after `time_limit` of virtual time.
 pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<FlightResult> {
+    fly_recorded(scenario, seed, time_limit, None)
+}
+
+/// The same, with a flight log of each aircraft in `folder`.
+///
+/// # Errors
+/// As [`fly`], and a log that cannot be written.
+pub fn fly_recorded(
+    scenario: &Scenario,
+    seed: u64,
+    time_limit: Duration,
+    folder: Option<&Path>,
+) -> Result<FlightResult> {
     scenario.check()?;
+    let about = [("flight", scenario.label()), ("flight_seed", seed.to_string())];
+    let recording = folder.map(|folder| Recording::begin(folder, &about)).transpose()?;
     let mut vehicles = Vec::new();
     for i in 0..scenario.aircraft() {
         vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
     }
     let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m)
-        .signing(scenario.signatures, seed)?;
+        .signing(scenario.signatures, seed)?
+        .recorded(recording.as_ref().map(Recording::recorder));
     if scenario.orders_wait() {
         world.send_replies_only();
     }
@@ -105,7 +124,7 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         .log_from(if scenario.variant().is_some() { Severity::Error } else { Severity::Warning })
         .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.entry.text))
         .collect();
-    Ok(FlightResult {
+    let result = FlightResult {
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
         encounters: world.observer().encounters().to_vec(),
@@ -118,7 +137,11 @@ pub fn fly(scenario: &Scenario, seed: u64, time_limit: Duration) -> Result<Fligh
         duration: world.now().since(Instant::ZERO),
         trace_hash: world.trace_hash(),
         warnings,
-    })
+    };
+    // Its recorders end with it.
+    drop(world);
+    recording.map_or(Ok(()), Recording::end)?;
+    Ok(result)
 }
 
 /// Presses the buttons until all have landed or time is up. Returns what the channel lost during the mission.

@@ -12,6 +12,7 @@ pub mod linktest;
 pub mod parity;
 pub mod plan;
 pub mod prediction;
+pub mod recording;
 pub mod report;
 pub mod run;
 pub mod saturation;

@@ -1,6 +1,7 @@
 //! A whole plan in virtual time. Flights are independent, so they go over threads; results are put
 //! back in order, so the number of threads changes nothing but the time it takes.
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +9,7 @@ use anyhow::{Context, Result};
 use wingbeat_geo::Duration;
 use wingbeat_sim::flight_controller::TICK;
 
-use crate::flight::{FlightResult, fly};
+use crate::flight::{FlightResult, fly_recorded};
 use crate::plan::saturation::Saturation;
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
@@ -33,7 +34,21 @@ pub struct Outcome {
 ///
 /// # Errors
 /// A scenario cannot be flown.
-pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> Result<Outcome> {
+pub fn run(plan: &Plan, folder: &Path, seed: u64, threads: usize) -> Result<Outcome> {
+    run_recorded(plan, folder, seed, threads, None)
+}
+
+/// The same, with the flight logs of each flight in a folder of its own under `record`.
+///
+/// # Errors
+/// As [`run`], and a log that cannot be written.
+pub fn run_recorded(
+    plan: &Plan,
+    folder: &Path,
+    seed: u64,
+    threads: usize,
+    record: Option<&Path>,
+) -> Result<Outcome> {
     if let Some(saturation) = &plan.saturation {
         return saturate(plan, saturation, folder, seed, threads);
     }
@@ -44,7 +59,7 @@ pub fn run(plan: &Plan, folder: &std::path::Path, seed: u64, threads: usize) -> 
     if with_reference {
         jobs.extend(rows.iter().flatten().map(|(scenario, seed)| (alone(scenario), *seed)));
     }
-    let flights = fly_all(&jobs, plan.time_limit(), threads)?;
+    let flights = fly_all(&jobs, plan.time_limit(), threads, record)?;
     let (mut trace_hash, mut failed, mut warnings) = (0u64, Vec::new(), Vec::new());
     let mut virtual_time = Duration::ZERO;
     for ((scenario, flight_seed), flight) in jobs.iter().zip(&flights) {
@@ -102,7 +117,7 @@ pub(crate) fn alone(scenario: &Scenario) -> Scenario {
 fn saturate(
     plan: &Plan,
     saturation: &Saturation,
-    folder: &std::path::Path,
+    folder: &Path,
     seed: u64,
     threads: usize,
 ) -> Result<Outcome> {
@@ -132,8 +147,17 @@ fn saturate(
     })
 }
 
-fn fly_all(jobs: &[(Scenario, u64)], time_limit: Duration, threads: usize) -> Result<Vec<FlightResult>> {
-    each(jobs, threads, |(scenario, seed)| fly(scenario, *seed, time_limit))
+fn fly_all(
+    jobs: &[(Scenario, u64)],
+    time_limit: Duration,
+    threads: usize,
+    record: Option<&Path>,
+) -> Result<Vec<FlightResult>> {
+    let numbered: Vec<(usize, &(Scenario, u64))> = jobs.iter().enumerate().collect();
+    each(&numbered, threads, |(i, (scenario, seed))| {
+        let folder = record.map(|record| record.join(format!("flight-{:04}", i + 1)));
+        fly_recorded(scenario, *seed, time_limit, folder.as_deref())
+    })
 }
 
 /// Does all jobs; the results are in their order.
@@ -163,8 +187,8 @@ fn each<J: Sync, R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flight::fly;
     use crate::scenario::Variant;
-    use std::path::Path;
 
     #[test]
     fn the_number_of_threads_changes_nothing() {

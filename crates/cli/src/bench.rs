@@ -139,6 +139,9 @@ pub(crate) struct RunArguments {
     /// The version of ArduCopter that is simulated, instead of the plan's: 3.5.7 or 4.6.2.
     #[arg(long, value_name = "VERSION")]
     profile: Option<Profile>,
+    /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
 }
 
 /// Arguments of `wingbeat bench fleet`.
@@ -333,7 +336,8 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
     print_notes(&plan.notes(folder)?);
     let began = Instant::now();
-    let outcome = run::run(&plan, folder, arguments.seed, arguments.threads.into())?;
+    let record = arguments.record.as_deref();
+    let outcome = run::run_recorded(&plan, folder, arguments.seed, arguments.threads.into(), record)?;
     let wall_s = began.elapsed().as_secs_f64();
     println!("{}", plan.title);
     let (size, repeat, seed) = (plan.size(), plan.repeat, arguments.seed);

@@ -1,5 +1,6 @@
 //! `wingbeat bench drills` and `wingbeat bench drill`: fault drills in virtual time.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -140,6 +141,9 @@ pub(crate) struct DrillArguments {
     /// The whole log, not its end.
     #[arg(long)]
     log: bool,
+    /// Write the flight log of each aircraft into this folder (docs/records.md).
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     conditions: ConditionsArguments,
 }
@@ -201,8 +205,8 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
 /// Flies one and prints its story.
 pub(crate) fn run_one(arguments: &DrillArguments) -> Result<ExitCode> {
     name_panics();
-    let outcome =
-        drills::drill(arguments.kind, arguments.seed, arguments.conditions.over(Conditions::default()))?;
+    let conditions = arguments.conditions.over(Conditions::default());
+    let outcome = drills::recorded(arguments.kind, arguments.seed, conditions, arguments.record.as_deref())?;
     print!("{}", drills::story(&outcome));
     if arguments.log {
         outcome.log.iter().for_each(|line| println!("{line}"));

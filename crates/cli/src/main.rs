@@ -13,6 +13,7 @@ mod formation;
 mod ground;
 mod import_ini;
 mod linktest;
+mod log;
 mod sim;
 
 use std::process::ExitCode;
@@ -46,6 +47,9 @@ enum Command {
     /// What tests of the link between two aircraft come to, and a channel table from many.
     #[command(subcommand)]
     Linktest(linktest::Command),
+    /// Read flight logs: show, replay, export.
+    #[command(subcommand)]
+    Log(log::Command),
     /// Translate ArduSim's ardusim.ini for conf.d, and name what has no counterpart.
     ImportIni(import_ini::Arguments),
     /// List the places of a formation, or check a file of them.
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Fleet(command) => fleet::run(&command),
         Command::Linktest(command) => linktest::run(&command).map(|()| ExitCode::SUCCESS),
+        Command::Log(command) => log::run(&command),
         Command::ImportIni(arguments) => import_ini::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Formation(arguments) => formation::run(&arguments).map(|()| ExitCode::SUCCESS),
     };

@@ -603,6 +603,7 @@ mod tests {
             gateway: None,
             cures: vec![],
             can_resume: false,
+            log: Default::default(),
             checks: vec![Check {
                 name: "gps".to_owned(),
                 passed: true,

@@ -44,6 +44,7 @@ use crate::{
     lease::{Granted, Lease, Token},
     links::{self, Links},
     liveness::TaskWatchdog,
+    recording::Recording,
     status::{self, DaemonStatus},
 };
 
@@ -164,6 +165,9 @@ pub(crate) struct Driver<R> {
     utc: Option<(Instant, u64)>,
     gateway: Option<Gateway>,
     latch: Latch,
+    recording: Recording,
+    /// What is wrong with the flight log, as it was logged last.
+    recording_problem: Option<String>,
     lease: Lease,
     /// Whether the agent was informed that a console holds it.
     leased: bool,
@@ -285,6 +289,8 @@ impl<R: Radio> Driver<R> {
             utc: None,
             gateway: None,
             latch: Latch::default(),
+            recording: Recording::Off(None),
+            recording_problem: None,
             lease: Lease::default(),
             leased: false,
             links,
@@ -294,7 +300,12 @@ impl<R: Radio> Driver<R> {
     }
 
     /// Runs until it is stopped.
-    pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(mut self, stop: watch::Receiver<bool>) {
+        self.fly(stop).await;
+        self.recording.end().await;
+    }
+
+    async fn fly(&mut self, mut stop: watch::Receiver<bool>) {
         let (mut radio_ended, mut requests_ended) = (false, false);
         if let Some(problem) = self.latch.problem().map(str::to_owned) {
             self.log(Severity::Error, problem);
@@ -418,6 +429,11 @@ impl<R: Radio> Driver<R> {
 
     pub(crate) fn keeping(self, latch: Latch) -> Self {
         Self { latch, ..self }
+    }
+
+    /// Logs the flight.
+    pub(crate) fn recording(self, recording: Recording) -> Self {
+        Self { recording, ..self }
     }
 
     /// Broadcasts probes of the links.
@@ -629,6 +645,7 @@ impl<R: Radio> Driver<R> {
     fn feed_to(&mut self, input: Input<'_>, to: Option<SocketAddr>) -> Fed {
         let now = self.clock.now();
         self.agent.handle(now, input, &mut self.out);
+        self.recording.record(now, &input, &self.agent, &self.out);
         self.dirty = true;
         // Before the bytes leave: the guardian must know what we requested.
         if let Some(guard) = &mut self.port.guard {
@@ -931,6 +948,9 @@ impl<R: Radio> Driver<R> {
         self.daemon.is_secured = self.air.keys.roster.is_secured();
         self.check_keys();
         self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms));
+        self.recording.turn(self.clock.now());
+        self.daemon.log = self.recording.status();
+        self.log_recording_problem();
         self.daemon.overflows = self.air.radio.overflows();
         self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
         self.daemon.lease = self.lease_holder().map(|(console, left)| status::LeaseView {
@@ -968,6 +988,19 @@ impl<R: Radio> Driver<R> {
         {
             self.log(Severity::Warning, format!("no telemetry from the flight controller: {detail}"));
         }
+    }
+
+    /// Logs once what is wrong with the flight log, and when it is over.
+    fn log_recording_problem(&mut self) {
+        let problem = self.recording.problem();
+        if problem.is_some() == self.recording_problem.is_some() {
+            return;
+        }
+        match &problem {
+            Some(problem) => self.log(Severity::Warning, problem.clone()),
+            None => self.log(Severity::Info, "the flight is logged again".into()),
+        }
+        self.recording_problem = problem;
     }
 
     fn notice_stall(&mut self, wake_at: KernelInstant, why: &str) {

@@ -48,6 +48,7 @@ fn aircraft(state: StateId, time_ms: u64) -> Arc<AircraftStatus> {
         http: wingbeat_api::HttpApi::default(),
         lease: None,
         gateway: None,
+        log: Default::default(),
         checks: vec![],
         cures: vec![],
         can_resume: false,

@@ -17,6 +17,7 @@
 //! | `http`, `stream` | the API: reads published states, asks the driver |
 //! | [`journal`] | tracing's events become the journal's records, with their fields |
 //! | `latch` | keeps over a restart that a pilot has the aircraft |
+//! | [`recording`] | the flight log |
 //! | [`liveness`], [`watchdog`] | whether every task still turns, and systemd's watchdog fed only while it does |
 //! | [`mission`] | which missions are taken over HTTP |
 //! | `signing` | the file with the key of MAVLink's message signing |
@@ -42,6 +43,7 @@ mod links;
 pub mod liveness;
 mod measurements;
 pub mod mission;
+pub mod recording;
 mod signing;
 mod status;
 mod stream;
@@ -56,6 +58,7 @@ use std::{
 };
 
 pub use http::openapi;
+pub use signing::read_key as read_signing_key;
 use tokio::{
     net::TcpListener,
     sync::{broadcast, mpsc, watch},
@@ -80,6 +83,7 @@ use crate::{
     http::Front,
     latch::Latch,
     liveness::Liveness,
+    recording::Recording,
 };
 
 /// Version of the HTTP API.
@@ -117,6 +121,8 @@ pub struct Config {
     pub configuration_fault: Option<String>,
     /// Time between the probes by which the others measure their link to this aircraft; none broadcasts none.
     pub link_probe_period: Option<Duration>,
+    /// Where the flight is logged; none logs nothing.
+    pub log: Option<recording::Settings>,
     /// The directory in which a daemon keeps what the next one must know. A bench has none: its aircraft end with it.
     pub state: Option<PathBuf>,
     /// The seed of the agent's random numbers.
@@ -193,6 +199,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         enrolled,
         configuration_fault,
         link_probe_period,
+        log: log_settings,
         state,
         seed,
     } = config;
@@ -259,7 +266,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
 
     let publisher = Publisher {
         id,
-        name,
+        name: name.clone(),
         protocol: first_protocol,
         status: status_sender,
         mission: mission_sender,
@@ -268,6 +275,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     };
     let link_watchdog = liveness.task("link", wingbeat_link::TURN_MAX);
     let watchdog = liveness.task("driver", driver::TURN_MAX);
+    let mut recording = Recording::open(log_settings, state.as_deref(), &name);
+    recording.begin(clock.now(), &agent);
     let driver = Driver::new(
         agent,
         clock,
@@ -280,6 +289,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .probing(link_probe_period)
     .admitting(known.clone())
     .keeping(latch)
+    .recording(recording)
     .serving(gateway)
     .holding(enrolled.as_ref().map(|enrolled| enrolled.terms));
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));

@@ -9,7 +9,10 @@ use wingbeat_keys::file::{Refused, read_digits};
 const DIGITS: usize = 64;
 
 /// Reads the autopilot's key from a file that is closed to others.
-pub(crate) fn read_key(path: &Path) -> Result<SigningKey, Refused> {
+///
+/// # Errors
+/// No such file, one that others can read, or no key in it.
+pub fn read_key(path: &Path) -> Result<SigningKey, Refused> {
     let key = read_digits(path, 0o007)?;
     if key == [0; DIGITS / 2] {
         let found = format!("{}: 64 zeros", path.display());

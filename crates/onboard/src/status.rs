@@ -36,6 +36,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) http_refused: Vec<(&'static str, u64)>,
     /// The gateway's clients, and what was not passed on, by reason.
     pub(crate) gateway: Option<GatewayView>,
+    /// The flight log.
+    pub(crate) log: api::FlightLog,
 }
 
 /// Which console holds the lease, who it proved to be, and for how long still.
@@ -101,6 +103,7 @@ pub(crate) fn aircraft(
         }),
         avoidance: status.avoidance.as_ref().map(avoidance),
         separation: separation(&status.separation),
+        log: daemon.log.clone(),
         radio: api::Radio {
             secured: daemon.is_secured,
             keys: daemon.keys.clone(),

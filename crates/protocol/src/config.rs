@@ -2,6 +2,7 @@
 //! Each limit is judged here or in the protocol's own configuration, and nowhere a second time.
 
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, SWARM_MAX, VehicleId};
@@ -177,7 +178,7 @@ impl ConfigError {
 }
 
 /// Where waypoints may lie.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fence {
     /// Lowest height above home, metres.
     pub height_least_m: f64,

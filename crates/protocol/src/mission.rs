@@ -15,6 +15,7 @@
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Point, Refused, VehicleId};
 
@@ -28,7 +29,7 @@ use crate::{
 const STANDING_M_S: f64 = 0.6;
 
 /// What one aircraft is configured with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Id of this aircraft.
     pub me: VehicleId,

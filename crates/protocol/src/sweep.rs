@@ -19,6 +19,7 @@
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::{DVec2, Frame, Instant, Position};
 use wingbeat_wire::{Point, VehicleId};
 
@@ -28,7 +29,7 @@ use crate::{
 };
 
 /// What one aircraft is configured with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// How it flies its strip.
     pub mission: mission::Config,

@@ -30,6 +30,14 @@ use crate::pilot::{Pilot, STICK_PERIOD};
 use crate::replies::lets_the_reference_write;
 use console::Desk;
 
+/// What follows the agents of a world: every input that passes an agent's door, and what it answered.
+pub trait Record {
+    /// An agent begins, before its first input: at the start, and where a companion starts again.
+    fn begin(&mut self, now: Instant, vehicle: usize, agent: &Agent);
+    /// An agent handled an input.
+    fn handled(&mut self, now: Instant, vehicle: usize, input: &Input<'_>, agent: &Agent, out: &Outputs);
+}
+
 /// How often the checkers sample.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);
 
@@ -171,6 +179,7 @@ pub struct World {
     /// Changes of state since they were taken last; nothing is kept before the first request.
     changes: Option<Vec<Change>>,
     outputs: Outputs,
+    record: Option<Box<dyn Record>>,
     /// Whether what goes to a flight controller waits until it has sent, and what waits.
     replies_only: bool,
     waiting: Vec<Vec<u8>>,
@@ -226,6 +235,7 @@ impl World {
             sent: None,
             changes: None,
             outputs: Outputs::default(),
+            record: None,
             replies_only: false,
             waiting: vec![Vec::new(); count],
             bytes: Vec::new(),
@@ -246,6 +256,17 @@ impl World {
     pub fn signing(mut self, signatures: Signatures, seed: u64) -> Result<Self, RosterError> {
         self.keys = Keys::new(signatures, seed, self.vehicles.iter().map(|v| v.agent.id()))?;
         Ok(self)
+    }
+
+    /// The same, recorded, before any input.
+    pub fn recorded(mut self, record: Option<Box<dyn Record>>) -> Self {
+        self.record = record;
+        if let Some(record) = &mut self.record {
+            for (i, vehicle) in self.vehicles.iter().enumerate() {
+                record.begin(self.now, i, &vehicle.agent);
+            }
+        }
+        self
     }
 
     /// The keys of its aircraft: for tests of what a captured one sends.
@@ -464,6 +485,9 @@ impl World {
             aircraft.companion = Companion::Lives;
             aircraft.agent = aircraft.agent.restarted(self.now);
             aircraft.wake_at = Instant::NEVER;
+            if let Some(record) = &mut self.record {
+                record.begin(self.now, vehicle, &aircraft.agent);
+            }
             self.agent(vehicle, Input::Wake);
         }
     }
@@ -531,6 +555,9 @@ impl World {
         }
         let (now, vehicle, out) = (self.now, &mut self.vehicles[i], &mut self.outputs);
         vehicle.agent.handle(now, input, out);
+        if let Some(record) = &mut self.record {
+            record.handled(now, i, &input, &vehicle.agent, out);
+        }
         if let Some(changes) = &mut self.changes {
             let stage = Stage::of(&vehicle.agent);
             if stage != vehicle.stage {

@@ -157,6 +157,11 @@ impl Draft {
         self.content_end
     }
 
+    /// The datagram of another sender that this passes on, as that sealed it.
+    pub fn relayed(&self) -> Option<&[u8]> {
+        self.is_relayed.then_some(self.bytes.as_slice())
+    }
+
     /// What a receiver reads once it has opened it.
     ///
     /// # Errors
@@ -276,6 +281,27 @@ impl<'a> Opened<'a> {
     }
 }
 
+#[cfg(feature = "replay")]
+impl<'a> Opened<'a> {
+    /// A datagram of a flight log, which the aircraft's roster opened in flight: with the roles that it gave its sender and
+    /// the sender of what it passes on. It proves nothing.
+    ///
+    /// # Errors
+    /// Why the bytes are no datagram.
+    pub fn recorded(sealed: &'a [u8], role: Option<Role>, passed: Option<Role>) -> Result<Self, Refused> {
+        let one = |sealed: &'a [u8], role| {
+            let kind = sealed.first().and_then(|version| Kind::of(*version)).ok_or(Refused::Version)?;
+            let (from, counter, body) =
+                read::origin(split(sealed, kind)?.1).map_err(|_| Refused::Malformed)?;
+            Ok(Self { from, counter, role, body, sealed, passed: None })
+        };
+        let outer = one(sealed, role)?;
+        let Some(inner) = read::passed(outer.body) else { return Ok(outer) };
+        let Self { from, counter, role, body, sealed, .. } = one(inner, passed)?;
+        Ok(Self { passed: Some(Passed { from, counter, role, body, sealed }), ..outer })
+    }
+}
+
 impl Roster {
     /// Opens a datagram: of the right version and epoch, tagged by the fleet, signed by its sender.
     ///
@@ -347,6 +373,11 @@ pub fn read_unverified(bytes: &[u8]) -> Result<Datagram, Refused> {
     }
     let kind = Kind::of(version).ok_or(Refused::Version)?;
     read_content(split(bytes, kind)?.1)
+}
+
+/// The sender that such bytes state, believed or not.
+pub fn sender_unverified(bytes: &[u8]) -> Option<VehicleId> {
+    read::origin(bytes.get(HEAD_LEN..)?).ok().map(|(from, ..)| from)
 }
 
 struct Envelope {

@@ -5,7 +5,7 @@
 //! machines  protocol, autopilot, console   (never on each other)
 //! agent     agent
 //! sim       sim
-//! edges     link, radio, api, missions, keys, linktest, tls
+//! edges     link, radio, record, api, missions, keys, linktest, tls
 //! hub       hub
 //! server    server
 //! binaries  onboard, ground, bench, cli, xtask
@@ -29,7 +29,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("machines", &["protocol", "autopilot", "console"]),
     ("agent", &["agent"]),
     ("sim", &["sim"]),
-    ("edges", &["link", "radio", "api", "missions", "keys", "linktest", "tls"]),
+    ("edges", &["link", "radio", "record", "api", "missions", "keys", "linktest", "tls"]),
     ("hub", &["hub"]),
     ("server", &["server"]),
     ("binaries", &["onboard", "ground", "bench", "cli", "xtask"]),
@@ -56,6 +56,9 @@ const NEVER_FOR_GROUND: &[&str] = &["protocol", "autopilot", "agent", "sim"];
 /// none of them: an aircraft that links the simulator could fly on simulated data.
 const NEVER_IN_THE_AIRCRAFT: &[&str] = &["sim", "hub"];
 const AIRCRAFT: &str = "onboard";
+
+/// What replays flight logs.
+const REPLAYS: &[&str] = &["record", "bench", "cli", "daemon-tests"];
 
 /// A dependency of one of our crates on another, without the packages' common prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +97,7 @@ pub(crate) fn run(root: &Path) -> Result<String> {
                 _ => "",
             };
             problems.extend(stand_in_problem(name, to, &dependency.features));
+            problems.extend(replay_problem(name, to, &dependency.features));
             edges.insert(Edge { from: name.to_owned(), to: to.to_owned(), kind });
         }
         names.insert(name.to_owned());
@@ -120,6 +124,14 @@ pub(crate) fn run(root: &Path) -> Result<String> {
         bail!("layers: {} against the design's rules:\n  {}", problems.len(), problems.join("\n  "));
     }
     Ok(format!("layers: {} crates, {} edges between them, all downwards", packages.len(), edges.len()))
+}
+
+/// Datagrams that are opened without a proof belong to the ground's programs.
+fn replay_problem(from: &str, to: &str, features: &[String]) -> Option<String> {
+    let is_turned_on = matches!(to, "wire" | "record") && features.iter().any(|feature| feature == "replay");
+    (is_turned_on && !REPLAYS.contains(&from)).then(|| {
+        format!("{from} -> {to}: found the feature `replay`, expected it of {} alone: an aircraft could take a log for its radio", REPLAYS.join(", "))
+    })
 }
 
 /// Signatures that prove nothing outside one process belong to the simulator, which no aircraft links.

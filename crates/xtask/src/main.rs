@@ -21,6 +21,7 @@ mod nspawn;
 mod openapi;
 mod pi;
 mod process;
+mod record;
 mod sky;
 mod suite;
 mod web;
@@ -146,6 +147,8 @@ enum Part {
     Frames,
     /// A hundred aircraft through MBCAP-e for 64 minutes, and what a hundred neighbours cost one
     Sky,
+    /// What flight logs cost.
+    Record,
     /// Giving 500 aircraft their slots
     Assignment,
     /// Receptions per second of the 802.11 medium, next to ns-3
@@ -168,6 +171,7 @@ fn main() -> ExitCode {
         Command::Bench { part: Some(Part::Assignment), seed, .. } => assignment::run(&root, seed),
         Command::Bench { part: Some(Part::Aircraft), inside: false, .. } => aircraft::run(&root),
         Command::Bench { part: Some(Part::Aircraft), inside: true, .. } => aircraft::run_inside(&root),
+        Command::Bench { part: Some(Part::Record), .. } => record::run(&root),
         Command::Bench { part: Some(Part::Medium), .. } => ns3::compare(&root),
         Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),

@@ -256,6 +256,8 @@ export interface components {
             /** @description 16 hexadecimal digits. */
             id: string;
             lease?: components["schemas"]["Lease"] | null;
+            /** @description The flight log on the aircraft. */
+            log?: components["schemas"]["FlightLog"];
             mission?: components["schemas"]["MissionSummary"] | null;
             /** @description The display name. */
             name: string;
@@ -601,6 +603,23 @@ export interface components {
             parameters?: components["schemas"]["Parameter"][];
             /** @description What was dropped of its bytes, by reason. */
             refused: components["schemas"]["Refusal"][];
+        };
+        /** @description The flight log on the aircraft. */
+        FlightLog: {
+            /** @description Where it is; absent where nothing is logged. */
+            directory?: string | null;
+            /**
+             * Format: int64
+             * @description Records that were lost: the disk was too slow, or had no room.
+             */
+            lost: number;
+            /** @description Why nothing is logged now. */
+            problem?: string | null;
+            /**
+             * Format: int64
+             * @description Records that were written.
+             */
+            written: number;
         };
         /** @description The gateway for ground stations: its clients, and the frames that it refused. */
         Gateway: {

@@ -2,6 +2,7 @@
 //! length, the daemon's five times a second and the guardian's in answer to each.
 
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// Version of both records. Another version is another program: the two refuse each other.
 pub const VERSION: u8 = 1;
@@ -120,7 +121,7 @@ impl Pulse {
 }
 
 /// Why a guardian took the autopilot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
     /// The daemon's socket closed.
     Ended,
@@ -138,7 +139,7 @@ impl fmt::Display for Cause {
 }
 
 /// What a guardian is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stance {
     /// It monitors the daemon; its port to the autopilot is closed.
     Watching,
@@ -187,7 +188,7 @@ impl Stance {
 }
 
 /// What a guardian answers to a pulse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// What the guardian is doing.
     pub stance: Stance,

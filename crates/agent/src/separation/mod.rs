@@ -13,6 +13,7 @@
 mod tests;
 
 use heapless::Vec;
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::approach::{horizontal_and_vertical_m, nearest_between};
 use wingbeat_geo::{Approach, DVec3, Duration, Instant, Position, Scale};
 use wingbeat_protocol::{Severity, Text, text};
@@ -40,7 +41,7 @@ const AIRBORNE_M: f64 = 1.0;
 const CLIMB_MOST_M_S: f64 = 20.0;
 
 /// Limits below which the monitor raises an alarm.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Thresholds {
     /// Another that is or will be nearer than this alarms, metres.
     pub alarm_distance_m: f64,

@@ -31,6 +31,11 @@ use signing::{SignatureRefused, Verifier};
 pub use encode::{encode_signed, encode_v1, encode_v2};
 pub use mavlink::MavHeader;
 
+/// The name of a message.
+pub fn message_name(id: u32) -> &'static str {
+    MavMessage::default_message_from_id(id).map_or("unknown message", |message| message.message_name())
+}
+
 /// The longest MAVLink frame: 10 header, 255 payload, 2 checksum, 13 signature bytes
 /// (<https://mavlink.io/en/guide/serialization.html>).
 pub const FRAME_LEN_MAX: usize = 280;

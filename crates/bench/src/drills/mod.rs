@@ -30,6 +30,7 @@ mod tests;
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -253,8 +254,21 @@ pub fn under_way() -> Option<String> {
 /// # Errors
 /// What was drawn cannot be flown.
 pub fn drill(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Result<Outcome> {
+    recorded(kind, seed, conditions, None)
+}
+
+/// The same, with the flight logs of its aircraft in a folder.
+///
+/// # Errors
+/// As [`drill`], and a log that cannot be written.
+pub fn recorded(
+    kind: Kind,
+    seed: u64,
+    conditions: Conditions,
+    folder: Option<&Path>,
+) -> anyhow::Result<Outcome> {
     UNDER_WAY.set(Some((kind, seed, conditions)));
-    let flown = catch_unwind(AssertUnwindSafe(|| run::fly(kind, seed, conditions)));
+    let flown = catch_unwind(AssertUnwindSafe(|| run::fly(kind, seed, conditions, folder)));
     UNDER_WAY.set(None);
     flown.unwrap_or_else(|panic| {
         let message = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,10 +1,12 @@
 //! One drill under way: the world, what the script lets go wrong, the operator, and where there is one the pilot. The
 //! rules are judged after every step.
 
+use std::path::Path;
+
 use wingbeat_agent::{Phase, Severity};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::follow_me::LeaderLost;
-use wingbeat_sim::world::Logged;
+use wingbeat_sim::world::{Logged, Record};
 
 use super::faults::Faults;
 use super::forged::ForgedSender;
@@ -13,7 +15,8 @@ use super::pilot::Pilot;
 use super::rules::Rules;
 use super::script::Script;
 use super::sky::{FIRST, Sky};
-use super::{Conditions, Kind, Outcome};
+use super::{Conditions, Kind, Outcome, command};
+use crate::recording::Recording;
 
 /// How often operator, script and rules are handled.
 const STEP: Duration = Duration::from_millis(100);
@@ -67,7 +70,12 @@ pub(super) struct Drill {
 ///
 /// # Errors
 /// What was drawn cannot be flown.
-pub(super) fn fly(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Result<Outcome> {
+pub(super) fn fly(
+    kind: Kind,
+    seed: u64,
+    conditions: Conditions,
+    folder: Option<&Path>,
+) -> anyhow::Result<Outcome> {
     if !Kind::OWN.contains(&kind) {
         conditions.check()?;
     }
@@ -78,7 +86,10 @@ pub(super) fn fly(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Resu
         }
         script.ease();
     }
-    let mut drill = Drill::new(kind, script, seed, conditions)?;
+    let about = [("flight", command(kind, seed, conditions))];
+    let recording = folder.map(|folder| Recording::begin(folder, &about)).transpose()?;
+    let record = recording.as_ref().map(Recording::recorder);
+    let mut drill = Drill::recorded(kind, script, seed, conditions, record)?;
     let end = loop {
         drill.step();
         if let Some(end) = drill.run.end() {
@@ -90,7 +101,9 @@ pub(super) fn fly(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Resu
         drill.judge();
     }
     drill.rules.on_end(&drill.run, end);
-    Ok(drill.outcome(kind, seed, conditions))
+    let outcome = drill.outcome(kind, seed, conditions);
+    recording.map_or(Ok(()), Recording::end)?;
+    Ok(outcome)
 }
 
 /// Whether the aircraft accept *Setup* where nothing goes wrong: what they refuse, because two paths come too near, is no drill.
@@ -110,9 +123,20 @@ impl Drill {
     /// # Errors
     /// What was drawn cannot be flown.
     pub(super) fn new(kind: Kind, script: Script, seed: u64, conditions: Conditions) -> anyhow::Result<Self> {
+        Self::recorded(kind, script, seed, conditions, None)
+    }
+
+    /// The same with a recorder of its inputs.
+    fn recorded(
+        kind: Kind,
+        script: Script,
+        seed: u64,
+        conditions: Conditions,
+        record: Option<Box<dyn Record>>,
+    ) -> anyhow::Result<Self> {
         let rules = Rules::of(kind, &script);
         let (steps, pilot) = (script.steps.len(), script.reaction.map(Pilot::new));
-        let sky = Sky::new(script, seed, conditions)?;
+        let sky = Sky::new(script, seed, conditions, record)?;
         let run = Run {
             faults: Faults::new(steps, sky.count()),
             operator: Operator::new(sky.count(), sky.swarms()),

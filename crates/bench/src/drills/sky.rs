@@ -6,7 +6,7 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{Duration, Frame, Instant};
 use wingbeat_sim::channel::Channel;
 use wingbeat_sim::faults::Fault;
-use wingbeat_sim::world::World;
+use wingbeat_sim::world::{Record, World};
 use wingbeat_wire::VehicleId;
 
 use super::Conditions;
@@ -63,7 +63,12 @@ pub(super) struct Sky {
 impl Sky {
     /// # Errors
     /// What was drawn cannot be flown.
-    pub(super) fn new(script: Script, seed: u64, conditions: Conditions) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        script: Script,
+        seed: u64,
+        conditions: Conditions,
+        record: Option<Box<dyn Record>>,
+    ) -> anyhow::Result<Self> {
         let scenario = &script.scenario;
         scenario.check()?;
         let mut vehicles = Vec::new();
@@ -83,7 +88,8 @@ impl Sky {
         }
         let count = vehicles.len();
         let channel = Channel::new(scenario.channel.clone(), scenario.draw, seed, count);
-        let mut world = World::new(ORIGIN, vehicles, channel, scenario.collision_distance_m);
+        let world = World::new(ORIGIN, vehicles, channel, scenario.collision_distance_m);
+        let mut world = world.recorded(record);
         for i in 0..scenario.aircraft() {
             let Some(mission) = scenario.mission_for(i) else { continue };
             if let Reply::Refused(why) = world.mission(i, mission) {

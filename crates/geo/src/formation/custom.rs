@@ -5,6 +5,7 @@
 //! the others are relative to it. Empty lines, and text after a `#`, are skipped.
 
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 use glam::DVec3;
 use heapless::{String, Vec};
@@ -19,7 +20,7 @@ pub(super) const SHAPE: Shape =
 const FAR_DM: i32 = 1_000_000;
 
 /// The offset of a slot from the slot that leads, in whole decimetres: equal on every aircraft that receives it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Offset {
     /// To the right of the heading, decimetres.
     pub right_dm: i32,

@@ -9,7 +9,7 @@ use super::{FormationError, Layout};
 macro_rules! layouts {
     ($($Layout:ident $({ $parameter:ident: $type:ty = $default:literal })? => $file:ident, $appearance:literal;)+) => {
         /// The shape of a formation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub enum Layout {
             $(
                 #[doc = concat!($appearance, ".")]

@@ -178,6 +178,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         gateway: None,
         cures: vec![],
         can_resume: false,
+        log: Default::default(),
         checks: vec![Check {
             name: "position".to_owned(),
             passed: true,

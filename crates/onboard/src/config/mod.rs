@@ -15,6 +15,7 @@ mod guard;
 mod http;
 pub mod kept;
 mod layers;
+mod log;
 mod mbcap;
 mod mission;
 mod muscop;
@@ -44,6 +45,7 @@ use self::{
     gateway::Gateway,
     guard::Guard,
     http::Http,
+    log::Log,
     preflight::Preflight,
     protocols::Protocol,
     radio::Radio,
@@ -156,6 +158,8 @@ struct File {
     http: Http,
     #[serde(default)]
     gateway: Gateway,
+    #[serde(default)]
+    log: Log,
     #[serde(default)]
     fence: Fence,
     #[serde(default)]
@@ -295,6 +299,7 @@ impl File {
         let link_probe_period = self.radio.link_probe_period()?;
         let radio = self.radio.settings()?;
         let gateway = self.gateway.settings()?;
+        let log = self.log.settings()?;
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)?;
         let guard = Some(guard.socket);
@@ -312,6 +317,7 @@ impl File {
                 enrolled,
                 configuration_fault: None,
                 link_probe_period,
+                log,
                 state: None,
                 seed: 0,
             },

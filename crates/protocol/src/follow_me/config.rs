@@ -1,6 +1,6 @@
 //! What one aircraft of a FollowMe flight is configured with.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
@@ -22,7 +22,7 @@ const CLOSE: &str = "at this refresh followers lag behind so far that the leader
                      all the same)";
 
 /// Configuration of one aircraft. [`Config::new`] gives the published numbers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Discovery, take-off, landing. Its master is the leader, which a pilot flies.
     pub swarm: swarm::Config,
@@ -35,6 +35,7 @@ pub struct Config {
     /// How fast the outermost slot moves at most because the formation turns (leader's), metres per second;
     /// infinite turns with every turn of the nose, as published. A pilot turns the nose faster than any follower can
     /// fly around the leader: after half a turn in one step every follower would fly straight through the leader.
+    #[serde(with = "unbounded")]
     pub turn_m_s: f64,
     /// A leader from which no datagram came for this time is lost.
     pub leader_timeout: Duration,
@@ -49,8 +50,21 @@ pub struct Config {
     pub accepts_close: bool,
 }
 
+/// A number that may be infinite, which formats for people cannot write: none stands for it.
+mod unbounded {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        number.is_finite().then_some(number).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
+    }
+}
+
 /// What a follower does that has lost its leader.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaderLost {
     /// Hold position for an operator to decide, then land.
@@ -61,7 +75,7 @@ pub enum LeaderLost {
 }
 
 /// How followers land.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Landing {
     /// Where they are (thesis 7.1.2).

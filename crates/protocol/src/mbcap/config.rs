@@ -1,7 +1,10 @@
 //! What MBCAP is configured with: the published numbers of both variants, and the switches where the
 //! sources disagree (`docs/protocols/mbcap.md`).
 
-use serde::Deserialize;
+use core::fmt;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
 
@@ -12,11 +15,13 @@ use crate::{ConfigError, Configuration, Fence, Handling};
 /// Peers refuse more than 20 beacons a second ([`super::neighbours`]); this leaves half of that.
 const BEACON_PERIOD_LEAST_MS: u64 = 100;
 const _: () = assert!(2 * (1_000 / BEACON_PERIOD_LEAST_MS) <= super::neighbours::STORM_BEACONS as u64);
+/// Names of the published variants.
+const VARIANTS: [&str; 2] = ["mbcap", "mbcap-e"];
 /// A longer wait for one peer is a mistake.
 const WAIT_MOST_MS: u64 = 600_000;
 
 /// Which of the two fits of figure 5.12 gives the braking distance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BrakeFit {
     /// As printed: 12 to 17 locations in a beacon.
@@ -26,7 +31,7 @@ pub enum BrakeFit {
 }
 
 /// The horizon of a prediction.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Horizon {
     /// MBCAP: always the same time; risks farther than `distance_m` do not count.
     Fixed {
@@ -49,7 +54,7 @@ pub enum Horizon {
 }
 
 /// Alternative 1 predicts from the position itself, 2 and 3 from the mission's path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Projection {
     /// From the position.
     None,
@@ -58,7 +63,7 @@ pub enum Projection {
 }
 
 /// How locations are predicted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// How far ahead positions are predicted.
     pub horizon: Horizon,
@@ -82,7 +87,7 @@ pub struct Prediction {
 ///
 /// The thesis prints a minus before (1 − α) and a dead band of 0.1 m/s²; its program adds, and uses 0.2.
 /// A filter with the printed sign oscillates, so the program is followed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
     /// α: the share of the newest acceleration, per cent.
     pub newest_percent: f64,
@@ -97,7 +102,7 @@ impl Default for Filter {
 }
 
 /// What gives the distance from the peer's path that is safe to wait at.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SafeDistance {
     /// This many metres.
     Fixed(f64),
@@ -111,7 +116,7 @@ pub enum SafeDistance {
 }
 
 /// When two predictions are a risk.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Risk {
     /// Nearer than this over ground, metres.
     pub distance_m: f64,
@@ -124,12 +129,13 @@ pub struct Risk {
 }
 
 /// What one aircraft under MBCAP is configured with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// This aircraft: the higher id has the right of way.
     pub me: VehicleId,
     /// `mbcap` or `mbcap-e`.
-    pub name: &'static str,
+    #[serde(deserialize_with = "known_name")]
+    pub name: Name,
     /// Speed of the mission, which the flight controller keeps, metres per second.
     pub planned_speed_m_s: f64,
     /// Lowest height of a waypoint above home, metres.
@@ -185,8 +191,27 @@ pub struct Config {
     pub aside_tests: AsideTests,
 }
 
+/// The name of a variant. Not written out in [`Config`]: the derived reading would borrow it from what is read.
+pub type Name = &'static str;
+
+/// The name of a variant, read from a log.
+fn known_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+    struct Known;
+    impl Visitor<'_> for Known {
+        type Value = &'static str;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the name of a variant")
+        }
+        fn visit_str<E: de::Error>(self, found: &str) -> Result<&'static str, E> {
+            let known = VARIANTS.into_iter().find(|name| *name == found);
+            known.ok_or_else(|| E::unknown_variant(found, &VARIANTS))
+        }
+    }
+    deserializer.deserialize_str(Known)
+}
+
 /// When waiting has lasted too long.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Deadlock {
     /// MBCAP-e.
     Fixed(Duration),
@@ -216,7 +241,7 @@ impl Deadlock {
 }
 
 /// Which beacon's state lets the lower aircraft decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AsideTests {
     /// That of the aircraft avoided: as in the thesis.
@@ -226,7 +251,7 @@ pub enum AsideTests {
 }
 
 /// The 5 m/s row of the curve table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CurveFit {
     /// With the sign that all other rows have.
@@ -240,7 +265,7 @@ impl Config {
     pub fn mbcap() -> Self {
         Self {
             me: VehicleId(0),
-            name: "mbcap",
+            name: VARIANTS[0],
             planned_speed_m_s: 10.0,
             height_least_m: 2.0,
             height_most_m: 120.0,
@@ -286,7 +311,7 @@ impl Config {
     /// Thesis section 5.3, with the reference implementation's numbers.
     pub fn mbcap_e() -> Self {
         Self {
-            name: "mbcap-e",
+            name: VARIANTS[1],
             prediction: Prediction {
                 horizon: Horizon::BySpeed {
                     brake: BrakeFit::Later,

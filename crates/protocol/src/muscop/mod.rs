@@ -20,6 +20,7 @@ mod barrier;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Point, VehicleId};
 
@@ -33,7 +34,7 @@ use barrier::Barrier;
 pub use barrier::BarrierState;
 
 /// Configuration of one aircraft. [`Config::new`] gives the published numbers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Meeting, taking off, landing.
     pub swarm: swarm::Config,

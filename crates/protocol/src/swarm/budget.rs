@@ -6,6 +6,7 @@
 //! difference of the homes' heights, the path of a braking.
 
 use core::f64::consts::SQRT_2;
+use serde::{Deserialize, Serialize};
 
 use super::ownship::{BRAKING_M_S2, REACTION_S};
 use crate::ConfigError;
@@ -42,7 +43,7 @@ pub const AIRSPEED_4_M_S: f64 = 10.0;
 const STRAY_LEAST_M: f64 = 3.0;
 
 /// What the operator states of where the swarm flies.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// Standard deviation of a position over the ground, metres per axis, as far as it is not common to all aircraft.
     pub gnss_error_m: f64,

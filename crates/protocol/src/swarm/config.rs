@@ -1,6 +1,6 @@
 //! What an aircraft is configured with before it meets its swarm.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::VehicleId;
@@ -12,7 +12,7 @@ use crate::{ConfigError, Fence};
 const LANDING_DISTANCE_M: f64 = 10.0;
 
 /// Configuration of one aircraft. [`Config::new`] gives the published numbers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// This aircraft.
     pub me: VehicleId,
@@ -164,7 +164,7 @@ impl Config {
 }
 
 /// Whether aircraft do something one after the other or together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Manner {
     /// One after the other.

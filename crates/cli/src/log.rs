@@ -1,0 +1,242 @@
+//! `wingbeat log`: flight logs on the ground.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant as WallInstant;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::{Args, Subcommand, ValueEnum};
+use wingbeat_agent::{Outputs, SigningKey};
+use wingbeat_geo::Instant;
+use wingbeat_record::event::Event;
+use wingbeat_record::export::{describe, tlog, track};
+use wingbeat_record::reader::Log;
+use wingbeat_record::replay::{Options, Outcome, Until, replay};
+
+/// Flight logs (docs/records.md).
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Give the inputs of a log to a fresh agent and compare every byte that it answers. Exit code 1 where one differs.
+    Replay(ReplayArguments),
+    /// Print the records of a log, one on each line.
+    Show(ShowArguments),
+    /// Write a flight, or several on one time base, in another format.
+    Export(ExportArguments),
+}
+
+/// Arguments of `wingbeat log replay`.
+#[derive(Args)]
+pub(crate) struct ReplayArguments {
+    /// The log; parts of the same flight that follow it are read too.
+    file: PathBuf,
+    /// End there: seconds of the agent's time, or the name of a state.
+    #[arg(long, value_name = "STATE|SECONDS")]
+    until: Option<String>,
+    /// Print every input and what the agent answers to it.
+    #[arg(long)]
+    step: bool,
+    /// Also replay the log of another version, and show where this one answers otherwise first.
+    #[arg(long)]
+    anyway: bool,
+    /// The key file of frames that are signed (autopilot.signing_key), which is in no log.
+    #[arg(long, value_name = "FILE")]
+    signing_key: Option<PathBuf>,
+}
+
+/// Arguments of `wingbeat log show`.
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// The log; parts of the same flight that follow it are read too.
+    file: PathBuf,
+    /// Only records of these names, for example log,datagram,to-autopilot.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// From this second of the agent's time on.
+    #[arg(long, default_value_t = 0.0)]
+    from: f64,
+    /// Up to this second of the agent's time.
+    #[arg(long, default_value_t = f64::INFINITY)]
+    to: f64,
+}
+
+/// Arguments of `wingbeat log export`.
+#[derive(Args)]
+pub(crate) struct ExportArguments {
+    /// The logs, one for each aircraft; parts that follow are read too.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The format.
+    #[arg(long, value_enum)]
+    to: Format,
+    /// The file to write; standard output without it.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Formats of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// MAVLink frames with their times: MAVProxy, mavlogdump, QGroundControl.
+    Tlog,
+    /// Positions with ArduSim's columns.
+    Csv,
+    /// Google Earth.
+    Kml,
+    /// ns-2 mobility with heights.
+    Ns2,
+    /// BonnMotion with heights, for INET.
+    Bonnmotion,
+    /// GPX 1.1.
+    Gpx,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::Replay(arguments) => replay_file(arguments),
+        Command::Show(arguments) => show(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Export(arguments) => export(arguments).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Reads a flight, and says where it ends before its end.
+fn read(file: &Path) -> Result<Log> {
+    let log = Log::read_flight(file).with_context(|| file.display().to_string())?;
+    if let Some(flaw) = &log.flaw {
+        let blocks = log.blocks.len();
+        eprintln!("{}: {flaw}: read up to its last good chunk, {blocks} blocks", file.display());
+    }
+    Ok(log)
+}
+
+/// Prints a line; nothing where its reader has gone, as `head` does.
+fn print(line: &str) -> bool {
+    writeln!(std::io::stdout(), "{line}").is_ok()
+}
+
+fn replay_file(arguments: &ReplayArguments) -> Result<ExitCode> {
+    let log = read(&arguments.file)?;
+    let until = arguments.until.as_deref().map(until).transpose()?;
+    let signing_key = arguments.signing_key.as_deref().map(signing_key).transpose()?;
+    let options = Options { until, anyway: arguments.anyway, signing_key };
+    let began = WallInstant::now();
+    let step = |at: Instant, input: &Event<'_>, out: &Outputs| {
+        print(&format!("{:12.6} < {}", at.as_secs_f64(), describe(input)));
+        wingbeat_record::event::outputs(out, |event| {
+            print(&format!("{:12.6} > {}", at.as_secs_f64(), describe(&event)));
+        });
+    };
+    let outcome = replay(&log, &options, |at, input, _, out| {
+        if arguments.step {
+            step(at, input, out);
+        }
+    });
+    let outcome = outcome.with_context(|| arguments.file.display().to_string())?;
+    let wall_s = began.elapsed().as_secs_f64();
+    for (at, state) in &outcome.states {
+        print(&format!("{:9.3} s {state}", at.as_secs_f64()));
+    }
+    let Outcome { inputs, compared, starts, .. } = outcome;
+    let flown_s = outcome.flown.as_secs_f64();
+    print(&format!("{inputs} inputs, {compared} bytes of outputs, {starts} starts, {flown_s:.1} s flown"));
+    eprintln!("replayed in {wall_s:.2} s: {:.0} times real time", flown_s / wall_s);
+    if let Some((at, count)) = outcome.lost {
+        let at_s = at.as_secs_f64();
+        print(&format!("{at_s:.3} s: {count} records were lost in flight: the replay ends there"));
+    }
+    match outcome.difference {
+        None => {
+            print("every output is the same");
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(difference) => {
+            print(&format!("first difference at {difference}"));
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn until(text: &str) -> Result<Until> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds >= 0.0 && seconds.is_finite() => {
+            Ok(Until::Time(Instant::from_micros((seconds * 1e6) as u64)))
+        }
+        Ok(seconds) => bail!("--until: found {seconds}, expected seconds from 0 on, or the name of a state"),
+        Err(_) => {
+            let known = serde_json::from_value::<wingbeat_wire::StateId>(text.into());
+            known.map_err(|why| anyhow!("--until: found {text:?}, expected seconds, or a state: {why}"))?;
+            Ok(Until::State(text.to_owned()))
+        }
+    }
+}
+
+fn signing_key(path: &Path) -> Result<SigningKey> {
+    wingbeat_onboard::read_signing_key(path)
+        .map_err(|refused| anyhow!("--signing-key: found {}, expected {}", refused.found, refused.expected))
+}
+
+fn show(arguments: &ShowArguments) -> Result<()> {
+    for name in &arguments.only {
+        ensure!(
+            Event::NAMES.contains(&name.as_str()),
+            "--only: found {name:?}, expected names of {}",
+            Event::NAMES.join(", ")
+        );
+    }
+    let log = read(&arguments.file)?;
+    for (key, value) in &log.about {
+        if !print(&format!("# {key}: {value}")) {
+            return Ok(());
+        }
+    }
+    for entry in log.entries() {
+        let entry = entry.map_err(|error| anyhow!("a record of the journal: found {error}"))?;
+        let at_s = entry.at.as_secs_f64();
+        let is_wanted =
+            arguments.only.is_empty() || arguments.only.iter().any(|name| name == entry.event.name());
+        if is_wanted
+            && (arguments.from..=arguments.to).contains(&at_s)
+            && !print(&format!("{at_s:12.6} {}", describe(&entry.event)))
+        {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn export(arguments: &ExportArguments) -> Result<()> {
+    let logs = arguments.files.iter().map(|file| read(file)).collect::<Result<Vec<_>>>()?;
+    let one = || -> Result<&Log> {
+        ensure!(logs.len() == 1, "found {} logs, expected one: this format has one aircraft", logs.len());
+        Ok(&logs[0])
+    };
+    let mut to: Box<dyn std::io::Write> = match &arguments.out {
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("--out {}", path.display()))?;
+            Box::new(BufWriter::new(file))
+        }
+        None => Box::new(BufWriter::new(std::io::stdout())),
+    };
+    let tracks = || track::tracks(&logs);
+    match arguments.to {
+        Format::Tlog => drop(tlog::write(one()?, &mut to)?),
+        Format::Csv => {
+            one()?;
+            tracks().iter().try_for_each(|track| track::csv(track, &mut to))?;
+        }
+        Format::Kml => track::kml(&tracks(), &mut to)?,
+        Format::Ns2 => track::ns2(&tracks(), &mut to)?,
+        Format::Bonnmotion => track::bonnmotion(&tracks(), &mut to)?,
+        Format::Gpx => track::gpx(&tracks(), time, &mut to)?,
+    }
+    to.flush()?;
+    Ok(())
+}
+
+/// The text of a moment, microseconds after 1970.
+fn time(unix_us: u64) -> String {
+    let unix_us = i64::try_from(unix_us).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_microsecond(unix_us).unwrap_or(jiff::Timestamp::MAX).to_string()
+}

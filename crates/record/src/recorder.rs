@@ -1,0 +1,113 @@
+//! Next to the agent: writes what happens into blocks and hands each on when it is full, or half a second old. It waits for
+//! nothing unless its host wants it to.
+
+use wingbeat_agent::{Agent, Input, Outputs, StateId};
+use wingbeat_geo::{Duration, Instant};
+
+use crate::event::{Event, Plotted, outputs};
+use crate::start::Start;
+use crate::writer::{Blocks, Handover};
+
+/// A block is handed on when it is as long as this, bytes.
+const BLOCK_LEN: usize = 48 * 1024;
+/// Or when its first record is as old as this: the rest of a second is for the card to take it.
+const BLOCK_AGE: Duration = Duration::from_millis(750);
+/// Between two samples of what is plotted.
+const SAMPLE_PERIOD: Duration = Duration::from_millis(250);
+
+/// Records, one after another, and the agent time of the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Agent time of the first record, microseconds.
+    pub from_us: u64,
+    /// The records.
+    pub records: Vec<u8>,
+    /// How many.
+    pub count: u64,
+}
+
+impl Block {
+    /// Adds a record.
+    pub fn push(&mut self, last_us: &mut u64, now_us: u64, event: &Event<'_>) {
+        if self.records.is_empty() {
+            (self.from_us, *last_us) = (now_us, now_us);
+        }
+        event.write(now_us.saturating_sub(*last_us), &mut self.records);
+        *last_us = now_us.max(*last_us);
+        self.count += 1;
+    }
+}
+
+/// Records what one agent does.
+#[derive(Debug)]
+pub struct Recorder {
+    blocks: Blocks,
+    name: String,
+    block: Block,
+    last_us: u64,
+    lost: u64,
+    sampled: Option<(Instant, StateId)>,
+}
+
+impl Recorder {
+    /// A recorder whose blocks go to a writer; `name` is the aircraft's.
+    pub fn new(blocks: Blocks, name: &str) -> Self {
+        Self { blocks, name: name.into(), block: Block::default(), last_us: 0, lost: 0, sampled: None }
+    }
+
+    /// An agent begins, before its first input.
+    pub fn begin(&mut self, now: Instant, agent: &Agent) {
+        let start = Start::new(&self.name, agent.origin()).to_json();
+        self.push(now, &Event::Began(&start));
+        self.sampled = None;
+    }
+
+    /// An input was handled.
+    pub fn record(&mut self, now: Instant, input: &Input<'_>, agent: &Agent, out: &Outputs) {
+        self.turn(now);
+        self.push(now, &Event::of_input(input));
+        outputs(out, |event| self.push(now, &event));
+        let state = agent.view().state;
+        let is_due = |(at, sampled)| now >= at + SAMPLE_PERIOD || sampled != state;
+        // What moves the aircraft comes from the autopilot.
+        let may_change =
+            matches!(input, Input::Autopilot(_)) || self.sampled.is_some_and(|(_, s)| s != state);
+        if may_change && self.sampled.is_none_or(is_due) {
+            self.sampled = Some((now, state));
+            let sample = agent.sample(now);
+            let name = state.to_string();
+            self.push(now, &Event::Sample(Plotted::of(&sample, &name)));
+        }
+    }
+
+    /// Hands on what is old enough.
+    pub fn turn(&mut self, now: Instant) {
+        let is_old = now >= Instant::from_micros(self.block.from_us) + BLOCK_AGE;
+        if !self.block.records.is_empty() && (is_old || self.block.records.len() >= BLOCK_LEN) {
+            self.hand_over();
+        }
+    }
+
+    fn push(&mut self, now: Instant, event: &Event<'_>) {
+        if self.lost > 0 && self.block.records.is_empty() {
+            let lost = std::mem::take(&mut self.lost);
+            self.block.push(&mut self.last_us, now.as_micros(), &Event::Lost(lost));
+        }
+        self.block.push(&mut self.last_us, now.as_micros(), event);
+    }
+
+    fn hand_over(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        if let Handover::Lost(count) = self.blocks.hand_over(block) {
+            self.lost += count;
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if !self.block.records.is_empty() {
+            self.hand_over();
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The schemas of a log's channels. Foxglove knows its own by their names (<https://docs.foxglove.dev/docs/visualization/message-schemas/introduction>).
+
+/// A channel's schema: name, encoding, text.
+pub(crate) struct Schema {
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+}
+
+/// A position on the map (<https://docs.foxglove.dev/docs/visualization/message-schemas/location-fix>).
+pub(crate) const LOCATION_FIX: Schema = Schema {
+    name: "foxglove.LocationFix",
+    text: r#"{"title":"foxglove.LocationFix","type":"object","properties":{"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer","minimum":0},"nsec":{"type":"integer","minimum":0,"maximum":999999999}}},"frame_id":{"type":"string"},"latitude":{"type":"number"},"longitude":{"type":"number"},"altitude":{"type":"number"},"position_covariance":{"type":"array","items":{"type":"number"},"minItems":9,"maxItems":9},"position_covariance_type":{"title":"foxglove.PositionCovarianceType","oneOf":[{"title":"UNKNOWN","const":0},{"title":"APPROXIMATED","const":1},{"title":"DIAGONAL_KNOWN","const":2},{"title":"KNOWN","const":3}]}}}"#,
+};
+
+/// A line of the log (<https://docs.foxglove.dev/docs/visualization/message-schemas/log>).
+pub(crate) const LOG: Schema = Schema {
+    name: "foxglove.Log",
+    text: r#"{"title":"foxglove.Log","type":"object","properties":{"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer","minimum":0},"nsec":{"type":"integer","minimum":0,"maximum":999999999}}},"level":{"title":"foxglove.LogLevel","oneOf":[{"title":"UNKNOWN","const":0},{"title":"DEBUG","const":1},{"title":"INFO","const":2},{"title":"WARNING","const":3},{"title":"ERROR","const":4},{"title":"FATAL","const":5}]},"message":{"type":"string"},"name":{"type":"string"},"file":{"type":"string"},"line":{"type":"integer","minimum":0}}}"#,
+};
+
+/// State and motion.
+pub(crate) const STATE: Schema = Schema {
+    name: "wingbeat.State",
+    text: r#"{"title":"wingbeat.State","type":"object","properties":{"state":{"type":"string"},"engaged":{"type":"boolean"},"mode_number":{"type":"integer"},"armed":{"type":"boolean"},"waypoint_reached":{"type":"integer"},"height_m":{"type":"number"},"east_m_s":{"type":"number"},"north_m_s":{"type":"number"},"up_m_s":{"type":"number"},"speed_m_s":{"type":"number"},"heading_deg":{"type":"number"},"battery_percent":{"type":"integer"}}}"#,
+};
+
+/// The nearest other aircraft.
+pub(crate) const SEPARATION: Schema = Schema {
+    name: "wingbeat.Separation",
+    text: r#"{"title":"wingbeat.Separation","type":"object","properties":{"nearest":{"type":"string"},"distance_m":{"type":"number"},"horizontal_m":{"type":"number"},"vertical_m":{"type":"number"}}}"#,
+};
+
+/// A datagram that was sent or received.
+pub(crate) const DATAGRAM: Schema = Schema {
+    name: "wingbeat.Datagram",
+    text: r#"{"title":"wingbeat.Datagram","type":"object","properties":{"from":{"type":"integer"},"counter":{"type":"integer"},"flight":{"type":"integer"},"message":{"type":["object","string"]}}}"#,
+};
+
+/// A command of the operator, or its answer.
+pub(crate) const EVENT: Schema = Schema {
+    name: "wingbeat.Event",
+    text: r#"{"title":"wingbeat.Event","type":"object","properties":{"event":{"type":"string"},"text":{"type":"string"}}}"#,
+};
+
+/// The name of the journal's message.
+pub(crate) const JOURNAL: &str = "wingbeat.Journal";
+
+/// The descriptor of the journal's message (`google.protobuf.FileDescriptorSet`):
+/// `message Journal { uint64 from_us = 1; bytes records = 2; }`.
+pub(crate) fn journal() -> Vec<u8> {
+    const TYPE_UINT64: u64 = 4;
+    const TYPE_BYTES: u64 = 12;
+    const LABEL_OPTIONAL: u64 = 1;
+    let field = |name: &str, number: u64, kind: u64| {
+        let mut field = Vec::new();
+        text(&mut field, 1, name.as_bytes());
+        for (tag, value) in [(3, number), (4, LABEL_OPTIONAL), (5, kind)] {
+            integer(&mut field, tag, value);
+        }
+        field
+    };
+    let mut message = Vec::new();
+    text(&mut message, 1, b"Journal");
+    text(&mut message, 2, &field("from_us", 1, TYPE_UINT64));
+    text(&mut message, 2, &field("records", 2, TYPE_BYTES));
+    let mut file = Vec::new();
+    text(&mut file, 1, b"wingbeat.proto");
+    text(&mut file, 2, b"wingbeat");
+    text(&mut file, 4, &message);
+    text(&mut file, 12, b"proto3");
+    let mut set = Vec::new();
+    text(&mut set, 1, &file);
+    set
+}
+
+/// The journal's message: agent time of its first record, and the records.
+pub(crate) fn journal_message(from_us: u64, records: &[u8]) -> Vec<u8> {
+    let mut message = Vec::with_capacity(records.len() + 24);
+    integer(&mut message, 1, from_us);
+    text(&mut message, 2, records);
+    message
+}
+
+/// Reads it: time and records.
+pub(crate) fn read_journal_message(message: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut from_us, mut rest) = (0, message);
+    loop {
+        let tag = read_varint(&mut rest)?;
+        match tag {
+            0x08 => from_us = read_varint(&mut rest)?,
+            0x12 => {
+                let length = usize::try_from(read_varint(&mut rest)?).ok()?;
+                return (rest.len() == length).then_some((from_us, rest));
+            }
+            _ => return None,
+        }
+    }
+}
+
+fn integer(into: &mut Vec<u8>, number: u64, value: u64) {
+    varint(into, number << 3);
+    varint(into, value);
+}
+
+fn text(into: &mut Vec<u8>, number: u64, bytes: &[u8]) {
+    varint(into, number << 3 | 2);
+    varint(into, bytes.len() as u64);
+    into.extend_from_slice(bytes);
+}
+
+fn varint(into: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        into.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    into.push(value as u8);
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_message_is_read_as_it_was_written_and_rubbish_is_none() {
+        for from_us in [0, 1, 300, u64::MAX] {
+            for records in [&[] as &[u8], &[1, 2, 3], &[7; 1_000]] {
+                let message = journal_message(from_us, records);
+                assert_eq!(read_journal_message(&message), Some((from_us, records)));
+                assert!(read_journal_message(&message[..message.len() - 1]).is_none());
+            }
+        }
+        assert_eq!(read_journal_message(&[0xff; 12]), None);
+    }
+
+    #[test]
+    fn every_schema_is_json_of_its_name() {
+        for schema in [LOCATION_FIX, LOG, STATE, SEPARATION, DATAGRAM, EVENT] {
+            let read: serde_json::Value = serde_json::from_str(schema.text).unwrap();
+            assert_eq!(read["title"], schema.name);
+        }
+    }
+}
