@@ -94,7 +94,7 @@ pub(crate) fn coasts_m(velocity_m_s: DVec3) -> DVec2 {
 }
 
 /// How the flight controller moves its aircraft.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Handling {
     /// It stops as hard as it can, and begins its track anew at every target (ArduCopter before 4.1, which the published
     /// figures were flown with).
