@@ -66,6 +66,7 @@ impl Swarm {
                 enrolled: None,
                 configuration_fault: None,
                 link_probe_period: None,
+                chrony_socket: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: index as u64,

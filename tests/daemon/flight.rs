@@ -59,6 +59,7 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         enrolled: None,
         configuration_fault: None,
         link_probe_period: None,
+        chrony_socket: None,
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: id,

@@ -71,6 +71,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         enrolled: None,
         configuration_fault: None,
         link_probe_period: None,
+        chrony_socket: None,
         state: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],

@@ -66,6 +66,7 @@ fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
         enrolled: None,
         configuration_fault: None,
         link_probe_period: None,
+        chrony_socket: None,
         state: None,
         gateway: gateway::Config {
             udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),

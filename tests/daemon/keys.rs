@@ -110,6 +110,7 @@ impl Fleet {
             enrolled: Some(Enrolled { store, terms }),
             configuration_fault: None,
             link_probe_period: None,
+            chrony_socket: None,
             state: None,
             gateway: wingbeat_onboard::gateway::Config::default(),
             seed: id.0,

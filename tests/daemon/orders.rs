@@ -67,6 +67,7 @@ async fn two_with(
             enrolled: None,
             configuration_fault: None,
             link_probe_period: None,
+            chrony_socket: None,
             state: None,
             gateway: wingbeat_onboard::gateway::Config::default(),
             seed: 1,

@@ -229,6 +229,7 @@ impl Fleet {
                 enrolled: None,
                 configuration_fault: None,
                 link_probe_period,
+                chrony_socket: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),

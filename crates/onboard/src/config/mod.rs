@@ -7,6 +7,7 @@
 //! what was found and what was expected, and nothing is flown.
 
 mod autopilot;
+mod clock;
 mod energy;
 mod fence;
 mod follow_me;
@@ -21,6 +22,7 @@ mod muscop;
 mod preflight;
 mod protocols;
 mod radio;
+mod remote_id;
 pub mod schema;
 mod security;
 mod separation;
@@ -39,6 +41,7 @@ use wingbeat_wire::VehicleId;
 
 use self::{
     autopilot::Autopilot,
+    clock::Clock,
     energy::Energy,
     fence::Fence,
     gateway::Gateway,
@@ -47,6 +50,7 @@ use self::{
     preflight::Preflight,
     protocols::Protocol,
     radio::Radio,
+    remote_id::RemoteId,
     security::Security,
     separation::Separation,
     values::{mac_address, value, vehicle},
@@ -130,6 +134,10 @@ struct File {
     radio: Radio,
     #[serde(default)]
     security: Security,
+    #[serde(default)]
+    clock: Clock,
+    #[serde(default)]
+    remote_id: RemoteId,
     #[serde(default)]
     http: Http,
     #[serde(default)]
@@ -258,6 +266,7 @@ impl File {
         self.energy.apply(&mut agent);
         self.separation.apply(&mut agent.separation);
         self.security.apply(&mut agent);
+        agent.remote_id = self.remote_id.settings()?;
         let name = self.name.unwrap_or_else(|| format!("uav-{:04x}", me.0 & 0xffff));
         if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
             let expected = format!("1 to {NAME_MAX} characters without control characters");
@@ -271,6 +280,7 @@ impl File {
         let link_probe_period = self.radio.link_probe_period()?;
         let radio = self.radio.settings()?;
         let gateway = self.gateway.settings()?;
+        let chrony_socket = self.clock.chrony_socket()?;
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)?;
         let guard = Some(guard.socket);
@@ -288,6 +298,7 @@ impl File {
                 enrolled,
                 configuration_fault: None,
                 link_probe_period,
+                chrony_socket,
                 state: None,
                 seed: 0,
             },
