@@ -91,6 +91,7 @@ async fn measure() -> Result<()> {
         configuration_fault: None,
         link_probe_period: None,
         log: None,
+        chrony_socket: None,
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: 1,

@@ -67,6 +67,7 @@ impl Swarm {
                 configuration_fault: None,
                 link_probe_period: None,
                 log: None,
+                chrony_socket: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: index as u64,

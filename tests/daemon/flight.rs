@@ -65,6 +65,7 @@ fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
         configuration_fault: None,
         link_probe_period: None,
         log: None,
+        chrony_socket: None,
         state: None,
         gateway: wingbeat_onboard::gateway::Config::default(),
         seed: id,

@@ -72,6 +72,7 @@ async fn flying(profile: Profile) -> LoneFlight {
         configuration_fault: None,
         link_probe_period: None,
         log: None,
+        chrony_socket: None,
         state: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],

@@ -67,6 +67,7 @@ fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
         configuration_fault: None,
         link_probe_period: None,
         log: None,
+        chrony_socket: None,
         state: None,
         gateway: gateway::Config {
             udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),

@@ -111,6 +111,7 @@ impl Fleet {
             configuration_fault: None,
             link_probe_period: None,
             log: None,
+            chrony_socket: None,
             state: None,
             gateway: wingbeat_onboard::gateway::Config::default(),
             seed: id.0,

@@ -25,6 +25,12 @@ pub(crate) const DISARMED: &str = "disarmed";
 /// As that: what expires in flight ends no flight.
 pub(crate) const KEYS: &str = "keys";
 
+/// As that: a clock that is set in flight ends no flight.
+pub(crate) const CLOCK: &str = "clock";
+
+/// As that: it is a gate before arming.
+pub(crate) const REMOTE_ID: &str = "remote ID";
+
 /// What is judged.
 pub(crate) struct Preflight<'a> {
     pub(crate) config: &'a Config,
@@ -36,6 +42,10 @@ pub(crate) struct Preflight<'a> {
     pub(crate) ground: GroundStation<'a>,
     /// From and until when the keys hold, where there are any that expire, and the time: microseconds after 1970.
     pub(crate) keys: Option<((u64, u64), Option<u64>)>,
+    /// This computer's clock, where it is stated.
+    pub(crate) clock: Option<Check>,
+    /// Remote ID, where it is configured.
+    pub(crate) remote_id: Option<Check>,
     /// Whether the aircraft's own height of return is in its autopilot.
     pub(crate) is_return_height_set: bool,
     /// Whether the protocol permits setup, and one line about it.
@@ -138,6 +148,8 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
     let _ = checks.extend_from_slice(&of_route);
     let (passed, detail) = judged.swarm;
     let _ = checks.push(Check { name: "swarm", passed, is_required: true, detail });
+    let _ = checks.extend_from_slice(judged.clock.as_slice());
+    let _ = checks.extend_from_slice(judged.remote_id.as_slice());
     let _ = checks.push(settings::prearm(t, now));
     let _ = checks.push(settings::radio_control(t, ground.parameters));
     let _ = checks.extend_from_slice(&settings::advised_for_flight(ground.parameters));

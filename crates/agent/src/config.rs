@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use wingbeat_autopilot::codec::signing::Key;
+use wingbeat_autopilot::remote_id::{Identity, OperatorPlace};
 use wingbeat_geo::Duration;
 use wingbeat_protocol::{ConfigError, Text};
 
@@ -33,6 +34,27 @@ pub struct Config {
     pub ground_station_system_id: u8,
     /// When the nearness of others alarms.
     pub separation: separation::Thresholds,
+    /// What the autopilot's transmitter of Remote ID is given; nothing where it has none.
+    pub remote_id: Option<RemoteIdConfig>,
+}
+
+/// What is broadcast of an aircraft by Remote ID.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteIdConfig {
+    /// Which aircraft it is.
+    pub identity: Identity,
+    /// Where its operator stands.
+    pub operator: Operator,
+}
+
+/// Where the operator's location comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Operator {
+    /// Where the aircraft stood when it was armed.
+    #[default]
+    TakeOff,
+    /// It is configured.
+    Fixed(OperatorPlace),
 }
 
 /// How frames to and from the autopilot are signed.
@@ -78,6 +100,7 @@ impl Config {
             companion_loss: CompanionLoss::default(),
             ground_station_system_id: 255,
             separation: separation::Thresholds::default(),
+            remote_id: None,
         }
     }
 }

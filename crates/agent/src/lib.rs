@@ -14,6 +14,7 @@
 
 mod budget;
 mod checks;
+mod clock;
 mod command;
 mod config;
 mod coordination;
@@ -27,6 +28,7 @@ mod orders;
 mod origin;
 mod passed;
 mod probes;
+mod remote_id;
 mod returns;
 mod senders;
 pub mod separation;
@@ -37,17 +39,20 @@ mod takeover;
 #[cfg(test)]
 mod tests;
 
+pub use clock::ClockStatus;
 pub use command::{Rejection, Reply, Stage};
-pub use config::{CompanionLoss, Config, Signing};
+pub use config::{CompanionLoss, Config, Operator, RemoteIdConfig, Signing};
 pub use coordination::Coordination;
 pub use loan::{CURES_MAX, Cure};
 pub use origin::{Origin, Sample};
 pub use probes::ProbeOrder;
+pub use remote_id::RemoteIdStatus;
 pub use status::{
     CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation, Status,
 };
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
 pub use wingbeat_autopilot::parameter::{Finding, Watched};
+pub use wingbeat_autopilot::remote_id::{self as open_drone_id, OperatorPlace};
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Command, ConfigError, Phase, Severity, StateId, Text, View};
 pub use wingbeat_wire::CommandId;
@@ -60,6 +65,7 @@ use heapless::Vec;
 use loan::Loan;
 use orders::Orders;
 use passed::LastCommand;
+use remote_id::RemoteIdState;
 use senders::{CONSOLES_MAX, SENDERS_MAX, Senders};
 use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
@@ -68,13 +74,14 @@ use wingbeat_autopilot::codec::{Decoder, Frame};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::gateway::ConsoleHeartbeat;
+use wingbeat_autopilot::gnss_time::GnssClock;
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::job::TRANSMIT_LEN_MAX;
 use wingbeat_autopilot::parameter::Watch;
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::switch::ModeSwitch;
-use wingbeat_autopilot::telemetry::{LINK_TIMEOUT, StreamRequest, TelemetryEvent};
+use wingbeat_autopilot::telemetry::{Gnss, LINK_TIMEOUT, StreamRequest, TelemetryEvent};
 use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
@@ -231,6 +238,8 @@ pub struct Agent {
     setup_signing: Option<SetupSigning>,
     /// UTC as it was last given, with the agent time then.
     utc: Option<(Instant, u64)>,
+    gnss_clock: GnssClock,
+    remote_id: RemoteIdState,
     /// From and until when keys hold, microseconds after 1970.
     keys_hold_us: Option<(u64, u64)>,
     guard: Option<guardian::Answer>,
@@ -309,6 +318,8 @@ impl Agent {
                 .filter(|s| s.setup)
                 .map(|s| SetupSigning::new(now, s.key.clone())),
             utc: None,
+            gnss_clock: GnssClock::new(now),
+            remote_id: RemoteIdState::new(now),
             keys_hold_us: None,
             guard: None,
             other_ground_station_at: None,
@@ -418,12 +429,6 @@ impl Agent {
         self.unix_us(now).filter(|_| self.config.clocks_are_set)
     }
 
-    /// UTC by this computer's clock.
-    fn unix_us(&self, now: Instant) -> Option<u64> {
-        let (at, unix_us) = self.utc?;
-        Some(unix_us.saturating_add(now.as_micros().saturating_sub(at.as_micros())))
-    }
-
     /// The one way in. When it returns, `out` holds everything to do, in order; what it held before is
     /// gone.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
@@ -436,7 +441,7 @@ impl Agent {
                 self.protocol_input(now, wingbeat_protocol::Input::Wake, out);
             }
             Input::Autopilot(bytes) => self.on_autopilot_bytes(now, bytes, out),
-            Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
+            Input::Utc { unix_us } => self.on_utc(now, unix_us),
             Input::KeysHold { from_unix_us, until_unix_us } => {
                 self.keys_hold_us = Some((from_unix_us, until_unix_us));
             }
@@ -517,6 +522,10 @@ impl Agent {
             consider(self.console.due(), "console's heartbeat due");
             consider(self.streams.due(), "telemetry check due");
             consider(self.parameters.due(), "parameter check due");
+            consider(self.gnss_clock.due(), "question for the clock due");
+            if self.config.remote_id.is_some() {
+                consider(self.remote_id.due(), "Remote ID due");
+            }
             if self.may_order() {
                 consider(self.executor.due(), "order not yet effective");
                 if !self.telemetry.armed {
@@ -531,6 +540,11 @@ impl Agent {
             consider(at + LINK_TIMEOUT, "flight controller silent");
         }
         next
+    }
+
+    /// Whether the motors are armed.
+    pub fn is_armed(&self) -> bool {
+        self.telemetry.armed
     }
 
     /// The autopilot's system id, once received.
@@ -607,6 +621,8 @@ impl Agent {
             }),
             target: view.target,
             measured: t.measured.clone(),
+            clock: self.clock_status(now),
+            remote_id: self.remote_id_status(now),
             route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
             plan_hash: details.plan_hash,
             route_len: route.len() as u16,
@@ -645,7 +661,9 @@ impl Agent {
             guard: self.guard,
             energy: self.flight_against_battery(now),
             ground,
-            keys: self.keys_hold_us.map(|terms| (terms, self.unix_us(now))),
+            keys: self.keys_hold_us.map(|terms| (terms, self.latest_us(now))),
+            clock: self.clock_check(now),
+            remote_id: self.remote_id_check(now),
             is_return_height_set: self.executor.overridden_return_height().is_some(),
             swarm: checks::swarm(me, &*self.protocol, duplicate_id, line),
         };
@@ -710,9 +728,8 @@ impl Agent {
     /// What we sign next is not behind our clock, nor behind what the autopilot signed.
     fn advance_signer(&mut self, now: Instant) {
         let Some(signer) = &mut self.outgoing.signer else { return };
-        if let Some((at, unix_us)) = self.utc {
-            let passed_us = now.as_micros().saturating_sub(at.as_micros());
-            signer.advance(Timestamp::from_unix_us(unix_us.saturating_add(passed_us)));
+        if let Some(unix_us) = clock::elapsed(self.utc, now) {
+            signer.advance(Timestamp::from_unix_us(unix_us));
         }
         if let Some(verifier) = self.decoder.verifier() {
             signer.advance(verifier.newest());
@@ -775,6 +792,7 @@ impl Agent {
             TelemetryEvent::Channels(channels) => self.judge_switch(now, &channels, out),
             TelemetryEvent::Other => {}
         }
+        self.remote_id.on_frame(now, self.telemetry.system_id, frame);
         let from_ground_station = frame.header.system_id == u32::from(self.config.ground_station_system_id);
         if from_ground_station && matches!(frame.message, MavMessage::HEARTBEAT(_)) {
             self.other_ground_station_at = Some(now);
@@ -783,6 +801,8 @@ impl Agent {
             self.outgoing.negotiation.on_frame(now, frame);
             self.streams.on_message(now, &frame.message);
             self.parameters.on_message(&frame.message);
+            let has_fix = self.telemetry.measured.gnss.is_some_and(Gnss::has_fix);
+            self.gnss_clock.on_message(now, has_fix, &frame.message);
             self.executor.on_message(now, &frame.message, self.protocol.route());
             self.loan.on_message(now, &frame.message);
         }
@@ -858,6 +878,7 @@ impl Agent {
     fn forget_autopilot(&mut self, now: Instant) {
         self.streams.restart(now);
         self.parameters.restart(now);
+        self.gnss_clock.restart(now);
         self.mode_switch.forget();
     }
 
@@ -1026,7 +1047,7 @@ impl Agent {
         };
         let mut checks = self.checks(now, &Text::new()).into_iter();
         checks.find(|check| {
-            let in_the_air = [checks::DISARMED, checks::KEYS];
+            let in_the_air = [checks::DISARMED, checks::KEYS, checks::CLOCK, checks::REMOTE_ID];
             check.is_required && !(check.passed || may_be_armed && in_the_air.contains(&check.name))
         })
     }
@@ -1226,6 +1247,8 @@ impl Agent {
         // fourth waits for the next input.
         for _ in 0..3 {
             let (may_order, restores) = (self.may_order(), self.restores_return_height());
+            let operator = self.operator_place();
+            let unix_us = self.latest_us(now);
             let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else {
                 return;
             };
@@ -1234,6 +1257,10 @@ impl Agent {
             let _ = self.console.poll(now, &mut transmit);
             let _ = self.streams.poll(now, &mut transmit);
             let _ = self.parameters.poll(now, &mut transmit);
+            let _ = self.gnss_clock.poll(now, &mut transmit);
+            if let Some(config) = &self.config.remote_id {
+                self.remote_id.poll(now, config, operator, unix_us, &mut transmit);
+            }
             if !may_order {
                 return;
             }

@@ -9,8 +9,10 @@ use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_protocol::{Absentees, AvoidanceView, Command, FormationView, Phase, StateId, SwarmView, Text};
 use wingbeat_wire::{CommandId, Point, VehicleId};
 
+use crate::clock::ClockStatus;
 use crate::command::Stage;
 use crate::loan::{CURES_MAX, Cure};
+use crate::remote_id::RemoteIdStatus;
 use crate::separation;
 
 /// Health of a link.
@@ -122,6 +124,10 @@ pub struct Status {
     pub target: Option<Point>,
     /// What the autopilot measures or estimates.
     pub measured: Measurements,
+    /// GNSS time and this computer's clock, once the flight controller reports it.
+    pub clock: Option<ClockStatus>,
+    /// Remote ID, where it is configured.
+    pub remote_id: Option<RemoteIdStatus>,
     /// Hash of the route, if there is one ([`wingbeat_autopilot::mission::hash`]).
     pub route_hash: Option<u64>,
     /// Hash of the swarm's plan that the route was derived from; absent before setup.
@@ -159,6 +165,6 @@ pub struct Status {
 }
 
 /// Number of preflight checks.
-pub const CHECKS_MAX: usize = 20;
+pub const CHECKS_MAX: usize = 22;
 /// Commands that are remembered.
 pub const COMMANDS_MAX: usize = 8;

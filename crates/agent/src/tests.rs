@@ -186,7 +186,8 @@ impl Bench {
         let housekeeping = |m: &MavMessage| match m {
             MavMessage::HEARTBEAT(_)
             | MavMessage::REQUEST_DATA_STREAM(_)
-            | MavMessage::PARAM_REQUEST_READ(_) => true,
+            | MavMessage::PARAM_REQUEST_READ(_)
+            | MavMessage::TIMESYNC(_) => true,
             MavMessage::COMMAND_LONG(c) => {
                 use wingbeat_autopilot::dialect::MavCmd;
                 let asks = MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES;

@@ -14,6 +14,12 @@ pub struct Measurements {
     /// Absent where the autopilot does not estimate it, and on the ground: absent is not calm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wind: Option<Wind>,
+    /// The aircraft's clock next to GNSS time; absent before the flight controller reports that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
+    /// Remote ID; absent where it is not configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_id: Option<RemoteId>,
 }
 
 /// Battery.
@@ -42,6 +48,40 @@ pub struct Gnss {
     /// Satellites in use; absent where not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellites: Option<u8>,
+}
+
+/// The clock of the aircraft's computer next to GNSS time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Clock {
+    /// GNSS time when the status was taken, through the flight controller, microseconds after 1970, UTC.
+    pub gnss_unix_us: u64,
+    /// How far that may be from the flight controller's clock, microseconds. The flight controller's own error, its
+    /// receiver's latency of up to 0.2 s, is not in it.
+    pub error_us: u64,
+    /// How far the computer's clock is ahead of it, microseconds; negative where it is behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead_us: Option<i64>,
+    /// Whether chronyd, which sets the computer's clock, is given GNSS time.
+    #[serde(default)]
+    pub is_fed: bool,
+}
+
+/// Remote ID (Open Drone ID), which the flight controller's transmitter broadcasts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RemoteId {
+    /// The aircraft's id.
+    pub uas_id: String,
+    /// Whether the transmitter lets the aircraft arm; absent where none reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_arm: Option<bool>,
+    /// What stands against arming, or that nothing does.
+    pub detail: String,
+    /// The operator's latitude as it is stated, degrees; absent before it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator_latitude_deg: Option<f64>,
+    /// The operator's longitude, degrees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator_longitude_deg: Option<f64>,
 }
 
 /// The autopilot's estimate of the wind.

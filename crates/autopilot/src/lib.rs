@@ -5,7 +5,7 @@
 //! [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`], [`mission`],
 //! [`parameter`], [`command`], [`signing`]) each have one effect: they send, wait, repeat, and are done
 //! when telemetry shows it. [`guided`] and [`rc`] are streams: nothing answers them.
-//! [`gateway`] judges what other ground stations send to the same autopilot.
+//! [`gnss_time`] estimates UTC from the autopilot's clock, [`remote_id`] informs its transmitter. [`gateway`] judges what other ground stations send to the same autopilot.
 //!
 //! This crate owns the `mavlink` dependency. Others take messages from [`dialect`] and frames from
 //! [`codec`], so that the library's version is a matter of one crate.
@@ -18,6 +18,7 @@ pub mod codec;
 pub mod command;
 pub mod copter;
 pub mod gateway;
+pub mod gnss_time;
 pub mod guided;
 pub mod heartbeat;
 pub mod identity;
@@ -26,6 +27,7 @@ pub mod mission;
 pub mod mode;
 pub mod parameter;
 pub mod rc;
+pub mod remote_id;
 pub mod signing;
 pub mod streams;
 pub mod takeoff;

@@ -231,6 +231,7 @@ impl Fleet {
                 configuration_fault: None,
                 link_probe_period,
                 log: None,
+                chrony_socket: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),

@@ -117,6 +117,7 @@ pub async fn flight_controller(
     clock: Clock,
     mut watch: impl FnMut(&mut FlightController),
 ) {
+    wingbeat_hub::serve::follow_utc(&mut fc, clock);
     let mut out = Vec::new();
     let mut was_open = false;
     loop {

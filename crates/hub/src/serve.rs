@@ -3,7 +3,7 @@
 //! connected.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -42,6 +42,12 @@ impl Port {
     }
 }
 
+/// Its satellites show this machine's time.
+pub fn follow_utc(fc: &mut FlightController, clock: Clock) {
+    let unix_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64);
+    fc.set_utc_at_boot_us(unix_us.saturating_sub(clock.now().as_micros()));
+}
+
 /// Serves `fc` until the future is dropped; `watch` is called after every tick.
 ///
 /// # Errors
@@ -52,6 +58,7 @@ pub async fn flight_controller(
     clock: Clock,
     mut watch: impl FnMut(&mut FlightController),
 ) -> io::Result<()> {
+    follow_utc(&mut fc, clock);
     let mut port = port.into();
     let mut client: Option<TcpStream> = None;
     let mut out = Vec::new();

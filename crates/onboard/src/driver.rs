@@ -10,6 +10,7 @@
 use std::{
     fmt,
     net::SocketAddr,
+    path::Path,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -28,7 +29,7 @@ use wingbeat_api::{
     LeaseGrant, LinkFault, LinkFaultKind, LinkTestReport, LinkTestRequest, LogLine, MissionSummary,
     MissionUpload,
 };
-use wingbeat_autopilot::{gateway::Circumstances, telemetry::LINK_TIMEOUT};
+use wingbeat_autopilot::{gateway::Circumstances, gnss_time::GnssTime, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
 use wingbeat_keys::{Held, Keys, Pending, Terms, Validity, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
@@ -37,6 +38,7 @@ use wingbeat_server::Refusals;
 use wingbeat_wire::{Datagram, Draft, Message, Order, Phase, Refused, VehicleId};
 
 use crate::{
+    chrony::{Chrony, Sample},
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::{KeysRefusal, OrderRefusal, Request},
@@ -71,7 +73,7 @@ const PROBES_PER_TURN: usize = 8;
 const STALL: Duration = Duration::from_millis(500);
 
 /// A clock that differs from its own course by more was set.
-const UTC_STEP_US: u64 = 1_000_000;
+const UTC_STEP_US: u64 = 1_000;
 /// A driver that stops in flight without a guardian waits so long for LAND to be seen: two requests and
 /// three of 3.5.7's heartbeats.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -163,6 +165,7 @@ pub(crate) struct Driver<R> {
     woken_at: KernelInstant,
     /// Agent time and microseconds since 1970 when the agent was given UTC.
     utc: Option<(Instant, u64)>,
+    chrony: Option<Chrony>,
     gateway: Option<Gateway>,
     latch: Latch,
     recording: Recording,
@@ -229,23 +232,18 @@ pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str, is_secured:
     status::aircraft(&agent.status(clock.now()), name, None, &daemon)
 }
 
-fn keys_of(terms: &Terms) -> api::Keys {
+fn keys_of(terms: &Terms, latest_s: i64) -> api::Keys {
     api::Keys {
         epoch: terms.epoch,
         serial: terms.serial,
         issued: terms.issued.to_string(),
         expires: terms.expires.to_string(),
-        validity: match terms.validity(unix_s()) {
+        validity: match terms.validity(latest_s) {
             Validity::Valid => KeysValidity::Valid,
             Validity::Expired => KeysValidity::Expired,
             Validity::ClockNotSet => KeysValidity::ClockNotSet,
         },
     }
-}
-
-/// Seconds since 1970 by the system's clock.
-fn unix_s() -> i64 {
-    i64::try_from(crate::unix_us() / 1_000_000).unwrap_or(i64::MAX)
 }
 
 /// What a ground station sent, where any is served.
@@ -287,6 +285,7 @@ impl<R: Radio> Driver<R> {
             dirty: false,
             woken_at: now,
             utc: None,
+            chrony: None,
             gateway: None,
             latch: Latch::default(),
             recording: Recording::Off(None),
@@ -405,14 +404,19 @@ impl<R: Radio> Driver<R> {
             }
             self.turn_gateway();
             self.turn_links();
+            self.turn_clock();
             if KernelInstant::now() >= self.publish_at() {
                 self.publish();
             }
         }
     }
 
-    /// Hands the agent UTC: at the start, and when the clock was set.
+    /// Hands the agent UTC: at the start, and when the clock was set. Where agent time runs faster than the kernel's, UTC
+    /// does too.
     fn update_utc(&mut self) {
+        if self.utc.is_some() && self.clock.speed() != 1.0 {
+            return;
+        }
         let Ok(since_1970) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return };
         let (now, unix_us) = (self.clock.now(), since_1970.as_micros() as u64);
         let expected_us = self.utc.map(|(at, us)| us + now.since(at).as_micros() as u64);
@@ -420,6 +424,28 @@ impl<R: Radio> Driver<R> {
             self.utc = Some((now, unix_us));
             self.feed(Input::Utc { unix_us });
         }
+    }
+
+    /// Offers chronyd GNSS time.
+    fn turn_clock(&mut self) {
+        let at = KernelInstant::now();
+        if self.clock.speed() != 1.0 || !self.chrony.as_ref().is_some_and(|chrony| chrony.is_due(at)) {
+            return;
+        }
+        let (unix_us, gnss) = (crate::unix_us(), self.agent.gnss_time(self.clock.now()));
+        let (Some(chrony), Some(GnssTime { unix_us: gnss_us, error_us })) = (&mut self.chrony, gnss) else {
+            return;
+        };
+        let sample = Sample { unix_us, ahead_us: (unix_us as i64).saturating_sub(gnss_us as i64), error_us };
+        if let Some((severity, line)) = chrony.offer(at, sample, self.agent.is_armed()) {
+            self.log(severity, line);
+        }
+    }
+
+    /// Gives chronyd GNSS time, at its socket.
+    pub(crate) fn setting_clock(self, socket: Option<&Path>) -> Self {
+        let chrony = socket.and_then(|path| Chrony::new(path).ok());
+        Self { chrony, ..self }
     }
 
     /// Keeps over a restart that a pilot has the aircraft.
@@ -473,7 +499,13 @@ impl<R: Radio> Driver<R> {
         self.terms = Some((terms, None));
         self.log(Severity::Info, format!("took keys of the fleet: {terms}"));
         self.state_keys();
-        Ok(keys_of(&terms))
+        Ok(keys_of(&terms, self.latest_s()))
+    }
+
+    /// Seconds since 1970 by the later of this computer's clock and GNSS, by which keys expire.
+    fn latest_s(&self) -> i64 {
+        let latest_us = self.agent.latest_us(self.clock.now()).unwrap_or(0).max(crate::unix_us());
+        i64::try_from(latest_us / 1_000_000).unwrap_or(i64::MAX)
     }
 
     /// Informs the agent when the keys hold.
@@ -486,8 +518,9 @@ impl<R: Radio> Driver<R> {
 
     /// Logs once when the keys have expired, or the clock does not show whether they have.
     fn check_keys(&mut self) {
+        let latest_s = self.latest_s();
         let Some((terms, logged)) = &mut self.terms else { return };
-        let validity = terms.validity(unix_s());
+        let validity = terms.validity(latest_s);
         if logged.replace(validity) == Some(validity) {
             return;
         }
@@ -947,10 +980,11 @@ impl<R: Radio> Driver<R> {
     fn publish(&mut self) {
         self.daemon.is_secured = self.air.keys.roster.is_secured();
         self.check_keys();
-        self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms));
         self.recording.turn(self.clock.now());
         self.daemon.log = self.recording.status();
         self.log_recording_problem();
+        self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms, self.latest_s()));
+        self.daemon.is_clock_fed = self.chrony.as_ref().is_some_and(Chrony::is_fed);
         self.daemon.overflows = self.air.radio.overflows();
         self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
         self.daemon.lease = self.lease_holder().map(|(console, left)| status::LeaseView {

@@ -10,6 +10,7 @@
 //! | [`config`] | file and environment become values that can be flown, or one line that names the key |
 //! | [`guard_process`] | the second process, `wingbeat-guard`: lands the aircraft when this one dies |
 //! | `guard` | the daemon's end of the socket between the two |
+//! | `chrony` | GNSS time for the program that sets the clock |
 //! | `driver` | the one task that owns the agent, its clock, its link and its radio |
 //! | [`gateway`] | the gateway for ground stations: the vehicle's MAVLink on UDP and TCP |
 //! | `links` | what of the others' probes is received, and tests of a link |
@@ -28,6 +29,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod chrony;
 pub mod config;
 pub mod doctor;
 mod driver;
@@ -123,6 +125,8 @@ pub struct Config {
     pub link_probe_period: Option<Duration>,
     /// Where the flight is logged; none logs nothing.
     pub log: Option<recording::Settings>,
+    /// The socket of chronyd, which is given GNSS time; none in a bench.
+    pub chrony_socket: Option<PathBuf>,
     /// The directory in which a daemon keeps what the next one must know. A bench has none: its aircraft end with it.
     pub state: Option<PathBuf>,
     /// The seed of the agent's random numbers.
@@ -200,6 +204,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         configuration_fault,
         link_probe_period,
         log: log_settings,
+        chrony_socket,
         state,
         seed,
     } = config;
@@ -287,6 +292,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         watchdog,
     )
     .probing(link_probe_period)
+    .setting_clock(chrony_socket.as_deref())
     .admitting(known.clone())
     .keeping(latch)
     .recording(recording)

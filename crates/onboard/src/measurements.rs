@@ -1,16 +1,19 @@
 //! The autopilot's measurements as the API shows them.
 
+use wingbeat_agent::{ClockStatus, RemoteIdStatus, Status};
 use wingbeat_api::{self as api, measurements as shown};
 use wingbeat_autopilot::telemetry::measurements::{Battery, Gnss, Measurements, Wind};
 
 /// A field that is not converted does not compile.
 #[deny(unused_variables)]
-pub(crate) fn measurements(measured: &Measurements) -> api::Measurements {
-    let Measurements { battery, gnss, wind } = measured;
+pub(crate) fn measurements(status: &Status, is_clock_fed: bool) -> api::Measurements {
+    let Measurements { battery, gnss, wind } = &status.measured;
     api::Measurements {
         battery: battery.as_ref().map(convert_battery),
         gnss: gnss.as_ref().map(convert_gnss),
         wind: wind.as_ref().map(convert_wind),
+        clock: status.clock.as_ref().map(|clock| convert_clock(clock, is_clock_fed)),
+        remote_id: status.remote_id.as_ref().map(convert_remote_id),
     }
 }
 
@@ -28,6 +31,22 @@ fn convert_battery(battery: &Battery) -> shown::Battery {
 fn convert_gnss(gnss: &Gnss) -> shown::Gnss {
     let Gnss { fix_type, satellites } = *gnss;
     shown::Gnss { fix_type, satellites }
+}
+
+fn convert_clock(clock: &ClockStatus, is_fed: bool) -> shown::Clock {
+    let ClockStatus { gnss, ahead_us } = *clock;
+    shown::Clock { gnss_unix_us: gnss.unix_us, error_us: gnss.error_us, ahead_us, is_fed }
+}
+
+fn convert_remote_id(remote_id: &RemoteIdStatus) -> shown::RemoteId {
+    let RemoteIdStatus { uas_id, operator, may_arm, detail } = remote_id;
+    shown::RemoteId {
+        uas_id: uas_id.as_str().into(),
+        may_arm: *may_arm,
+        detail: detail.as_str().into(),
+        operator_latitude_deg: operator.map(|place| f64::from(place.latitude_e7) * 1e-7),
+        operator_longitude_deg: operator.map(|place| f64::from(place.longitude_e7) * 1e-7),
+    }
 }
 
 fn convert_wind(wind: &Wind) -> shown::Wind {

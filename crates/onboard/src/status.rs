@@ -22,6 +22,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) radio_down: Option<String>,
     /// Whether datagrams are signed, and HTTP is served by TLS alone.
     pub(crate) is_secured: bool,
+    /// Whether chronyd takes GNSS time.
+    pub(crate) is_clock_fed: bool,
     /// The keys that are held.
     pub(crate) keys: Option<api::Keys>,
     /// Chunks for the flight controller that the link did not take.
@@ -88,7 +90,7 @@ pub(crate) fn aircraft(
         failsafe: status.failsafe,
         flight_controller: flight_controller(status, daemon),
         navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
-        measurements: measurements(&status.measured),
+        measurements: measurements(status, daemon.is_clock_fed),
         mission,
         // No leader and no followers: it flies its own mission.
         swarm: (status.swarm.leader || status.swarm.leader_id.is_some()).then(|| api::Swarm {

@@ -126,6 +126,7 @@ fn commands(sent: &[MavMessage]) -> Vec<&MavMessage> {
         .filter(|message| match message {
             MavMessage::HEARTBEAT(_) | MavMessage::REQUEST_DATA_STREAM(_) => false,
             MavMessage::PARAM_REQUEST_READ(_) | MavMessage::PARAM_REQUEST_LIST(_) => false,
+            MavMessage::TIMESYNC(_) => false,
             MavMessage::COMMAND_LONG(m) => !asks(m.command),
             _ => true,
         })

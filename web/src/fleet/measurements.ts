@@ -12,6 +12,8 @@ const ROWS: Readonly<Record<keyof Measurements, (measured: Measurements) => Meas
   battery: ({ battery }) => ({ label: 'Battery', text: battery ? batteryText(battery) : undefined }),
   gnss: ({ gnss }) => ({ label: 'GNSS', text: gnss ? gnssText(gnss) : undefined }),
   wind: ({ wind }) => ({ label: 'Wind', text: wind ? `${metresPerSecond(wind.speed_m_s)} from ${headingDegrees(wind.from_deg)}` : undefined }),
+  clock: ({ clock }) => ({ label: 'Clock', text: clock ? clockText(clock) : undefined }),
+  remote_id: ({ remote_id }) => ({ label: 'Remote ID', text: remote_id ? `${remote_id.uas_id}: ${remote_id.detail}` : undefined }),
 };
 
 /** All rows, in the order above. */
@@ -22,6 +24,14 @@ type Measured<K extends keyof Measurements> = NonNullable<Measurements[K]>;
 function batteryText({ remaining_percent, voltage_v, current_a, consumed_mah }: Measured<'battery'>): string {
   const used = consumed_mah == null ? [] : [`${milliampereHours(consumed_mah)} used`];
   return [percent(remaining_percent), volts(voltage_v), amperes(current_a), ...used].join(', ');
+}
+
+/** The aircraft's clock against GNSS time, which logs of several aircraft are merged by. */
+function clockText({ ahead_us, is_fed }: Measured<'clock'>): string {
+  if (ahead_us == null) return 'GNSS time known';
+  const s = Math.abs(ahead_us) / 1e6;
+  const off = s < 1 ? `${(s * 1e3).toFixed(1)} ms` : s < 600 ? `${s.toFixed(1)} s` : `${Math.round(s / 60)} min`;
+  return `${off} ${ahead_us < 0 ? 'behind' : 'ahead of'} GNSS${is_fed ? ', set by chrony' : ''}`;
 }
 
 function gnssText({ fix_type, satellites }: Measured<'gnss'>): string {

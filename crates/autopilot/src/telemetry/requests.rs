@@ -9,7 +9,7 @@ use wingbeat_geo::Duration;
 use super::Measurements;
 use crate::dialect::{
     EKF_STATUS_REPORT_DATA, GLOBAL_POSITION_INT_DATA, MISSION_CURRENT_DATA, MavDataStream,
-    NAV_CONTROLLER_OUTPUT_DATA, POSITION_TARGET_GLOBAL_INT_DATA, RC_CHANNELS_DATA,
+    NAV_CONTROLLER_OUTPUT_DATA, POSITION_TARGET_GLOBAL_INT_DATA, RC_CHANNELS_DATA, SYSTEM_TIME_DATA,
 };
 
 pub(super) const EXTENDED_STATUS: MavDataStream = MavDataStream::MAV_DATA_STREAM_EXTENDED_STATUS;
@@ -57,6 +57,8 @@ pub fn requests(position_interval: Duration) -> heapless::Vec<StreamRequest, REQ
         request(MISSION_CURRENT_DATA::ID, EXTENDED_STATUS, half_second, 8),
         // The pilot's mode switch.
         request(RC_CHANNELS_DATA::ID, MavDataStream::MAV_DATA_STREAM_RC_CHANNELS, half_second, 9),
+        // UTC, and the autopilot's clock.
+        request(SYSTEM_TIME_DATA::ID, EXTRA3, Duration::from_secs(1), 10),
     ];
     let mut requests: heapless::Vec<StreamRequest, REQUESTS_MAX> =
         of_navigation.into_iter().chain(Measurements::requests().copied()).collect();
@@ -65,4 +67,4 @@ pub fn requests(position_interval: Duration) -> heapless::Vec<StreamRequest, REQ
 }
 
 /// Messages that telemetry is read from.
-pub const REQUESTS_MAX: usize = 13;
+pub const REQUESTS_MAX: usize = 11;

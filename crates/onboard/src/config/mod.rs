@@ -7,6 +7,7 @@
 //! what was found and what was expected, and nothing is flown.
 
 mod autopilot;
+mod clock;
 mod energy;
 mod fence;
 mod follow_me;
@@ -22,6 +23,7 @@ mod muscop;
 mod preflight;
 mod protocols;
 mod radio;
+mod remote_id;
 pub mod schema;
 mod security;
 mod separation;
@@ -40,6 +42,7 @@ use wingbeat_wire::VehicleId;
 
 use self::{
     autopilot::Autopilot,
+    clock::Clock,
     energy::Energy,
     fence::Fence,
     gateway::Gateway,
@@ -49,6 +52,7 @@ use self::{
     preflight::Preflight,
     protocols::Protocol,
     radio::Radio,
+    remote_id::RemoteId,
     security::Security,
     separation::Separation,
     values::{mac_address, value, vehicle},
@@ -154,6 +158,10 @@ struct File {
     radio: Radio,
     #[serde(default)]
     security: Security,
+    #[serde(default)]
+    clock: Clock,
+    #[serde(default)]
+    remote_id: RemoteId,
     #[serde(default)]
     http: Http,
     #[serde(default)]
@@ -286,6 +294,7 @@ impl File {
         self.energy.apply(&mut agent);
         self.separation.apply(&mut agent.separation);
         self.security.apply(&mut agent);
+        agent.remote_id = self.remote_id.settings()?;
         let name = self.name.unwrap_or_else(|| format!("uav-{:04x}", me.0 & 0xffff));
         if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
             let expected = format!("1 to {NAME_MAX} characters without control characters");
@@ -300,6 +309,7 @@ impl File {
         let radio = self.radio.settings()?;
         let gateway = self.gateway.settings()?;
         let log = self.log.settings()?;
+        let chrony_socket = self.clock.chrony_socket()?;
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)?;
         let guard = Some(guard.socket);
@@ -318,6 +328,7 @@ impl File {
                 configuration_fault: None,
                 link_probe_period,
                 log,
+                chrony_socket,
                 state: None,
                 seed: 0,
             },

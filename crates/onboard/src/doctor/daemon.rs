@@ -16,7 +16,7 @@ use tokio::{
     net::TcpStream,
     time::timeout,
 };
-use wingbeat_api::{AircraftStatus, LinkState, paths};
+use wingbeat_api::{AircraftStatus, LinkState, measurements::Clock, paths};
 use wingbeat_keys::Keys;
 use wingbeat_tls::Identity;
 
@@ -25,6 +25,8 @@ use crate::config::Settings;
 
 /// The daemon answers from memory.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// A clock that is farther off is not set.
+const OFFSET_MAX_US: u64 = 1_000_000;
 /// No status is longer.
 const ANSWER_MAX: usize = 1 << 20;
 
@@ -106,6 +108,7 @@ pub(super) fn examine(status: &AircraftStatus, findings: &mut Vec<Finding>) {
             Finding::fault("autopilot", firmware.as_str(), "ArduCopter", cure)
         });
     }
+    findings.extend(status.measurements.clock.as_ref().map(clock));
     let unwritten = controller.refused.iter().find(|refusal| refusal.reason == "unwritten");
     if let Some(unwritten) = unwritten {
         findings.push(Finding::warning(
@@ -115,6 +118,24 @@ pub(super) fn examine(status: &AircraftStatus, findings: &mut Vec<Finding>) {
             "a higher SERIAL2_BAUD; without RTS and CTS wires BRD_SER2_RTSCTS = 0 and no rtscts in autopilot.endpoint",
         ));
     }
+}
+
+/// The computer's clock next to GNSS time.
+fn clock(clock: &Clock) -> Finding {
+    let Clock { ahead_us, is_fed, .. } = *clock;
+    let Some(ahead_us) = ahead_us else { return Finding::ok("GNSS time", "known; the clock is not") };
+    let side = if ahead_us < 0 { "behind" } else { "ahead of" };
+    let set_by = if is_fed { ", chronyd sets it" } else { "" };
+    let found = format!("a clock {:.3} s {side} it{set_by}", ahead_us.unsigned_abs() as f64 * 1e-6);
+    if ahead_us.unsigned_abs() <= OFFSET_MAX_US {
+        return Finding::ok("GNSS time", found);
+    }
+    let cure = if is_fed {
+        "wait until chronyd has set it (chronyc sources)"
+    } else {
+        "install chrony with the two files of /usr/share/doc/wingbeatd (docs/operating.md, Clock)"
+    };
+    Finding::warning("GNSS time", found, "at most 1 s: logs of several aircraft are compared by it", cure)
 }
 
 #[cfg(test)]

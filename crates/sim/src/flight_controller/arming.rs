@@ -78,6 +78,9 @@ impl FlightController {
                 return pick("PreArm: Need 3D Fix", "Arm: Need Position Estimate");
             }
         }
+        if let Some(text) = self.remote_id_obstacle() {
+            return Some(text);
+        }
         if checks && self.outside_fence() {
             return pick("PreArm: check fence", "PreArm: vehicle outside fence");
         }

@@ -145,12 +145,9 @@ impl Link {
         self.outbox.clear();
     }
     /// Appends a frame in the version that the companion's last frame had; version 2 before that.
-    fn send(&mut self, message: &MavMessage) {
-        let header = MavHeader {
-            system_id: u32::from(self.system_id),
-            component_id: COMPONENT,
-            sequence: self.sequence,
-        };
+    fn send(&mut self, component_id: u8, message: &MavMessage) {
+        let header =
+            MavHeader { system_id: u32::from(self.system_id), component_id, sequence: self.sequence };
         self.sequence = self.sequence.wrapping_add(1);
         if self.muted {
             return;
@@ -167,9 +164,14 @@ impl Link {
 
 impl FlightController {
     pub(super) fn send(&mut self, message: &MavMessage) {
+        self.send_from(COMPONENT, message);
+    }
+
+    /// What a component behind the autopilot sends: it passes that on.
+    pub(super) fn send_from(&mut self, component: u8, message: &MavMessage) {
         if self.is_sending() {
             self.counters.frames_out = self.counters.frames_out.wrapping_add(1);
-            self.link.send(message);
+            self.link.send(component, message);
         }
     }
 
@@ -376,6 +378,7 @@ impl FlightController {
             MavMessage::FENCE_POINT(m) if mine!(m) => self.handle_fence_point(m),
             MavMessage::RALLY_FETCH_POINT(m) if mine!(m) => self.handle_rally_fetch(m.idx, from),
             MavMessage::RALLY_POINT(m) if mine!(m) => self.handle_rally_point(m),
+            message if self.handle_remote_id(message) => {}
             _ => self.counters.ignored = self.counters.ignored.saturating_add(1),
         }
     }

@@ -33,6 +33,7 @@ mod modes;
 mod parameters;
 mod points;
 mod rc;
+mod remote_id;
 mod returning;
 mod telemetry;
 #[cfg(test)]
@@ -210,6 +211,7 @@ pub struct FlightController {
     returning: returning::Returning,
     failsafes: failsafe::Failsafes,
     fence: fence::Fence,
+    remote_id: remote_id::RemoteId,
     motor_failed: bool,
     /// Whether it stays where it is, whatever its mode.
     is_stuck: bool,
@@ -268,6 +270,7 @@ impl FlightController {
             returning: returning::Returning::default(),
             failsafes: failsafe::Failsafes::default(),
             fence: fence::Fence::default(),
+            remote_id: remote_id::RemoteId::default(),
             motor_failed: false,
             is_stuck: false,
             flight_time: Duration::ZERO,
@@ -290,6 +293,7 @@ impl FlightController {
         self.failsafes = failsafe::Failsafes::default();
         self.fence = fence::Fence::default();
         self.files = files::Files::default();
+        self.remote_id = remote_id::RemoteId::default();
         self.estimate.boot(self.config.profile, self.config.boot, now);
         self.nav = self.parameters.nav(self.config.profile);
         self.link.system_id = self.parameters.get(Parameter::SYSID_THISMAV).clamp(1.0, 255.0) as u8;
@@ -338,6 +342,7 @@ impl FlightController {
         self.check_arming_timers();
         self.announce_prearm_failure();
         self.send_listed_parameters();
+        self.send_arm_status();
         self.send_telemetry();
     }
 
@@ -513,6 +518,10 @@ impl FlightController {
             let hours = left_mah / (self.battery.current_a() * 1e3).max(1e-3);
             self.battery.step((hours * 3600.0).min(3600.0), &hover);
         }
+    }
+    /// Universal time of the boot from now on, as [`Config::utc_at_boot_us`]: a server in real time follows the kernel's.
+    pub fn set_utc_at_boot_us(&mut self, utc_us: u64) {
+        self.config.utc_at_boot_us = utc_us;
     }
     /// What the pilot's receiver delivers from now on; `None` is a lost radio link.
     pub fn set_rc(&mut self, channels: Option<RcChannels>) {
