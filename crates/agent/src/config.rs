@@ -39,7 +39,7 @@ pub struct Config {
 }
 
 /// What is broadcast of an aircraft by Remote ID.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoteIdConfig {
     /// Which aircraft it is.
     pub identity: Identity,
@@ -48,7 +48,7 @@ pub struct RemoteIdConfig {
 }
 
 /// Where the operator's location comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Operator {
     /// Where the aircraft stood when it was armed.
     #[default]

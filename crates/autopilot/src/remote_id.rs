@@ -6,6 +6,7 @@
 //! (`AP_OpenDroneID::pre_arm_check`). So an update leaves each second, and one of the others in turn with it.
 
 use heapless::String;
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::{Duration, Instant};
 
 use crate::codec::BufferFull;
@@ -35,7 +36,7 @@ pub const ID_MAX: usize = 20;
 pub const DESCRIPTION_MAX: usize = 23;
 
 /// Kinds of an aircraft's id.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IdKind {
     /// Its serial number (ANSI/CTA-2063-A).
     #[default]
@@ -49,7 +50,7 @@ pub enum IdKind {
 }
 
 /// Where the operator stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperatorPlace {
     /// 1e-7 degree.
     pub latitude_e7: i32,
@@ -62,7 +63,7 @@ pub struct OperatorPlace {
 }
 
 /// How the operator's location is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlaceSource {
     /// It is configured.
     Fixed,
@@ -72,7 +73,7 @@ pub enum PlaceSource {
 }
 
 /// What is broadcast of one aircraft.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Its id.
     pub uas_id: String<ID_MAX>,

@@ -45,7 +45,7 @@ impl Port {
 /// Its satellites show this machine's time.
 pub fn follow_utc(fc: &mut FlightController, clock: Clock) {
     let unix_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64);
-    fc.set_utc_at_boot_us(unix_us.saturating_sub(clock.now().as_micros()));
+    fc.set_utc_us(clock.now(), unix_us);
 }
 
 /// Serves `fc` until the future is dropped; `watch` is called after every tick.

@@ -51,19 +51,19 @@ fn text<const N: usize>(key: &'static str, found: &Option<String>) -> Result<Tex
     }
 }
 
+/// A number within its limits, where there is one.
 fn number(
     key: &'static str,
     found: Option<f64>,
     least: f64,
     most: f64,
     unit: &str,
-) -> Result<f64, ConfigError> {
+) -> Result<Option<f64>, ConfigError> {
     match found {
-        Some(number) if (least..=most).contains(&number) => Ok(number),
-        found => {
-            let found = found.map_or_else(|| "nothing".to_owned(), |number| number.to_string());
-            Err(value(key, &found, format!("{least} to {most} {unit}")))
+        Some(number) if !(least..=most).contains(&number) => {
+            Err(value(key, &number, format!("{least} to {most} {unit}")))
         }
+        found => Ok(found),
     }
 }
 
@@ -104,36 +104,73 @@ impl RemoteId {
         Ok(Some(RemoteIdConfig { identity, operator }))
     }
 
-    /// The configured location.
+    /// The configured location, whose numbers are judged also where it is not used.
     fn place(&self) -> Result<Option<OperatorPlace>, ConfigError> {
-        let (latitude, longitude, altitude) =
-            (self.operator_latitude_deg, self.operator_longitude_deg, self.operator_altitude_m);
-        if latitude.is_none() && longitude.is_none() && altitude.is_none() {
-            return Ok(None);
-        }
+        let latitude =
+            number("remote_id.operator_latitude_deg", self.operator_latitude_deg, -90.0, 90.0, "degrees")?;
+        let longitude = number(
+            "remote_id.operator_longitude_deg",
+            self.operator_longitude_deg,
+            -180.0,
+            180.0,
+            "degrees",
+        )?;
+        // What the standard can state.
+        let altitude =
+            number("remote_id.operator_altitude_m", self.operator_altitude_m, -1_000.0, 31_767.5, "m")?;
         let is_fixed = self.operator_location.is_some_and(|choice| choice.0 == OperatorLocation::Fixed);
-        if !is_fixed {
-            let expected = "operator_location = \"fixed\" beside it, or none of the three";
-            return Err(value("remote_id.operator_latitude_deg", &"a location that is not used", expected));
-        }
+        let is_given = [latitude, longitude, altitude].iter().any(Option::is_some);
         let e7 = |degrees: f64| (degrees * 1e7).round() as i32;
-        let altitude_m = match altitude {
-            Some(_) => {
-                Some(number("remote_id.operator_altitude_m", altitude, -1_000.0, 31_767.5, "m")? as f32)
+        match (latitude, longitude) {
+            _ if is_given && !is_fixed => {
+                let expected = "operator_location = \"fixed\" beside it, or no operator's latitude, longitude or altitude";
+                Err(value("remote_id.operator_location", &"a location that is not used", expected))
             }
-            None => None,
-        };
-        Ok(Some(OperatorPlace {
-            latitude_e7: e7(number("remote_id.operator_latitude_deg", latitude, -90.0, 90.0, "degrees")?),
-            longitude_e7: e7(number(
-                "remote_id.operator_longitude_deg",
-                longitude,
-                -180.0,
-                180.0,
-                "degrees",
-            )?),
-            altitude_m,
-            source: PlaceSource::Fixed,
-        }))
+            (Some(latitude), Some(longitude)) => Ok(Some(OperatorPlace {
+                latitude_e7: e7(latitude),
+                longitude_e7: e7(longitude),
+                altitude_m: altitude.map(|metres| metres as f32),
+                source: PlaceSource::Fixed,
+            })),
+            _ => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(keys: &str) -> Result<Option<RemoteIdConfig>, String> {
+        let section: RemoteId = toml::from_str(keys).map_err(|error| error.to_string())?;
+        section.settings().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn it_is_off_without_an_id_and_each_mistake_names_its_key() {
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(read("description = \"x\""), Ok(None));
+        let found = read("uas_id = \"1581F5FJD238800D26V9\"").unwrap().unwrap();
+        assert_eq!((found.operator, found.identity.id_kind), (Operator::TakeOff, IdKind::SerialNumber));
+        let fixed = "uas_id = \"A\"\noperator_location = \"fixed\"\n";
+        let place = format!("{fixed}operator_latitude_deg = 39.482594\noperator_longitude_deg = -0.346265");
+        let Operator::Fixed(place) = read(&place).unwrap().unwrap().operator else { panic!("fixed") };
+        assert_eq!(
+            (place.latitude_e7, place.longitude_e7, place.altitude_m),
+            (394_825_940, -3_462_650, None)
+        );
+        for (keys, expected) in [
+            ("uas_id = \"123456789012345678901\"", "remote_id.uas_id: found"),
+            ("uas_id = \"\u{00e4}\"", "remote_id.uas_id: found"),
+            ("uas_id = \"A\"\ndescription = \"123456789012345678901234\"", "remote_id.description: found"),
+            (fixed, "remote_id.operator_location: found \"fixed\" alone"),
+            ("operator_latitude_deg = 1.0", "remote_id.operator_location: found a location that is not used"),
+            ("operator_latitude_deg = 90.1", "remote_id.operator_latitude_deg: found 90.1"),
+            ("operator_altitude_m = nan", "remote_id.operator_altitude_m: found NaN"),
+            ("uas_id = \"A\"\nuas_id_type = \"tail\"", "tail"),
+        ] {
+            let refused = read(keys).unwrap_err();
+            assert!(refused.contains(expected), "{keys}: {refused}");
+        }
     }
 }

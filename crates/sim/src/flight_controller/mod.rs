@@ -519,9 +519,9 @@ impl FlightController {
             self.battery.step((hours * 3600.0).min(3600.0), &hover);
         }
     }
-    /// Universal time of the boot from now on, as [`Config::utc_at_boot_us`]: a server in real time follows the kernel's.
-    pub fn set_utc_at_boot_us(&mut self, utc_us: u64) {
-        self.config.utc_at_boot_us = utc_us;
+    /// Its satellites show this time, microseconds after 1970, at `now`: a server in real time follows the kernel's.
+    pub fn set_utc_us(&mut self, now: Instant, utc_us: u64) {
+        self.config.utc_at_boot_us = utc_us.saturating_sub(now.since(self.booted_at).as_micros() as u64);
     }
     /// What the pilot's receiver delivers from now on; `None` is a lost radio link.
     pub fn set_rc(&mut self, channels: Option<RcChannels>) {
