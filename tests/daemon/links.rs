@@ -74,6 +74,7 @@ impl Fleet {
                     None => wingbeat_onboard::keys::Keys::insecure(),
                 },
                 link_probe_period: Some(Duration::from_secs(1)),
+                log: None,
                 chrony_socket: None,
                 configuration_fault: None,
                 enrolled: None,

@@ -360,6 +360,27 @@ export interface components {
             /** @description Whether it passed. */
             passed: boolean;
         };
+        /** @description The clock of the aircraft's computer next to GNSS time. */
+        Clock: {
+            /**
+             * Format: int64
+             * @description How far the computer's clock is ahead of it, microseconds; negative where it is behind.
+             */
+            ahead_us?: number | null;
+            /**
+             * Format: int64
+             * @description How far that may be from the flight controller's clock, microseconds. The flight controller's own error, its
+             *     receiver's latency of up to 0.2 s, is not in it.
+             */
+            error_us: number;
+            /**
+             * Format: int64
+             * @description GNSS time when the status was taken, through the flight controller, microseconds after 1970, UTC.
+             */
+            gnss_unix_us: number;
+            /** @description Whether chronyd, which sets the computer's clock, is given GNSS time. */
+            is_fed?: boolean;
+        };
         /** @description Another aircraft and when it will be nearest. */
         ClosestApproach: {
             /**
@@ -847,7 +868,9 @@ export interface components {
         /** @description The last of each. The page has a row for each (`web/src/fleet/measurements.ts`). */
         Measurements: {
             battery?: components["schemas"]["Battery"] | null;
+            clock?: components["schemas"]["Clock"] | null;
             gnss?: components["schemas"]["Gnss"] | null;
+            remote_id?: components["schemas"]["RemoteId"] | null;
             wind?: components["schemas"]["Wind"] | null;
         };
         /** @description An aircraft whose links are not known. */
@@ -1077,6 +1100,25 @@ export interface components {
             count: number;
             /** @description A stable word. */
             reason: string;
+        };
+        /** @description Remote ID (Open Drone ID), which the flight controller's transmitter broadcasts. */
+        RemoteId: {
+            /** @description What stands against arming, or that nothing does. */
+            detail: string;
+            /** @description Whether the transmitter lets the aircraft arm; absent where none reports. */
+            may_arm?: boolean | null;
+            /**
+             * Format: double
+             * @description The operator's latitude as it is stated, degrees; absent before it is known.
+             */
+            operator_latitude_deg?: number | null;
+            /**
+             * Format: double
+             * @description The operator's longitude, degrees.
+             */
+            operator_longitude_deg?: number | null;
+            /** @description The aircraft's id. */
+            uas_id: string;
         };
         /** @description How near others are and were, as an aircraft reckons from their beacons. It watches, and commands nothing. */
         Separation: {
