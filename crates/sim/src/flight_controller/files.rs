@@ -463,7 +463,7 @@ impl FlightController {
             target_network: 0,
             target_system: to.system,
             target_component: to.component,
-            payload: packet.payload().into(),
+            payload: packet.payload(),
         }));
     }
 

@@ -96,6 +96,7 @@ impl core::fmt::Debug for Link {
 }
 
 /// What arrives.
+#[allow(clippy::large_enum_variant, reason = "nearly all that arrives are frames")]
 enum Arrived {
     Frame(Frame),
     /// A command whose number or frame of reference is not of the dialect.
