@@ -210,7 +210,7 @@ async fn cut_everywhere(story: &Story, state: &Path) -> (usize, usize) {
         for tree in disk::states(ops, cut) {
             cuts += 1;
             if !known.contains_key(&tree) {
-                let left = left(&tree, state, &garbled).await;
+                let left = Box::pin(left(&tree, state, &garbled)).await;
                 known.insert(tree.clone(), left);
             }
             let left = &known[&tree];
@@ -336,7 +336,7 @@ async fn keys_counters_and_configurations_are_whole_after_every_power_cut() {
         story.over(&state);
     }
 
-    let (cuts, states) = cut_everywhere(&story, &state).await;
+    let (cuts, states) = Box::pin(cut_everywhere(&story, &state)).await;
     println!(
         "{} changes, {cuts} power cuts, {states} states of the disk: all readable",
         story.recording.ops.len()
@@ -391,7 +391,7 @@ async fn that_a_pilot_has_the_aircraft_is_remembered_over_every_power_cut() {
     let ops = &story.recording.ops;
     let durable = (0..ops.len()).filter(|cut| must_be_taken(&ops[..*cut])).count();
     assert!(durable > 0, "never on the disk: {ops:?}");
-    let (cuts, states) = cut_everywhere(&story, &state).await;
+    let (cuts, states) = Box::pin(cut_everywhere(&story, &state)).await;
     println!("{} changes, {cuts} power cuts, {states} states of the disk: all readable", ops.len());
 }
 

@@ -157,7 +157,6 @@ pub enum Finding {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Row {
     finding: Finding,
-    requests: u8,
     requested_at: Option<Instant>,
 }
 
@@ -174,6 +173,8 @@ const TRIES: u8 = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
     rows: [Row; WATCHED_MAX],
+    /// How often each was requested; in a row of the table it would take the room of a word.
+    requests: [u8; WATCHED_MAX],
     is_piloted: bool,
     due: Instant,
 }
@@ -181,7 +182,7 @@ pub struct Watch {
 impl Watch {
     /// Knows nothing; the first requests are due now.
     pub fn new(now: Instant) -> Self {
-        Self { rows: [Row::default(); WATCHED_MAX], is_piloted: false, due: now }
+        Self { rows: [Row::default(); WATCHED_MAX], requests: [0; WATCHED_MAX], is_piloted: false, due: now }
     }
     /// The same of an aircraft that a pilot flies.
     pub fn of_piloted(now: Instant) -> Self {
@@ -228,7 +229,7 @@ impl Watch {
         if !matches!(message, MavMessage::PARAM_VALUE(_) | MavMessage::PARAM_ERROR(_)) {
             return;
         }
-        for (row, (names, kind)) in self.rows.iter_mut().zip(ROWS) {
+        for ((row, requests), (names, kind)) in self.rows.iter_mut().zip(self.requests).zip(ROWS) {
             row.finding = match answer(message, names) {
                 None => continue,
                 Some(Ok((name, value))) if value.kind() == *kind => {
@@ -239,7 +240,7 @@ impl Watch {
                 Some(Err(Refusal::Error { error, .. })) => {
                     // There is no such name; with two, the other request stands.
                     let is_absent = error == MavParamError::MAV_PARAM_ERROR_DOES_NOT_EXIST
-                        && (names.other.is_none() || row.requests >= 2)
+                        && (names.other.is_none() || requests >= 2)
                         && row.finding == Finding::Unknown;
                     if is_absent { Finding::Absent } else { continue }
                 }
@@ -258,19 +259,20 @@ impl Watch {
         self.due = now + POLL_PERIOD;
         let (mut left, mut complete) = (PER_POLL, true);
         let wanted: [bool; WATCHED_MAX] = core::array::from_fn(|index| self.is_wanted(WATCHED[index]));
-        for ((row, (names, _)), is_wanted) in self.rows.iter_mut().zip(ROWS).zip(wanted) {
+        let rows = self.rows.iter_mut().zip(&mut self.requests).zip(ROWS);
+        for (((row, requests), (names, _)), is_wanted) in rows.zip(wanted) {
             if row.finding != Finding::Unknown || !is_wanted {
                 continue;
             }
             if row.requested_at.is_none_or(|at| now.since(at) >= PATIENCE) {
-                if row.requests >= TRIES * names.count() {
+                if *requests >= TRIES * names.count() {
                     row.finding = Finding::Absent;
                     continue;
                 }
                 if left > 0 {
                     left -= 1;
-                    request(names.of_try(row.requests), transmit)?;
-                    (row.requests, row.requested_at) = (row.requests + 1, Some(now));
+                    request(names.of_try(*requests), transmit)?;
+                    (*requests, row.requested_at) = (*requests + 1, Some(now));
                 }
             }
             complete = false;

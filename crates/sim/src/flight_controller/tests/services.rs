@@ -45,7 +45,7 @@ impl Bench {
             target_network: 0,
             target_system: 1,
             target_component: 1,
-            payload: payload.into(),
+            payload,
         });
         let replies = self.ask(&request, reply_of);
         assert_eq!(replies.len(), 1, "{opcode}: {replies:?}");
@@ -203,7 +203,7 @@ fn a_burst_sends_the_whole_file_and_its_end() {
         target_network: 0,
         target_system: 1,
         target_component: 1,
-        payload: payload.into(),
+        payload,
     }));
     let ended =
         |bench: &Bench| bench.received[from..].iter().any(|(_, m)| reply_of(m).is_some_and(|r| r.1 == 129));
