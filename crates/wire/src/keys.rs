@@ -9,7 +9,7 @@ use core::fmt;
 use ed25519_dalek::{Signature, Signer as _, SigningKey};
 
 use crate::envelope::{Kind, SIGNATURE_LEN, TAG_LEN};
-use crate::verifier::{self, Verifier};
+use crate::verifier::Verifier;
 use crate::{Places, Refused, Role, SWARM_MAX, VehicleId};
 
 /// Aircraft and consoles in a [`Roster`]: as many aircraft as a flight can have, and eight consoles.
@@ -241,7 +241,7 @@ impl Roster {
     #[cfg(feature = "tables")]
     pub fn precompute(&mut self) {
         if let Check::Members(Members { keys, .. }) = &mut self.check {
-            let base = verifier::Base::new();
+            let base = crate::verifier::Base::new();
             keys.iter_mut().for_each(|(.., key)| key.precompute(&base));
         }
     }
