@@ -291,7 +291,7 @@ async fn keys_counters_and_configurations_are_whole_after_every_power_cut() {
     let write_configuration = |name: &str| {
         let text = format!(
             "id = \"{ONE}\"\nname = \"{name}\"\nprotocol = \"mission\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:1\"\n\
-             [security]\nsecret_key_file = \"{0}/aircraft.key\"\nbundle_file = \"{0}/fleet.bundle\"\n[http]\n\
+             [log]\nenabled = false\n[security]\nsecret_key_file = \"{0}/aircraft.key\"\nbundle_file = \"{0}/fleet.bundle\"\n[http]\n\
              bind = \"127.0.0.1:0\"\n[radio]\nbroadcast = \"127.255.255.255\"\nport = {1}\n[guard]\nsocket = \"{0}.sock\"\n",
             state.display(),
             std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port(),

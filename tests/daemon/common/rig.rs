@@ -123,7 +123,7 @@ fn config(folder: &Path, autopilot: SocketAddr) -> PathBuf {
     let path = folder.join("wingbeatd.toml");
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let text = format!(
-        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"tcp:{autopilot}\"\n[security]\ninsecure = true\n[muscop]\n\
+        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"tcp:{autopilot}\"\n[log]\nenabled = false\n[security]\ninsecure = true\n[muscop]\n\
          master = \"00b827eb01020304\"\naircraft = 1\nalone = true\n[http]\nbind = \"127.0.0.1:0\"\n[radio]\n\
          broadcast = \"127.255.255.255\"\nport = {port}\n[guard]\nsocket = \"{}\"\nhold_s = {HOLD_S}\n",
         folder.join("guard.sock").display()

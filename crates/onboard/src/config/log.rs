@@ -34,13 +34,13 @@ impl Log {
         ] {
             let Some(found) = configured else { continue };
             if !(least..=most).contains(&found) {
-                return Err(value(key, &found, format!("{least} to {most}")));
+                return Err(value(key, &found, format!("{least} to {most} MiB")));
             }
             *target = found * unit;
         }
         if let Some(days) = self.age_days {
             if !(1..=3_650).contains(&days) {
-                return Err(value("log.age_days", &days, "1 to 3650"));
+                return Err(value("log.age_days", &days, "1 to 3650 days"));
             }
             limits.age = Duration::from_secs(days * DAY_S);
         }

@@ -363,7 +363,7 @@ fn without_keys_nothing_starts_unless_that_is_stated() {
     let files = format!("secret_key_file = {secret:?}\nbundle_file = {bundle:?}\n");
     let enrolled = LEAST.replace("insecure = true\n", &files);
     let refused = || from_file(&enrolled).unwrap_err().to_string();
-    assert!(refused().starts_with("security.secret_key_file: found "), "{}", refused());
+    assert!(refused().starts_with("wingbeatd.toml: security.secret_key_file: found "), "{}", refused());
     assert!(refused().contains("wingbeatd enrol") && refused().contains("insecure = true"), "{}", refused());
     assert!(!from_file(LEAST).unwrap().daemon.keys.roster.is_secured());
     let both = LEAST.replace("insecure = true", "insecure = true\nbundle_file = \"x\"");
@@ -407,7 +407,8 @@ fn a_signing_key_comes_from_a_file_of_its_own() {
     std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o604)).unwrap();
     let message = from_file(&text).unwrap_err().to_string();
     assert!(
-        message.starts_with("autopilot.signing_key_file: found ") && message.contains("mode 604"),
+        message.starts_with("wingbeatd.toml: autopilot.signing_key_file: found ")
+            && message.contains("mode 604"),
         "{message}"
     );
     let message =

@@ -88,8 +88,13 @@ fn entries() -> Vec<Entry> {
 }
 
 /// Keys whose limits are other keys' values.
-const BOUNDED_BY_OTHERS: [&str; 4] =
-    ["fence.height_most_m", "separation.alarm_distance_m", "sweep.strip", "follow_me.height_m"];
+const BOUNDED_BY_OTHERS: [&str; 5] = [
+    "fence.height_most_m",
+    "log.total_mb",
+    "separation.alarm_distance_m",
+    "sweep.strip",
+    "follow_me.height_m",
+];
 
 /// The sample's aircraft.
 fn sample_mac(interface: &str) -> Result<u64, String> {
@@ -163,8 +168,9 @@ fn parsed_with(key: &str, value: Option<toml::Value>) -> Result<Settings, Config
 fn the_sample_is_read_and_what_it_shows_as_a_comment_is_the_default() {
     let without_keys = read_with(&Layers::of("wingbeatd.toml", SAMPLE), &sample_mac).unwrap_err().to_string();
     assert!(
-        without_keys
-            .starts_with("security.secret_key_file: found /var/lib/wingbeat/aircraft.key: No such file"),
+        without_keys.starts_with(
+            "wingbeatd.toml: security.secret_key_file: found /var/lib/wingbeat/aircraft.key: No such file"
+        ),
         "{without_keys}"
     );
     let settings = read_without_keys(SAMPLE.parse().unwrap()).unwrap();
