@@ -401,9 +401,9 @@ mod tests {
         let mut names: BTreeSet<_> = listed.collect();
         assert_eq!(row_problems(&names), Vec::<String>::new());
         names.remove("hub");
-        names.insert("record".to_owned());
+        names.insert("missing".to_owned());
         let problems = row_problems(&names);
-        assert!(problems.len() == 2 && problems[0].starts_with("record: found in no row"), "{problems:?}");
+        assert!(problems.len() == 2 && problems[0].starts_with("missing: found in no row"), "{problems:?}");
         assert!(problems[1].starts_with("hub: found in a row"), "{problems:?}");
     }
 

@@ -367,12 +367,14 @@ fn without_keys_nothing_starts_unless_that_is_stated() {
     assert!(refused().contains("wingbeatd enrol") && refused().contains("insecure = true"), "{}", refused());
     assert!(!from_file(LEAST).unwrap().daemon.keys.roster.is_secured());
     let both = LEAST.replace("insecure = true", "insecure = true\nbundle_file = \"x\"");
-    assert!(from_file(&both).unwrap_err().to_string().starts_with("security.insecure: found true and files"));
+    let message = from_file(&both).unwrap_err().to_string();
+    assert!(message.starts_with("wingbeatd.toml: security.insecure: found true and files"), "{message}");
     // Enrolled by its own request.
     let store = read_store(&Layers::of("wingbeatd.toml", &enrolled)).unwrap();
     let request = store.request().unwrap();
     assert!(
-        refused().starts_with("security.bundle_file: found ") && refused().contains("no bundle"),
+        refused().starts_with("wingbeatd.toml: security.bundle_file: found ")
+            && refused().contains("no bundle"),
         "{}",
         refused()
     );
@@ -385,7 +387,8 @@ fn without_keys_nothing_starts_unless_that_is_stated() {
     assert_eq!(daemon.enrolled.map(|enrolled| enrolled.terms.order()), Some((1, 2)));
     std::fs::write(&bundle, "garbled").unwrap();
     assert!(
-        refused().starts_with("security.bundle_file: found ") && refused().contains("signature"),
+        refused().starts_with("wingbeatd.toml: security.bundle_file: found ")
+            && refused().contains("signature"),
         "{}",
         refused()
     );
@@ -413,7 +416,7 @@ fn a_signing_key_comes_from_a_file_of_its_own() {
     );
     let message =
         from_file(&LEAST.replace("[muscop]", "signing_setup = true\n[muscop]")).unwrap_err().to_string();
-    assert!(message.starts_with("autopilot.signing_setup: "), "{message}");
+    assert!(message.starts_with("wingbeatd.toml: autopilot.signing_setup: "), "{message}");
 }
 
 #[test]
