@@ -1,20 +1,27 @@
-//! The version of the agent: a hash over the sources that decide which bytes it answers. Two builds with the same one
-//! replay each other's flights.
+//! Versions that decide which bytes come out, as hashes over sources, for the packages whose build script this is: of the agent, whose
+//! flights two builds with the same one replay; and of the bench, which flies the same results.
 
 use std::{env, fs, io, path::Path};
 
 /// What an agent is made of, under `crates`.
-const PARTS: [&str; 5] = ["geo", "wire", "protocol", "autopilot", "agent"];
+const AGENT: &[&str] = &["geo", "wire", "protocol", "autopilot", "agent"];
+/// What a flight of the bench is made of.
+const BENCH: &[&str] = &["geo", "wire", "protocol", "autopilot", "agent", "sim", "missions", "bench"];
 
 fn main() -> io::Result<()> {
-    let crates = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");
+    let of = |name: &str| env::var(name).unwrap_or_default();
+    let (variable, parts) = match &*of("CARGO_PKG_NAME") {
+        "wingbeat-bench" => ("WINGBEAT_BENCH", BENCH),
+        _ => ("WINGBEAT_AGENT", AGENT),
+    };
+    let crates = Path::new(&of("CARGO_MANIFEST_DIR")).join("..");
     let mut hash = 0xcbf2_9ce4_8422_2325;
-    for part in PARTS {
+    for part in parts {
         let sources = crates.join(part).join("src");
         println!("cargo::rerun-if-changed={}", sources.display());
         add(&sources, &mut hash)?;
     }
-    println!("cargo::rustc-env=WINGBEAT_AGENT={hash:016x}");
+    println!("cargo::rustc-env={variable}={hash:016x}");
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! A scenario flown in virtual time, as fast as it goes, with a simulated operator that sends *Setup* and
 //! *Start* as soon as they can be pressed.
 
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -21,7 +22,7 @@ use crate::scenario::{ORIGIN, Scenario};
 const STEP: Duration = Duration::from_millis(200);
 
 /// The figures of one flown scenario.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlightResult {
     /// Figures of every aircraft.
     pub aircraft: Vec<AircraftFigures>,
@@ -50,7 +51,7 @@ pub struct FlightResult {
 }
 
 /// Datagrams of a whole swarm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Radio {
     /// Datagrams sent.
     pub sent: u64,

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod axes;
+pub mod campaign;
 pub mod drills;
 pub mod emergency;
 pub mod fleet;

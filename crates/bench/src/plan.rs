@@ -20,6 +20,7 @@ use wingbeat_sim::motion::Profile;
 use wingbeat_wire::Point;
 
 use crate::axes::{self, Settings};
+use crate::campaign::accept::Accept;
 use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
 use csma::Csma;
 use follow::Follow;
@@ -57,6 +58,9 @@ pub struct Plan {
     /// The swarm in other ways too.
     #[serde(default)]
     pub vary: Vary,
+    /// Ranges that its figures must lie in.
+    #[serde(default)]
+    pub accept: Vec<Accept>,
 }
 
 /// The tables that a plan can make.
@@ -225,6 +229,7 @@ impl Plan {
         );
         let scenarios = plan.scenarios(folder, 0)?;
         check_axes(&scenarios)?;
+        plan.accept.iter().try_for_each(Accept::check)?;
         scenarios.iter().try_for_each(Scenario::check)?;
         Ok(plan)
     }

@@ -9,6 +9,9 @@ use anyhow::{Context, Result};
 use wingbeat_geo::Duration;
 use wingbeat_sim::flight_controller::TICK;
 
+use crate::campaign::accept;
+use crate::campaign::row::FlightRow;
+use crate::campaign::stored::Flown;
 use crate::flight::{FlightResult, fly_recorded};
 use crate::plan::saturation::Saturation;
 use crate::plan::{Plan, Table};
@@ -28,6 +31,10 @@ pub struct Outcome {
     pub failed: Vec<String>,
     /// Virtual time flown, all flights together.
     pub virtual_time: Duration,
+    /// The figures of each flight, in order.
+    pub figures: Vec<FlightRow>,
+    /// What lies out of the ranges that the plan expects.
+    pub missed: Vec<String>,
 }
 
 /// Flies a plan whose files are relative to `folder`. The same seed flies the same flights.
@@ -52,32 +59,59 @@ pub fn run_recorded(
     if let Some(saturation) = &plan.saturation {
         return saturate(plan, saturation, folder, seed, threads);
     }
-    let rows = plan.flights(folder, seed)?;
-    let with_reference = plan.table == Table::MuscopOverhead;
-    let mut jobs: Vec<(Scenario, u64)> = rows.iter().flatten().cloned().collect();
-    let flown = jobs.len();
-    if with_reference {
-        jobs.extend(rows.iter().flatten().map(|(scenario, seed)| (alone(scenario), *seed)));
+    let jobs = Jobs::of(plan, folder, seed)?;
+    let flights = fly_all(&jobs.all, plan.time_limit(), threads, record)?;
+    Ok(outcome(plan, &jobs, &flights))
+}
+
+/// The flights of a plan with their seeds, in the order in which they are numbered.
+pub struct Jobs {
+    /// Row for row, then the reference of each where the table asks for one.
+    pub all: Vec<(Scenario, u64)>,
+    /// How many of them are the plan's own.
+    pub flown: usize,
+}
+
+impl Jobs {
+    /// Of a plan whose files are relative to `folder`.
+    ///
+    /// # Errors
+    /// A scenario cannot be flown.
+    pub fn of(plan: &Plan, folder: &Path, seed: u64) -> Result<Self> {
+        let mut all: Vec<(Scenario, u64)> = plan.flights(folder, seed)?.into_iter().flatten().collect();
+        let flown = all.len();
+        if plan.table == Table::MuscopOverhead {
+            all.extend_from_within(..);
+            all[flown..].iter_mut().for_each(|(scenario, _)| *scenario = alone(scenario));
+        }
+        Ok(Self { all, flown })
     }
-    let flights = fly_all(&jobs, plan.time_limit(), threads, record)?;
+}
+
+/// What the flights of a plan come to, whenever and wherever they were flown.
+pub fn outcome(plan: &Plan, jobs: &Jobs, flights: &[FlightResult]) -> Outcome {
     let (mut trace_hash, mut failed, mut warnings) = (0u64, Vec::new(), Vec::new());
     let mut virtual_time = Duration::ZERO;
-    for ((scenario, flight_seed), flight) in jobs.iter().zip(&flights) {
+    for ((scenario, flight_seed), flight) in jobs.all.iter().zip(flights) {
         trace_hash = trace_hash.rotate_left(7) ^ flight.trace_hash;
         virtual_time += flight.duration;
         let name =
             format!("{}, {} aircraft, flight seed {flight_seed}", scenario.label(), scenario.aircraft());
-        // In a crowd collisions are counted: they are what the table is about.
-        let good = if plan.table == Table::MbcapCrowd { flight.is_complete() } else { flight.succeeded() };
-        if !good {
+        if !is_good(counts_collisions(plan), flight) {
             failed.push(name.clone());
         }
         warnings.extend(flight.warnings.iter().map(|w| format!("{name}: {w}")));
     }
-    let (flights, lone) = flights.split_at(flown);
-    let repeat = plan.repeat as usize;
-    let rows: Vec<Row> = rows
+    let figures: Vec<FlightRow> = Flown::all(plan, jobs)
         .iter()
+        .zip(flights)
+        .map(|(flown, flight)| FlightRow::of(flown, flight))
+        .collect();
+    let missed = accept::misses(&plan.accept, &figures);
+    let (flights, lone) = flights.split_at(jobs.flown);
+    let repeat = plan.repeat as usize;
+    let rows: Vec<Row> = jobs.all[..jobs.flown]
+        .chunks(repeat)
         .enumerate()
         .map(|(i, row)| {
             let of = |all: &[FlightResult]| all.chunks(repeat).nth(i).unwrap_or_default().to_vec();
@@ -98,7 +132,17 @@ pub fn run_recorded(
         // Its plans fly no rows.
         Table::ChannelSaturation => String::new(),
     };
-    Ok(Outcome { table, warnings, trace_hash, failed, virtual_time })
+    Outcome { table, warnings, trace_hash, failed, virtual_time, figures, missed }
+}
+
+/// In a crowd collisions are counted: they are what the table is about.
+pub(crate) fn counts_collisions(plan: &Plan) -> bool {
+    plan.table == Table::MbcapCrowd
+}
+
+/// Whether a flight came to what its plan expects.
+pub(crate) fn is_good(counts_collisions: bool, flight: &FlightResult) -> bool {
+    if counts_collisions { flight.is_complete() } else { flight.succeeded() }
 }
 
 /// The reference of thesis Table 6.2: one aircraft flies the same waypoints and stops at each. It waits for
@@ -144,6 +188,8 @@ fn saturate(
         trace_hash,
         failed: Vec::new(),
         virtual_time: plan.time_limit() * jobs.len() as u32,
+        figures: Vec::new(),
+        missed: Vec::new(),
     })
 }
 
@@ -161,7 +207,7 @@ fn fly_all(
 }
 
 /// Does all jobs; the results are in their order.
-fn each<J: Sync, R: Send>(
+pub(crate) fn each<J: Sync, R: Send>(
     jobs: &[J],
     threads: usize,
     run: impl Fn(&J) -> Result<R> + Sync,

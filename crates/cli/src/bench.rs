@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Subcommand};
+use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
 use wingbeat_bench::plan::Plan;
@@ -20,7 +21,7 @@ use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
 use wingbeat_sim::motion::Profile;
 
-use crate::drills;
+use crate::{campaign, drills};
 
 /// Benches.
 #[derive(Subcommand)]
@@ -46,6 +47,12 @@ pub(crate) enum Command {
     Sky(SkyArguments),
     /// An emergency by radio: from the operator's key to each aircraft's act, where datagrams are lost.
     Emergency(EmergencyArguments),
+    /// Print the job file that flies a campaign on many machines.
+    Submit(campaign::SubmitArguments),
+    /// Gather campaigns into one file.
+    Merge(campaign::MergeArguments),
+    /// Compare two campaigns, flight by flight.
+    Compare(campaign::CompareArguments),
 }
 
 /// Arguments of `wingbeat bench emergency`.
@@ -114,34 +121,44 @@ pub(crate) struct PredictionArguments {
 #[derive(Args)]
 pub(crate) struct RunArguments {
     /// The plan, a TOML file.
-    plan: PathBuf,
+    pub(crate) plan: PathBuf,
     /// What randomness is drawn from.
     #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Threads; the figures do not depend on them.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    threads: u16,
+    pub(crate) seed: u64,
+    /// Threads; the figures do not depend on them. Without it 1, and with --out as many as this machine has.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
     /// Flights per row, instead of the plan's number.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeat: Option<u32>,
+    pub(crate) repeat: Option<u32>,
     /// Only so many aircraft: the swarm's number, or one of the crowds of a plan.
     #[arg(long)]
-    uavs: Option<usize>,
+    pub(crate) uavs: Option<usize>,
     /// Only this protocol of a plan for missions of their own: off, mbcap, mbcap-e or sweep.
     #[arg(long)]
-    variant: Option<Variant>,
+    pub(crate) variant: Option<Variant>,
     /// Another pilot for the leader of a plan that follows one: published, drawn:SECONDS or trace:FILE.
     #[arg(long)]
-    pilot: Option<String>,
+    pub(crate) pilot: Option<String>,
     /// What proves the senders of datagrams, instead of the plan's: ed25519 or stand-in.
     #[arg(long)]
-    signatures: Option<String>,
+    pub(crate) signatures: Option<String>,
     /// The version of ArduCopter that is simulated, instead of the plan's: 3.5.7 or 4.6.2.
     #[arg(long, value_name = "VERSION")]
-    profile: Option<Profile>,
+    pub(crate) profile: Option<Profile>,
     /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
     #[arg(long, value_name = "FOLDER")]
-    record: Option<PathBuf>,
+    pub(crate) record: Option<PathBuf>,
+    /// Keep the result of each flight in this folder, fly only what it does not have, and write tables and a page there once it
+    /// has all (docs/campaigns.md).
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Fly only a part of the flights, such as 3/8.
+    #[arg(long, value_name = "I/N", requires = "out")]
+    pub(crate) shard: Option<Shard>,
+    /// Fly one of so many parts: the one of HQ_TASK_ID, SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX.
+    #[arg(long, value_name = "N", requires = "out", conflicts_with = "shard", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) shards: Option<u32>,
 }
 
 /// Arguments of `wingbeat bench fleet`.
@@ -289,6 +306,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Emergency(EmergencyArguments { channel, aircraft, loss, seeds }) => {
             emergency::run(*channel, usize::from(*aircraft), *loss, *seeds).map(|()| ExitCode::SUCCESS)
         }
+        Command::Submit(arguments) => campaign::submit(arguments),
+        Command::Merge(arguments) => campaign::merge(arguments),
+        Command::Compare(arguments) => campaign::compare(arguments),
         Command::Sky(SkyArguments { aircraft, minutes, seed }) => {
             sky::run(usize::from(*aircraft), *minutes, *seed).map(|()| ExitCode::SUCCESS)
         }
@@ -324,7 +344,8 @@ fn take_off(arguments: &TakeoffArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
+/// The plan with the arguments that change it.
+pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     let mut plan = Plan::read(&arguments.plan)?;
     plan.repeat = arguments.repeat.unwrap_or(plan.repeat);
     plan.keep(arguments.uavs, arguments.variant)?;
@@ -333,12 +354,34 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
         plan.channel.signatures = Some(signatures.clone());
     }
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
+    Ok(plan)
+}
+
+fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
+    let plan = read_plan(arguments)?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
     print_notes(&plan.notes(folder)?);
+    if let Some(out) = &arguments.out {
+        return campaign::fly(&plan, arguments, out);
+    }
     let began = Instant::now();
     let record = arguments.record.as_deref();
-    let outcome = run::run_recorded(&plan, folder, arguments.seed, arguments.threads.into(), record)?;
+    let threads = arguments.threads.unwrap_or(1).into();
+    let outcome = run::run_recorded(&plan, folder, arguments.seed, threads, record)?;
     let wall_s = began.elapsed().as_secs_f64();
+    let code = print_outcome(&plan, arguments, &outcome)?;
+    let virtual_s = outcome.virtual_time.as_secs_f64();
+    // How fast this machine was is no part of the result.
+    eprintln!("{virtual_s:.0} s flown in {wall_s:.2} s: {:.0} times real time", virtual_s / wall_s);
+    Ok(code)
+}
+
+/// The table, what aircraft warned of, flights that failed, figures that missed their range.
+pub(crate) fn print_outcome(
+    plan: &Plan,
+    arguments: &RunArguments,
+    outcome: &run::Outcome,
+) -> Result<ExitCode> {
     println!("{}", plan.title);
     let (size, repeat, seed) = (plan.size(), plan.repeat, arguments.seed);
     println!("{size}{repeat} flights per row, seed {seed}, signatures {}", plan.signatures()?.name());
@@ -347,20 +390,20 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     }
     print!("{}", outcome.table);
     println!("trace {:016x}", outcome.trace_hash);
-    let virtual_s = outcome.virtual_time.as_secs_f64();
-    // How fast this machine was is no part of the result.
-    eprintln!("{virtual_s:.0} s flown in {wall_s:.2} s: {:.0} times real time", virtual_s / wall_s);
     for line in &outcome.warnings {
         eprintln!("{line}");
     }
     for flight in &outcome.failed {
         eprintln!("failed: {flight}");
     }
-    if !outcome.failed.is_empty() {
-        let (plan, seed, repeat) = (arguments.plan.display(), arguments.seed, plan.repeat);
-        eprintln!("to see it again: wingbeat bench run {plan} --seed {seed} --repeat {repeat}");
+    for row in &outcome.missed {
+        eprintln!("out of range: {row}");
     }
-    Ok(if outcome.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if outcome.failed.is_empty() && outcome.missed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("to see it again: {}", campaign::again(arguments));
+    Ok(ExitCode::FAILURE)
 }
 
 /// What of mission files is not flown is no part of the result.

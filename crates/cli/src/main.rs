@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod campaign;
 mod doctor;
 mod drills;
 mod fleet;

@@ -12,6 +12,7 @@ pub mod assignment;
 pub mod formation;
 pub mod position;
 pub mod time;
+pub mod unbounded;
 
 pub use approach::Approach;
 pub use assignment::assign;

@@ -4,11 +4,26 @@ use core::num::NonZeroU64;
 use core::ops::{Add, Sub};
 pub use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Microseconds since the owner of the clock started it (an aircraft's agent, a simulated world).
 ///
 /// One more than that is stored, so that an optional instant takes no more room: tables have many of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
 pub struct Instant(NonZeroU64);
+
+impl From<u64> for Instant {
+    fn from(micros: u64) -> Self {
+        Self::from_micros(micros)
+    }
+}
+
+impl From<Instant> for u64 {
+    fn from(instant: Instant) -> Self {
+        instant.as_micros()
+    }
+}
 
 impl Default for Instant {
     fn default() -> Self {

@@ -5,6 +5,7 @@
 //! loses every datagram in it. One child generator per link, so that traffic on one link never changes
 //! the random draws of another.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use wingbeat_geo::{DVec3, Duration, Instant};
@@ -122,7 +123,7 @@ pub struct Channel {
 }
 
 /// What became of datagrams over one range of distances.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
     /// Receptions that could have happened.
     pub sent: u64,

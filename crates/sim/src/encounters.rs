@@ -5,6 +5,7 @@
 //! space within each interval between two samples (nothing slips between samples), and what the thesis'
 //! simulator would have seen, which samples the distance over ground and the heights twice a second.
 
+use serde::{Deserialize, Serialize};
 use wingbeat_agent::Phase;
 use wingbeat_geo::approach::{horizontal_and_vertical_m, nearest_between};
 use wingbeat_geo::{Duration, Instant};
@@ -21,7 +22,7 @@ const SAMPLED_PERIOD: Duration = Duration::from_millis(500);
 const SAMPLED_HEIGHT_M: f64 = 20.0;
 
 /// Two aircraft that came within the distance that counts as an encounter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Encounter {
     /// The pair, the lower index first.
     pub pair: (usize, usize),
@@ -30,6 +31,7 @@ pub struct Encounter {
     /// How close, in space, within the intervals between samples, metres.
     pub closest_m: f64,
     /// How close over ground at the thesis' samples; infinite if it never saw them at similar heights.
+    #[serde(with = "wingbeat_geo::unbounded")]
     pub sampled_m: f64,
     /// Whether one of them was landing at the end of its mission when they were closest.
     pub landing: bool,

@@ -9,12 +9,13 @@
 //! Where the slots' mean is not the leader's slot, equation 7.3 would count that as an error of every aircraft; here
 //! offsets are taken from the slots' mean in that equation. For the published formations it is the same.
 
+use serde::{Deserialize, Serialize};
 use wingbeat_geo::DVec2;
 
 use crate::observer::Spread;
 
 /// One kind of error, in its three readings, metres.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Errors {
     samples: Spread,
     times: Spread,
@@ -51,7 +52,7 @@ impl Errors {
 }
 
 /// Both errors of a flight.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Following {
     /// Against the slaves' own mean.
     pub formation: Errors,
@@ -63,11 +64,13 @@ pub struct Following {
 }
 
 /// How close they came over the ground, metres.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Nearest {
     /// A slave and the leader.
+    #[serde(with = "wingbeat_geo::unbounded")]
     pub to_leader: f64,
     /// Two slaves; infinite where there is one.
+    #[serde(with = "wingbeat_geo::unbounded")]
     pub between_slaves: f64,
 }
 

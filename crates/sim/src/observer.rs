@@ -6,6 +6,7 @@
 
 use crate::encounters::{Encounter, Encounters};
 use crate::following::{Following, Slave};
+use serde::{Deserialize, Serialize};
 use wingbeat_agent::Phase;
 use wingbeat_geo::approach::nearest_between;
 use wingbeat_geo::{DVec2, DVec3, Duration, Instant};
@@ -35,7 +36,7 @@ pub struct Sample {
 }
 
 /// Figures of one aircraft.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AircraftFigures {
     /// From arming to disarming, seconds.
     pub flight_time_s: f64,
@@ -51,7 +52,7 @@ pub struct AircraftFigures {
 }
 
 /// Mean, maximum and standard deviation.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     count: u64,
     sum: f64,
@@ -96,7 +97,7 @@ impl Spread {
 }
 
 /// Two aircraft that came too close.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Collision {
     /// Simulated time.
     pub at: Instant,
@@ -107,11 +108,12 @@ pub struct Collision {
 }
 
 /// Figures of the whole swarm.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwarmFigures {
     /// From the start of the mission to the leader's landing, seconds.
     pub mission_time_s: f64,
     /// The closest that two aircraft ever were while one of them flew, metres.
+    #[serde(with = "wingbeat_geo::unbounded")]
     pub separation_min_m: f64,
     /// Pairs closer than the limit, once each.
     pub collisions: Vec<Collision>,

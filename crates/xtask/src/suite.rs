@@ -64,8 +64,22 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
     });
     suite.check("chip", || chip::run(root, false).map(|line| println!("{line}")));
     if process::succeeds_within(&mut cargo(&["nextest", "--version"]), VERSION_LIMIT) {
-        let arguments =
-            ["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow", "--color", "never"];
+        // Most of its time a flight in real time waits: twice as many run as there are processors.
+        let threads = std::thread::available_parallelism().map_or(2, |n| 2 * n.get()).to_string();
+        let arguments = [
+            &[
+                "nextest",
+                "run",
+                "--workspace",
+                "--no-fail-fast",
+                "--status-level",
+                "slow",
+                "--color",
+                "never",
+            ][..],
+            &["--test-threads", &threads],
+        ]
+        .concat();
         // The path is in .config/nextest.toml.
         let report = Report::Junit(root.join("target/nextest/default/junit.xml"));
         suite.tests("rust", report, || Ok(without_sitl(&arguments)));

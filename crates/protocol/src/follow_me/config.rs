@@ -35,7 +35,7 @@ pub struct Config {
     /// How fast the outermost slot moves at most because the formation turns (leader's), metres per second;
     /// infinite turns with every turn of the nose, as published. A pilot turns the nose faster than any follower can
     /// fly around the leader: after half a turn in one step every follower would fly straight through the leader.
-    #[serde(with = "unbounded")]
+    #[serde(with = "wingbeat_geo::unbounded")]
     pub turn_m_s: f64,
     /// A leader from which no datagram came for this time is lost.
     pub leader_timeout: Duration,
@@ -48,19 +48,6 @@ pub struct Config {
     /// Whether a formation closer than [`Config::distance_least_m`], or a refresh under 250 ms, is flown all the
     /// same.
     pub accepts_close: bool,
-}
-
-/// A number that may be infinite, which formats for people cannot write: none stands for it.
-mod unbounded {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        number.is_finite().then_some(number).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-        Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
-    }
 }
 
 /// What a follower does that has lost its leader.

@@ -37,6 +37,7 @@ pub use config::Config;
 pub use state::{Avoiding, Conflict};
 
 use core::mem::discriminant;
+use serde::{Deserialize, Serialize};
 
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -60,7 +61,7 @@ pub use wingbeat_wire::Avoidance;
 pub type State = flight::State<Avoiding>;
 
 /// What happened so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Stops because of a risk.
     pub stops: u32,

@@ -1,9 +1,10 @@
 //! What the medium did, counted as ArduSim counts it, and how long datagrams waited.
 
+use serde::{Deserialize, Serialize};
 use std::ops::Sub;
 
 /// Counts of datagrams, and of receptions: one frame counts once for each other radio.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Datagrams handed to a radio.
     pub offered: u64,
@@ -65,7 +66,7 @@ impl Sub for &Statistics {
 }
 
 /// A distribution of times, to three per cent.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delays {
     count: u64,
     sum_ns: u64,
