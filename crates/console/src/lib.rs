@@ -11,8 +11,8 @@
 use heapless::Vec;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{
-    ADDRESSEES_MAX, Addressees, Command, CommandId, Datagram, Draft, Message, Opened, Order, OrderProgress,
-    OrderTaken, SWARM_MAX, VehicleId,
+    ADDRESSEES_MAX, Addressees, Command, CommandId, Corrections, Datagram, Draft, Message, Opened, Order,
+    OrderProgress, OrderTaken, SWARM_MAX, VehicleId,
 };
 
 /// Between two repetitions: where half of all datagrams are lost, 1 of 500 aircraft has received none of nine.
@@ -159,6 +159,19 @@ impl Console {
         sealed
     }
 
+    /// A frame of its base station, to broadcast. Nothing repeats it: the next one is newer.
+    pub fn corrections(&mut self, now: Instant, corrections: Corrections) -> Draft {
+        let mut draft = Draft::default();
+        self.counter = self.next_counter(now);
+        // The longest fits.
+        let _ = draft.write(self.id, self.counter, 0, &Message::Corrections(corrections));
+        draft
+    }
+
+    fn next_counter(&self, now: Instant) -> u64 {
+        self.base_us.saturating_add(now.as_micros()).max(self.counter.saturating_add(1))
+    }
+
     fn write(
         &mut self,
         now: Instant,
@@ -167,8 +180,7 @@ impl Console {
         draft: &mut Draft,
         emit: &mut impl FnMut(&mut Draft),
     ) {
-        let clock_us = self.base_us.saturating_add(now.as_micros());
-        self.counter = clock_us.max(self.counter.saturating_add(1));
+        self.counter = self.next_counter(now);
         let order = Order { id: press.id.clone(), to, command: press.command };
         // The longest order fits half a datagram.
         if draft.write(self.id, self.counter, press.flight, &Message::Order(order)).is_ok() {

@@ -11,6 +11,7 @@ pub mod approach;
 pub mod assignment;
 pub mod formation;
 pub mod position;
+pub mod rate;
 pub mod time;
 pub mod unbounded;
 
@@ -19,6 +20,7 @@ pub use assignment::assign;
 pub use formation::{Formation, FormationError};
 pub use glam::{DVec2, DVec3};
 pub use position::{Frame, Position, PositionError, Scale};
+pub use rate::Rate;
 pub use time::{Duration, Instant};
 
 /// The largest swarm that one formation holds: the papers fly 81 and 100, the console draws 100.

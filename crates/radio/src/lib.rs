@@ -102,6 +102,7 @@ impl SendError {
             Self::OverBudget(Class::Coordination) => "over_budget_coordination",
             Self::OverBudget(Class::Beacon) => "over_budget_beacon",
             Self::OverBudget(Class::Test) => "over_budget_test",
+            Self::OverBudget(Class::Corrections) => "over_budget_corrections",
             Self::TooLong(_) => "radio_too_long",
             Self::Refused(_) => "radio_refused",
         }
@@ -114,6 +115,7 @@ const fn class_name(class: Class) -> &'static str {
         Class::Coordination => "coordination",
         Class::Beacon => "beacon",
         Class::Test => "test",
+        Class::Corrections => "corrections",
     }
 }
 

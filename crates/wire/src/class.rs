@@ -14,11 +14,14 @@ pub enum Class {
     Beacon,
     /// Tests of the link itself.
     Test,
+    /// Corrections of satellite navigation, from a console.
+    Corrections,
 }
 
 impl Class {
     /// Every class.
-    pub const ALL: [Self; 4] = [Self::Emergency, Self::Coordination, Self::Beacon, Self::Test];
+    pub const ALL: [Self; 5] =
+        [Self::Emergency, Self::Coordination, Self::Beacon, Self::Test, Self::Corrections];
 }
 
 impl Message {
@@ -59,6 +62,7 @@ impl Message {
             | Self::Stands { .. }
             | Self::Alive { .. } => Class::Beacon,
             Self::Probe(_) => Class::Test,
+            Self::Corrections(_) => Class::Corrections,
         }
     }
 }

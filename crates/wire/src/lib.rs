@@ -23,6 +23,7 @@ mod places;
 mod probe;
 mod read;
 mod refused;
+mod rtcm;
 mod state;
 mod verifier;
 
@@ -41,6 +42,7 @@ pub use order::{
 pub use places::Places;
 pub use probe::{Padding, Probe, SenderMotion};
 pub use refused::Refused;
+pub use rtcm::{Corrections, RTCM_LEN_MAX, RtcmFinder, is_frame as is_rtcm_frame, rtcm_frame};
 use serde::Serialize;
 pub use state::{Phase, StateId};
 
@@ -95,6 +97,12 @@ const POINT_LEN_MAX: usize = 3 * 5;
 const _: () = assert!(
     AROUND_LEN_MAX + 1 + 10 + 3 + 3 + 1 + MORE_WAYPOINTS_MAX * POINT_LEN_MAX <= DATAGRAM_LEN_MAX,
     "the longest DataWaypoints fits a datagram"
+);
+
+// Kind; length.
+const _: () = assert!(
+    AROUND_LEN_MAX + 1 + 2 + RTCM_LEN_MAX <= DATAGRAM_LEN_MAX,
+    "the longest Corrections fits a datagram"
 );
 
 /// Length of the longest datagram with this message: the sender's id, the counter and the flight at their

@@ -3,7 +3,7 @@
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 
-use crate::{Order, OrderTaken, Probe, Refused, Role, deltas};
+use crate::{Corrections, Order, OrderTaken, Probe, Refused, Role, deltas};
 
 /// An aircraft. 64 bits: the MAC address of its radio unless configured; never its MAVLink system id,
 /// which is local to one serial link.
@@ -490,6 +490,8 @@ pub enum Message {
     Passed(Sealed),
     /// One of many, by which receivers measure the link.
     Probe(Probe),
+    /// Corrections of satellite navigation, from a console with a base station.
+    Corrections(Corrections),
 }
 
 /// The longest datagram with a command of a leader, 115 bytes, and some room.
@@ -546,6 +548,7 @@ impl Message {
             Self::Order(order) => order.check(),
             Self::OrderTaken(taken) => taken.check(),
             Self::Probe(probe) => probe.check(),
+            Self::Corrections(corrections) => corrections.check(),
             Self::DataAck { .. }
             | Self::ReadyToFly
             | Self::ReadyToFlyAck
@@ -570,6 +573,8 @@ impl Message {
         let is_permitted = match self {
             Self::Order(order) => role.may_order(order.command),
             Self::Exclude { .. } => false,
+            // They shift positions.
+            Self::Corrections(_) => role == Role::Operator,
             Self::Hello { .. }
             | Self::Data(_)
             | Self::DataAck { .. }

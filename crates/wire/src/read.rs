@@ -12,7 +12,8 @@ use serde::Deserialize;
 
 use crate::envelope::Bytes;
 use crate::{
-    Beacon, Command, Course, Datagram, FirstPart, Message, MoreWaypoints, Order, Plan, VehicleId, deltas,
+    Beacon, Command, Corrections, Course, Datagram, FirstPart, Message, MoreWaypoints, Order, Plan,
+    VehicleId, deltas,
 };
 
 /// The number of [`Message::Order`].
@@ -99,6 +100,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         30 => Message::OrderTaken(next(r)?),
         PASSED => return passed_on(r, message),
         32 => Message::Probe(next(r)?),
+        33 => return corrections(r, message),
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())
@@ -130,6 +132,13 @@ fn more_waypoints(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
 fn passed_on(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
     let bytes: &[u8] = next(r)?;
     *message = Message::Passed(Vec::from_slice(bytes).map_err(|_| Error::DeserializeBadEncoding)?);
+    Ok(())
+}
+
+fn corrections(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
+    let bytes: &[u8] = next(r)?;
+    let frame = Vec::from_slice(bytes).map_err(|_| Error::DeserializeBadEncoding)?;
+    *message = Message::Corrections(Corrections { frame });
     Ok(())
 }
 

@@ -82,6 +82,15 @@ fn probe() -> Probe {
     Probe { test: 5, sequence: 1_234, period_ms: 20, motion: Some(motion), padding: Padding(0) }
 }
 
+/// The example of RTCM 10403.1, section 4.2, a message 1005: where a base station stands.
+fn corrections() -> Corrections {
+    let message = [
+        0x3e, 0xd7, 0xd3, 0x02, 0x02, 0x98, 0x0e, 0xde, 0xef, 0x34, 0xb4, 0xbd, 0x62, 0xac, 0x09, 0x41, 0x98,
+        0x6f, 0x33,
+    ];
+    rtcm_frame(&message).unwrap()
+}
+
 fn coordinates() -> Coordinates {
     Coordinates { at: point(3), heading_urad: 5_078_908, leads: true }
 }
@@ -165,6 +174,7 @@ fn examples() -> Vec<(&'static str, Message)> {
         ("order_exclude", Message::Order(order(EXCLUDE, listed([12, 13])))),
         ("order_taken", Message::OrderTaken(taken())),
         ("probe", Message::Probe(probe())),
+        ("corrections", Message::Corrections(corrections())),
         ("probe_blind", Message::Probe(Probe { motion: None, padding: Padding(300), ..probe() })),
         ("passed", Message::Passed(command_of(VehicleId(0x0200_0000_0001), &signer(1)))),
     ]
@@ -184,8 +194,10 @@ fn golden_datagrams() {
     for (name, message) in examples() {
         let datagram = Datagram { from: me, counter: COUNTER, flight: 7, message };
         let mut roster = Roster::new(EPOCH, fleet());
-        let role =
-            if name.starts_with("order") && name != "order_taken" { Role::Operator } else { Role::Aircraft };
+        let role = match name {
+            "order" | "order_exclude" | "corrections" => Role::Operator,
+            _ => Role::Aircraft,
+        };
         roster.add(me, role, &signer(1).public_key().unwrap()).unwrap();
         check_golden(name, &datagram, &signer(1), &roster);
     }
@@ -309,6 +321,37 @@ fn a_probe_has_every_length_and_impossible_ones_are_refused() {
     assert_eq!(refused(&|_, motion| motion.heading_cdeg = 36_000), Some(Refused::Impossible));
     assert_eq!(refused(&|_, motion| motion.up_cm_s = i16::MIN), Some(Refused::Impossible));
     assert_eq!(refused(&|_, motion| motion.at.latitude_e7 = 900_000_001), Some(Refused::OffEarth));
+}
+
+#[test]
+fn corrections_are_one_whole_frame_that_a_flight_controller_takes() {
+    let longest = Message::Corrections(rtcm_frame(&[7; RTCM_LEN_MAX - 6]).unwrap());
+    let bytes = encoded(longest.clone()).unwrap();
+    assert_eq!(decode(&bytes).unwrap().message, longest);
+    assert_eq!(sealed_len(&bytes), length_at_most(&longest));
+    let whole = encoded(Message::Corrections(corrections())).unwrap();
+    for byte in whole.len() - 25..whole.len() {
+        let mut changed = whole.clone();
+        changed[byte] ^= 0x10;
+        assert_eq!(decode(&changed).err(), Some(Refused::Impossible), "byte {byte}");
+    }
+    let refused = |frame: &[u8]| {
+        let frame = heapless::Vec::from_slice(frame).unwrap();
+        decode(&encoded(Message::Corrections(Corrections { frame })).unwrap()).err()
+    };
+    let twice = corrections().frame.repeat(2);
+    for (frame, what) in
+        [(&[][..], "nothing"), (&twice, "two"), (&twice[..24], "a part"), (&twice[..26], "more")]
+    {
+        assert_eq!(refused(frame), Some(Refused::Impossible), "{what}");
+    }
+    // A length of 721, which this program never writes.
+    let mut long = encoded(longest).unwrap();
+    let at = long.len() - RTCM_LEN_MAX - 2;
+    assert_eq!(long[at..at + 2], [0xd0, 0x05]);
+    long[at] = 0xd1;
+    long.push(0);
+    assert_eq!(decode(&long).err(), Some(Refused::Malformed));
 }
 
 #[test]

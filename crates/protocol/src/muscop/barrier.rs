@@ -137,6 +137,7 @@ impl Report {
             | Message::Order(_)
             | Message::OrderTaken(_)
             | Message::Probe(_)
+            | Message::Corrections(_)
             | Message::Passed(_) => return None,
         })
     }

@@ -216,6 +216,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Message::Order(_)
             | Message::OrderTaken(_)
             | Message::Probe(_)
+            | Message::Corrections(_)
             | Message::Passed(_) => Ok(()),
         }
     }

@@ -34,11 +34,12 @@ fn each_kind_is_taken_from_the_roles_that_may_send_it_alone() {
             _ => (false, false),
         };
         let is_exclusion = matches!(message, Message::Exclude { .. });
+        let is_correction = matches!(message, Message::Corrections(_));
         let senders = [(AIRCRAFT, Role::Aircraft, 1)].into_iter().chain(CONSOLES);
         for (from, role, secret) in senders {
             let is_permitted = match role {
-                Role::Aircraft => !is_order && !is_exclusion,
-                Role::Operator => is_order,
+                Role::Aircraft => !is_order && !is_exclusion && !is_correction,
+                Role::Operator => is_order || is_correction,
                 Role::Safety => is_recovery,
                 Role::Viewer => false,
             };
