@@ -18,6 +18,7 @@ mod clock;
 mod command;
 mod config;
 mod coordination;
+mod corrections;
 pub mod energy;
 mod executor;
 mod fence;
@@ -43,6 +44,7 @@ pub use clock::ClockStatus;
 pub use command::{Rejection, Reply, Stage};
 pub use config::{CompanionLoss, Config, Operator, RemoteIdConfig, Signing};
 pub use coordination::Coordination;
+pub use corrections::{CorrectionRefused, CorrectionsStatus};
 pub use loan::{CURES_MAX, Cure};
 pub use origin::{Origin, Sample};
 pub use probes::ProbeOrder;
@@ -59,6 +61,7 @@ pub use wingbeat_wire::CommandId;
 
 use command::{Commands, Observation};
 use coordination::ActiveProtocol;
+use corrections::CorrectionsState;
 use executor::Executor;
 use guardian::{Activity, Pulse, Stance};
 use heapless::Vec;
@@ -240,6 +243,7 @@ pub struct Agent {
     utc: Option<(Instant, u64)>,
     gnss_clock: GnssClock,
     remote_id: RemoteIdState,
+    corrections: CorrectionsState,
     /// From and until when keys hold, microseconds after 1970.
     keys_hold_us: Option<(u64, u64)>,
     guard: Option<guardian::Answer>,
@@ -320,6 +324,7 @@ impl Agent {
             utc: None,
             gnss_clock: GnssClock::new(now),
             remote_id: RemoteIdState::new(now),
+            corrections: CorrectionsState::new(now),
             keys_hold_us: None,
             guard: None,
             other_ground_station_at: None,
@@ -623,6 +628,7 @@ impl Agent {
             measured: t.measured.clone(),
             clock: self.clock_status(now),
             remote_id: self.remote_id_status(now),
+            corrections: self.corrections_status(now),
             route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
             plan_hash: details.plan_hash,
             route_len: route.len() as u16,
@@ -918,6 +924,9 @@ impl Agent {
         if let Message::Probe(probe) = message {
             out.probe = Some((from, *probe));
             return;
+        }
+        if let Message::Corrections(corrections) = message {
+            return self.on_corrections(now, from, corrections, out);
         }
         if matches!(message, Message::Passed(_)) {
             return self.on_passed(now, &opened, &mut datagram, out);

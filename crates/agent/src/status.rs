@@ -11,6 +11,7 @@ use wingbeat_wire::{CommandId, Point, VehicleId};
 
 use crate::clock::ClockStatus;
 use crate::command::Stage;
+use crate::corrections::CorrectionsStatus;
 use crate::loan::{CURES_MAX, Cure};
 use crate::remote_id::RemoteIdStatus;
 use crate::separation;
@@ -128,6 +129,8 @@ pub struct Status {
     pub clock: Option<ClockStatus>,
     /// Remote ID, where it is configured.
     pub remote_id: Option<RemoteIdStatus>,
+    /// Corrections of satellite navigation, once a console has sent any.
+    pub corrections: Option<CorrectionsStatus>,
     /// Hash of the route, if there is one ([`wingbeat_autopilot::mission::hash`]).
     pub route_hash: Option<u64>,
     /// Hash of the swarm's plan that the route was derived from; absent before setup.

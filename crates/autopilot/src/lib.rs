@@ -28,6 +28,7 @@ pub mod mode;
 pub mod parameter;
 pub mod rc;
 pub mod remote_id;
+pub mod rtcm;
 pub mod signing;
 pub mod streams;
 pub mod takeoff;
