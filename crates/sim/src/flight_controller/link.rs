@@ -379,6 +379,7 @@ impl FlightController {
             MavMessage::FENCE_POINT(m) if mine!(m) => self.handle_fence_point(m),
             MavMessage::RALLY_FETCH_POINT(m) if mine!(m) => self.handle_rally_fetch(m.idx, from),
             MavMessage::RALLY_POINT(m) if mine!(m) => self.handle_rally_point(m),
+            MavMessage::GPS_RTCM_DATA(m) => self.handle_corrections(m),
             message if self.handle_remote_id(message) => {}
             _ => self.counters.ignored = self.counters.ignored.saturating_add(1),
         }

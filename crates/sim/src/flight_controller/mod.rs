@@ -22,6 +22,7 @@ mod arming;
 mod auto;
 mod clock;
 mod commands;
+mod corrections;
 mod estimate;
 mod failsafe;
 mod fence;
@@ -113,6 +114,9 @@ pub struct Config {
     pub serial: u8,
     /// Universal time of the boot, microseconds since 1970, as the position sensor reports it.
     pub utc_at_boot_us: u64,
+    /// Whether its position sensor has an RTK fix only while it is handed corrections (`GPS_RTCM_DATA`), and an ordinary one
+    /// without. SITL's shows an RTK fix always.
+    pub needs_corrections: bool,
     /// What the pilot's receiver delivers, if one is connected and switched on.
     pub rc: Option<RcChannels>,
     /// Parameters that differ from the defaults, as a defaults file would set them before boot.
@@ -139,6 +143,7 @@ impl Config {
             serial: 0,
             // 2026-01-01T00:00:00Z.
             utc_at_boot_us: 1_767_225_600_000_000,
+            needs_corrections: false,
             rc: Some(RcChannels::IDLE),
             parameters: Vec::new(),
         }
@@ -212,6 +217,7 @@ pub struct FlightController {
     failsafes: failsafe::Failsafes,
     fence: fence::Fence,
     remote_id: remote_id::RemoteId,
+    corrections: corrections::Corrections,
     motor_failed: bool,
     /// Whether it stays where it is, whatever its mode.
     is_stuck: bool,
@@ -271,6 +277,7 @@ impl FlightController {
             failsafes: failsafe::Failsafes::default(),
             fence: fence::Fence::default(),
             remote_id: remote_id::RemoteId::default(),
+            corrections: corrections::Corrections::default(),
             motor_failed: false,
             is_stuck: false,
             flight_time: Duration::ZERO,
@@ -294,6 +301,7 @@ impl FlightController {
         self.fence = fence::Fence::default();
         self.files = files::Files::default();
         self.remote_id = remote_id::RemoteId::default();
+        self.corrections = corrections::Corrections::default();
         self.estimate.boot(self.config.profile, self.config.boot, now);
         self.nav = self.parameters.nav(self.config.profile);
         self.link.system_id = self.parameters.get(Parameter::SYSID_THISMAV).clamp(1.0, 255.0) as u8;

@@ -568,8 +568,7 @@ impl FlightController {
             epv: if fix { 200 } else { 9999 },
             vel: (speed_m_s * 1e2) as u16,
             cog: (course.to_degrees() * 1e2) as u16,
-            // SITL's receiver of 3.5.7 shows 6.
-            fix_type: if fix { GpsFixType::GPS_FIX_TYPE_RTK_FIXED } else { GpsFixType::GPS_FIX_TYPE_NO_FIX },
+            fix_type: if fix { self.fix_type() } else { GpsFixType::GPS_FIX_TYPE_NO_FIX },
             satellites_visible: if fix { 10 } else { 0 },
             ..GPS_RAW_INT_DATA::DEFAULT
         })
