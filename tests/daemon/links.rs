@@ -142,7 +142,7 @@ async fn six_daemons_recover_the_model_that_the_channel_was_given() {
         web_dir: None,
         tiles: None,
         hosts: wingbeat_onboard::Hosts::default(),
-        console: Some(ConsoleConfig { keys: console, clock, state: None }),
+        console: Some(ConsoleConfig { keys: console, clock, state: None, rtcm: None }),
     })
     .await
     .unwrap();

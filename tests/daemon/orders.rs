@@ -190,7 +190,7 @@ async fn the_ground_service_commands_by_radio_an_aircraft_that_http_does_not_rea
         web_dir: None,
         tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
-        console: Some(ConsoleConfig { keys, clock, state: None }),
+        console: Some(ConsoleConfig { keys, clock, state: None, rtcm: None }),
     };
     let ground = Arc::new(Ground::start_with(config, Some(radio)).await.unwrap());
     let picture = async |what: &str, holds: &dyn Fn(&wingbeat_api::FleetPicture) -> bool| {
@@ -272,7 +272,7 @@ async fn where_one_end_alone_has_keys_both_say_so() {
     let (daemons, _hub, _radio) = two_with(clock, |_| wingbeat_onboard::keys::Keys::insecure()).await;
     let daemon = &daemons[0];
     let keys = ConsoleKeys { id: CONSOLE, role: Role::Operator, keys: keys_of(fleet_keys().console()) };
-    let text = shown(Some(ConsoleConfig { keys, clock, state: None }), daemon.address()).await;
+    let text = shown(Some(ConsoleConfig { keys, clock, state: None, rtcm: None }), daemon.address()).await;
     assert!(text.contains("this aircraft has no keys"), "{text}");
     let counted = async {
         while !daemon.status().borrow().http.refused.iter().any(|r| r.reason == "tls") {
@@ -296,7 +296,7 @@ async fn a_console_of_another_fleet_learns_that_its_key_is_not_known() {
     };
     let text = async |keys| {
         let keys = ConsoleKeys { id: CONSOLE, role: Role::Operator, keys };
-        shown(Some(ConsoleConfig { keys, clock, state: None }), daemons[0].address()).await
+        shown(Some(ConsoleConfig { keys, clock, state: None, rtcm: None }), daemons[0].address()).await
     };
     let found = text(with(&other)).await;
     assert!(found.contains("found a key that is no aircraft's in this console's roster"), "{found}");

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use wingbeat_wire::Command;
 
-use crate::aircraft::{AircraftStatus, GeoPoint, LinkState, LogLine};
+use crate::aircraft::{AircraftStatus, GeoPoint, LinkState, LogLine, Refusal};
 use crate::mission::MissionUpload;
 
 /// Everything the console needs to draw itself. Sent once when a console connects and again when
@@ -22,6 +22,9 @@ pub struct FleetPicture {
     pub started_unix_ms: u64,
     /// Whether there is a map of the ground, at [`MAP`](crate::paths::MAP).
     pub has_map: bool,
+    /// Corrections of satellite navigation that this console broadcasts; absent where it has no base station.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrections: Option<BaseStation>,
     /// Every aircraft, by id. On the event stream without the parameters of the flight controllers, which are at
     /// [`FLEET_AIRCRAFT`](crate::paths::FLEET_AIRCRAFT).
     pub aircraft: Vec<FleetAircraft>,
@@ -46,9 +49,31 @@ pub struct FleetUpdate {
     /// Commands that are new, or of which something has changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<FleetCommand>,
+    /// The base station, once a second; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrections: Option<BaseStation>,
     /// What the operator can do now; absent where it is as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Actions>,
+}
+
+/// The base station of a console, whose corrections (RTCM 3) it broadcasts once to all aircraft.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BaseStation {
+    /// Where they come from, for example `tcp:10.0.0.2:2101`.
+    pub source: String,
+    /// Why nothing can come from there, as text; absent while the port is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Milliseconds since the last frame was broadcast; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_ms: Option<u64>,
+    /// Bytes a second that are broadcast, over 5 s.
+    pub bytes_s: u32,
+    /// Frames that were broadcast.
+    pub frames: u64,
+    /// Frames that were not broadcast, and bytes of no frame (`garbage_bytes`), by reason.
+    pub refused: Vec<Refusal>,
 }
 
 /// What has changed of an aircraft.

@@ -22,7 +22,7 @@ pub use aircraft::{
 };
 pub use error::ApiError;
 pub use fleet::{
-    Actions, AircraftChange, FleetAircraft, FleetCommand, FleetCommandNote, FleetCommandReply,
+    Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetCommandNote, FleetCommandReply,
     FleetCommandRequest, FleetCommandResult, FleetLogLine, FleetMission, FleetMissionUpload, FleetPicture,
     FleetUpdate, MissionFile, MissionFileContent, ReadMission, VehicleOutcome,
 };

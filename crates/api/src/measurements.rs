@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::aircraft::Refusal;
+
 /// The last of each. The page has a row for each (`web/src/fleet/measurements.ts`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Measurements {
@@ -11,6 +13,9 @@ pub struct Measurements {
     /// Absent before the first report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gnss: Option<Gnss>,
+    /// Corrections for it, by radio; absent before a console has sent any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrections: Option<Corrections>,
     /// Absent where the autopilot does not estimate it, and on the ground: absent is not calm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wind: Option<Wind>,
@@ -48,6 +53,23 @@ pub struct Gnss {
     /// Satellites in use; absent where not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellites: Option<u8>,
+}
+
+/// Corrections of satellite navigation (RTCM 3), which a console broadcasts and the flight controller's receiver is handed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Corrections {
+    /// Id of the console with the base station, 16 hexadecimal digits; absent before the first frame that was handed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub console: Option<String>,
+    /// Milliseconds since the flight controller was handed the last frame; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_ms: Option<u64>,
+    /// Bytes a second that it is handed, over 5 s.
+    pub bytes_s: u32,
+    /// Frames that it was handed.
+    pub frames: u64,
+    /// Frames that it was not handed, by reason. What the datagram itself was refused for is in `radio.refused`.
+    pub refused: Vec<Refusal>,
 }
 
 /// The clock of the aircraft's computer next to GNSS time.

@@ -258,7 +258,7 @@ impl Fleet {
             roster: Box::new(self.keys.roster().clone()),
         };
         let keys = wingbeat_onboard::keys::ConsoleKeys { id: CONSOLE, role: Role::Operator, keys };
-        wingbeat_ground::ConsoleConfig { keys, clock: self.clock, state: None }
+        wingbeat_ground::ConsoleConfig { keys, clock: self.clock, state: None, rtcm: None }
     }
 
     /// Uploads the missions, as an operator would: to the master, or to each its own. The ground service holds the leases

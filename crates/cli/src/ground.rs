@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use wingbeat_ground::{Config, ConsoleConfig, Ground, Hosts};
+use wingbeat_link::Endpoint;
 use wingbeat_radio::{Clock, UdpBroadcast, UdpConfig};
+use wingbeat_wire::Role;
 
 /// Arguments of `wingbeat ground`.
 #[derive(Args)]
@@ -33,6 +35,10 @@ pub(crate) struct Arguments {
     /// `[radio]`, for example wlan0/192.168.1.255:14600 or wlan0/[ff12::5742]:14600.
     #[arg(long, value_name = "IF/ADDRESS:PORT", requires = "keys", value_parser = radio)]
     radio: Option<UdpConfig>,
+    /// Broadcast the corrections (RTCM 3) of a base station to the aircraft's satellite receivers: tcp:HOST:PORT or
+    /// serial:DEVICE:BAUD. The key must be an operator's.
+    #[arg(long, value_name = "SOURCE", requires = "radio", value_parser = rtcm)]
+    rtcm: Option<Endpoint>,
     /// The built page.
     #[arg(long, value_name = "DIR")]
     web: Option<PathBuf>,
@@ -55,10 +61,24 @@ fn tiles(text: &str) -> Result<PathBuf, String> {
 }
 
 /// The console's keys. Its counters are kept beside them.
-fn console(folder: &Path) -> Result<ConsoleConfig> {
+fn console(folder: &Path, rtcm: Option<Endpoint>) -> Result<ConsoleConfig> {
     let keys = wingbeat_keys::read_console(folder)
         .map_err(|refused| anyhow!("--keys: found {}, expected {}", refused.found, refused.expected))?;
-    Ok(ConsoleConfig { keys, clock: Clock::real_time(), state: Some(folder.to_owned()) })
+    if rtcm.is_some() && keys.role != Role::Operator {
+        bail!("--rtcm: found the key of a console of role {}, expected an operator's", keys.role.name());
+    }
+    Ok(ConsoleConfig { keys, clock: Clock::real_time(), state: Some(folder.to_owned()), rtcm })
+}
+
+/// Where a base station's frames come from: what an autopilot's bytes do, but for what is listened on.
+fn rtcm(text: &str) -> Result<Endpoint, String> {
+    const EXPECTED: &str =
+        "tcp:HOST:PORT or serial:DEVICE:BAUD, for example tcp:10.0.0.2:2101 or serial:/dev/ttyACM0:115200";
+    match text.parse() {
+        Ok(source @ (Endpoint::TcpClient { .. } | Endpoint::Serial { .. })) => Ok(source),
+        Ok(Endpoint::UdpListen(_) | Endpoint::UdpSend(_)) => Err(format!("found UDP, expected {EXPECTED}")),
+        Err(error) => Err(format!("found {}, expected {EXPECTED}", error.problem)),
+    }
 }
 
 fn radio(text: &str) -> Result<UdpConfig, String> {
@@ -93,7 +113,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             web_dir: arguments.web.clone(),
             tiles: arguments.tiles.clone(),
             hosts,
-            console: arguments.keys.as_deref().map(console).transpose()?,
+            console: arguments
+                .keys
+                .as_deref()
+                .map(|folder| console(folder, arguments.rtcm.clone()))
+                .transpose()?,
         };
         let radio = arguments.radio.clone().map(UdpBroadcast::spawn);
         let ground = Ground::start_with(config, radio).await?;

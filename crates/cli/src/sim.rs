@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// How much faster than the wall clock, 0.1 to 100.
     #[arg(long, default_value_t = 1.0)]
     speedup: f64,
+    /// Its position sensor has an RTK fix only while it is handed corrections (GPS_RTCM_DATA).
+    #[arg(long)]
+    rtk: bool,
     /// Ready from the start (warm), or after the 41 s that ArduCopter takes (cold).
     #[arg(long, value_enum, default_value = "warm")]
     boot: BootName,
@@ -131,6 +134,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         let mut config = Config::new(index as u8 + 1, frame.to_position(offset));
         config.heading_rad = arguments.home.heading_rad;
         (config.profile, config.is_exact) = (arguments.profile, true);
+        config.needs_corrections = arguments.rtk;
         config.boot = match arguments.boot {
             BootName::Cold => Boot::Cold,
             BootName::Warm => Boot::Warm,

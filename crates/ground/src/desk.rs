@@ -12,9 +12,11 @@ use wingbeat_api::{Command, VehicleId};
 use wingbeat_console::{Answer, Console, Press};
 use wingbeat_geo::Instant;
 use wingbeat_keys::{ConsoleKeys, counter::Reserve};
-use wingbeat_radio::{Clock, Outage, Radio, RadioEvent};
-use wingbeat_wire::{Addressees, Claim, Class, Refused};
+use wingbeat_link::{Endpoint, Link, LinkEvent};
+use wingbeat_radio::{Clock, Outage, Radio, RadioEvent, SendError};
+use wingbeat_wire::{Addressees, Claim, Class, Corrections, Refused};
 
+use crate::base_station::BaseStation;
 use crate::ledger::{self, Lane};
 use crate::owner::Message;
 
@@ -27,6 +29,8 @@ pub struct ConsoleConfig {
     pub clock: Clock,
     /// Where it keeps how far its counters have come. A bench has none.
     pub state: Option<PathBuf>,
+    /// Its base station, whose corrections (RTCM 3) it broadcasts by its radio.
+    pub rtcm: Option<Endpoint>,
 }
 
 impl ConsoleConfig {
@@ -40,6 +44,7 @@ impl ConsoleConfig {
 pub(crate) struct Desk {
     clock: Clock,
     has_radio: bool,
+    base_station: Option<BaseStation>,
     inner: Mutex<Inner>,
     /// Something is to be sent by radio.
     wake: Notify,
@@ -63,7 +68,7 @@ impl std::fmt::Debug for Desk {
 
 impl Desk {
     pub(crate) fn new(config: ConsoleConfig, has_radio: bool) -> Self {
-        let ConsoleConfig { keys, clock, state } = config;
+        let ConsoleConfig { keys, clock, state, rtcm } = config;
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let unix_us = since_1970.map_or(0, |since| since.as_micros() as u64);
         let reserve = Reserve::open(state.as_deref(), unix_us);
@@ -72,7 +77,8 @@ impl Desk {
         }
         let console = Console::new(keys.id, reserve.base_us());
         let inner = Mutex::new(Inner { console, keys, reserve, newest: BTreeMap::new() });
-        Self { clock, has_radio, inner, wake: Notify::new(), tokens: Mutex::default() }
+        let base_station = rtcm.map(|source| BaseStation::new(source, clock));
+        Self { clock, has_radio, base_station, inner, wake: Notify::new(), tokens: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -151,9 +157,24 @@ impl Desk {
         console.on_datagram(&opened)
     }
 
-    /// Broadcasts until the radio has ended.
+    /// Broadcasts a base station's frame, once.
+    fn correct<R: Radio>(&self, corrections: &Corrections, radio: &R) -> Result<(), SendError> {
+        let now = self.clock.now();
+        let mut inner = self.lock();
+        let mut draft = inner.console.corrections(now, corrections.clone());
+        inner.keep_ahead();
+        radio.send(Class::Corrections, inner.keys.keys.signer.seal(&mut draft))
+    }
+
+    /// What is known of the base station.
+    pub(crate) fn base_station(&self) -> Option<wingbeat_api::BaseStation> {
+        self.base_station.as_ref().map(BaseStation::shown)
+    }
+
+    /// Broadcasts until the radio has ended. Emergencies that are due leave before each frame of the base station.
     pub(crate) async fn broadcast<R: Radio>(&self, mut radio: R, owner: mpsc::Sender<Message>) {
         let mut outage = Outage::default();
+        let mut base = self.base_station.as_ref().map(|base| (base, base.open()));
         loop {
             let next = self.poll(|sealed| {
                 let now = self.clock.now();
@@ -165,6 +186,7 @@ impl Desk {
             tokio::select! {
                 () = sleep_until(self.clock.kernel(next)) => {}
                 () = self.wake.notified() => {}
+                Some((base, event)) = heard(&mut base) => base.take(event, |frame| self.correct(frame, &radio)),
                 event = radio.recv() => match event {
                     Some(RadioEvent::Datagram { bytes: datagram, .. }) => {
                         let Some(answer) = self.receive(&datagram) else { continue };
@@ -179,6 +201,12 @@ impl Desk {
             }
         }
     }
+}
+
+/// What comes of the base station, where there is one.
+async fn heard<'a>(base: &mut Option<(&'a BaseStation, Link)>) -> Option<(&'a BaseStation, LinkEvent)> {
+    let (base, link) = base.as_mut()?;
+    Some((*base, link.recv().await?))
 }
 
 impl Inner {

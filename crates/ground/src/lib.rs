@@ -14,6 +14,7 @@
 #![allow(clippy::disallowed_methods, reason = "the ground service runs in real time")]
 #![forbid(unsafe_code)]
 
+mod base_station;
 mod client;
 mod deliver;
 mod delta;
@@ -119,6 +120,9 @@ pub enum StartError {
         /// The system's message.
         source: io::Error,
     },
+    /// A base station without a radio.
+    #[error("base station: found no radio, expected one: corrections are broadcast")]
+    NoRadio,
     /// The HTTP client cannot be made.
     #[error("ground service: no HTTP client: {0}")]
     Client(#[from] NoClient),
@@ -170,6 +174,9 @@ impl Ground {
         let addresses = addresses(&config.aircraft, scheme)?;
         let clients = client::Clients::new(keys.clone())?;
         let client = clients.any().clone();
+        if radio.is_none() && config.console.as_ref().is_some_and(|console| console.rtcm.is_some()) {
+            return Err(StartError::NoRadio);
+        }
         let is_operator = config.console.as_ref().is_none_or(|console| console.keys.role == Role::Operator);
         let bind = config.bind;
         let listener =

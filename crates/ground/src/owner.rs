@@ -350,10 +350,11 @@ impl Owner {
         let now_possible = self.fleet.actions(&self.ledger);
         let actions = (now_possible != self.sent.actions).then(|| now_possible.clone());
         self.sent.actions = now_possible;
+        let corrections = self.desk.as_ref().filter(|_| pulse).and_then(|desk| desk.base_station());
         if pulse || !aircraft.is_empty() || !commands.is_empty() || actions.is_some() {
             self.push(
                 "update",
-                &FleetUpdate { time_ms: self.fleet.time_ms(now), aircraft, commands, actions },
+                &FleetUpdate { time_ms: self.fleet.time_ms(now), aircraft, commands, corrections, actions },
             );
         }
     }
@@ -391,6 +392,7 @@ impl Owner {
             console: self.about.console.clone(),
             started_unix_ms: self.started_unix_ms,
             has_map: self.about.has_map,
+            corrections: self.desk.as_ref().and_then(|desk| desk.base_station()),
             aircraft: self.fleet.all(now),
             missions: self.fleet.missions(),
             commands: self.ledger.shown(),

@@ -1,8 +1,11 @@
 //! The autopilot's measurements as the API shows them.
 
-use wingbeat_agent::{ClockStatus, RemoteIdStatus, Status};
+use wingbeat_agent::{ClockStatus, CorrectionRefused, CorrectionsStatus, RemoteIdStatus, Status};
 use wingbeat_api::{self as api, measurements as shown};
 use wingbeat_autopilot::telemetry::measurements::{Battery, Gnss, Measurements, Wind};
+use wingbeat_geo::Instant;
+
+use crate::status::refusals;
 
 /// A field that is not converted does not compile.
 #[deny(unused_variables)]
@@ -11,6 +14,7 @@ pub(crate) fn measurements(status: &Status, is_clock_fed: bool) -> api::Measurem
     api::Measurements {
         battery: battery.as_ref().map(convert_battery),
         gnss: gnss.as_ref().map(convert_gnss),
+        corrections: status.corrections.as_ref().map(|c| convert_corrections(c, status.at)),
         wind: wind.as_ref().map(convert_wind),
         clock: status.clock.as_ref().map(|clock| convert_clock(clock, is_clock_fed)),
         remote_id: status.remote_id.as_ref().map(convert_remote_id),
@@ -31,6 +35,18 @@ fn convert_battery(battery: &Battery) -> shown::Battery {
 fn convert_gnss(gnss: &Gnss) -> shown::Gnss {
     let Gnss { fix_type, satellites } = *gnss;
     shown::Gnss { fix_type, satellites }
+}
+
+fn convert_corrections(corrections: &CorrectionsStatus, now: Instant) -> shown::Corrections {
+    let CorrectionsStatus { base, bytes_s, injected, refused } = corrections;
+    let counts = CorrectionRefused::ALL.into_iter().zip(refused);
+    shown::Corrections {
+        console: base.map(|(console, _)| console.to_string()),
+        age_ms: base.map(|(_, at)| now.since(at).as_millis() as u64),
+        bytes_s: *bytes_s,
+        frames: (*injected).into(),
+        refused: refusals(counts.map(|(reason, count)| (reason.name(), (*count).into()))),
+    }
 }
 
 fn convert_clock(clock: &ClockStatus, is_fed: bool) -> shown::Clock {

@@ -389,7 +389,7 @@ fn progress(c: &CommandProgress) -> api::CommandProgress {
 }
 
 /// What occurred; reasons that never did are left out.
-fn refusals(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<api::Refusal> {
+pub(crate) fn refusals(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<api::Refusal> {
     counts
         .into_iter()
         .filter(|(_, count)| *count > 0)

@@ -1,0 +1,209 @@
+//! Corrections of satellite navigation: a base station on TCP, the ground service, two daemons with keys on a radio, and their
+//! simulated flight controllers, whose receivers need them.
+#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
+
+#[allow(dead_code)]
+#[path = "common/aircraft.rs"]
+mod aircraft;
+
+use std::time::Duration;
+
+use aircraft::{home, until};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use wingbeat_api::{AircraftStatus, BaseStation, FleetCommandRequest, VehicleOutcome};
+use wingbeat_geo::Instant;
+use wingbeat_ground::{ConsoleConfig, Ground};
+use wingbeat_hub::{Hub, HubRadio, serve};
+use wingbeat_link::Endpoint;
+use wingbeat_onboard::keys::{ConsoleKeys, Keys as OwnKeys};
+use wingbeat_onboard::{Clock, Config, Handle, start};
+use wingbeat_protocol::muscop;
+use wingbeat_sim::channel::{Channel, Draw, Model};
+use wingbeat_sim::flight_controller::{self, FlightController};
+use wingbeat_sim::keys::{CONSOLE, Keys, Signatures};
+use wingbeat_wire::{Command, Role, Signer, VehicleId, rtcm_frame};
+
+const IDS: [VehicleId; 2] = [VehicleId(0xa1), VehicleId(0xa2)];
+/// Longer than anything here takes on a loaded machine: what misses it hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn fleet_keys() -> Keys {
+    Keys::new(Signatures::Ed25519, 1, IDS).unwrap()
+}
+
+fn keys_of(signer: &Signer) -> OwnKeys {
+    OwnKeys { signer: signer.clone(), roster: Box::new(fleet_keys().roster().clone()) }
+}
+
+/// Two daemons with flight controllers whose receivers need corrections, and the console's radio.
+async fn two(clock: Clock) -> (Vec<Handle>, Hub, HubRadio) {
+    let (hub, mut radios) = Hub::spawn(Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 3), 3, clock);
+    let third = radios.remove(2);
+    let mut daemons = vec![];
+    for (i, (id, radio)) in IDS.into_iter().zip(radios).enumerate() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut controller = flight_controller::Config::new(i as u8 + 1, home());
+        controller.needs_corrections = true;
+        let controller = FlightController::new(controller, 7, Instant::ZERO);
+        tokio::spawn(serve::flight_controller(listener, controller, clock, |_| {}));
+        let mut agent = wingbeat_agent::Config::new(muscop::Config::new(id, IDS[0], 2));
+        agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
+        let config = Config {
+            name: format!("uav-{i}"),
+            autopilot: Endpoint::TcpClient { host: "127.0.0.1".into(), port },
+            http: ([127, 0, 0, 1], 0).into(),
+            hosts: wingbeat_onboard::Hosts::default(),
+            agent,
+            guard: None,
+            keys: keys_of(fleet_keys().signer(i)),
+            enrolled: None,
+            configuration_fault: None,
+            link_probe_period: None,
+            log: None,
+            chrony_socket: None,
+            state: None,
+            gateway: wingbeat_onboard::gateway::Config::default(),
+            seed: 1,
+        };
+        daemons.push(start(config, clock, radio).await.unwrap());
+    }
+    (daemons, hub, third)
+}
+
+/// What the base station sends to its clients, over and over.
+#[derive(Clone)]
+struct Sends {
+    bytes: Vec<u8>,
+    every: Duration,
+}
+
+/// A base station on TCP: what it sends can be changed.
+async fn base_station(sends: watch::Receiver<Sends>) -> Endpoint {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            loop {
+                let Sends { bytes, every } = sends.borrow().clone();
+                if client.write_all(&bytes).await.is_err() {
+                    break;
+                }
+                sleep(every).await;
+            }
+        }
+    });
+    Endpoint::TcpClient { host: "127.0.0.1".into(), port }
+}
+
+/// A second's frames of a base station with two systems, with noise and a damaged frame between them.
+fn second() -> Vec<u8> {
+    let mut bytes = vec![];
+    for length in [19, 190, 400] {
+        bytes.extend_from_slice(&rtcm_frame(&vec![length as u8; length]).unwrap().frame);
+    }
+    let mut damaged = rtcm_frame(&[1; 40]).unwrap().frame;
+    damaged[20] ^= 4;
+    bytes.extend_from_slice(&damaged);
+    bytes.extend_from_slice(b"$GNGGA\r\n");
+    bytes
+}
+
+fn fix(status: &AircraftStatus) -> u8 {
+    status.measurements.gnss.map_or(0, |gnss| gnss.fix_type)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn corrections_of_a_base_station_give_two_aircraft_an_rtk_fix_and_hold_up_no_emergency() {
+    let clock = Clock::real_time();
+    let (daemons, hub, radio) = two(clock).await;
+    for daemon in &daemons {
+        until(daemon, "an ordinary fix", |status| fix(status) == 3).await;
+    }
+    let (change, sends) = watch::channel(Sends { bytes: second(), every: Duration::from_secs(1) });
+    let source = base_station(sends).await;
+    let keys = ConsoleKeys { id: CONSOLE, role: Role::Operator, keys: keys_of(fleet_keys().console()) };
+    let config = wingbeat_ground::Config {
+        bind: ([127, 0, 0, 1], 0).into(),
+        aircraft: daemons.iter().map(|daemon| daemon.address().to_string()).collect(),
+        web_dir: None,
+        tiles: None,
+        hosts: wingbeat_ground::Hosts::default(),
+        console: Some(ConsoleConfig { keys, clock, state: None, rtcm: Some(source.clone()) }),
+    };
+    let refused = Ground::start(config.clone()).await.unwrap_err().to_string();
+    assert_eq!(refused, "base station: found no radio, expected one: corrections are broadcast");
+    let ground = Ground::start_with(config, Some(radio)).await.unwrap();
+    let base = async |what: &str, holds: &dyn Fn(&BaseStation) -> bool| {
+        let wait = async {
+            loop {
+                let base = ground.picture().await.unwrap().corrections.unwrap();
+                if holds(&base) {
+                    return base;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("never: {what}"))
+    };
+
+    for daemon in &daemons {
+        until(daemon, "RTK float", |status| fix(status) == 5).await;
+    }
+    for daemon in &daemons {
+        let status = until(daemon, "RTK fixed", |status| fix(status) == 6).await;
+        let shown = status.measurements.corrections.clone().unwrap();
+        assert_eq!(shown.console, Some(CONSOLE.to_string()));
+        assert!(shown.frames >= 3 && shown.age_ms.unwrap() < 10_000 && shown.bytes_s > 0, "{shown:?}");
+        assert!(shown.refused.is_empty(), "{shown:?}");
+    }
+    let shown = base("damaged frames are counted", &|base| base.refused.len() == 2).await;
+    assert_eq!((shown.source.as_str(), shown.problem), (source.to_string().as_str(), None));
+    let reasons: Vec<_> = shown.refused.iter().map(|r| r.reason.as_str()).collect();
+    assert_eq!(reasons, ["damaged", "garbage_bytes"]);
+    // Each frame was on the air once, whatever the number of aircraft.
+    let received = daemons[0].status().borrow().measurements.corrections.clone().unwrap().frames;
+    let sent = ground.picture().await.unwrap().corrections.unwrap().frames;
+    assert!(received <= sent && hub.counters().channel.sent >= sent, "{received} of {sent}");
+
+    // Twenty frames of the longest kind a second: most are refused, and an emergency order by radio is carried out all the same.
+    let longest = rtcm_frame(&[7; 714]).unwrap().frame.to_vec();
+    change.send_replace(Sends { bytes: longest, every: Duration::from_millis(50) });
+    let is_over = |base: &BaseStation| base.refused.iter().any(|r| r.reason == "over_budget_corrections");
+    base("over its budget", &is_over).await;
+    let request =
+        FleetCommandRequest { id: "r".into(), command: Command::RecoverControl, vehicles: Vec::new() };
+    ground.command(request).await.unwrap();
+    let carried_out = async {
+        loop {
+            let commands = ground.picture().await.unwrap().commands;
+            let is_done = |r: &wingbeat_api::FleetCommandResult| r.outcome == VehicleOutcome::EffectSeen;
+            if commands.iter().any(|c| c.results.len() == 2 && c.results.iter().all(is_done)) {
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, carried_out).await.expect("recover control");
+    for daemon in &daemons {
+        until(daemon, "the flight controller's line is not filled", |status| {
+            let shown = status.measurements.corrections.as_ref().unwrap();
+            shown.refused.iter().any(|r| r.reason == "too_many")
+        })
+        .await;
+    }
+
+    // It falls silent: the fix is an ordinary one again.
+    change.send_replace(Sends { bytes: vec![], every: Duration::from_millis(50) });
+    for daemon in &daemons {
+        until(daemon, "an ordinary fix again", |status| fix(status) == 3).await;
+    }
+    drop(ground);
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
