@@ -10,8 +10,8 @@ use wingbeat_protocol::{
 };
 use wingbeat_wire::{
     Avoidance, Beacon, Coordinates, DATAGRAM_LEN_MAX, Datagram, Draft, Ending, FirstPart, FleetKey,
-    LOCATIONS_MAX, Location, Message, MoreWaypoints, Plan, Point, Roster, Signer, VERSION, VehicleId,
-    WAYPOINTS_MAX, read_unverified,
+    LOCATIONS_MAX, Location, Message, MoreWaypoints, Plan, Point, Roster, RtcmFinder, Signer, VERSION,
+    VehicleId, WAYPOINTS_MAX, is_rtcm_frame, read_unverified,
 };
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
@@ -31,6 +31,24 @@ const WAKES_MAX: usize = 16;
 /// Whether some content begins as that of [`Message::Passed`]: sender, counter, flight, kind.
 fn data_passes_on(data: &[u8]) -> bool {
     postcard::take_from_bytes::<(VehicleId, u64, u32, u32)>(data).is_ok_and(|((.., kind), _)| kind == 31)
+}
+
+/// A base station's stream: what is found in it are frames, the same in pieces of any size, and no byte counts twice.
+pub fn rtcm(data: &[u8]) {
+    let found = |piece: usize| {
+        let (mut finder, mut frames) = (RtcmFinder::default(), vec![]);
+        for piece in data.chunks(piece) {
+            finder.push(piece, |corrections| frames.push(corrections.frame.to_vec()));
+        }
+        (frames, [finder.damaged, finder.garbage_bytes, finder.too_long])
+    };
+    let (frames, counts) = found(data.len().max(1));
+    assert!(frames.iter().all(|frame| is_rtcm_frame(frame)));
+    let taken: usize = frames.iter().map(Vec::len).sum();
+    // A frame that is too long has 721 bytes at least.
+    let [_, garbage_bytes, too_long] = counts;
+    assert!(taken as u64 + garbage_bytes + too_long * 721 <= data.len() as u64);
+    assert_eq!(found(1), (frames, counts));
 }
 
 /// The decoder of datagrams: these bytes as they come from the radio, and as the content of a datagram that its sender

@@ -31,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "beacons", run: air::beacons },
     Target { name: "muscop", run: air::muscop },
     Target { name: "follow_me", run: air::follow_me },
+    Target { name: "rtcm", run: air::rtcm },
     Target { name: "missions", run: files::missions },
     Target { name: "bodies", run: files::bodies },
     Target { name: "plans", run: files::plans },
