@@ -11,6 +11,7 @@ export type AircraftChange = Schemas['AircraftChange'];
 export type AircraftStatus = Schemas['AircraftStatus'];
 export type ApiError = Schemas['ApiError'];
 export type Avoidance = Schemas['Avoidance'];
+export type BaseStation = Schemas['BaseStation'];
 export type Command = Schemas['Command'];
 export type CommandStage = Schemas['CommandStage'];
 export type FleetAircraft = Schemas['FleetAircraft'];

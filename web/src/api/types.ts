@@ -324,6 +324,30 @@ export interface components {
             /** @description Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand. */
             state: components["schemas"]["StateId"];
         };
+        /** @description The base station of a console, whose corrections (RTCM 3) it broadcasts once to all aircraft. */
+        BaseStation: {
+            /**
+             * Format: int64
+             * @description Milliseconds since the last frame was broadcast; absent before the first.
+             */
+            age_ms?: number | null;
+            /**
+             * Format: int32
+             * @description Bytes a second that are broadcast, over 5 s.
+             */
+            bytes_s: number;
+            /**
+             * Format: int64
+             * @description Frames that were broadcast.
+             */
+            frames: number;
+            /** @description Why nothing can come from there, as text; absent while the port is open. */
+            problem?: string | null;
+            /** @description Frames that were not broadcast, and bytes of no frame (`garbage_bytes`), by reason. */
+            refused: components["schemas"]["Refusal"][];
+            /** @description Where they come from, for example `tcp:10.0.0.2:2101`. */
+            source: string;
+        };
         /** @description Battery. */
         Battery: {
             /** @description Volts of each cell; empty where they are not measured. */
@@ -426,6 +450,28 @@ export interface components {
          * @enum {string}
          */
         CommandStage: "accepted" | "effect_seen" | "failed";
+        /** @description Corrections of satellite navigation (RTCM 3), which a console broadcasts and the flight controller's receiver is handed. */
+        Corrections: {
+            /**
+             * Format: int64
+             * @description Milliseconds since the flight controller was handed the last frame; absent before the first.
+             */
+            age_ms?: number | null;
+            /**
+             * Format: int32
+             * @description Bytes a second that it is handed, over 5 s.
+             */
+            bytes_s: number;
+            /** @description Id of the console with the base station, 16 hexadecimal digits; absent before the first frame that was handed on. */
+            console?: string | null;
+            /**
+             * Format: int64
+             * @description Frames that it was handed.
+             */
+            frames: number;
+            /** @description Frames that it was not handed, by reason. What the datagram itself was refused for is in `radio.refused`. */
+            refused: components["schemas"]["Refusal"][];
+        };
         /** @description A parameter of the flight controller that stands against a flight and has one cure. */
         Cure: {
             /**
@@ -571,6 +617,7 @@ export interface components {
             commands: components["schemas"]["FleetCommand"][];
             /** @description The name by which this service holds the aircraft's leases. */
             console: string;
+            corrections?: components["schemas"]["BaseStation"] | null;
             /** @description Whether there is a map of the ground, at [`MAP`](crate::paths::MAP). */
             has_map: boolean;
             /** @description The last lines of the aircraft's logs, oldest first, at most 256. */
@@ -597,6 +644,7 @@ export interface components {
             aircraft?: components["schemas"]["AircraftChange"][];
             /** @description Commands that are new, or of which something has changed. */
             commands?: components["schemas"]["FleetCommand"][];
+            corrections?: components["schemas"]["BaseStation"] | null;
             /**
              * Format: int64
              * @description Milliseconds since the ground service started.
@@ -869,6 +917,7 @@ export interface components {
         Measurements: {
             battery?: components["schemas"]["Battery"] | null;
             clock?: components["schemas"]["Clock"] | null;
+            corrections?: components["schemas"]["Corrections"] | null;
             gnss?: components["schemas"]["Gnss"] | null;
             remote_id?: components["schemas"]["RemoteId"] | null;
             wind?: components["schemas"]["Wind"] | null;

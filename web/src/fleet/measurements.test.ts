@@ -9,12 +9,20 @@ it('every measurement has a row with its units', () => {
   const rows = shown({
     battery: { remaining_percent: 80, voltage_v: 12, current_a: 1.25, consumed_mah: 321 },
     gnss: { fix_type: 3, satellites: 12 },
+    corrections: { console: '00000200000000c1', age_ms: 1234, bytes_s: 640, frames: 99, refused: [] },
     wind: { speed_m_s: 5.84, from_deg: 269.7 },
   });
-  expect(rows).toEqual({ Battery: '80 %, 12.0 V, 1.3 A, 321 mAh used', GNSS: '3D fix, 12 satellites', Wind: '5.8 m/s from 270°' });
+  expect(rows).toEqual({ Battery: '80 %, 12.0 V, 1.3 A, 321 mAh used', GNSS: '3D fix, 12 satellites', Corrections: '1 s old, 640 B/s', Wind: '5.8 m/s from 270°' });
 });
 
 it('what was never reported is absent, and what is not measured is left out', () => {
-  expect(shown({ battery: null })).toEqual({ Battery: undefined, GNSS: undefined, Wind: undefined });
-  expect(shown({ battery: { voltage_v: 12 }, gnss: { fix_type: 9 } })).toEqual({ Battery: '–, 12.0 V, –', GNSS: 'fix type 9', Wind: undefined });
+  expect(shown({ battery: null })).toEqual({ Battery: undefined, GNSS: undefined, Corrections: undefined, Wind: undefined });
+  expect(shown({ battery: { voltage_v: 12 }, gnss: { fix_type: 9 } })).toEqual({ Battery: '–, 12.0 V, –', GNSS: 'fix type 9', Corrections: undefined, Wind: undefined });
+});
+
+it('corrections that were not used are counted by reason', () => {
+  const refused = [{ reason: 'other_base', count: 3 }, { reason: 'too_many', count: 1 }];
+  const corrections = { bytes_s: 0, frames: 0, refused };
+  expect(shown({ battery: null, corrections }).Corrections).toBe('none used, 3 other base, 1 too many');
+  expect(shown({ battery: null, corrections: { ...corrections, age_ms: 12_000, refused: [] } }).Corrections).toBe('12 s old, 0 B/s');
 });

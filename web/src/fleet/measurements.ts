@@ -1,6 +1,6 @@
 /** What an autopilot measures or estimates: one row per field. A field of the API without a row does not compile. */
 import type { Measurements } from '../api/model';
-import { amperes, headingDegrees, metresPerSecond, milliampereHours, percent, plural, volts } from './format';
+import { age, amperes, headingDegrees, metresPerSecond, milliampereHours, percent, plural, volts } from './format';
 
 export interface MeasurementText {
   readonly label: string;
@@ -11,6 +11,7 @@ export interface MeasurementText {
 const ROWS: Readonly<Record<keyof Measurements, (measured: Measurements) => MeasurementText>> = {
   battery: ({ battery }) => ({ label: 'Battery', text: battery ? batteryText(battery) : undefined }),
   gnss: ({ gnss }) => ({ label: 'GNSS', text: gnss ? gnssText(gnss) : undefined }),
+  corrections: ({ corrections }) => ({ label: 'Corrections', text: corrections ? correctionsText(corrections) : undefined }),
   wind: ({ wind }) => ({ label: 'Wind', text: wind ? `${metresPerSecond(wind.speed_m_s)} from ${headingDegrees(wind.from_deg)}` : undefined }),
   clock: ({ clock }) => ({ label: 'Clock', text: clock ? clockText(clock) : undefined }),
   remote_id: ({ remote_id }) => ({ label: 'Remote ID', text: remote_id ? `${remote_id.uas_id}: ${remote_id.detail}` : undefined }),
@@ -32,6 +33,12 @@ function clockText({ ahead_us, is_fed }: Measured<'clock'>): string {
   const s = Math.abs(ahead_us) / 1e6;
   const off = s < 1 ? `${(s * 1e3).toFixed(1)} ms` : s < 600 ? `${s.toFixed(1)} s` : `${Math.round(s / 60)} min`;
   return `${off} ${ahead_us < 0 ? 'behind' : 'ahead of'} GNSS${is_fed ? ', set by chrony' : ''}`;
+}
+
+/** Corrections of the GNSS fix: of an aircraft those that it hands on, of the ground service those that it broadcasts. */
+export function correctionsText({ age_ms, bytes_s, refused }: Pick<Measured<'corrections'>, 'age_ms' | 'bytes_s' | 'refused'>): string {
+  const used = age_ms == null ? 'none used' : `${age(age_ms)} old, ${bytes_s} B/s`;
+  return [used, ...refused.map(({ reason, count }) => `${count} ${reason.replaceAll('_', ' ')}`)].join(', ');
 }
 
 function gnssText({ fix_type, satellites }: Measured<'gnss'>): string {

@@ -53,6 +53,13 @@ describe('an update', () => {
     expect([after.timeMs, after.receivedAtMs]).toEqual([2000, 40]);
   });
 
+  it('keeps the base station of the last update that had one', () => {
+    const corrections = { source: 'tcp:10.0.0.2:2101', age_ms: 400, bytes_s: 640, frames: 9, refused: [] };
+    expect(before.corrections).toBeUndefined();
+    const based = applyUpdate(before, update([], { corrections }), 30);
+    expect(applyUpdate(based, update([]), 31).corrections).toEqual(corrections);
+  });
+
   it('changes what it names of an aircraft, and nothing else', () => {
     const after = applyUpdate(before, { time_ms: 5, aircraft: [{ address: aircraft(2).address, change: { status: { flight_controller: { armed: true } } } }] }, 30);
     expect(after.aircraft[1]?.fleet.status?.flight_controller).toEqual({ ...status(2).flight_controller, armed: true });

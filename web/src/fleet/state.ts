@@ -2,7 +2,7 @@
  * The page's copy of the fleet, and how the stream's events change it. Pure: what arrives and the
  * page's clock come in, a new value goes out; what did not change keeps its identity.
  */
-import type { Actions, AircraftChange, FleetAircraft, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate } from '../api/model';
+import type { Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate } from '../api/model';
 import { applyChange } from './change';
 
 export const LOG_LINES_MAX = 500;
@@ -39,6 +39,8 @@ export interface FleetState {
   readonly missions: readonly FleetMission[];
   readonly commands: readonly FleetCommand[];
   readonly actions: Actions;
+  /** The base station of the console, where it has one. */
+  readonly corrections: BaseStation | undefined;
   /** Oldest first, at most LOG_LINES_MAX. */
   readonly log: readonly LogEntry[];
 }
@@ -59,6 +61,7 @@ export const EMPTY: FleetState = {
     start: false,
     start_blocked: 'No word from the ground service yet.',
   },
+  corrections: undefined,
   log: [],
 };
 
@@ -75,6 +78,7 @@ export function applyPicture(state: FleetState, picture: FleetPicture, nowMs: nu
     missions: picture.missions,
     commands: picture.commands,
     actions: picture.actions,
+    corrections: picture.corrections ?? undefined,
     // After a restart of the service its clock begins anew, and times of the old log would be of another clock.
     log: picture.log.reduce(appended, picture.started_unix_ms === state.startedUnixMs ? state.log : []),
   };
@@ -89,6 +93,7 @@ export function applyUpdate(state: FleetState, update: FleetUpdate, nowMs: numbe
     aircraft: update.aircraft?.length ? changed(state.aircraft, update.aircraft, nowMs) : state.aircraft,
     commands: update.commands?.length ? newer(state.commands, update.commands) : state.commands,
     actions: update.actions ?? state.actions,
+    corrections: update.corrections ?? state.corrections,
   };
 }
 
