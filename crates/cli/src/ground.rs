@@ -130,3 +130,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(ExitCode::SUCCESS)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_station_is_on_tcp_or_on_a_serial_line() {
+        for good in ["tcp:10.0.0.2:2101", "tcp:base.local:2101", "serial:/dev/ttyACM0:115200"] {
+            assert_eq!(rtcm(good).unwrap().to_string(), good);
+        }
+        for (bad, what) in [
+            ("udp:0.0.0.0:2101", "found UDP, expected tcp:HOST:PORT or serial:DEVICE:BAUD"),
+            ("ntrip://caster:2101/MOUNT", "found \"ntrip\" is not a scheme, expected tcp:HOST:PORT"),
+            ("tcp:10.0.0.2", "found no port, expected"),
+            ("serial:ttyACM0:115200", "found \"ttyACM0\" is not the absolute path of a device, expected"),
+            ("", "found no scheme, expected"),
+        ] {
+            let message = rtcm(bad).unwrap_err();
+            assert!(message.starts_with(what), "{message}");
+        }
+    }
+}
