@@ -27,6 +27,7 @@ mod links;
 pub mod mission_file;
 mod owner;
 mod page;
+mod planning;
 mod push;
 mod refused;
 mod service;
