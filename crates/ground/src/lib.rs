@@ -217,7 +217,7 @@ impl Ground {
             answer_within: ANSWER_LIMIT,
             body_bytes: http::MAX_BODY_BYTES,
             large: Some(Large {
-                path: paths::MISSION_FILES,
+                paths: &[paths::MISSION_FILES, paths::MISSION_EXPORT, paths::PLAN_PREVIEW],
                 bytes: mission_file::MAX_BODY_BYTES,
                 simultaneous: MISSION_FILES_MAX,
             }),

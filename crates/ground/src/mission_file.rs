@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use wingbeat_api::{
-    MissionEnd, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionFormat, MissionItem,
-    MissionUpload, ReadMission,
+    MissionEnd, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionFormat,
+    MissionItem, MissionUpload, ReadMission,
 };
 use wingbeat_geo::{AIRCRAFT_MAX, Position, ROUTE_MAX};
 use wingbeat_missions::{
@@ -171,8 +171,9 @@ fn not_read_back(written: &MissionUpload, read: &MissionUpload) -> Vec<String> {
         [rounded(item.latitude_deg, 1e7), rounded(item.longitude_deg, 1e7), rounded(item.height_m, 1e3)]
     };
     // A take-off of no height ends at that of the first waypoint.
-    let take_off_m =
-        |mission: &MissionUpload| mission.take_off_height_m.or(mission.waypoints.first().map(|first| first.height_m));
+    let take_off_m = |mission: &MissionUpload| {
+        mission.take_off_height_m.or(mission.waypoints.first().map(|first| first.height_m))
+    };
     let same = [
         ("the places and heights of the waypoints", pairs().all(|(a, b)| place(a) == place(b))),
         ("the times to hold", pairs().all(|(a, b)| a.hold_s == b.hold_s)),
@@ -305,7 +306,8 @@ mod tests {
             )
         };
         let file = |format, upload: &MissionUpload| {
-            let home = Some(wingbeat_api::GeoPoint { latitude_deg: 39.482, longitude_deg: -0.346, altitude_m: 7.5 });
+            let home =
+                Some(wingbeat_api::GeoPoint { latitude_deg: 39.482, longitude_deg: -0.346, altitude_m: 7.5 });
             export(&MissionExport { format, missions: vec![upload.clone()], home }).expect("a file")
         };
         for format in [MissionFormat::Waypoints, MissionFormat::Plan] {
@@ -325,12 +327,16 @@ mod tests {
         let fast = MissionUpload { speed_m_s: Some(7.0), ..upload.clone() };
         assert_eq!(file(MissionFormat::Plan, &fast).notes, Vec::<String>::new());
         assert_eq!(file(MissionFormat::Waypoints, &fast).notes, ["not in the file: the planned speed"]);
-        let request = |format, missions: Vec<MissionUpload>| export(&MissionExport { format, missions, home: None });
+        let request =
+            |format, missions: Vec<MissionUpload>| export(&MissionExport { format, missions, home: None });
         let two = request(MissionFormat::Plan, vec![upload.clone(), upload.clone()]).expect_err("one each");
         assert_eq!(two, "missions: found 2, expected 1: this format holds one");
         let high = MissionUpload { waypoints: vec![MissionItem { height_m: 130.0, ..item }; 2], ..upload };
         let error = request(MissionFormat::Kml, vec![high]).expect_err("above the fence");
-        assert!(error.contains("waypoint 1: found altitude 130 m above home, expected at most 120 m"), "{error}");
+        assert!(
+            error.contains("waypoint 1: found altitude 130 m above home, expected at most 120 m"),
+            "{error}"
+        );
     }
 
     #[test]

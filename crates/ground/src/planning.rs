@@ -92,7 +92,12 @@ impl<'a> Plan<'a> {
         let name = &status.name;
         let here = position(status);
         if here.is_none() {
-            self.problem(false, format!("The position of {name} is not known: how far the mission lies from it is not either"));
+            self.problem(
+                false,
+                format!(
+                    "The position of {name} is not known: how far the mission lies from it is not either"
+                ),
+            );
         }
         let mut flight = PlannedFlight {
             vehicle: status.id.clone(),
@@ -131,16 +136,21 @@ impl<'a> Plan<'a> {
         }
         match (here.filter(|_| near), status.protocol.as_str()) {
             (_, "follow_me") => {
-                let text = format!("{name} flies follow_me, which takes no mission: its leader is flown by a pilot");
+                let text =
+                    format!("{name} flies follow_me, which takes no mission: its leader is flown by a pilot");
                 self.problem(true, text);
             }
             (_, "sweep") => {
                 let found = upload.waypoints.len();
                 if found != 3 {
-                    let text = format!("{name} flies sweep: found {found} waypoints, expected 3, the corners of its area");
+                    let text = format!(
+                        "{name} flies sweep: found {found} waypoints, expected 3, the corners of its area"
+                    );
                     self.problem(true, text);
                 }
-                let text = format!("{name} flies lanes of its own over the area: how long they take is not estimated");
+                let text = format!(
+                    "{name} flies lanes of its own over the area: how long they take is not estimated"
+                );
                 self.problem(false, text);
             }
             (Some(_), "muscop") => return self.add_swarm(status, upload, flight),
@@ -161,12 +171,17 @@ impl<'a> Plan<'a> {
 
     /// A formation that is led by this aircraft.
     fn add_swarm(&mut self, leader: &'a AircraftStatus, upload: &MissionUpload, of_leader: PlannedFlight) {
-        let members: Vec<(&AircraftStatus, Position)> = self.known.iter().filter_map(|status| {
-            let swarm = status.swarm.as_ref()?;
-            let follows = swarm.leader_id.as_ref().is_none_or(|id| *id == leader.id);
-            let is_member = status.id == leader.id || (follows && status.protocol == leader.protocol);
-            is_member.then_some((*status, position(status)?))
-        }).take(AIRCRAFT_MAX).collect();
+        let members: Vec<(&AircraftStatus, Position)> = self
+            .known
+            .iter()
+            .filter_map(|status| {
+                let swarm = status.swarm.as_ref()?;
+                let follows = swarm.leader_id.as_ref().is_none_or(|id| *id == leader.id);
+                let is_member = status.id == leader.id || (follows && status.protocol == leader.protocol);
+                is_member.then_some((*status, position(status)?))
+            })
+            .take(AIRCRAFT_MAX)
+            .collect();
         let Some((_, here)) = members.iter().find(|(status, _)| status.id == leader.id) else {
             return self.preview.flights.push(of_leader);
         };
@@ -187,7 +202,10 @@ impl<'a> Plan<'a> {
         let formation = match (name.parse::<Layout>(), spacing_m) {
             (Ok(layout), Some(spacing_m)) => {
                 if matches!(layout, Layout::Random { .. } | Layout::SplitUp { .. }) {
-                    self.problem(false, format!("The places of the formation {name} are those of its default"));
+                    self.problem(
+                        false,
+                        format!("The places of the formation {name} are those of its default"),
+                    );
                 }
                 Formation::new(layout, members.len(), spacing_m).map_err(|error| error.to_string())
             }
@@ -200,33 +218,44 @@ impl<'a> Plan<'a> {
             heading_deg: heading.to_degrees(),
             slots: Vec::new(),
         };
-        let places = formation.and_then(|formation| {
-            formation.offsets_m(heading).map_err(|error| error.to_string())
-        });
+        let places =
+            formation.and_then(|formation| formation.offsets_m(heading).map_err(|error| error.to_string()));
         match places {
             Err(error) => {
-                self.problem(false, format!("The places of the formation are known after Set up only: {error}"));
+                self.problem(
+                    false,
+                    format!("The places of the formation are known after Set up only: {error}"),
+                );
                 self.preview.flights.push(of_leader);
             }
             Ok(places) => {
                 let air: Vec<DVec2> = places.iter().map(|place| middle + place.truncate()).collect();
                 let slot_of = assign(&ground, &air);
-                let speed_m_s = members.iter().map(|(status, _)| speed_m_s(status)).fold(f64::INFINITY, f64::min);
-                let shifted = |slot: usize| points.iter().map(|point| *point + places[slot]).collect::<Vec<_>>();
+                let speed_m_s =
+                    members.iter().map(|(status, _)| speed_m_s(status)).fold(f64::INFINITY, f64::min);
+                let shifted =
+                    |slot: usize| points.iter().map(|point| *point + places[slot]).collect::<Vec<_>>();
                 let at_first = |slot: usize| geo_point(&frame, first + places[slot]);
                 let mut slots: Vec<_> = (0..places.len())
                     .map(|slot| SwarmSlot { place: at_first(slot), vehicle: String::new() })
                     .collect();
                 // They take off one after another and land together.
-                let tracks: Vec<_> = members.iter().zip(&ground).zip(&slot_of).map(|(((status, _), at), &slot)| {
-                    slots[slot].vehicle.clone_from(&status.id);
-                    (Track::new(status, at.extend(0.0), &shifted(slot), speed_m_s), slot)
-                }).collect();
+                let tracks: Vec<_> = members
+                    .iter()
+                    .zip(&ground)
+                    .zip(&slot_of)
+                    .map(|(((status, _), at), &slot)| {
+                        slots[slot].vehicle.clone_from(&status.id);
+                        (Track::new(status, at.extend(0.0), &shifted(slot), speed_m_s), slot)
+                    })
+                    .collect();
                 let setup_s: f64 = tracks.iter().map(|(track, _)| track.first_s()).sum();
-                let mission_s = tracks.iter().map(|(track, _)| track.duration_s() - track.first_s()).fold(0.0, f64::max);
+                let mission_s =
+                    tracks.iter().map(|(track, _)| track.duration_s() - track.first_s()).fold(0.0, f64::max);
                 for ((status, at), (track, slot)) in members.iter().zip(&tracks) {
                     let flown = shifted(*slot);
-                    let distance_m = distance_m((*at).into(), frame.to_position(first + places[*slot]).into());
+                    let distance_m =
+                        distance_m((*at).into(), frame.to_position(first + places[*slot]).into());
                     self.preview.flights.push(PlannedFlight {
                         vehicle: status.id.clone(),
                         distance_m: Some(distance_m),
@@ -246,10 +275,15 @@ impl<'a> Plan<'a> {
     /// Which aircraft come near to each other, if all start at the same time.
     fn compare(&mut self) {
         let Some(frame) = self.tracks.first().map(|track| track.frame) else { return };
-        let last_s = self.tracks.iter().map(|track| track.duration_s() as usize).max().unwrap_or(0).min(COMPARED_S);
-        let paths: Vec<Vec<DVec3>> = self.tracks.iter().map(|track| {
-            (0..=last_s).map(|second| track.frame.to_frame(&frame, track.at(second as f64))).collect()
-        }).collect();
+        let last_s =
+            self.tracks.iter().map(|track| track.duration_s() as usize).max().unwrap_or(0).min(COMPARED_S);
+        let paths: Vec<Vec<DVec3>> = self
+            .tracks
+            .iter()
+            .map(|track| {
+                (0..=last_s).map(|second| track.frame.to_frame(&frame, track.at(second as f64))).collect()
+            })
+            .collect();
         let mut conflicts = Vec::new();
         for (index, one) in paths.iter().enumerate() {
             for (other, two) in paths.iter().enumerate().skip(index + 1) {
@@ -300,7 +334,9 @@ impl<'a> Plan<'a> {
         let text = if *left <= 0.0 {
             format!("The battery of {name} does not last{others}")
         } else {
-            format!("{name} would land with {left:.0} % of its battery, expected at least {RESERVE_PERCENT} %{others}")
+            format!(
+                "{name} would land with {left:.0} % of its battery, expected at least {RESERVE_PERCENT} %{others}"
+            )
         };
         let stops = *left <= 0.0;
         self.problem(stops, text);
@@ -318,12 +354,8 @@ struct Track<'a> {
 
 impl<'a> Track<'a> {
     fn new(status: &'a AircraftStatus, from: DVec3, points: &[DVec3], speed_m_s: f64) -> Self {
-        let mut track = Self {
-            status,
-            frame: Frame::new(Position::default()),
-            stops: vec![(0.0, from)],
-            speed_m_s,
-        };
+        let mut track =
+            Self { status, frame: Frame::new(Position::default()), stops: vec![(0.0, from)], speed_m_s };
         if let Some(first) = points.first() {
             track.go(from.truncate().extend(first.z));
         }
@@ -398,7 +430,8 @@ fn away(mission: &Mission, here: Position) -> (f64, Option<(usize, f64)>) {
 /// The waypoints east, north and up of home.
 fn local(frame: &Frame, upload: &MissionUpload) -> Vec<DVec3> {
     let point = |item: &wingbeat_api::MissionItem| {
-        let on_ground = Position::from_degrees(item.latitude_deg, item.longitude_deg, 0.0).unwrap_or_default();
+        let on_ground =
+            Position::from_degrees(item.latitude_deg, item.longitude_deg, 0.0).unwrap_or_default();
         frame.to_local(on_ground).truncate().extend(item.height_m)
     };
     upload.waypoints.iter().map(point).collect()
@@ -406,7 +439,11 @@ fn local(frame: &Frame, upload: &MissionUpload) -> Vec<DVec3> {
 
 fn geo_point(frame: &Frame, local: DVec3) -> GeoPoint {
     let at = frame.to_position(local);
-    GeoPoint { latitude_deg: at.latitude_deg(), longitude_deg: at.longitude_deg(), altitude_m: at.altitude_m() }
+    GeoPoint {
+        latitude_deg: at.latitude_deg(),
+        longitude_deg: at.longitude_deg(),
+        altitude_m: at.altitude_m(),
+    }
 }
 
 fn position(status: &AircraftStatus) -> Option<Position> {
@@ -427,7 +464,8 @@ fn remaining_percent(status: &AircraftStatus) -> Option<u8> {
 /// The speed that the flight controller is configured for.
 fn speed_m_s(status: &AircraftStatus) -> f64 {
     let value = |name: &str| {
-        let parameter = status.flight_controller.parameters.iter().find(|parameter| parameter.name == name)?;
+        let parameter =
+            status.flight_controller.parameters.iter().find(|parameter| parameter.name == name)?;
         parameter.value.filter(|value| *value > 0.0)
     };
     // Centimetres per second, and from ArduCopter 4.7 on metres per second.

@@ -130,7 +130,12 @@ async fn aircraft_that_would_meet_are_named() {
     let south = json!([waypoint(200.0, 0.0), waypoint(0.0, 0.0)]);
     let found = preview(&handle, &draft(&[(1, north.clone()), (2, south)])).await;
     let [(false, text)] = texts(&found)[..] else { panic!("{found:?}") };
-    assert!(text.starts_with("UAV 1 and UAV 2 come within 0 m of each other, ") || text.contains("within 1 m") || text.contains("within 2 m"), "{text}");
+    assert!(
+        text.starts_with("UAV 1 and UAV 2 come within 0 m of each other, ")
+            || text.contains("within 1 m")
+            || text.contains("within 2 m"),
+        "{text}"
+    );
     let beside = json!([waypoint(200.0, 60.0), waypoint(0.0, 60.0)]);
     assert_eq!(texts(&preview(&handle, &draft(&[(1, north), (2, beside)])).await), []);
 }
@@ -214,7 +219,8 @@ async fn a_drawn_mission_is_written_in_every_format() {
         assert_eq!((status, &file["notes"]), (200, &json!([])), "{file}");
         assert_eq!(file["name"], json!(format!("drawn.{format}")));
         assert!(file["text"].as_str().is_some_and(|text| text.starts_with(start)), "{file}");
-        let (status, read) = post(&handle, paths::MISSION_FILES, &json!({"name": file["name"], "text": file["text"]})).await;
+        let (status, read) =
+            post(&handle, paths::MISSION_FILES, &json!({"name": file["name"], "text": file["text"]})).await;
         assert_eq!(status, 200, "{read}");
         let read = read["missions"][0]["mission"]["waypoints"].as_array().expect("waypoints").clone();
         for (one, other) in read.iter().zip(mission["waypoints"].as_array().expect("waypoints")) {

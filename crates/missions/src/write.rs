@@ -43,7 +43,8 @@ pub fn write_plan(mission: &Mission) -> String {
 
 fn plan_item(number: usize, item: &Item) -> Value {
     let nowhere = (json!(0), json!(0));
-    let place = |position: LatLon| (json!(degrees(position.latitude_e7)), json!(degrees(position.longitude_e7)));
+    let place =
+        |position: LatLon| (json!(degrees(position.latitude_e7)), json!(degrees(position.longitude_e7)));
     let above_home = Altitude { value_mm: 0, datum: Datum::Home };
     let (command, altitude, first, second, (latitude, longitude)) = match *item {
         Item::TakeOff { altitude } => (command::TAKE_OFF, altitude, 0.0, 0.0, nowhere),
@@ -55,7 +56,8 @@ fn plan_item(number: usize, item: &Item) -> Value {
         Item::ChangeSpeed { speed_m_s } => (command::CHANGE_SPEED, above_home, 1.0, speed_m_s, nowhere),
     };
     // No yaw is stated: only there is null another thing than 0.
-    let yaw = if matches!(item, Item::ChangeSpeed { .. } | Item::ReturnToLaunch) { json!(0) } else { Value::Null };
+    let yaw =
+        if matches!(item, Item::ChangeSpeed { .. } | Item::ReturnToLaunch) { json!(0) } else { Value::Null };
     let altitude_m = f64::from(altitude.value_mm) / 1e3;
     // QGroundControl's altitude modes: 1 above home, 2 above sea level.
     let (frame, mode) = match altitude.datum {
@@ -92,7 +94,8 @@ pub fn write_kml(missions: &[Mission]) -> String {
         let name: String = mission.name.chars().filter(|c| !c.is_control()).collect();
         let home_mm = mission.planned_home.map_or(0, |home: Position| home.altitude_mm);
         let points = mission.waypoints().map(|(position, altitude, _)| {
-            let [longitude, latitude] = [position.longitude_e7, position.latitude_e7].map(|e7| decimal(e7, 7));
+            let [longitude, latitude] =
+                [position.longitude_e7, position.latitude_e7].map(|e7| decimal(e7, 7));
             format!("          {longitude},{latitude},{}\n", decimal(altitude.above_home_mm(home_mm), 3))
         });
         // Writing to a string does not fail.

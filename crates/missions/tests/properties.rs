@@ -6,7 +6,8 @@ use std::path::Path;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use wingbeat_geo::{Frame, Position};
 use wingbeat_missions::{
-    Altitude, Datum, Item, LatLon, Limits, Mission, Note, check, parse, write_kml, write_plan, write_waypoints,
+    Altitude, Datum, Item, LatLon, Limits, Mission, Note, check, parse, write_kml, write_plan,
+    write_waypoints,
 };
 
 const SAMPLES: [(&str, &str); 3] = [

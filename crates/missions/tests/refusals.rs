@@ -243,17 +243,27 @@ fn a_drawn_mission_is_checked() {
         hold_s,
     };
     let message = |items: Vec<Item>| {
-        let mission = Mission { name: "drawn".into(), items, speed_m_s: None, planned_home: None, notes: vec![] };
+        let mission =
+            Mission { name: "drawn".into(), items, speed_m_s: None, planned_home: None, notes: vec![] };
         let home = Position::from_degrees(39.48, -0.34, 5.0).ok();
         check(&mission, &Limits { home, ..Limits::default() }).err().map(|error| error.to_string())
     };
     let good = waypoint(39.481, 20, 0.0);
     assert_eq!(message(vec![good, waypoint(39.482, 20, 5.0)]), None);
     for (items, expected) in [
-        (vec![good, waypoint(40.48, 20, 0.0)], "drawn, waypoint 2: found a point 111034 m from home, expected at most 5000 m"),
-        (vec![good, waypoint(39.482, 121, 0.0)], "drawn, waypoint 2: found altitude 121 m above home, expected at most 120 m (the fence)"),
+        (
+            vec![good, waypoint(40.48, 20, 0.0)],
+            "drawn, waypoint 2: found a point 111034 m from home, expected at most 5000 m",
+        ),
+        (
+            vec![good, waypoint(39.482, 121, 0.0)],
+            "drawn, waypoint 2: found altitude 121 m above home, expected at most 120 m (the fence)",
+        ),
         (vec![waypoint(39.482, 20, -1.0)], "drawn, waypoint 1: hold time: found -1 s, expected 0 to 65535 s"),
-        (vec![good, Item::ChangeSpeed { speed_m_s: 25.0 }, good], "drawn, speed to waypoint 2: speed: found 25 m/s, expected more than 0 and at most 20 m/s"),
+        (
+            vec![good, Item::ChangeSpeed { speed_m_s: 25.0 }, good],
+            "drawn, speed to waypoint 2: speed: found 25 m/s, expected more than 0 and at most 20 m/s",
+        ),
         (vec![], "drawn: found no waypoint, expected at least 1"),
     ] {
         assert_eq!(message(items).as_deref(), Some(expected));
