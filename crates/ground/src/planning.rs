@@ -5,9 +5,10 @@
 //! it (`crates/protocol/src/swarm/plan.rs`), from where the aircraft stand now.
 
 use wingbeat_api::{
-    AircraftStatus, FleetAircraft, FleetMissionUpload, GeoPoint, MissionUpload, PlanDraft, PlanFormation,
-    PlanPreview, PlanProblem, PlannedFlight, SwarmSlot,
+    AircraftStatus, FleetAircraft, FleetMissionUpload, GeoPoint, LinkState, MissionUpload, PlanDraft,
+    PlanFormation, PlanPreview, PlanProblem, PlannedFlight, SwarmSlot,
 };
+use wingbeat_geo::approach::nearest_between;
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{AIRCRAFT_MAX, DVec2, DVec3, Formation, Frame, Position, assign};
@@ -34,6 +35,8 @@ const RESERVE_PERCENT: f64 = 20.0;
 const ENDURANCE_S: std::ops::RangeInclusive<f64> = 60.0..=36_000.0;
 /// Two aircraft nearer than this are in conflict, metres: MBCAP's distance of a risk.
 const CONFLICT_M: f64 = 20.0;
+/// Below this height it stands, metres.
+const FLIES_ABOVE_M: f64 = 1.0;
 /// Flights are compared second by second, for so long.
 const COMPARED_S: usize = 7_200;
 /// Conflicts that are listed.
@@ -51,8 +54,12 @@ pub(crate) fn preview(draft: &PlanDraft, fleet: &[FleetAircraft]) -> Result<Plan
     if let Some(found) = draft.endurance_s.filter(|endurance_s| !ENDURANCE_S.contains(endurance_s)) {
         return Err(Refused::bad_request(format!("endurance_s: found {found}, expected 60 to 36000 s")));
     }
-    let known: Vec<&AircraftStatus> = fleet.iter().filter_map(|aircraft| aircraft.status.as_ref()).collect();
-    let mut plan = Plan { draft, known: &known, preview: PlanPreview::default(), tracks: Vec::new() };
+    let received = |aircraft: &&FleetAircraft| aircraft.link == LinkState::Up;
+    let known: Vec<_> = fleet.iter().filter_map(|aircraft| aircraft.status.as_ref()).collect();
+    let here: Vec<_> =
+        fleet.iter().filter(received).filter_map(|aircraft| aircraft.status.as_ref()).collect();
+    let mut plan =
+        Plan { draft, known: &known, here: &here, preview: PlanPreview::default(), tracks: Vec::new() };
     for (index, FleetMissionUpload { vehicle, mission }) in draft.missions.iter().enumerate() {
         let Some(status) = known.iter().find(|status| status.id == *vehicle) else {
             let message = format!("vehicle: no status of an aircraft with the id {vehicle:?} is known");
@@ -73,6 +80,8 @@ pub(crate) fn preview(draft: &PlanDraft, fleet: &[FleetAircraft]) -> Result<Plan
 struct Plan<'a> {
     draft: &'a PlanDraft,
     known: &'a [&'a AircraftStatus],
+    /// Those that are in contact now.
+    here: &'a [&'a AircraftStatus],
     preview: PlanPreview,
     /// Of aircraft that fly for themselves.
     tracks: Vec<Track<'a>>,
@@ -91,6 +100,10 @@ impl<'a> Plan<'a> {
         }
         let name = &status.name;
         let here = position(status);
+        if !self.here.iter().any(|one| one.id == status.id) {
+            let text = format!("{name} is out of contact: this is compared with where it was last");
+            self.problem(false, text);
+        }
         if here.is_none() {
             self.problem(
                 false,
@@ -172,7 +185,7 @@ impl<'a> Plan<'a> {
     /// A formation that is led by this aircraft.
     fn add_swarm(&mut self, leader: &'a AircraftStatus, upload: &MissionUpload, of_leader: PlannedFlight) {
         let members: Vec<(&AircraftStatus, Position)> = self
-            .known
+            .here
             .iter()
             .filter_map(|status| {
                 let swarm = status.swarm.as_ref()?;
@@ -288,9 +301,9 @@ impl<'a> Plan<'a> {
         for (index, one) in paths.iter().enumerate() {
             for (other, two) in paths.iter().enumerate().skip(index + 1) {
                 // On the ground they stand where they stand.
-                let apart = one.iter().zip(two).map(|(a, b)| {
-                    let flies = a.z > 1.0 || b.z > 1.0;
-                    if flies { a.distance(*b) } else { f64::INFINITY }
+                let apart = one.windows(2).zip(two.windows(2)).map(|(a, b)| {
+                    let flies = a[1].z > FLIES_ABOVE_M || b[1].z > FLIES_ABOVE_M;
+                    if flies { nearest_between(a[0] - b[0], a[1] - b[1]).length() } else { f64::INFINITY }
                 });
                 let nearest = (0..).zip(apart).min_by(|(_, a), (_, b)| a.total_cmp(b));
                 if let Some((second, apart_m)) = nearest.filter(|(_, apart_m)| *apart_m < CONFLICT_M) {
