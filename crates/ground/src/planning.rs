@@ -88,8 +88,12 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// Each is said once.
     fn problem(&mut self, stops: bool, text: String) {
-        self.preview.problems.push(PlanProblem { stops, text });
+        let problem = PlanProblem { stops, text };
+        if !self.preview.problems.contains(&problem) {
+            self.preview.problems.push(problem);
+        }
     }
 
     fn add(&mut self, status: &'a AircraftStatus, upload: &MissionUpload) {
