@@ -28,8 +28,12 @@ test('a mission is planned on the map, flown by five, and ended, in few clicks',
     await until('the mission is refused', is('stops'));
     assert.match(await page.getByTestId('problem').first().innerText(), /Waypoint 2 lies 111\.\d km from UAV 1, expected at most 5\.0 km/);
     assert.ok(await send.isDisabled(), 'what is red cannot be sent');
+    await until('the map shows both', async () => (await map.getAttribute('data-moving')) === 'false');
     await shot('plan-far');
     await page.getByTestId('clear-plan').click();
+    const scale = page.locator('.maplibregl-ctrl-scale');
+    await until('the map shows the fleet again', async () =>
+      (await map.getAttribute('data-moving')) === 'false' && /\d m$/.test((await scale.innerText()).replace(/\s/g, ' ')));
     await page.keyboard.press('Escape');
     assert.equal(await page.getByTestId('drawer').count(), 0);
 

@@ -187,6 +187,8 @@ export class Planner {
     this.#change([]);
     this.end();
     [this.problem, this.preview, this.chosen] = ['', undefined, undefined];
+    // What was far away is gone: the fleet is what there is to see.
+    this.shown += 1;
   }
 
   /** A click on the map. */
