@@ -5,7 +5,7 @@
 //! it (`crates/protocol/src/swarm/plan.rs`), from where the aircraft stand now.
 
 use wingbeat_api::{
-    AircraftStatus, FleetAircraft, FleetMissionUpload, GeoPoint, LinkState, MissionUpload, PlanDraft,
+    AircraftStatus, FleetAircraft, FleetMissionUpload, GeoPoint, LinkState, MissionUpload, Phase, PlanDraft,
     PlanFormation, PlanPreview, PlanProblem, PlannedFlight, SwarmSlot,
 };
 use wingbeat_geo::approach::nearest_between;
@@ -107,6 +107,9 @@ impl<'a> Plan<'a> {
         if !self.here.iter().any(|one| one.id == status.id) {
             let text = format!("{name} is out of contact: this is compared with where it was last");
             self.problem(false, text);
+        }
+        if status.phase != Phase::Start {
+            self.problem(true, format!("{name} takes a mission before Set up only"));
         }
         if here.is_none() {
             self.problem(

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use support::{Fake, all_up, ground, id, picture};
 use wingbeat_api::measurements::Battery;
-use wingbeat_api::{GeoPoint, LinkState, Parameter, PlanPreview, SwarmPlan, paths};
+use wingbeat_api::{GeoPoint, LinkState, Parameter, Phase, PlanPreview, SwarmPlan, paths};
 use wingbeat_ground::Handle;
 
 /// Metres per degree of latitude; the fakes stand at 39.48, -0.34.
@@ -82,9 +82,20 @@ async fn a_mission_far_from_the_aircraft_must_not_be_sent() {
     assert_eq!(texts(&found), [(true, fence)]);
     assert!(picture(&handle, "nothing changed", all_up).await.missions.is_empty());
 
+    fakes[0].lock().status.phase = Phase::Moving;
+    picture(&handle, "it flies", |p| p.aircraft[0].status.as_ref().is_some_and(|s| s.phase == Phase::Moving))
+        .await;
+    let near = draft(&[(1, json!([waypoint(10.0, 0.0), waypoint(90.0, 0.0)]))]);
+    assert_eq!(texts(&preview(&handle, &near).await), [(true, "UAV 1 takes a mission before Set up only")]);
+
+    fakes[0].lock().status.phase = Phase::Start;
+    picture(&handle, "it is down", |p| {
+        p.aircraft[0].status.as_ref().is_some_and(|s| s.phase == Phase::Start)
+    })
+    .await;
     fakes[0].lock().mute = true;
     picture(&handle, "it is lost", |p| p.aircraft[0].link == LinkState::Lost).await;
-    let found = preview(&handle, &draft(&[(1, json!([waypoint(10.0, 0.0), waypoint(90.0, 0.0)]))])).await;
+    let found = preview(&handle, &near).await;
     assert_eq!(texts(&found), [(false, "UAV 1 is out of contact: this is compared with where it was last")]);
 }
 
