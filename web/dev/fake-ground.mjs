@@ -369,6 +369,21 @@ createServer((request, response) => {
       return json(response, 200, { missions: [{ mission: { name, waypoints: items }, notes: ['planned speed of 4 m/s is not flown: it flies at its own'] }] });
     });
   }
+  if (pathname === '/api/v1/plan/preview' && request.method === 'POST') {
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    return request.on('end', () => {
+      const { missions: drafts, endurance_s } = JSON.parse(body);
+      const problems = [];
+      const flights = drafts.map(({ vehicle, mission }) => {
+        const away = 111_195 * Math.hypot(mission.waypoints[0].latitude_deg - homeLat, mission.waypoints[0].longitude_deg - homeLon);
+        if (away > 5000) problems.push({ stops: true, text: `Waypoint 1 lies ${(away / 1000).toFixed(1)} km from ${vehicle}, expected at most 5.0 km` });
+        const needed = endurance_s ? { needed_percent: (100 * 300) / endurance_s } : {};
+        return { vehicle, distance_m: away, route: [], ...(away > 5000 ? {} : { length_m: 500, duration_s: 300, remaining_percent: 80, ...needed }) };
+      });
+      return json(response, 200, { problems, flights, notes: [] });
+    });
+  }
   if (pathname === '/api/v1/fleet/mission' && request.method === 'PUT') {
     let body = '';
     request.on('data', (chunk) => (body += chunk));

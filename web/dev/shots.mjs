@@ -25,7 +25,7 @@ const SHOTS = [
   ['5-detail', '5', LAPTOP, 'dark', 'detail'], ['5-alarms', '5-alarms', LAPTOP, 'dark', 'alarms'], ['5-check', '5-alarms', LAPTOP, 'light', 'check'], ['5-timeline', '5-alarms', LAPTOP, 'dark', 'timeline'], ['5-phone-detail', '5-alarms', PHONE, 'light', 'detail'],
   ['25-dark', '25', LAPTOP, 'dark'], ['25-alarms', '25-alarms', LAPTOP, 'light'], ['25-tablet', '25-alarms', TABLET, 'dark', 'detail'],
   ['100-dark', '100', LAPTOP, 'dark'], ['100-light', '100', LAPTOP, 'light', 'detail'], ['100-phone', '100', PHONE, 'dark'], ['mbcap', 'mbcap', LAPTOP, 'dark', 'detail'],
-  ['5-hold', '5', LAPTOP, 'dark', 'hold'], ['5-settings', '5', LAPTOP, 'light', 'settings'], ['5-land', '5', LAPTOP, 'dark', 'land'], ['5-links', '5', LAPTOP, 'dark', 'links'], ['5-plan', '5', LAPTOP, 'dark', 'plan'],
+  ['5-hold', '5', LAPTOP, 'dark', 'hold'], ['5-settings', '5', LAPTOP, 'light', 'settings'], ['5-land', '5', LAPTOP, 'dark', 'land'], ['5-links', '5', LAPTOP, 'dark', 'links'], ['5-plan', '5', LAPTOP, 'dark', 'plan'], ['5-draw', '5', LAPTOP, 'light', 'draw'], ['5-draw-dark', '5', LAPTOP, 'dark', 'draw'], ['5-phone-draw', '5', PHONE, 'light', 'draw'], ['5-phone-plan', '5', PHONE, 'dark', 'drawn'],
 ].filter(([name]) => name.includes(values.only));
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'] });
@@ -45,6 +45,13 @@ for (const fleet of new Set(SHOTS.map(([, fleet]) => fleet))) {
     if (what === 'alarms') await page.getByTestId('alarm-badge').click();
     if (what === 'check') await page.getByTestId('step-check').click();
     if (what === 'plan') await page.getByTestId('step-plan').click();
+    if (what === 'draw' || what === 'drawn') {
+      await page.getByTestId('step-plan').click();
+      await page.getByTestId('draw-route').click();
+      const { x, y, width, height } = await page.getByTestId('map').boundingBox();
+      for (const [across, down] of [[0.36, 0.3], [0.5, 0.28], [0.5, 0.42], [0.38, 0.4]]) await page.mouse.click(x + width * across, y + height * down);
+      if (what === 'drawn') await page.getByRole('button', { name: 'Details' }).click();
+    }
     if (what === 'links') await page.getByTestId('open-links').click();
     if (what === 'timeline') await page.getByTestId('open-timeline').click();
     if (what === 'settings') await page.getByTestId('open-settings').click();

@@ -12,6 +12,7 @@ pub mod fleet;
 pub mod links;
 pub mod measurements;
 pub mod mission;
+pub mod planning;
 
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
@@ -32,6 +33,10 @@ pub use links::{
 };
 pub use measurements::Measurements;
 pub use mission::{MissionEnd, MissionItem, MissionUpload};
+pub use planning::{
+    MissionExport, MissionExportFile, MissionFormat, PlanDraft, PlanFormation, PlanPreview, PlanProblem,
+    PlannedFlight,
+};
 
 pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
 
@@ -88,4 +93,10 @@ pub mod paths {
     pub const FLEET_MISSION: &str = "/api/v1/fleet/mission";
     /// Ground: reads a mission file (POST [`MissionFile`](crate::MissionFile)); nothing is sent to an aircraft.
     pub const MISSION_FILES: &str = "/api/v1/mission-files";
+    /// Ground: previews missions against the fleet (POST [`PlanDraft`](crate::PlanDraft), answered by
+    /// [`PlanPreview`](crate::PlanPreview)); nothing is sent to an aircraft.
+    pub const PLAN_PREVIEW: &str = "/api/v1/plan/preview";
+    /// Ground: writes a mission file (POST [`MissionExport`](crate::MissionExport), answered by
+    /// [`MissionExportFile`](crate::MissionExportFile)).
+    pub const MISSION_EXPORT: &str = "/api/v1/mission-files/export";
 }

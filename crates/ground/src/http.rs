@@ -20,8 +20,8 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetAircraft, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLinkTest,
-    FleetLinks, FleetLogLine, FleetMissionUpload, FleetPicture, FleetUpdate, LinkTestRequest, MissionFile,
-    MissionFileContent, MissionSummary, paths,
+    FleetLinks, FleetLogLine, FleetMissionUpload, FleetPicture, FleetUpdate, LinkTestRequest, MissionExport,
+    MissionExportFile, MissionFile, MissionFileContent, MissionSummary, PlanDraft, PlanPreview, paths,
 };
 use wingbeat_server::Connection;
 
@@ -29,6 +29,7 @@ use crate::client;
 use crate::mission_file;
 use crate::owner::{Push, Subscription};
 use crate::page;
+use crate::planning;
 use crate::refused::Refused;
 use crate::service::Service;
 
@@ -64,6 +65,8 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(link_test, begin_link_test, end_link_test))
         .routes(routes!(link_test_file))
         .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
+        .routes(routes!(mission_export).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
+        .routes(routes!(plan_preview).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
 }
 
 /// The whole service as a router.
@@ -356,15 +359,52 @@ async fn mission_file(
     State(service): State<Service>,
     Body(file): Body<MissionFile>,
 ) -> Result<Json<MissionFileContent>, Refused> {
-    // Kept until it is read, although the console may have gone.
-    let reader = service.reader().await;
-    // A large file takes a while to read: no other request waits for it.
-    let reading = move || {
-        let read = mission_file::read(&file);
-        drop(reader);
-        read
-    };
-    let read = tokio::task::spawn_blocking(reading).await;
-    let read = read.unwrap_or_else(|error| Err(format!("the file was not read: {error}")));
+    let read = reading(&service, move || mission_file::read(&file)).await?;
     read.map(Json).map_err(Refused::bad_request)
+}
+
+/// Writes a mission file; nothing is sent to aircraft.
+#[utoipa::path(post, path = paths::MISSION_EXPORT, tag = "fleet", request_body = MissionExport, responses(
+    (status = 200, description = "The file", body = MissionExportFile),
+    (status = 400, description = "A mission that cannot be flown, or too many for the format", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn mission_export(
+    State(service): State<Service>,
+    Body(request): Body<MissionExport>,
+) -> Result<Json<MissionExportFile>, Refused> {
+    let written = reading(&service, move || mission_file::export(&request)).await?;
+    written.map(Json).map_err(Refused::bad_request)
+}
+
+/// Previews missions against the fleet as it is now; nothing is sent to aircraft.
+#[utoipa::path(post, path = paths::PLAN_PREVIEW, tag = "fleet", request_body = PlanDraft, responses(
+    (status = 200, description = "What would be flown, and what is wrong with it", body = PlanPreview),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn plan_preview(
+    State(service): State<Service>,
+    Body(draft): Body<PlanDraft>,
+) -> Result<Json<PlanPreview>, Refused> {
+    let aircraft = service.picture().await?.aircraft;
+    reading(&service, move || planning::preview(&draft, &aircraft)).await?.map(Json)
+}
+
+/// What may take a while is done beside the other requests, a few at a time.
+async fn reading<T: Send + 'static>(
+    service: &Service,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refused> {
+    // Kept until it is done, although the console may have gone.
+    let reader = service.reader().await;
+    let work = move || {
+        let done = work();
+        drop(reader);
+        done
+    };
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Refused::bad_request(format!("the missions were not read: {error}")))
 }

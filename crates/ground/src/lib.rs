@@ -28,6 +28,7 @@ mod links;
 pub mod mission_file;
 mod owner;
 mod page;
+mod planning;
 mod push;
 mod refused;
 mod service;
@@ -223,7 +224,7 @@ impl Ground {
             answer_within: ANSWER_LIMIT,
             body_bytes: http::MAX_BODY_BYTES,
             large: Some(Large {
-                path: paths::MISSION_FILES,
+                paths: &[paths::MISSION_FILES, paths::MISSION_EXPORT, paths::PLAN_PREVIEW],
                 bytes: mission_file::MAX_BODY_BYTES,
                 simultaneous: MISSION_FILES_MAX,
             }),

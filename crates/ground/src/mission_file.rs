@@ -2,8 +2,14 @@
 
 use std::path::Path;
 
-use wingbeat_api::{MissionEnd, MissionFile, MissionFileContent, MissionItem, MissionUpload, ReadMission};
-use wingbeat_missions::{Altitude, Item, LatLon, Limits, Mission, parse};
+use wingbeat_api::{
+    MissionEnd, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionFormat,
+    MissionItem, MissionUpload, ReadMission,
+};
+use wingbeat_geo::{AIRCRAFT_MAX, Position, ROUTE_MAX};
+use wingbeat_missions::{
+    Altitude, Datum, Item, LatLon, Limits, Mission, check, parse, write_kml, write_plan, write_waypoints,
+};
 
 /// Largest file.
 const MAX_FILE_BYTES: u64 = 2_000_000;
@@ -73,6 +79,118 @@ pub fn upload(mission: &Mission, file_name: &str) -> ReadMission {
         )
     }));
     ReadMission { mission: upload, notes }
+}
+
+/// The same the other way: a mission that a console drew, as the checks and the formats know it. Its numbers are checked
+/// as far as they fit; whether it may be flown is for [`check`].
+///
+/// # Errors
+/// The first number that cannot be, and where it stands.
+pub(crate) fn mission(upload: &MissionUpload) -> Result<Mission, String> {
+    let name = &upload.name;
+    let found = upload.waypoints.len();
+    if !(2..=ROUTE_MAX).contains(&found) {
+        return Err(format!("{name:?}: waypoints: found {found}, expected 2 to {ROUTE_MAX}"));
+    }
+    let position = |at: &str, latitude_deg, longitude_deg, height_m| {
+        let position = Position::from_degrees(latitude_deg, longitude_deg, height_m);
+        position.map_err(|error| format!("{name:?}, {at}: {error}"))
+    };
+    let above_home = |position: Position| Altitude { value_mm: position.altitude_mm, datum: Datum::Home };
+    let mut items = Vec::new();
+    if let Some(height_m) = upload.take_off_height_m {
+        items.push(Item::TakeOff { altitude: above_home(position("take-off", 0.0, 0.0, height_m)?) });
+    }
+    for (number, item) in (1..).zip(&upload.waypoints) {
+        let at = format!("waypoint {number}");
+        items.extend(item.speed_m_s.map(|speed_m_s| Item::ChangeSpeed { speed_m_s }));
+        let place = position(&at, item.latitude_deg, item.longitude_deg, item.height_m)?;
+        let altitude = above_home(place);
+        items.push(Item::Waypoint { position: place.into(), altitude, hold_s: item.hold_s });
+    }
+    match upload.end {
+        None => {}
+        Some(MissionEnd::Land) => items.push(Item::Land { position: None }),
+        Some(MissionEnd::LandAt { latitude_deg, longitude_deg }) => {
+            let place = position("landing", latitude_deg, longitude_deg, 0.0)?;
+            items.push(Item::Land { position: Some(place.into()) });
+        }
+        Some(MissionEnd::Return) => items.push(Item::ReturnToLaunch),
+    }
+    Ok(Mission { name: cut(name), items, speed_m_s: upload.speed_m_s, planned_home: None, notes: Vec::new() })
+}
+
+/// The missions as a file, which is read again to say what is not in it.
+///
+/// # Errors
+/// What is wrong with the missions, or that the format holds one.
+pub(crate) fn export(request: &MissionExport) -> Result<MissionExportFile, String> {
+    let found = request.missions.len();
+    if !(1..=AIRCRAFT_MAX).contains(&found) {
+        return Err(format!("missions: found {found}, expected 1 to {AIRCRAFT_MAX}"));
+    }
+    let home = request.home.as_ref().map(|home| {
+        Position::from_degrees(home.latitude_deg, home.longitude_deg, home.altitude_m)
+            .map_err(|error| format!("home: {error}"))
+    });
+    let home = home.transpose()?;
+    let limits = Limits::default();
+    let mut missions = Vec::with_capacity(found);
+    for upload in &request.missions {
+        let mission = Mission { planned_home: home, ..mission(upload)? };
+        check(&mission, &limits).map_err(|error| error.to_string())?;
+        missions.push(mission);
+    }
+    let (extension, text) = match (request.format, missions.as_slice()) {
+        (MissionFormat::Kml, missions) => ("kml", write_kml(missions)),
+        (MissionFormat::Waypoints, [mission]) => ("waypoints", write_waypoints(mission)),
+        (MissionFormat::Plan, [mission]) => ("plan", write_plan(mission)),
+        (MissionFormat::Waypoints | MissionFormat::Plan, _) => {
+            return Err(format!("missions: found {found}, expected 1: this format holds one"));
+        }
+    };
+    let stem = file_stem(missions.first().map_or("", |mission| &mission.name));
+    let name = format!("{stem}.{extension}");
+    let read = parse(Path::new(&name), text.as_bytes(), &limits).map_err(|error| error.to_string())?;
+    let mut notes: Vec<String> = Vec::new();
+    for (written, read) in request.missions.iter().zip(&read) {
+        for note in not_read_back(written, &upload(read, &name).mission) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    Ok(MissionExportFile { name, text, notes })
+}
+
+/// What of a mission the file that was written of it does not hold.
+fn not_read_back(written: &MissionUpload, read: &MissionUpload) -> Vec<String> {
+    let rounded = |value: f64, parts: f64| (value * parts).round() as i64;
+    let pairs = || written.waypoints.iter().zip(&read.waypoints);
+    let place = |item: &MissionItem| {
+        [rounded(item.latitude_deg, 1e7), rounded(item.longitude_deg, 1e7), rounded(item.height_m, 1e3)]
+    };
+    // A take-off of no height ends at that of the first waypoint.
+    let take_off_m = |mission: &MissionUpload| {
+        mission.take_off_height_m.or(mission.waypoints.first().map(|first| first.height_m))
+    };
+    let same = [
+        ("the places and heights of the waypoints", pairs().all(|(a, b)| place(a) == place(b))),
+        ("the times to hold", pairs().all(|(a, b)| a.hold_s == b.hold_s)),
+        ("the changes of speed", pairs().all(|(a, b)| a.speed_m_s == b.speed_m_s)),
+        ("the planned speed", written.speed_m_s == read.speed_m_s),
+        ("the height of the take-off", take_off_m(written) == take_off_m(read)),
+        ("how it ends", written.end == read.end),
+    ];
+    same.iter().filter(|(_, same)| !same).map(|(what, _)| format!("not in the file: {what}")).collect()
+}
+
+/// A name of a file that no system takes for a path, an option or a device of its own.
+fn file_stem(name: &str) -> String {
+    let safe = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
+    let stem: String = name.chars().map(safe).collect();
+    let stem = stem.trim_matches('-');
+    if stem.is_empty() { "mission".to_owned() } else { stem.to_owned() }
 }
 
 /// A name that an aircraft takes.
@@ -171,6 +289,54 @@ mod tests {
     fn what_is_no_mission_is_named() {
         let error = read(&file("notes.txt", "take off at noon")).expect_err("no mission");
         assert!(error.contains("notes.txt") && error.contains("expected"), "{error}");
+    }
+
+    #[test]
+    fn what_is_exported_is_read_back_or_named() {
+        let item = MissionItem::at(39.4830001, -0.3460007, 20.125);
+        let upload = MissionUpload {
+            take_off_height_m: Some(12.5),
+            end: Some(MissionEnd::LandAt { latitude_deg: 39.4831, longitude_deg: -0.346 }),
+            ..MissionUpload::new(
+                "../a b",
+                vec![
+                    MissionItem { hold_s: 4.5, ..item },
+                    MissionItem { speed_m_s: Some(3.0), latitude_deg: 39.4835, ..item },
+                ],
+            )
+        };
+        let file = |format, upload: &MissionUpload| {
+            let home =
+                Some(wingbeat_api::GeoPoint { latitude_deg: 39.482, longitude_deg: -0.346, altitude_m: 7.5 });
+            export(&MissionExport { format, missions: vec![upload.clone()], home }).expect("a file")
+        };
+        for format in [MissionFormat::Waypoints, MissionFormat::Plan] {
+            let written = file(format, &upload);
+            assert_eq!(written.notes, Vec::<String>::new());
+            assert!(written.name.starts_with("a-b."), "{}", written.name);
+            let mut read = read(&MissionFile { name: written.name, text: written.text, protocol: None });
+            let read = read.as_mut().expect("a mission").missions.remove(0);
+            assert_eq!(read.mission, MissionUpload { name: "a-b".into(), ..upload.clone() });
+            assert_eq!(read.notes, Vec::<String>::new());
+        }
+        assert_eq!(
+            file(MissionFormat::Kml, &upload).notes,
+            ["the times to hold", "the changes of speed", "the height of the take-off", "how it ends"]
+                .map(|what| format!("not in the file: {what}"))
+        );
+        let fast = MissionUpload { speed_m_s: Some(7.0), ..upload.clone() };
+        assert_eq!(file(MissionFormat::Plan, &fast).notes, Vec::<String>::new());
+        assert_eq!(file(MissionFormat::Waypoints, &fast).notes, ["not in the file: the planned speed"]);
+        let request =
+            |format, missions: Vec<MissionUpload>| export(&MissionExport { format, missions, home: None });
+        let two = request(MissionFormat::Plan, vec![upload.clone(), upload.clone()]).expect_err("one each");
+        assert_eq!(two, "missions: found 2, expected 1: this format holds one");
+        let high = MissionUpload { waypoints: vec![MissionItem { height_m: 130.0, ..item }; 2], ..upload };
+        let error = request(MissionFormat::Kml, vec![high]).expect_err("above the fence");
+        assert!(
+            error.contains("waypoint 1: found altitude 130 m above home, expected at most 120 m"),
+            "{error}"
+        );
     }
 
     #[test]

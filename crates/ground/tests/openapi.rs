@@ -19,7 +19,7 @@ fn it_describes_every_path_of_the_service() {
     let paths: Vec<_> = document.paths.paths.keys().map(String::as_str).collect();
     use wingbeat_api::paths::{
         FLEET, FLEET_AIRCRAFT, FLEET_COMMAND_NOTE, FLEET_COMMANDS, FLEET_EVENTS, FLEET_LINK_TEST,
-        FLEET_LINK_TEST_FILE, FLEET_LINKS, FLEET_MISSION, MISSION_FILES,
+        FLEET_LINK_TEST_FILE, FLEET_LINKS, FLEET_MISSION, MISSION_EXPORT, MISSION_FILES, PLAN_PREVIEW,
     };
     let expected = [
         FLEET,
@@ -32,6 +32,8 @@ fn it_describes_every_path_of_the_service() {
         FLEET_LINK_TEST_FILE,
         FLEET_MISSION,
         MISSION_FILES,
+        MISSION_EXPORT,
+        PLAN_PREVIEW,
     ];
     assert_eq!(paths, expected);
     let schemas = document.components.expect("components").schemas;

@@ -175,13 +175,7 @@ impl Raw {
     }
 
     fn hold_s(&self) -> Result<f64, (Part, Problem)> {
-        let hold_s = self.params[0].unwrap_or(0.0);
-        if (0.0..=HOLD_MAX_S).contains(&hold_s) {
-            // Not -0, which would not be the same after writing it.
-            return Ok(hold_s.abs());
-        }
-        let found = format!("{hold_s} s").into();
-        Err((Part::Param(0), Problem::Value { what: "hold time", found, expected: "0 to 65535 s" }))
+        hold_s(self.params[0].unwrap_or(0.0)).map_err(|problem| (Part::Param(0), problem))
     }
 
     fn change_speed(&self, limits: &Limits) -> Result<Item, (Part, Problem)> {
@@ -201,6 +195,16 @@ impl Raw {
         let missing = Problem::Value { what, found: "nothing".into(), expected: "a number" };
         self.params[index].ok_or((Part::Param(index), missing))
     }
+}
+
+/// The hold, if it can be flown.
+pub(crate) fn hold_s(hold_s: f64) -> Result<f64, Problem> {
+    if (0.0..=HOLD_MAX_S).contains(&hold_s) {
+        // Not -0, which would not be the same after writing it.
+        return Ok(hold_s.abs());
+    }
+    let found = format!("{hold_s} s").into();
+    Err(Problem::Value { what: "hold time", found, expected: "0 to 65535 s" })
 }
 
 /// A coordinate off the earth, at the parameter that holds it.

@@ -17,13 +17,15 @@ mod limits;
 mod mission;
 mod plan;
 mod waypoints;
+mod write;
 
 use std::{fs::File, io::Read, path::Path};
 
 pub use error::{Error, Location, Problem};
-pub use limits::Limits;
+pub use limits::{Limits, distance_m};
 pub use mission::{Altitude, Datum, Item, LatLon, Mission, Note};
 pub use waypoints::write_waypoints;
+pub use write::{write_kml, write_plan};
 
 use error::{Fault, shown};
 
@@ -80,6 +82,36 @@ pub fn read(path: &Path, limits: &Limits) -> Result<Vec<Mission>, Error> {
 /// As [`read`].
 pub fn parse(path: &Path, bytes: &[u8], limits: &Limits) -> Result<Vec<Mission>, Error> {
     missions_of(path, bytes, limits).map_err(|fault| fault.of(path))
+}
+
+/// Checks a mission that was not read from a file, such as one that was drawn on a map, as strictly as [`parse`]. A
+/// message names the mission and the waypoint, from 1.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(mission: &Mission, limits: &Limits) -> Result<(), Error> {
+    let mut number = 0;
+    let located = mission.items.iter().map(|item| {
+        number += usize::from(matches!(item, Item::Waypoint { .. }));
+        let at = match item {
+            Item::Waypoint { .. } => Location::Field(format!("waypoint {number}").into()),
+            Item::TakeOff { .. } => Location::Field("take-off".into()),
+            Item::Land { .. } | Item::ReturnToLaunch => Location::Field("landing".into()),
+            Item::ChangeSpeed { .. } => Location::Field(format!("speed to waypoint {}", number + 1).into()),
+        };
+        (*item, at)
+    });
+    let located: Vec<_> = located.collect();
+    let stated = || {
+        for (item, at) in &located {
+            item.check(limits).map_err(|problem| Fault::new(at.clone(), problem))?;
+        }
+        if let Some(speed_m_s) = mission.speed_m_s {
+            limits.speed(speed_m_s).map_err(Fault::file)?;
+        }
+        limits.check(located.clone(), mission.planned_home).map(drop)
+    };
+    stated().map_err(|fault| fault.of(Path::new(&mission.name)))
 }
 
 /// The bytes of a regular file that is not too large, never more of them than the limit.

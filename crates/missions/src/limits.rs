@@ -2,7 +2,7 @@
 
 use wingbeat_geo::{Frame, Position};
 
-use crate::{Altitude, Datum, Item, LatLon, Location, Note, Problem, error::Fault};
+use crate::{Altitude, Datum, Item, LatLon, Location, Note, Problem, command, error::Fault};
 
 /// What a mission may ask for. A limit that is not a number refuses everything.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,17 @@ impl Default for Limits {
             items_max: 700,
             missions_max: wingbeat_geo::AIRCRAFT_MAX,
             file_bytes_max: 5_000_000,
+        }
+    }
+}
+
+impl Item {
+    /// What the item states by itself.
+    pub(crate) fn check(&self, limits: &Limits) -> Result<(), Problem> {
+        match *self {
+            Self::Waypoint { hold_s, .. } => command::hold_s(hold_s).map(drop),
+            Self::ChangeSpeed { speed_m_s } => limits.speed(speed_m_s).map(drop),
+            Self::TakeOff { .. } | Self::Land { .. } | Self::ReturnToLaunch => Ok(()),
         }
     }
 }
@@ -156,7 +167,7 @@ impl Limits {
 }
 
 /// Distance on the ground: within millimetres nearby, within 1 % anywhere.
-pub(crate) fn distance_m(a: LatLon, b: LatLon) -> f64 {
+pub fn distance_m(a: LatLon, b: LatLon) -> f64 {
     let position = |position: LatLon| Position {
         latitude_e7: position.latitude_e7,
         longitude_e7: position.longitude_e7,

@@ -236,7 +236,7 @@ fn frame(altitude: Altitude) -> u32 {
 }
 
 /// An integer with `places` decimals: exact, where a float might not come back the same.
-fn decimal(value: i32, places: usize) -> String {
+pub(crate) fn decimal(value: i32, places: usize) -> String {
     let sign = if value < 0 { "-" } else { "" };
     let digits = format!("{:0width$}", value.unsigned_abs(), width = places + 1);
     let (whole, fraction) = digits.split_at(digits.len() - places);

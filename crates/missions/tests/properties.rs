@@ -5,7 +5,10 @@ use std::path::Path;
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 use wingbeat_geo::{Frame, Position};
-use wingbeat_missions::{Altitude, Datum, Item, LatLon, Limits, Mission, Note, parse, write_waypoints};
+use wingbeat_missions::{
+    Altitude, Datum, Item, LatLon, Limits, Mission, Note, check, parse, write_kml, write_plan,
+    write_waypoints,
+};
 
 const SAMPLES: [(&str, &str); 3] = [
     ("a.waypoints", include_str!("../../../deploy/missions/square.waypoints")),
@@ -226,7 +229,45 @@ proptest! {
         let waypoints = mission.waypoints().filter(|(_, altitude, _)| altitude.datum == Datum::SeaLevel).count();
         let note = Note::AltitudeAboveSeaLevel { waypoints, home_altitude_m: -50.0 };
         let notes = if waypoints > 0 { vec![note] } else { vec![] };
-        prop_assert_eq!(read.as_slice(), &[Mission { notes, ..mission }], "{}", text);
+        prop_assert_eq!(read.as_slice(), &[Mission { notes: notes.clone(), ..mission.clone() }], "{}", text);
+
+        // JSON's numbers are read exactly up to fifteen digits: what a person writes.
+        let mut mission = mission;
+        for item in &mut mission.items {
+            match item {
+                Item::Waypoint { hold_s: value, .. } | Item::ChangeSpeed { speed_m_s: value } => {
+                    *value = (*value * 1e3).ceil() / 1e3;
+                }
+                Item::TakeOff { .. } | Item::Land { .. } | Item::ReturnToLaunch => {}
+            }
+        }
+        let text = write_plan(&mission);
+        let read = read_any("a.plan", text.as_bytes())?;
+        prop_assert_eq!(read.as_slice(), &[Mission { notes, ..mission.clone() }], "{}", text);
+        check(&mission, &Limits::default()).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    }
+
+    #[test]
+    fn paths_that_are_written_are_read_back(
+        // A KML has no home: its points lie within 5 km of the first.
+        missions in vec(("[a-z<>&\"' é]{1,9}", vec((-150_000..150_000i32, -150_000..150_000i32, 5_000..=120_000i32), 2..9)), 1..4),
+    ) {
+        let missions: Vec<_> = missions.into_iter().map(|(name, points)| {
+            let waypoints = points.into_iter().map(|(north, east, value_mm)| {
+                let position = LatLon { latitude_e7: 394_825_940 + north, longitude_e7: -3_462_650 + east };
+                Item::Waypoint { position, altitude: Altitude { value_mm, datum: Datum::Home }, hold_s: 0.0 }
+            });
+            Mission { name, items: waypoints.collect(), speed_m_s: None, planned_home: None, notes: vec![] }
+        }).collect();
+        let text = write_kml(&missions);
+        let read = read_any("a.kml", text.as_bytes())?;
+        prop_assert_eq!(read.len(), missions.len());
+        for (read, written) in read.iter().zip(&missions) {
+            prop_assert!(read.waypoints().eq(written.waypoints()), "{}", text);
+            if !written.name.trim().is_empty() {
+                prop_assert_eq!(&read.name, written.name.trim());
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use wingbeat_geo::Position;
-use wingbeat_missions::{Error, Limits, parse, read};
+use wingbeat_missions::{Altitude, Datum, Error, Item, LatLon, Limits, Mission, check, parse, read};
 
 const HOME: &str = "0\t1\t0\t16\t0\t0\t0\t0\t39.4825940\t-0.3462650\t5\t1\n";
 const NO_HOME: &str = "0\t1\t0\t16\t0\t0\t0\t0\t0\t0\t0\t1\n";
@@ -231,4 +231,41 @@ fn a_name_cannot_break_the_line() {
     let content = "<kml><Placemark><name>a\nb\u{1b}[2J</name><LineString></LineString></Placemark></kml>";
     let message = refused("a\nb.kml", content.as_bytes(), &Limits::default()).to_string();
     assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
+}
+
+/// What was drawn and not read is checked as strictly.
+#[test]
+fn a_drawn_mission_is_checked() {
+    let at = |latitude_deg: f64| LatLon::from(Position::from_degrees(latitude_deg, -0.34, 0.0).unwrap());
+    let waypoint = |latitude_deg, height_m: i32, hold_s| Item::Waypoint {
+        position: at(latitude_deg),
+        altitude: Altitude { value_mm: height_m * 1000, datum: Datum::Home },
+        hold_s,
+    };
+    let message = |items: Vec<Item>| {
+        let mission =
+            Mission { name: "drawn".into(), items, speed_m_s: None, planned_home: None, notes: vec![] };
+        let home = Position::from_degrees(39.48, -0.34, 5.0).ok();
+        check(&mission, &Limits { home, ..Limits::default() }).err().map(|error| error.to_string())
+    };
+    let good = waypoint(39.481, 20, 0.0);
+    assert_eq!(message(vec![good, waypoint(39.482, 20, 5.0)]), None);
+    for (items, expected) in [
+        (
+            vec![good, waypoint(40.48, 20, 0.0)],
+            "drawn, waypoint 2: found a point 111034 m from home, expected at most 5000 m",
+        ),
+        (
+            vec![good, waypoint(39.482, 121, 0.0)],
+            "drawn, waypoint 2: found altitude 121 m above home, expected at most 120 m (the fence)",
+        ),
+        (vec![waypoint(39.482, 20, -1.0)], "drawn, waypoint 1: hold time: found -1 s, expected 0 to 65535 s"),
+        (
+            vec![good, Item::ChangeSpeed { speed_m_s: 25.0 }, good],
+            "drawn, speed to waypoint 2: speed: found 25 m/s, expected more than 0 and at most 20 m/s",
+        ),
+        (vec![], "drawn: found no waypoint, expected at least 1"),
+    ] {
+        assert_eq!(message(items).as_deref(), Some(expected));
+    }
 }

@@ -83,7 +83,7 @@ async fn admit(
     if request.body().is_end_stream() {
         return Ok((request, None));
     }
-    let large = settings.large.filter(|large| large.path == path);
+    let large = settings.large.filter(|large| large.paths.contains(&path));
     let most = large.map_or(settings.body_bytes, |large: Large| large.bytes);
     let too_long = || {
         let message = format!("{path}: found a longer body, expected at most {most} bytes (the limit)");

@@ -73,11 +73,11 @@ pub const DESCRIPTORS_RESERVED: usize = 64;
 /// However few file descriptors there are, so many connections are served.
 const CONNECTIONS_LEAST: usize = 4;
 
-/// A route whose body may be longer than others.
+/// Routes whose bodies may be longer than others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Large {
-    /// The route's path.
-    pub path: &'static str,
+    /// Their paths.
+    pub paths: &'static [&'static str],
     /// The longest body, bytes.
     pub bytes: usize,
     /// How many requests with such a body may be under way simultaneously.

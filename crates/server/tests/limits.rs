@@ -213,7 +213,7 @@ async fn the_17th_event_stream_is_served_and_the_first_gives_way() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_has_a_limit_and_large_ones_a_number() {
-    let large = Large { path: "/file", bytes: 4_000_000, simultaneous: 4 };
+    let large = Large { paths: &["/file"], bytes: 4_000_000, simultaneous: 4 };
     let server = server(Settings { large: Some(large), ..Settings::default() }).await;
     let body = "x".repeat(200_000);
     let answer = ask(&server, HERE, "POST /echo", &body).await;

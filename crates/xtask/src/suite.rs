@@ -115,7 +115,9 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         test.current_dir(root).args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
         test.args(["--test-reporter=tap", "--test-reporter-destination=stdout", "--test-reporter=junit"]);
         test.arg(format!("--test-reporter-destination={}", report.display()));
-        test.args(["console", "avoidance", "axe"].map(|story| format!("tests/browser/{story}.test.mjs")));
+        test.args(
+            ["console", "plan", "avoidance", "axe"].map(|story| format!("tests/browser/{story}.test.mjs")),
+        );
         Ok(test)
     });
     if full {

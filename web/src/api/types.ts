@@ -192,6 +192,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/mission-files/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Writes a mission file; nothing is sent to aircraft. */
+        post: operations["mission_export"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plan/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Previews missions against the fleet as it is now; nothing is sent to aircraft. */
+        post: operations["plan_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -950,6 +984,23 @@ export interface components {
             /** @enum {string} */
             kind: "return";
         };
+        /** @description POST body: missions to be written as a file. */
+        MissionExport: {
+            /** @description The format. */
+            format: components["schemas"]["MissionFormat"];
+            home?: components["schemas"]["GeoPoint"] | null;
+            /** @description The missions. */
+            missions: components["schemas"]["MissionUpload"][];
+        };
+        /** @description A mission file that was written, and read again. */
+        MissionExportFile: {
+            /** @description Its name, with the extension of its format. */
+            name: string;
+            /** @description What of the missions is not read back from it, one line each; empty where all of it is. */
+            notes: string[];
+            /** @description Its content. */
+            text: string;
+        };
         /** @description POST body: a mission file, to be read. */
         MissionFile: {
             /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) gives the format. */
@@ -964,6 +1015,11 @@ export interface components {
             /** @description One from a plan or a list of waypoints; one per path from KML. */
             missions: components["schemas"]["ReadMission"][];
         };
+        /**
+         * @description A format of mission files.
+         * @enum {string}
+         */
+        MissionFormat: "waypoints" | "plan" | "kml";
         /** @description One waypoint of a mission. */
         MissionItem: {
             /**
@@ -1110,6 +1166,82 @@ export interface components {
          * @enum {string}
          */
         Phase: "start" | "preparing" | "ready" | "waiting" | "moving" | "ending" | "finished" | "aborted";
+        /** @description POST body: missions that would be sent. Nothing is sent to an aircraft. */
+        PlanDraft: {
+            /**
+             * Format: double
+             * @description How long a full battery flies, seconds; without it energy is not estimated.
+             */
+            endurance_s?: number | null;
+            /** @description Each with the aircraft that would take it: in a swarm its leader. */
+            missions: components["schemas"]["FleetMissionUpload"][];
+        };
+        /** @description The formation as *Setup* would plan it now. */
+        PlanFormation: {
+            /**
+             * Format: double
+             * @description Distance between slots, metres; absent where the leader does not report it.
+             */
+            distance_m?: number | null;
+            /**
+             * Format: double
+             * @description Where it points, degrees clockwise from north, 0..360.
+             */
+            heading_deg: number;
+            /** @description Its name. */
+            name: string;
+            /** @description The places around the first waypoint, by slot from 0; empty where they cannot be known before *Setup*. */
+            slots: components["schemas"]["SwarmSlot"][];
+        };
+        /** @description What would be flown, seen from where the aircraft are now. */
+        PlanPreview: {
+            /** @description What each aircraft would fly. */
+            flights: components["schemas"]["PlannedFlight"][];
+            formation?: components["schemas"]["PlanFormation"] | null;
+            /** @description What of the missions the aircraft do not fly, one line each with the reason. */
+            notes: string[];
+            /** @description What is wrong, worst first. */
+            problems: components["schemas"]["PlanProblem"][];
+        };
+        /** @description Something that is wrong with a draft. */
+        PlanProblem: {
+            /** @description Whether the draft must not be sent. */
+            stops: boolean;
+            /** @description One line for the operator. */
+            text: string;
+        };
+        /** @description What one aircraft would fly. */
+        PlannedFlight: {
+            /**
+             * Format: double
+             * @description Over the ground from where it is to its first waypoint, metres; absent where its position is not known.
+             */
+            distance_m?: number | null;
+            /**
+             * Format: double
+             * @description From take-off to landing, seconds, estimated; absent where the route is not known.
+             */
+            duration_s?: number | null;
+            /**
+             * Format: double
+             * @description Over the ground from where it is to the end, metres; absent like the distance.
+             */
+            length_m?: number | null;
+            /**
+             * Format: double
+             * @description Charge that the flight takes, per cent of a full battery; absent where that cannot be estimated.
+             */
+            needed_percent?: number | null;
+            /**
+             * Format: int32
+             * @description Charge of its battery, per cent; absent where it is not reported.
+             */
+            remaining_percent?: number | null;
+            /** @description Its own waypoints, as far as they are known before *Setup*. */
+            route: components["schemas"]["GeoPoint"][];
+            /** @description The aircraft, 16 hexadecimal digits. */
+            vehicle: string;
+        };
         /** @description Counters of the radio. */
         Radio: {
             /** @description Why it can neither send nor receive, as one line; absent while it can. */
@@ -1794,6 +1926,108 @@ export interface operations {
             };
             /** @description It is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    mission_export: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MissionExport"];
+            };
+        };
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissionExportFile"];
+                };
+            };
+            /** @description A mission that cannot be flown, or too many for the format */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    plan_preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanDraft"];
+            };
+        };
+        responses: {
+            /** @description What would be flown, and what is wrong with it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanPreview"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -7,6 +7,7 @@ import { commandName, isRecovery } from '../api/commands';
 import { newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
 import { colourOf } from '../map/features';
+import { Planner } from '../plan/planner.svelte';
 import { announcements } from './announce';
 import { acknowledge, active, unheard, updateAlarms, type Alarm } from './alarms';
 import { byId, everyoneAlone, type ById } from './avoidance';
@@ -110,6 +111,8 @@ export class FleetConsole {
   allPlaces = $state(false);
   /** Draw the places of the formation. */
   formation = $state(true);
+  /** What is planned and not yet sent. */
+  readonly planner = new Planner({ aircraft: () => this.fleet.aircraft, selected: () => this.selected });
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
 
   #next: FleetState = EMPTY;

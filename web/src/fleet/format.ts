@@ -17,6 +17,8 @@ export const decimal = (value: number | null | undefined): string => number(valu
 export const metres = (value: number | null | undefined): string => number(value, 1, 'm');
 /** Where a decimal would only flicker. */
 export const wholeMetres = (value: number | null | undefined): string => number(value, 0, 'm');
+/** From 10 km on in kilometres. */
+export const distance = (value: number | null | undefined): string => (value != null && value >= 10_000 ? number(value / 1000, 1, 'km') : wholeMetres(value));
 export const metresPerSecond = (value: number | null | undefined): string => number(value, 1, 'm/s');
 export const seconds = (value: number | null | undefined): string => number(value, 1, 's');
 export const percent = (value: number | null | undefined): string => number(value, 0, '%');

@@ -43,7 +43,7 @@ export function readTokens(element: HTMLElement): MapTokens {
   return tokens;
 }
 
-export const SOURCES = ['site', 'mission', 'formation', 'tracks', 'avoidance'] as const;
+export const SOURCES = ['site', 'mission', 'formation', 'tracks', 'avoidance', 'plan'] as const;
 
 export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): StyleSpecification {
   // Deep enough that positions keep their centimetres at the closest zoom.
@@ -58,6 +58,7 @@ export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): S
   ] as unknown as ExpressionSpecification;
   const isPoint: ExpressionSpecification = ['==', ['geometry-type'], 'Point'];
   const isLine: ExpressionSpecification = ['!=', ['geometry-type'], 'Point'];
+  const kind = (...kinds: string[]): ExpressionSpecification => ['in', ['get', 'kind'], ['literal', kinds]];
   const always = { 'icon-allow-overlap': true, 'icon-ignore-placement': true } as const;
   return {
     version: 8,
@@ -136,6 +137,39 @@ export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): S
       {
         id: 'marks', type: 'symbol', source: 'avoidance', filter: ['==', ['get', 'kind'], 'mark'],
         layout: { 'icon-image': ['get', 'symbol'], ...always },
+      },
+      // What is planned and not sent is dashed; what stops it is red.
+      {
+        id: 'plan-area', type: 'fill', source: 'plan', filter: kind('area'),
+        paint: { 'fill-color': tokens.selection, 'fill-opacity': 0.12 },
+      },
+      {
+        id: 'plan-approach', type: 'line', source: 'plan', filter: kind('approach'),
+        paint: { 'line-color': ['case', ['get', 'stops'], tokens.bad, tokens.selection], 'line-width': ['case', ['get', 'stops'], 3, 1.5], 'line-dasharray': [1, 2] },
+      },
+      {
+        id: 'plan-others', type: 'line', source: 'plan', filter: kind('other', 'sketch', 'lanes'),
+        paint: { 'line-color': tokens.selection, 'line-width': 1.5, 'line-opacity': 0.8, 'line-dasharray': [3, 2] },
+      },
+      {
+        id: 'plan-route', type: 'line', source: 'plan', filter: kind('route'),
+        layout: { 'line-join': 'round' },
+        paint: { 'line-color': tokens.selection, 'line-width': 3, 'line-dasharray': [3, 1] },
+      },
+      {
+        id: 'plan-slots', type: 'symbol', source: 'plan', filter: kind('slot'),
+        layout: { 'icon-image': ['get', 'slot'], ...always },
+      },
+      {
+        id: 'plan-waypoints', type: 'circle', source: 'plan', filter: kind('waypoint', 'corner'),
+        paint: {
+          'circle-radius': ['case', ['get', 'chosen'], 9, ['get', 'here'], 6, 3.5], 'circle-color': ['case', ['get', 'chosen'], tokens.selection, tokens.halo],
+          'circle-stroke-color': tokens.selection, 'circle-stroke-width': 2,
+        },
+      },
+      {
+        id: 'plan-numbers', type: 'symbol', source: 'plan', filter: ['all', kind('waypoint'), ['get', 'here']],
+        layout: { 'icon-image': ['get', 'number'], 'icon-anchor': 'bottom-left', 'icon-offset': [5, -4], 'icon-padding': 0 },
       },
     ],
   };

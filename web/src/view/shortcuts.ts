@@ -37,6 +37,7 @@ export const VIEW_KEYS: readonly Shortcut[] = [
   { keys: 'O', text: 'Show or hide the formation' },
   { keys: 'P', text: 'Predicted positions of all aircraft, or not' },
   { keys: 'A', text: 'Alarms' },
+  { keys: 'Delete', text: 'In Plan, on the map: remove the waypoint that was touched last' },
   { keys: 'Esc', text: 'Cancel, then close, then address all' },
   { keys: 'Arrows, Space, Enter', text: 'In the fleet: move, add to the selection, select one alone' },
 ];

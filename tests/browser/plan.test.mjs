@@ -1,0 +1,118 @@
+// The first flight of somebody new: with the demo's page open, a mission is planned on the map, five aircraft fly it, and all return.
+// Every click and every button that is held is counted. Before that a file of another place is opened: it is red and stays here.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { distanceM, holdDown, PHASE_MS, rows, SHOTS, withFleet } from './support.mjs';
+import { join } from 'node:path';
+
+const UAVS = 5;
+const CLICKS_MAX = 12;
+const MOVED_M = 10;
+/** A mission one degree farther north: 111 km away. */
+const faraway = ({ lat, lon }) =>
+  `QGC WPL 110\n0\t1\t0\t16\t0\t0\t0\t0\t0\t0\t0\t1\n${[0, 0.001].map((more, index) => `${index + 1}\t0\t3\t16\t0\t0\t0\t0\t${lat + 1 + more}\t${lon}\t20\t1\n`).join('')}`;
+
+test('a mission is planned on the map, flown by five, and ended, in few clicks', { timeout: 8 * PHASE_MS }, () =>
+  withFleet('plan', UAVS, ['--uavs', String(UAVS), '--speed', '5'], async (flight) => {
+    const { page, map, all, shot, until } = flight;
+    const preview = page.getByTestId('preview');
+    const is = (state) => async () => (await preview.count()) === 1 && (await preview.getAttribute('data-state')) === state;
+    const send = page.getByTestId('give-missions');
+    const [first] = await rows(page);
+
+    // A file that was made for another place.
+    await page.getByTestId('step-plan').click();
+    await page.getByTestId('mission-files').setInputFiles({ name: 'far\u202eaway.waypoints', mimeType: 'text/plain', buffer: Buffer.from(faraway(first)) });
+    await until('the mission is refused', is('stops'));
+    assert.match(await page.getByTestId('problem').first().innerText(), /Waypoint 2 lies 111\.\d km from UAV 1, expected at most 5\.0 km/);
+    assert.ok(await send.isDisabled(), 'what is red cannot be sent');
+    await until('the map shows both', async () => (await map.getAttribute('data-moving')) === 'false');
+    await shot('plan-far');
+    await page.getByTestId('clear-plan').click();
+    const scale = page.locator('.maplibregl-ctrl-scale');
+    await until('the map shows the fleet again', async () =>
+      (await map.getAttribute('data-moving')) === 'false' && /\d m$/.test((await scale.innerText()).replace(/\s/g, ' ')));
+    await page.keyboard.press('Escape');
+    assert.equal(await page.getByTestId('drawer').count(), 0);
+
+    let clicks = 0;
+    const click = async (what) => {
+      clicks += 1;
+      await what();
+    };
+    const setup = page.getByTestId('setup');
+    await click(() => page.getByTestId('step-plan').click());
+    await click(() => page.getByTestId('draw-route').click());
+    // Where the panels leave the map free.
+    const { x, y, width } = await map.boundingBox();
+    for (const [across, down] of [[0.36, 300], [0.46, 300], [0.46, 480]]) await click(() => page.mouse.click(x + width * across, y + down));
+    await until('three waypoints are drawn', async () => (await map.getAttribute('data-waypoints')) === '3');
+    await until('it is compared with the aircraft', is('clear'));
+    assert.match(await preview.innerText(), /5 aircraft/);
+    await shot('plan-drawn');
+    await click(() => send.click());
+    const given = page.getByTestId('mission-row');
+    await until('the leader holds it', async () => (await given.count()) === 1 && (await given.getAttribute('data-state')) === 'held');
+    await shot('plan-sent');
+
+    await until('Set up can be pressed', async () => (await setup.count()) === 1 && setup.isEnabled());
+    // Pressing once too shortly, to see that it does nothing, is no part of the path.
+    await click(() => holdDown(flight, 'setup'));
+    const start = page.getByTestId('start');
+    await until('Start can be pressed', async () => (await start.count()) === 1 && start.isEnabled());
+    const hovering = new Map((await rows(page)).map((row) => [row.id, row]));
+    await click(() => holdDown(flight, 'start'));
+    await until('all five fly', () => all((row) => row.armed && distanceM(hovering.get(row.id), row) > MOVED_M));
+    await shot('plan-flown');
+    await click(() => page.getByTestId('return').click());
+    await click(() => page.getByTestId('confirm').click());
+    await until('all return', () => all((row) => row.mode === 'RTL' || !row.armed));
+    await until('all are down', () => all((row) => !row.armed));
+    console.log(`first-time path: ${clicks} clicks (at most ${CLICKS_MAX}); pictures in ${join(SHOTS)}`);
+    assert.ok(clicks <= CLICKS_MAX, `${clicks} clicks, expected at most ${CLICKS_MAX}`);
+  }));
+
+test('a waypoint is dragged on the map, lanes are laid, and the file is saved', { timeout: 4 * PHASE_MS }, () =>
+  withFleet('plan-edit', 2, ['--uavs', '2'], async ({ page, map, until }) => {
+    await page.getByTestId('step-plan').click();
+    await page.getByTestId('draw-route').click();
+    const { x, y, width } = await map.boundingBox();
+    const at = (across, down) => [x + width * across, y + down];
+    for (const place of [at(0.36, 300), at(0.46, 300)]) await page.mouse.click(...place);
+    const latitude = () => page.getByLabel('Latitude of waypoint 2').inputValue();
+    await until('both are in the table', async () => (await page.getByTestId('waypoint').count()) === 2);
+    const before = Number(await latitude());
+    await page.mouse.move(...at(0.46, 300));
+    await page.mouse.down();
+    await page.mouse.move(...at(0.46, 400), { steps: 5 });
+    await page.mouse.up();
+    await until('it lies farther south', async () => Number(await latitude()) < before);
+    assert.equal(await map.getAttribute('data-waypoints'), '2', 'a drag draws nothing');
+    await page.getByTestId('undo').click();
+    await until('the drag is one step back', async () => Number(await latitude()) === before);
+
+    // Escape ends drawing and leaves the panel; the next one closes it.
+    await page.keyboard.press('Escape');
+    assert.equal(await page.getByTestId('end-drawing').count(), 0);
+    assert.equal(await page.getByTestId('drawer').count(), 1);
+    await page.getByTestId('draw-area').click();
+    for (const place of [at(0.36, 320), at(0.48, 320), at(0.48, 520), at(0.36, 520)]) await page.mouse.click(...place);
+    await until('lanes lie over it', async () => /Add \d+ waypoints/.test(await page.getByTestId('lay').innerText()));
+    await page.getByTestId('lay').click();
+    await until('they are waypoints', async () => Number(await map.getAttribute('data-waypoints')) >= 4);
+    const drawn = Number(await map.getAttribute('data-waypoints'));
+    for (const [format, extension] of [['plan', 'plan'], ['waypoints', 'waypoints'], ['kml', 'kml']]) {
+      await page.getByTestId('export-format').selectOption(format);
+      const downloading = page.waitForEvent('download');
+      await page.getByTestId('export').click();
+      const file = await downloading;
+      assert.equal(file.suggestedFilename(), `drawn-1.${extension}`);
+      // Opened again it is the same mission.
+      await page.getByTestId('mission-files').setInputFiles(await file.path().then(async (path) => ({
+        name: file.suggestedFilename(), mimeType: 'text/plain', buffer: await (await import('node:fs/promises')).readFile(path),
+      })));
+      await until(`the ${format} is read back`, async () => (await map.getAttribute('data-waypoints')) === String(drawn) && (await page.getByTestId('waypoint').count()) > 0);
+    }
+  }));
