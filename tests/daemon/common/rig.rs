@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -64,8 +64,11 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(command: &mut Command) -> Self {
+        // This test's own are not its: what it is given counts.
         for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG"] {
-            command.env_remove(variable);
+            if !command.get_envs().any(|(name, value)| name == variable && value.is_some()) {
+                command.env_remove(variable);
+            }
         }
         let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
@@ -119,17 +122,17 @@ pub(crate) struct Rig {
     pub(crate) api: SocketAddr,
 }
 
-fn config(folder: &Path, autopilot: SocketAddr) -> PathBuf {
-    let path = folder.join("wingbeatd.toml");
+/// Writes the configuration of an aircraft that flies alone, and returns its radio's port.
+pub(crate) fn configure(folder: &Path, autopilot: &str) -> u16 {
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let text = format!(
-        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"tcp:{autopilot}\"\n[log]\nenabled = false\n[security]\ninsecure = true\n[muscop]\n\
+        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"{autopilot}\"\n[log]\nfree_mb = 16\n[security]\ninsecure = true\n[muscop]\n\
          master = \"00b827eb01020304\"\naircraft = 1\nalone = true\n[http]\nbind = \"127.0.0.1:0\"\n[radio]\n\
          broadcast = \"127.255.255.255\"\nport = {port}\n[guard]\nsocket = \"{}\"\nhold_s = {HOLD_S}\n",
         folder.join("guard.sock").display()
     );
-    std::fs::write(&path, text).unwrap();
-    path
+    std::fs::write(folder.join("wingbeatd.toml"), text).unwrap();
+    port
 }
 
 pub(crate) fn guard(folder: &TempDir) -> Process {
@@ -142,7 +145,7 @@ pub(crate) async fn daemon(folder: &TempDir) -> (Process, SocketAddr) {
 }
 
 /// By a command that lacks the daemon's arguments.
-async fn daemon_by(mut command: Command, folder: &TempDir) -> (Process, SocketAddr) {
+pub(crate) async fn daemon_by(mut command: Command, folder: &TempDir) -> (Process, SocketAddr) {
     let state = ["--state".as_ref(), folder.path().as_os_str()];
     let daemon =
         Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")).args(state));
@@ -159,7 +162,7 @@ impl Rig {
     /// With a daemon that is started by a command, which lacks its arguments.
     pub(crate) async fn with(command: Command, autopilot: SocketAddr, guarded: bool) -> Self {
         let folder = TempDir::new().unwrap();
-        config(folder.path(), autopilot);
+        configure(folder.path(), &format!("tcp:{autopilot}"));
         let guard = guarded.then(|| guard(&folder));
         if let Some(guard) = &guard {
             guard.prints("wingbeat-guard 0").await;
