@@ -138,9 +138,7 @@ fn child_of(process: &Process) -> String {
 async fn end(mut daemon: Process, signal: &str) {
     let child = child_of(&daemon);
     assert!(Command::new("kill").arg(format!("-{signal}")).arg(child).status().unwrap().success());
-    while daemon.child.try_wait().unwrap().is_none() {
-        sleep(Duration::from_millis(5)).await;
-    }
+    daemon.ended().await;
 }
 
 /// What is read from a state of the disk: all of it by what the daemon itself reads it with.

@@ -97,6 +97,18 @@ impl Process {
         self.output()
     }
 
+    /// Waits for its end.
+    pub(crate) async fn ended(&mut self) -> std::process::ExitStatus {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(since.elapsed() < PATIENCE, "never ended: {}", self.output());
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").arg(format!("-{name}")).arg(id).status().unwrap().success());

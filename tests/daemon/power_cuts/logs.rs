@@ -175,6 +175,10 @@ impl Logs {
         }
         lost_s.sort_by(f64::total_cmp);
         let (median, most) = (lost_s[lost_s.len() / 2], lost_s[lost_s.len() - 1]);
+        assert!(
+            median <= LOST_S_MOST,
+            "a cut takes {median:.2} s in the median, expected at most {LOST_S_MOST}"
+        );
         format!(
             "{} logs, {} blocks; a cut takes up to {median:.2} s of one in the median, {most:.2} s at most",
             self.whole.len(),
