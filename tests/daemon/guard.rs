@@ -352,15 +352,14 @@ async fn a_pilot_who_takes_over_while_no_daemon_runs_keeps_the_aircraft() {
     assert_eq!(reply.outcome, CommandOutcome::Refused, "before it is engaged: {reply:?}");
     let since = Instant::now();
     for number in 0.. {
-        let body = format!(r#"{{"id":"engage-{number}","command":"engage"}}"#);
-        if ask(rig.api, "POST", paths::COMMANDS, &body).await.0 < 300 {
+        let reply = rig.command_as(&format!("engage-{number}"), "engage").await;
+        if reply.outcome == CommandOutcome::Accepted {
             break;
         }
         assert!(since.elapsed() < PATIENCE, "never engaged");
         sleep(Duration::from_millis(100)).await;
     }
-    let (_, answer) = ask(rig.api, "POST", paths::COMMANDS, r#"{"id":"land-2","command":"land"}"#).await;
-    let reply: wingbeat_api::CommandReply = serde_json::from_str(&answer).unwrap();
+    let reply = rig.command_as("land-2", "land").await;
     assert_eq!(reply.outcome, CommandOutcome::Accepted, "{reply:?}");
     let down = timeout(PATIENCE, aircraft.truth.wait_for(|t| !t.armed)).await.unwrap().unwrap();
     assert!(down.landed && down.mode == Mode::Land, "{down:?}");

@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rig::{PATIENCE, Process, configure, daemon_by, home};
+use rig::{PATIENCE, Process, configure, daemon_by, home, program};
 use strace::missing;
 use tempfile::TempDir;
 use tokio::{
@@ -57,7 +57,7 @@ impl Systemd {
 
     /// The command of a daemon that it starts.
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test"));
+        let mut command = program();
         command.env("NOTIFY_SOCKET", &self.path).env("WATCHDOG_USEC", period().as_micros().to_string());
         command
     }

@@ -153,7 +153,12 @@ pub(crate) fn guard(folder: &TempDir) -> Process {
 }
 
 pub(crate) async fn daemon(folder: &TempDir) -> (Process, SocketAddr) {
-    daemon_by(Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test")), folder).await
+    daemon_by(program(), folder).await
+}
+
+/// The daemon's program.
+pub(crate) fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test"))
 }
 
 /// By a command that lacks the daemon's arguments.
@@ -168,13 +173,18 @@ pub(crate) async fn daemon_by(mut command: Command, folder: &TempDir) -> (Proces
 
 impl Rig {
     pub(crate) async fn new(autopilot: SocketAddr, guarded: bool) -> Self {
-        Self::with(Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test")), autopilot, guarded).await
+        Self::with(program(), autopilot, guarded).await
     }
 
     /// With a daemon that is started by a command, which lacks its arguments.
     pub(crate) async fn with(command: Command, autopilot: SocketAddr, guarded: bool) -> Self {
         let folder = TempDir::new().unwrap();
         configure(folder.path(), &format!("tcp:{autopilot}"));
+        Self::of(command, folder, guarded).await
+    }
+
+    /// Of a folder that has its configuration.
+    pub(crate) async fn of(command: Command, folder: TempDir, guarded: bool) -> Self {
         let guard = guarded.then(|| guard(&folder));
         if let Some(guard) = &guard {
             guard.prints("wingbeat-guard 0").await;
@@ -208,7 +218,12 @@ impl Rig {
     }
 
     pub(crate) async fn command(&self, command: &str) -> CommandReply {
-        let body = format!(r#"{{"id":"{command}","command":"{command}"}}"#);
+        self.command_as(command, command).await
+    }
+
+    /// Under an id of its own.
+    pub(crate) async fn command_as(&self, id: &str, command: &str) -> CommandReply {
+        let body = format!(r#"{{"id":"{id}","command":"{command}"}}"#);
         let (_, answer) = ask(self.api, "POST", paths::COMMANDS, &body).await;
         serde_json::from_str(&answer).unwrap()
     }
