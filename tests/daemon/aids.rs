@@ -4,10 +4,13 @@
 #[allow(dead_code)]
 #[path = "common/aircraft.rs"]
 mod aircraft;
+#[path = "common/config.rs"]
+mod config;
 
 use std::os::unix::net::UnixDatagram;
 
 use aircraft::{home, until};
+use config::config;
 use tokio::net::TcpListener;
 use wingbeat_agent::{Operator, RemoteIdConfig, open_drone_id};
 use wingbeat_geo::Instant;
@@ -42,7 +45,6 @@ async fn a_daemon_shows_gnss_time_gives_it_to_chronyd_and_states_who_flies() {
 
     let id = VehicleId(0xa1);
     let mut agent = wingbeat_agent::Config::new(mission::Config::new(id));
-    agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
     agent.remote_id = Some(RemoteIdConfig {
         identity: open_drone_id::Identity {
             uas_id: "1581F5FJD238800D26V9".try_into().unwrap(),
@@ -54,21 +56,8 @@ async fn a_daemon_shows_gnss_time_gives_it_to_chronyd_and_states_who_flies() {
     });
     let (_hub, mut radios) = Hub::spawn(Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1), 1, clock);
     let config = Config {
-        name: "uav".into(),
-        autopilot: Endpoint::TcpClient { host: "127.0.0.1".into(), port },
-        http: ([127, 0, 0, 1], 0).into(),
-        hosts: wingbeat_onboard::Hosts::default(),
-        agent,
-        guard: None,
-        keys: wingbeat_onboard::keys::Keys::insecure(),
-        enrolled: None,
-        configuration_fault: None,
-        link_probe_period: None,
-        log: None,
         chrony_socket: Some(socket),
-        state: None,
-        gateway: wingbeat_onboard::gateway::Config::default(),
-        seed: 1,
+        ..config(agent, Endpoint::TcpClient { host: "127.0.0.1".into(), port })
     };
     let daemon = start(config, clock, radios.remove(0)).await.unwrap();
     let status = until(&daemon, "chronyd is given GNSS time", |status| {

@@ -7,20 +7,22 @@
 //! `cargo bench --package wingbeat-daemon-tests --bench alarm`, which `cargo xtask bench` runs.
 #![allow(clippy::disallowed_methods, reason = "latency is measured")]
 
+#[path = "common/config.rs"]
+mod config;
+
 use std::error::Error;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use config::{config, tcp};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use wingbeat_agent::CompanionLoss;
 use wingbeat_api::{Command, FleetCommandRequest, Phase, paths};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::Position;
 use wingbeat_hub::{Hub, serve};
-use wingbeat_link::Endpoint;
 use wingbeat_onboard::Clock;
 use wingbeat_protocol::muscop;
 use wingbeat_sim::channel::{Channel, Draw, Model};
@@ -76,26 +78,8 @@ async fn measure() -> Result<()> {
     let (autopilot, mut mode) = flight_controller(is_lost).await?;
     let clock = Clock::real_time();
     let (_hub, mut radios) = Hub::spawn(Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 1), 1, clock);
-    let mut agent = wingbeat_agent::Config::new(muscop::Config::new(ID, ID, 1));
-    // The aircraft is this program's, and ends with it.
-    agent.companion_loss = CompanionLoss::EndsWithIt;
-    let config = wingbeat_onboard::Config {
-        name: "alarm".into(),
-        autopilot: Endpoint::TcpClient { host: autopilot.ip().to_string(), port: autopilot.port() },
-        http: ([127, 0, 0, 1], 0).into(),
-        hosts: wingbeat_onboard::Hosts::default(),
-        agent,
-        keys: wingbeat_onboard::keys::Keys::insecure(),
-        guard: None,
-        enrolled: None,
-        configuration_fault: None,
-        link_probe_period: None,
-        log: None,
-        chrony_socket: None,
-        state: None,
-        gateway: wingbeat_onboard::gateway::Config::default(),
-        seed: 1,
-    };
+    let agent = wingbeat_agent::Config::new(muscop::Config::new(ID, ID, 1));
+    let config = config(agent, tcp(autopilot));
     let daemon = wingbeat_onboard::start(config, clock, radios.remove(0)).await?;
     let ground = wingbeat_ground::Ground::start(wingbeat_ground::Config {
         bind: ([127, 0, 0, 1], 0).into(),

@@ -5,15 +5,17 @@
 mod aircraft;
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
+#[path = "common/config.rs"]
+mod config;
 
 use aircraft::{flight_controller, home, until};
 use client::ask;
+use config::{config, tcp};
 use tokio::sync::watch;
 use wingbeat_api::{AircraftStatus, Check, CommandReply, MissionItem, MissionUpload, Phase, paths};
 use wingbeat_geo::formation::{Layout, Offset, Offsets};
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_hub::Hub;
-use wingbeat_link::Endpoint;
 use wingbeat_onboard::{Clock, Config, Handle, start};
 use wingbeat_protocol::muscop;
 use wingbeat_sim::{
@@ -53,25 +55,8 @@ impl Swarm {
             let mut muscop = muscop::Config::new(VehicleId(ids[index]), VehicleId(MASTER), COUNT);
             muscop.swarm.distance_m = 20.0;
             change(index, &mut muscop);
-            let mut agent = wingbeat_agent::Config::new(muscop);
-            agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
-            let config = Config {
-                name: format!("uav-{index}"),
-                autopilot: Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() },
-                http: ([127, 0, 0, 1], 0).into(),
-                hosts: wingbeat_onboard::Hosts::default(),
-                agent,
-                guard: None,
-                keys: wingbeat_onboard::keys::Keys::insecure(),
-                enrolled: None,
-                configuration_fault: None,
-                link_probe_period: None,
-                log: None,
-                chrony_socket: None,
-                state: None,
-                gateway: wingbeat_onboard::gateway::Config::default(),
-                seed: index as u64,
-            };
+            let config =
+                Config { seed: index as u64, ..config(wingbeat_agent::Config::new(muscop), tcp(address)) };
             fleet.push(start(config, clock, radio).await.unwrap());
         }
         Self { fleet, _hub: hub, _online: online_sender }

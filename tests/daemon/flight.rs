@@ -5,6 +5,8 @@
 mod aircraft;
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
+#[path = "common/config.rs"]
+mod config;
 #[path = "common/operator.rs"]
 mod operator;
 
@@ -12,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use aircraft::{flight_controller, home, until};
 use client::{ask, raw};
+use config::{config, none, tcp};
 use operator::Operator;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -48,28 +51,10 @@ use wingbeat_wire::{Role, VehicleId};
 
 const MASTER: VehicleId = VehicleId(0xa1);
 
-fn config(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
+fn flown(id: u64, aircraft: usize, autopilot: Endpoint) -> Config {
     let mut muscop = muscop::Config::new(VehicleId(id), MASTER, aircraft);
     muscop.swarm.distance_m = 30.0;
-    let mut agent = wingbeat_agent::Config::new(muscop);
-    agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
-    Config {
-        name: format!("uav-{id:x}"),
-        autopilot,
-        http: ([127, 0, 0, 1], 0).into(),
-        hosts: wingbeat_onboard::Hosts::default(),
-        agent,
-        guard: None,
-        keys: wingbeat_onboard::keys::Keys::insecure(),
-        enrolled: None,
-        configuration_fault: None,
-        link_probe_period: None,
-        log: None,
-        chrony_socket: None,
-        state: None,
-        gateway: wingbeat_onboard::gateway::Config::default(),
-        seed: id,
-    }
+    Config { seed: id, ..config(wingbeat_agent::Config::new(muscop), autopilot) }
 }
 
 /// Throw-away keys of a fleet of two.
@@ -99,10 +84,6 @@ fn keys(index: usize) -> wingbeat_onboard::keys::Keys {
     }
 }
 
-fn tcp(address: std::net::SocketAddr) -> Endpoint {
-    Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() }
-}
-
 fn hub(count: usize, clock: Clock) -> (Hub, Vec<HubRadio>) {
     Hub::spawn(Channel::new(Model::Unrestricted, Draw::PerPacket, 1, count), count, clock)
 }
@@ -111,8 +92,7 @@ fn hub(count: usize, clock: Clock) -> (Hub, Vec<HubRadio>) {
 async fn alone() -> (Handle, Hub) {
     let clock = Clock::real_time();
     let (hub, mut radios) = hub(1, clock);
-    let closed_port = Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 };
-    (start(config(MASTER.0, 1, closed_port), clock, radios.remove(0)).await.unwrap(), hub)
+    (start(flown(MASTER.0, 1, none()), clock, radios.remove(0)).await.unwrap(), hub)
 }
 
 /// A leg of 30 m, 8 m above home.
@@ -151,7 +131,7 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         let positions = Some(hub.positions());
         let place = (index, 10.0 * f64::from(index));
         let address = flight_controller(Profile::Copter357, place, clock, positions, online.clone()).await;
-        let config = config(MASTER.0 + u64::from(index), 2, tcp(address));
+        let config = flown(MASTER.0 + u64::from(index), 2, tcp(address));
         let id = config.agent.coordination.me();
         let config =
             Config { keys: keys(index.into()), enrolled: Some(enrolled(id, files.path())), ..config };
@@ -277,7 +257,7 @@ async fn a_flight_controller_that_leaves_and_returns_is_reported_and_found_again
     let (_hub, mut radios) = hub(1, clock);
     let (switch, online) = watch::channel(true);
     let address = flight_controller(Profile::Copter357, (0, 0.0), clock, None, online).await;
-    let handle = start(config(MASTER.0, 1, tcp(address)), clock, radios.remove(0)).await.unwrap();
+    let handle = start(flown(MASTER.0, 1, tcp(address)), clock, radios.remove(0)).await.unwrap();
     let mut log = handle.log();
     until(&handle, "up", |s| s.flight_controller.link == LinkState::Up).await;
     switch.send_replace(false);
@@ -431,8 +411,7 @@ async fn what_only_a_person_can_mend_is_an_error_and_nothing_runs() {
     let clock = Clock::real_time();
     let (_hub2, mut radios) = hub(3, clock);
 
-    let closed_port = Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 };
-    let taken = Config { http: running.address(), ..config(1, 1, closed_port.clone()) };
+    let taken = Config { http: running.address(), ..flown(1, 1, none()) };
     let error = start(taken, clock, radios.remove(0)).await.unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, StartError::Http { .. }), "{error:?}");
@@ -443,10 +422,10 @@ async fn what_only_a_person_can_mend_is_an_error_and_nothing_runs() {
 
     let (_far, near) = SerialStream::pair().unwrap();
     let serial = Endpoint::Serial { path: near.name().unwrap().into(), baud: 57_600, rtscts: false };
-    let error = start(config(1, 1, serial), clock, radios.remove(0)).await.unwrap_err();
+    let error = start(flown(1, 1, serial), clock, radios.remove(0)).await.unwrap_err();
     assert!(matches!(&error, StartError::Link(e) if e.kind == OpenErrorKind::Busy), "{error:?}");
 
-    let error = start(config(1, 0, closed_port), clock, radios.remove(0)).await.unwrap_err();
+    let error = start(flown(1, 0, none()), clock, radios.remove(0)).await.unwrap_err();
     assert_eq!(error.to_string(), "muscop.aircraft: found 0, expected 1 to 128");
     running.stop().await;
 }

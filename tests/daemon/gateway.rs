@@ -7,6 +7,8 @@
 mod aircraft;
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
+#[path = "common/config.rs"]
+mod config;
 #[path = "../python/environment.rs"]
 mod environment;
 #[path = "common/spy.rs"]
@@ -16,6 +18,7 @@ use std::{net::SocketAddr, process::Stdio, time::Duration};
 
 use aircraft::{flight_controller, home, until};
 use client::ask;
+use config::{config, tcp};
 use spy::{Received, spy};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
@@ -30,7 +33,6 @@ use wingbeat_autopilot::{
 };
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_hub::{Hub, HubRadio};
-use wingbeat_link::Endpoint;
 use wingbeat_onboard::{Clock, Config, Handle, gateway, start};
 use wingbeat_protocol::muscop;
 use wingbeat_sim::{
@@ -58,28 +60,14 @@ async fn flying(profile: Profile) -> LoneFlight {
     let (online_sender, online) = watch::channel(true);
     let far = flight_controller(profile, (0, 0.0), clock, None, online).await;
     let (address, received) = spy(far).await;
-    let mut agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
-    agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
+    let agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
     let config = Config {
-        name: "one".into(),
-        autopilot: Endpoint::TcpClient { host: address.ip().to_string(), port: address.port() },
-        http: ([127, 0, 0, 1], 0).into(),
-        hosts: wingbeat_onboard::Hosts::default(),
-        agent,
-        guard: None,
-        keys: wingbeat_onboard::keys::Keys::insecure(),
-        enrolled: None,
-        configuration_fault: None,
-        link_probe_period: None,
-        log: None,
-        chrony_socket: None,
-        state: None,
         gateway: gateway::Config {
             udp: vec!["udp:127.0.0.1:0".parse().unwrap()],
             tcp: Some(([127, 0, 0, 1], 0).into()),
             ..gateway::Config::default()
         },
-        seed: 1,
+        ..config(agent, tcp(address))
     };
     let handle = start(config, clock, radios.remove(0)).await.unwrap();
     let frame = Frame::new(home());

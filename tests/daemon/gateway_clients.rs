@@ -7,6 +7,8 @@
 mod aircraft;
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
+#[path = "common/config.rs"]
+mod config;
 #[path = "common/spy.rs"]
 mod spy;
 
@@ -18,6 +20,7 @@ use std::{
 
 use aircraft::{flight_controller, until};
 use client::ask;
+use config::{config, tcp};
 use spy::{Received, spy};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -35,7 +38,6 @@ use wingbeat_autopilot::{
     },
 };
 use wingbeat_hub::{Hub, HubRadio};
-use wingbeat_link::Endpoint;
 use wingbeat_onboard::{Clock, Config, Handle, Radio, gateway, start};
 use wingbeat_protocol::muscop;
 use wingbeat_radio::{RadioEvent, SendError};
@@ -51,30 +53,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const CONSOLE: (u32, u8) = (255, 191);
 const CLIENT: (u32, u8) = (255, 190);
 
-fn config(autopilot: SocketAddr, udp: &[&str]) -> Config {
+fn served(autopilot: SocketAddr, udp: &[&str]) -> Config {
     let me = VehicleId(0xa1);
-    let mut agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
-    agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
+    let agent = wingbeat_agent::Config::new(muscop::Config::new(me, me, 1));
     Config {
-        name: "one".into(),
-        autopilot: Endpoint::TcpClient { host: autopilot.ip().to_string(), port: autopilot.port() },
-        http: ([127, 0, 0, 1], 0).into(),
-        hosts: wingbeat_onboard::Hosts::default(),
-        agent,
-        guard: None,
-        keys: wingbeat_onboard::keys::Keys::insecure(),
-        enrolled: None,
-        configuration_fault: None,
-        link_probe_period: None,
-        log: None,
-        chrony_socket: None,
-        state: None,
         gateway: gateway::Config {
             udp: udp.iter().map(|endpoint| endpoint.parse().unwrap()).collect(),
             tcp: Some(([127, 0, 0, 1], 0).into()),
             ..gateway::Config::default()
         },
-        seed: 1,
+        ..config(agent, tcp(autopilot))
     }
 }
 
@@ -102,7 +90,7 @@ async fn ground_with(udp: &[&str], change: impl FnOnce(&mut gateway::Config)) ->
     let (_online, online) = watch::channel(true);
     let far = flight_controller(Profile::Copter357, (0, 0.0), clock, None, online).await;
     let (address, received) = spy(far).await;
-    let mut config = config(address, udp);
+    let mut config = served(address, udp);
     change(&mut config.gateway);
     let handle = start(config, clock, radio).await.unwrap();
     until(&handle, "an autopilot", |s| s.flight_controller.heartbeat_age_ms.is_some()).await;
@@ -458,7 +446,7 @@ async fn a_slow_client_loses_whole_frames_and_slows_no_other() {
     let (_hub, radio) = radio(clock);
     // An autopilot that sends whatever is handed to it, as fast as it is.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let handle = start(config(listener.local_addr().unwrap(), &[]), clock, radio).await.unwrap();
+    let handle = start(served(listener.local_addr().unwrap(), &[]), clock, radio).await.unwrap();
     let (mut autopilot, _) = listener.accept().await.unwrap();
     let copter = heartbeat(MavType::MAV_TYPE_QUADROTOR, MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA);
     autopilot.write_all(&frame((1, 1), &copter)).await.unwrap();
@@ -580,7 +568,7 @@ async fn a_daemon_that_hangs_sends_no_heartbeat() {
     let (address, received) = spy(far).await;
     let stuck = Stuck { inner, hold: hold.clone() };
     let apart = Apart::new();
-    let mut config = config(address, &[]);
+    let mut config = served(address, &[]);
     // A follower calls its master all the time.
     config.agent.coordination = muscop::Config::new(VehicleId(0xa1), VehicleId(0xb2), 2).into();
     let handle = apart.start(config, clock, stuck).await;

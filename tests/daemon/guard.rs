@@ -306,6 +306,73 @@ async fn a_pilot_keeps_the_aircraft_over_a_restart_of_the_daemon() {
     assert!(rig.daemon.output().contains("a pilot had the aircraft before the restart"));
 }
 
+/// What happened while no daemon ran is read from the flight controller.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pilot_who_takes_over_while_no_daemon_runs_keeps_the_aircraft() {
+    let mut aircraft = aircraft().await;
+    let mut rig = Rig::new(aircraft.address, true).await;
+    rig.cruising(home()).await;
+    rig.daemon.signal("KILL");
+    rig.daemon.ended().await;
+    timeout(PATIENCE, aircraft.truth.wait_for(|t| t.mode == Mode::Brake)).await.unwrap().unwrap();
+    aircraft.pilot.send_replace(Some(Mode::Loiter));
+    rig.guard().prints("released the flight controller").await;
+    assert!(!rig.folder.path().join("taken-by-pilot").exists(), "no daemon has written it");
+
+    // Twice: the second one is told by the first.
+    for said in
+        ["pilot: armed in mode LOITER when first received", "a pilot had the aircraft before the restart"]
+    {
+        (rig.daemon, rig.api) = daemon(&rig.folder).await;
+        let status = rig.until("connected", |s| s.flight_controller.armed && s.navigation.is_some()).await;
+        assert!(!status.engaged, "{status:?}");
+        rig.daemon.prints(said).await;
+        for command in ["setup", "start", "resume", "hold", "return", "land"] {
+            let reply = rig.command(command).await;
+            assert_eq!(reply.outcome, CommandOutcome::Refused, "{command}: {reply:?}");
+        }
+        let reply = rig.command("land").await;
+        assert!(reply.reason.contains("LOITER"), "{reply:?}");
+        let reply = rig.command("engage").await;
+        assert_eq!(reply.outcome, CommandOutcome::Refused, "the pilot flies it: {reply:?}");
+        // Longer than any order is repeated.
+        rig.until("two seconds on", |s| s.time_ms > status.time_ms + 2_000).await;
+        assert_eq!(aircraft.truth.borrow_and_update().mode, Mode::Loiter);
+        written(&rig.folder.path().join("taken-by-pilot")).await;
+        rig.daemon.signal("KILL");
+        rig.daemon.ended().await;
+    }
+
+    // He hands it over, and the operator takes it, explicitly.
+    (rig.daemon, rig.api) = daemon(&rig.folder).await;
+    rig.until("connected", |s| s.flight_controller.armed && s.navigation.is_some()).await;
+    aircraft.pilot.send_replace(Some(Mode::Guided));
+    rig.until("handed over", |s| s.flight_controller.mode.as_deref() == Some("GUIDED")).await;
+    let reply = rig.command("land").await;
+    assert_eq!(reply.outcome, CommandOutcome::Refused, "before it is engaged: {reply:?}");
+    let since = Instant::now();
+    for number in 0.. {
+        let reply = rig.command_as(&format!("engage-{number}"), "engage").await;
+        if reply.outcome == CommandOutcome::Accepted {
+            break;
+        }
+        assert!(since.elapsed() < PATIENCE, "never engaged");
+        sleep(Duration::from_millis(100)).await;
+    }
+    let reply = rig.command_as("land-2", "land").await;
+    assert_eq!(reply.outcome, CommandOutcome::Accepted, "{reply:?}");
+    let down = timeout(PATIENCE, aircraft.truth.wait_for(|t| !t.armed)).await.unwrap().unwrap();
+    assert!(down.landed && down.mode == Mode::Land, "{down:?}");
+}
+
+async fn written(path: &Path) {
+    let since = Instant::now();
+    while !path.exists() {
+        assert!(since.elapsed() < PATIENCE, "{}: never there", path.display());
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_guardian_setup_is_refused() {
     let aircraft = aircraft().await;

@@ -3,6 +3,8 @@
 
 #[path = "common/aircraft.rs"]
 mod aircraft;
+#[path = "common/config.rs"]
+mod config;
 #[path = "common/operator.rs"]
 #[allow(dead_code, reason = "what other tests use")]
 mod operator;
@@ -10,6 +12,7 @@ mod operator;
 use std::path::PathBuf;
 
 use aircraft::{flight_controller, until};
+use config::config;
 use operator::send;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -97,24 +100,12 @@ impl Fleet {
     ) -> Handle {
         let store = self.store(id);
         let Held { keys, terms } = store.read().unwrap();
-        let mut agent = wingbeat_agent::Config::new(muscop::Config::new(id, ONE, aircraft));
-        agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
+        let agent = wingbeat_agent::Config::new(muscop::Config::new(id, ONE, aircraft));
         let config = Config {
-            name: format!("uav-{id}"),
-            autopilot,
-            http: ([127, 0, 0, 1], 0).into(),
-            hosts: wingbeat_onboard::Hosts::default(),
-            agent,
-            guard: None,
             keys,
             enrolled: Some(Enrolled { store, terms }),
-            configuration_fault: None,
-            link_probe_period: None,
-            log: None,
-            chrony_socket: None,
-            state: None,
-            gateway: wingbeat_onboard::gateway::Config::default(),
             seed: id.0,
+            ..config(agent, autopilot)
         };
         start(config, clock, radio).await.unwrap()
     }

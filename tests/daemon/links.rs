@@ -5,16 +5,18 @@
 mod aircraft;
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
+#[path = "common/config.rs"]
+mod config;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use aircraft::{flight_controller, until};
 use client::ask;
+use config::{config, tcp};
 use tokio::{sync::watch, time::sleep};
 use wingbeat_api::{ApiError, FleetLinks, LinkTestReport, LinkTestRequest, LinkTestRole, Links, paths};
 use wingbeat_ground::{ConsoleConfig, Ground, Reach, run_link_test};
 use wingbeat_hub::Hub;
-use wingbeat_link::Endpoint;
 use wingbeat_linktest::{Fit, Record, Report};
 use wingbeat_onboard::{Clock, Config, Handle, keys::ConsoleKeys, start};
 use wingbeat_protocol::muscop;
@@ -60,27 +62,14 @@ impl Fleet {
             let place = (i as u8, *east_m);
             let port = flight_controller(profile, place, clock, positions, online.clone()).await;
             let me = VehicleId(FIRST + i as u64);
-            let mut agent = wingbeat_agent::Config::new(muscop::Config::new(me, VehicleId(FIRST), 1));
-            agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
+            let agent = wingbeat_agent::Config::new(muscop::Config::new(me, VehicleId(FIRST), 1));
             let config = Config {
-                name: format!("uav-{i}"),
-                autopilot: Endpoint::TcpClient { host: port.ip().to_string(), port: port.port() },
-                http: ([127, 0, 0, 1], 0).into(),
-                hosts: wingbeat_onboard::Hosts::default(),
-                agent,
-                guard: None,
                 keys: match secured {
                     Some(fleet) => keys(fleet, fleet.signer(i)),
                     None => wingbeat_onboard::keys::Keys::insecure(),
                 },
                 link_probe_period: Some(Duration::from_secs(1)),
-                log: None,
-                chrony_socket: None,
-                configuration_fault: None,
-                enrolled: None,
-                state: None,
-                gateway: wingbeat_onboard::gateway::Config::default(),
-                seed: 1,
+                ..config(agent, tcp(port))
             };
             daemons.push(start(config, clock, radio).await.unwrap());
         }

@@ -3,6 +3,8 @@
 
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
+#[path = "common/config.rs"]
+mod config;
 #[path = "common/operator.rs"]
 mod operator;
 
@@ -11,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::ask;
+use config::{config, none};
 use operator::Operator;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -20,7 +23,6 @@ use wingbeat_api::{
 };
 use wingbeat_ground::{ConsoleConfig, Ground};
 use wingbeat_hub::{Hub, HubRadio};
-use wingbeat_link::Endpoint;
 use wingbeat_onboard::keys::ConsoleKeys;
 use wingbeat_onboard::{Clock, Config, Handle, start};
 use wingbeat_protocol::muscop;
@@ -54,25 +56,8 @@ async fn two_with(
     let third = radios.remove(2);
     let mut daemons = vec![];
     for (i, (id, radio)) in [ONE, TWO].into_iter().zip(radios).enumerate() {
-        let mut agent = wingbeat_agent::Config::new(muscop::Config::new(id, ONE, 2));
-        agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
-        let config = Config {
-            name: format!("uav-{i}"),
-            autopilot: Endpoint::TcpClient { host: "127.0.0.1".into(), port: 1 },
-            http: ([127, 0, 0, 1], 0).into(),
-            hosts: wingbeat_onboard::Hosts::default(),
-            agent,
-            guard: None,
-            keys: keys(i),
-            enrolled: None,
-            configuration_fault: None,
-            link_probe_period: None,
-            log: None,
-            chrony_socket: None,
-            state: None,
-            gateway: wingbeat_onboard::gateway::Config::default(),
-            seed: 1,
-        };
+        let agent = wingbeat_agent::Config::new(muscop::Config::new(id, ONE, 2));
+        let config = Config { keys: keys(i), ..config(agent, none()) };
         daemons.push(start(config, clock, radio).await.unwrap());
     }
     (daemons, hub, third)

@@ -1,16 +1,20 @@
 //! The power of the companion is cut at every moment of what a real daemon writes: enrolment, starts, the next keys, another
 //! configuration, a pilot who takes the aircraft and gives it back. `strace` records every change of the state directory;
-//! from that follows every state in which the disk may be left, and a daemon is started on each. `-- --nocapture` prints
-//! how many there were.
+//! from that follows every state in which the disk may be left: the flight logs of each are read, and a daemon is started on it.
+//! `-- --nocapture` prints how many there were, and what the logs lost.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 #[path = "../../crates/onboard/tests/common/client.rs"]
 mod client;
 #[path = "power_cuts/disk.rs"]
 mod disk;
+#[path = "power_cuts/logs.rs"]
+mod logs;
 #[allow(dead_code, reason = "what other tests use")]
 #[path = "common/rig.rs"]
 mod rig;
+#[path = "common/strace.rs"]
+mod strace;
 #[path = "power_cuts/trace.rs"]
 mod trace;
 
@@ -24,11 +28,13 @@ use std::{
 };
 
 use client::ask;
-use disk::Tree;
+use disk::{Node, Tree};
+use logs::Logs;
 use rig::{Process, Rig, aircraft, home};
+use strace::missing;
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
-use trace::{Change, Op, Recording, missing, recorded};
+use trace::{Change, Op, Recording, recorded};
 use wingbeat_api::paths;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_ground::push_keys;
@@ -53,6 +59,8 @@ const ONE: VehicleId = VehicleId(0xa1);
 const CONSOLE: VehicleId = VehicleId(0xc1);
 /// The issue asks for 200.
 const CUTS_LEAST: usize = 200;
+/// Each daemon logs so much at least before it ends.
+const BLOCKS_LEAST: usize = 3;
 
 /// What must be left of everything that happened before a time.
 #[derive(Clone, Copy, Debug)]
@@ -130,9 +138,7 @@ fn child_of(process: &Process) -> String {
 async fn end(mut daemon: Process, signal: &str) {
     let child = child_of(&daemon);
     assert!(Command::new("kill").arg(format!("-{signal}")).arg(child).status().unwrap().success());
-    while daemon.child.try_wait().unwrap().is_none() {
-        sleep(Duration::from_millis(5)).await;
-    }
+    daemon.ended().await;
 }
 
 /// What is read from a state of the disk: all of it by what the daemon itself reads it with.
@@ -146,16 +152,23 @@ struct Left {
     /// Where counters begin if the clock shows 1970.
     base_us: u64,
     taken: bool,
+    /// What is wrong with what a daemon logs on it; none also where none was started.
+    log_problem: Option<String>,
 }
 
 /// Makes the state, reads it, and starts a daemon on it.
 async fn left(tree: &Tree, state: &Path, garbled: &Path) -> Left {
     let folder = TempDir::new().unwrap();
     let at = |name: &str| folder.path().join(name);
-    for (path, bytes) in tree {
+    for (path, node) in tree {
         let path = at(path.strip_prefix(state).unwrap().to_str().unwrap());
-        fs::write(&path, bytes).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        match node {
+            Node::Folder => fs::create_dir(&path).unwrap(),
+            Node::File(bytes) => {
+                fs::write(&path, bytes).unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            }
+        }
     }
     let key = at("aircraft.key");
     let digits = || wingbeat_onboard::keys::file::read_digits(&key, 0o077).map_err(|refused| refused.found);
@@ -173,7 +186,7 @@ async fn left(tree: &Tree, state: &Path, garbled: &Path) -> Left {
     }
     let kept = kept::read_or_kept(&flags, Some(folder.path()), config::read).ok();
     let base_us = Reserve::open(Some(folder.path()), 0).base_us();
-    let mut taken = false;
+    let (mut taken, mut log_problem) = (false, None);
     let name = kept.as_ref().map(|found| found.settings.daemon.name.clone());
     if let Some(found) = kept {
         let mut daemon = found.settings.daemon;
@@ -192,38 +205,55 @@ async fn left(tree: &Tree, state: &Path, garbled: &Path) -> Left {
         taken = !first.engaged;
         let refused = first.checks.iter().any(|check| check.name == "configuration" && !check.passed);
         assert!(refused, "an earlier configuration refuses setup: {first:?}");
+        log_problem = first.log.problem.clone();
         handle.stop().await;
+        log_problem = log_problem.or(logs::added(folder.path(), state, tree).err());
     }
-    Left { secret, serial: held.ok().map(|held| held.terms.serial), kept: name, base_us, taken }
+    Left { secret, serial: held.ok().map(|held| held.terms.serial), kept: name, base_us, taken, log_problem }
 }
 
-/// Cuts the power before every change and after the last. Returns the number of cuts and of different states.
-async fn cut_everywhere(story: &Story, state: &Path) -> (usize, usize) {
+/// Cuts the power before every change and after the last, and prints how many cuts and different states there were.
+async fn cut_everywhere(story: &Story, state: &Path) -> usize {
     let garbled = story.path("garbled.toml");
     fs::write(&garbled, "[autopilot\0\0\0").unwrap();
     let ops = &story.recording.ops;
     let secret = fs::read(state.join("aircraft.key")).ok().map(|text| text.trim_ascii().to_vec());
     let mut known: BTreeMap<Tree, Left> = BTreeMap::new();
+    let mut logs = Logs::of(state);
     let mut cuts = 0;
     for cut in 0..=ops.len() {
         let time_s = ops.get(cut).map_or_else(now_s, |op| op.begun_s);
+        let synced = disk::synced(ops, cut);
         for tree in disk::states(ops, cut) {
             cuts += 1;
-            if !known.contains_key(&tree) {
+            // A daemon lists the logs of others and reads none.
+            let listed = logs::listed(&tree);
+            if !known.contains_key(&listed) {
                 let left = Box::pin(left(&tree, state, &garbled)).await;
-                known.insert(tree.clone(), left);
+                known.insert(listed.clone(), left);
             }
-            let left = &known[&tree];
-            let mut judged = judge(left, story, time_s, secret.as_deref());
+            let left = &known[&listed];
+            let mut judged =
+                judge(left, story, time_s, secret.as_deref()).and_then(|()| logs.judge(&tree, &synced));
             if must_be_taken(&ops[..cut]) && !left.taken {
                 judged = Err("it is forgotten that a pilot has the aircraft".to_owned());
             }
             judged.unwrap_or_else(|wrong| {
-                panic!("cut before change {cut} of {}: {wrong}; {left:?} of {tree:?}", ops.len())
+                let change = ops.get(cut).map(|op| &op.change);
+                panic!(
+                    "cut before change {cut} of {}, {change:?}: {wrong}; {left:?} of {listed:?}",
+                    ops.len()
+                )
             });
         }
     }
-    (cuts, known.len())
+    let states = known.len();
+    println!(
+        "{} changes, {cuts} power cuts, {states} states of the disk: all readable; {}",
+        ops.len(),
+        logs.summary(ops)
+    );
+    cuts
 }
 
 fn judge(left: &Left, story: &Story, time_s: f64, secret: Option<&[u8]>) -> Result<(), String> {
@@ -235,6 +265,9 @@ fn judge(left: &Left, story: &Story, time_s: f64, secret: Option<&[u8]>) -> Resu
             is(Some(digits.as_bytes()) == secret, "another key")?;
         }
         Some(Err(found)) => return Err(format!("the key: {found}")),
+    }
+    if let Some(problem) = &left.log_problem {
+        return Err(problem.clone());
     }
     for milestone in story.before(time_s) {
         match *milestone {
@@ -266,12 +299,14 @@ fn judge(left: &Left, story: &Story, time_s: f64, secret: Option<&[u8]>) -> Resu
 /// Whether it is on the disk that a pilot has the aircraft: written, not removed since, and never forgotten then.
 fn must_be_taken(changes: &[Op]) -> bool {
     let is_latch = |path: &Path| path.ends_with("taken-by-pilot");
+    let mut folder = None;
     let (mut is_written, mut is_synced) = (false, false);
     for op in changes {
         match &op.change {
-            Change::Rename { to, .. } if is_latch(to) => is_written = true,
+            Change::Rename { to, .. } if is_latch(to) => (is_written, folder) = (true, to.parent()),
             Change::Unlink { path } if is_latch(path) => (is_written, is_synced) = (false, false),
-            Change::SyncFolder { .. } => is_synced |= is_written,
+            Change::SyncFolder { path } => is_synced |= is_written && folder == Some(path),
+            Change::MakeFolder { .. } => {}
             Change::Create { .. } | Change::Truncate { .. } | Change::Write { .. } | Change::Sync { .. } => {}
             Change::Rename { .. } | Change::Link { .. } | Change::Unlink { .. } => {}
         }
@@ -291,7 +326,7 @@ async fn keys_counters_and_configurations_are_whole_after_every_power_cut() {
     let write_configuration = |name: &str| {
         let text = format!(
             "id = \"{ONE}\"\nname = \"{name}\"\nprotocol = \"mission\"\n[autopilot]\nendpoint = \"tcp:127.0.0.1:1\"\n\
-             [log]\nenabled = false\n[security]\nsecret_key_file = \"{0}/aircraft.key\"\nbundle_file = \"{0}/fleet.bundle\"\n[http]\n\
+             [log]\nfree_mb = 16\n[security]\nsecret_key_file = \"{0}/aircraft.key\"\nbundle_file = \"{0}/fleet.bundle\"\n[http]\n\
              bind = \"127.0.0.1:0\"\n[radio]\nbroadcast = \"127.255.255.255\"\nport = {1}\n[guard]\nsocket = \"{0}.sock\"\n",
             state.display(),
             std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port(),
@@ -324,7 +359,8 @@ async fn keys_counters_and_configurations_are_whole_after_every_power_cut() {
 
     // Daemons with changing configurations that are given the keys of the next epochs, and are stopped or killed.
     let keys = wingbeat_onboard::keys::read_console(&story.path("console")).unwrap();
-    for (name, signal) in [("first", "KILL"), ("second", "TERM"), ("third", "KILL"), ("fourth", "KILL")] {
+    let runs = [("first", "KILL"), ("second", "TERM"), ("third", "KILL"), ("fourth", "KILL")];
+    for (number, (name, signal)) in (1..).zip(runs) {
         write_configuration(name);
         let (daemon, address) = start(&mut story, &configuration, &state).await;
         story.happened(Milestone::Started { name });
@@ -332,15 +368,17 @@ async fn keys_counters_and_configurations_are_whole_after_every_power_cut() {
         let receipts = push_keys(&[address], next.text(), &keys).await.unwrap();
         assert!(receipts[0].result.is_ok(), "{receipts:?}");
         story.happened(Milestone::Holds { serial: next.terms().serial });
+        let logs = async {
+            while !logs::has(&state, number, BLOCKS_LEAST) {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        assert!(timeout(PATIENCE, logs).await.is_ok(), "{name}: found no {BLOCKS_LEAST} blocks in its log");
         end(daemon, signal).await;
         story.over(&state);
     }
 
-    let (cuts, states) = Box::pin(cut_everywhere(&story, &state)).await;
-    println!(
-        "{} changes, {cuts} power cuts, {states} states of the disk: all readable",
-        story.recording.ops.len()
-    );
+    let cuts = Box::pin(cut_everywhere(&story, &state)).await;
     assert!(cuts >= CUTS_LEAST, "found {cuts} cuts, expected at least {CUTS_LEAST}");
 }
 
@@ -391,8 +429,7 @@ async fn that_a_pilot_has_the_aircraft_is_remembered_over_every_power_cut() {
     let ops = &story.recording.ops;
     let durable = (0..ops.len()).filter(|cut| must_be_taken(&ops[..*cut])).count();
     assert!(durable > 0, "never on the disk: {ops:?}");
-    let (cuts, states) = Box::pin(cut_everywhere(&story, &state)).await;
-    println!("{} changes, {cuts} power cuts, {states} states of the disk: all readable", ops.len());
+    Box::pin(cut_everywhere(&story, &state)).await;
 }
 
 async fn exists(path: &Path, expected: bool) {

@@ -336,8 +336,9 @@ impl<R: Radio> Driver<R> {
             let publish_at = self.publish_at();
             let gateway_at = self.gateway.as_ref().map_or(publish_at, |g| self.clock.kernel(g.due()));
             let links_at = self.clock.kernel(self.links.due());
-            let other_at =
-                publish_at.min(links_at).min(gateway_at).min(self.lease.ends_at().unwrap_or(publish_at));
+            let recording_at = self.recording.due().map_or(publish_at, |due| self.clock.kernel(due));
+            let lease_at = self.lease.ends_at().unwrap_or(publish_at);
+            let other_at = publish_at.min(links_at).min(gateway_at).min(recording_at).min(lease_at);
             let woken = tokio::select! {
                 event = received(&mut self.link) => Woken::Link(event),
                 () = guard::ready(self.port.guard.as_ref()) => Woken::Guard,
@@ -353,7 +354,7 @@ impl<R: Radio> Driver<R> {
                     self.woken_at = KernelInstant::now();
                     self.feed(Input::Wake);
                 }
-                Woken::Time => {}
+                Woken::Time => self.recording.turn(self.clock.now()),
                 Woken::Link(Some(event)) => self.link_event(event),
                 Woken::Guard => self.poll_guard(),
                 Woken::Radio(Some(RadioEvent::Datagram { from, bytes: datagram })) => {
@@ -980,7 +981,6 @@ impl<R: Radio> Driver<R> {
     fn publish(&mut self) {
         self.daemon.is_secured = self.air.keys.roster.is_secured();
         self.check_keys();
-        self.recording.turn(self.clock.now());
         self.daemon.log = self.recording.status();
         self.log_recording_problem();
         self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms, self.latest_s()));

@@ -76,6 +76,14 @@ impl Recording {
         }
     }
 
+    /// When something is old enough to be handed on.
+    pub(crate) fn due(&self) -> Option<AgentTime> {
+        match self {
+            Self::Off(_) => None,
+            Self::On { recorder, .. } => recorder.due(),
+        }
+    }
+
     /// Hands on what is old enough, also where nothing happens.
     pub(crate) fn turn(&mut self, now: AgentTime) {
         if let Self::On { recorder, .. } = self {

@@ -1,4 +1,4 @@
-//! Next to the agent: writes what happens into blocks and hands each on when it is full, or half a second old. It waits for
+//! Next to the agent: writes what happens into blocks and hands each on when it is full, or three quarters of a second old. It waits for
 //! nothing unless its host wants it to.
 
 use wingbeat_agent::{Agent, Input, Outputs, StateId};
@@ -80,10 +80,15 @@ impl Recorder {
         }
     }
 
+    /// When what it has is old enough.
+    pub fn due(&self) -> Option<Instant> {
+        let is_empty = self.block.records.is_empty();
+        (!is_empty).then(|| Instant::from_micros(self.block.from_us) + BLOCK_AGE)
+    }
+
     /// Hands on what is old enough.
     pub fn turn(&mut self, now: Instant) {
-        let is_old = now >= Instant::from_micros(self.block.from_us) + BLOCK_AGE;
-        if !self.block.records.is_empty() && (is_old || self.block.records.len() >= BLOCK_LEN) {
+        if self.due().is_some_and(|due| now >= due) || self.block.records.len() >= BLOCK_LEN {
             self.hand_over();
         }
     }

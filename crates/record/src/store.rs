@@ -103,7 +103,7 @@ impl Store {
                 directory.display()
             )
         };
-        fs::create_dir_all(directory).map_err(found)?;
+        make(directory).map_err(found)?;
         let last = listed(directory).map_err(found)?.last().map_or(0, |file| file.flight);
         let mut flight = last + 1;
         // The empty file reserves the number, and is the proof that files can be made.
@@ -144,6 +144,7 @@ impl Store {
         // The first part was reserved.
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
         let file = file.map_err(|error| open(&error))?;
+        sync_names(&self.directory).map_err(|error| open(&error))?;
         let mut header = self.header.clone();
         header.about.insert("flight".into(), self.flight.to_string());
         header.about.insert("part".into(), self.part.to_string());
@@ -276,6 +277,26 @@ fn listed(directory: &Path) -> io::Result<Vec<Listed>> {
     }
     files.sort_by_key(|file| number(&file.path));
     Ok(files)
+}
+
+/// Makes a directory, and those above it where they are missing, so that a power cut leaves them.
+fn make(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let above = directory.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make(above)?;
+    match fs::create_dir(directory) {
+        // Another daemon has made it meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => sync_names(above),
+    }
+}
+
+/// Puts the names in a directory on the disk: a file that is synchronised may still lack its name there.
+fn sync_names(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
 }
 
 /// What the disk of a directory has free for this process, bytes.

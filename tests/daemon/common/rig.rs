@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -64,8 +64,11 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(command: &mut Command) -> Self {
+        // This test's own are not its: what it is given counts.
         for variable in ["NOTIFY_SOCKET", "JOURNAL_STREAM", "RUST_LOG"] {
-            command.env_remove(variable);
+            if !command.get_envs().any(|(name, value)| name == variable && value.is_some()) {
+                command.env_remove(variable);
+            }
         }
         let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
@@ -94,6 +97,18 @@ impl Process {
         self.output()
     }
 
+    /// Waits for its end.
+    pub(crate) async fn ended(&mut self) -> std::process::ExitStatus {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(since.elapsed() < PATIENCE, "never ended: {}", self.output());
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").arg(format!("-{name}")).arg(id).status().unwrap().success());
@@ -119,17 +134,17 @@ pub(crate) struct Rig {
     pub(crate) api: SocketAddr,
 }
 
-fn config(folder: &Path, autopilot: SocketAddr) -> PathBuf {
-    let path = folder.join("wingbeatd.toml");
+/// Writes the configuration of an aircraft that flies alone, and returns its radio's port.
+pub(crate) fn configure(folder: &Path, autopilot: &str) -> u16 {
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let text = format!(
-        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"tcp:{autopilot}\"\n[log]\nenabled = false\n[security]\ninsecure = true\n[muscop]\n\
+        "id = \"00b827eb01020304\"\n[autopilot]\nendpoint = \"{autopilot}\"\n[log]\nfree_mb = 16\n[security]\ninsecure = true\n[muscop]\n\
          master = \"00b827eb01020304\"\naircraft = 1\nalone = true\n[http]\nbind = \"127.0.0.1:0\"\n[radio]\n\
          broadcast = \"127.255.255.255\"\nport = {port}\n[guard]\nsocket = \"{}\"\nhold_s = {HOLD_S}\n",
         folder.join("guard.sock").display()
     );
-    std::fs::write(&path, text).unwrap();
-    path
+    std::fs::write(folder.join("wingbeatd.toml"), text).unwrap();
+    port
 }
 
 pub(crate) fn guard(folder: &TempDir) -> Process {
@@ -138,11 +153,16 @@ pub(crate) fn guard(folder: &TempDir) -> Process {
 }
 
 pub(crate) async fn daemon(folder: &TempDir) -> (Process, SocketAddr) {
-    daemon_by(Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test")), folder).await
+    daemon_by(program(), folder).await
+}
+
+/// The daemon's program.
+pub(crate) fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test"))
 }
 
 /// By a command that lacks the daemon's arguments.
-async fn daemon_by(mut command: Command, folder: &TempDir) -> (Process, SocketAddr) {
+pub(crate) async fn daemon_by(mut command: Command, folder: &TempDir) -> (Process, SocketAddr) {
     let state = ["--state".as_ref(), folder.path().as_os_str()];
     let daemon =
         Process::start(command.arg("--config").arg(folder.path().join("wingbeatd.toml")).args(state));
@@ -153,13 +173,18 @@ async fn daemon_by(mut command: Command, folder: &TempDir) -> (Process, SocketAd
 
 impl Rig {
     pub(crate) async fn new(autopilot: SocketAddr, guarded: bool) -> Self {
-        Self::with(Command::new(env!("CARGO_BIN_EXE_wingbeatd-under-test")), autopilot, guarded).await
+        Self::with(program(), autopilot, guarded).await
     }
 
     /// With a daemon that is started by a command, which lacks its arguments.
     pub(crate) async fn with(command: Command, autopilot: SocketAddr, guarded: bool) -> Self {
         let folder = TempDir::new().unwrap();
-        config(folder.path(), autopilot);
+        configure(folder.path(), &format!("tcp:{autopilot}"));
+        Self::of(command, folder, guarded).await
+    }
+
+    /// Of a folder that has its configuration.
+    pub(crate) async fn of(command: Command, folder: TempDir, guarded: bool) -> Self {
         let guard = guarded.then(|| guard(&folder));
         if let Some(guard) = &guard {
             guard.prints("wingbeat-guard 0").await;
@@ -193,7 +218,12 @@ impl Rig {
     }
 
     pub(crate) async fn command(&self, command: &str) -> CommandReply {
-        let body = format!(r#"{{"id":"{command}","command":"{command}"}}"#);
+        self.command_as(command, command).await
+    }
+
+    /// Under an id of its own.
+    pub(crate) async fn command_as(&self, id: &str, command: &str) -> CommandReply {
+        let body = format!(r#"{{"id":"{id}","command":"{command}"}}"#);
         let (_, answer) = ask(self.api, "POST", paths::COMMANDS, &body).await;
         serde_json::from_str(&answer).unwrap()
     }

@@ -1,9 +1,10 @@
 //! What a disk may hold after its power was cut: more than any file system in use here leaves.
 //!
 //! On the disk is what was synced: the content of a file by its own `fsync`, a name by that of its folder. Of what was not, any part
-//! may be there: each name that was made, replaced or removed by itself, in whatever order; of a file all that was written,
-//! half of it, nothing, zeros of the right length, or what was synced before. ext4, btrfs and xfs leave less, because they
-//! keep the order of names and put a new file's name on the disk with its content.
+//! may be there: each name that was made, replaced or removed by itself, in whatever order, and nothing of a folder whose
+//! own name is missing; of a file, beyond what was synced and is not written over, all that was written, half of it, nothing,
+//! zeros of the right length, or what was synced before. ext4, btrfs and xfs leave less, because they keep the order of
+//! names and put a new file's name on the disk with its content.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,8 +13,15 @@ use std::{
 
 use super::trace::{Change, Inode, Op};
 
-/// The files of the folder after a cut.
-pub(crate) type Tree = BTreeMap<PathBuf, Vec<u8>>;
+/// What is in the folder after a cut.
+pub(crate) type Tree = BTreeMap<PathBuf, Node>;
+
+/// What a name is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Node {
+    Folder,
+    File(Vec<u8>),
+}
 
 /// More names than these are never pending: each doubles the states.
 const PENDING_MAX: usize = 8;
@@ -22,18 +30,37 @@ const PENDING_MAX: usize = 8;
 #[derive(Clone, Debug, Default)]
 struct File {
     synced: Option<Vec<u8>>,
+    /// So much of what was synced is as it was.
+    kept: usize,
     now: Vec<u8>,
 }
 
 impl File {
+    fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.kept = self.kept.min(at);
+        self.now.resize(self.now.len().max(at + bytes.len()), 0);
+        self.now[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn truncate(&mut self) {
+        self.kept = 0;
+        self.now.clear();
+    }
+
+    fn sync(&mut self) {
+        self.kept = self.now.len();
+        self.synced = Some(self.now.clone());
+    }
+
     /// What may be left.
     fn left(&self) -> Vec<Vec<u8>> {
-        let Self { synced, now } = self;
+        let Self { synced, kept, now } = self;
         if synced.as_ref() == Some(now) {
             return vec![now.clone()];
         }
-        let half = now[..now.len() / 2].to_vec();
-        let mut left = vec![now.clone(), half, vec![], vec![0; now.len()]];
+        let (certain, rest) = now.split_at(*kept);
+        let rests = [rest.to_vec(), rest[..rest.len() / 2].to_vec(), vec![], vec![0; rest.len()]];
+        let mut left: Vec<_> = rests.iter().map(|rest| [certain, rest].concat()).collect();
         left.extend(synced.clone());
         left.sort();
         left.dedup();
@@ -41,53 +68,79 @@ impl File {
     }
 }
 
+/// The content of every file after these changes.
+fn files(ops: &[Op]) -> BTreeMap<Inode, File> {
+    let mut files: BTreeMap<Inode, File> = BTreeMap::new();
+    for Op { change, .. } in ops {
+        match change {
+            Change::Create { inode, .. } => drop(files.insert(*inode, File::default())),
+            Change::Truncate { inode } => files.get_mut(inode).unwrap().truncate(),
+            Change::Write { inode, at, bytes } => files.get_mut(inode).unwrap().write(*at, bytes),
+            Change::Sync { inode } => files.get_mut(inode).unwrap().sync(),
+            Change::MakeFolder { .. } | Change::SyncFolder { .. } => {}
+            Change::Rename { .. } | Change::Link { .. } | Change::Unlink { .. } => {}
+        }
+    }
+    files
+}
+
+/// What is certainly on the disk, at a cut before the change number `cut`, of the files that keep the name under which they
+/// were made.
+pub(crate) fn synced(ops: &[Op], cut: usize) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = files(&ops[..cut]);
+    let made = ops[..cut].iter().filter_map(|op| match &op.change {
+        Change::Create { path, inode } => Some((path.clone(), files[inode].synced.clone()?)),
+        Change::MakeFolder { .. } | Change::Truncate { .. } | Change::Write { .. } | Change::Sync { .. } => {
+            None
+        }
+        Change::SyncFolder { .. } | Change::Rename { .. } | Change::Link { .. } | Change::Unlink { .. } => {
+            None
+        }
+    });
+    made.collect()
+}
+
 /// Every state in which a cut before the change number `cut` may leave the folder.
 pub(crate) fn states(ops: &[Op], cut: usize) -> BTreeSet<Tree> {
-    let mut files: BTreeMap<Inode, File> = BTreeMap::new();
+    let files = files(&ops[..cut]);
     // Changes of names, and whether each is on the disk.
     let mut names: Vec<(&Change, bool)> = vec![];
     for Op { change, .. } in &ops[..cut] {
         match change {
-            Change::Create { inode, .. } => {
-                files.insert(*inode, File::default());
-                names.push((change, false));
-            }
-            Change::Rename { .. } | Change::Link { .. } | Change::Unlink { .. } => {
-                names.push((change, false))
-            }
-            Change::Truncate { inode } => files.get_mut(inode).unwrap().now.clear(),
-            Change::Write { inode, at, bytes } => {
-                let now = &mut files.get_mut(inode).unwrap().now;
-                now.resize(now.len().max(at + bytes.len()), 0);
-                now[*at..at + bytes.len()].copy_from_slice(bytes);
-            }
-            Change::Sync { inode } => {
-                let file = files.get_mut(inode).unwrap();
-                file.synced = Some(file.now.clone());
-            }
+            Change::MakeFolder { .. }
+            | Change::Create { .. }
+            | Change::Rename { .. }
+            | Change::Link { .. }
+            | Change::Unlink { .. } => names.push((change, false)),
             Change::SyncFolder { path } => {
                 for (change, is_synced) in &mut names {
                     *is_synced |= places(change).iter().any(|place| place.parent() == Some(path));
                 }
             }
+            Change::Truncate { .. } | Change::Write { .. } | Change::Sync { .. } => {}
         }
     }
     let pending: Vec<usize> = (0..names.len()).filter(|i| !names[*i].1).collect();
     assert!(pending.len() <= PENDING_MAX, "{} names are pending: {names:?}", pending.len());
+    let made: BTreeSet<&Path> = names.iter().filter_map(|(change, _)| folder(change)).collect();
     let mut all = BTreeSet::new();
     for chosen in 0..1_u32 << pending.len() {
         let is_there = |i: usize| {
             names[i].1 || pending.iter().position(|p| *p == i).is_some_and(|bit| chosen >> bit & 1 == 1)
         };
-        let mut tree: BTreeMap<&Path, Inode> = BTreeMap::new();
+        // A folder has no inode here.
+        let mut tree: BTreeMap<&Path, Option<Inode>> = BTreeMap::new();
         for (_, (change, _)) in names.iter().enumerate().filter(|(i, _)| is_there(*i)) {
             match change {
+                Change::MakeFolder { path } => {
+                    tree.insert(path, None);
+                }
                 Change::Create { path, inode } | Change::Link { to: path, inode } => {
-                    tree.insert(path, *inode);
+                    tree.insert(path, Some(*inode));
                 }
                 Change::Rename { from, to, inode } => {
                     tree.remove(from.as_path());
-                    tree.insert(to, *inode);
+                    tree.insert(to, Some(*inode));
                 }
                 Change::Unlink { path } => {
                     tree.remove(path.as_path());
@@ -98,7 +151,13 @@ pub(crate) fn states(ops: &[Op], cut: usize) -> BTreeSet<Tree> {
                 | Change::SyncFolder { .. } => {}
             }
         }
-        let inodes: BTreeSet<Inode> = tree.values().copied().collect();
+        let is_lost =
+            |path: &Path| made.iter().any(|folder| path.starts_with(folder) && !tree.contains_key(folder));
+        let lost: Vec<&Path> = tree.keys().copied().filter(|path| is_lost(path)).collect();
+        for path in lost {
+            tree.remove(path);
+        }
+        let inodes: BTreeSet<Inode> = tree.values().copied().flatten().collect();
         let mut contents: Vec<BTreeMap<Inode, Vec<u8>>> = vec![BTreeMap::new()];
         for inode in inodes {
             let left = files[&inode].left();
@@ -114,7 +173,10 @@ pub(crate) fn states(ops: &[Op], cut: usize) -> BTreeSet<Tree> {
                 .collect();
         }
         all.extend(contents.iter().map(|content| {
-            tree.iter().map(|(path, inode)| (path.to_path_buf(), content[inode].clone())).collect::<Tree>()
+            let node = |inode: &Option<Inode>| {
+                inode.map_or(Node::Folder, |inode| Node::File(content[&inode].clone()))
+            };
+            tree.iter().map(|(path, inode)| (path.to_path_buf(), node(inode))).collect::<Tree>()
         }));
     }
     all
@@ -122,11 +184,22 @@ pub(crate) fn states(ops: &[Op], cut: usize) -> BTreeSet<Tree> {
 
 fn places(change: &Change) -> Vec<&Path> {
     match change {
-        Change::Create { path, .. } | Change::Unlink { path } => vec![path],
+        Change::MakeFolder { path } | Change::Create { path, .. } | Change::Unlink { path } => vec![path],
         Change::Link { to, .. } => vec![to],
         Change::Rename { from, to, .. } => vec![from, to],
         Change::Truncate { .. } | Change::Write { .. } | Change::Sync { .. } | Change::SyncFolder { .. } => {
             vec![]
+        }
+    }
+}
+
+/// The folder that is made.
+fn folder(change: &Change) -> Option<&Path> {
+    match change {
+        Change::MakeFolder { path } => Some(path),
+        Change::Create { .. } | Change::Rename { .. } | Change::Link { .. } | Change::Unlink { .. } => None,
+        Change::Truncate { .. } | Change::Write { .. } | Change::Sync { .. } | Change::SyncFolder { .. } => {
+            None
         }
     }
 }
@@ -152,7 +225,11 @@ mod tests {
 
     /// The texts that the file may have, none where it may be missing.
     fn texts(ops: &[Op], name: &str) -> BTreeSet<Option<Vec<u8>>> {
-        states(ops, ops.len()).iter().map(|tree| tree.get(&path(name)).cloned()).collect()
+        let file = |tree: &Tree| match tree.get(&path(name)) {
+            Some(Node::File(bytes)) => Some(bytes.clone()),
+            Some(Node::Folder) | None => None,
+        };
+        states(ops, ops.len()).iter().map(file).collect()
     }
 
     fn expected(texts: &[Option<&str>]) -> BTreeSet<Option<Vec<u8>>> {
@@ -187,5 +264,24 @@ mod tests {
         ops.push(op(Change::Write { inode: 0, at: 0, bytes: b"new!".to_vec() }));
         let all = [Some("old!"), Some("new!"), Some(""), Some("ne"), Some("\0\0\0\0")];
         assert_eq!(texts(&ops, "a"), expected(&all));
+    }
+
+    #[test]
+    fn what_was_synced_stays_when_more_is_appended() {
+        let mut ops = written("a", 0, "abcd");
+        ops.extend([op(Change::Sync { inode: 0 }), op(Change::SyncFolder { path: "/state".into() })]);
+        ops.push(op(Change::Write { inode: 0, at: 4, bytes: b"ef".to_vec() }));
+        let all = [Some("abcd"), Some("abcde"), Some("abcd\0\0"), Some("abcdef")];
+        assert_eq!(texts(&ops, "a"), expected(&all));
+    }
+
+    #[test]
+    fn a_file_is_lost_with_its_folder_until_that_is_synced_too() {
+        let mut ops = vec![op(Change::MakeFolder { path: path("log") })];
+        ops.extend(written("log/a", 0, "abcd"));
+        ops.extend([op(Change::Sync { inode: 0 }), op(Change::SyncFolder { path: path("log") })]);
+        assert_eq!(texts(&ops, "log/a"), expected(&[None, Some("abcd")]));
+        ops.push(op(Change::SyncFolder { path: "/state".into() }));
+        assert_eq!(texts(&ops, "log/a"), expected(&[Some("abcd")]));
     }
 }

@@ -1,10 +1,12 @@
 //! What a real daemon does to the files of a folder, as `strace` sees it.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Command,
+    rc::Rc,
 };
 
 /// Calls that change files or names, or put them on the disk. Those that are not understood here fail the test when they
@@ -19,6 +21,7 @@ pub(crate) type Inode = usize;
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
+    MakeFolder { path: PathBuf },
     Create { path: PathBuf, inode: Inode },
     Truncate { inode: Inode },
     Write { inode: Inode, at: usize, bytes: Vec<u8> },
@@ -34,15 +37,6 @@ pub(crate) enum Change {
 pub(crate) struct Op {
     pub(crate) begun_s: f64,
     pub(crate) change: Change,
-}
-
-/// Why nothing can be recorded here, if so.
-pub(crate) fn missing() -> Option<&'static str> {
-    match Command::new("strace").args(["-o", "/dev/null", "true"]).status() {
-        Ok(status) if status.success() => None,
-        Ok(_) => Some("strace may not trace here"),
-        Err(_) => Some("no strace here"),
-    }
 }
 
 /// A command whose program is recorded; its arguments follow.
@@ -62,7 +56,7 @@ pub(crate) struct Recording {
     lengths: Vec<usize>,
 }
 
-/// An open file or folder of the folder.
+/// An open file or folder of the folder; several descriptors may share one.
 enum Open {
     File { inode: Inode, at: usize },
     Folder(PathBuf),
@@ -80,8 +74,10 @@ impl Recording {
             }
         }
         assert!(!calls.is_empty(), "{}: found no call, expected some", to.display());
-        // What one thread makes of another's result begins after that has ended.
-        calls.sort_by(|a, b| a.ended_s.total_cmp(&b.ended_s));
+        // What one thread makes of another's result begins after that has ended. A number that is closed may be another
+        // thread's before the close has ended.
+        let key = |call: &Call| if call.name == "close" { call.begun_s } else { call.ended_s };
+        calls.sort_by(|a, b| key(a).total_cmp(&key(b)));
         // Threads share them.
         let mut open = BTreeMap::new();
         for call in calls {
@@ -91,7 +87,12 @@ impl Recording {
         }
     }
 
-    fn apply(&mut self, folder: &Path, open: &mut BTreeMap<i64, Open>, call: &Call) -> Option<Change> {
+    fn apply(
+        &mut self,
+        folder: &Path,
+        open: &mut BTreeMap<i64, Rc<RefCell<Open>>>,
+        call: &Call,
+    ) -> Option<Change> {
         let inside = |path: &Path| path.starts_with(folder);
         let path = |i: usize| PathBuf::from(String::from_utf8(bytes(&call.arguments[i])).unwrap());
         let number = |i: usize| call.arguments[i].parse::<i64>().unwrap();
@@ -103,7 +104,7 @@ impl Recording {
                     return None;
                 }
                 if path.is_dir() {
-                    open.insert(call.result, Open::Folder(path));
+                    open.insert(call.result, Rc::new(RefCell::new(Open::Folder(path))));
                     return None;
                 }
                 let known = self.names.get(&path).copied();
@@ -113,7 +114,7 @@ impl Recording {
                 }
                 let inode = known.unwrap_or(self.lengths.len());
                 let at = if flags.contains("O_APPEND") { self.lengths[inode] } else { 0 };
-                open.insert(call.result, Open::File { inode, at });
+                open.insert(call.result, Rc::new(RefCell::new(Open::File { inode, at })));
                 match known {
                     Some(_) if flags.contains("O_TRUNC") => {
                         self.lengths[inode] = 0;
@@ -131,7 +132,7 @@ impl Recording {
                 open.remove(&number(0));
                 None
             }
-            "write" => match open.get_mut(&number(0))? {
+            "write" => match &mut *open.get(&number(0))?.borrow_mut() {
                 Open::File { inode, at } => {
                     let mut bytes = bytes(&call.arguments[1]);
                     bytes.truncate(call.result as usize);
@@ -142,7 +143,13 @@ impl Recording {
                 }
                 Open::Folder(path) => panic!("a write to the folder {}", path.display()),
             },
-            "fsync" | "fdatasync" => Some(match open.get(&number(0))? {
+            "lseek" => {
+                if let Open::File { at, .. } = &mut *open.get(&number(0))?.borrow_mut() {
+                    *at = call.result as usize;
+                }
+                None
+            }
+            "fsync" | "fdatasync" => Some(match &*open.get(&number(0))?.borrow() {
                 Open::File { inode, .. } => Change::Sync { inode: *inode },
                 Open::Folder(path) => Change::SyncFolder { path: path.clone() },
             }),
@@ -154,20 +161,14 @@ impl Recording {
             "unlinkat" => self.unlink(path(1)),
             "mkdir" | "mkdirat" => {
                 let path = path(usize::from(call.name == "mkdirat"));
-                assert!(!inside(&path), "a folder is made: {}", path.display());
-                None
+                inside(&path).then_some(Change::MakeFolder { path })
             }
-            "fcntl" | "dup" | "dup2" | "dup3" => {
-                let copies = call.name != "fcntl" || call.arguments[1].starts_with("F_DUPFD");
-                assert!(
-                    !(copies && open.contains_key(&number(0))),
-                    "a file of the folder is open twice: {call:?}"
-                );
-                None
-            }
+            "dup" | "dup2" | "dup3" => copy(open, number(0), call.result),
+            "fcntl" if call.arguments[1].starts_with("F_DUPFD") => copy(open, number(0), call.result),
+            "fcntl" => None,
             _ => {
                 let uses = call.arguments.iter().any(|argument| {
-                    argument.parse().is_ok_and(|fd: i64| open.contains_key(&fd)) && call.name != "lseek"
+                    argument.parse().is_ok_and(|fd: i64| open.contains_key(&fd))
                         || argument.starts_with('"')
                             && inside(&PathBuf::from(String::from_utf8_lossy(&bytes(argument)).as_ref()))
                 });
@@ -198,6 +199,15 @@ impl Recording {
     fn unlink(&mut self, path: PathBuf) -> Option<Change> {
         self.names.remove(&path).map(|_| Change::Unlink { path })
     }
+}
+
+/// Another number for what is open.
+fn copy(open: &mut BTreeMap<i64, Rc<RefCell<Open>>>, of: i64, to: i64) -> Option<Change> {
+    match open.get(&of).cloned() {
+        Some(same) => open.insert(to, same),
+        None => open.remove(&to),
+    };
+    None
 }
 
 /// A call that succeeded.
