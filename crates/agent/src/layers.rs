@@ -66,6 +66,19 @@ impl GroundStation<'_> {
             let name = self.name(Watched::GroundStationId);
             return Err(text!("{name} is {found}, expected {expected}"));
         }
+        if self.parameters.has_station_range() {
+            let highest = match self.parameters.finding(Watched::GroundStationIdHighest) {
+                Finding::Absent => 0,
+                Finding::Unknown
+                | Finding::Known { .. }
+                | Finding::WrongKind { .. }
+                | Finding::Unreadable => self.integer(Watched::GroundStationIdHighest)?,
+            };
+            if highest > found {
+                // Any of those stations keeps the failsafe waiting.
+                return Err(text!("MAV_GCS_SYSID_HI is {highest}, expected at most {found}"));
+            }
+        }
         if !self.is_sent {
             return Err(text!("no console holds the lease"));
         }
@@ -210,7 +223,18 @@ mod tests {
         };
         let silent = Watch::new(Instant::ZERO);
         let other_id = reported(&[("SYSID_MYGCS", 252.0), ("FS_GCS_ENABLE", 1.0)]);
-        let new_name = reported(&[("MAV_GCS_SYSID", 252.0), ("FS_GCS_ENABLE", 1.0)]);
+        let new_name = |highest: f32| {
+            reported(&[
+                ("MAV_GCS_SYSID", 252.0),
+                ("MAV_GCS_SYSID_HI", highest),
+                ("FS_GCS_ENABLE", 1.0),
+                ("FS_GCS_TIMEOUT", 5.0),
+                ("FS_OPTIONS", 16.0),
+            ])
+        };
+        let unread_range = reported(&[("MAV_GCS_SYSID", 252.0), ("FS_GCS_ENABLE", 1.0)]);
+        let (one_station, range) = (new_name(252.0), new_name(253.0));
+        let of = |parameters| GroundStation { id: 252, ..sent(parameters, NEW) };
         let unread_options =
             reported(&[("SYSID_MYGCS", 255.0), ("FS_GCS_ENABLE", 1.0), ("FS_GCS_TIMEOUT", 5.0)]);
         let (off, one, two) = (on(0.0), on(1.0), on(2.0));
@@ -222,13 +246,10 @@ mod tests {
             (sent(&silent, NEW), false, false, "FS_GCS_ENABLE not read yet"),
             (sent(&off, OLD), false, false, "FS_GCS_ENABLE is 0"),
             (sent(&other_id, NEW), false, false, "SYSID_MYGCS is 252, expected 255"),
-            (sent(&new_name, NEW), false, false, "MAV_GCS_SYSID is 252, expected 255"),
-            (
-                GroundStation { id: 252, ..sent(&new_name, OLD) },
-                true,
-                false,
-                "RTL after 5 s in GUIDED, not AUTO",
-            ),
+            (sent(&one_station, NEW), false, false, "MAV_GCS_SYSID is 252, expected 255"),
+            (of(&one_station), true, true, "RTL after 5 s in GUIDED and AUTO"),
+            (of(&unread_range), false, false, "MAV_GCS_SYSID_HI not read yet"),
+            (of(&range), false, false, "MAV_GCS_SYSID_HI is 253, expected at most 252"),
             (GroundStation { is_sent: false, ..sent(&rtl, NEW) }, false, false, "no console holds the lease"),
             (
                 GroundStation { other_at: at(91), ..sent(&rtl, NEW) },

@@ -60,6 +60,8 @@ const fn renamed(usual: &'static str, other: &'static str, unit: u16) -> Renamed
 pub const RENAMED: &[Renamed] = &[
     renamed("SYSID_THISMAV", "MAV_SYSID", 1),
     renamed("SYSID_MYGCS", "MAV_GCS_SYSID", 1),
+    // Its lowest bit.
+    renamed("SYSID_ENFORCE", "MAV_OPTIONS", 1),
     // Its bits are inverted.
     renamed("ARMING_CHECK", "ARMING_SKIPCHK", 1),
     renamed("WPNAV_SPEED", "WP_SPD", 100),

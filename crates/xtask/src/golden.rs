@@ -27,7 +27,7 @@ const HEADER: &str = "\
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 31] = [
+const QUICK: [&str; 34] = [
     DRILLS,
     // Seeds that the documents quote.
     "bench drill --kind combined --seed 141",
@@ -61,6 +61,10 @@ const QUICK: [&str; 31] = [
     "bench run crates/bench/plans/nine-fourteen.toml --seed 1",
     "bench run crates/bench/plans/survey.toml --seed 1",
     "bench run crates/bench/plans/sweep.toml --seed 1",
+    // The other autopilot.
+    "bench run crates/bench/plans/followme-sitl.toml --seed 1 --profile 4.6.2",
+    "bench run crates/bench/plans/mbcap-pairs.toml --seed 1 --profile 4.6.2",
+    "bench run crates/bench/plans/muscop-sitl.toml --seed 1 --profile 4.6.2",
     "bench sky --aircraft 20 --minutes 4 --seed 1",
 ];
 

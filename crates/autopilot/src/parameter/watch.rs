@@ -31,7 +31,7 @@ watched! {
     /// The ground station that ArduPilot obeys as its pilot's: RC overrides and the ground-station failsafe
     /// depend on its frames alone.
     GroundStationId = Integer "SYSID_MYGCS";
-    /// Whether frames of others than that ground station are dropped.
+    /// Whether frames of others than that ground station are dropped: the lowest bit.
     SystemIdEnforce = Integer "SYSID_ENFORCE";
     /// The action when the ground station is silent.
     GroundStationFailsafe = Integer "FS_GCS_ENABLE";
@@ -111,6 +111,8 @@ watched! {
     LoiterSpeed = Real "LOIT_SPEED";
     /// The same up to 3.5.
     OldLoiterSpeed = Real "WPNAV_LOIT_SPEED";
+    /// The highest of a range of ground stations that begins with the one above (4.7); none where it is lower.
+    GroundStationIdHighest = Integer "MAV_GCS_SYSID_HI";
 }
 
 /// Those that matter only to an aircraft that a pilot flies: no other asks for them.
@@ -194,7 +196,17 @@ impl Watch {
     }
     /// Whether one is asked for.
     fn is_wanted(&self, which: Watched) -> bool {
+        if which == Watched::GroundStationIdHighest {
+            return self.has_station_range();
+        }
         self.is_piloted || !OF_PILOTS.contains(&which)
+    }
+    /// Whether this autopilot may obey a range of ground stations: those that have the new name do.
+    pub fn has_station_range(&self) -> bool {
+        match self.finding(Watched::GroundStationId) {
+            Finding::Known { name, .. } => Some(name.as_str()) == Names::GROUND_STATION_ID.other,
+            Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => false,
+        }
     }
     /// When it wants polling; never, once everything is known.
     pub fn due(&self) -> Instant {
@@ -317,6 +329,66 @@ mod tests {
         (now, requested)
     }
 
+    /// A name, and the first and the last version that has it, of 3.5, 3.6, 4.0 to 4.7: ArduPilot's parameter metadata of each
+    /// version (<https://github.com/ArduPilot/ParameterRepository>, `Copter-VERSION/apm.pdef.json`).
+    type Named = (&'static str, (u8, u8), (u8, u8));
+
+    const NAMED: &[Named] = &[
+        ("SYSID_THISMAV", (3, 5), (4, 6)),
+        ("MAV_SYSID", (4, 7), (4, 7)),
+        ("SYSID_MYGCS", (3, 5), (4, 6)),
+        ("MAV_GCS_SYSID", (4, 7), (4, 7)),
+        ("MAV_GCS_SYSID_HI", (4, 7), (4, 7)),
+        ("SYSID_ENFORCE", (3, 5), (4, 6)),
+        ("MAV_OPTIONS", (4, 7), (4, 7)),
+        ("FS_GCS_ENABLE", (3, 5), (4, 7)),
+        ("FS_GCS_TIMEOUT", (4, 1), (4, 7)),
+        ("FS_OPTIONS", (4, 0), (4, 7)),
+        ("FS_THR_ENABLE", (3, 5), (4, 7)),
+        ("FENCE_ENABLE", (3, 5), (4, 7)),
+        ("FENCE_TYPE", (3, 5), (4, 7)),
+        ("FENCE_ALT_MAX", (3, 5), (4, 7)),
+        ("FENCE_MARGIN", (3, 5), (4, 7)),
+        ("FENCE_RADIUS", (3, 5), (4, 7)),
+        ("FENCE_TOTAL", (3, 5), (4, 7)),
+        ("FENCE_ACTION", (3, 5), (4, 7)),
+        ("FENCE_AUTOENABLE", (4, 6), (4, 7)),
+        ("RALLY_TOTAL", (3, 5), (4, 7)),
+        ("MIS_RESTART", (3, 5), (4, 7)),
+        ("RTL_ALT_TYPE", (4, 1), (4, 7)),
+        ("RTL_ALT", (3, 5), (4, 6)),
+        ("RTL_ALT_M", (4, 7), (4, 7)),
+        ("RTL_ALT_FINAL", (3, 5), (4, 6)),
+        ("RTL_ALT_FINAL_M", (4, 7), (4, 7)),
+        ("FS_EKF_ACTION", (3, 5), (4, 7)),
+        ("WPNAV_SPEED", (3, 5), (4, 6)),
+        ("WP_SPD", (4, 7), (4, 7)),
+        ("WPNAV_RADIUS", (3, 5), (4, 6)),
+        ("WP_RADIUS_M", (4, 7), (4, 7)),
+        ("WPNAV_LOIT_SPEED", (3, 5), (3, 5)),
+        ("LOIT_SPEED", (3, 6), (4, 6)),
+        ("LOIT_SPEED_MS", (4, 7), (4, 7)),
+        ("GUID_TIMEOUT", (4, 1), (4, 7)),
+        ("DISARM_DELAY", (3, 5), (4, 7)),
+        ("ARMING_CHECK", (3, 5), (4, 6)),
+        ("ARMING_SKIPCHK", (4, 7), (4, 7)),
+        ("BRD_SER2_RTSCTS", (3, 5), (4, 7)),
+        ("SERIAL2_BAUD", (3, 5), (4, 7)),
+        ("SERIAL2_PROTOCOL", (3, 5), (4, 7)),
+        ("BATT_CAPACITY", (3, 5), (4, 7)),
+        ("BATT_MONITOR", (3, 5), (4, 7)),
+        ("FS_BATT_ENABLE", (3, 5), (3, 5)),
+        ("BATT_FS_LOW_ACT", (3, 6), (4, 7)),
+        ("FS_BATT_VOLTAGE", (3, 5), (3, 5)),
+        ("BATT_LOW_VOLT", (3, 6), (4, 7)),
+        ("FS_BATT_MAH", (3, 5), (3, 5)),
+        ("BATT_LOW_MAH", (3, 6), (4, 7)),
+        ("BATT_FS_CRT_ACT", (3, 6), (4, 7)),
+        ("BATT_CRT_VOLT", (3, 6), (4, 7)),
+        ("BATT_CRT_MAH", (3, 6), (4, 7)),
+        ("FLTMODE_CH", (3, 6), (4, 7)),
+    ];
+
     fn as_expected(name: &str) -> Option<MavMessage> {
         let (_, kind) = ROWS.iter().find(|(names, _)| names.has(name))?;
         Some(match kind {
@@ -329,18 +401,18 @@ mod tests {
     fn each_is_requested_once_when_it_is_answered() {
         let mut watch = Watch::new(Instant::ZERO);
         let (_, requested) = run(&mut watch, Instant::ZERO, as_expected);
-        assert_eq!(requested.len(), WATCHED_MAX - OF_PILOTS.len());
+        assert_eq!(requested.len(), WATCHED_MAX - OF_PILOTS.len() - 1);
         assert!(watch.is_complete());
         let mut watch = Watch::of_piloted(Instant::ZERO);
         let (at, requested) = run(&mut watch, Instant::ZERO, as_expected);
-        assert_eq!(requested.len(), WATCHED_MAX);
+        assert_eq!(requested.len(), WATCHED_MAX - 1);
         assert!(at <= Instant::from_secs(3), "{at:?}");
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(3));
         assert_eq!(watch.value(Watched::TrackSpeed), Some(Value::Real(3.0)));
         // A reboot: everything is requested again.
         watch.restart(Instant::from_secs(10));
         assert_eq!(watch.finding(Watched::SystemId), Finding::Unknown);
-        assert_eq!(run(&mut watch, Instant::from_secs(10), as_expected).1.len(), WATCHED_MAX);
+        assert_eq!(run(&mut watch, Instant::from_secs(10), as_expected).1.len(), WATCHED_MAX - 1);
         // A ground station changes one.
         watch.on_message(&integer("FS_GCS_ENABLE", 0.0));
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(0));
@@ -384,10 +456,43 @@ mod tests {
     }
 
     #[test]
+    fn every_version_is_read_by_the_names_that_it_has() {
+        for version in [(3, 5), (3, 6), (4, 0), (4, 1), (4, 2), (4, 3), (4, 4), (4, 5), (4, 6), (4, 7)] {
+            let has = |name: &str| {
+                let (_, first, last) = NAMED.iter().find(|named| named.0 == name).expect(name);
+                (*first..=*last).contains(&version)
+            };
+            let mut watch = Watch::of_piloted(Instant::ZERO);
+            let (_, requested) =
+                run(&mut watch, Instant::ZERO, |name| if has(name) { as_expected(name) } else { None });
+            for (which, finding) in watch.iter() {
+                let names = which.names();
+                let name = [Some(names.usual), names.other].into_iter().flatten().find(|name| has(name));
+                let found = match finding {
+                    Finding::Known { name, .. } => Some(name),
+                    Finding::Absent => None,
+                    Finding::Unknown => {
+                        assert!(!watch.is_wanted(which), "{version:?} {which:?}");
+                        None
+                    }
+                    Finding::WrongKind { .. } | Finding::Unreadable => panic!("{version:?} {which:?}"),
+                };
+                assert_eq!(found.as_ref().map(Name::as_str), name, "{version:?} {which:?}");
+            }
+            assert_eq!(watch.has_station_range(), version >= (4, 7));
+            assert_eq!(requested.iter().any(|name| name == "MAV_GCS_SYSID_HI"), version >= (4, 7));
+        }
+        for (name, ..) in NAMED {
+            assert!(ROWS.iter().any(|(names, _)| names.has(name)), "{name}: no row reads it");
+        }
+    }
+
+    #[test]
     fn every_parameter_of_an_autopilot_without_answers_is_absent() {
         let mut watch = Watch::of_piloted(Instant::ZERO);
         let (_, requested) = run(&mut watch, Instant::ZERO, |_| None);
         assert!(requested.len() <= WATCHED_MAX * 6);
-        assert!(watch.iter().all(|(_, finding)| finding == Finding::Absent));
+        let is_absent = |(which, finding)| finding == Finding::Absent || !watch.is_wanted(which);
+        assert!(watch.iter().all(is_absent));
     }
 }

@@ -60,6 +60,16 @@ fn aircraft_on_missions_of_their_own_keep_every_rule() {
     }
 }
 
+/// Each kind under the other autopilot, with seeds of its own; `docs/testing.md` has more of them.
+#[test]
+fn under_4_6_2_no_kind_breaks_a_rule() {
+    let kinds: Vec<Kind> = Kind::all().collect();
+    let newer = |_| Conditions { profile: Profile::Copter462, ..Conditions::default() };
+    for outcome in drills(&kinds, 2_000_001, 2, 2, newer).unwrap() {
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
 /// What is flown in other surroundings than calm air and good positions: a part of each way in which a swarm ends.
 const ENDS: [Kind; 5] =
     [Kind::MasterKilled, Kind::SlaveKilled, Kind::AbortOne, Kind::FollowSlaveKilled, Kind::FollowAbortOne];

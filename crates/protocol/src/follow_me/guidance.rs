@@ -10,7 +10,7 @@ use crate::swarm::plan::{self, position};
 use crate::swarm::timer::{Timer, TimerSet};
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Abort, Host, Reason, Transition, Trigger, Urgency};
-use crate::{Action, Actions, Command, Input, Order, StateId, Telemetry, Text, push, text};
+use crate::{Action, Actions, Command, Handling, Input, Order, StateId, Telemetry, Text, push, text};
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
 const AT_HEIGHT: f64 = 0.95;
@@ -26,6 +26,8 @@ const LEAP_M: f64 = 20.0;
 const LANDING_CALL: Duration = Duration::from_secs(10);
 /// How far from its own position a slave searches for a free landing site, metres.
 const SITE_RINGS_M: [f64; 3] = [10.0, 15.0, 20.0];
+/// Where motion is shaped no slave flies faster (`WPNAV_SPEED` of ArduCopter 4.x), metres per second; its leader may be as fast.
+const SHAPED_SLAVE_M_S: f64 = 10.0;
 /// Directions searched at each distance.
 const SITE_DIRECTIONS: u32 = 16;
 
@@ -68,6 +70,8 @@ pub(super) struct Guidance {
     armed_since: Option<Instant>,
     /// The heading of the formation, and since when: it turns after the leader's nose (leader).
     heading: Option<(Instant, f64)>,
+    /// How its flight controller moves, and those of its slaves, which are of the same kind (leader).
+    handling: Handling,
     /// From the leader to the own slot, in the plan: metres right of the leader's heading, and ahead.
     slot_m: Option<DVec2>,
 }
@@ -87,8 +91,14 @@ impl Guidance {
             was_up: false,
             armed_since: None,
             heading: None,
+            handling: Handling::Tracks,
             slot_m: None,
         }
+    }
+
+    /// Takes how its flight controller moves.
+    pub(super) fn set_handling(&mut self, handling: Handling) {
+        self.handling = handling;
     }
 
     /// Takes a report of the flight controller.
@@ -249,6 +259,20 @@ impl Guidance {
         Some(FormationCenter::Position(here, heading_rad))
     }
 
+    /// The greatest speed of the outermost slot around the leader, metres per second. Where a leader may be as fast as its slaves a
+    /// slot that turns to the front leaves its slave behind, by up to twice its distance; when the leader stops, that slave flies
+    /// to its slot straight through the leader. So the formation turns with what the leader's speed leaves of theirs.
+    fn turn_most_m_s(&self, own: &Telemetry) -> f64 {
+        match self.handling {
+            // As published.
+            Handling::Shaped if self.config.turn_m_s.is_finite() => {
+                let leader_m_s = own.velocity_m_s.truncate().length();
+                self.config.turn_m_s.min((SHAPED_SLAVE_M_S - leader_m_s).max(0.0))
+            }
+            Handling::Tracks | Handling::Shaped => self.config.turn_m_s,
+        }
+    }
+
     /// Turns the formation after the leader's nose, no faster than its outermost slave can follow. It stays as planned
     /// until the leader leads: that is where the slaves wait.
     fn turn_formation(&mut self, swarm: &Swarm, now: Instant) {
@@ -257,11 +281,12 @@ impl Guidance {
             self.heading = Some((now, planned_rad));
             return;
         }
-        let Some(nose_rad) = swarm.ownship().telemetry().and_then(heading_of) else { return };
+        let Some(own) = swarm.ownship().telemetry() else { return };
+        let Some(nose_rad) = heading_of(own) else { return };
         let (since, heading_rad) = self.heading.unwrap_or((now, planned_rad));
         let outermost_m = plan::formation(swarm.assignment().plan())
             .map_or(0.0, |f| (0..f.count()).map(|slot| f.offset_m(slot, 0.0).length()).fold(0.0, f64::max));
-        let most_rad = self.config.turn_m_s / outermost_m.max(1.0) * now.since(since).as_secs_f64();
+        let most_rad = self.turn_most_m_s(own) / outermost_m.max(1.0) * now.since(since).as_secs_f64();
         let turn_rad = libm::remainder(nose_rad - heading_rad, TAU);
         let turned_rad = heading_rad + turn_rad.clamp(-most_rad, most_rad);
         self.heading = Some((now, turned_rad - libm::floor(turned_rad / TAU) * TAU));

@@ -31,8 +31,8 @@ use wingbeat_wire::Point;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Swarm};
 use crate::{
-    Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Input, MissionError, Phase, Protocol,
-    StateId, Text, View,
+    Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Handling, Input, MissionError, Phase,
+    Protocol, StateId, Text, View,
 };
 use guidance::Guidance;
 
@@ -87,6 +87,10 @@ impl Protocol for FollowMe {
 
     fn set_mission(&mut self, _mission: &[Point]) -> Result<(), MissionError> {
         Err(MissionError::Piloted(self.swarm.config().master))
+    }
+
+    fn set_handling(&mut self, handling: Handling) {
+        self.guidance.set_handling(handling);
     }
 
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {

@@ -23,6 +23,8 @@ struct Craft {
     follow: FollowMe,
     at: DVec3,
     heading_rad: f64,
+    /// As its flight controller reports it.
+    velocity_m_s: DVec3,
     order: Option<Order>,
     armed: bool,
     landing: bool,
@@ -38,7 +40,7 @@ impl Craft {
         Telemetry {
             position: frame.to_position(self.at.truncate().extend(0.0)),
             height_m: self.at.z,
-            velocity_m_s: DVec3::ZERO,
+            velocity_m_s: self.velocity_m_s,
             heading_rad: self.heading_rad,
             armed: self.armed,
             landing: self.landing,
@@ -72,6 +74,7 @@ impl Rig {
                     follow: FollowMe::new(config, 1 + i as u64, Instant::ZERO),
                     at: DVec3::new(i as f64 * 10.0, 0.0, 0.0),
                     heading_rad: 0.0,
+                    velocity_m_s: DVec3::ZERO,
                     order: None,
                     armed: false,
                     landing: false,
@@ -583,6 +586,34 @@ fn follow_14_a_yaw_of_the_leader_is_no_flight_through_it() {
     };
     assert!(nearest_m(3.0) > 45.0, "{}", nearest_m(3.0));
     assert!(nearest_m(f64::INFINITY) < 5.0, "as published they do");
+}
+
+#[test]
+fn follow_14_a_formation_turns_with_what_a_fast_leader_leaves_of_its_slaves_speed() {
+    // From the planned heading, by so far, after 20 s: metres at the outermost slot, 120 m from the leader.
+    let turned_m = |handling: Handling, leader_m_s: f64, change: fn(&mut Config)| {
+        let mut rig = Rig::new(5, Layout::Linear, change);
+        rig.lead();
+        rig.craft[0].follow.set_handling(handling);
+        rig.craft[0].velocity_m_s = DVec3::new(0.0, leader_m_s, -1.0);
+        rig.craft[0].heading_rad = 3.0;
+        rig.run(20);
+        let last = rig.craft[0].broadcast.iter().rev().find_map(|(_, message)| {
+            let Message::Coordinates(c) = message else { return None };
+            Some(f64::from(c.heading_urad) * 1e-6)
+        });
+        last.expect("broadcast") * 120.0
+    };
+    for (leader_m_s, expected_m) in
+        [(0.0, 60.0), (7.0, 60.0), (8.0, 40.0), (9.5, 10.0), (10.0, 0.0), (12.5, 0.0)]
+    {
+        let found_m = turned_m(Handling::Shaped, leader_m_s, USUAL);
+        assert!((found_m - expected_m).abs() < 3.1, "{leader_m_s} m/s: {found_m}");
+        let found_m = turned_m(Handling::Tracks, leader_m_s, USUAL);
+        assert!((found_m - 60.0).abs() < 3.1, "{leader_m_s} m/s, 3.5.7: {found_m}");
+    }
+    let published_m = turned_m(Handling::Shaped, 12.5, |c| c.turn_m_s = f64::INFINITY);
+    assert!((published_m - 360.0).abs() < 0.01, "{published_m}");
 }
 
 #[test]

@@ -70,6 +70,7 @@ pub(crate) fn everything(profile: Profile) -> Found {
         circle("guided_posvel_circle_w10", with(10.0), false, &mut found);
         line("guided_posvel_line5_w10", with(10.0), 5.0, &mut found);
         line("guided_posvel_line_w15", with(15.0), 10.0, &mut found);
+        positions(plain, &mut found);
     }
     time_out("gto_vel", plain, Stream::Velocity, &mut found);
     time_out("gto_posvel", plain, Stream::PositionVelocity, &mut found);
@@ -364,6 +365,35 @@ fn circle(name: &str, setup: Setup, accelerate: bool, found: &mut Found) {
     put("speed max", max(&steady, Sample::speed));
     let rest = flight.record.last().expect("flown").distance(last_target);
     put("rest position - last target (15 s after stop)", rest);
+}
+
+/// Positions alone at 10 Hz for a minute: around a circle of 50 m at 5 m/s, and along a line, 5 m ahead.
+fn positions(setup: Setup, found: &mut Found) {
+    const RADIUS_M: f64 = 50.0;
+    const SPEED_M_S: f64 = 5.0;
+    let fly = |flight: &mut MotionRecord, target: &dyn Fn(f64) -> DVec3| {
+        let start = flight.t_s;
+        for n in 0..600 {
+            flight.go_to(target(f64::from(n) * 0.1));
+            flight.run(0.1);
+        }
+        flight.since(start + 30.0).to_vec()
+    };
+    let around = |t_s: f64| {
+        let (sin, cos) = (SPEED_M_S / RADIUS_M * t_s).sin_cos();
+        DVec3::new(RADIUS_M * sin, RADIUS_M * cos, 20.0)
+    };
+    let mut flight = MotionRecord::guided(setup);
+    flight.go_to(around(0.0));
+    flight.run(25.0);
+    let steady = fly(&mut flight, &around);
+    let radius_m = mean(&steady, |s| s.distance(DVec3::ZERO));
+    found.push(("guided_pos_circle speed mean 30-60 s".into(), mean(&steady, Sample::speed)));
+    found.push(("guided_pos_circle distance from the centre mean 30-60 s".into(), radius_m));
+    let flown =
+        fly(&mut MotionRecord::guided(setup), &|t_s| DVec3::new(0.0, SPEED_M_S * t_s + SPEED_M_S, 20.0));
+    found.push(("guided_pos_line speed after 30 s".into(), flown[0].speed()));
+    found.push(("guided_pos_line speed after 60 s".into(), flown[flown.len() - 1].speed()));
 }
 
 /// Position and velocity targets at 10 Hz along a line for 40 s, then silence.
