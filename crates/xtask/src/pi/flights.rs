@@ -32,9 +32,14 @@ pub(super) fn fly(root: &Path, wingbeat: &Path, folder: &Path, image: &Image, pa
     let share = folder.join("share");
     std::fs::create_dir_all(&share)?;
     copy(package, &share.join("wingbeatd.deb"))?;
-    copy(&root.join("tests/pi/aircraft.toml"), &share.join("aircraft.toml"))?;
-    for name in ["wingbeat.conf", "wingbeat-override.conf"] {
-        copy(&root.join("deploy/chrony").join(name), &share.join(name))?;
+    for file in [
+        "tests/pi/aircraft.toml",
+        "tests/pi/guided.toml",
+        "deploy/chrony/wingbeat.conf",
+        "deploy/chrony/wingbeat-override.conf",
+    ] {
+        let from = root.join(file);
+        copy(&from, &share.join(from.file_name().unwrap_or_default()))?;
     }
 
     let operator = Operator::begin(wingbeat)?;
@@ -192,6 +197,8 @@ impl Test<'_> {
         for cut in 1..=POWER_CUTS {
             let is_flying = cut == POWER_CUTS;
             if is_flying {
+                self.guest.output("cp /mnt/guided.toml /etc/wingbeat/conf.d/60-guided.toml && sync")?;
+                self.restart("it flies MUSCOP alone from here on, in GUIDED")?;
                 self.operator.take_off()?;
             } else {
                 self.fleet(&["renew", "FLEET"])?;
@@ -206,7 +213,8 @@ impl Test<'_> {
             self.power(Conditions::default(), &format!("power cut {cut}"))?;
             kept = self.is_whole(kept)?;
             if is_flying {
-                // Nothing of the companion was left: the autopilot's own failsafe brings it home.
+                // Nothing of the companion was left: the autopilot's own failsafe brings it home, after the heartbeats that
+                // the daemon relayed for the console.
                 self.operator.lands(from, since, &["RTL"])?;
             }
             self.connect()?;
@@ -318,7 +326,10 @@ impl Test<'_> {
             status["clock"]["is_fed"] == true && ahead_us.is_some_and(|us| us.unsigned_abs() < 500_000)
         })?;
         let tracking = self.guest.output("chronyc -n tracking | grep -E 'Reference ID|Leap status'")?;
-        ensure!(tracking.contains("(GNSS)"), "chronyc tracking: found {tracking}, expected the reference GNSS");
+        ensure!(
+            tracking.contains("(GNSS)"),
+            "chronyc tracking: found {tracking}, expected the reference GNSS"
+        );
         let year: u32 = self.guest.output("date +%Y")?.trim().parse().context("the year")?;
         ensure!(year > 2025, "clock: found the year {year}, expected the flight controller's");
         self.log(&format!("the year is {year}; {}", tracking.replace('\n', ", ")));
