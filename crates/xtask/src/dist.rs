@@ -140,12 +140,15 @@ fn archive(root: &Path, package: Package, target: Target, programs: &Path, out: 
     let name = format!("{}-{VERSION}-{}", package.name(), target.triple());
     let folder = out.join(&name);
     std::fs::create_dir_all(&folder)?;
-    let mut copies: Vec<PathBuf> = package.programs().iter().map(|program| programs.join(program)).collect();
-    for program in &copies {
-        let bytes = std::fs::metadata(program)?.len();
-        let path = program.display();
+    let mut copies = Vec::new();
+    let mut sizes = Vec::new();
+    for program in package.programs() {
+        let path = programs.join(program);
+        let bytes = std::fs::metadata(&path)?.len();
         let fits = package == Package::Ground || bytes <= PROGRAM_MOST;
-        ensure!(fits, "{path}: found {bytes} bytes, expected at most {PROGRAM_MOST}");
+        ensure!(fits, "{}: found {bytes} bytes, expected at most {PROGRAM_MOST}", path.display());
+        sizes.push(format!("{program} {:.1} MB", bytes as f64 / 1e6));
+        copies.push(path);
     }
     let also: &[&str] = match package {
         Package::Aircraft => &[
@@ -175,7 +178,7 @@ fn archive(root: &Path, package: Package, target: Target, programs: &Path, out: 
             .env("GZIP", "-n"),
     )?;
     std::fs::remove_dir_all(&folder)?;
-    Ok(format!("{name}.tar.gz"))
+    Ok(format!("{name}.tar.gz: {}", sizes.join(", ")))
 }
 
 /// `SHA256SUMS` of all files, as `sha256sum --check` reads it.

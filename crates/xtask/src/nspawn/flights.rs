@@ -210,7 +210,8 @@ impl Story {
                 down |= line.contains("disarmed, landed");
             }
             Ok(down.then_some(()))
-        })?;
+        })
+        .with_context(|| format!("found {}", sim.last()))?;
         ensure!(
             missing.is_empty(),
             "modes: found no {}, expected {}",

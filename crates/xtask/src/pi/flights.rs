@@ -32,7 +32,15 @@ pub(super) fn fly(root: &Path, wingbeat: &Path, folder: &Path, image: &Image, pa
     let share = folder.join("share");
     std::fs::create_dir_all(&share)?;
     copy(package, &share.join("wingbeatd.deb"))?;
-    copy(&root.join("tests/pi/aircraft.toml"), &share.join("aircraft.toml"))?;
+    for file in [
+        "tests/pi/aircraft.toml",
+        "tests/pi/guided.toml",
+        "deploy/chrony/wingbeat.conf",
+        "deploy/chrony/wingbeat-override.conf",
+    ] {
+        let from = root.join(file);
+        copy(&from, &share.join(from.file_name().unwrap_or_default()))?;
+    }
 
     let operator = Operator::begin(wingbeat)?;
     let ports = Ports { flight_controller: operator.flight_controller, api: operator.api };
@@ -189,6 +197,8 @@ impl Test<'_> {
         for cut in 1..=POWER_CUTS {
             let is_flying = cut == POWER_CUTS;
             if is_flying {
+                self.guest.output("cp /mnt/guided.toml /etc/wingbeat/conf.d/60-guided.toml && sync")?;
+                self.restart("it flies MUSCOP alone from here on, in GUIDED")?;
                 self.operator.take_off()?;
             } else {
                 self.fleet(&["renew", "FLEET"])?;
@@ -203,7 +213,8 @@ impl Test<'_> {
             self.power(Conditions::default(), &format!("power cut {cut}"))?;
             kept = self.is_whole(kept)?;
             if is_flying {
-                // Nothing of the companion was left: the autopilot's own failsafe brings it home.
+                // Nothing of the companion was left: the autopilot's own failsafe brings it home, after the heartbeats that
+                // the daemon relayed for the console.
                 self.operator.lands(from, since, &["RTL"])?;
             }
             self.connect()?;
@@ -297,7 +308,32 @@ impl Test<'_> {
         let later: u64 = text.trim().parse().with_context(|| format!("counter: found {text:?}"))?;
         ensure!(later > counter, "counter: found {later}, expected more than {counter}");
         self.operator.take_off()?;
-        self.operator.completes()
+        self.operator.completes()?;
+        self.sets_its_clock()
+    }
+
+    /// As docs/operating.md describes it: chronyd steps the clock to GNSS time, which this flight controller has.
+    fn sets_its_clock(&mut self) -> Result<()> {
+        for (file, to) in [
+            ("wingbeat.conf", "/etc/chrony/conf.d"),
+            ("wingbeat-override.conf", "/etc/systemd/system/chrony.service.d"),
+        ] {
+            self.guest.output(&format!("install -D -m 644 /mnt/{file} {to}/wingbeat.conf"))?;
+        }
+        self.guest.output("systemctl daemon-reload && systemctl restart chrony")?;
+        self.operator.until("chronyd is given GNSS time, and the clock is within 0.5 s of it", |status| {
+            let ahead_us = status["clock"]["ahead_us"].as_i64();
+            status["clock"]["is_fed"] == true && ahead_us.is_some_and(|us| us.unsigned_abs() < 500_000)
+        })?;
+        let tracking = self.guest.output("chronyc -n tracking | grep -E 'Reference ID|Leap status'")?;
+        ensure!(
+            tracking.contains("(GNSS)"),
+            "chronyc tracking: found {tracking}, expected the reference GNSS"
+        );
+        let year: u32 = self.guest.output("date +%Y")?.trim().parse().context("the year")?;
+        ensure!(year > 2025, "clock: found the year {year}, expected the flight controller's");
+        self.log(&format!("the year is {year}; {}", tracking.replace('\n', ", ")));
+        Ok(())
     }
 
     fn starts_with_a_read_only_disk(&mut self) -> Result<()> {

@@ -72,7 +72,7 @@ impl Operator {
             last = seen;
             Ok(satisfied.then_some(()))
         });
-        seen.with_context(|| format!("found {last}"))
+        seen.with_context(|| format!("found {last}; {}", self.sim.last()))
     }
 
     /// Waits until it is shown on the ground with its flight controller.
