@@ -253,7 +253,7 @@ fn a_drawn_mission_is_checked() {
     for (items, expected) in [
         (
             vec![good, waypoint(40.48, 20, 0.0)],
-            "drawn, waypoint 2: found a point 111034 m from home, expected at most 5000 m",
+            "drawn, waypoint 2: found a point 111195 m from home, expected at most 5000 m",
         ),
         (
             vec![good, waypoint(39.482, 121, 0.0)],
