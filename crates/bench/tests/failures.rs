@@ -152,3 +152,22 @@ fn every_cell_names_what_holds_it() {
     }
     assert_eq!(opened.into_iter().collect::<BTreeSet<_>>(), open.into_iter().collect(), "listed as open");
 }
+
+/// The last cell of a row names tests and commands that there are.
+#[test]
+fn every_start_names_what_holds_it() {
+    const COMMANDS: [&str; 3] = ["image", "network", "pi"];
+    let mut code = String::new();
+    sources(&root().join("crates"), &mut code);
+    sources(&root().join("tests"), &mut code);
+    let rows = table(&read("docs/failures.md"), "Starts and bad input");
+    assert!(rows.len() >= 10, "{rows:?}");
+    for row in rows {
+        let names = quoted(&row[2]);
+        assert!(row.len() == 3 && !names.is_empty(), "{row:?}");
+        for name in names {
+            let exists = COMMANDS.contains(&name) || code.contains(&format!("fn {name}("));
+            assert!(exists, "{}: found `{name}`, expected a test or a command", row[0]);
+        }
+    }
+}
