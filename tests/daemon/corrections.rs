@@ -177,8 +177,9 @@ async fn corrections_of_a_base_station_give_two_aircraft_an_rtk_fix_and_hold_up_
         assert!(!status.radio.refused.iter().any(|r| r.reason == "replayed"), "{:?}", status.radio);
     }
 
-    // Twenty frames of the longest kind a second: most are refused, and an emergency order by radio is carried out all the same.
-    let longest = rtcm_frame(&[7; 714]).unwrap().frame.to_vec();
+    // Ten times twenty frames of the longest kind a second, so that also a slow machine is over the budget: most are refused, and
+    // an emergency order by radio is carried out all the same.
+    let longest = rtcm_frame(&[7; 714]).unwrap().frame.repeat(10);
     change.send_replace(Sends { bytes: longest, every: Duration::from_millis(50) });
     base("over its budget", &|base| counts(base, "over_budget_corrections")).await;
     let request =

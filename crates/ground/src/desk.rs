@@ -13,7 +13,7 @@ use wingbeat_console::{Answer, Console, Press};
 use wingbeat_geo::Instant;
 use wingbeat_keys::{ConsoleKeys, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
-use wingbeat_radio::{Clock, Outage, Radio, RadioEvent, SendError};
+use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
 use wingbeat_wire::{Addressees, Claim, Class, Corrections, Refused};
 
 use crate::base_station::BaseStation;
@@ -56,6 +56,8 @@ struct Inner {
     console: Console,
     keys: ConsoleKeys,
     reserve: Reserve,
+    /// What corrections may take of the air.
+    budget: Budget,
     /// Of each aircraft's newest datagram that was opened: a recording costs no signature.
     newest: BTreeMap<wingbeat_wire::VehicleId, u64>,
 }
@@ -76,7 +78,8 @@ impl Desk {
             tracing::error!("{problem}");
         }
         let console = Console::new(keys.id, reserve.base_us());
-        let inner = Mutex::new(Inner { console, keys, reserve, newest: BTreeMap::new() });
+        let inner =
+            Mutex::new(Inner { console, keys, reserve, budget: Budget::default(), newest: BTreeMap::new() });
         let base_station = rtcm.map(|source| BaseStation::new(source, clock));
         Self { clock, has_radio, base_station, inner, wake: Notify::new(), tokens: Mutex::default() }
     }
@@ -163,7 +166,10 @@ impl Desk {
         let mut inner = self.lock();
         let mut draft = inner.console.corrections(now, corrections.clone());
         inner.keep_ahead();
-        radio.send(Class::Corrections, inner.keys.keys.signer.seal(&mut draft))
+        let Inner { keys, budget, .. } = &mut *inner;
+        let sealed = keys.keys.signer.seal(&mut draft);
+        budget.take(now, Class::Corrections, sealed.len())?;
+        radio.send(Class::Corrections, sealed)
     }
 
     /// What is known of the base station.

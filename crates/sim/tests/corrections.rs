@@ -94,6 +94,7 @@ fn a_fix_becomes_rtk_float_and_fixed_with_corrections_and_an_ordinary_one_withou
         // What a base station sends each second.
         for length in [120, 300, 150, 25] {
             correct(&mut pair, &roster, (CONSOLE, 2), length);
+            pair.run(Duration::from_millis(20));
         }
         pair.run(SECOND);
         seen.push(fix(&pair));
