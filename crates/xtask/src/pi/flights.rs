@@ -210,6 +210,11 @@ impl Test<'_> {
             }
             let from = self.operator.sim.printed();
             let since = Instant::now();
+            self.guest.cut();
+            if cut + 1 == POWER_CUTS {
+                // The height that 3.5.7 estimates is 1 m off after three flights: too far for MUSCOP's take-off.
+                self.operator.change_battery(self.wingbeat)?;
+            }
             self.power(Conditions::default(), &format!("power cut {cut}"))?;
             kept = self.is_whole(kept)?;
             if is_flying {

@@ -29,12 +29,21 @@ impl Operator {
     /// Starts the flight controller.
     pub(super) fn begin(wingbeat: &Path) -> Result<Self> {
         let story = Story::begin();
-        let sim = Program::start(&mut bound(Command::new(wingbeat).args(["sim", "--watch", "--tcp", "0"])))?;
+        let sim = flight_controller(wingbeat, 0)?;
         let flight_controller = story.until("the simulated flight controller waits", || {
             let line = sim.line(0, |line| line.contains(": tcp:127.0.0.1:"));
             Ok(line.and_then(|(_, line)| line.rsplit(':').next()?.parse().ok()))
         })?;
         Ok(Self { story, sim, flight_controller, api: free_port()?, page: free_port()?, ground: None })
+    }
+
+    /// Another battery: the flight controller starts anew, at home. Its line has ended before.
+    pub(super) fn change_battery(&mut self, wingbeat: &Path) -> Result<()> {
+        // The one before is ended first: both have the port.
+        self.sim.kill();
+        self.sim = flight_controller(wingbeat, self.flight_controller)?;
+        let listens = || Ok(self.sim.line(0, |line| line.contains(": tcp:127.0.0.1:")).map(drop));
+        self.story.until("another battery: the flight controller starts anew", listens)
     }
 
     /// Starts the PC Companion anew, with the keys of this folder if there is one, and waits for the aircraft.
@@ -130,6 +139,12 @@ impl Operator {
     pub(super) fn lands(&self, from: usize, since: Instant, modes: &[&str]) -> Result<()> {
         self.story.lands(&self.sim, from, since, modes)
     }
+}
+
+/// A simulated flight controller on this port, or one of the system's choice.
+fn flight_controller(wingbeat: &Path, port: u16) -> Result<Program> {
+    let mut sim = Command::new(wingbeat);
+    Program::start(&mut bound(sim.args(["sim", "--watch", "--tcp", &port.to_string()])))
 }
 
 /// The command, whose program ends with this one however this ends.
