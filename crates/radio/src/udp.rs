@@ -537,7 +537,6 @@ mod tests {
 
     use super::*;
     use crate::RECEIVED_MAX;
-    use crate::queue::LANE_MAX;
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
