@@ -8,7 +8,7 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::mbcap;
 use wingbeat_wire::{
     Beacon, DATAGRAM_LEN_MAX, Datagram, FleetKey, Location, Message, ROSTER_MAX, Refused, Role, Roster,
-    Signer, VERSION, VehicleId,
+    Screen, Signer, VERSION, VehicleId,
 };
 
 const COUNT: u64 = 1_000_000;
@@ -38,6 +38,7 @@ fn sealed(signer: &Signer, from: u64, counter: u64) -> Vec<u8> {
 struct Receiver {
     agent: Box<Agent>,
     roster: Box<Roster>,
+    screen: Screen,
     out: Box<Outputs>,
     now: Instant,
 }
@@ -51,13 +52,19 @@ impl Receiver {
         for id in ME..=ROSTER_MAX as u64 {
             roster.add(VehicleId(id), Role::Aircraft, &signer(id).public_key().unwrap()).unwrap();
         }
-        Self { agent: Box::new(agent), roster, out: Box::default(), now: Instant::from_secs(100) }
+        let screen = roster.screen();
+        Self { agent: Box::new(agent), roster, screen, out: Box::default(), now: Instant::from_secs(100) }
     }
 
     /// As a host does.
     fn receive(&mut self, bytes: &[u8]) {
         let (agent, now) = (&self.agent, self.now);
         let opened = self.roster.open_if(bytes, |claim| agent.admits(now, claim));
+        // A radio that screens refuses an outsider's for the same reason, and no other's.
+        let outsiders =
+            [Refused::Version, Refused::Epoch, Refused::FleetTag, Refused::Malformed, Refused::UnknownSender];
+        let refused = opened.err().filter(|reason| outsiders.contains(reason));
+        assert_eq!(self.screen.check(bytes).err(), refused);
         self.agent.handle(now, Input::Datagram(opened), &mut self.out);
         assert!(self.out.autopilot.is_empty() && self.out.datagrams.is_empty() && self.out.log.is_empty());
     }

@@ -49,6 +49,8 @@ struct Repeated {
     press: Press,
     vehicle: VehicleId,
     until: Instant,
+    /// When it is sent next.
+    due: Instant,
 }
 
 impl Repeated {
@@ -64,13 +66,15 @@ pub struct Console {
     counter: u64,
     repeated: Vec<Repeated, REPEATED_MAX>,
     next_at: Instant,
+    /// Between two datagrams of a round; none where the orders have changed since it was computed.
+    gap: Option<Duration>,
 }
 
 impl Console {
     /// One that counts its datagrams from here: its clock at time zero, microseconds, and above all that was sent before
     /// under its id.
     pub fn new(id: VehicleId, base_us: u64) -> Self {
-        Self { id, base_us, counter: base_us, repeated: Vec::new(), next_at: Instant::NEVER }
+        Self { id, base_us, counter: base_us, repeated: Vec::new(), next_at: Instant::NEVER, gap: None }
     }
 
     /// Its id.
@@ -96,7 +100,8 @@ impl Console {
                 let first = self.repeated.iter().position(Repeated::is_exclusion);
                 self.repeated.remove(first.unwrap_or(0));
             }
-            let _ = self.repeated.push(Repeated { press: press.clone(), vehicle, until });
+            let _ = self.repeated.push(Repeated { press: press.clone(), vehicle, until, due: now });
+            self.gap = None;
         }
         self.next_at = self.next_at.min(now);
     }
@@ -104,6 +109,7 @@ impl Console {
     /// An aircraft needs these orders no longer: their effect was seen, or their end is known.
     pub fn end(&mut self, vehicle: VehicleId, which: impl Fn(&Press) -> bool) {
         self.repeated.retain(|order| order.vehicle != vehicle || !which(&order.press));
+        self.gap = None;
         self.rest();
     }
 
@@ -117,39 +123,49 @@ impl Console {
         self.next_at
     }
 
-    /// Emits what is due.
+    /// Emits the datagram that is due, if one is. Those of a round are spread over the period: the aircraft that one is for answer
+    /// immediately, and what is sent then collides with their answers.
     pub fn poll(&mut self, now: Instant, mut emit: impl FnMut(&mut Draft)) {
         if now < self.next_at {
             return;
         }
         self.repeated.retain(|order| now < order.until);
         self.rest();
-        if self.repeated.is_empty() {
-            return;
-        }
-        self.next_at = now + REPEAT_PERIOD;
-        let mut draft = Draft::default();
-        for first in 0..self.repeated.len() {
-            let press = &self.repeated[first].press;
-            if self.repeated[..first].iter().any(|earlier| earlier.press == *press) {
-                continue;
-            }
-            let press = press.clone();
-            if self.repeated[first].is_exclusion() {
-                // All are to know it, and pass it on.
-                self.write(now, &press, Addressees::All, &mut draft, &mut emit);
-                continue;
-            }
-            let waiting: Vec<VehicleId, REPEATED_MAX> = self.repeated[first..]
-                .iter()
-                .filter(|order| order.press == press)
-                .map(|order| order.vehicle)
-                .collect();
-            for some in waiting.chunks(ADDRESSEES_MAX) {
-                let to = Addressees::Listed(some.iter().copied().collect());
-                self.write(now, &press, to, &mut draft, &mut emit);
-            }
-        }
+        let gap = self.gap.unwrap_or_else(|| self.gap_of_round());
+        self.gap = Some(gap);
+        // What recovers does not wait for what does not; of equal ones the first.
+        let rank = |order: &&Repeated| (order.due > now, !order.press.command.recovers(), order.due);
+        let Some(first) = self.repeated.iter().min_by_key(rank) else { return };
+        let (press, is_exclusion) = (first.press.clone(), first.is_exclusion());
+        let mut due: Vec<&mut Repeated, REPEATED_MAX> =
+            // Those that are due soon too: aircraft that were added one after another are addressed together.
+            self.repeated.iter_mut().filter(|order| order.press == press && order.due <= now + gap / 2).collect();
+        // All are to know of an exclusion, and pass it on.
+        due.truncate(if is_exclusion { REPEATED_MAX } else { ADDRESSEES_MAX });
+        let to = if is_exclusion {
+            Addressees::All
+        } else {
+            Addressees::Listed(due.iter().map(|order| order.vehicle).collect())
+        };
+        due.iter_mut().for_each(|order| order.due = now + REPEAT_PERIOD);
+        drop(due);
+        let next_due = self.repeated.iter().map(|order| order.due).min().unwrap_or(Instant::NEVER);
+        self.next_at = next_due.max(now + gap);
+        self.write(now, &press, to, &mut Draft::default(), &mut emit);
+    }
+
+    /// The period by the number of datagrams in it.
+    fn gap_of_round(&self) -> Duration {
+        let is_first = |at: usize| !self.repeated[..at].iter().any(|o| o.press == self.repeated[at].press);
+        let datagrams: usize = (0..self.repeated.len())
+            .filter(|&at| is_first(at))
+            .map(|at| {
+                let order = &self.repeated[at];
+                let count = self.repeated[at..].iter().filter(|other| other.press == order.press).count();
+                if order.is_exclusion() { 1 } else { count.div_ceil(ADDRESSEES_MAX) }
+            })
+            .sum();
+        REPEAT_PERIOD / u32::try_from(datagrams.max(1)).unwrap_or(u32::MAX)
     }
 
     /// An order for a path other than the radio, with a counter of its own.

@@ -14,10 +14,25 @@ fn press(id: &str, command: Command) -> Press {
     Press { id: CommandId::try_from(id).unwrap(), command, flight: 0 }
 }
 
-/// What is sent at this time: counter, id, addressees.
+/// What is sent from this time on within a period, over which it is spread: counter, id, addressees.
+fn sent_in_period(console: &mut Console, ms: u64) -> Vec<(u64, Order)> {
+    let mut found = sent(console, ms);
+    let end = Instant::from_millis(ms) + REPEAT_PERIOD;
+    while console.poll_timeout() < end {
+        let at = console.poll_timeout();
+        found.extend(sent_at(console, at));
+    }
+    found
+}
+
+/// What is sent at this time.
 fn sent(console: &mut Console, ms: u64) -> Vec<(u64, Order)> {
+    sent_at(console, Instant::from_millis(ms))
+}
+
+fn sent_at(console: &mut Console, at: Instant) -> Vec<(u64, Order)> {
     let mut found = Vec::new();
-    console.poll(Instant::from_millis(ms), |draft| {
+    console.poll(at, |draft| {
         let datagram = draft.read().unwrap();
         assert_eq!(datagram.from, ME);
         let Message::Order(order) = datagram.message else { panic!("no order") };
@@ -75,8 +90,12 @@ fn the_command_that_was_pressed_last_replaces_the_one_before() {
     let exclude = Command::Exclude { member: VehicleId(7) };
     console.begin(Instant::ZERO, &press("x", exclude), VehicleId(1), MINUTE);
     console.begin(Instant::ZERO, &press("l", Command::Land), VehicleId(2), MINUTE);
-    let all = sent(&mut console, 0);
-    assert_eq!(addressed(&all), [("h", std::vec![1]), ("x", std::vec![0]), ("l", std::vec![2])]);
+    let all = sent_in_period(&mut console, 0);
+    assert_eq!(
+        addressed(&all),
+        [("h", std::vec![1]), ("l", std::vec![2]), ("x", std::vec![0])],
+        "what recovers comes first"
+    );
     assert!(console.repeats("h", VehicleId(1)) && !console.repeats("h", VehicleId(2)));
     // An exclusion is done where it is known.
     answer(&mut console, 1, "x", OrderProgress::Accepted);
@@ -89,7 +108,7 @@ fn a_swarm_is_addressed_in_several_datagrams_and_the_time_ends_it() {
     for vehicle in 0..200 {
         console.begin(Instant::ZERO, &press("l", Command::Land), VehicleId(vehicle), Instant::from_secs(1));
     }
-    let sent_once = sent(&mut console, 0);
+    let sent_once = sent_in_period(&mut console, 0);
     let lengths = sent_once.iter().map(|(_, order)| match &order.to {
         Addressees::Listed(ids) => ids.len(),
         Addressees::All => 0,
@@ -106,13 +125,36 @@ fn a_swarm_is_addressed_in_several_datagrams_and_the_time_ends_it() {
     for vehicle in 0..REPEATED_MAX as u64 {
         console.begin(MINUTE, &excluded(vehicle), VehicleId(1), MINUTE + REPEAT_PERIOD);
     }
-    let all = sent(&mut console, 60_000);
+    let all = sent_in_period(&mut console, 60_000);
     let commands = all.iter().filter(|(_, order)| order.command == Command::Hold).count();
     assert_eq!(
         (all.len(), commands),
         (REPEATED_MAX, 100),
         "exclusions make room for each other, and no recovery does"
     );
+}
+
+#[test]
+fn a_round_is_spread_over_the_period_and_aircraft_that_were_added_one_by_one_are_addressed_together() {
+    let mut console = Console::new(ME, BASE_US);
+    for vehicle in 0..50 {
+        // The owner sends after each.
+        console.begin(
+            Instant::from_millis(vehicle / 10),
+            &press("l", Command::Land),
+            VehicleId(vehicle),
+            MINUTE,
+        );
+        assert_eq!(sent(&mut console, vehicle / 10).len(), 1);
+    }
+    let mut times = Vec::new();
+    while console.poll_timeout() < Instant::from_millis(395) {
+        let at = console.poll_timeout();
+        let datagrams = sent_at(&mut console, at);
+        let [(_, Order { to: Addressees::Listed(ids), .. })] = datagrams.as_slice() else { panic!("one") };
+        times.push((at.as_millis(), ids.len()));
+    }
+    assert_eq!(times, [(100, 32), (150, 18), (200, 32), (250, 18), (300, 32), (350, 18)]);
 }
 
 #[test]
@@ -141,6 +183,9 @@ fn an_exclusion_is_for_the_flight_that_each_aircraft_reports() {
         console.begin(Instant::ZERO, &exclusion(flight), VehicleId(vehicle), MINUTE);
     }
     let mut flights = Vec::new();
-    console.poll(Instant::ZERO, |draft| flights.push(draft.read().unwrap().flight));
+    while console.poll_timeout() < Instant::ZERO + REPEAT_PERIOD {
+        let at = console.poll_timeout();
+        console.poll(at, |draft| flights.push(draft.read().unwrap().flight));
+    }
     assert_eq!(flights, [666, 5]);
 }

@@ -181,6 +181,7 @@ impl Desk {
     pub(crate) async fn broadcast<R: Radio>(&self, mut radio: R, owner: mpsc::Sender<Message>) {
         let mut outage = Outage::default();
         let mut base = self.base_station.as_ref().map(|base| (base, base.open()));
+        radio.screen(self.lock().keys.keys.roster.screen());
         loop {
             let next = self.poll(|sealed| {
                 let now = self.clock.now();

@@ -16,7 +16,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{broadcast, mpsc, oneshot, watch},
+    sync::{broadcast, oneshot, watch},
     time::{Instant as KernelInstant, sleep_until},
 };
 use wingbeat_agent::{
@@ -47,6 +47,7 @@ use crate::{
     links::{self, Links},
     liveness::TaskWatchdog,
     recording::Recording,
+    requests,
     status::{self, DaemonStatus},
 };
 
@@ -151,7 +152,7 @@ pub(crate) struct Driver<R> {
     link: Option<Link>,
     link_open: bool,
     air: Air<R>,
-    requests: mpsc::Receiver<Request>,
+    requests: requests::Receiver,
     publisher: Publisher,
     watchdog: TaskWatchdog,
     uploaded: UploadedMission,
@@ -260,7 +261,7 @@ impl<R: Radio> Driver<R> {
         clock: Clock,
         port: Port,
         air: Air<R>,
-        requests: mpsc::Receiver<Request>,
+        requests: requests::Receiver,
         publisher: Publisher,
         watchdog: TaskWatchdog,
     ) -> Self {
@@ -315,6 +316,7 @@ impl<R: Radio> Driver<R> {
         if !self.air.keys.roster.is_secured() {
             self.log(Severity::Error, INSECURE.into());
         }
+        self.air.radio.screen(self.air.keys.roster.screen());
         self.state_keys();
         if let Some(by) = self.latch.kept().map(str::to_owned) {
             self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
@@ -492,6 +494,7 @@ impl<R: Radio> Driver<R> {
         }
         let Held { keys, terms } = pending.commit().map_err(KeysRefusal::NotTaken)?;
         self.air.keys = keys;
+        self.air.radio.screen(self.air.keys.roster.screen());
         if let Some(known) = &self.known {
             known.renew(&self.air.keys.roster);
         }
@@ -986,6 +989,7 @@ impl<R: Radio> Driver<R> {
         self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms, self.latest_s()));
         self.daemon.is_clock_fed = self.chrony.as_ref().is_some_and(Chrony::is_fed);
         self.daemon.overflows = self.air.radio.overflows();
+        self.daemon.screened = self.air.radio.refused();
         self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
         self.daemon.lease = self.lease_holder().map(|(console, left)| status::LeaseView {
             console: console.to_owned(),

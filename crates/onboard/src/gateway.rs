@@ -188,6 +188,8 @@ pub(crate) struct Gateway {
     opened_at: KernelInstant,
     /// Datagrams that came faster than the driver takes them.
     overflows: Arc<AtomicU64>,
+    /// TCP connections that were not accepted for want of file descriptors or memory.
+    shortages: Arc<AtomicU64>,
     addresses: Vec<SocketAddr>,
     _tasks: JoinSet<()>,
 }
@@ -210,6 +212,7 @@ impl Gateway {
         }
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let overflows = Arc::new(AtomicU64::new(0));
+        let shortages = Arc::new(AtomicU64::new(0));
         let (mut sockets, mut clients, mut addresses) = (Vec::new(), Vec::new(), Vec::new());
         let mut tasks = JoinSet::new();
         let mut bound = Vec::new();
@@ -254,7 +257,7 @@ impl Gateway {
             tasks.spawn(receive(index, socket, fixed, sender.clone(), overflows.clone(), watchdog));
         }
         if let Some(listener) = listener {
-            tasks.spawn(accept(listener, sender, liveness.task("gateway TCP", TURN_MAX)));
+            tasks.spawn(accept(listener, sender, shortages.clone(), liveness.task("gateway TCP", TURN_MAX)));
         }
         let (cap_hz, share) = (
             wingbeat_autopilot::gateway::rate_cap_hz(baud),
@@ -280,6 +283,7 @@ impl Gateway {
             noticed: Vec::new(),
             opened_at: KernelInstant::now(),
             overflows,
+            shortages,
             addresses,
             _tasks: tasks,
         }))
@@ -598,6 +602,7 @@ impl Gateway {
                 ("garbage_bytes", dropped.garbage_bytes.into()),
                 ("bad_checksum", dropped.bad_checksum.into()),
                 ("overflow", self.overflows.load(Ordering::Relaxed)),
+                ("shortage", self.shortages.load(Ordering::Relaxed)),
                 ("turned_away", self.turned_away),
                 ("unproved", self.unproved),
                 ("slow_client", self.lost),
@@ -663,7 +668,12 @@ async fn receive(
     }
 }
 
-async fn accept(listener: TcpListener, events: mpsc::Sender<GatewayEvent>, watchdog: TaskWatchdog) {
+async fn accept(
+    listener: TcpListener,
+    events: mpsc::Sender<GatewayEvent>,
+    shortages: Arc<AtomicU64>,
+    watchdog: TaskWatchdog,
+) {
     let mut connections = JoinSet::new();
     let mut id = 0;
     let mut turns = interval(TURN_PERIOD);
@@ -676,7 +686,10 @@ async fn accept(listener: TcpListener, events: mpsc::Sender<GatewayEvent>, watch
                     id += 1;
                     connections.spawn(carry(id, peer, stream, events.clone()));
                 }
-                Err(_) => sleep(ACCEPT_PAUSE).await,
+                Err(_) => {
+                    shortages.fetch_add(1, Ordering::Relaxed);
+                    sleep(ACCEPT_PAUSE).await;
+                }
             },
             Some(_) = connections.join_next() => {}
             _ = turns.tick() => {}

@@ -4,6 +4,7 @@
 //! flies on, unprotected, and reports that.
 
 use std::{
+    fs::File,
     io::{self, ErrorKind},
     os::unix::net::UnixStream as StdStream,
     path::{Path, PathBuf},
@@ -30,6 +31,8 @@ pub(crate) struct Client {
     path: PathBuf,
     endpoint: u32,
     stream: Option<UnixStream>,
+    /// Where there is no stream: its file descriptor, which nothing else takes.
+    spare: Option<File>,
     /// Bytes of an answer that has not come whole.
     partial: Vec<u8>,
     answer: Option<Answer>,
@@ -67,6 +70,7 @@ impl Client {
             path,
             endpoint: fingerprint(&endpoint.to_string()),
             stream: None,
+            spare: None,
             partial: vec![],
             answer: None,
             answered_at: now,
@@ -124,14 +128,22 @@ impl Client {
 
     fn connect(&mut self, now: Instant) {
         self.due = now + CONNECT_PERIOD;
+        self.spare = None;
         match connect(&self.path) {
             Ok(stream) => {
                 self.stream = Some(stream);
                 self.partial.clear();
                 self.sent = None;
             }
-            Err(error) => self.complain(format!("{error}")),
+            Err(error) => {
+                self.keep_spare();
+                self.complain(format!("{error}"));
+            }
         }
+    }
+
+    fn keep_spare(&mut self) {
+        self.spare = File::open("/dev/null").ok();
     }
 
     fn send(&mut self, now: Instant, pulse: Pulse) {
@@ -178,6 +190,7 @@ impl Client {
 
     fn lose(&mut self, found: String) {
         self.stream = None;
+        self.keep_spare();
         self.answer = None;
         self.due = Instant::now() + CONNECT_PERIOD;
         self.complain(found);

@@ -4,7 +4,7 @@
 //! What it decides is [`wingbeat_agent::guardian`]; what it is for, `docs/decisions/0003-companion-death.md`.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, ErrorKind},
     os::{
         fd::OwnedFd,
@@ -42,6 +42,11 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const TURN: Duration = Duration::from_secs(1);
 /// Bytes handed in as one input: one of the longest MAVLink frames.
 const PIECE_MAX: usize = 280;
+/// A shortage of file descriptors or memory is waited out for this time before the next connection is accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// File descriptors that are kept for the port to the autopilot: what it needs (2), and what daemons that connect meanwhile may take
+/// (two connections and a handle of a process).
+const RESERVED: usize = 5;
 
 /// What a guardian process is started with.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +90,11 @@ struct Process {
     next: Option<UnixStream>,
     /// The user whose connection was refused last: each is logged once.
     refused_uid: Option<u32>,
+    /// Connections that were not accepted for want of something, and when the next is.
+    not_accepted: u64,
+    accepts_at: KernelInstant,
+    /// Descriptors that nothing else takes while the port is closed.
+    reserved: Vec<File>,
     link: Option<Link>,
     link_open: bool,
 }
@@ -148,12 +158,16 @@ impl Bound {
             daemon: None,
             next: None,
             refused_uid: None,
+            not_accepted: 0,
+            accepts_at: KernelInstant::now(),
+            reserved: vec![],
             link: None,
             link_open: false,
         };
         tokio::pin!(stop);
         let mut stopping: Option<KernelInstant> = None;
         let mut fed_at = None;
+        process.update_port();
         loop {
             if fed_at.is_none_or(|at: KernelInstant| at.elapsed() >= TURN / 2) {
                 fed();
@@ -162,6 +176,10 @@ impl Bound {
             }
             let due = process.due();
             let mut turn = due.min(KernelInstant::now() + TURN);
+            let accepts = process.next.is_none() && process.accepts_at <= KernelInstant::now();
+            if process.next.is_none() && !accepts {
+                turn = turn.min(process.accepts_at);
+            }
             if let Some(since) = stopping {
                 let stance = process.guardian.stance();
                 if !stance.holds() || stance == Stance::Descending || since.elapsed() >= STOP_TIMEOUT {
@@ -174,7 +192,7 @@ impl Bound {
                 biased;
                 () = readable(process.daemon.as_ref()) => process.receive_pulses(),
                 // Also while a daemon is connected: what others leave in the queue would shut out the next.
-                accepted = listener.accept(), if process.next.is_none() => process.accepted(accepted),
+                accepted = listener.accept(), if accepts => process.accepted(accepted),
                 () = &mut stop, if stopping.is_none() => {
                     stopping = Some(KernelInstant::now());
                     process.feed(Input::Stop);
@@ -247,7 +265,16 @@ impl Process {
     fn accepted(&mut self, accepted: io::Result<(UnixStream, tokio::net::unix::SocketAddr)>) {
         let stream = match accepted {
             Ok((stream, _)) => stream,
-            Err(error) => return log(Severity::Error, &format!("the socket does not accept: {error}")),
+            Err(error) => {
+                // It stays readable: accepted again at once, it would be all that is done.
+                self.accepts_at = KernelInstant::now() + ACCEPT_PAUSE;
+                self.not_accepted += 1;
+                if self.not_accepted.is_power_of_two() {
+                    let times = self.not_accepted;
+                    log(Severity::Error, &format!("the socket does not accept ({times}): {error}"));
+                }
+                return;
+            }
         };
         let own = geteuid().as_raw();
         match stream.peer_cred().map(|peer| peer.uid()) {
@@ -343,12 +370,22 @@ impl Process {
     /// The port is open exactly while the guardian wants it.
     fn update_port(&mut self) {
         match (self.guardian.wants_port(), self.link.is_some()) {
-            (true, false) => self.link = Some(Link::spawn(self.settings.endpoint.clone())),
+            (true, false) => {
+                self.reserved.clear();
+                self.link = Some(Link::spawn(self.settings.endpoint.clone()));
+            }
             (false, true) => {
                 self.link = None;
                 self.link_open = false;
             }
             _ => {}
+        }
+        // Where there is no more of them, at a later turn.
+        while self.link.is_none()
+            && self.reserved.len() < RESERVED
+            && let Ok(file) = File::open("/dev/null")
+        {
+            self.reserved.push(file);
         }
     }
 }

@@ -10,13 +10,13 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
-    Extension, Json, Router,
+    Json, Router,
     body::Bytes,
     extract::{
-        DefaultBodyLimit, FromRequest, Query, State,
+        DefaultBodyLimit, FromRequest, FromRequestParts, Query, State,
         rejection::{JsonRejection, QueryRejection},
     },
-    http::{HeaderMap, Method, StatusCode, Uri, header},
+    http::{HeaderMap, Method, StatusCode, Uri, header, request::Parts},
     middleware::{self, Next},
     response::{
         IntoResponse, Response, Sse,
@@ -26,7 +26,7 @@ use axum::{
 use futures_util::Stream;
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{
-    sync::{Mutex, broadcast, mpsc, oneshot, watch},
+    sync::{Mutex, broadcast, oneshot, watch},
     task::spawn_blocking,
     time::timeout,
 };
@@ -42,7 +42,12 @@ use wingbeat_protocol::Fence;
 use wingbeat_server::{Barred, Connection, Peer, Refusals};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, Role, VehicleId};
 
-use crate::{lease::TTL_MS, links, mission, stream};
+use crate::{
+    lease::TTL_MS,
+    links, mission,
+    requests::{self, NotQueued},
+    stream,
+};
 
 /// The longest body: 600 waypoints with all their digits are 70 kB.
 pub(crate) const BODY_MAX: usize = 128 * 1024;
@@ -50,8 +55,6 @@ pub(crate) const BODY_MAX: usize = 128 * 1024;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// A comment line that keeps an idle stream open, and shows a console that the connection is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// Requests in the driver's queue that are left to commands that recover: others are refused before it is full.
-const RESERVED_FOR_RECOVERY: usize = 8;
 /// The longest name of a console, characters.
 const CONSOLE_MAX: usize = 64;
 /// The longest id of a command.
@@ -125,7 +128,7 @@ impl From<KeysRefusal> for Refusal {
 impl Request {
     /// Whether it is a command that ends a flight safely. Which order it is shows when it is opened; one that is queued
     /// behind others would be late.
-    fn recovers(&self) -> bool {
+    pub(crate) fn recovers(&self) -> bool {
         match self {
             Self::Command { request, .. } => request.command.recovers(),
             Self::Order { .. } => true,
@@ -144,7 +147,7 @@ pub(crate) struct Front {
     pub(crate) status: watch::Receiver<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Receiver<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
-    pub(crate) requests: mpsc::Sender<Request>,
+    pub(crate) requests: requests::Sender,
     /// Where keys are kept, one bundle at a time.
     pub(crate) store: Option<Arc<Mutex<Store>>>,
     /// Where requests count that are not for their sender's role.
@@ -155,25 +158,40 @@ pub(crate) struct Front {
 
 impl Front {
     /// Asks the driver and waits for its answer.
-    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Refusal> {
+    async fn ask<T>(
+        &self,
+        caller: Caller,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
-        let request = request(reply);
-        let busy = || unavailable("busy", "the aircraft has more requests waiting than it takes, try again");
-        let reserved = RESERVED_FOR_RECOVERY.min(self.requests.max_capacity() / 2);
-        if !request.recovers() && !self.requests.is_closed() && self.requests.capacity() <= reserved {
-            return Err(busy());
-        }
-        self.requests.try_send(request).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => busy(),
-            mpsc::error::TrySendError::Closed(_) => {
-                unavailable("unavailable", "the aircraft's daemon is stopping")
+        self.requests.put(request(reply), caller.0).map_err(|why| match why {
+            NotQueued::Share => {
+                let from = caller.0.map_or_else(String::new, |id| id.to_string());
+                self.refusals.count(Barred::Share, &from);
+                unavailable("busy", "this console has more requests waiting than it may, try again")
             }
+            NotQueued::Full => {
+                unavailable("busy", "the aircraft has more requests waiting than it takes, try again")
+            }
+            NotQueued::Stopping => unavailable("unavailable", "the aircraft's daemon is stopping"),
         })?;
         match timeout(ANSWER_TIMEOUT, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(unavailable("unavailable", "the aircraft's daemon is stopping")),
             Err(_) => Err(unavailable("unavailable", "the aircraft's daemon did not answer within 2 s")),
         }
+    }
+}
+
+/// Who asks, where there are keys.
+#[derive(Clone, Copy)]
+struct Caller(Option<VehicleId>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get::<Peer>().map(|peer| peer.id)))
     }
 }
 
@@ -285,14 +303,14 @@ async fn get_mission(State(front): State<Front>) -> Result<Json<MissionUpload>, 
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn put_mission(
     State(front): State<Front>,
-    peer: Option<Extension<Peer>>,
+    caller: Caller,
     headers: HeaderMap,
     Body(mission): Body<MissionUpload>,
 ) -> Result<Json<MissionSummary>, Refusal> {
     mission::check(&mission, &front.fence)
         .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem.to_string()))?;
-    let (from, lease) = (peer.map(|peer| peer.id), lease_token(&headers));
-    match front.ask(|reply| Request::Mission { mission, from, lease, reply }).await? {
+    let (from, lease) = (caller.0, lease_token(&headers));
+    match front.ask(caller, |reply| Request::Mission { mission, from, lease, reply }).await? {
         Ok(summary) => Ok(Json(summary)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -312,6 +330,7 @@ async fn put_mission(
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_command(
     State(front): State<Front>,
+    caller: Caller,
     Body(request): Body<CommandRequest>,
 ) -> Result<(StatusCode, Json<CommandReply>), Refusal> {
     if front.is_secured {
@@ -332,7 +351,7 @@ async fn post_command(
             ),
         ));
     }
-    Ok(answered(front.ask(|reply| Request::Command { request, reply }).await?))
+    Ok(answered(front.ask(caller, |reply| Request::Command { request, reply }).await?))
 }
 
 fn answered(reply: CommandReply) -> (StatusCode, Json<CommandReply>) {
@@ -376,12 +395,13 @@ fn lease_token(headers: &HeaderMap) -> Option<String> {
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_order(
     State(front): State<Front>,
+    caller: Caller,
     headers: HeaderMap,
     sealed: Bytes,
 ) -> Result<(StatusCode, Json<CommandReply>), Refusal> {
     check_octets(paths::ORDERS, &headers, &sealed, DATAGRAM_LEN_MAX)?;
     let lease = lease_token(&headers);
-    match front.ask(|reply| Request::Order { sealed, lease, reply }).await? {
+    match front.ask(caller, |reply| Request::Order { sealed, lease, reply }).await? {
         Ok(reply) => Ok(answered(reply)),
         Err(OrderRefusal::Forbidden(error)) => Err(Refusal(StatusCode::FORBIDDEN, error)),
         Err(OrderRefusal::Conflict(error)) => Err(Refusal(StatusCode::CONFLICT, error)),
@@ -403,6 +423,7 @@ async fn post_order(
         (status = 503, description = "The daemon is busy or stopping, or cannot write the file", body = ApiError)))]
 async fn put_keys(
     State(front): State<Front>,
+    caller: Caller,
     headers: HeaderMap,
     bundle: Bytes,
 ) -> Result<Json<Keys>, Refusal> {
@@ -417,7 +438,7 @@ async fn put_keys(
     let prepare = move || (store.prepare(&String::from_utf8_lossy(&bundle)), store);
     let (pending, store) = spawn_blocking(prepare).await.map_err(stopping)?;
     let pending = Box::new(pending.map_err(KeysRefusal::NotTaken)?);
-    let keys = front.ask(|reply| Request::Keys { pending, reply }).await??;
+    let keys = front.ask(caller, |reply| Request::Keys { pending, reply }).await??;
     spawn_blocking(move || store.sync()).await.map_err(stopping)?.map_err(KeysRefusal::NotTaken)?;
     Ok(Json(keys))
 }
@@ -435,7 +456,7 @@ async fn put_keys(
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_lease(
     State(front): State<Front>,
-    peer: Option<Extension<Peer>>,
+    caller: Caller,
     Body(LeaseRequest { console, ttl_ms, token }): Body<LeaseRequest>,
 ) -> Result<Json<LeaseGrant>, Refusal> {
     let bad = |message| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message);
@@ -450,8 +471,8 @@ async fn post_lease(
         let (least, most) = (TTL_MS.start(), TTL_MS.end());
         return Err(bad(format!("ttl_ms: found {ttl_ms}, expected {least} to {most} ms")));
     }
-    let (from, ttl) = (peer.map(|peer| peer.id), Duration::from_millis(ttl_ms));
-    match front.ask(|reply| Request::Lease { console, from, ttl, token, reply }).await? {
+    let (from, ttl) = (caller.0, Duration::from_millis(ttl_ms));
+    match front.ask(caller, |reply| Request::Lease { console, from, ttl, token, reply }).await? {
         Ok(lease) => Ok(Json(lease)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -462,8 +483,8 @@ async fn post_lease(
     responses(
         (status = 200, description = "The last 30 probes of each aircraft", body = Links),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
-async fn get_links(State(front): State<Front>) -> Result<Json<Links>, Refusal> {
-    front.ask(|reply| Request::Links(links::Ask::Links(reply))).await.map(Json)
+async fn get_links(State(front): State<Front>, caller: Caller) -> Result<Json<Links>, Refusal> {
+    front.ask(caller, |reply| Request::Links(links::Ask::Links(reply))).await.map(Json)
 }
 
 /// Takes part in a test of a link, as its sender or as a receiver: receivers are asked first. It ends after its time, and with
@@ -478,7 +499,7 @@ async fn get_links(State(front): State<Front>) -> Result<Json<Links>, Refusal> {
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_link_test(
     State(front): State<Front>,
-    peer: Option<Extension<Peer>>,
+    caller: Caller,
     headers: HeaderMap,
     Body(test): Body<LinkTestRequest>,
 ) -> Result<(StatusCode, Json<LinkTestReport>), Refusal> {
@@ -486,8 +507,8 @@ async fn post_link_test(
         Refusal::new(StatusCode::BAD_REQUEST, "bad_request", format!("link test: {problem}"))
     })?;
     let lease = lease_token(&headers);
-    let from = peer.map(|Extension(peer)| peer.id);
-    match front.ask(|reply| Request::Links(links::Ask::Begin { test, lease, from, reply })).await? {
+    let from = caller.0;
+    match front.ask(caller, |reply| Request::Links(links::Ask::Begin { test, lease, from, reply })).await? {
         Ok(report) => Ok((StatusCode::ACCEPTED, Json(report))),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }
@@ -499,8 +520,11 @@ async fn post_link_test(
         (status = 200, description = "It has ended", body = LinkTestReport),
         (status = 404, description = "There was none since the daemon started", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
-async fn delete_link_test(State(front): State<Front>) -> Result<Json<LinkTestReport>, Refusal> {
-    found(front.ask(|reply| Request::Links(links::Ask::End(reply))).await?)
+async fn delete_link_test(
+    State(front): State<Front>,
+    caller: Caller,
+) -> Result<Json<LinkTestReport>, Refusal> {
+    found(front.ask(caller, |reply| Request::Links(links::Ask::End(reply))).await?)
 }
 
 /// The test that runs, or the last.
@@ -509,8 +533,8 @@ async fn delete_link_test(State(front): State<Front>) -> Result<Json<LinkTestRep
         (status = 200, description = "How far it has come", body = LinkTestReport),
         (status = 404, description = "There was none since the daemon started", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
-async fn get_link_test(State(front): State<Front>) -> Result<Json<LinkTestReport>, Refusal> {
-    found(front.ask(|reply| Request::Links(links::Ask::Report(reply))).await?)
+async fn get_link_test(State(front): State<Front>, caller: Caller) -> Result<Json<LinkTestReport>, Refusal> {
+    found(front.ask(caller, |reply| Request::Links(links::Ask::Report(reply))).await?)
 }
 
 /// Where a part begins.
@@ -532,6 +556,7 @@ struct FromRow {
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn get_link_test_rows(
     State(front): State<Front>,
+    caller: Caller,
     query: Result<Query<FromRow>, QueryRejection>,
 ) -> Result<Json<LinkTestRows>, Refusal> {
     let Query(FromRow { from }) = query.map_err(|rejection| {
@@ -541,7 +566,7 @@ async fn get_link_test_rows(
             format!("{}: {rejection}", paths::LINK_TEST_ROWS),
         )
     })?;
-    found(front.ask(|reply| Request::Links(links::Ask::Rows { from, reply })).await?)
+    found(front.ask(caller, |reply| Request::Links(links::Ask::Rows { from, reply })).await?)
 }
 
 fn found<T>(answer: Option<T>) -> Result<Json<T>, Refusal> {

@@ -11,7 +11,7 @@ use super::*;
 /// A service whose driver is the test.
 struct Bench {
     front: Front,
-    requests: mpsc::Receiver<Request>,
+    requests: requests::Receiver,
     status: watch::Sender<Arc<AircraftStatus>>,
     mission: watch::Sender<Option<Arc<MissionUpload>>>,
 }
@@ -68,7 +68,7 @@ fn bench(queue: usize) -> Bench {
     let (status, status_receiver) = watch::channel(aircraft(StateId::Start, 0));
     let (mission, mission_receiver) = watch::channel(None);
     let (log, _) = broadcast::channel(4);
-    let (sender, requests) = mpsc::channel(queue);
+    let (sender, requests) = requests::channel(queue);
     let front = Front {
         identity: Arc::new(identity),
         fence,
@@ -155,7 +155,7 @@ async fn a_command_is_answered_by_the_driver_and_the_code_says_how() {
 
 #[tokio::test]
 async fn a_command_that_is_none_is_refused_before_the_driver_sees_it() {
-    let mut bench = bench(1);
+    let bench = bench(1);
     let long = format!(r#"{{"id":"{}","command":"land"}}"#, "x".repeat(65));
     for (body, found) in [
         ("", "EOF"),
@@ -186,7 +186,7 @@ async fn a_command_that_is_none_is_refused_before_the_driver_sees_it() {
         assert_eq!((code, error.code.as_str()), (400, "bad_request"), "{body}");
         assert!(error.message.contains(found), "{body}: {}", error.message);
     }
-    assert!(bench.requests.try_recv().is_err());
+    assert!(bench.requests.is_empty());
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn a_mission_is_checked_given_and_read_back() {
         let (code, body) = bench.ask("PUT", paths::MISSION, JSON, text).await;
         assert_eq!((code, error_of(&body).code.as_str()), (400, "bad_request"), "{number}");
     }
-    assert!(bench.requests.try_recv().is_err());
+    assert!(bench.requests.is_empty());
 
     let summary = MissionSummary {
         name: "square".into(),
@@ -299,7 +299,7 @@ async fn the_last_places_of_the_queue_are_for_commands_that_recover() {
     };
     let lease = || post(paths::LEASE, r#"{"console":"one","ttl_ms":5000}"#.to_owned());
     let waiting: Vec<_> = (0..8).map(|_| lease()).collect();
-    while front.requests.capacity() > 8 {
+    while front.requests.room() > 8 {
         tokio::task::yield_now().await;
     }
     let (code, body) = lease().await.unwrap();
@@ -320,6 +320,59 @@ async fn the_last_places_of_the_queue_are_for_commands_that_recover() {
         assert_eq!(asked.await.unwrap().0, 202);
     }
     drop(waiting);
+}
+
+/// Posts bytes as an order over a connection of the operator's console `from`.
+async fn order_of(front: &Front, from: u64, octets: Vec<u8>) -> (u16, String) {
+    let mut request = HttpRequest::builder()
+        .method("POST")
+        .uri(paths::ORDERS)
+        .header(CONTENT_TYPE, "application/octet-stream")
+        .body(HttpBody::from(octets))
+        .unwrap();
+    request.extensions_mut().insert(Peer { id: VehicleId(from), role: Role::Operator, key: [0; 32] });
+    let response = router(front.clone()).oneshot(request).await.unwrap();
+    let code = response.status().as_u16();
+    let bytes = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    (code, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn a_console_that_floods_with_orders_pushes_out_no_other_consoles() {
+    let Bench { front, mut requests, .. } = bench(64);
+    let post = |from, octets: &[u8]| {
+        let (front, octets) = (front.clone(), octets.to_vec());
+        tokio::spawn(async move { order_of(&front, from, octets).await })
+    };
+    // It disconnects from half of them, which gives no place back: the driver has not taken them.
+    let flood: Vec<_> = (0..200).map(|_| post(1, b"rubbish")).collect();
+    let refused = || front.refusals.counts().find(|(reason, _)| *reason == "share").unwrap().1;
+    while refused() < 200 - requests::SHARE as u64 {
+        tokio::task::yield_now().await;
+    }
+    flood.iter().step_by(2).for_each(tokio::task::JoinHandle::abort);
+    let (code, body) = order_of(&front, 1, b"rubbish".to_vec()).await;
+    assert_eq!((code, error_of(&body).code.as_str()), (503, "busy"));
+    let genuine = post(2, b"genuine");
+    let mut before = 0;
+    loop {
+        let Some(Request::Order { sealed, reply, .. }) = requests.recv().await else { panic!("no order") };
+        if sealed == "genuine" {
+            let (id, outcome) = ("g".to_owned(), CommandOutcome::Accepted);
+            let reason = String::new();
+            reply.send(Ok(CommandReply { id, outcome, state: StateId::Start, reason })).unwrap();
+            break;
+        }
+        before += 1;
+    }
+    assert_eq!((before, genuine.await.unwrap().0), (requests::SHARE, 202), "after the other's share");
+    assert_eq!(refused(), 200 - requests::SHARE as u64 + 1, "counted");
+    // Its share is free again.
+    let again = post(1, b"genuine");
+    while requests.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    drop((again, flood));
 }
 
 /// Every event that is sent within a time.

@@ -46,6 +46,7 @@ pub mod liveness;
 mod measurements;
 pub mod mission;
 pub mod recording;
+mod requests;
 mod signing;
 mod status;
 mod stream;
@@ -63,7 +64,7 @@ pub use http::openapi;
 pub use signing::read_key as read_signing_key;
 use tokio::{
     net::TcpListener,
-    sync::{broadcast, mpsc, watch},
+    sync::{broadcast, watch},
     task::JoinHandle,
     time::timeout,
 };
@@ -91,7 +92,7 @@ use crate::{
 /// Version of the HTTP API.
 pub const API_VERSION: u32 = 1;
 /// Requests that wait for the driver. It answers thousands a second; more than this wait only when it is stuck.
-const REQUESTS_MAX: usize = 32;
+const REQUESTS_MAX: usize = 64;
 /// Log lines that a slow console may be behind.
 const LOG_MAX: usize = 256;
 /// How long the driver may take to leave its aircraft safe ([`driver`]: 3 s), and consoles to hang up.
@@ -266,7 +267,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let (status_sender, status) = watch::channel(Arc::new(first));
     let (mission_sender, mission) = watch::channel(None);
     let (log, _) = broadcast::channel(LOG_MAX);
-    let (requests, request_receiver) = mpsc::channel(REQUESTS_MAX);
+    let (requests, request_receiver) = requests::channel(REQUESTS_MAX);
     let (stop, stopped) = watch::channel(false);
 
     let publisher = Publisher {

@@ -7,6 +7,7 @@ use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::{Instant, Position};
 use wingbeat_protocol::{Absent, AvoidanceView, FormationView, SlotView};
+use wingbeat_radio::Screened;
 use wingbeat_wire::{Ending, Point, Refused, VehicleId};
 
 use crate::measurements::measurements;
@@ -18,6 +19,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) unsent: Vec<(&'static str, u64)>,
     /// Datagrams that arrived and were thrown away before the agent saw them.
     pub(crate) overflows: u64,
+    /// Datagrams of outsiders, which ended at the radio, by reason.
+    pub(crate) screened: Screened,
     /// Why the radio can neither send nor receive; nothing while it can.
     pub(crate) radio_down: Option<String>,
     /// Whether datagrams are signed, and HTTP is served by TLS alone.
@@ -74,8 +77,8 @@ pub(crate) fn aircraft(
     let unsent: u64 = daemon.unsent.iter().map(|(_, count)| count).sum();
     let radio_refused = Refused::ALL
         .iter()
-        .zip(status.refused)
-        .map(|(reason, count)| (reason.name(), count))
+        .zip(status.refused.iter().zip(daemon.screened))
+        .map(|(reason, (opened, screened))| (reason.name(), opened + screened))
         .chain(daemon.unsent.iter().copied())
         .chain([("overflow", daemon.overflows)]);
     api::AircraftStatus {

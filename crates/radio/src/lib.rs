@@ -5,7 +5,7 @@
 //! decodes a datagram; the agent does, and drops the echo of its own.
 //!
 //! Promises: sending never waits (a beacon that cannot leave now is useless later); every queue is
-//! bounded and counts what it dropped; an interface that disappears or changes is reopened when it is back; no class of
+//! bounded and counts what it dropped; an outsider's datagrams take no place in it, and no sender's push out another's; an interface that disappears or changes is reopened when it is back; no class of
 //! datagrams holds up another ([`Budget`]), and emergencies have a socket of their own.
 //!
 //! [`Clock`] is here because the daemon and the hub need the same one, and both depend on this crate.
@@ -16,6 +16,7 @@ mod clock;
 mod destination;
 mod interface;
 mod outage;
+mod queue;
 mod udp;
 
 use std::{future::Future, net::SocketAddr};
@@ -25,7 +26,7 @@ pub use clock::{Clock, ClockError};
 pub use destination::Destination;
 pub use outage::Outage;
 pub use udp::{OpenError, OpenErrorKind, TURN_MAX, UdpBroadcast, UdpConfig, check, listener};
-use wingbeat_wire::{Class, DATAGRAM_LEN_MAX};
+use wingbeat_wire::{Class, DATAGRAM_LEN_MAX, Refused, Screen};
 
 /// Capacity of a radio's queue of received datagrams. 128 aircraft that each send five beacons a second
 /// fill it in 0.4 s; an owner that takes longer than that to drain it has failed already.
@@ -51,7 +52,19 @@ pub trait Radio: Send + Sync + 'static {
 
     /// Datagrams that arrived and were dropped because the queue was full.
     fn overflows(&self) -> u64;
+
+    /// From now on what this screen refuses is counted and waits in no queue, and what waits is served by turns of its
+    /// senders. A radio of the bench has no outsiders.
+    fn screen(&self, _: Screen) {}
+
+    /// What the screen has refused.
+    fn refused(&self) -> Screened {
+        Screened::default()
+    }
 }
+
+/// How many datagrams a screen refused, in the order of [`Refused::ALL`].
+pub type Screened = [u64; Refused::ALL.len()];
 
 /// A change of the radio, or a reception.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -17,10 +17,11 @@ use tokio::{
     task::JoinHandle,
     time::{interval, sleep},
 };
-use wingbeat_wire::{Class, DATAGRAM_LEN_MAX};
+use wingbeat_wire::{Class, DATAGRAM_LEN_MAX, Refused, Screen};
 
 use crate::interface::Interface;
-use crate::{Destination, RECEIVED_MAX, Radio, RadioEvent, SendError, check_len};
+use crate::queue::{Queue, Received};
+use crate::{Destination, Radio, RadioEvent, Screened, SendError, check_len};
 
 /// The first and the longest wait before opening again.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -29,6 +30,8 @@ const TURN_PERIOD: Duration = Duration::from_millis(500);
 /// No pass of a radio task's loop takes longer: the longest step is the wait before opening again.
 pub const TURN_MAX: Duration = Duration::from_secs(5);
 const _: () = assert!(TURN_MAX.as_millis() > BACKOFF.1.as_millis());
+/// [`RadioEvent::Up`] and [`RadioEvent::Down`] that wait for the owner; the task waits for room.
+const CHANGES_MAX: usize = 16;
 /// What the kernel keeps for the interface to send, bytes (it doubles this): some thirty datagrams. What waits
 /// longer is useless.
 const SEND_BUFFER_LEN: usize = 32 * 1024;
@@ -272,6 +275,7 @@ fn prefer(socket: Socket) -> Step<Socket> {
 /// UDP broadcast. Dropping it closes the socket.
 #[derive(Debug)]
 pub struct UdpBroadcast {
+    /// Up and down.
     events: mpsc::Receiver<RadioEvent>,
     shared: Arc<Shared>,
     task: JoinHandle<()>,
@@ -282,7 +286,13 @@ struct Shared {
     /// The same socket as the task's, for sending. Not tokio's: that one answers "would block" until its
     /// reactor has seen the socket writable, which would lose the first beacon.
     senders: Mutex<Option<Senders>>,
+    queue: Mutex<Queue>,
+    /// A datagram was queued.
+    queued: Notify,
     overflows: AtomicU64,
+    screen: Mutex<Option<Screen>>,
+    /// What it refused, by reason.
+    refused: [AtomicU64; Refused::ALL.len()],
     /// A broadcast was refused in a way that may mean that the interface is gone.
     suspect: Notify,
 }
@@ -305,7 +315,7 @@ impl UdpBroadcast {
     /// each other, whether or not the interface is there, which distinguishes a task that hangs from a
     /// idle radio.
     pub fn spawn_watched(config: UdpConfig, turned: impl Fn() + Send + Sync + 'static) -> Self {
-        let (sender, events) = mpsc::channel(RECEIVED_MAX);
+        let (sender, events) = mpsc::channel(CHANGES_MAX);
         let shared = Arc::new(Shared::default());
         let task = tokio::spawn(run(config, sender, shared.clone(), turned));
         Self { events, shared, task }
@@ -325,12 +335,29 @@ impl Radio for UdpBroadcast {
     }
 
     async fn recv(&mut self) -> Option<RadioEvent> {
-        self.events.recv().await
+        tokio::select! {
+            // A change is not kept waiting by datagrams.
+            biased;
+            change = self.events.recv() => change,
+            (from, bytes) = self.shared.next() => Some(RadioEvent::Datagram { from, bytes }),
+        }
     }
 
     fn overflows(&self) -> u64 {
         self.shared.overflows.load(Ordering::Relaxed)
     }
+
+    fn screen(&self, screen: Screen) {
+        *lock(&self.shared.screen) = Some(screen);
+    }
+
+    fn refused(&self) -> Screened {
+        self.shared.refused.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `ENOBUFS`, `ENODEV` and `ENXIO` of Linux: std has no names for them.
@@ -338,13 +365,39 @@ const NO_BUFFER: i32 = nix::errno::Errno::ENOBUFS as i32;
 const NO_DEVICE: [i32; 2] = [nix::errno::Errno::ENODEV as i32, nix::errno::Errno::ENXIO as i32];
 
 impl Shared {
+    /// Queues a datagram, unless it is an outsider's.
+    fn receive(&self, received: Received) {
+        let lane = match lock(&self.screen).as_ref().map(|screen| screen.check(&received.1)).transpose() {
+            Ok(lane) => lane,
+            Err(reason) => {
+                self.refused[reason as usize].fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        };
+        if !lock(&self.queue).push(lane, received) {
+            self.overflows.fetch_add(1, Ordering::Relaxed);
+        }
+        self.queued.notify_one();
+    }
+
+    /// The next datagram. Dropping the future loses nothing.
+    async fn next(&self) -> Received {
+        loop {
+            let queued = lock(&self.queue).pop();
+            if let Some(received) = queued {
+                return received;
+            }
+            self.queued.notified().await;
+        }
+    }
+
     fn send(
         &self,
         datagram: &[u8],
         by: impl FnOnce(&Senders) -> (&std::net::UdpSocket, SocketAddr),
     ) -> Result<(), SendError> {
         check_len(datagram)?;
-        let senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let senders = lock(&self.senders);
         let (socket, to) = by(senders.as_ref().ok_or(SendError::Down)?);
         socket.send_to(datagram, to).map(|_| ()).map_err(|error| self.refusal(&error))
     }
@@ -366,7 +419,7 @@ impl Shared {
 impl Drop for UdpBroadcast {
     fn drop(&mut self) {
         self.task.abort();
-        self.shared.senders.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lock(&self.shared.senders).take();
     }
 }
 
@@ -390,14 +443,14 @@ async fn run(
         });
         let reason = match opened {
             Ok((receiver, senders, basis)) => {
-                *shared.senders.lock().unwrap_or_else(PoisonError::into_inner) = Some(senders);
+                *lock(&shared.senders) = Some(senders);
                 if events.send(RadioEvent::Up).await.is_err() {
                     return;
                 }
                 last_reason = None;
                 backoff = BACKOFF.0;
                 let ended = listen(&config, &basis, &receiver, &events, &shared, &turned).await;
-                shared.senders.lock().unwrap_or_else(PoisonError::into_inner).take();
+                lock(&shared.senders).take();
                 match ended {
                     Ended::Failed(reason) => reason,
                     // The next pass opens it as it is now.
@@ -455,9 +508,7 @@ async fn listen(
             received = socket.recv_from(&mut buffer) => match received {
                 Ok((length, from)) => {
                     let bytes = buffer.get(..length).unwrap_or_default().to_vec();
-                    if events.try_send(RadioEvent::Datagram { from, bytes }).is_err() {
-                        shared.overflows.fetch_add(1, Ordering::Relaxed);
-                    }
+                    shared.receive((from, bytes));
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -482,7 +533,10 @@ async fn listen(
 
 #[cfg(test)]
 mod tests {
+    use wingbeat_wire::{Draft, FleetKey, Message, Role, Roster, Signer, VehicleId};
+
     use super::*;
+    use crate::RECEIVED_MAX;
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -568,6 +622,108 @@ mod tests {
             taken += 1;
         }
         assert!(taken >= RECEIVED_MAX && taken <= sent, "{taken} of {sent}");
+    }
+
+    fn sealed(signer: &Signer, from: u64, counter: u64) -> Vec<u8> {
+        let mut draft = Draft::default();
+        draft.write(VehicleId(from), counter, 0, &Message::TakeOffTogether).unwrap();
+        signer.seal(&mut draft).to_vec()
+    }
+
+    /// Sends until `is_done`, by a socket beside the radio.
+    async fn flood(port: u16, each: &mut dyn FnMut() -> Vec<u8>, is_done: &dyn Fn() -> bool) {
+        let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..1_000_000 {
+            if is_done() {
+                return;
+            }
+            let _ = other.send_to(&each(), ("127.0.0.1", port));
+            tokio::task::yield_now().await;
+        }
+        panic!("the flood did not arrive");
+    }
+
+    /// An aircraft (1) that is captured, another (2) and a console (3): `(roster, signers)`.
+    fn fleet() -> (Roster, [Signer; 3]) {
+        let key = FleetKey([7; 32]);
+        let mut roster = Roster::new(1, key.clone());
+        let signers = [1_u8, 2, 3].map(|id| Signer::new(&[id; 32], 1, key.clone()));
+        for (signer, (id, role)) in
+            signers.iter().zip([(1, Role::Aircraft), (2, Role::Aircraft), (3, Role::Operator)])
+        {
+            roster.add(VehicleId(id), role, &signer.public_key().unwrap()).unwrap();
+        }
+        (roster, signers)
+    }
+
+    /// Everything that waits until the datagram comes, which must.
+    async fn waits_for(radio: &mut UdpBroadcast, expected: &[u8]) -> usize {
+        for before in 0..=RECEIVED_MAX {
+            if received(radio).await == expected {
+                return before;
+            }
+        }
+        panic!("the genuine datagram was dropped");
+    }
+
+    #[tokio::test]
+    async fn an_outsiders_flood_takes_no_place_of_a_genuine_datagram() {
+        let port = port();
+        let mut radio = UdpBroadcast::spawn(config(port));
+        assert_eq!(next(&mut radio).await, RadioEvent::Up);
+        let (roster, signers) = fleet();
+        radio.screen(roster.screen());
+        let genuine = sealed(&signers[2], 3, 1);
+        // The console's id with another fleet's key, of another epoch, of a sender that no roster has, rubbish.
+        let outsider = Signer::new(&[3; 32], 1, FleetKey([8; 32]));
+        let old = Signer::new(&[3; 32], 2, FleetKey([7; 32]));
+        let kinds =
+            [sealed(&outsider, 3, 1), sealed(&old, 3, 1), sealed(&signers[0], 4, 1), vec![0; 200], vec![]];
+        let mut sent = 0_usize;
+        let mut each = || {
+            sent += 1;
+            kinds[sent % kinds.len()].clone()
+        };
+        let refused = || radio.refused().iter().sum::<u64>();
+        flood(port, &mut each, &|| refused() >= 4 * RECEIVED_MAX as u64).await;
+        let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        other.send_to(&genuine, ("127.0.0.1", port)).unwrap();
+        assert_eq!(waits_for(&mut radio, &genuine).await, 0, "nothing waited before it");
+        assert_eq!(radio.overflows(), 0);
+        let count = |reason: Refused| radio.refused()[reason as usize];
+        for reason in
+            [Refused::FleetTag, Refused::Epoch, Refused::UnknownSender, Refused::Version, Refused::Empty]
+        {
+            assert!(count(reason) > 0, "{reason:?} is counted");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_captured_members_flood_in_a_consoles_name_holds_up_no_other_sender() {
+        let port = port();
+        let mut radio = UdpBroadcast::spawn(config(port));
+        assert_eq!(next(&mut radio).await, RadioEvent::Up);
+        let (roster, signers) = fleet();
+        radio.screen(roster.screen());
+        // Its own key in the console's name, each of them newer: only the signature shows that it is forged.
+        let mut counter = 0;
+        let mut each = || {
+            counter += 1;
+            sealed(&signers[0], 3, counter)
+        };
+        flood(port, &mut each, &|| radio.overflows() > 0).await;
+        let genuine = sealed(&signers[1], 2, 1);
+        let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        other.send_to(&genuine, ("127.0.0.1", port)).unwrap();
+        // What is refused shows that the task has read what came before it.
+        while radio.refused().iter().sum::<u64>() < 3 {
+            let _ = other.send_to(b"rubbish", ("127.0.0.1", port));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let _ = other.send_to(&genuine, ("127.0.0.1", port));
+        }
+        let before = waits_for(&mut radio, &genuine).await;
+        assert!(before <= 1, "{before} were served before it");
+        assert!(roster.open(&genuine).is_ok());
     }
 
     #[tokio::test]

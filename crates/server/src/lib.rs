@@ -29,6 +29,7 @@ mod secure;
 mod table;
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +71,8 @@ const HEAD_MAX: usize = 32 * 1024;
 const SEND_BUFFER: usize = 64 * 1024;
 /// File descriptors that are left to everything else of the process: links, radio, guardian, gateway, files.
 pub const DESCRIPTORS_RESERVED: usize = 64;
-/// However few file descriptors there are, so many connections are served.
+/// However few file descriptors there are, so many connections are served: they are kept from the start, so that whatever else the
+/// process opens an operator finds room.
 const CONNECTIONS_LEAST: usize = 4;
 
 /// Routes whose bodies may be longer than others.
@@ -168,6 +170,7 @@ pub async fn serve(
     let mut turns = interval(TURN_PERIOD);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let ending = stop.clone();
+    let mut spare = Vec::new();
     loop {
         turned();
         tokio::select! {
@@ -180,13 +183,22 @@ pub async fn serve(
                 }
                 Err(error) if is_the_peers(&error) => {}
                 Err(error) => {
-                    tracing::warn!("HTTP server: a connection was not accepted: {error}");
+                    settings.refusals.count(Barred::Shortage, &error);
+                    // What it leaves is the next connection's.
+                    if spare.pop().is_some() {
+                        continue;
+                    }
                     table.give_way();
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
             Some(_) = connections.join_next() => {}
-            _ = turns.tick() => {}
+            // Only here: kept again at once, it would be given up and kept without pause.
+            _ = turns.tick() => while connections.len() + spare.len() < CONNECTIONS_LEAST
+                && let Ok(file) = File::open("/dev/null")
+            {
+                spare.push(file);
+            },
             () = stopped(&mut stop) => break,
         }
     }

@@ -30,11 +30,15 @@ pub enum Barred {
     Handshake,
     /// What was asked is not for the peer's role.
     Role,
+    /// Too many requests of one peer waited.
+    Share,
+    /// A connection was not accepted for want of file descriptors or memory.
+    Shortage,
 }
 
 impl Barred {
     /// Every reason, in the order of the counts.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::NotTls,
         Self::Tls,
         Self::TlsVersion,
@@ -42,6 +46,8 @@ impl Barred {
         Self::OwnKey,
         Self::Handshake,
         Self::Role,
+        Self::Share,
+        Self::Shortage,
     ];
 
     /// The name in counts.
@@ -55,6 +61,8 @@ impl Barred {
             Self::OwnKey => "own_key",
             Self::Handshake => "handshake",
             Self::Role => "role",
+            Self::Share => "share",
+            Self::Shortage => "shortage",
         }
     }
 
@@ -81,6 +89,10 @@ impl Barred {
             }
             Self::Handshake => "found no whole TLS handshake, expected one that proves a key",
             Self::Role => "found a request that is not for the role of its sender",
+            Self::Share => "found more requests of one sender waiting than its share",
+            Self::Shortage => {
+                "found no file descriptor or memory for a connection, expected some (LimitNOFILE): the oldest gives way"
+            }
         }
     }
 }

@@ -10,7 +10,8 @@
 
 use crate::keys::tag;
 use crate::{
-    Class, DATAGRAM_LEN_MAX, Datagram, Message, Refused, Role, Roster, Signer, VERSION, VehicleId, read,
+    Class, DATAGRAM_LEN_MAX, Datagram, FleetKey, Message, ROSTER_MAX, Refused, Role, Roster, Signer, VERSION,
+    VehicleId, read,
 };
 
 /// Length of the fleet tag.
@@ -333,23 +334,8 @@ impl Roster {
         bytes: &'a [u8],
         admits: impl FnOnce(&Claim) -> Result<(), Refused>,
     ) -> Result<Opened<'a>, Refused> {
-        let &version = bytes.first().ok_or(Refused::Empty)?;
-        if bytes.len() > DATAGRAM_LEN_MAX {
-            return Err(Refused::TooLong);
-        }
         let kind = self.kind();
-        if version != kind.version() {
-            return Err(Refused::Version);
-        }
-        let (envelope, content) = split(bytes, kind)?;
-        // A receiver of another epoch has another fleet key: that it is the epoch is worth a reason of its own.
-        if envelope.epoch != self.epoch {
-            return Err(Refused::Epoch);
-        }
-        if envelope.tag != tag(&self.fleet, [&bytes[..2], &bytes[HEAD_LEN..]]) {
-            return Err(Refused::FleetTag);
-        }
-        let (from, counter, body) = read::origin(content).map_err(|_| Refused::Malformed)?;
+        let (from, counter, body) = of_fleet(kind, self.epoch, &self.fleet, bytes)?;
         self.check_sender(from)?;
         admits(&Claim { from, counter, exclusion: read::exclusion(body) })?;
         let mut statement = [0; DATAGRAM_LEN_MAX];
@@ -359,6 +345,62 @@ impl Roster {
         statement[2..HEAD_LEN].copy_from_slice(&DOMAIN);
         self.check_signature(from, statement, &bytes[signed..])?;
         Ok(Opened { from, counter, role: self.role(from), body, sealed: bytes, passed: None })
+    }
+}
+
+/// The content of a datagram that bears the fleet's tag: sender, counter, flight and message.
+fn of_fleet<'a>(
+    kind: Kind,
+    epoch: u8,
+    fleet: &FleetKey,
+    bytes: &'a [u8],
+) -> Result<(VehicleId, u64, &'a [u8]), Refused> {
+    let &version = bytes.first().ok_or(Refused::Empty)?;
+    if bytes.len() > DATAGRAM_LEN_MAX {
+        return Err(Refused::TooLong);
+    }
+    if version != kind.version() {
+        return Err(Refused::Version);
+    }
+    let (envelope, content) = split(bytes, kind)?;
+    // A receiver of another epoch has another fleet key: that it is the epoch is worth a reason of its own.
+    if envelope.epoch != epoch {
+        return Err(Refused::Epoch);
+    }
+    if envelope.tag != tag(fleet, [&bytes[..2], &bytes[HEAD_LEN..]]) {
+        return Err(Refused::FleetTag);
+    }
+    read::origin(content).map_err(|_| Refused::Malformed)
+}
+
+/// What of a [`Roster`] refuses the datagrams of outsiders, without the keys of its members: small, for the task that
+/// receives. So what any transmitter sends takes no place in a queue in which the fleet's datagrams wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Screen {
+    kind: Kind,
+    epoch: u8,
+    fleet: FleetKey,
+    /// None where no keys distinguish senders.
+    senders: Option<heapless::Vec<VehicleId, ROSTER_MAX>>,
+}
+
+impl Roster {
+    /// What of it refuses outsiders.
+    pub fn screen(&self) -> Screen {
+        let senders = (self.kind() == Kind::Signed).then(|| self.senders().map(|(id, _)| id).collect());
+        Screen { kind: self.kind(), epoch: self.epoch, fleet: self.fleet.clone(), senders }
+    }
+}
+
+impl Screen {
+    /// The sender that a datagram of the fleet claims, which its signature alone proves.
+    ///
+    /// # Errors
+    /// The reason for which [`Roster::open`] refuses it too.
+    pub fn check(&self, bytes: &[u8]) -> Result<VehicleId, Refused> {
+        let (from, ..) = of_fleet(self.kind, self.epoch, &self.fleet, bytes)?;
+        let is_known = self.senders.as_ref().is_none_or(|senders| senders.contains(&from));
+        if is_known { Ok(from) } else { Err(Refused::UnknownSender) }
     }
 }
 

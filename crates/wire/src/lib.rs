@@ -29,7 +29,7 @@ mod verifier;
 
 pub use class::Class;
 pub use command::Command;
-pub use envelope::{Claim, Draft, Opened, SIGNATURE_LEN, read_unverified, sender_unverified};
+pub use envelope::{Claim, Draft, Opened, SIGNATURE_LEN, Screen, read_unverified, sender_unverified};
 pub use keys::{FleetKey, PublicKey, ROSTER_MAX, Roster, RosterError, SecretKey, Signer};
 pub use message::{
     AGE_MAX_MS, Avoidance, Beacon, COMMAND_LEN_MAX, COURSE_MAX, Coordinates, Course, Ending,
