@@ -221,8 +221,15 @@ impl Test<'_> {
                 // Nothing of the companion was left: the autopilot's own failsafe brings it home, after the heartbeats that
                 // the daemon relayed for the console.
                 self.operator.lands(from, since, &["RTL"])?;
+                self.operator.open(self.wingbeat, Some(&self.folder.join("console.keys")))?;
+                // It was not this daemon that flew, nor is RTL a mode that it asked for.
+                self.operator.until("the daemon leaves the aircraft to the failsafe", |status| {
+                    status["phase"] == "aborted" && status["flight_controller"]["mode"] == "RTL"
+                })?;
+                self.restart("a fresh daemon on the ground is ready")?;
+            } else {
+                self.connect()?;
             }
-            self.connect()?;
         }
         Ok(kept.counter)
     }

@@ -48,6 +48,12 @@ impl Operator {
 
     /// Starts the PC Companion anew, with the keys of this folder if there is one, and waits for the aircraft.
     pub(super) fn connect(&mut self, wingbeat: &Path, keys: Option<&Path>) -> Result<()> {
+        self.open(wingbeat, keys)?;
+        self.is_ready("the PC Companion shows it, its flight controller connected")
+    }
+
+    /// Starts the PC Companion anew.
+    pub(super) fn open(&mut self, wingbeat: &Path, keys: Option<&Path>) -> Result<()> {
         // The one before is ended first: both have the port.
         self.ground = None;
         let mut ground = Command::new(wingbeat);
@@ -56,7 +62,7 @@ impl Operator {
             ground.arg("--keys").arg(keys);
         }
         self.ground = Some(Program::start(&mut bound(&ground))?);
-        self.is_ready("the PC Companion shows it, its flight controller connected")
+        Ok(())
     }
 
     fn page(&self) -> String {
