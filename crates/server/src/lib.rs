@@ -188,8 +188,10 @@ pub async fn serve(
                     if spare.pop().is_some() {
                         continue;
                     }
+                    // What was accepted just now is answered meanwhile, and what gives way is closed.
+                    sleep(ACCEPT_PAUSE / 2).await;
                     table.give_way();
-                    sleep(ACCEPT_PAUSE).await;
+                    sleep(ACCEPT_PAUSE / 2).await;
                 }
             },
             Some(_) = connections.join_next() => {}
