@@ -1,4 +1,4 @@
-// The first flight of somebody new: with the demo's page open, a mission is planned on the map, five aircraft fly it, and all return.
+// A first-time user: with the demo's page open, a mission is planned on the map, five aircraft fly it, and all return.
 // Every click and every button that is held is counted. Before that a file of another place is opened: it is red and stays here.
 
 import assert from 'node:assert/strict';
