@@ -5,10 +5,13 @@
 #[allow(dead_code)]
 #[path = "common/aircraft.rs"]
 mod aircraft;
+#[path = "common/config.rs"]
+mod config;
 
 use std::time::Duration;
 
 use aircraft::{home, until};
+use config::config;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -51,25 +54,10 @@ async fn two(clock: Clock) -> (Vec<Handle>, UdpBroadcast) {
         controller.needs_corrections = true;
         let controller = FlightController::new(controller, 7, Instant::ZERO);
         tokio::spawn(serve::flight_controller(listener, controller, clock, |_| {}));
-        let mut agent = wingbeat_agent::Config::new(muscop::Config::new(id, IDS[0], 2));
-        agent.companion_loss = wingbeat_agent::CompanionLoss::EndsWithIt;
-        let config = Config {
-            name: format!("uav-{i}"),
-            autopilot: Endpoint::TcpClient { host: "127.0.0.1".into(), port },
-            http: ([127, 0, 0, 1], 0).into(),
-            hosts: wingbeat_onboard::Hosts::default(),
-            agent,
-            guard: None,
-            keys: keys_of(fleet_keys().signer(i)),
-            enrolled: None,
-            configuration_fault: None,
-            link_probe_period: None,
-            log: None,
-            chrony_socket: None,
-            state: None,
-            gateway: wingbeat_onboard::gateway::Config::default(),
-            seed: 1,
-        };
+        let agent = wingbeat_agent::Config::new(muscop::Config::new(id, IDS[0], 2));
+        let autopilot = Endpoint::TcpClient { host: "127.0.0.1".into(), port };
+        let keys = keys_of(fleet_keys().signer(i));
+        let config = Config { name: format!("uav-{i}"), keys, ..config(agent, autopilot) };
         daemons.push(start(config, clock, radio()).await.unwrap());
     }
     (daemons, radio())
