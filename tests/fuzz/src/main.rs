@@ -27,6 +27,9 @@ struct Arguments {
     /// How long each.
     #[arg(long, default_value_t = 10)]
     seconds: u64,
+    /// So many executions each, however long they take, instead of `--seconds`.
+    #[arg(long, conflicts_with = "seconds")]
+    executions: Option<u64>,
     /// What inputs are made from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -67,7 +70,8 @@ fn fuzz(target: &Target, arguments: &Arguments) -> Result<bool> {
     let (mut input, mut executions, mut slowest) = (Vec::new(), 0_u64, (Duration::ZERO, 0));
     let begun = Instant::now();
     let (end, mut at) = (begun + Duration::from_secs(arguments.seconds), begun);
-    while at < end {
+    // Whole batches: up to 31 more than asked.
+    while arguments.executions.map_or(at < end, |wanted| executions < wanted) {
         for _ in 0..BATCH {
             mutator.next_into(&mut input);
             let ran = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
