@@ -10,6 +10,7 @@ use wingbeat_geo::{Duration, Instant};
 
 use wingbeat_sim::channel::{Losses, REACHES};
 use wingbeat_sim::encounters::Encounter;
+use wingbeat_sim::faults::Fault;
 use wingbeat_sim::following::Following;
 use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
@@ -17,7 +18,10 @@ use wingbeat_sim::world::World;
 
 use crate::recording::Recording;
 use crate::scenario::{ORIGIN, Scenario};
+use crate::trouble::Script;
 
+/// A flight in which something went wrong is over when all have been on the ground for so long.
+const REST: Duration = Duration::from_secs(60);
 /// How often the operator checks the swarm.
 const STEP: Duration = Duration::from_millis(200);
 
@@ -32,6 +36,8 @@ pub struct FlightResult {
     pub encounters: Vec<Encounter>,
     /// Whether no protocol was to keep the aircraft apart.
     pub unprotected: bool,
+    /// Whether aircraft flew and the plan let something go wrong: then an aircraft that is down has done what can be asked of it.
+    pub is_disturbed: bool,
     /// How well the followers kept their slots, in a formation that turns with its leader.
     pub following: Following,
     /// Counts of each aircraft's avoidance, where there is one.
@@ -69,9 +75,9 @@ impl FlightResult {
         self.avoidance.iter().map(|a| f64::from(a.stops)).sum()
     }
 
-    /// Every aircraft ended on the ground, disarmed, with nothing left to do.
+    /// Every aircraft ended on the ground, disarmed, with nothing left to do, or at least on the ground where something was to go wrong.
     pub fn is_complete(&self) -> bool {
-        self.aircraft.iter().all(|a| a.completed)
+        self.aircraft.iter().all(|a| a.completed || self.is_disturbed && a.is_down)
     }
 
     /// Every aircraft completed the mission and landed, and none collided that something kept apart.
@@ -117,24 +123,35 @@ pub fn fly_recorded(
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
         }
     }
-    let losses = operate(&mut world, scenario, seed, time_limit);
-    let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
+    for vehicle in (0..scenario.aircraft()).filter(|_| scenario.gnss_bias_m > 0.0) {
+        let (offset_m, within, until) = (scenario.gnss_bias(vehicle, seed), Duration::ZERO, Instant::NEVER);
+        world.inflict(Instant::ZERO, Fault::EstimateDrifts { vehicle, offset_m, within, until });
+    }
+    let mut script = Script::new(&scenario.trouble);
+    let (losses, refused) = operate(&mut world, scenario, seed, time_limit, &mut script);
+    let unread = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
-    let warnings = world
+    let logged = world
         // Among aircraft of different owners conflicts are frequent, and the tables count them.
         .log_from(if scenario.variant().is_some() { Severity::Error } else { Severity::Warning })
-        .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.entry.text))
-        .collect();
+        .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.entry.text));
+    let warnings = refused.into_iter().chain(script.story.iter().cloned()).chain(logged).collect();
     let result = FlightResult {
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
         encounters: world.observer().encounters().to_vec(),
         following: world.observer().following().clone(),
         unprotected: scenario.is_unprotected(),
+        is_disturbed: !script.is_empty() && world.observer().aircraft().iter().any(|a| a.flight_time_s > 0.0),
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         losses,
         medium: world.medium_statistics().cloned(),
-        radio: Radio { sent: channel.sent, delivered: channel.delivered, lost: channel.lost, refused },
+        radio: Radio {
+            sent: channel.sent,
+            delivered: channel.delivered,
+            lost: channel.lost,
+            refused: unread,
+        },
         duration: world.now().since(Instant::ZERO),
         trace_hash: world.trace_hash(),
         warnings,
@@ -145,20 +162,34 @@ pub fn fly_recorded(
     Ok(result)
 }
 
-/// Presses the buttons until all have landed or time is up. Returns what the channel lost during the mission.
-fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Duration) -> [Losses; REACHES] {
+/// Presses the buttons until all have landed or time is up. Returns what the channel lost during the mission, and why an aircraft
+/// took no *Setup*.
+fn operate(
+    world: &mut World,
+    scenario: &Scenario,
+    seed: u64,
+    time_limit: Duration,
+    script: &mut Script,
+) -> ([Losses; REACHES], Option<String>) {
     let end = Instant::ZERO + time_limit;
     let (mut before, mut after) = (*world.losses_by_distance(), None);
     let mut accepted = vec![false; world.count()];
-    let mut started = false;
+    let mut refused = vec![None; world.count()];
+    let (mut started, mut has_flown, mut rest_since) = (false, false, None);
     while world.now() < end {
+        script.inflict(world, world.now() + STEP);
         world.run_until(world.now() + STEP);
-        let all_in =
-            |world: &World, phases: &[Phase]| (0..world.count()).all(|i| phases.contains(&world.phase(i)));
+        let all_in = |world: &World, phases: &[Phase]| {
+            (0..world.count()).all(|i| world.is_dead(i) || phases.contains(&world.phase(i)))
+        };
         for (i, accepted) in accepted.iter_mut().enumerate().filter(|(_, a)| !**a) {
             // Refused until it is ready; the id differs each time because each press is a new one.
             let id = format!("setup at {}", world.now().as_millis());
-            *accepted = world.command(i, &id, Command::Setup) == Reply::Accepted;
+            let reply = world.command(i, &id, Command::Setup);
+            *accepted = reply == Reply::Accepted;
+            if let Reply::Refused(why) = reply {
+                refused[i] = Some(why);
+            }
         }
         if !started && all_in(world, &[Phase::Ready]) {
             started = true;
@@ -173,7 +204,20 @@ fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Durati
         if started && after.is_none() && (0..world.count()).any(|i| world.phase(i) > Phase::Moving) {
             after = Some(*world.losses_by_distance());
         }
-        let is_disarmed = |i: usize| !world.status(i).flight_controller.armed;
+        if !script.is_empty() {
+            let is_armed = (0..world.count()).any(|i| world.truth(i).armed);
+            has_flown |= is_armed;
+            let now = world.now();
+            let since = *rest_since.get_or_insert(now);
+            if is_armed || !script.is_over() {
+                rest_since = None;
+            } else if has_flown && now.since(since) >= REST {
+                break;
+            }
+        }
+        let is_disarmed = |i: usize| {
+            if world.is_dead(i) { !world.truth(i).armed } else { !world.status(i).flight_controller.armed }
+        };
         if all_in(world, &[Phase::Finished, Phase::Aborted]) && (0..world.count()).all(is_disarmed) {
             // The observer samples once more.
             world.run_until(world.now() + Duration::from_secs(1));
@@ -185,7 +229,10 @@ fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Durati
         during.sent -= before.sent;
         during.lost -= before.lost;
     }
-    losses
+    let mut without = accepted.iter().zip(refused).enumerate().filter(|(_, (accepted, _))| !**accepted);
+    let refused =
+        without.find_map(|(i, (_, why))| why.map(|why| format!("aircraft {} took no Setup: {why}", i + 1)));
+    (losses, refused)
 }
 
 #[cfg(test)]

@@ -23,3 +23,4 @@ pub mod sitl;
 pub mod sky;
 pub mod takeoff;
 mod transmitter;
+pub mod trouble;

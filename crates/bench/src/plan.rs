@@ -1,5 +1,7 @@
 //! Experiments as TOML files: what is flown, how often, and which table it makes.
 
+pub mod bluesky;
+pub mod conditions;
 pub mod csma;
 pub mod follow;
 pub mod own;
@@ -22,6 +24,8 @@ use wingbeat_wire::Point;
 use crate::axes::{self, Settings};
 use crate::campaign::accept::Accept;
 use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
+use crate::trouble::Trouble;
+use conditions::Conditions;
 use csma::Csma;
 use follow::Follow;
 use own::Own;
@@ -55,6 +59,12 @@ pub struct Plan {
     pub saturation: Option<Saturation>,
     /// The radio channel.
     pub channel: Channel,
+    /// What surrounds every flight.
+    #[serde(default)]
+    pub conditions: Conditions,
+    /// What goes wrong in every flight.
+    #[serde(default)]
+    pub fault: Vec<Trouble>,
     /// The swarm in other ways too.
     #[serde(default)]
     pub vary: Vary,
@@ -103,6 +113,8 @@ pub struct Swarm {
     pub formation_file: Option<String>,
     /// Distance between slots, metres.
     pub distance_m: f64,
+    /// Distance between slots of the landing formation, metres; as published where none is stated.
+    pub landing_distance_m: Option<f64>,
     /// Speed along the legs, metres per second.
     pub speed_m_s: f64,
     /// Standard deviation of the wandering position error, metres.
@@ -321,6 +333,10 @@ impl Plan {
                 self.autopilot.is_none(),
                 "autopilot: found one, expected none: the plan flies no aircraft"
             );
+            ensure!(
+                self.fault.is_empty() && self.conditions == Conditions::default(),
+                "conditions, fault: found some, expected none: the plan flies no aircraft"
+            );
             saturation.loads()?;
             self.csma()?;
             return Ok(Vec::new());
@@ -347,14 +363,16 @@ impl Plan {
                 _ => Err(anyhow!("expected either swarm and mission, or own, or follow, or saturation")),
             };
             for scenario in scenarios? {
-                let scenario = Scenario {
+                let mut scenario = Scenario {
                     channel: model.clone(),
                     draw,
                     csma: csma.clone(),
                     signatures,
                     profile,
+                    trouble: self.fault.clone(),
                     ..scenario
                 };
+                self.conditions.surround(&mut scenario, folder)?;
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
             }
         }
@@ -507,6 +525,7 @@ impl Swarm {
                 (task.layout, task.ground) = (layout, ground);
                 task.offsets = offsets.clone();
                 task.distance_m = self.distance_m;
+                task.landing_distance_m = self.landing_distance_m.unwrap_or(task.landing_distance_m);
                 task.speed_m_s = self.speed_m_s;
                 task.accepts_close = self.accepts_close;
                 task.orders_wait = self.orders_wait_for_telemetry;
@@ -662,6 +681,72 @@ mod tests {
             assert!(profiles(text).iter().all(|p| *p == Profile::Copter357));
             let newer = format!("autopilot = \"4.6.2\"\n{text}");
             assert!(profiles(&newer).iter().all(|p| *p == Profile::Copter462));
+        }
+    }
+
+    #[test]
+    fn conditions_surround_every_flight_and_bad_ones_are_named() {
+        let conditions = "[conditions]\nwind_m_s = 3.0\nwind_from_deg = 90\ngusts_m_s = 1.0\ngnss_bias_m = 1.5\n\
+             ground_altitude_m = 2500.0\nbattery_mah = 5000\nbattery_percent = 60\nstarts_file = \"starts.csv\"\n";
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("starts.csv"), "east_m,north_m\n1,2\n3,4\n").unwrap();
+        let pairs = include_str!("../plans/mbcap-pairs.toml").replace("wind_m_s = 5.8", "");
+        let read = |text: &str| Plan::parse(text, folder.path());
+        let scenarios = read(&format!("{pairs}\n{conditions}")).unwrap().scenarios(folder.path(), 1).unwrap();
+        for scenario in &scenarios {
+            assert_eq!(scenario.wind.speed_m_s, 3.0);
+            assert_eq!(scenario.home(1, 7).altitude_mm, 2_500_000);
+            assert!((scenario.gnss_bias(0, 7).length() - 1.5).abs() < 1e-9);
+            assert_ne!(scenario.gnss_bias(0, 7), scenario.gnss_bias(1, 7));
+            let charge = crate::scenario::Charge { capacity_mah: Some(5000.0), percent: 60.0 };
+            assert_eq!(scenario.charge, Some(charge));
+            let between = wingbeat_geo::Frame::new(scenario.home(0, 7)).to_local(scenario.home(1, 7));
+            assert!((between.x - 2.0).abs() < 0.05 && (between.y - 2.0).abs() < 0.05, "{between}");
+        }
+        for (from, to, message) in [
+            ("gusts_m_s = 1.0", "gusts_m_s = 11.0", "conditions.gusts_m_s: found 11, expected 0 to 10"),
+            ("wind_m_s = 3.0", "wind = 3.0", "unknown field `wind`"),
+            ("starts.csv", "none.csv", "conditions.starts_file"),
+            (
+                "battery_percent = 60",
+                "battery_percent = 0",
+                "conditions.battery_percent: found 0, expected 1 to 100",
+            ),
+        ] {
+            let text = format!("{pairs}\n{}", conditions.replacen(from, to, 1));
+            let found = format!("{:#}", read(&text).unwrap_err());
+            assert!(found.contains(message), "{found}");
+        }
+        let windy = include_str!("../plans/mbcap-pairs.toml");
+        let found = format!("{:#}", read(&format!("{windy}\n{conditions}")).unwrap_err());
+        assert!(found.contains("found wind of the flight"), "{found}");
+        std::fs::write(folder.path().join("starts.csv"), "east_m,north_m\n1,2\n").unwrap();
+        let found = format!("{:#}", read(&format!("{pairs}\n{conditions}")).unwrap_err());
+        assert!(found.contains("found 1 places, expected 2"), "{found}");
+    }
+
+    #[test]
+    fn each_aircraft_may_have_a_speed_of_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = include_str!("../plans/mbcap-pairs.toml").replacen(
+            "[own]",
+            "[own]\nspeeds_file = \"speed.csv\"",
+            1,
+        );
+        let read = |speeds: &str| {
+            std::fs::write(folder.path().join("speed.csv"), speeds).unwrap();
+            Plan::parse(&text, folder.path())
+        };
+        let plan = read("7.5\n12\n3\n").unwrap();
+        let scenarios = plan.scenarios(folder.path(), 1).unwrap();
+        assert!(scenarios.iter().all(|s| (s.speed_m_s(0), s.speed_m_s(1)) == (7.5, 12.0)));
+        for (speeds, message) in [
+            ("7.5\n", "own.speeds_file: found 1 speeds, expected 2"),
+            ("7.5\nfast\n", "line 2: found \"fast\", expected a speed in m/s"),
+            ("7.5\n0\n", "speed_m_s: found 0"),
+        ] {
+            let found = format!("{:#}", read(speeds).unwrap_err());
+            assert!(found.contains(message), "{found}");
         }
     }
 

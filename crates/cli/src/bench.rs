@@ -1,5 +1,6 @@
 //! `wingbeat bench`: plans in virtual time, a fleet in real time, a plan with real autopilots.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,6 +12,7 @@ use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
 use wingbeat_bench::plan::Plan;
+use wingbeat_bench::plan::bluesky::{self, Import};
 use wingbeat_bench::prediction;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission, sample_mission};
@@ -47,12 +49,25 @@ pub(crate) enum Command {
     Sky(SkyArguments),
     /// An emergency by radio: from the operator's key to each aircraft's act, where datagrams are lost.
     Emergency(EmergencyArguments),
+    /// Translate a scenario of BlueSky (.scn) into a plan, with a report of what has no counterpart.
+    Import(ImportArguments),
     /// Print the job file that flies a campaign on many machines.
     Submit(campaign::SubmitArguments),
     /// Gather campaigns into one file.
     Merge(campaign::MergeArguments),
     /// Compare two campaigns, flight by flight.
     Compare(campaign::CompareArguments),
+}
+
+/// Arguments of `wingbeat bench import`.
+#[derive(Args)]
+pub(crate) struct ImportArguments {
+    /// The scenario.
+    #[arg(value_name = "FILE")]
+    scenario: PathBuf,
+    /// Where the plan is written. Default: standard output.
+    #[arg(long, value_name = "PLAN")]
+    out: Option<PathBuf>,
 }
 
 /// Arguments of `wingbeat bench emergency`.
@@ -306,6 +321,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Emergency(EmergencyArguments { channel, aircraft, loss, seeds }) => {
             emergency::run(*channel, usize::from(*aircraft), *loss, *seeds).map(|()| ExitCode::SUCCESS)
         }
+        Command::Import(arguments) => import(arguments),
         Command::Submit(arguments) => campaign::submit(arguments),
         Command::Merge(arguments) => campaign::merge(arguments),
         Command::Compare(arguments) => campaign::compare(arguments),
@@ -313,6 +329,27 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
             sky::run(usize::from(*aircraft), *minutes, *seed).map(|()| ExitCode::SUCCESS)
         }
     }
+}
+
+/// Writes the plan, and on standard error what became of the scenario's lines.
+fn import(arguments: &ImportArguments) -> Result<ExitCode> {
+    let path = &arguments.scenario;
+    let here = || path.display().to_string();
+    let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("scenario");
+    let text = std::fs::read_to_string(path).with_context(here)?;
+    let Import { plan, report } = bluesky::import(name, &text).with_context(here)?;
+    for line in report {
+        eprintln!("{line}");
+    }
+    match &arguments.out {
+        Some(out) => {
+            let mut file = std::fs::File::create_new(out)
+                .with_context(|| format!("{}: expected no file there", out.display()))?;
+            file.write_all(plan.as_bytes()).with_context(|| out.display().to_string())?;
+        }
+        None => print!("{plan}"),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn predict(arguments: &PredictionArguments) -> Result<ExitCode> {

@@ -49,6 +49,8 @@ pub struct AircraftFigures {
     pub error_max_m: f64,
     /// Whether it ended in state Finished, on the ground, disarmed.
     pub completed: bool,
+    /// Whether it is on the ground, disarmed, whatever became of its flight.
+    pub is_down: bool,
 }
 
 /// Mean, maximum and standard deviation.
@@ -210,7 +212,8 @@ impl Observer {
                 figures.flight_time_s += step.as_secs_f64();
                 figures.distance_m += a.local.distance(b.local);
             }
-            figures.completed = b.phase == Phase::Finished && !b.armed && b.landed;
+            figures.is_down = !b.armed && b.landed;
+            figures.completed = b.phase == Phase::Finished && figures.is_down;
         }
     }
 

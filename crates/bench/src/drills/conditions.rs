@@ -12,7 +12,7 @@ use wingbeat_sim::motion::{NavParameters, Profile, WindParameters};
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 use wingbeat_wire::{Point, VehicleId};
 
-use crate::scenario::{PLACEMENT_ERROR_M, Scenario, Task};
+use crate::scenario::{self, PLACEMENT_ERROR_M, Scenario, Task};
 
 /// Aircraft in a drill.
 pub const AIRCRAFT: std::ops::RangeInclusive<usize> = 2..=25;
@@ -214,9 +214,7 @@ impl Conditions {
 
     /// By what the position of an aircraft is off all the time, metres east, north and up.
     pub(super) fn bias_m(&self, seed: u64, aircraft: usize) -> DVec3 {
-        let mut rng = rng::child(seed, "drill bias", aircraft as u64);
-        let (sin, cos) = libm::sincos(rng::uniform(&mut rng) * core::f64::consts::TAU);
-        DVec3::new(sin, cos, 0.0) * self.gnss_bias_m
+        scenario::bias(seed, aircraft, self.gnss_bias_m)
     }
 
     /// Whether a swarm may refuse to be set up in these conditions as it was drawn.

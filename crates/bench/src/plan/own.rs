@@ -23,6 +23,9 @@ pub struct Own {
     /// Standard deviation of the wandering position error, metres.
     #[serde(default)]
     pub gps_noise_m: f64,
+    /// Speeds of the aircraft instead of those below: a line for each, metres per second, as ArduSim's `speed.csv`. Relative to
+    /// the plan.
+    pub speeds_file: Option<String>,
     /// Flights with a name.
     #[serde(default)]
     pub flight: Vec<Named>,
@@ -54,6 +57,8 @@ pub struct Named {
 pub struct Routed {
     /// Speed along the legs, metres per second.
     pub speed_m_s: f64,
+    /// Height of its route above home, metres, where it is not that of all.
+    pub height_m: Option<f64>,
     /// Waypoints, metres east and north of a common origin; it starts at the first,
     pub east_north_m: Vec<[f64; 2]>,
     /// unless it starts here.
@@ -120,7 +125,7 @@ impl Own {
             };
             let mission = |a: &Routed| OwnMission {
                 speed_m_s: a.speed_m_s,
-                points: route(&a.east_north_m, height_m),
+                points: route(&a.east_north_m, a.height_m.unwrap_or(height_m)),
                 start: a.start_east_north_m.and_then(|start| route(&[start], height_m).pop()),
             };
             self.fly(&named.name, wind, named.aircraft.iter().map(mission).collect(), &mut all);
@@ -149,6 +154,19 @@ impl Own {
             all[first..].iter_mut().for_each(|scenario| scenario.stated.clone_from(&stated));
         }
         ensure!(!all.is_empty(), "own: found no aircraft, expected flight, crowd or file");
+        if let Some(file) = &self.speeds_file {
+            let speeds = speeds(&folder.join(file)).context("own.speeds_file")?;
+            for scenario in &mut all {
+                let Task::Own(task) = &mut scenario.task else { continue };
+                let (found, expected) = (speeds.len(), task.missions.len());
+                ensure!(
+                    found >= expected,
+                    "own.speeds_file: found {found} speeds, expected {expected}, one for each aircraft of {:?}",
+                    scenario.name
+                );
+                task.missions.iter_mut().zip(&speeds).for_each(|(mission, speed)| mission.speed_m_s = *speed);
+            }
+        }
         Ok(all)
     }
 
@@ -160,6 +178,18 @@ impl Own {
             all.push(scenario);
         }
     }
+}
+
+/// One speed on each line, without a header.
+fn speeds(path: &Path) -> Result<Vec<f64>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let read = |(index, line): (usize, &str)| {
+        let here =
+            || format!("{} line {}: found {line:?}, expected a speed in m/s", path.display(), index + 1);
+        line.trim().parse::<f64>().with_context(here)
+    };
+    lines.map(read).collect()
 }
 
 impl Crowd {

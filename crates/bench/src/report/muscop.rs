@@ -271,6 +271,7 @@ mod tests {
                 encounters: vec![],
                 following: Default::default(),
                 unprotected: false,
+                is_disturbed: false,
                 avoidance: vec![],
                 losses: Default::default(),
                 medium: None,

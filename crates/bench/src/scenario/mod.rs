@@ -28,7 +28,7 @@ use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightCo
 use wingbeat_sim::keys::Signatures;
 use wingbeat_sim::medium::Medium;
 use wingbeat_sim::medium::csma::{self, Csma};
-use wingbeat_sim::motion::{Profile, WindParameters};
+use wingbeat_sim::motion::{BatteryParameters, Profile, WindParameters};
 use wingbeat_sim::pilot::Pilot;
 use wingbeat_sim::rng;
 use wingbeat_wire::{Point, VehicleId};
@@ -39,6 +39,7 @@ pub use route::{FileMission, ORIGIN, read_mission, route, sample_mission, stairc
 pub use swarm::SwarmTask;
 
 use crate::axes::Settings;
+use crate::trouble::Trouble;
 use route::position;
 
 /// Aircraft stand this far apart on the ground (the reference's ground formation: linear, 10 m).
@@ -85,12 +86,31 @@ pub struct Scenario {
     pub boot: Boot,
     /// The autopilot that is simulated.
     pub profile: Profile,
+    /// Constant position error of each aircraft over the ground, metres, in a direction that is drawn for each.
+    pub gnss_bias_m: f64,
+    /// Height of the ground above sea level, millimetres.
+    pub ground_altitude_mm: i32,
+    /// The batteries, where they are not the task's.
+    pub charge: Option<Charge>,
+    /// Where the aircraft stand, metres east and north of [`ORIGIN`]; empty: as the task has it.
+    pub starts: Vec<DVec3>,
+    /// What goes wrong.
+    pub trouble: Vec<Trouble>,
     /// Parameters of the flight controllers that differ from what the task sets.
     pub parameters: Vec<(Parameter, f32)>,
     /// What the aircraft are configured with in addition to the task.
     pub settings: Settings,
     /// The missions of files as they were read, one for all aircraft or one for each; empty without files.
     pub stated: Vec<ReadMission>,
+}
+
+/// A battery.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Charge {
+    /// Its capacity; `None`: the simulated flight controller's default.
+    pub capacity_mah: Option<f64>,
+    /// Its charge at the beginning, 0 to 100.
+    pub percent: f64,
 }
 
 /// The aircraft and what they fly.
@@ -201,6 +221,11 @@ impl Scenario {
             collision_distance_m: 5.0,
             boot: Boot::Warm,
             profile: Profile::Copter357,
+            gnss_bias_m: 0.0,
+            ground_altitude_mm: ORIGIN.altitude_mm,
+            charge: None,
+            starts: Vec::new(),
+            trouble: Vec::new(),
             parameters: Vec::new(),
             settings: Settings::default(),
             stated: Vec::new(),
@@ -293,6 +318,9 @@ impl Scenario {
         let slope_m = self.slope_m;
         ensure!((0.0..=100.0).contains(&slope_m), "slope_m: found {slope_m}, expected 0 to 100");
         ensure!((0.0..=10.0).contains(&noise_m), "gps_noise_m: found {noise_m}, expected 0 to 10");
+        for (index, trouble) in self.trouble.iter().enumerate() {
+            trouble.check(found).with_context(|| format!("fault {}", index + 1))?;
+        }
         self.kind().check(self)
     }
 
@@ -352,7 +380,8 @@ impl Scenario {
         }
         self.settings.apply(&mut config.coordination);
         // The published flights had no limit on the battery.
-        AgentConfig { companion_loss: CompanionLoss::EndsWithIt, energy: None, ..config }
+        let energy = config.energy.filter(|_| self.charge.is_some());
+        AgentConfig { companion_loss: CompanionLoss::EndsWithIt, energy, ..config }
     }
 
     /// An aircraft's agent.
@@ -388,12 +417,16 @@ impl Scenario {
     }
 
     fn level_home(&self, index: usize, seed: u64) -> Position {
+        let altitude_mm = self.ground_altitude_mm;
+        if let Some(at) = self.starts.get(index) {
+            return Position { altitude_mm, ..Frame::new(ORIGIN).to_position(*at) };
+        }
         let kind = self.kind();
         let frame = Frame::new(position(kind.start(index)));
         let slot = kind.ground_offset_m(index, self.heading_rad(index), self.ground_distance_m);
         let mut rng = rng::child(seed, "placement", index as u64);
         let mut error = || (rng::uniform(&mut rng) * 2.0 - 1.0) * PLACEMENT_ERROR_M;
-        frame.to_position(DVec3::new(slot.x + error(), slot.y + error(), 0.0))
+        Position { altitude_mm, ..frame.to_position(DVec3::new(slot.x + error(), slot.y + error(), 0.0)) }
     }
 
     /// Direction of an aircraft's first leg, clockwise from north.
@@ -422,13 +455,27 @@ impl Scenario {
         config.wind = self.wind;
         config.weather = Some((seed, ORIGIN));
         self.kind().equip(&mut config, self.heading_rad(index));
+        if let Some(charge) = self.charge {
+            config.battery.capacity_mah =
+                charge.capacity_mah.unwrap_or(BatteryParameters::default().capacity_mah);
+        }
         config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
         config.parameters.extend(&self.parameters);
         // Aircraft are not switched on in the same instant: their telemetry comes at different times.
         let mut rng = rng::child(seed, "boot", index as u64);
         let ticks = (rng::uniform(&mut rng) * BOOT_SPREAD_TICKS) as u64;
         let booted = Instant::from_millis(ticks * TICK.as_millis() as u64);
-        FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted)
+        let mut controller =
+            FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted);
+        if let Some(charge) = self.charge.filter(|charge| charge.percent < 100.0) {
+            controller.set_battery_percent(charge.percent);
+        }
+        controller
+    }
+
+    /// How far an aircraft's constant position error moves its estimate, metres east, north and up.
+    pub fn gnss_bias(&self, index: usize, seed: u64) -> DVec3 {
+        bias(seed, index, self.gnss_bias_m)
     }
 
     /// The pilot of an aircraft that is flown by hand from the start on.
@@ -450,6 +497,11 @@ impl Scenario {
     /// Names the key, what was found and what was expected.
     pub fn check_real_time(&self) -> Result<()> {
         ensure!(
+            self.trouble.is_empty() && self.gnss_bias_m == 0.0 && self.charge.is_none(),
+            "fault, conditions.gnss_bias_m, conditions.battery: found some, expected none: they are simulated in virtual \
+             time only (wingbeat bench run)"
+        );
+        ensure!(
             self.csma.is_none(),
             "channel.model: found csma, expected unrestricted, range:METRES or 802.11a: frames are modelled in \
              virtual time only (wingbeat bench run)"
@@ -465,6 +517,13 @@ impl Scenario {
         self.check_real_time()?;
         Ok(Channel::new(self.channel.clone(), self.draw, seed, self.aircraft()))
     }
+}
+
+/// A constant position error of this length, in a direction that is drawn for each aircraft.
+pub(crate) fn bias(seed: u64, aircraft: usize, length_m: f64) -> DVec3 {
+    let mut rng = rng::child(seed, "drill bias", aircraft as u64);
+    let (sin, cos) = libm::sincos(rng::uniform(&mut rng) * core::f64::consts::TAU);
+    DVec3::new(sin, cos, 0.0) * length_m
 }
 
 fn id(index: usize) -> VehicleId {

@@ -358,6 +358,7 @@ async fn in_the_air(
         swarm: observer.swarm().clone(),
         encounters: observer.encounters().to_vec(),
         unprotected: scenario.is_unprotected(),
+        is_disturbed: false,
         // The daemons' agents are behind their API.
         avoidance: Vec::new(),
         losses: Default::default(),

@@ -119,6 +119,7 @@ mod tests {
             swarm: wingbeat_sim::observer::SwarmFigures { separation_min_m: 8.5, ..Default::default() },
             encounters: Vec::new(),
             unprotected: variant == Variant::Off,
+            is_disturbed: false,
             avoidance: Vec::new(),
             losses: Default::default(),
             radio: crate::flight::Radio::default(),
