@@ -510,31 +510,27 @@ impl Guardian {
         let is_autopilots = takeover.system_id != 0
             && frame.header.system_id == u32::from(takeover.system_id)
             && frame.header.component_id == AUTOPILOT_COMPONENT_ID;
-        let heartbeat = match &frame.message {
-            MavMessage::HEARTBEAT(heartbeat) => heartbeat,
-            MavMessage::STATUSTEXT(status) if is_autopilots => {
-                if announces_failsafe(text_of(&*status.text)) {
-                    takeover.announced_at = Some(now);
-                }
-                return;
+        if is_autopilots {
+            if let MavMessage::STATUSTEXT(status) = &frame.message
+                && announces_failsafe(text_of(&*status.text))
+            {
+                takeover.announced_at = Some(now);
             }
-            MavMessage::RC_CHANNELS(channels) if is_autopilots => {
+            if let MavMessage::RC_CHANNELS(channels) = &frame.message {
                 takeover.switch_moved |= takeover.switch.on_report(now, channels, takeover.switch_channel);
-                return;
             }
-            MavMessage::SYS_STATUS(status) if is_autopilots => {
+            if let MavMessage::SYS_STATUS(status) = &frame.message {
                 // A receiver that has lost the transmitter may turn its channels to a preset, and is reported as lost only later: then
                 // no pilot is there, and the aircraft is not given up.
                 let is_received = Sensors::of(status).radio_control == Some(true);
                 if core::mem::take(&mut takeover.switch_moved) && is_received {
                     out.log(Severity::Warning, text!("the pilot moved the mode switch"));
                     self.before = Before::Pilot;
-                    self.apply(now, TakeoverInput::Foreign, out);
+                    return self.apply(now, TakeoverInput::Foreign, out);
                 }
-                return;
             }
-            _ => return,
-        };
+        }
+        let MavMessage::HEARTBEAT(heartbeat) = &frame.message else { return };
         let from_autopilot = frame.header.component_id == AUTOPILOT_COMPONENT_ID
             && (takeover.system_id == 0 || frame.header.system_id == u32::from(takeover.system_id))
             && heartbeat.autopilot == MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA;
