@@ -63,7 +63,7 @@ use command::{Commands, Observation};
 use coordination::ActiveProtocol;
 use corrections::CorrectionsState;
 use executor::Executor;
-use guardian::{Activity, Pulse, Stance};
+use guardian::{Activity, Before, Modes, Pulse, Stance};
 use heapless::Vec;
 use loan::Loan;
 use orders::Orders;
@@ -128,6 +128,8 @@ pub enum Input<'a> {
     Mission(&'a [Point]),
     /// What the guardian answers, or nothing when none does.
     Guard(Option<guardian::Answer>),
+    /// Who had the aircraft before, as the guardian knows it. Its owner hands this in before the port opens.
+    Before(Before),
     /// A ground station commands the autopilot through the gateway. The frame leaves after this.
     GroundStation {
         /// What it commands, for the log.
@@ -144,6 +146,11 @@ pub enum Input<'a> {
         by: &'a str,
     },
 }
+
+/// An agent that begins in flight knows no flight: its number, this aircraft's slot and how far the swarm is were the memory of
+/// the one before, and the others have gone on without it and keep clear of where it may be.
+const NOT_REJOINING: &str =
+    "not rejoining: the flight before the restart is not known here; Hold, Return and Land are obeyed";
 
 /// How long another aircraft with our id is remembered after its last datagram.
 const DUPLICATE_ID_FOR: Duration = Duration::from_secs(5);
@@ -247,6 +254,8 @@ pub struct Agent {
     /// From and until when keys hold, microseconds after 1970.
     keys_hold_us: Option<(u64, u64)>,
     guard: Option<guardian::Answer>,
+    /// For the first heartbeat.
+    before: Before,
     /// When a ground station on another line of the autopilot's beat under our console's id.
     other_ground_station_at: Option<Instant>,
     separation: separation::Monitor,
@@ -327,6 +336,7 @@ impl Agent {
             corrections: CorrectionsState::new(now),
             keys_hold_us: None,
             guard: None,
+            before: Before::Unknown,
             other_ground_station_at: None,
             separation: separation::Monitor::new(config.separation),
             gauge: energy::Gauge::default(),
@@ -464,6 +474,12 @@ impl Agent {
             Input::Order(opened) => out.reply = Some(self.on_posted_order(now, opened, out)),
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
+            // Of an autopilot that was heard we know more.
+            Input::Before(before) => {
+                if self.telemetry.system_id.is_none() {
+                    self.before = before;
+                }
+            }
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
             Input::GroundStation { what } => self.on_ground_station_command(now, what, out),
             Input::Probe(order) => self.broadcast_probe(now, order, out),
@@ -598,7 +614,11 @@ impl Agent {
             protocol: self.protocol.name(),
             state: view.state,
             phase: view.phase,
-            detail: self.authority.taken_by().cloned().unwrap_or(details.line),
+            detail: match self.authority.taken_by() {
+                Some(by) => by.clone(),
+                None if self.was_found_in_flight() => text!("{NOT_REJOINING}"),
+                None => details.line,
+            },
             engaged: self.authority.is_ours(),
             failsafe: matches!(self.authority, Authority::Failsafe { .. }),
             flight_controller: FlightControllerStatus {
@@ -685,16 +705,25 @@ impl Agent {
     pub fn pulse(&self, now: Instant) -> Pulse {
         let view = self.protocol.view();
         let flying = self.telemetry.armed && !matches!(view.phase, Phase::Start | Phase::Finished);
+        let activity = match self.authority {
+            Authority::Pilot { .. } => Activity::Pilot,
+            Authority::Failsafe { .. } => Activity::Failsafe,
+            // The guardian must not touch it either.
+            Authority::Ours if view.is_piloted => Activity::Pilot,
+            Authority::Ours if flying || self.executor.flies() => Activity::Commanding,
+            Authority::Ours if self.telemetry.armed => Activity::IdleArmed,
+            Authority::Ours => Activity::Idle,
+        };
         Pulse {
-            activity: match self.authority.is_ours() {
-                false => Activity::Pilot,
-                // The guardian must not touch it either.
-                true if view.is_piloted => Activity::Pilot,
-                true if flying || self.executor.flies() => Activity::Commanding,
-                true => Activity::Idle,
-            },
+            activity,
             system_id: self.telemetry.system_id.unwrap_or(0),
-            ours: self.executor.own_modes(now),
+            ours: match activity {
+                Activity::Failsafe => self.telemetry.mode_number.map_or(Modes::default(), Modes::one),
+                Activity::Idle | Activity::IdleArmed | Activity::Commanding | Activity::Pilot => {
+                    self.executor.own_modes(now)
+                }
+            },
+            switch_channel: self.switch_channel().unwrap_or(0),
             endpoint: 0,
         }
     }
@@ -750,7 +779,11 @@ impl Agent {
         match self.telemetry.on_frame(now, frame) {
             TelemetryEvent::Position => {
                 if let Some(position) = self.telemetry.position {
+                    let is_first = !self.has_reported;
                     self.on_position(now, position, out);
+                    if is_first && self.has_reported {
+                        self.report_found_in_flight(position, out);
+                    }
                     self.obey_waiting(now, out);
                     if self.missed_reports {
                         self.catch_up(now, out);

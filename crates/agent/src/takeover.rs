@@ -7,14 +7,15 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::RC_CHANNELS_DATA;
 use wingbeat_autopilot::parameter::{Finding, Watched};
 use wingbeat_autopilot::telemetry::{HeartbeatChange, switch};
-use wingbeat_geo::{Duration, Instant};
+use wingbeat_geo::{Duration, Instant, Position};
 use wingbeat_protocol::{Command, EndFlight, Input, Phase, Severity, Text, text};
 
-use crate::{Agent, CommandId, Outputs, Rejection, Reply};
+use crate::guardian::Before;
+use crate::{Agent, CommandId, NOT_REJOINING, Outputs, Rejection, Reply};
 
 /// A failsafe's text and the change of mode that it announces come within this time, in either order: modes are read
 /// from heartbeats, one a second.
-const ANNOUNCED_WITHIN: Duration = Duration::from_secs(3);
+pub(crate) const ANNOUNCED_WITHIN: Duration = Duration::from_secs(3);
 
 /// By then every report shows where the pilot's hand has left the switch.
 const HAND_RESTS: Duration = Duration::from_millis(1_500);
@@ -82,7 +83,7 @@ pub(crate) const fn is_emergency(command: Command) -> bool {
 /// Whether a text of the autopilot announces that it acts by itself. ArduCopter 4.6 names every failsafe so, and the
 /// breach of a fence; 3.5.7 names the failsafe of the terrain, calls that of the EKF *EKF variance* and that of the battery *Low
 /// battery*, and says nothing when the transmitter is lost: that counts as the pilot's doing.
-fn announces_failsafe(line: &str) -> bool {
+pub(crate) fn announces_failsafe(line: &str) -> bool {
     let has =
         |what: &str| line.as_bytes().windows(what.len()).any(|w| w.eq_ignore_ascii_case(what.as_bytes()));
     // That one is over is no reason for a change of mode: the pilot is back.
@@ -90,7 +91,7 @@ fn announces_failsafe(line: &str) -> bool {
 }
 
 /// Whether a failsafe may have chosen a mode, and not a pilot's switch: it brings the aircraft home, down or to a stop.
-fn is_of_failsafe(mode: Option<Mode>) -> bool {
+pub(crate) fn is_of_failsafe(mode: Option<Mode>) -> bool {
     matches!(mode, Some(Mode::Rtl | Mode::Land | Mode::Brake))
 }
 
@@ -225,7 +226,7 @@ impl Agent {
     }
 
     /// The channel of the mode switch, once it is known; ArduCopter 3 has no parameter for it.
-    fn switch_channel(&self) -> Option<u8> {
+    pub(crate) fn switch_channel(&self) -> Option<u8> {
         match self.parameters.finding(Watched::ModeSwitchChannel) {
             Finding::Known { value, .. } => value.as_integer().and_then(|channel| u8::try_from(channel).ok()),
             Finding::Absent => {
@@ -237,20 +238,53 @@ impl Agent {
     }
 
     /// The first heartbeat, maybe of an aircraft in flight whose daemon was restarted: in a mode that we never ask for it is
-    /// the pilot's.
+    /// the pilot's, and so it is in one that the guardian knows was not asked for. Where no guardian knows it, the operator may
+    /// still end the flight.
     pub(crate) fn judge_first_heartbeat(&mut self, now: Instant, out: &mut Outputs) {
+        let before = core::mem::take(&mut self.before);
         let Some(number) = self.telemetry.mode_number else { return };
-        let mode = Mode::from_number(number);
-        let may_be_ours =
-            matches!(mode, Some(Mode::Guided | Mode::Auto | Mode::Brake | Mode::Rtl | Mode::Land));
-        if self.authority.is_ours()
-            && self.telemetry.armed
-            && !may_be_ours
-            && !self.protocol.view().is_piloted
-        {
-            let mode = mode.map_or_else(|| text!("number {number}"), |mode| text!("{}", mode.name()));
-            self.disengage(now, text!("pilot: armed in mode {mode} when first received"), out);
+        if !self.authority.is_ours() || !self.telemetry.armed || self.protocol.view().is_piloted {
+            return;
         }
+        let mode = Mode::from_number(number);
+        let name = mode.map_or_else(|| text!("number {number}"), |mode| text!("{}", mode.name()));
+        if !matches!(mode, Some(Mode::Guided | Mode::Auto | Mode::Brake | Mode::Rtl | Mode::Land)) {
+            return self.disengage(now, text!("pilot: armed in mode {name} when first received"), out);
+        }
+        let authority = match before {
+            Before::Unknown => return,
+            Before::Ours(modes) if modes.contains(number) => return,
+            Before::Failsafe(modes) if modes.contains(number) => Authority::Failsafe {
+                by: text!("the flight controller took over before the restart: mode {name}"),
+            },
+            Before::Ours(_) | Before::Failsafe(_) | Before::Pilot => Authority::Pilot {
+                by: text!("pilot or failsafe took over while no daemon ran: mode {name}"),
+                suspected_at: is_of_failsafe(mode).then_some(now),
+                handed_over_at: None,
+            },
+        };
+        self.give_up(now, authority, out);
+    }
+
+    /// Whether it was in the air when this agent began, and no order has changed that.
+    pub(crate) fn was_found_in_flight(&self) -> bool {
+        let view = self.protocol.view();
+        self.authority.is_ours() && self.telemetry.armed && view.phase == Phase::Start && !view.is_piloted
+    }
+
+    /// With the first position: what was found, and what is not done about it.
+    pub(crate) fn report_found_in_flight(&self, at: Position, out: &mut Outputs) {
+        if !self.was_found_in_flight() {
+            return;
+        }
+        let (mode, height_m) =
+            (self.telemetry.mode().map_or("an unknown mode", Mode::name), self.telemetry.height_m);
+        let (latitude, longitude) = (at.latitude_deg(), at.longitude_deg());
+        out.log(
+            Severity::Warning,
+            text!("in flight when first received: {mode}, {height_m:.1} m above home, at {latitude:.6} {longitude:.6}"),
+        );
+        out.log(Severity::Warning, text!("{NOT_REJOINING}"));
     }
 
     /// The autopilot restarted: what it was ordered is gone, and its pilot flies it now, if it flies.

@@ -22,6 +22,7 @@ use wingbeat_wire::{Ending, Message, Roster, Signer, VehicleId};
 use wingbeat_geo::Duration;
 
 use super::*;
+use crate::guardian::{Activity, Before, Modes, Pulse};
 use wingbeat_protocol::{mbcap, muscop};
 
 struct Bench {
@@ -418,6 +419,106 @@ fn one_that_is_in_the_air_in_a_pilots_mode_when_it_is_first_received_is_the_pilo
         bench.second();
         assert_eq!(bench.agent.status(bench.now).engaged, !is_pilots, "mode {mode}");
     }
+}
+
+/// A mode that Wingbeat asks for too shows a pilot only where the guardian knows that it was not asked for.
+#[test]
+fn a_pilot_who_took_over_while_no_daemon_ran_keeps_the_aircraft_as_far_as_the_guardian_knows() {
+    let none = Modes::default();
+    let mut failed = StdVec::new();
+    for mode in [Mode::Rtl, Mode::Land, Mode::Brake, Mode::Auto, Mode::Guided] {
+        let (it, other) = (Modes::one(mode.number()), Modes::one(Mode::Loiter.number()));
+        for (before, armed, has_pilot, obeys) in [
+            (Before::Unknown, true, false, true),
+            (Before::Ours(it), true, false, true),
+            (Before::Ours(it.with(other)), true, false, true),
+            (Before::Ours(other), true, true, false),
+            // It was left with the motors off: another has armed it.
+            (Before::Ours(none), true, true, false),
+            (Before::Ours(none), false, false, true),
+            (Before::Pilot, true, true, false),
+            (Before::Pilot, false, false, true),
+            (Before::Failsafe(it), true, false, true),
+            (Before::Failsafe(other), true, true, false),
+        ] {
+            let mut bench = Bench::new();
+            bench.feed(Input::Before(before));
+            (bench.armed, bench.mode, bench.height_mm) = (armed, mode.number(), 20_000);
+            bench.second();
+            // Of an autopilot that was heard the agent knows more.
+            bench.feed(Input::Before(Before::Pilot));
+            bench.second();
+            let is_pilots = bench.agent.taken_by_pilot().is_some();
+            let is_obeyed = armed.then(|| bench.feed(Input::Operator { id: "l", command: Command::Land }));
+            let is_obeyed = is_obeyed.is_none_or(|reply| reply == Some(Reply::Accepted));
+            if (is_pilots, is_obeyed) != (has_pilot, obeys) {
+                failed.push((mode, before, armed, is_pilots, is_obeyed));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn one_that_is_in_the_air_when_it_is_first_received_says_what_it_found_and_that_it_does_not_rejoin() {
+    let said = |bench: &Bench, what: &str| bench.log.iter().filter(|entry| entry.text.contains(what)).count();
+    for (mode, armed, times) in [(Mode::Brake, true, 1), (Mode::Brake, false, 0), (Mode::Loiter, true, 0)] {
+        let mut bench = Bench::new();
+        (bench.armed, bench.mode, bench.height_mm) = (armed, mode.number(), 20_000);
+        for _ in 0..3 {
+            bench.second();
+        }
+        assert_eq!(said(&bench, "in flight when first received: BRAKE, 20.0 m above home, at 39."), times);
+        assert_eq!(said(&bench, "not rejoining"), times);
+        let detail = bench.agent.status(bench.now).detail;
+        assert_eq!(detail.starts_with("not rejoining"), times == 1, "{mode:?}: {detail}");
+        assert!(detail.len() < detail.capacity(), "cut off: {detail}");
+        if times == 1 {
+            bench.armed = false;
+            bench.second();
+            assert!(!bench.agent.status(bench.now).detail.starts_with("not rejoining"), "it is down");
+        }
+    }
+}
+
+/// A failsafe that the autopilot announces a moment later was no pilot.
+#[test]
+fn a_failsafe_that_is_announced_after_the_restart_leaves_the_operator_the_end_of_the_flight() {
+    let mut bench = Bench::new();
+    bench.feed(Input::Before(Before::Pilot));
+    (bench.armed, bench.mode, bench.height_mm) = (true, Mode::Rtl.number(), 20_000);
+    bench.second();
+    assert!(bench.agent.taken_by_pilot().is_some_and(|by| by.contains("while no daemon ran: mode RTL")));
+    bench.receive(&MavMessage::STATUSTEXT(STATUSTEXT_DATA {
+        severity: MavSeverity::MAV_SEVERITY_WARNING,
+        text: "Battery Failsafe".into(),
+        ..Default::default()
+    }));
+    assert_eq!(bench.agent.taken_by_pilot(), None);
+    assert_eq!(bench.feed(Input::Operator { id: "l", command: Command::Land }), Some(Reply::Accepted));
+}
+
+/// What the next daemon's guardian needs to know of this one.
+#[test]
+fn a_pulse_says_who_has_the_aircraft_and_in_which_mode() {
+    let pulse = |bench: &Bench| {
+        let Pulse { activity, ours, switch_channel, .. } = bench.agent.pulse(bench.now);
+        (activity, ours, switch_channel)
+    };
+    let mut bench = Bench::new();
+    assert_eq!(pulse(&bench), (Activity::Idle, Modes::default(), 0));
+    bench.feed(Input::Before(Before::Failsafe(Modes::one(Mode::Rtl.number()))));
+    (bench.armed, bench.mode, bench.height_mm) = (true, Mode::Rtl.number(), 20_000);
+    bench.second();
+    assert_eq!(pulse(&bench).0, Activity::Failsafe);
+    assert_eq!(pulse(&bench).1, Modes::one(Mode::Rtl.number()));
+    let mut bench = Bench::new();
+    (bench.armed, bench.mode, bench.height_mm) = (true, Mode::Guided.number(), 20_000);
+    bench.second();
+    assert_eq!(pulse(&bench).0, Activity::IdleArmed);
+    bench.mode = Mode::Loiter.number();
+    bench.second();
+    assert_eq!(pulse(&bench).0, Activity::Pilot);
 }
 
 /// The heartbeat shows the motors up to a second after the command: an agent that began anew meanwhile was armed, in state

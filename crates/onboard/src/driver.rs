@@ -749,6 +749,8 @@ impl<R: Radio> Driver<R> {
                 self.feed(Input::AutopilotLink(false));
             }
         } else if !guardian_holds && self.link.is_none() {
+            let before = self.port.guard.as_ref().map(guard::Client::before).unwrap_or_default();
+            self.feed(Input::Before(before));
             let watchdog = self.port.watchdog.clone();
             let endpoint = self.port.endpoint.clone();
             self.link =

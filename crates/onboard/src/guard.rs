@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 use wingbeat_agent::guardian::{
-    ANSWER_LEN, ANSWER_WITHIN, Activity, Answer, Modes, PULSE_PERIOD, Pulse, fingerprint,
+    ANSWER_WITHIN, Activity, Answer, Before, Modes, PULSE_PERIOD, Pulse, REPORT_LEN, Report, fingerprint,
 };
 use wingbeat_link::Endpoint;
 
@@ -36,6 +36,8 @@ pub(crate) struct Client {
     /// Bytes of an answer that has not come whole.
     partial: Vec<u8>,
     answer: Option<Answer>,
+    /// What came with the last answer.
+    before: Before,
     answered_at: Instant,
     /// The pulse that was sent last.
     sent: Option<Pulse>,
@@ -73,12 +75,19 @@ impl Client {
             spare: None,
             partial: vec![],
             answer: None,
+            before: Before::Unknown,
             answered_at: now,
             sent: None,
             due: now,
             logged: None,
         };
-        let idle = Pulse { activity: Activity::Idle, system_id: 0, ours: Modes::default(), endpoint: 0 };
+        let idle = Pulse {
+            activity: Activity::Idle,
+            system_id: 0,
+            ours: Modes::default(),
+            switch_channel: 0,
+            endpoint: 0,
+        };
         client.poll(idle);
         // An absent guardian is noticed before the first input.
         while client.stream.is_some() && client.answer.is_none() {
@@ -93,6 +102,11 @@ impl Client {
     /// What the guardian answered last, if it answers.
     pub(crate) fn answer(&self) -> Option<Answer> {
         self.answer
+    }
+
+    /// Who had the aircraft before, where a guardian has said so.
+    pub(crate) fn before(&self) -> Before {
+        self.before
     }
 
     /// Whether the guardian has the autopilot.
@@ -162,20 +176,21 @@ impl Client {
     }
 
     fn receive(&mut self) {
-        let mut buffer = [0; 64 * ANSWER_LEN];
+        let mut buffer = [0; 64 * REPORT_LEN];
         while let Some(stream) = &self.stream {
             match stream.try_read(&mut buffer) {
                 Ok(0) => return self.lose("that it hung up".into()),
                 Ok(length) => {
                     self.partial.extend_from_slice(buffer.get(..length).unwrap_or_default());
-                    let whole = self.partial.len() / ANSWER_LEN * ANSWER_LEN;
+                    let whole = self.partial.len() / REPORT_LEN * REPORT_LEN;
                     let rest = self.partial.split_off(whole);
                     let records = std::mem::replace(&mut self.partial, rest);
-                    for record in records.chunks_exact(ANSWER_LEN) {
+                    for record in records.chunks_exact(REPORT_LEN) {
                         let Ok(record) = record.try_into() else { continue };
-                        match Answer::decode(record) {
-                            Ok(answer) => {
+                        match Report::decode(record) {
+                            Ok(Report { answer, before }) => {
                                 (self.answer, self.answered_at) = (Some(answer), Instant::now());
+                                self.before = before;
                                 self.logged = None;
                             }
                             Err(error) => return self.lose(error.to_string()),

@@ -245,9 +245,9 @@ impl Process {
             // A frame that does not leave is asked again.
             let _ = link.send(self.out.autopilot.to_vec());
         }
-        if let (Some(answer), Some(daemon)) = (self.out.answer, &self.daemon) {
+        if let (Some(report), Some(daemon)) = (self.out.report, &self.daemon) {
             // A daemon that does not read is one that does not know that it is protected: its matter.
-            let _ = daemon.stream.try_write(&answer.encode());
+            let _ = daemon.stream.try_write(&report.encode());
         }
         if self.out.kill
             && let Some(daemon) = &self.daemon
@@ -517,9 +517,10 @@ mod tests {
             activity: wingbeat_agent::guardian::Activity::Idle,
             system_id: 0,
             ours: wingbeat_agent::guardian::Modes::default(),
+            switch_channel: 0,
             endpoint: fingerprint("tcp:127.0.0.1:1"),
         };
-        let mut answers = [0; wingbeat_agent::guardian::ANSWER_LEN];
+        let mut answers = [0; wingbeat_agent::guardian::REPORT_LEN];
         let mut first = UnixStream::connect(&socket).await.unwrap();
         first.try_write(&pulse.encode()).unwrap();
         timeout(Duration::from_secs(30), first.read_exact(&mut answers)).await.expect("an answer").unwrap();

@@ -3,7 +3,7 @@
 
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
-use wingbeat_agent::guardian::Answer;
+use wingbeat_agent::guardian::{Answer, Before};
 use wingbeat_agent::{Input, LogEntry, Outputs, ProbeOrder, Reply, Severity};
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
@@ -67,6 +67,9 @@ pub enum Event<'a> {
 
     /// What is plotted: derived, and not compared.
     Sample(Plotted<'a>),
+
+    /// Who had the aircraft before: an input.
+    Before(Before),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -190,6 +193,7 @@ impl<'a> Event<'a> {
             Input::Operator { id, command } => Self::Operator(id, command),
             Input::Mission(points) => Self::Mission(points.to_vec()),
             Input::Guard(answer) => Self::Guard(answer),
+            Input::Before(before) => Self::Before(before),
             Input::GroundStation { what } => Self::GroundStation(what),
             Input::Probe(ProbeOrder { test, sequence, period_ms, unsigned_len }) => {
                 let unsigned_len = u32::try_from(unsigned_len).unwrap_or(u32::MAX);
@@ -221,6 +225,7 @@ impl<'a> Event<'a> {
             Self::Operator(id, command) => Input::Operator { id, command: *command },
             Self::Mission(points) => Input::Mission(points),
             Self::Guard(answer) => Input::Guard(*answer),
+            Self::Before(before) => Input::Before(*before),
             Self::GroundStation(what) => Input::GroundStation { what },
             Self::Probe(Probing { test, sequence, period_ms, unsigned_len }) => Input::Probe(ProbeOrder {
                 test: *test,
@@ -303,6 +308,7 @@ impl<'a> Event<'a> {
             Self::Operator(..) => "operator",
             Self::Mission(_) => "mission",
             Self::Guard(_) => "guard",
+            Self::Before(_) => "before",
             Self::GroundStation(_) => "ground-station",
             Self::Probe(_) => "probe",
             Self::Lease(_) => "lease",
@@ -465,6 +471,8 @@ impl Time {
 
 #[cfg(test)]
 mod tests {
+    use wingbeat_agent::guardian::Modes;
+
     use super::*;
 
     #[test]
@@ -491,6 +499,7 @@ mod tests {
             Event::Datagram(Sealed { role: Some(1), passed: None, bytes: &[9; 100] }),
             Event::Operator("id", Command::Land),
             Event::Guard(None),
+            Event::Before(Before::Failsafe(Modes(64))),
             Event::Log(2, "text"),
             Event::Lost(7),
         ];

@@ -240,6 +240,7 @@ impl LogFile {
             | Event::RefusedDatagram(_)
             | Event::Order(_)
             | Event::Guard(_)
+            | Event::Before(_)
             | Event::Probe(_)
             | Event::Lease(_)
             | Event::ToAutopilot(_)

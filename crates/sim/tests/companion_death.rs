@@ -64,6 +64,7 @@ impl Companion for Scripted {
             activity: if self.commanding() { Activity::Commanding } else { Activity::Idle },
             system_id: 1,
             ours: self.own_modes().iter().fold(Modes::default(), |all, m| all.with(Modes::one(m.number()))),
+            switch_channel: 0,
             endpoint: 0,
         }
     }

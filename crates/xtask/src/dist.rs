@@ -174,8 +174,7 @@ fn archive(root: &Path, package: Package, target: Target, programs: &Path, out: 
         Command::new("tar")
             .current_dir(out)
             .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"])
-            .args(["-czf", &format!("{name}.tar.gz"), &name])
-            .env("GZIP", "-n"),
+            .args(["--use-compress-program=gzip -n", "-cf", &format!("{name}.tar.gz"), &name]),
     )?;
     std::fs::remove_dir_all(&folder)?;
     Ok(format!("{name}.tar.gz: {}", sizes.join(", ")))

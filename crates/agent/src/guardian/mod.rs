@@ -30,22 +30,25 @@ mod pulse;
 mod tests;
 
 pub use pulse::{
-    ANSWER_LEN, Activity, Answer, Cause, Modes, PULSE_LEN, Pulse, RecordError, Stance, VERSION, fingerprint,
+    Activity, Answer, Before, Cause, Modes, PULSE_LEN, Pulse, REPORT_LEN, RecordError, Report, Stance,
+    VERSION, fingerprint,
 };
 
 use heapless::Vec;
 use serde::Deserialize;
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
-use wingbeat_autopilot::codec::{Decoder, Frame};
+use wingbeat_autopilot::codec::{Decoder, Frame, text as text_of};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{
     HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavState, MavType, SET_MODE_DATA,
 };
 use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
+use wingbeat_autopilot::telemetry::{Sensors, switch::ModeSwitch};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Severity, Text, text};
 
+use crate::takeover::{ANNOUNCED_WITHIN, announces_failsafe, is_of_failsafe};
 use crate::{LogEntry, Signing};
 
 /// The guardian's MAVLink component: the second onboard computer
@@ -129,7 +132,7 @@ pub struct Outputs {
     /// Bytes for the autopilot.
     pub autopilot: Vec<u8, TRANSMIT_LEN_MAX>,
     /// What to answer to [`Input::Pulse`].
-    pub answer: Option<Answer>,
+    pub report: Option<Report>,
     /// The daemon hangs: end its process by force, so that its port is free.
     pub kill: bool,
     /// Lines for the log.
@@ -164,8 +167,8 @@ pub enum TakeoverInput {
     DisarmedEarly,
     /// Motors off.
     Disarmed,
-    /// A mode that neither the daemon nor the guardian requested.
-    ForeignMode,
+    /// A mode that neither the daemon nor the guardian requested, or a mode switch that the pilot moved.
+    Foreign,
     /// BRAKE, requested.
     Brake,
     /// LAND or RTL, requested.
@@ -199,7 +202,7 @@ impl TakeoverPhase {
     /// The transition table: it reads and never writes, so that a test can print it whole.
     pub fn next(self, input: TakeoverInput) -> Next {
         match (self, input) {
-            (_, TakeoverInput::ForeignMode | TakeoverInput::Disarmed) => Next::Release,
+            (_, TakeoverInput::Foreign | TakeoverInput::Disarmed) => Next::Release,
             (Self::AwaitingHeartbeat, TakeoverInput::DisarmedEarly) => Next::Stay,
             (_, TakeoverInput::DisarmedEarly) => Next::Release,
             (Self::AwaitingHeartbeat, TakeoverInput::Commanded) => Next::To(Self::Braking),
@@ -259,6 +262,13 @@ struct Takeover {
     /// The mode that is requested.
     requested: Mode,
     tries: u8,
+    /// When the autopilot announced a failsafe.
+    announced_at: Option<Instant>,
+    /// The channel of the pilot's mode switch, 0 while unknown; the switch; and whether it was moved, since the last report of the
+    /// receiver.
+    switch_channel: u8,
+    switch: ModeSwitch,
+    switch_moved: bool,
     /// It was requested at least once.
     is_requested: bool,
     request_at: Instant,
@@ -273,6 +283,8 @@ pub struct Guardian {
     config: Config,
     daemon: Option<DaemonWatch>,
     takeover: Option<Takeover>,
+    /// For the next daemon.
+    before: Before,
     port_open: bool,
     utc: Option<(Instant, u64)>,
     decoder: Decoder,
@@ -287,7 +299,8 @@ impl Guardian {
             ..Outgoing::default()
         };
         let decoder = decoder(&config);
-        Self { config, daemon: None, takeover: None, port_open: false, utc: None, decoder, outgoing }
+        let before = Before::Unknown;
+        Self { config, daemon: None, takeover: None, before, port_open: false, utc: None, decoder, outgoing }
     }
 
     /// Whether it wants the port to the autopilot open. It must be closed otherwise.
@@ -395,18 +408,26 @@ impl Guardian {
             watch.pulse = Some(Pulse { activity: Activity::Idle, ..pulse });
         }
         let cause = self.takeover.map_or(Cause::Ended, |takeover| takeover.cause);
-        out.answer = Some(Answer { stance, cause });
+        // Of another autopilot it knows nothing.
+        let before = if ours { self.before } else { Before::Unknown };
+        out.report = Some(Report { answer: Answer { stance, cause }, before });
     }
 
     fn gone(&mut self, now: Instant, out: &mut Outputs) {
         let commanding = self.commanding();
-        let was_there = self.daemon.take().is_some();
+        let left = self.daemon.take();
+        // While the guardian has the autopilot the daemon knows nothing newer.
+        if let (Some(pulse), None) = (left.and_then(|watch| watch.pulse), self.takeover)
+            && pulse.endpoint == self.config.endpoint
+        {
+            self.before = left_by(pulse, self.before);
+        }
         match commanding {
             Some((watch, pulse)) if self.takeover.is_none() => {
                 let cause = if watch.killed_at.is_some() { Cause::Hung } else { Cause::Ended };
                 self.take_over(now, cause, pulse, out);
             }
-            _ if was_there => out.log(Severity::Info, text!("the daemon left; it was not commanding")),
+            _ if left.is_some() => out.log(Severity::Info, text!("the daemon left; it was not commanding")),
             _ => {}
         }
     }
@@ -424,6 +445,10 @@ impl Guardian {
             shown: None,
             requested: Mode::Brake,
             tries: 0,
+            announced_at: None,
+            switch_channel: pulse.switch_channel,
+            switch: ModeSwitch::default(),
+            switch_moved: false,
             is_requested: false,
             request_at: now,
             hold_until: Instant::NEVER,
@@ -481,9 +506,31 @@ impl Guardian {
     }
 
     fn on_frame(&mut self, now: Instant, frame: &Frame, out: &mut Outputs) {
-        let (Some(takeover), MavMessage::HEARTBEAT(heartbeat)) = (&mut self.takeover, &frame.message) else {
-            return;
-        };
+        let Some(takeover) = &mut self.takeover else { return };
+        let is_autopilots = takeover.system_id != 0
+            && frame.header.system_id == u32::from(takeover.system_id)
+            && frame.header.component_id == AUTOPILOT_COMPONENT_ID;
+        if is_autopilots {
+            if let MavMessage::STATUSTEXT(status) = &frame.message
+                && announces_failsafe(text_of(&*status.text))
+            {
+                takeover.announced_at = Some(now);
+            }
+            if let MavMessage::RC_CHANNELS(channels) = &frame.message {
+                takeover.switch_moved |= takeover.switch.on_report(now, channels, takeover.switch_channel);
+            }
+            if let MavMessage::SYS_STATUS(status) = &frame.message {
+                // A receiver that has lost the transmitter may turn its channels to a preset, and is reported as lost only later: then
+                // no pilot is there, and the aircraft is not given up.
+                let is_received = Sensors::of(status).radio_control == Some(true);
+                if core::mem::take(&mut takeover.switch_moved) && is_received {
+                    out.log(Severity::Warning, text!("the pilot moved the mode switch"));
+                    self.before = Before::Pilot;
+                    return self.apply(now, TakeoverInput::Foreign, out);
+                }
+            }
+        }
+        let MavMessage::HEARTBEAT(heartbeat) = &frame.message else { return };
         let from_autopilot = frame.header.component_id == AUTOPILOT_COMPONENT_ID
             && (takeover.system_id == 0 || frame.header.system_id == u32::from(takeover.system_id))
             && heartbeat.autopilot == MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA;
@@ -494,6 +541,7 @@ impl Guardian {
         takeover.system_id = u8::try_from(frame.header.system_id).unwrap_or(takeover.system_id);
         if !heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED) {
             let early = now < takeover.since + ARMING_WITHIN;
+            self.before = Before::Ours(Modes::default());
             return self.apply(
                 now,
                 if early { TakeoverInput::DisarmedEarly } else { TakeoverInput::Disarmed },
@@ -503,8 +551,12 @@ impl Guardian {
         let number = heartbeat.custom_mode;
         if !takeover.ours.contains(number) {
             let name = Mode::from_number(number).map_or("a mode of its own", Mode::name);
-            out.log(Severity::Warning, text!("mode {name} ({number}) is the pilot's or a failsafe's"));
-            return self.apply(now, TakeoverInput::ForeignMode, out);
+            let is_announced = takeover.announced_at.is_some_and(|at| now.since(at) <= ANNOUNCED_WITHIN);
+            let is_failsafe = is_announced && is_of_failsafe(Mode::from_number(number));
+            let by = if is_failsafe { "a failsafe's" } else { "the pilot's or a failsafe's" };
+            out.log(Severity::Warning, text!("mode {name} ({number}) is {by}"));
+            self.before = if is_failsafe { Before::Failsafe(Modes::one(number)) } else { Before::Pilot };
+            return self.apply(now, TakeoverInput::Foreign, out);
         }
         if let Some(before) = takeover.shown.replace(number).filter(|before| *before != number) {
             // A mode that was left is not expected again.
@@ -528,7 +580,7 @@ impl Guardian {
         match takeover.phase.next(input) {
             Next::Stay => {}
             Next::Release => {
-                let why = if input == TakeoverInput::ForeignMode { "not ours any more" } else { "disarmed" };
+                let why = if input == TakeoverInput::Foreign { "not ours any more" } else { "disarmed" };
                 let held_ms = now.since(takeover.since).as_millis();
                 out.log(Severity::Info, text!("{why}: released the flight controller after {held_ms} ms"));
                 (self.takeover, self.port_open) = (None, false);
@@ -614,6 +666,20 @@ impl Guardian {
                 mavlink_version: 3,
             }));
         }
+    }
+}
+
+/// What the next daemon is to know of the aircraft that this one left.
+fn left_by(pulse: Pulse, before: Before) -> Before {
+    match pulse.activity {
+        // It has not heard the autopilot.
+        _ if pulse.system_id == 0 => before,
+        Activity::Idle => Before::Ours(Modes::default()),
+        // It asked for nothing, and the mode has not changed since it came.
+        Activity::IdleArmed if pulse.ours == Modes::default() => before,
+        Activity::IdleArmed | Activity::Commanding => Before::Ours(pulse.ours),
+        Activity::Pilot => Before::Pilot,
+        Activity::Failsafe => Before::Failsafe(pulse.ours),
     }
 }
 

@@ -5,26 +5,34 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Version of both records. Another version is another program: the two refuse each other.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Length of an encoded [`Pulse`].
-pub const PULSE_LEN: usize = 11;
-/// Length of an encoded [`Answer`].
-pub const ANSWER_LEN: usize = 3;
+pub const PULSE_LEN: usize = 12;
+/// Length of an encoded [`Report`].
+pub const REPORT_LEN: usize = 8;
 
 /// What the daemon is doing with its aircraft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// Nothing: its death would change nothing.
+    /// Nothing, and the motors are off: its death would change nothing.
     Idle,
+    /// Nothing, and the motors are armed: in the mode in which it found the aircraft, or in which an order left it.
+    IdleArmed,
     /// An order is under way, or the aircraft is armed and flies a protocol: its death leaves an aircraft
     /// that flies on alone.
     Commanding,
     /// The pilot has the aircraft.
     Pilot,
+    /// A failsafe of the autopilot has the aircraft.
+    Failsafe,
+}
+
+impl Activity {
+    const ALL: [Self; 5] = [Self::Idle, Self::IdleArmed, Self::Commanding, Self::Pilot, Self::Failsafe];
 }
 
 /// A set of ArduCopter's flight modes, by number. Numbers from 32 are never in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modes(pub u32);
 
 impl Modes {
@@ -56,8 +64,10 @@ pub struct Pulse {
     /// The flight controller's MAVLink system id, 0 while unknown.
     pub system_id: u8,
     /// Modes that the companion requested: the one that a heartbeat showed last, and those requested and
-    /// not shown yet. Any other is the pilot's.
+    /// not shown yet. Any other is the pilot's. Where a failsafe has the aircraft, the mode that it chose.
     pub ours: Modes,
+    /// The channel of the pilot's mode switch, from 1; 0 while unknown.
+    pub switch_channel: u8,
     /// Fingerprint of the autopilot's endpoint ([`fingerprint`]): a guardian of another port protects no aircraft.
     pub endpoint: u32,
 }
@@ -78,7 +88,7 @@ pub enum RecordError {
     /// A code that this version does not have.
     #[error("guard socket: found code {found} for {what}, expected 0 to {most}")]
     Code {
-        /// The field: `activity`, `stance` or `cause`.
+        /// The field: `activity`, `stance`, `cause` or `before`.
         what: &'static str,
         /// The code that was received.
         found: u8,
@@ -90,14 +100,10 @@ pub enum RecordError {
 impl Pulse {
     /// Its bytes.
     pub fn encode(&self) -> [u8; PULSE_LEN] {
-        let activity = match self.activity {
-            Activity::Idle => 0,
-            Activity::Commanding => 1,
-            Activity::Pilot => 2,
-        };
+        let activity = Activity::ALL.iter().position(|a| *a == self.activity).unwrap_or_default() as u8;
         let [m0, m1, m2, m3] = self.ours.0.to_le_bytes();
         let [e0, e1, e2, e3] = self.endpoint.to_le_bytes();
-        [VERSION, activity, self.system_id, m0, m1, m2, m3, e0, e1, e2, e3]
+        [VERSION, activity, self.system_id, self.switch_channel, m0, m1, m2, m3, e0, e1, e2, e3]
     }
 
     /// Back from its bytes.
@@ -105,19 +111,20 @@ impl Pulse {
     /// # Errors
     /// Another version, or a code that this version does not have.
     pub fn decode(bytes: &[u8; PULSE_LEN]) -> Result<Self, RecordError> {
-        let [version, activity, system_id, m0, m1, m2, m3, e0, e1, e2, e3] = *bytes;
+        let [version, activity, system_id, switch_channel, m0, m1, m2, m3, e0, e1, e2, e3] = *bytes;
         if version != VERSION {
             return Err(RecordError::Version(version));
         }
-        let activity = match activity {
-            0 => Activity::Idle,
-            1 => Activity::Commanding,
-            2 => Activity::Pilot,
-            found => return Err(RecordError::Code { what: "activity", found, most: 2 }),
-        };
+        let activity = of_code("activity", &Activity::ALL, activity)?;
         let ours = Modes(u32::from_le_bytes([m0, m1, m2, m3]));
-        Ok(Self { activity, system_id, ours, endpoint: u32::from_le_bytes([e0, e1, e2, e3]) })
+        let endpoint = u32::from_le_bytes([e0, e1, e2, e3]);
+        Ok(Self { activity, system_id, ours, switch_channel, endpoint })
     }
+}
+
+fn of_code<T: Copy>(what: &'static str, all: &[T], found: u8) -> Result<T, RecordError> {
+    let most = all.len() as u8 - 1;
+    all.get(usize::from(found)).copied().ok_or(RecordError::Code { what, found, most })
 }
 
 /// Why a guardian took the autopilot.
@@ -187,7 +194,32 @@ impl Stance {
     }
 }
 
-/// What a guardian answers to a pulse.
+/// How a daemon finds the aircraft, as far as the guardian knows: it outlives daemons, and knows which modes they and it
+/// requested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Before {
+    /// Not known: no daemon before this one has heard the autopilot since the guardian started.
+    #[default]
+    Unknown,
+    /// Wingbeat left it in one of these modes, or, where there is none, with the motors off: armed in another, the pilot or a
+    /// failsafe has it.
+    Ours(Modes),
+    /// A failsafe that the autopilot announced, in this mode: in another, the pilot.
+    Failsafe(Modes),
+    /// The pilot, or a failsafe that was not announced.
+    Pilot,
+}
+
+/// What a guardian answers to a pulse, as it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What the guardian is doing.
+    pub answer: Answer,
+    /// What a daemon that takes the autopilot now is to know. It means nothing while the guardian has the autopilot.
+    pub before: Before,
+}
+
+/// What a guardian does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// What the guardian is doing.
@@ -196,34 +228,35 @@ pub struct Answer {
     pub cause: Cause,
 }
 
-impl Answer {
+impl Report {
     /// Its bytes.
-    pub fn encode(&self) -> [u8; ANSWER_LEN] {
-        let stance = Stance::ALL.iter().position(|s| *s == self.stance).unwrap_or_default() as u8;
-        [VERSION, stance, u8::from(self.cause == Cause::Hung)]
+    pub fn encode(&self) -> [u8; REPORT_LEN] {
+        let Answer { stance, cause } = self.answer;
+        let stance = Stance::ALL.iter().position(|s| *s == stance).unwrap_or_default() as u8;
+        let (before, modes) = match self.before {
+            Before::Unknown => (0, Modes::default()),
+            Before::Ours(modes) => (1, modes),
+            Before::Failsafe(modes) => (2, modes),
+            Before::Pilot => (3, Modes::default()),
+        };
+        let [m0, m1, m2, m3] = modes.0.to_le_bytes();
+        [VERSION, stance, u8::from(cause == Cause::Hung), before, m0, m1, m2, m3]
     }
 
     /// Back from its bytes.
     ///
     /// # Errors
     /// Another version, or a code that this version does not have.
-    pub fn decode(bytes: &[u8; ANSWER_LEN]) -> Result<Self, RecordError> {
-        let [version, stance, cause] = *bytes;
+    pub fn decode(bytes: &[u8; REPORT_LEN]) -> Result<Self, RecordError> {
+        let [version, stance, cause, before, m0, m1, m2, m3] = *bytes;
         if version != VERSION {
             return Err(RecordError::Version(version));
         }
-        let most = Stance::ALL.len() as u8 - 1;
-        let stance = *Stance::ALL.get(usize::from(stance)).ok_or(RecordError::Code {
-            what: "stance",
-            found: stance,
-            most,
-        })?;
-        let cause = match cause {
-            0 => Cause::Ended,
-            1 => Cause::Hung,
-            found => return Err(RecordError::Code { what: "cause", found, most: 1 }),
-        };
-        Ok(Self { stance, cause })
+        let stance = of_code("stance", &Stance::ALL, stance)?;
+        let cause = of_code("cause", &[Cause::Ended, Cause::Hung], cause)?;
+        let modes = Modes(u32::from_le_bytes([m0, m1, m2, m3]));
+        let all = [Before::Unknown, Before::Ours(modes), Before::Failsafe(modes), Before::Pilot];
+        Ok(Self { answer: Answer { stance, cause }, before: of_code("before", &all, before)? })
     }
 }
 
@@ -233,34 +266,43 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        for activity in [Activity::Idle, Activity::Commanding, Activity::Pilot] {
+        for activity in Activity::ALL {
             let pulse = Pulse {
                 activity,
                 system_id: 7,
                 ours: Modes::one(4).with(Modes::one(17)),
+                switch_channel: 5,
                 endpoint: fingerprint("serial:/dev/ttyAMA0:921600"),
             };
             assert_eq!(Pulse::decode(&pulse.encode()), Ok(pulse));
         }
         for stance in Stance::ALL {
             for cause in [Cause::Ended, Cause::Hung] {
-                let answer = Answer { stance, cause };
-                assert_eq!(Answer::decode(&answer.encode()), Ok(answer));
+                let modes = Modes::one(4).with(Modes::one(17));
+                for before in [Before::Unknown, Before::Ours(modes), Before::Failsafe(modes), Before::Pilot] {
+                    let report = Report { answer: Answer { stance, cause }, before };
+                    assert_eq!(Report::decode(&report.encode()), Ok(report));
+                }
             }
         }
     }
 
     #[test]
     fn every_other_record_is_refused_and_none_panics() {
-        let good = Answer { stance: Stance::Descending, cause: Cause::Hung }.encode();
-        assert_eq!(Answer::decode(&[9, good[1], good[2]]), Err(RecordError::Version(9)));
-        assert!(matches!(Answer::decode(&[VERSION, 7, 0]), Err(RecordError::Code { what: "stance", .. })));
-        assert!(matches!(Answer::decode(&[VERSION, 0, 2]), Err(RecordError::Code { what: "cause", .. })));
+        let refused = |[version, stance, cause, before]: [u8; 4]| {
+            Report::decode(&[version, stance, cause, before, 0, 0, 0, 0]).map(|_| ())
+        };
+        let code = |what, found, most| Err(RecordError::Code { what, found, most });
+        assert_eq!(refused([VERSION, 6, 1, 3]), Ok(()));
+        assert_eq!(refused([9, 6, 1, 3]), Err(RecordError::Version(9)));
+        assert_eq!(refused([VERSION, 7, 0, 0]), code("stance", 7, 6));
+        assert_eq!(refused([VERSION, 0, 2, 0]), code("cause", 2, 1));
+        assert_eq!(refused([VERSION, 0, 0, 4]), code("before", 4, 3));
         for version in 0..=u8::MAX {
             for activity in 0..=u8::MAX {
                 let mut bytes = [0xff; PULSE_LEN];
                 (bytes[0], bytes[1]) = (version, activity);
-                assert_eq!(Pulse::decode(&bytes).is_ok(), version == VERSION && activity <= 2);
+                assert_eq!(Pulse::decode(&bytes).is_ok(), version == VERSION && activity <= 4);
             }
         }
     }

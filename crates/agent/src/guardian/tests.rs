@@ -7,6 +7,8 @@ use std::{string::String, vec::Vec as StdVec};
 
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v2};
 
+use wingbeat_autopilot::dialect::{MavSysStatusSensor, RC_CHANNELS_DATA, STATUSTEXT_DATA, SYS_STATUS_DATA};
+
 use super::*;
 
 const ENDPOINT: u32 = 7;
@@ -18,7 +20,7 @@ struct Bench {
     asked: StdVec<(u64, Mode)>,
     heartbeats: usize,
     kills: usize,
-    answer: Option<Answer>,
+    report: Option<Report>,
     log: String,
 }
 
@@ -37,7 +39,7 @@ impl Bench {
             asked: StdVec::new(),
             heartbeats: 0,
             kills: 0,
-            answer: None,
+            report: None,
             log: String::new(),
         }
     }
@@ -67,10 +69,45 @@ impl Bench {
             }
         });
         self.kills += usize::from(out.kill);
-        self.answer = out.answer.or(self.answer);
+        self.report = out.report.or(self.report);
         for entry in &out.log {
             writeln!(self.log, "{}", entry.text).unwrap();
         }
+    }
+
+    fn receive(&mut self, message: &MavMessage) {
+        let mut bytes = Vec::<u8, 280>::new();
+        encode_v2(MavHeader { system_id: 1, component_id: 1, sequence: 0 }, message, &mut bytes).unwrap();
+        self.feed(Input::Autopilot(&bytes));
+    }
+
+    fn says(&mut self, text: &str) {
+        self.receive(&MavMessage::STATUSTEXT(STATUSTEXT_DATA { text: text.into(), ..Default::default() }));
+    }
+
+    /// The pilot's mode switch on channel 5; then the report whether his transmitter is received.
+    fn switch_at(&mut self, is_received: bool, pulse_us: u16) {
+        let channels = RC_CHANNELS_DATA { chan3_raw: 1_500, chan5_raw: pulse_us, ..Default::default() };
+        for _ in 0..3 {
+            self.receive(&MavMessage::RC_CHANNELS(channels.clone()));
+            self.now = self.now + Duration::from_millis(250);
+            assert!(self.guardian.wants_port(), "not before it is known whether the receiver delivers");
+        }
+        let receiver = MavSysStatusSensor::MAV_SYS_STATUS_SENSOR_RC_RECEIVER;
+        self.receive(&MavMessage::SYS_STATUS(SYS_STATUS_DATA {
+            onboard_control_sensors_present: receiver,
+            onboard_control_sensors_enabled: receiver,
+            onboard_control_sensors_health: if is_received { receiver } else { MavSysStatusSensor::empty() },
+            ..Default::default()
+        }));
+    }
+
+    /// What a daemon learns that connects and has not heard the autopilot.
+    fn next_daemon(&mut self) -> Before {
+        self.feed(Input::Connected);
+        self.report = None;
+        self.feed(Input::Pulse(Pulse { system_id: 0, ..pulse(Activity::Idle, &[]) }));
+        self.report.unwrap().before
     }
 
     fn heartbeat(&mut self, number: u32, armed: bool) {
@@ -82,9 +119,7 @@ impl Bench {
             base_mode: MavModeFlag::MAV_MODE_FLAG_CUSTOM_MODE_ENABLED | armed,
             ..HEARTBEAT_DATA::default()
         });
-        let mut bytes = Vec::<u8, 64>::new();
-        encode_v2(MavHeader { system_id: 1, component_id: 1, sequence: 0 }, &message, &mut bytes).unwrap();
-        self.feed(Input::Autopilot(&bytes));
+        self.receive(&message);
     }
 
     /// Time passes; heartbeats each second, wake-ups as wanted.
@@ -104,7 +139,7 @@ impl Bench {
 
 fn pulse(activity: Activity, ours: &[Mode]) -> Pulse {
     let ours = ours.iter().fold(Modes::default(), |all, m| all.with(Modes::one(m.number())));
-    Pulse { activity, system_id: 1, ours, endpoint: ENDPOINT }
+    Pulse { activity, system_id: 1, ours, switch_channel: 5, endpoint: ENDPOINT }
 }
 
 #[test]
@@ -112,7 +147,7 @@ fn transition_table() {
     let inputs = [
         TakeoverInput::DisarmedEarly,
         TakeoverInput::Disarmed,
-        TakeoverInput::ForeignMode,
+        TakeoverInput::Foreign,
         TakeoverInput::Brake,
         TakeoverInput::Descent,
         TakeoverInput::Commanded,
@@ -266,7 +301,8 @@ fn a_hung_daemon_is_killed_once_and_then_succeeded() {
     assert!(bench.guardian.wants_port());
     bench.feed(Input::Connected);
     bench.feed(Input::Pulse(pulse(Activity::Idle, &[])));
-    assert_eq!(bench.answer, Some(Answer { stance: Stance::AwaitingHeartbeat, cause: Cause::Hung }));
+    let answer = Answer { stance: Stance::AwaitingHeartbeat, cause: Cause::Hung };
+    assert_eq!(bench.report.unwrap().answer, answer);
 
     // One that cannot be killed is not waited for.
     let mut bench = Bench::new(Then::Land);
@@ -299,10 +335,93 @@ fn a_daemon_of_another_port_is_answered_that_it_is_not_protected() {
     for _ in 0..3 {
         bench.feed(Input::Pulse(Pulse { endpoint: 8, ..pulse(Activity::Commanding, &[Mode::Guided]) }));
     }
-    assert_eq!(bench.answer.unwrap().stance, Stance::OtherEndpoint);
+    assert_eq!(bench.report.unwrap().answer.stance, Stance::OtherEndpoint);
     assert_eq!(bench.log.matches("another autopilot.endpoint").count(), 1);
     bench.feed(Input::Gone);
     assert!(!bench.guardian.wants_port());
+}
+
+#[test]
+fn the_next_daemon_learns_of_a_mode_that_neither_asked_for() {
+    assert_eq!(Bench::new(Then::Land).next_daemon(), Before::Unknown);
+    for mode in [Mode::Rtl, Mode::Land, Mode::Auto, Mode::Guided, Mode::Loiter] {
+        let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+        bench.seconds(1, Mode::Guided);
+        bench.seconds(3, Mode::Brake);
+        bench.heartbeat(mode.number(), true);
+        assert_eq!(bench.next_daemon(), Before::Pilot, "{mode:?}: {}", bench.log);
+        // One that has not heard the autopilot takes nothing of it away.
+        bench.feed(Input::Gone);
+        assert_eq!(bench.next_daemon(), Before::Pilot);
+    }
+    // Announced, soon enough, by a text that is a failsafe's, for a mode that one chooses.
+    let rtl = Modes::one(Mode::Rtl.number());
+    for (text, waits, mode, before) in [
+        ("Battery Failsafe", 2, Mode::Rtl, Before::Failsafe(rtl)),
+        ("Battery Failsafe", 4, Mode::Rtl, Before::Pilot),
+        ("Battery Failsafe", 2, Mode::Loiter, Before::Pilot),
+        ("GCS Failsafe Cleared", 2, Mode::Rtl, Before::Pilot),
+    ] {
+        let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+        bench.seconds(1, Mode::Guided);
+        bench.says(text);
+        bench.seconds(waits, Mode::Brake);
+        bench.heartbeat(mode.number(), true);
+        assert_eq!(bench.next_daemon(), before, "{text}, {waits} s, {mode:?}");
+    }
+    // It landed: armed again, it is not by us.
+    let mut bench = Bench::orphaned(Then::Land, &[Mode::Land]);
+    bench.seconds(5, Mode::Land);
+    bench.heartbeat(Mode::Land.number(), false);
+    assert_eq!(bench.next_daemon(), Before::Ours(Modes::default()));
+}
+
+#[test]
+fn the_next_daemon_learns_how_the_last_left_the_aircraft() {
+    let brake = Modes::one(Mode::Brake.number());
+    for (activity, before) in [
+        (Activity::Idle, Before::Ours(Modes::default())),
+        (Activity::IdleArmed, Before::Ours(brake)),
+        (Activity::Pilot, Before::Pilot),
+        (Activity::Failsafe, Before::Failsafe(brake)),
+    ] {
+        let mut bench = Bench::new(Then::Land);
+        bench.next_daemon();
+        bench.feed(Input::Pulse(pulse(activity, &[Mode::Brake])));
+        bench.feed(Input::Gone);
+        assert_eq!(bench.next_daemon(), before);
+        // It asked for nothing: what was known before it still holds.
+        bench.feed(Input::Pulse(pulse(Activity::IdleArmed, &[])));
+        bench.feed(Input::Gone);
+        assert_eq!(bench.next_daemon(), before);
+        // Of another port this guardian knows nothing.
+        bench.feed(Input::Pulse(Pulse { endpoint: 8, ..pulse(Activity::Pilot, &[]) }));
+        assert_eq!(bench.report.unwrap().before, Before::Unknown);
+        bench.feed(Input::Gone);
+        assert_eq!(bench.next_daemon(), before);
+    }
+}
+
+/// He chose the mode in which the guardian has it: the heartbeats show nothing.
+#[test]
+fn a_mode_switch_that_is_moved_is_the_pilots() {
+    for (is_received, positions_us, is_pilots) in [
+        (true, &[1_800, 1_685][..], true),
+        (true, &[1_800, 1_800], false),
+        // A preset of a receiver that has lost the transmitter.
+        (false, &[1_800, 1_685], false),
+    ] {
+        let mut bench = Bench::orphaned(Then::Land, &[Mode::Guided]);
+        bench.seconds(1, Mode::Guided);
+        bench.seconds(2, Mode::Brake);
+        for &pulse_us in positions_us {
+            bench.switch_at(is_received, pulse_us);
+        }
+        assert_eq!(!bench.guardian.wants_port(), is_pilots, "{positions_us:?}: {}", bench.log);
+        if is_pilots {
+            assert_eq!(bench.next_daemon(), Before::Pilot);
+        }
+    }
 }
 
 #[test]

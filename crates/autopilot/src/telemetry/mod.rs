@@ -55,7 +55,8 @@ pub struct Sensors {
 }
 
 impl Sensors {
-    fn of(m: &SYS_STATUS_DATA) -> Self {
+    /// What one report says.
+    pub fn of(m: &SYS_STATUS_DATA) -> Self {
         let (present, enabled, healthy) = (
             m.onboard_control_sensors_present,
             m.onboard_control_sensors_enabled,

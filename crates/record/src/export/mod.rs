@@ -41,6 +41,7 @@ pub fn describe(event: &Event<'_>) -> String {
         Event::Operator(id, command) => format!("{name} {command}, id {id:?}"),
         Event::Mission(points) => format!("{name} {} waypoints", points.len()),
         Event::Guard(answer) => format!("{name} {answer:?}"),
+        Event::Before(before) => format!("{name} {before:?}"),
         Event::GroundStation(text) | Event::TakenBefore(text) | Event::Reply(text) => {
             format!("{name} {text}")
         }
